@@ -102,7 +102,7 @@ func newKeep(t *testing.T) (k *keep, session string) {
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	shell(t, `cd "$1" && git init -q . && echo x > tracked && git add tracked && git -c user.name=x -c user.email=x commit -qm x`, repo)
 	m := mountForTest(t, demo(t), at(dir))
-	waiting := ask(t, m.path("new-session"), "/home/dev/elsewhere")
+	waiting := ask(t, m.path("new-session"), anywhere("/home/dev/elsewhere"))
 	require.NoError(t, put(m.path(waiting, "append"), message("not on disk yet")+"\n"))
 	session = m.path(demoSession)
 	require.NoError(t, put(filepath.Join(session, "labels"), strings.TrimSuffix(names(t, filepath.Join(session, "entries"))[1], ".json")+" a label\n"))

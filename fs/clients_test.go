@@ -102,7 +102,7 @@ func TestXcshAndPiWriting(t *testing.T) {
 			require.Equal(t, filepath.Dir(at), filepath.Dir(forked))
 			require.Equal(t, filepath.Join(dir, session+".jsonl")+"\n", run(t, "jq", "-r", ".parentSession", forked+"/header.json"))
 			cwd := strings.TrimSpace(run(t, "jq", "-r", ".cwd", at+"/header.json"))
-			made := ask(t, m.path("new-session"), cwd)
+			made := ask(t, m.path("new-session"), anywhere(cwd))
 			require.Equal(t, filepath.Dir(session), filepath.Dir(made))
 			ask(t, m.path(made, "append"), assistant("Hello."))
 			require.Equal(t, "session 3\n", shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.version)"'`, filepath.Join(dir, made+".jsonl")))

@@ -153,7 +153,7 @@ func TestDatabaseWrites(t *testing.T) {
 	require.FileExists(t, d.path(forked, "parent", "header.json"))
 	require.Contains(t, d.table.Content(t, rowsPrefix+strings.TrimPrefix(forked, "sessions/")+".jsonl"), `"e2"`)
 
-	made := ask(t, d.path("new-session"), "/home/dev/project")
+	made := ask(t, d.path("new-session"), anywhere("/home/dev/project"))
 	path := rowsPrefix + strings.TrimPrefix(made, "sessions/") + ".jsonl"
 	ask(t, d.path(made, "append"), message("hello"))
 	var n int

@@ -160,7 +160,7 @@ import json, threading
 mount, size = sys.argv[1], int(sys.argv[2])
 def session(n):
     with open(mount + "/new-session", "r+b", buffering=0) as f:
-        f.write(b"/work/%d\n" % n)
+        f.write(b'{"cwd":"/work/%d","create":true}\n' % n)
         return mount + "/" + f.read(4096).decode().strip()
 line = {"type": "custom", "customType": "t", "data": ["x" * 65536] * (size >> 16)}
 line = json.dumps(line).encode() + b"\n"

@@ -55,7 +55,7 @@ func TestOperatorWriting(t *testing.T) {
 	forked := ask(t, at+"/fork", "e2")
 	require.Regexp(t, pattern, forked)
 	require.Equal(t, file+"\n", run(t, "jq", "-r", ".parent_session", m.path(forked, "header.json")))
-	fresh := ask(t, m.path("new-session"), `{"cwd":"/elsewhere","title":"A title"}`)
+	fresh := ask(t, m.path("new-session"), `{"cwd":"/elsewhere","title":"A title","create":true}`)
 	require.Regexp(t, pattern, fresh)
 	ask(t, m.path(fresh, "append"), `{"type":"message","message":{"role":"assistant","content":"hello"}}`)
 	require.Equal(t, "session_header /elsewhere number\n", shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.cwd) \(.timestamp|type)"'`, filepath.Join(dir, fresh+".jsonl")))

@@ -23,7 +23,7 @@ func TestPiSessionDir(t *testing.T) {
 	link, err := os.Readlink(m.path("by-id", "job.a"))
 	require.NoError(t, err)
 	require.Equal(t, "../sessions/"+name, link)
-	made := ask(t, m.path("new-session"), "/w")
+	made := ask(t, m.path("new-session"), anywhere("/w"))
 	require.Equal(t, "sessions", filepath.Dir(made))
 	ask(t, m.path(made, "append"), assistant("I see."))
 	require.FileExists(t, filepath.Join(told, filepath.Base(made)+".jsonl"))

@@ -140,7 +140,7 @@ func (l *lossy) in(session, name string) string { return l.m.path("sessions", se
 
 // newSession makes a session and returns its name.
 func (l *lossy) newSession(cwd string) string {
-	return strings.TrimPrefix(ask(l.t, l.m.path("new-session"), cwd), "sessions/")
+	return strings.TrimPrefix(ask(l.t, l.m.path("new-session"), anywhere(cwd)), "sessions/")
 }
 
 func (l *lossy) work() {

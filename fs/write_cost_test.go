@@ -32,7 +32,7 @@ func TestSync(t *testing.T) {
 		{"labels", "e1 x", "write s.jsonl", durable},
 		{"title", "A title", replaced, durable},
 		{"fork", "e1", replaced, durable},
-		{"new-session", `{"cwd":"/home/dev/project"}`, "", ""},
+		{"new-session", anywhere("/home/dev/project"), "", ""},
 		{"cwd", "/home/dev/project", "", durable},
 	} {
 		path := w.in(c.file)
@@ -43,10 +43,10 @@ func TestSync(t *testing.T) {
 		require.Equal(t, c.syncs, w.changes(func() { run(t, "sync", path) }), c.file)
 	}
 	for _, file := range []string{"append", "labels", "title", "fork", "cwd"} { // of a session that is not on disk yet
-		path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+		path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
 		require.Equal(t, replaced+", fsync new, fsync .", w.changes(func() { run(t, "sync", path+"/"+file) }), file)
 	}
-	path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+	path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
 	id := ask(t, path+"/append", message("typed"))
 	require.Equal(t, "", w.changes(func() { ask(t, path+"/fork", id) }))
 	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "sessions/q"), 0o700)) // a session that has to go to p, with nothing to change in it

@@ -100,7 +100,7 @@ func TestCWD(t *testing.T) {
 func TestCWDRefused(t *testing.T) {
 	v := newMovable(t)
 	at := v.m.path("sessions/p", movedName)
-	waits := v.m.path(ask(t, v.m.path("new-session"), "/home/waits"))
+	waits := v.m.path(ask(t, v.m.path("new-session"), anywhere("/home/waits")))
 	refused := func(session, cwd string, want error, why string) {
 		t.Helper()
 		require.ErrorIs(t, put(session+"/cwd", cwd+"\n"), want)

@@ -20,16 +20,19 @@ func assistant(text string) string {
 	return `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"` + text + `"}]}}`
 }
 
+// anywhere is the line for a session in a working directory that need not exist.
+func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` }
+
 // TestNewSession: a new session is in the mount at once, and on disk with the first answer.
 func TestNewSession(t *testing.T) {
 	w := newWriting(t)
 	before := listing(t, w.dir)
 	for _, sh := range shells {
-		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.m.path("new-session"), "/home/dev/project")
+		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.m.path("new-session"), anywhere("/home/dev/project"))
 		require.NoError(t, err, problems)
 		require.Regexp(t, `^sessions/p/[0-9TZ-]+_[0-9a-f-]+\n$`, out, "where sessions with that cwd are")
 	}
-	path := ask(t, w.m.path("new-session"), `{"cwd":"/nowhere/yet","title":"A \"title\"","parentSession":"/x/y.jsonl"}`)
+	path := ask(t, w.m.path("new-session"), `{"cwd":"/nowhere/yet","title":"A \"title\"","parentSession":"/x/y.jsonl","create":true}`)
 	require.Regexp(t, `^sessions/--nowhere-yet--/[0-9TZ-]+_[0-9a-f-]+$`, path)
 	dir := w.m.path(path)
 	require.Equal(t, before, listing(t, w.dir), "nothing is on disk")
@@ -71,14 +74,14 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, "Another\n", run(t, "cat", w.m.path(path, "title")))
 	require.Empty(t, run(t, "cat", w.m.path(path, "problems.jsonl")))
 	require.Equal(t, []string{"s", "s.jsonl"}, names(t, w.m.path("sessions/p")), "those into which nobody typed are gone")
-	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), "/nowhere/yet/")))
+	require.Equal(t, filepath.Dir(path), filepath.Dir(ask(t, w.m.path("new-session"), anywhere("/nowhere/yet/"))))
 }
 
 // TestNewSessionImage: what a sweep of blobs would find that no file names is not there, and a blob that a new line names is
 // new, however old it was.
 func TestNewSessionImage(t *testing.T) {
 	w := newWriting(t)
-	path := w.m.path(ask(t, w.m.path("new-session"), "/home/dev/project"))
+	path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
 	pixels := strings.Repeat("QUJD", 300)
 	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + pixels + `"}]}}`
 	blobs := filepath.Join(w.dir, "blobs")
@@ -108,17 +111,19 @@ func TestNewSessionRefused(t *testing.T) {
 		"relative": syscall.EINVAL, `{"cwd":7}`: syscall.EINVAL, `{"cwd":"/x"`: syscall.EINVAL, "/a\x00b": syscall.EINVAL, `{"cwd":"/a\nb"}`: syscall.EINVAL,
 		"/" + strings.Repeat("x", 4095): syscall.EINVAL, `{"cwd":"/x","parentSession":"` + strings.Repeat("x", 4096) + `"}`: syscall.EINVAL,
 		`{"cwd":"/x","title":"` + strings.Repeat("x", 4097) + `"}`: syscall.EINVAL, `{"cwd":"/x","parentSession":[]}`: syscall.EINVAL,
-		"/file": syscall.ENOTDIR, "/link": syscall.ENOTDIR,
+		anywhere("/file"): syscall.ENOTDIR, anywhere("/link"): syscall.ENOTDIR, anywhere("/dev/null"): syscall.ENOTDIR, "/no/where": syscall.ENOENT,
 	} {
 		require.ErrorIs(t, put(file, line+"\n"), want, "%.100q", line)
 		require.ErrorIs(t, put(file, line), want, "%.100q without newline", line)
 	}
 	require.Contains(t, w.m.logged(), "expected an absolute path")
+	require.ErrorIs(t, put(file, "/no/where\n"), syscall.ENOENT)
+	require.Contains(t, run(t, "cat", w.m.path("last-error")), `no such directory: /no/where (0 applied) (no such file or directory); make it first, or write {"cwd": …, "create": true}`)
 	require.Equal(t, before, listing(t, w.m.path("sessions")))
-	shell(t, `printf '%s' /home/dev/project > "$1"; printf '\n\n' > "$1"; : > "$1"; touch "$1"; [ ! -s "$1" ]`, file)
+	shell(t, `printf '%s' "$2" > "$1"; printf '\n\n' > "$1"; : > "$1"; touch "$1"; [ ! -s "$1" ]`, file, anywhere("/home/dev/project"))
 	require.Len(t, names(t, w.m.path("sessions/p")), 4)
 
-	path := ask(t, file, "/later")
+	path := ask(t, file, anywhere("/later"))
 	ask(t, w.m.path(path, "append"), message("typed"))
 	require.NoError(t, os.WriteFile(sessions+"/--later--", nil, 0o600))
 	require.ErrorIs(t, put(w.m.path(path, "append"), assistant("refused")+"\n"), syscall.ENOTDIR)
@@ -150,7 +155,7 @@ func TestScopeRenamed(t *testing.T) {
 				const other = "sessions/--old--/2026-01-01T00-00-00-000Z_019b76a1-0000-7000-8000-000000000000"
 				require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/--old--"), 0o700))
 				require.NoError(t, os.WriteFile(filepath.Join(w.dir, other+".jsonl"), []byte(`{"type":"session","version":3,"id":"019b76a1-0000-7000-8000-000000000000","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/old"}`+"\n"), 0o600))
-				path := ask(t, w.m.path("new-session"), "/old")
+				path := ask(t, w.m.path("new-session"), anywhere("/old"))
 				require.Equal(t, filepath.Dir(other), filepath.Dir(path))
 				if !waits {
 					ask(t, w.m.path(path, "append"), assistant("hi"))
@@ -174,7 +179,7 @@ func TestBlobsMissing(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(a.dir, "blobs")))
 	require.NoError(t, os.Symlink("/nonexistent/blobs", filepath.Join(a.dir, "blobs")))
 	m := mountForTest(t, a.dir)
-	path := ask(t, m.path("new-session"), "/old")
+	path := ask(t, m.path("new-session"), anywhere("/old"))
 	ask(t, m.path(path, "append"), assistant("hi"))
 	image := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("A", 80<<10) + `"}]}}`
 	_, err := tryAsk(m.path(path, "append"), image)

@@ -36,7 +36,7 @@ var Layout = []Section{
 		{"archive/", "source.go", `the archived sessions, read-only`, false},
 		{"blobs/", "source.go", `the blob store, SOURCE/blobs`, false},
 		{"terminal-sessions/", "source.go", `the notes of which terminal is in which session, SOURCE/terminal-sessions`, false},
-		{"new-session", "controlfile.go", "write a working directory, or an object with `cwd`, `title`, `parentSession` and, with `--all`, `agent`: a new session; reading answers its path", false},
+		{"new-session", "controlfile.go", "write a working directory, or an object with `cwd`, `title`, `parentSession`, `create` and, with `--all`, `agent`: a new session; reading answers its path", false},
 		{"last-error", "content.go", `why a look-up or a write outside a session was refused last; empty when a write succeeded since`, false},
 	}},
 	{"Finding sessions", []Row{

@@ -187,9 +187,8 @@ func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 	if how != "" {
 		reason = fmt.Errorf("%w; %s", why, how)
 	}
-	n.view.noteRefusal(session, what, what, errno, reason, func() {
-		n.view.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why)
-	})()
+	log := func() { n.view.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why) }
+	n.view.noteRefusal(session, what, what, errno, reason, log)()
 	return errno
 }
 
@@ -287,6 +286,8 @@ func wayOut(session string, err error) string {
 	switch {
 	case session == outside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
 		return "; ls shows what is there"
+	case session == outside && k.err == writer.ErrNoDirectory:
+		return `; make it first, or write {"cwd": …, "create": true}`
 	case k.err == nil || k.way == saysItself:
 		return k.way
 	}

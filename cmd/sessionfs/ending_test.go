@@ -47,7 +47,7 @@ func (s *store) onDisk(session string) string {
 // newSession makes a session.
 func (s *store) newSession(cwd string) string {
 	s.t.Helper()
-	session := s.ask("new-session", cwd)
+	session := s.ask("new-session", `{"cwd":"`+cwd+`","create":true}`)
 	require.Empty(s.t, s.onDisk(session), "nothing is on disk yet")
 	return session
 }

@@ -165,7 +165,7 @@ func TestWriteWithoutMount(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.source, strings.TrimSpace(r.stdout)+".jsonl"))
 	require.Contains(t, s.here("ls", "-l", strings.TrimSpace(r.stdout)).stdout, "parent -> ")
 
-	r = s.fed("/some/where\n", "write", "new-session")
+	r = s.fed(`{"cwd":"/some/where","create":true}`, "write", "new-session")
 	require.Zero(t, r.code, r)
 	made := strings.TrimSpace(r.stdout)
 	require.FileExists(t, filepath.Join(s.source, made+".jsonl"))

@@ -126,7 +126,7 @@ async function checkTable(client: Client, table: Table): Promise<void> {
 		return firstOf(files, file => table.reopened(client, file));
 	});
 	await check("PostgreSQL: sessions that the mount makes and forks open in the client", async () => {
-		const made = table.mount.newSession("/home/me");
+		const made = table.mount.newSession({ cwd: "/home/me", create: true });
 		made.message(user(oddText.replace("\u0000", "")));
 		made.message(assistant("Made."));
 		const file = (s: Session) => prefix + path.relative(path.join(table.mount.dir, "sessions"), s.dir) + ".jsonl";

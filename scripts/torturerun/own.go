@@ -177,7 +177,7 @@ func (c *client) titleOwn(d draw) {
 
 // newOwn makes a session and goes on with it.
 func (c *client) newOwn(d draw) {
-	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new"}`+"\n", c.number)
+	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
 	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
 		c.own = append(c.own, &own{path: place, mount: mount})
 		c.expect(place, func(s *expected) { s.titles = []string{"new"} })

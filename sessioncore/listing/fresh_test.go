@@ -264,7 +264,7 @@ func TestListingOfWaiting(t *testing.T) {
 	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk, Waiting: waiting})
 	require.Empty(t, ids(t, l))
 	create := func(cwd string) *sessioncore.Session {
-		name, err := w.NewSession(t.Context(), writer.NewSession{CWD: cwd})
+		name, err := w.NewSession(t.Context(), writer.NewSession{Create: true, CWD: cwd})
 		require.NoError(t, err)
 		return store.Session(name)
 	}

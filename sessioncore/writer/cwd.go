@@ -22,7 +22,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrNoDirectory means that a session cannot be moved to a working directory that does not exist.
+// ErrNoDirectory means that a session cannot be moved to a working directory that does not exist, nor be made for one.
 var ErrNoDirectory = errors.New("no such directory")
 
 // ErrWaiting means that a session cannot be moved before it is on disk.

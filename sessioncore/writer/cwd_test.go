@@ -121,7 +121,7 @@ func TestCWDRefused(t *testing.T) {
 // TestCWDWaits: a session that is not on disk yet is not moved.
 func TestCWDWaits(t *testing.T) {
 	w, _ := waitingTest(t, Options{})
-	name, err := w.NewSession(t.Context(), NewSession{CWD: "/home/dev/pi"})
+	name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/home/dev/pi"})
 	require.NoError(t, err)
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.store.Session(name), t.TempDir()), ErrWaiting)
 	require.True(t, w.opts.Waiting.Has(name))
@@ -268,7 +268,7 @@ func TestScopeOfTheClient(t *testing.T) {
 		if there {
 			require.NoError(t, disk.MkdirAll(clients.AbsoluteScope("/srv/w")))
 		}
-		name, err := w.NewSession(t.Context(), NewSession{CWD: "/srv/w"})
+		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/srv/w"})
 		require.NoError(t, err)
 		require.Equal(t, map[bool]string{false: "elsewhere", true: clients.AbsoluteScope("/srv/w")}[there], storage.Dir(name))
 	}

@@ -132,7 +132,7 @@ func (m *mixing) work(n int, rnd *rand.Rand) {
 			}
 		case 4:
 			var made string
-			if made, err = m.w.NewSession(ctx, NewSession{CWD: fmt.Sprintf("/p%d", n)}); err == nil {
+			if made, err = m.w.NewSession(ctx, NewSession{Create: true, CWD: fmt.Sprintf("/p%d", n)}); err == nil {
 				own = m.store.Session(made)
 				m.ack(made)
 			}

@@ -33,10 +33,11 @@ type NewSession struct {
 	Title  string // "" for none
 	Parent string // parentSession of the header; "" for none
 	Agent  string // whose it is to be, where there are several; "" for the usual one
+	Create bool   // the working directory need not exist: somebody will create it
 }
 
 // ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title,
-// parentSession and agent.
+// parentSession, agent and create.
 func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
@@ -51,6 +52,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 		n.Title, _ = text.Member("title").Text()
 		n.Parent, _ = text.Member("parentSession").Text()
 		n.Agent, _ = text.Member("agent").Text()
+		n.Create = string(text.Member("create")) == "true"
 		return n, n.check()
 	}
 	n := NewSession{CWD: string(line)}
@@ -74,7 +76,8 @@ func (n *NewSession) check() error {
 // in memory until the first assistant message or until Sync. In a store of the operator dialect it is created beside
 // the others (storeDialect), as where pi was given a directory; otherwise in the directory that has sessions of
 // that working directory, or in the one that the client makes (docs/format.md, Files). If that name is too long
-// for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too.
+// for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too. One that does not exist
+// is ErrNoDirectory, unless n.Create is set.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", sessioncore.ErrReadOnly)
@@ -83,6 +86,9 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 		return "", err
 	}
 	n.CWD = path.Clean(n.CWD)
+	if err := isDirectory(n.CWD); err != nil && !(n.Create && errors.Is(err, ErrNoDirectory)) {
+		return "", err
+	}
 	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
 		return "", err

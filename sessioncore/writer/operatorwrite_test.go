@@ -129,7 +129,7 @@ func TestStoreDialect(t *testing.T) {
 				putFile(t, files, dir+"/x", "")
 			}
 			w := startWaiting(t, files, "", Options{Root: test.root})
-			name, err := w.NewSession(context.Background(), NewSession{CWD: "/w"})
+			name, err := w.NewSession(context.Background(), NewSession{Create: true, CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)
 			if test.want == "" {
@@ -149,7 +149,7 @@ func TestOperatorNewSession(t *testing.T) {
 	ctx := context.Background()
 	disk := dirtest.New(t)
 	w := startWaiting(t, disk, "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
-	name, err := w.NewSession(ctx, NewSession{CWD: "/w/", Title: " the\ttitle", Parent: "p"})
+	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w/", Title: " the\ttitle", Parent: "p"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
 	lines := strings.Split(w.content(), "\n")
@@ -158,7 +158,7 @@ func TestOperatorNewSession(t *testing.T) {
 	title, err := w.snapshot().Title()
 	require.NoError(t, err)
 	require.Equal(t, "the title", title)
-	second, err := w.NewSession(ctx, NewSession{CWD: "/other"})
+	second, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/other"})
 	require.NoError(t, err)
 	require.NotContains(t, second, "/", "beside the one in memory")
 

@@ -166,7 +166,7 @@ func TestPiNewSession(t *testing.T) {
 	for flat, dir := range map[bool]string{false: "--w--/", true: ""} {
 		w := startWriting(t, memory.New(), "", Options{Flat: flat})
 		w.store.SetProgram(func(string) program.Program { return program.Pi })
-		name, err := w.NewSession(t.Context(), NewSession{CWD: "/w", Title: "T"})
+		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w", Title: "T"})
 		require.NoError(t, err)
 		require.Equal(t, dir, name[:strings.LastIndexByte(name, '/')+1])
 		snap, err := sessiontest.Acquire(t, w.store.Session(name))

@@ -160,7 +160,7 @@ custom/collab-prompt = details-:any|collaboration
 collaboration = from?
 
 # What the file new-session takes, and members of omp's header: the client cannot open a session that violates the last.
-newSession = cwd! title? parentSession? agent?
+newSession = cwd! title? parentSession? agent? create?:bool
 previousFiles = previousSessionFiles:[string]
 directories = additionalDirectories:[string]
 `)

@@ -40,7 +40,7 @@ func TestKeepAll(t *testing.T) {
 	p := w.opts.Waiting
 	var names []string
 	for _, cwd := range []string{"/a", "/b", "/c", "/empty"} {
-		name, err := w.NewSession(ctx, NewSession{CWD: cwd})
+		name, err := w.NewSession(ctx, NewSession{Create: true, CWD: cwd})
 		require.NoError(t, err)
 		names = append(names, name)
 		if cwd != "/empty" {
@@ -81,7 +81,7 @@ func TestEnd(t *testing.T) {
 		var sessions [writers]string
 		start := make(chan struct{})
 		for i := range writers {
-			name, err := w.NewSession(ctx, NewSession{CWD: fmt.Sprintf("/w%d", i)})
+			name, err := w.NewSession(ctx, NewSession{Create: true, CWD: fmt.Sprintf("/w%d", i)})
 			require.NoError(t, err)
 			sessions[i] = name
 			group.Go(func() {
@@ -123,7 +123,7 @@ func TestSyncNewSession(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, disk := waitingTest(t, Options{Sync: true})
-			name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
+			name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
 			require.NoError(t, err)
 			w.session = w.store.Session(name)
 			_, err = disk.Stat(name)
@@ -146,7 +146,7 @@ func TestWaitingBytes(t *testing.T) {
 		}
 		return sum
 	}
-	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
+	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
 	require.NoError(t, err)
 	w.session = w.store.Session(name)
 	ids, err := w.append(userLine)
@@ -188,7 +188,7 @@ func TestWaitingImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, disk := waitingTest(t, Options{})
-			made, err := w.NewSession(ctx, NewSession{CWD: "/w"})
+			made, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
 			require.NoError(t, err)
 			w.session = w.store.Session(made)
 			_, err = w.append(line, userLine)
@@ -322,15 +322,15 @@ func TestParseNewSession(t *testing.T) {
 	}{
 		{"/home/dev/pi", NewSession{CWD: "/home/dev/pi"}},
 		{"/with blank ", NewSession{CWD: "/with blank "}},
-		{`{"cwd":"/w","title":"T","parentSession":"p","agent":"pi"}`, NewSession{"/w", "T", "p", "pi"}},
-		{` {"cwd":"/w","title":null} `, NewSession{CWD: "/w"}},
+		{`{"cwd":"/w","title":"T","parentSession":"p","agent":"pi","create":true}`, NewSession{"/w", "T", "p", "pi", true}},
+		{` {"cwd":"/w","title":null,"create":false} `, NewSession{CWD: "/w"}},
 	}
 	for _, test := range tests {
 		got, err := ParseNewSession([]byte(test.line))
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 	}
-	for _, line := range []string{"", "relative", "{", `{"title":"x"}`, `{"cwd":7}`, `{"cwd":"x"}`, `{"cwd":"/w","title":1}`, "/a\x00b", "/a\xff"} {
+	for _, line := range []string{"", "relative", "{", `{"title":"x"}`, `{"cwd":7}`, `{"cwd":"x"}`, `{"cwd":"/w","title":1}`, `{"cwd":"/w","create":"yes"}`, "/a\x00b", "/a\xff"} {
 		_, err := ParseNewSession([]byte(line))
 		require.ErrorIs(t, err, sessioncore.ErrInvalid, "%q", line)
 	}
@@ -353,7 +353,7 @@ func waitingTest(t *testing.T, opts Options) (*writing, *dir.Storage) {
 func TestNewSession(t *testing.T) {
 	ctx := context.Background()
 	w, disk := waitingTest(t, Options{})
-	name, err := w.NewSession(ctx, NewSession{CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
+	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
 	require.NoError(t, err)
 	require.Regexp(t, `^--home-dev-pi--/2026-03-01T00-00-00-000Z_[0-9a-f-]{36}\.jsonl$`, name)
 	w.session = w.store.Session(name)
@@ -421,7 +421,7 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 	for line, opts := range map[string]Options{testAnswer: {}, userLine: {Sync: true}} {
 		disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
 		w := startWaiting(t, disk, "", opts)
-		name, err := w.NewSession(t.Context(), NewSession{CWD: "/w"})
+		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
 		require.NoError(t, err)
 		w.session = w.store.Session(name)
 		before := w.content()
@@ -450,7 +450,7 @@ func TestWaitingLimits(t *testing.T) {
 	}
 	require.ErrorIs(t, err, ErrTooMany)
 	require.Len(t, w.opts.Waiting.Names(), maxWaiting)
-	_, err = New(w.store, Options{}).NewSession(context.Background(), NewSession{CWD: "/w"})
+	_, err = New(w.store, Options{}).NewSession(context.Background(), NewSession{Create: true, CWD: "/w"})
 	require.True(t, errors.Is(err, sessioncore.ErrReadOnly))
 }
 
@@ -462,7 +462,7 @@ func TestWaitingConcurrently(t *testing.T) {
 	store := sessioncore.NewStore(waiting)
 	t.Cleanup(store.Close)
 	w := New(store, Options{Journal: disk, Waiting: waiting})
-	name, err := w.NewSession(ctx, NewSession{CWD: "/w"})
+	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
 	require.NoError(t, err)
 	s := store.Session(name)
 	const each = 30
@@ -517,7 +517,7 @@ func TestManyNewSessions(t *testing.T) {
 	defer store.Close()
 	w := New(store, Options{Journal: disk, Waiting: waiting, Scope: listing.New(store, "/").Scope})
 	for i := range sessions {
-		_, err := w.NewSession(t.Context(), NewSession{CWD: fmt.Sprintf("/work/%d", i)})
+		_, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: fmt.Sprintf("/work/%d", i)})
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, files.opens.Load(), int64(sessions), "each is read once")
