@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -61,7 +62,7 @@ func TestLastErrorOfTheRoot(t *testing.T) {
 	require.Contains(t, w.m.logged(), "op=write path=new-session")
 	require.FileExists(t, w.m.path("by-id/s"))
 	tells(`new-session`) // another look-up says nothing about it
-	ask(t, w.m.path("new-session"), "/home/dev/p")
+	ask(t, w.m.path("new-session"), anywhere("/home/dev/p"))
 	tells(`^$`)
 	gone("by-id/nowhere")
 	tells(`Z by-id/nowhere: .*no session's id or file name begins with it`)
@@ -82,6 +83,10 @@ func TestScriptGoesOn(t *testing.T) {
 		"a loop of bash":   `exec 3>> "$1"; while read -r line; do printf '%s\n' "$line" >&3; done < "$2"`,
 		"a loop that asks": `exec 3>> "$1"; e=0; while read -r line; do printf '%s\n' "$line" >&3 || e=1; done < "$2"; exit $e`,
 		"jq":               `jq --unbuffered -c . "$2" > "$1"`,
+		"awk":              `awk -v f="$1" '{ print >> f; fflush(f) }' "$2"`,
+		"node": `node -e 'const fs = require("fs"), f = fs.openSync(process.argv[1], "a")
+for (const line of fs.readFileSync(process.argv[2], "utf8").trimEnd().split("\n"))
+	try { fs.writeSync(f, line + "\n") } catch { process.exitCode = 1 }' "$1" "$2"`,
 		"python": `python3 -c "import os, sys
 f, bad = os.open(sys.argv[1], os.O_WRONLY), 0
 for line in open(sys.argv[2], 'rb'):
@@ -89,6 +94,9 @@ for line in open(sys.argv[2], 'rb'):
     except OSError: bad = 1
 sys.exit(bad)" "$1" "$2"`,
 	} {
+		if _, err := exec.LookPath(name); name == "node" && err != nil {
+			continue
+		}
 		w := newWriting(t)
 		lines := tempFile(t, message("1")+"\n"+badLine+"\n"+message("3")+"\n"+message("4")+"\n")
 		was := strings.Count(w.raw("s"), "\n")
@@ -101,6 +109,27 @@ sys.exit(bad)" "$1" "$2"`,
 	}
 }
 
+// TestVim: last-error is about what vim wrote in a terminal, not about the files and the mode that it tries to make besides.
+func TestVim(t *testing.T) {
+	w := newWriting(t)
+	vim := func(keys string) {
+		_, _, _ = tool(t, "sh", "-c", `printf '%s' "$1" | TERM=xterm script -qec "vim -u NONE -i NONE --cmd 'set directory=.,$2' '$3'" /dev/null`,
+			"sh", keys, t.TempDir(), w.in("append"))
+	}
+	run(t, "vim", "--version")
+	before := w.raw("s")
+	vim("i" + badLine + "\x1b:wq\r\r:q!\r")
+	was := w.read("last-error")
+	require.Regexp(t, `append: line 1: .*message\.role`, was)
+	vim("iabandoned\x1b:q!\r")
+	require.Equal(t, was, w.read("last-error"))
+	w.unchanged(before, "vim")
+	vim("i" + message("of vim") + "\x1b:wq\r")
+	require.Len(t, w.added(before), 1)
+	require.Empty(t, w.read("last-error"))
+	require.Contains(t, w.m.logged(), ".append.swp", "the log has what was refused")
+}
+
 // TestEditorsFchmod: the mode that a control file has can be set, another one not, and last-error is about lines.
 func TestEditorsFchmod(t *testing.T) {
 	w := newWriting(t)
@@ -109,6 +138,8 @@ func TestEditorsFchmod(t *testing.T) {
 	info, err := os.Stat(w.in("append"))
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(w.in("append"), info.Mode()))
+	require.NoError(t, os.Chown(w.in("append"), os.Geteuid(), os.Getegid()))
+	require.NoError(t, os.Chtimes(w.in("append"), info.ModTime(), info.ModTime()))
 	require.ErrorIs(t, os.Chmod(w.in("append"), 0o777), syscall.EPERM)
 	require.Equal(t, was, w.read("last-error"))
 }

@@ -164,7 +164,8 @@ func (n *node) inSession() (session string, ok bool) {
 }
 
 // denyWrite refuses what would change n, or a name in it, where no write changes anything, and says in last-error what can
-// be done. Tools such as rm -r ask for every name, which is no reason to warn in the log.
+// be done. Tools such as rm -r ask for every name, which is no reason to warn in the log. A name that begins with a dot is in
+// the log alone: editors that open a file try to make such a one beside it.
 func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 	at := n.path(name...)
 	session, ok := n.inSession()
@@ -188,6 +189,10 @@ func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 		reason = fmt.Errorf("%w; %s", why, how)
 	}
 	log := func() { n.view.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why) }
+	if len(name) > 0 && strings.HasPrefix(name[0], ".") {
+		log()
+		return errno
+	}
 	n.view.noteRefusal(session, what, what, errno, reason, log)()
 	return errno
 }
