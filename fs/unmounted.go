@@ -19,6 +19,7 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/transfer"
@@ -40,6 +41,15 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	}
 	owner := fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	return &Unmounted{direct.New(t.serve(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
+}
+
+// Sessions returns all sessions, those that were modified last first. Callers must not modify the slice.
+func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
+	all, err := u.tree.view.Listing.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return all.All(), nil
 }
 
 // OpenSources returns the places from which sessions are imported, without any. Callers must close it.

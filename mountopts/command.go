@@ -116,7 +116,7 @@ func Parse(args []string) (Command, error) {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
 	var err error
-	if c.Options, err = ParseOptions(v.options, v.sloppy && c.Helper); err != nil {
+	if c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper); err != nil {
 		return c, err
 	}
 	c.Fake = v.helperFaked
@@ -199,8 +199,8 @@ func (c *Command) mountArgs(args []string) error {
 	return o.CheckSource()
 }
 
-// ParseOptions parses the arguments of -o. With sloppy, which is mount(8)'s -s, unknown options are ignored.
-func ParseOptions(lists []string, sloppy bool) (o Options, err error) {
+// ParseOptions parses the arguments of -o, which change o. With sloppy, which is mount(8)'s -s, unknown options are ignored.
+func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error) {
 	for _, list := range lists {
 		if err = parseList(&o, list, sloppy); err != nil {
 			break

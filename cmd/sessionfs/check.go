@@ -16,7 +16,7 @@ import (
 
 // checkCommand is sessionfs check.
 func checkCommand() *cobra.Command {
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(treePaths, &cobra.Command{
 		Use:   "check [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
 		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is changed.\n" +

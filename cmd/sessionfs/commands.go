@@ -196,10 +196,10 @@ func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra
 }
 
 // complete offers the paths of the tree that begin with what has been typed. An error offers nothing.
-func (f *sourceFlags) complete(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	cmd.SetErr(io.Discard)
-	src, closeSource, err := f.open(cmd)
+	src, closeSource, err := f.open(cmd, append(args, typed))
 	if err != nil {
 		return nil, nothing
 	}

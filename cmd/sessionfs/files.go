@@ -27,7 +27,7 @@ type lsFlags struct {
 // lsCommand is sessionfs ls.
 func lsCommand() *cobra.Command {
 	var f lsFlags
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(treePaths, &cobra.Command{
 		Use:     "ls [-ladtr1] [-s SOURCE] [PATH...]",
 		Short:   "List directories of what a mount would show",
 		Example: "  sessionfs ls -l recent",
@@ -167,7 +167,7 @@ func visible(name string) string {
 
 // catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.
 func catCommand() *cobra.Command {
-	return onSource(&cobra.Command{
+	return onSource(treePaths, &cobra.Command{
 		Use:     "cat [-s SOURCE] PATH...",
 		Short:   "Print files of what a mount would show",
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
@@ -194,7 +194,7 @@ const defaultTreeNames = 2000
 // treeCommand is sessionfs tree.
 func treeCommand() *cobra.Command {
 	var t treePrinter
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(treePaths, &cobra.Command{
 		Use:     "tree [-a] [-L DEPTH] [-n NAMES] [-s SOURCE] [PATH...]",
 		Short:   "Show directories of what a mount would show, with all that is in them",
 		Example: "  sessionfs tree -L 2 by-id/019d3d",
@@ -276,7 +276,7 @@ func (t *treePrinter) below(dir, lines string, level int) error {
 
 // tarCommand is sessionfs tar: it writes a tar archive of what tar finds in a mount.
 func tarCommand() *cobra.Command {
-	return onSource(&cobra.Command{
+	return onSource(treePaths, &cobra.Command{
 		Use:     "tar [-s SOURCE] [PATH...]",
 		Short:   "Write a tar archive of what a mount would show to the standard output",
 		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name.\nA PATH that is a link to a directory stands for the directory; links in it stay links.",

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
 	"log/slog"
 	"os"
-	"path"
 	"strings"
 	"syscall"
 
@@ -19,20 +20,34 @@ import (
 )
 
 // source is what a command without a mount works on: the tree that a mount of SOURCE shows.
-type source struct{ *fs.Unmounted }
+type source struct {
+	*fs.Unmounted
+	place
+	args arguments
+	ctx  context.Context // of the command
+}
+
+// arguments says what the arguments of a command may be.
+type arguments int
+
+const (
+	noPaths    arguments = iota // nothing of a mount
+	treePaths                   // what is in a mount
+	anySession                  // sessions, also as files that lie in no agent directory
+)
 
 // onSource makes a command work on SOURCE: it adds the flags that say where that is and how it is shown, opens it, and
-// closes it afterwards, which puts on disk what was typed into new sessions.
-func onSource(cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
-	var flags sourceFlags
+// closes it afterwards, which puts on disk what was typed into new sessions. Where the arguments are paths, SOURCE is the one
+// that they lie in, if they lie in any (docs/design.md section 8, Commands without a mount).
+func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
+	flags := sourceFlags{args: are}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		src, closeSource, err := flags.open(cmd)
+		src, closeSource, err := flags.open(cmd, args)
 		if err != nil {
 			return err
 		}
-		src.FS = src.With(cmd.Context())
 		err = do(cmd, src, args)
 		if closed := closeSource(); err == nil {
 			err = closed
@@ -50,11 +65,12 @@ type sourceFlags struct {
 	options []string
 	demo    bool
 	debug   bool
+	args    arguments
 }
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.source, "source", "s", "", "the agent directory, if not the default of a mount")
+	flags.StringVarP(&f.source, "source", "s", "", "the agent directory, if it is neither what PATH lies in nor the default")
 	flags.StringArrayVarP(&f.options, "options", "o", nil, "mount `OPTIONS`, such as redact, separated by commas")
 	flags.BoolVar(&f.demo, "demo", false, "work on a built-in sample store; changes are not kept")
 	flags.BoolVar(&f.debug, "debug", false, "log to stderr")
@@ -63,57 +79,44 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 }
 
 // open opens SOURCE. Callers must call the function that it returns, whose error says what could not be saved.
-func (f *sourceFlags) open(cmd *cobra.Command) (src *source, closeSource func() error, err error) {
+func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, closeSource func() error, err error) {
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
-	o, err := mountopts.ParseOptions(f.options, false)
-	if err != nil {
+	at := place{Options: mountopts.Options{Source: f.source, Demo: f.demo}, remove: func() {}}
+	if f.source == "" && !f.demo && f.args != noPaths {
+		if at, err = placeOf(args, f.args); err != nil {
+			return nil, nil, err
+		}
+	}
+	if at.Options, err = mountopts.ParseOptions(at.Options, f.options, false); err != nil {
+		at.remove()
 		return nil, nil, refuse(exitUsage, "%s", err)
 	}
-	o.Source, o.Demo = f.source, f.demo
-	remove, err := resolveSource(&o, cmd.ErrOrStderr())
-	if err != nil {
-		remove()
-		return nil, nil, err
+	remove := at.remove
+	if at.mountpoint == "" {
+		unpacked, err := resolveSource(&at.Options, cmd.ErrOrStderr())
+		remove = func() { unpacked(); at.remove() }
+		if err != nil {
+			remove()
+			return nil, nil, err
+		}
 	}
 	level := slog.LevelError // what is refused the command says itself
-	if f.debug || o.Debug {
+	if f.debug || at.Debug {
 		level = slog.LevelDebug
 	}
-	files, err := fs.Open(o, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
+	files, err := fs.Open(at.Options, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		remove()
 		return nil, nil, refuse(exitSource, "%s", err)
 	}
-	return &source{files}, func() error {
+	ctx := cmp.Or(cmd.Context(), context.Background())
+	files.FS = files.With(ctx)
+	return &source{files, at, f.args, ctx}, func() error {
 		defer remove()
 		return files.Close()
 	}, nil
-}
-
-// clean returns the path in the tree for one that was typed.
-func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
-
-// expand returns the paths that arguments stand for; without arguments that is the root. Patterns that the shell could not
-// expand are expanded in the tree, if they are not themselves the path of something.
-func (src *source) expand(args ...string) (paths []string, err error) {
-	if len(args) == 0 {
-		return []string{"."}, nil
-	}
-	for _, arg := range args {
-		found := []string{clean(arg)}
-		if _, err := src.Lstat(found[0]); err != nil && strings.ContainsAny(arg, "*?[") {
-			if found, err = src.Glob(found[0]); err == nil && len(found) == 0 {
-				err = syscall.ENOENT
-			}
-			if err != nil {
-				return nil, &iofs.PathError{Op: "glob", Path: arg, Err: err}
-			}
-		}
-		paths = append(paths, found...)
-	}
-	return paths, nil
 }
 
 // sayError prints an error and goes on.

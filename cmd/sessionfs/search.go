@@ -15,7 +15,7 @@ import (
 
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "search [-s SOURCE] QUERY...",
 		Short: "Find what was said in any session",
 		Long: "Find what was said in any session: messages, tool calls and their results, titles, labels. The session that was\n" +
@@ -156,7 +156,7 @@ func visibleText(text string) string { return visible(strings.ReplaceAll(text, "
 
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "touched [-s SOURCE] PATH",
 		Short: "Find which sessions read or changed a file",
 		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, and the\n" +

@@ -38,7 +38,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if c.Fake {
 		return nil
 	}
-	a.mountpoint = o.Mountpoint
+	a.mountpoint, a.options = o.Mountpoint, o
 	a.manager = takeManager(ready == nil)
 	if ready != nil {
 		// Do not keep the file system of the working directory busy.
@@ -89,6 +89,7 @@ func (a *attendant) openLog(o mountopts.Options, background bool) error {
 type attendant struct {
 	server     *fs.Server
 	mountpoint string
+	options    mountopts.Options
 	idle       time.Duration // after which it is unmounted; 0 for never
 	signals    signals
 	manager    manager

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
+	"sessionfs/mountopts"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -101,6 +102,23 @@ func ourMountpoints() (paths []string) {
 		paths = append(paths, e.mountpoint)
 	}
 	return paths
+}
+
+// shownAt returns what is shown at a path of the machine, absolute and without links: the options of the mount in which it lies,
+// and where that is; mountpoint is "" where it lies in none.
+func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
+	e, ok := mountOver(path)
+	if !ok {
+		return o, "", nil
+	}
+	_, said, err := askDaemon(e, "", socketLimit, socketLimit)
+	if err == nil && said.Options.Source == "" {
+		err = fmt.Errorf("it is of version %s", said.Version)
+	}
+	if err != nil {
+		err = refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s", e.mountpoint, err)
+	}
+	return said.Options, e.mountpoint, err
 }
 
 // chosenMounts returns the mounts that are asked for.
@@ -221,6 +239,8 @@ const saveRequest = "save"
 type told struct {
 	Version string `json:"version"`
 	Unsaved string `json:"unsaved,omitempty"` // why new sessions cannot be put on disk, if that was asked for
+	// Options are those of the mount: a command shows the same as it (docs/design.md section 8, Commands without a mount).
+	Options mountopts.Options `json:"options"`
 	fs.Counters
 }
 
@@ -275,7 +295,7 @@ func (a *attendant) tell(conn *net.UnixConn) {
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
 	request, _ := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
 	_, _ = io.WriteString(conn, "\n") // it lives; the answer may take its time
-	answer := told{Version: version()}
+	answer := told{Version: version(), Options: a.options}
 	if request == saveRequest+"\n" {
 		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 		defer cancel()

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	iofs "io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -20,25 +19,23 @@ import (
 
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
-	return onSource(&cobra.Command{
+	return onSource(anySession, &cobra.Command{
 		Use:   "export [-s SOURCE] SESSION > FILE.html",
 		Short: "Write a session as one HTML page, to be read, printed or sent",
 		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded\n" +
-			"from elsewhere, images inside. SESSION is a path of the mount, or what --resume would find.\n" +
+			"from elsewhere, images inside. SESSION is an id or its beginning, a path in a mount, or a .jsonl file;\n" +
+			"#ENTRY behind it takes the branch to that entry.\n" +
 			"Keys and tokens are shown as they are; -o redact masks those that are known, and leaves images out.",
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		paths, err := src.findSessions(args[0])
-		if len(paths) > 1 {
-			return refuse(exitUsage, "export: %s stands for %d paths; one session is exported at a time", args[0], len(paths))
-		}
-		var f iofs.File
-		if err == nil {
-			f, err = src.Open(path.Join(paths[0], "transcript.md"))
-		}
+		at, err := src.session(args[0])
 		if err != nil {
-			return fmt.Errorf("export: %s is not a session: %s", args[0], reasonOf(err))
+			return err
+		}
+		f, err := src.Open(path.Join(at.branch(), "transcript.md"))
+		if err != nil {
+			return err
 		}
 		defer f.Close()
 		return page.Write(cmd.OutOrStdout(), f, func(hash string) (io.ReadCloser, error) {
@@ -50,12 +47,12 @@ func exportCommand() *cobra.Command {
 // bundleCommand is sessionfs bundle.
 func bundleCommand() *cobra.Command {
 	var masked bool
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(anySession, &cobra.Command{
 		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
 		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to,\n" +
-			"and manifest.json, which has the size and the SHA-256 of each. SESSION is a path of the mount, or what --resume\n" +
-			"would find. --redact masks keys and tokens that are known, and leaves out what cannot be masked: images, and\n" +
+			"and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its beginning,\n" +
+			"a path in a mount, or a .jsonl file. --redact masks keys and tokens that are known, and leaves out what cannot be masked: images, and\n" +
 			"files beside the sessions other than the sessions of subagents.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
@@ -63,19 +60,24 @@ func bundleCommand() *cobra.Command {
 		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: sessionfs bundle SESSION > FILE.tar")
 		}
-		var sessions []string
+		var dirs []string
 		for _, arg := range args {
-			found, err := src.findSessions(arg)
+			found, err := src.sessions(arg)
 			if err != nil {
 				return err
 			}
-			sessions = append(sessions, found...)
+			for _, f := range found {
+				if f.entry != "" {
+					return refuse(exitUsage, "bundle: %s names an entry; whole sessions are bundled", arg)
+				}
+				dirs = append(dirs, f.dir)
+			}
 		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
 		b := src.Bundler(out, func(what string, err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", what, err)
 		})
-		for _, session := range sessions {
+		for _, session := range dirs {
 			if err := src.Bundle(cmd.Context(), b, session); err != nil {
 				return refuse(exitFailure, "bundle: %s: %s; the archive is of no use", session, reasonOf(err))
 			}
@@ -95,27 +97,10 @@ func bundleCommand() *cobra.Command {
 	return cmd
 }
 
-// findSessions returns the paths, without links, that lead to what is named as a path of the mount, or as --resume names
-// a session.
-func (src *source) findSessions(session string) ([]string, error) {
-	paths, err := src.expand(session)
-	if err == nil && !strings.Contains(session, "/") {
-		if _, missing := src.Lstat(paths[0]); isGone(missing) {
-			paths, err = src.expand(path.Join("by-id", session))
-		}
-	}
-	for i := range paths {
-		if err == nil {
-			paths[i], err = src.Resolve(paths[i])
-		}
-	}
-	return paths, err
-}
-
 // importCommand is sessionfs import.
 func importCommand() *cobra.Command {
 	var to string
-	cmd := onSource(&cobra.Command{
+	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "import [-s SOURCE] [--to DIR] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +

@@ -267,9 +267,9 @@ func TestImportForeign(t *testing.T) {
 // TestBundleRefuses: what is no session ends it, and a terminal gets no archive.
 func TestBundleRefuses(t *testing.T) {
 	s := commandStore(t)
-	requireStatus(t, exitFailure, s.here("bundle", "nothing"), "nothing: no such file")
-	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions: it is not a session")
-	requireStatus(t, exitFailure, s.here("bundle", "by-id/019d3d9/leaf"), "not a session")
+	requireStatus(t, exitFailure, s.here("bundle", "nothing"), "nothing is not a session")
+	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions is not a session")
+	requireStatus(t, exitUsage, s.here("bundle", "by-id/019d3d9/leaf"), "names an entry")
 	requireStatus(t, exitUsage, s.here("bundle"), "at least 1 arg")
 	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*")
 	require.Zero(t, r.code, r.stderr)
@@ -306,7 +306,7 @@ func TestExport(t *testing.T) {
 	require.Contains(t, all, `base64,`+data+`"`, "an image is in the page")
 
 	requireStatus(t, exitFailure, s.here("export", "none"), "none is not a session")
-	requireStatus(t, exitUsage, s.here("export", "by-id/*"), "5 paths")
+	requireStatus(t, exitUsage, s.here("export", "by-id/*"), "5 sessions")
 	requireStatus(t, exitUsage, s.here("export"))
 }
 

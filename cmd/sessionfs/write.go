@@ -33,7 +33,7 @@ const (
 
 // writeCommand is sessionfs write.
 func writeCommand() *cobra.Command {
-	return onSource(&cobra.Command{
+	return onSource(treePaths, &cobra.Command{
 		Use:   "write [-s SOURCE] PATH < LINES",
 		Short: "Write to a control file: append, labels, title, fork, new-session; or leaf",
 		Long: "Write the lines of the standard input to a control file of what a mount would show, or the target\n" +

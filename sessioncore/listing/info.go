@@ -92,6 +92,9 @@ func (i *Info) modified() int64 {
 	return i.Stat.Modified
 }
 
+// Modified returns when the session was modified, as the list has it.
+func (i *Info) Modified() time.Time { return time.Unix(0, i.modified()) }
+
 // compare orders the list: most recently modified first. Of sessions modified at the same time, the one with the
 // greater name comes first, since names begin with the session's start time.
 func (i *Info) compare(other *Info) int {

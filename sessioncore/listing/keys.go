@@ -80,6 +80,11 @@ func (k *keys) startingWith(prefix string) []resumeKey {
 	return k.resume[from : from+n]
 }
 
+// Resumes reports whether --resume finds the session with a key, if no other that it finds was modified later.
+func (i *Info) Resumes(key string) bool {
+	return i.resumes(strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(key)))))
+}
+
 // resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing and resuming).
 func (i *Info) resumes(key string) bool {
 	return strings.HasPrefix(strings.ToLower(i.ID), key) ||

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	iofs "io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
+)
+
+// clean returns the path in the tree for one that was typed.
+func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
+
+// expand returns the paths in the tree that arguments stand for; without arguments that is the root. Of what an argument can
+// be the first is taken: a path of this machine that lies in SOURCE or in a mount of it, a path of the tree, a pattern that the
+// shell could not expand, and what begins the id of one session, with a path in that session behind it.
+func (src *source) expand(args ...string) (found []string, err error) {
+	if len(args) == 0 {
+		return []string{"."}, nil
+	}
+	for _, arg := range args {
+		if shown, ok := src.local(arg); ok {
+			found = append(found, shown)
+			continue
+		}
+		name := clean(arg)
+		_, missing := src.Lstat(name)
+		if missing != nil && strings.ContainsAny(arg, "*?[") {
+			matches, err := src.Glob(name)
+			if err == nil && len(matches) == 0 {
+				err = syscall.ENOENT
+			}
+			if err != nil {
+				return nil, &iofs.PathError{Op: "glob", Path: arg, Err: err}
+			}
+			found = append(found, matches...)
+			continue
+		}
+		if isGone(missing) {
+			key, below, _ := strings.Cut(name, "/")
+			session, err := src.byID(key)
+			if err == nil {
+				name = path.Join(session, below)
+			} else if !isGone(err) {
+				return nil, err
+			}
+		}
+		found = append(found, name)
+	}
+	return found, nil
+}
+
+// maxCandidates is how many sessions, or entries, are named among which a choice is to be made.
+const maxCandidates = 10
+
+// byID returns the path of the session that --resume finds with a key, which must be the beginning of one id alone.
+func (src *source) byID(key string) (string, error) {
+	all, err := src.Sessions(src.ctx)
+	if err != nil {
+		return "", err
+	}
+	decoded, ok := names.DecodeName(key)
+	if !ok {
+		decoded = key
+	}
+	var ids, lines []string
+	for _, i := range all {
+		if i.ID == decoded || i.BaseName() == decoded {
+			ids = nil
+			break
+		}
+		if i.Resumes(decoded) && !slices.Contains(ids, i.ID) {
+			ids = append(ids, i.ID)
+			lines = append(lines, "  "+describeSession(i))
+		}
+	}
+	if len(ids) > 1 {
+		return "", ambiguous(key, "session", lines)
+	}
+	return src.Resolve(path.Join("by-id", key)) // which finds archived ones too
+}
+
+// describeSession tells sessions apart in a line.
+func describeSession(i *listing.Info) string {
+	return visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
+}
+
+func ambiguous(key, what string, lines []string) error {
+	more := ""
+	if len(lines) > maxCandidates {
+		more = fmt.Sprintf("\n  and %d more", len(lines)-maxCandidates)
+		lines = lines[:maxCandidates]
+	}
+	return refuse(exitFailure, "%s begins the id of more than one %s; type more of it:\n%s%s", key, what, strings.Join(lines, "\n"), more)
+}
+
+// named is what an argument names: a session, and an entry of it.
+type named struct {
+	dir   string // the directory of the session, a path of the tree without links
+	entry string // as in entries/, without the suffix; "" where only the session is named
+}
+
+// branch returns the directory that shows the branch to the entry, or that of the session.
+func (n named) branch() string {
+	if n.entry == "" {
+		return n.dir
+	}
+	return path.Join(n.dir, "branches", ".by-id", n.entry)
+}
+
+// session returns the session that an argument names, and the entry: by an id or its beginning, a path in a mount or in the
+// tree, also one in the session's directory such as entries/ID.json, or its file; each with #ENTRY behind it, the
+// id of an entry or its beginning. What names none, or several, is refused.
+func (src *source) session(arg string) (named, error) {
+	found, err := src.sessions(arg)
+	if err == nil && len(found) > 1 {
+		err = refuse(exitUsage, "%s stands for %d sessions; one is expected", arg, len(found))
+	}
+	if err != nil {
+		return named{}, err
+	}
+	return found[0], nil
+}
+
+// sessions is session for an argument that may be a pattern of several.
+func (src *source) sessions(arg string) (found []named, err error) {
+	found, err = src.namedBy(arg)
+	if before := beforeEntry(arg); isGone(err) && before != arg {
+		found, err = src.namedBy(before)
+		for i := range found {
+			if found[i].entry, err = src.entry(found[i].dir, arg[len(before)+1:]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if isGone(err) {
+		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
+	}
+	return found, err
+}
+
+// beforeEntry returns what is before #ENTRY.
+func beforeEntry(arg string) string {
+	if at := strings.LastIndexByte(arg, '#'); at > 0 {
+		return arg[:at]
+	}
+	return arg
+}
+
+func (src *source) namedBy(arg string) (found []named, err error) {
+	paths, err := src.expand(arg)
+	for _, p := range paths {
+		resolved, err := src.Resolve(p)
+		if err != nil {
+			return nil, err
+		}
+		n, ok := src.sessionOf(resolved)
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", arg, iofs.ErrNotExist)
+		}
+		found = append(found, n)
+	}
+	return found, err
+}
+
+// sessionOf returns the session in which a path without links lies, and the entry that it names.
+func (src *source) sessionOf(resolved string) (named, bool) {
+	for _, suffix := range fileSuffixes {
+		resolved = strings.TrimSuffix(resolved, suffix)
+	}
+	for dir := resolved; dir != "." && dir != "/"; dir = path.Dir(dir) {
+		for _, suffix := range fileSuffixes {
+			if info, err := src.Lstat(dir + suffix); err == nil && info.Mode().IsRegular() {
+				return named{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
+			}
+		}
+	}
+	return named{}, false
+}
+
+// fileSuffixes end the names of session files: as they are, archived, and as Codex compresses them.
+var fileSuffixes = []string{sessionSuffix + layout.ArchiveSuffix, sessionSuffix + ".zst", sessionSuffix}
+
+// entryIn returns the entry that a path without links in a session's directory is about, "" for none.
+func entryIn(below string) string {
+	parts := strings.Split(below, "/")
+	switch last := parts[len(parts)-1]; {
+	case parts[0] == "entries" && len(parts) > 1:
+		return strings.TrimSuffix(last, ".json")
+	case parts[0] == "tree" && len(parts) > 1 && last != ".deep":
+		return last
+	case parts[0] == "branches" && len(parts) > 2:
+		return parts[2] // behind .by-id
+	}
+	return ""
+}
+
+// entry returns the name of the entry of a session whose id begins with key.
+func (src *source) entry(session, key string) (string, error) {
+	key = strings.TrimSuffix(key, ".json")
+	dir := path.Join(session, "entries")
+	if _, err := src.Lstat(path.Join(dir, key+".json")); err == nil {
+		return key, nil
+	}
+	items, err := src.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, it := range items {
+		if strings.HasPrefix(it.Name(), key) {
+			found = append(found, "  "+strings.TrimSuffix(it.Name(), ".json"))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", refuse(exitFailure, "%s has no entry whose id begins with %q", session, key)
+	case 1:
+		return strings.TrimSpace(found[0]), nil
+	}
+	return "", ambiguous(key, "entry", found)
+}
