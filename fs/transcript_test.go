@@ -32,7 +32,7 @@ func TestReadingFilesHaveTheirSize(t *testing.T) {
 	grow(t, filepath.Join(a, demoSession+".jsonl"), `{"type":"message","id":"f0000001","parentId":"`+strings.TrimSuffix(filepath.Base(run(t, "readlink", m.path(demoSession, "leaf"))), ".json\n")+
 		`","timestamp":"2026-03-30T09:00:00.000Z","message":{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"One more."}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1}}}}`, "\n")
 	after := run(t, "cat", m.path(demoSession, "transcript.md"))
-	turn := "\n## Assistant · 2026-03-30 09:00:00 · `p/m`\n\nOne more.\n"
+	turn := "\n## Assistant · 2026-03-30 09:00:00 · f0000001 · `p/m`\n\nOne more.\n"
 	require.Equal(t, strings.Replace(before, "`3a17833e`", "`f0000001`", 1)+turn, after)
 	require.Equal(t, fmt.Sprintf("%d\n", len(after)), run(t, "stat", "-c", "%s", m.path(demoSession, "transcript.md")))
 	require.Equal(t, turn, run(t, "tail", "-n", "4", m.path(demoSession, "transcript.md")), "read from the end")

@@ -65,8 +65,10 @@ var patchLines = [][]byte{[]byte("*** Add File: "), []byte("*** Update File: "),
 func eachPatched(body []byte, f func(string)) {
 	at := bytes.Index(body, patchBegin)
 	for at >= 0 {
-		if name := patchPath(body[at:]); name != nil && (at == 0 || bytes.HasSuffix(body[:at], []byte(`\n`))) {
-			f(string(bytes.TrimRight(rawjson.AppendDecoded(nil, name), " ")))
+		if at == 0 || bytes.HasSuffix(body[:at], []byte(`\n`)) {
+			if name := patchPath(body[at:]); name != nil {
+				f(string(bytes.TrimRight(rawjson.AppendDecoded(nil, name), " ")))
+			}
 		}
 		next := bytes.Index(body[at+1:], []byte("*** "))
 		if at++; next < 0 {

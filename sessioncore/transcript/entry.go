@@ -167,7 +167,7 @@ func (w *renderer) message(v rawjson.Value) {
 		return
 	case "toolResult", "tool":
 		w.turn(partJoins, "tool", "Tool result")
-		w.result(&m)
+		w.result(&m, true)
 		return
 	case "custom", "hookMessage":
 		w.custom(&m)

@@ -14,28 +14,28 @@ import (
 const (
 	testImage = "d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74"
 	asks      = `{"role":"assistant","provider":"p","model":"m","content":[`
-	assistant = "\n## Assistant · 2026-01-05 09:00:00 · `p/m`\n"
+	assistant = "\n## Assistant · 2026-01-05 09:00:00 · e0 · `p/m`\n"
 )
 
 // TestMessagesInTranscripts: each role and each kind of block, in both spellings, reads as it should.
 func TestMessagesInTranscripts(t *testing.T) {
 	for _, c := range []struct{ message, want string }{
-		{`{"role":"user","content":"Hello,\n\n*you*."}`, "\n## User · 2026-01-05 09:00:00\n\nHello,\n\n*you*.\n"},
-		{`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`, "\n## User · 2026-01-05 09:00:00\n\none\n\ntwo\n"},
-		{`{"role":"user","synthetic":true,"content":"go on"}`, "\n## User (automatic) · 2026-01-05 09:00:00\n\ngo on\n"},
-		{`{"role":"developer","content":"rules"}`, "\n## Developer · 2026-01-05 09:00:00\n\nrules\n"},
+		{`{"role":"user","content":"Hello,\n\n*you*."}`, "\n## User · 2026-01-05 09:00:00 · e0\n\nHello,\n\n*you*.\n"},
+		{`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`, "\n## User · 2026-01-05 09:00:00 · e0\n\none\n\ntwo\n"},
+		{`{"role":"user","synthetic":true,"content":"go on"}`, "\n## User (automatic) · 2026-01-05 09:00:00 · e0\n\ngo on\n"},
+		{`{"role":"developer","content":"rules"}`, "\n## Developer · 2026-01-05 09:00:00 · e0\n\nrules\n"},
 		{`{"role":"user","content":[]}`, ""},
-		{`{"role":"user","content":42}`, "\n## User · 2026-01-05 09:00:00\n\n```\n42\n```\n"},
-		{`{"role":"user","content":{"type":"text","text":"an object"}}`, "\n## User · 2026-01-05 09:00:00\n\nan object\n"},
-		{`{"role":"martian","content":"beep"}`, "\n## Message · 2026-01-05 09:00:00 · `martian`\n\nbeep\n"},
-		{`"only text"`, "\n## Message · 2026-01-05 09:00:00\n\n```\nonly text\n```\n"},
+		{`{"role":"user","content":42}`, "\n## User · 2026-01-05 09:00:00 · e0\n\n```\n42\n```\n"},
+		{`{"role":"user","content":{"type":"text","text":"an object"}}`, "\n## User · 2026-01-05 09:00:00 · e0\n\nan object\n"},
+		{`{"role":"martian","content":"beep"}`, "\n## Message · 2026-01-05 09:00:00 · e0 · `martian`\n\nbeep\n"},
+		{`"only text"`, "\n## Message · 2026-01-05 09:00:00 · e0\n\n```\nonly text\n```\n"},
 		{`null`, ""},
 		{asks + `{"type":"thinking","thinking":"Hm.\n\n# So"},{"type":"text","text":"Yes."}]}`, assistant + "\n> *Thinking*\n>\n> Hm.\n>\n> ### So\n\nYes.\n"},
 		{asks + `{"type":"thinking","thinking":"","thinkingSignature":"x"},{"type":"redacted_thinking","data":"AAAA"}]}`, ""},
 		{asks + `],"stopReason":"aborted","errorMessage":"Request <was> aborted."}`, assistant + "\n*Stopped:* `aborted` Request \\<was\\> aborted.\n"},
 		{asks + `],"stop_reason":"tool_use"}`, ""},
-		{`{"role":"assistant","content":"plain","model":"m"}`, "\n## Assistant · 2026-01-05 09:00:00 · `m`\n\nplain\n"},
-		{`{"role":"assistant","content":"plain"}`, "\n## Assistant · 2026-01-05 09:00:00\n\nplain\n"},
+		{`{"role":"assistant","content":"plain","model":"m"}`, "\n## Assistant · 2026-01-05 09:00:00 · e0 · `m`\n\nplain\n"},
+		{`{"role":"assistant","content":"plain"}`, "\n## Assistant · 2026-01-05 09:00:00 · e0\n\nplain\n"},
 		{asks + `{"type":"toolCall","name":"bash","arguments":{"command":"ls -l\nid","_i":"Looking *around*"}}]}`,
 			assistant + "\n**`bash`** — Looking \\*around\\*\n\n```sh\nls -l\nid\n```\n"},
 		{asks + `{"type":"tool_use","name":"read","input":{"path":"a b.go"}}]}`, assistant + "\n**`read`**\n\n```\na b.go\n```\n"},
@@ -56,38 +56,38 @@ func TestMessagesInTranscripts(t *testing.T) {
 		{asks + `{"type":"fallback","to":{"model":"m2"}}]}`, assistant + "\n*Model after a fallback:* `m2`\n"},
 		{asks + `{"type":"new thing","x":[1]}]}`, assistant + "\n```\ntype: new thing\nx: [1]\n```\n"},
 		{`{"role":"toolResult","toolName":"apply_patch","content":[{"type":"text","text":"{\"output\":\"a\\nb\",\"metadata\":{\"exit_code\":1}}"}]}`,
-			"\n## Tool result · 2026-01-05 09:00:00\n\n**Result** · `apply_patch` · 09:00:00\n\n```\na\nb\n```\n\n*Exit status* `1`\n"},
-		{`{"role":"toolResult","content":"{\"output\":7}"}`, "\n## Tool result · 2026-01-05 09:00:00\n\n**Result** · 09:00:00\n\n```\n{\"output\":7}\n```\n"},
+			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `apply_patch` · 09:00:00 · e0\n\n```\na\nb\n```\n\n*Exit status* `1`\n"},
+		{`{"role":"toolResult","content":"{\"output\":7}"}`, "\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00 · e0\n\n```\n{\"output\":7}\n```\n"},
 		{`{"role":"toolResult","toolName":"bash","toolCallId":"c","content":[{"type":"text","text":"out\n"}],"isError":true}`,
-			"\n## Tool result · 2026-01-05 09:00:00\n\n**Result** · `bash` · 09:00:00 · **error**\n\n```\nout\n```\n"},
+			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0 · **error**\n\n```\nout\n```\n"},
 		{`{"role":"tool_result","tool_name":"bash","tool_call_id":"c","content":"out","is_error":false}`,
-			"\n## Tool result · 2026-01-05 09:00:00\n\n**Result** · `bash` · 09:00:00\n\n```\nout\n```\n"},
-		{`{"role":"toolResult","toolName":"x","content":[]}`, "\n## Tool result · 2026-01-05 09:00:00\n\n**Result** · `x` · 09:00:00\n\n*No output.*\n"},
+			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0\n\n```\nout\n```\n"},
+		{`{"role":"toolResult","toolName":"x","content":[]}`, "\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `x` · 09:00:00 · e0\n\n*No output.*\n"},
 		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n**Result** · 09:00:00\n\n```\nout\n```\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00\n\n```\nout\n```\n"},
 		{`{"role":"user","content":[{"type":"image","data":"blob:sha256:` + testImage + `","mimeType":"image/png"}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n![Image: image/png](../../../blobs/" + testImage + ")\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n![Image: image/png](../../../blobs/" + testImage + ")\n"},
 		{`{"role":"user","content":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n*An image in the entry,* `image/png` `14 bytes` [the entry](entries/e0.json)\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `image/png` `14 bytes` [the entry](entries/e0.json)\n"},
 		{`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"R0lG"}}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n*An image in the entry,* `image/gif` `6 bytes` [the entry](entries/e0.json)\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `image/gif` `6 bytes` [the entry](entries/e0.json)\n"},
 		{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"blob:sha256:` + testImage + `"}}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n![Image: ](../../../blobs/" + testImage + ")\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n![Image: ](../../../blobs/" + testImage + ")\n"},
 		{`{"role":"user","content":[{"type":"image","data":"blob:sha256:../../x","mimeType":"](x)"}]}`,
-			"\n## User · 2026-01-05 09:00:00\n\n*An image in the entry,* `](x)` `21 bytes` [the entry](entries/e0.json)\n"},
+			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `](x)` `21 bytes` [the entry](entries/e0.json)\n"},
 		{`{"role":"bashExecution","command":"make","output":"no rule","exitCode":2,"truncated":true,"excludeFromContext":true}`,
-			"\n## User ran a command · 2026-01-05 09:00:00\n\n```sh\nmake\n```\n\n```\nno rule\n```\n\n*Exit status* `2`\n\n" +
+			"\n## User ran a command · 2026-01-05 09:00:00 · e0\n\n```sh\nmake\n```\n\n```\nno rule\n```\n\n*Exit status* `2`\n\n" +
 				"*The output was truncated when it was recorded.*\n\n*The model was not told.*\n"},
 		{`{"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":true}`,
-			"\n## User ran Python · 2026-01-05 09:00:00\n\n```python\nprint(1)\n```\n\n```\n1\n```\n\n*Cancelled.*\n"},
-		{`{"role":"custom","customType":"ci","content":"green","display":true}`, "\n## Extension · 2026-01-05 09:00:00 · `ci`\n\ngreen\n"},
+			"\n## User ran Python · 2026-01-05 09:00:00 · e0\n\n```python\nprint(1)\n```\n\n```\n1\n```\n\n*Cancelled.*\n"},
+		{`{"role":"custom","customType":"ci","content":"green","display":true}`, "\n## Extension · 2026-01-05 09:00:00 · e0 · `ci`\n\ngreen\n"},
 		{`{"role":"hookMessage","customType":"ci","content":"green","display":false}`, "\n*Not displayed:* `ci` [the entry](entries/e0.json)\n"},
 		{`{"role":"fileMention","files":[{"path":"a.go","content":"x"},{"path":"big","skippedReason":"tooLarge"}]}`,
-			"\n## Files that the user mentioned · 2026-01-05 09:00:00\n\n*File* `a.go`\n\n```\nx\n```\n\n*File that was not read* `big` `tooLarge`\n"},
+			"\n## Files that the user mentioned · 2026-01-05 09:00:00 · e0\n\n*File* `a.go`\n\n```\nx\n```\n\n*File that was not read* `big` `tooLarge`\n"},
 		{`{"role":"branchSummary","fromId":"x9","summary":"Left it."}`,
-			"\n## Branch summary · 2026-01-05 09:00:00\n\n*What happened on the branch that was left at entry* `x9`\n\nLeft it.\n"},
+			"\n## Branch summary · 2026-01-05 09:00:00 · e0\n\n*What happened on the branch that was left at entry* `x9`\n\nLeft it.\n"},
 		{`{"role":"compactionSummary","summary":"All.","tokensBefore":12}`,
-			"\n## Compaction · 2026-01-05 09:00:00\n\n*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
+			"\n## Compaction · 2026-01-05 09:00:00 · e0\n\n*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
 	} {
 		require.Equal(t, c.want, transcriptBody(t, sessiontest.MessageLine(0, c.message)), c.message)
 	}
@@ -115,9 +115,9 @@ func TestEntriesInTranscripts(t *testing.T) {
 		{`"type":"archive","targetId":"e0","archived":false`, "\n*Brought back from the archive, with all that follows it, entry* `e0`\n"},
 		{`"type":"branch_summary","fromId":"e0","summary":"","details":{"kind":"discarded-entry-branch"}`, "\n*Without a summary was left entry* `e0`\n"},
 		{`"type":"compaction","summary":"","short_summary":"Short.","tokens_before":7,"first_kept_entry_id":"e0"`,
-			"\n## Compaction · 2026-01-05 09:00:01\n\n*The model goes on from this summary of what was said before, 7 tokens, and from the turns that were kept.*\n\nShort.\n"},
-		{`"type":"branch","from_id":"e0","summary":"S"`, "\n## Branch summary · 2026-01-05 09:00:01\n\n*What happened on the branch that was left at entry* `e0`\n\nS\n"},
-		{`"type":"custom_message","custom_type":"ci","content":[{"type":"text","text":"green"}]`, "\n## Extension · 2026-01-05 09:00:01 · `ci`\n\ngreen\n"},
+			"\n## Compaction · 2026-01-05 09:00:01 · `a (b)%25`\n\n*The model goes on from this summary of what was said before, 7 tokens, and from the turns that were kept.*\n\nShort.\n"},
+		{`"type":"branch","from_id":"e0","summary":"S"`, "\n## Branch summary · 2026-01-05 09:00:01 · `a (b)%25`\n\n*What happened on the branch that was left at entry* `e0`\n\nS\n"},
+		{`"type":"custom_message","custom_type":"ci","content":[{"type":"text","text":"green"}]`, "\n## Extension · 2026-01-05 09:00:01 · `a (b)%25` · `ci`\n\ngreen\n"},
 		{`"type":"custom","customType":"x","data":{"big":"state"}`, ""},
 		{`"type":"custom_info","custom_type":"x"`, ""},
 		{`"type":"sessionfs/<new>"`, "\n*An entry of type* `sessionfs/<new>` [the entry](entries/a%20%28b%29%2525.json)\n"},
@@ -145,13 +145,13 @@ func TestTurns(t *testing.T) {
 		sessiontest.MessageLine(8, `{"role":"assistant","model":"other","content":"me too"}`),
 		sessiontest.MessageLine(9, `{"role":"assistant","model":"other","content":"  - and more"}`),
 	)
-	require.Equal(t, "\n## User · 2026-01-05 09:00:00\n\nq\n\n## User · 2026-01-05 09:00:01\n\nand\n\n"+
-		"## Assistant · 2026-01-05 09:00:02 · `p/m`\n\n- a list\n\n"+
+	require.Equal(t, "\n## User · 2026-01-05 09:00:00 · e0\n\nq\n\n## User · 2026-01-05 09:00:01 · e1\n\nand\n\n"+
+		"## Assistant · 2026-01-05 09:00:02 · e2 · `p/m`\n\n- a list\n\n"+
 		"**`read`**\n\n```\n/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go\n```\n\n**`read`**\n\n```\ntwo.go\n```\n\n"+
-		"**Result** · `read` · `two.go` · 09:00:03\n\n```\n2\n```\n\n"+
-		"**Result** · `read` · `…long/path/to/some/directory/that/goes/on/and/on/until/one.go` · 09:00:04\n\n```\n1\n```\n\n"+
-		"not a part of the list\n\n**`read`**\n\n```\nthree.go\n```\n\n**Result** · `read` · 09:00:07\n\n```\n3\n```\n\n"+
-		"## Assistant · 2026-01-05 09:00:08 · `other`\n\nme too\n\n- and more\n", body)
+		"**Result** · `read` · `two.go` · 09:00:03 · e3\n\n```\n2\n```\n\n"+
+		"**Result** · `read` · `…long/path/to/some/directory/that/goes/on/and/on/until/one.go` · 09:00:04 · e4\n\n```\n1\n```\n\n"+
+		"*09:00:05 · e5*\n\nnot a part of the list\n\n*09:00:06 · e6*\n\n**`read`**\n\n```\nthree.go\n```\n\n**Result** · `read` · 09:00:07 · e7\n\n```\n3\n```\n\n"+
+		"## Assistant · 2026-01-05 09:00:08 · e8 · `other`\n\nme too\n\n*09:00:09 · e9*\n\n- and more\n", body)
 }
 
 func TestTranscriptHeads(t *testing.T) {
@@ -187,7 +187,7 @@ func TestLongOutputIsCut(t *testing.T) {
 	require.True(t, strings.HasSuffix(body, "a line of output\nlast\n```\n"))
 	// Prose is not.
 	prose := strings.Repeat(`some words. `, 80_000)
-	require.Equal(t, "\n## User · 2026-01-05 09:00:00\n\n"+strings.TrimSpace(prose)+"\n", transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+`"}`)))
+	require.Equal(t, "\n## User · 2026-01-05 09:00:00 · e0\n\n"+strings.TrimSpace(prose)+"\n", transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+`"}`)))
 	// Unless it is absurd.
 	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+prose+`"}`))
 	require.Less(t, len(body), maxProse+1000)

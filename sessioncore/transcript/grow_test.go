@@ -124,6 +124,7 @@ func hostileSession(rnd *rand.Rand, texts []string) string {
 	shapes := []string{
 		`{"role":"user","content":%s}`, `{"role":"user","content":[{"type":"text","text":%s},{"type":"text","text":%s},{"type":"image","data":%s,"mimeType":%s}]}`,
 		`{"role":"assistant","provider":%s,"model":%s,"content":[{"type":"thinking","thinking":%s},{"type":"text","text":%s},{"type":"toolCall","id":"1","name":%s,"intent":%s,"arguments":{"command":%s}},{"type":"toolCall","id":"2","name":"x","arguments":{"a":%s,"b":[%s,1,{"c":%s}]}}],"stopReason":%s,"errorMessage":%s}`,
+		`{"role":"assistant","content":[{"type":"toolCall","name":%s,"arguments":{"path":%s,"old_string":%s,"new_string":%s}}]}`,
 		`{"role":"assistant","content":%s}`, `{"role":"assistant","content":[{"type":"text","text":%s}]}`,
 		`{"role":"toolResult","toolName":%s,"toolCallId":"2","content":[{"type":"text","text":%s}],"isError":%s}`,
 		`{"role":"custom","customType":%s,"content":%s}`, `{"role":"bashExecution","command":%s,"output":%s,"exitCode":%s}`,

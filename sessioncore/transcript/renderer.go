@@ -32,12 +32,13 @@ const (
 type renderer struct {
 	s     *sessioncore.Snapshot
 	links Links
-	// measuring counts links instead of writing their targets.
+	// measuring counts links instead of writing their targets, and leaves out the entry's name.
 	measuring bool
 
 	entry   sessioncore.Entry
 	asked   sessioncore.Entry
-	heading []byte
+	heading []byte // shown if a turn begins with the entry
+	naming  []byte // names the entry; shown if it belongs to a turn that began before
 	body    []byte
 	size    entrySize
 	excerpt excerpter
@@ -55,11 +56,10 @@ func newRenderer(s *sessioncore.Snapshot, links Links) *renderer {
 	return &renderer{s: s, links: links, callsOf: sessioncore.NoEntry}
 }
 
-// render renders an entry; heading is to be shown only if a turn begins with the entry. heading and body are valid
-// until the next call.
-func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (heading, body []byte, size entrySize, err error) {
+// render renders an entry into heading, naming and body.
+func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (size entrySize, err error) {
 	w.entry, w.asked = e, asked
-	w.heading, w.body, w.prose = w.heading[:0], w.body[:0], w.prose[:0]
+	w.heading, w.naming, w.body, w.prose = w.heading[:0], w.naming[:0], w.body[:0], w.prose[:0]
 	w.size, w.cut, w.err = entrySize{asked: sessioncore.NoEntry}, false, nil
 	w.proseLeft, w.outputLeft, w.blocksLeft = maxProse, maxOutput, maxBlocks
 	w.entryOf(text)
@@ -69,10 +69,18 @@ func (w *renderer) render(e, asked sessioncore.Entry, text rawjson.Value) (headi
 		w.noteLink("the whole entry")
 	}
 	if len(w.body) == 0 {
-		w.heading = w.heading[:0] // an entry without a body is not part of a turn
+		w.heading, w.naming = w.heading[:0], w.naming[:0] // an entry without a body is not part of a turn
 		w.size.flags &^= partOfTurn
 	}
-	return w.heading, w.body, w.size, w.err
+	return w.size, w.err
+}
+
+// opening returns what stands before the body of the entry that was rendered.
+func (w *renderer) opening(begins bool) []byte {
+	if begins {
+		return w.heading
+	}
+	return w.naming
 }
 
 // turn makes the entry part of a turn. what is the text of its heading, in Markdown.
@@ -83,7 +91,33 @@ func (w *renderer) turn(flags partFlags, speaker, what string) {
 	if when := w.time(shownTime); when != "" {
 		w.heading = append(append(w.heading, " · "...), when...)
 	}
-	w.heading = append(w.heading, '\n')
+	w.heading = append(w.appendName(append(w.heading, " · "...)), '\n')
+	if flags&(partAlways|partJoins) == 0 {
+		w.naming = append(w.naming, "\n*"...)
+		if when := w.time(shownClock); when != "" {
+			w.naming = append(append(w.naming, when...), " · "...)
+		}
+		w.naming = append(w.appendName(w.naming), "*\n"...)
+	}
+}
+
+// appendName appends the name of the entry, as its file in entries/ has it.
+func (w *renderer) appendName(dst []byte) []byte {
+	if w.measuring {
+		return dst
+	}
+	return append(dst, shownName(w.s.Name(w.entry))...)
+}
+
+// shownName returns a name in Markdown. Ids of the clients are shown as they are.
+func shownName(name string) []byte {
+	text := []byte(name)
+	for _, c := range text {
+		if !alphabet64[c] || c == '_' || c == '+' || c == '=' || c == '/' {
+			return markdown.AppendCode(nil, markdown.AppendVisible(nil, text))
+		}
+	}
+	return text
 }
 
 // afterHeading appends a name to the heading.
@@ -272,7 +306,7 @@ func (w *renderer) block(v rawjson.Value) {
 	case message.CallKind:
 		w.toolCall(&b)
 	case message.ResultKind:
-		w.result(&b)
+		w.result(&b, false)
 	case message.FallbackKind:
 		w.note("Model after a fallback:", w.line(b[message.To].Member("model")))
 	case message.ServerKind:

@@ -37,9 +37,9 @@ func (w *renderer) toolCall(call *message.Members) {
 		}
 	}
 	w.body = append(markdown.AppendCode(w.body, name), "**"...)
-	intent := shownLine(call[message.Intent], maxProblem)
+	intent, command := shownLine(call[message.Intent], maxProblem), commandOf(call[message.Arguments])
 	for m := range call[message.Arguments].EachMember {
-		if len(intent) == 0 && isIntent(m, call[message.Arguments]) {
+		if len(intent) == 0 && isIntent(m, command) {
 			intent = shownLine(m.Value, maxProblem)
 		}
 	}
@@ -47,22 +47,24 @@ func (w *renderer) toolCall(call *message.Members) {
 		w.body = markdown.AppendText(append(w.body, " — "...), intent)
 	}
 	w.body = append(w.body, '\n')
-	w.parameters(call[message.Arguments])
+	if !w.edit(name, call[message.Arguments]) {
+		w.parameters(call[message.Arguments], command)
+	}
 }
 
-// parameters renders arguments in a code block: a single text as it is, others with their names.
-func (w *renderer) parameters(v rawjson.Value) {
+// parameters renders arguments in a code block: a command, or a single text, as it is, others with their names.
+func (w *renderer) parameters(v, command rawjson.Value) {
 	switch {
 	case v.Missing():
 		return
 	case v.IsString():
-		w.output("", v)
+		w.output(languageOf(v, ""), v)
 		return
 	}
-	if command := commandOf(v); len(command) > 0 {
-		w.output("sh", command)
+	if len(command) > 0 {
+		w.output(languageOf(command, "sh"), command)
 		for m := range v.EachMember {
-			if !isIntent(m, v) && !isCommand(m) {
+			if !isIntent(m, command) && !isCommand(m) {
 				w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
 			}
 		}
@@ -71,7 +73,7 @@ func (w *renderer) parameters(v rawjson.Value) {
 	var only rawjson.Member
 	n := 0
 	for m := range v.EachMember {
-		if !isIntent(m, v) {
+		if !isIntent(m, command) {
 			only = m
 			n++
 		}
@@ -79,21 +81,29 @@ func (w *renderer) parameters(v rawjson.Value) {
 	switch {
 	case v.IsObject() && n == 0:
 	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
-		w.output("", only.Value)
+		w.output(languageOf(only.Value, ""), only.Value)
 	default:
 		w.data(v)
 	}
 }
 
+// languageOf returns the language of a text among arguments: a patch is one in a command too.
+func languageOf(v rawjson.Value, otherwise string) string {
+	if bytes.Contains(v, []byte("*** Begin Patch")) {
+		return "diff"
+	}
+	return otherwise
+}
+
 // isIntent reports whether an argument says what a call is for. Claude Code's model describes commands.
-func isIntent(m rawjson.Member, arguments rawjson.Value) bool {
-	return m.KeyIs(intentKey) || m.KeyIs("description") && len(commandOf(arguments)) > 0
+func isIntent(m rawjson.Member, command rawjson.Value) bool {
+	return m.KeyIs(intentKey) || m.KeyIs("description") && len(command) > 0
 }
 
 func isCommand(m rawjson.Member) bool { return m.KeyIs("command") || m.KeyIs("cmd") }
 
 // commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a list that begins with
-// the shell.
+// the shell or is a patch.
 func commandOf(arguments rawjson.Value) (command rawjson.Value) {
 	for m := range arguments.EachMember {
 		if !isCommand(m) {
@@ -108,6 +118,8 @@ func commandOf(arguments rawjson.Value) (command rawjson.Value) {
 			return m.Value
 		case len(words) == 3 && (words[1].Is("-lc") || words[1].Is("-c")) && words[2].IsString():
 			return words[2]
+		case len(words) == 2 && words[0].Is("apply_patch") && words[1].IsString():
+			return words[1]
 		}
 	}
 	return nil
@@ -125,8 +137,9 @@ func (w *renderer) data(v rawjson.Value) {
 	w.fenced("", t.out)
 }
 
-// result renders a tool's result. If the message before called several tools, it says which call the result answers.
-func (w *renderer) result(m *message.Members) {
+// result renders a tool's result. If the message before called several tools, it says which call the result answers. named
+// says that the entry is the result, and not something that has it in it.
+func (w *renderer) result(m *message.Members, named bool) {
 	w.begin()
 	w.body = append(w.body, "**Result**"...)
 	separate := func() { w.body = append(w.body, " · "...) }
@@ -138,9 +151,14 @@ func (w *renderer) result(m *message.Members) {
 		separate()
 		w.body = markdown.AppendCode(w.body, about)
 	}
-	if when := w.time("15:04:05"); when != "" {
+	if when := w.time(shownClock); when != "" {
 		separate()
 		w.body = append(w.body, when...)
+	}
+	if named {
+		separate()
+		w.body = w.appendName(w.body)
+		w.size.flags |= partNamed
 	}
 	if m[message.IsError].Truthy() {
 		separate()

@@ -48,7 +48,9 @@ func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry
 	if !titled && !slices.ContainsFunc(sizes, func(p entrySize) bool { return p.body > 0 }) {
 		head = nil
 	}
-	t := &transcript{renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s)}
+	t := &transcript{
+		renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s), entries: make([]shownEntry, 0, len(path)),
+	}
 	d := document.New(s, nil, t)
 	d.AddText(string(head))
 	t.layOut(d, path, sizes)
@@ -101,11 +103,8 @@ func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	heading, body, _, err := t.renderer.render(part.entry, part.asked, text)
-	if part.begins {
-		dst = append(dst, heading...)
-	}
-	return append(dst, body...), err
+	_, err = t.renderer.render(part.entry, part.asked, text)
+	return append(append(dst, t.renderer.opening(part.begins)...), t.renderer.body...), err
 }
 
 func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
@@ -152,6 +151,9 @@ func headOf(s *sessioncore.Snapshot, leaf sessioncore.Entry) (head []byte, title
 
 // shownTime is the layout of times: seconds, UTC.
 const shownTime = "2006-01-02 15:04:05"
+
+// shownClock is that of times within a turn.
+const shownClock = "15:04:05"
 
 const (
 	// maxFirstWords is how many characters of the first prompt serve as a title.
@@ -211,7 +213,7 @@ func (t *transcript) Continues(earlier document.Maker) bool {
 	}
 	for i, before := range old.entries {
 		now := t.entries[i]
-		// The size covers a link to the entry, whose name changes if a later entry has the same id.
+		// The size covers the entry's name, which changes if a later entry has the same id.
 		if now.begins != before.begins || now.size != before.size ||
 			!sessioncore.SameText(t.renderer.s, now.entry, old.renderer.s, before.entry) ||
 			!sessioncore.SameText(t.renderer.s, now.asked, old.renderer.s, before.asked) {
@@ -234,12 +236,13 @@ type sizeCache struct {
 
 // entrySize describes a rendered entry.
 type entrySize struct {
-	body    uint32            // bytes, without the prefixes of links
+	body    uint32            // bytes, without the prefixes of links and without the entry's name
 	speaker uint32            // who speaks, if in a turn (speakerOf)
 	asked   sessioncore.Entry // if partAsked: the message that called for it when it was rendered
 	heading uint16            // bytes of the heading, shown if a turn begins here
 	entries uint16            // number of links to the entry's file
 	blobs   uint16            // number of links to blobs
+	naming  uint8             // bytes of the line that names the entry, shown if none begins here
 	flags   partFlags
 }
 
@@ -252,6 +255,7 @@ const (
 	partJoins               // it belongs to a preceding turn of the assistant, if there is one
 	partAssistant           // it is a message of the assistant
 	partAsked               // it depends on the message that called for it
+	partNamed               // its body names it
 
 	partOfTurn = partTurn | partAlways | partJoins | partAssistant
 )
@@ -267,8 +271,18 @@ func (p *entrySize) in(part shownEntry, w *renderer) int64 {
 	if p.entries > 0 {
 		n += int64(p.entries) * int64(len(w.entryLink(part.entry)))
 	}
-	if part.begins {
-		n += int64(p.heading)
+	named := 0
+	if opening := int64(p.naming); part.begins || opening > 0 {
+		if part.begins {
+			opening = int64(p.heading)
+		}
+		n, named = n+opening, 1
+	}
+	if p.flags&partNamed != 0 {
+		named++
+	}
+	if named > 0 {
+		n += int64(named) * int64(len(shownName(w.s.Name(part.entry))))
 	}
 	return n
 }
@@ -297,11 +311,11 @@ func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sess
 		w := newRenderer(s, Links{})
 		w.measuring = true
 		return func(i int, text rawjson.Value) error {
-			heading, body, size, err := w.render(missing[i], askedBy[i], text)
+			size, err := w.render(missing[i], askedBy[i], text)
 			if err != nil {
 				return err
 			}
-			size.body, size.heading = uint32(len(body)), uint16(len(heading))
+			size.body, size.heading, size.naming = uint32(len(w.body)), uint16(len(w.heading)), uint8(len(w.naming))
 			size.flags |= partKnown
 			t.sizes[missing[i]] = size
 			return nil

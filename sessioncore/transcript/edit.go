@@ -1,0 +1,152 @@
+package transcript
+
+import (
+	"strings"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file shows the calls of tools that change files as diffs: Edit, MultiEdit and Write of Claude Code, edit and write of omp
+// and pi, str_replace_based_edit_tool and its like, apply_patch of Codex.
+
+// editKey is what an argument of such a tool is.
+type editKey uint8
+
+const (
+	editPath editKey = 1 + iota
+	editOld
+	editNew
+	editDiff    // a diff, or a patch of apply_patch
+	editList    // of several edits
+	editContent // of a file that is written
+	editVerb    // what is to be done, where one tool does several things
+)
+
+// editKeys are the arguments by their names in camelCase.
+var editKeys = map[string]editKey{
+	"path": editPath, "filePath": editPath, "file": editPath, "filename": editPath,
+	"oldString": editOld, "oldText": editOld, "oldStr": editOld, "newString": editNew, "newText": editNew, "newStr": editNew,
+	"diff": editDiff, "patch": editDiff, "edits": editList, "content": editContent, "fileText": editContent,
+	"command": editVerb, "op": editVerb,
+}
+
+// edit is the arguments of such a call, or one of several edits in it.
+type edit struct {
+	of    [editVerb + 1]rawjson.Value
+	other []rawjson.Member
+}
+
+func editOf(arguments rawjson.Value) (e edit) {
+	for m := range arguments.EachMember {
+		if key := editKeys[m.Name()]; key > 0 {
+			e.of[key] = m.Value
+		} else if !m.KeyIs(intentKey) && len(e.other) < maxCalls {
+			e.other = append(e.other, m)
+		}
+	}
+	return e
+}
+
+// changes reports whether the edit says what is changed. writes says that its tool writes whole files.
+func (e *edit) changes(writes bool) bool {
+	return e.of[editNew].IsString() || e.of[editDiff].IsString() || writes && e.of[editPath].IsString() && e.of[editContent].IsString()
+}
+
+// edit shows the arguments of a call as a diff. It returns false, and shows nothing, if they are not those of an edit.
+func (w *renderer) edit(tool []byte, arguments rawjson.Value) bool {
+	e := editOf(arguments)
+	is := e.changes(strings.Contains(strings.ToLower(string(tool)), "write") || e.of[editVerb].Is("create"))
+	for item := range e.of[editList].EachElement {
+		inner := editOf(item)
+		if is = inner.changes(false); !is {
+			break
+		}
+	}
+	if !is {
+		return false
+	}
+	d := diffText{w: w, values: valueText{excerpt: &w.excerpt}}
+	d.edit(&e)
+	for item := range e.of[editList].EachElement {
+		if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft <= 0 {
+			w.cut = true
+			break
+		}
+		inner := editOf(item)
+		d.edit(&inner)
+	}
+	w.cut = w.cut || d.values.cut
+	w.fenced("diff", d.out)
+	for _, m := range e.other {
+		w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
+	}
+	return true
+}
+
+// diffText writes edits as diffs.
+type diffText struct {
+	w      *renderer
+	values valueText
+	out    []byte
+}
+
+func (d *diffText) edit(e *edit) {
+	before, after := e.of[editOld], e.of[editNew]
+	if path := shownLine(e.of[editPath], maxProblem); len(path) > 0 {
+		if e.of[editContent] == nil {
+			d.line("--- ", path)
+		}
+		d.line("+++ ", path)
+	}
+	switch {
+	case e.of[editDiff].IsString():
+		d.line("", d.text(e.of[editDiff]))
+	case after.IsString():
+		d.line("@@", nil)
+		d.changed(linesOf(d.text(before)), linesOf(d.text(after)))
+	case e.of[editContent].IsString():
+		d.lines('+', linesOf(d.text(e.of[editContent])))
+	}
+}
+
+// text returns the visible text of an argument, of a long one its head and tail, within what the entry may take.
+func (d *diffText) text(v rawjson.Value) []byte {
+	if d.w.outputLeft <= 0 {
+		d.values.cut = true
+		return nil
+	}
+	text := d.values.text(v)
+	d.w.outputLeft -= min(len(text), d.w.outputLeft)
+	return text
+}
+
+func (d *diffText) line(sign string, text []byte) {
+	d.out = append(append(append(d.out, sign...), text...), '\n')
+}
+
+func (d *diffText) lines(sign byte, lines []string) {
+	for _, line := range lines {
+		d.out = append(append(append(d.out, sign), line...), '\n')
+	}
+}
+
+// changed writes what becomes of old lines: what is gone, then what has come instead.
+func (d *diffText) changed(before, after []string) {
+	x, y := 0, 0
+	for _, same := range append(common(before, after), [2]int{len(before), len(after)}) {
+		d.lines('-', before[x:same[0]])
+		d.lines('+', after[y:same[1]])
+		if x, y = same[0]+1, same[1]+1; x <= len(before) {
+			d.lines(' ', before[x-1:x])
+		}
+	}
+}
+
+// linesOf returns the lines of a text without their ends.
+func linesOf(text []byte) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(string(text), "\n")
+}
