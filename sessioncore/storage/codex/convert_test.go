@@ -124,6 +124,17 @@ func TestConvert(t *testing.T) {
 				`l8 < l7 message toolResult unknown "{\"n\":1}" [8]`,
 			},
 		},
+		"what another turn says is another answer, without a message of the person before it": {
+			[]string{
+				user("one"), answered("1"), counted(20, 10, 0, 10), line("event_msg", `"type":"task_complete"`),
+				line("event_msg", `"type":"task_started"`), counted(20, 10, 0, 10), answered("In short"), counted(40, 10, 0, 10),
+				line("compacted", `"message":"In short"`),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop 10+10 [3]`,
+				`l8 < l3 message assistant "In short" stop 10+10 [8]`, `l10 < l8 compaction In short [10]`,
+			},
+		},
 		"an answer that was broken off, and one that failed": {
 			[]string{
 				user("one"), answered("1"), line("event_msg", `"type":"turn_aborted","reason":"interrupted"`),

@@ -127,6 +127,10 @@ func (c *converter) event(out []byte, r *record) []byte {
 	switch typ {
 	case "token_count":
 		c.count(r.payload.Member("info"))
+	case "task_started", "turn_started": // of a compaction, no person says anything first
+		if c.open != nil {
+			c.open.ended = true
+		}
 	case "user_message":
 		out = c.speakAll(out)
 		c.says(person, r, r.payload.Member("message"))

@@ -87,6 +87,9 @@ func (h *Home) About(name string, obj storage.Object, size int64) (foreign.About
 			if metas++; metas <= 2 {
 				about.Parent, about.Side = parentOf(payload, about, metas)
 			}
+			if thread, _ := payload.Member("id").Text(); metas == 1 && about.Title == "" {
+				about.Title = h.title(thread) // a thread that was reverted goes on in another file
+			}
 		case payload.Member("type").Is("thread_name_updated"):
 			named, _ = payload.Member("thread_name").Text()
 		case asked == "":

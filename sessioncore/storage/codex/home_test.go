@@ -129,6 +129,10 @@ func TestTitles(t *testing.T) {
 			require.Equal(t, "Later", h.header(1).Title)
 		})
 	}
+	h := newHome(t)
+	h.put(titlesName, index(1, "Thread"))
+	h.write(2, metaOf(1, ""), user("one"))
+	require.Equal(t, "Thread", h.header(2).Title, "a thread that was reverted goes on in a file with another id")
 }
 
 // cost is what an answer costs, by its id and time: those of a copy are the same.
