@@ -5,6 +5,7 @@
 #   needed          the commands that it needs, as scripts/need takes them
 #   run_limit       how many seconds the checks of one version may take
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
+#   codex_checks    the same for those of Codex
 #   whole_clients   1 if the client is run itself, and not only its code
 #   with_postgres   1 if the checks use scripts/postgresrun
 set -euo pipefail
@@ -15,6 +16,7 @@ readonly client=@oh-my-pi/pi-coding-agent
 known_versions=(14.9.9 18.2.3)
 [[ -n ${whole_clients:-} ]] || known_versions+=(18.3.4) # of which only the code for sessions can be installed
 [[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.5.2)
+[[ -z ${codex_checks:-} ]] || known_versions+=(codex-0.104.0 codex-0.169.0)
 readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
@@ -230,6 +232,8 @@ get_client() {
 		why="npm cannot install $client $version"
 		if [[ $version == pi-* ]]; then
 			get_pi "${version#pi-}" || return
+		elif [[ $version == codex-* ]]; then
+			install @openai/codex "${version#codex-}" "$cache/client-$version" || return
 		else
 			install "$client" "$version" "$cache/client-$version" || return
 		fi
@@ -252,6 +256,8 @@ check_version() {
 	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown
 	if [[ $version == pi-* ]]; then
 		checks=$root/$pi_checks agent=$dir/home/.pi/agent # which is also how it is known
+	elif [[ $version == codex-* ]]; then
+		checks=$root/$codex_checks agent=$dir/home/.codex
 	else
 		mkdir -p "$agent/terminal-sessions" # what tells that it is omp's, which the client makes when it starts
 	fi
