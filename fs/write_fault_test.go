@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	fill(64 << 10) // room for the lock and small lines, not for these
 	refused("a long line", w.in("append"), message(strings.Repeat("y", 100_000))+"\n", syscall.ENOSPC)
-	require.Contains(t, w.read("last-error"), "no space left on device")
+	require.Regexp(t, `append: line 1: append p/s\.jsonl: no space left on device \(0 applied\); make room where SOURCE is\n$`, w.read("last-error"))
 	refused("many lines", w.in("append"), strings.Repeat(message(strings.Repeat("y", 1_000))+"\n", 100), syscall.ENOSPC)
 	refused("a blob", w.in("append"), bigImage(150_000)+"\n", syscall.ENOSPC)
 	refused("a title in the header", w.in("title"), "new title\n", syscall.ENOSPC)
@@ -175,6 +175,7 @@ func TestReadOnlySource(t *testing.T) {
 		w.refusesEveryWrite("Read-only file system")
 		w.refusesFork("Read-only file system")
 		require.ErrorIs(t, put(w.m.path("new-session"), anywhere("/in/memory")+"\n"), syscall.EROFS, "it could not be kept")
+		require.Contains(t, run(t, "cat", w.m.path("last-error")), "write to "+filepath.Join(w.dir, "sessions")+": read-only file system")
 	})
 }
 

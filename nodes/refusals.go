@@ -112,8 +112,11 @@ func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err
 	now := time.Now()
 	text = sync.OnceValue(func() string {
 		log()
-		text := fmt.Sprintf("%s: %v (%s)%s", shown, err, errno.Error(), wayOut(session, err))
-		return now.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
+		text := err.Error()
+		if !strings.Contains(text, errno.Error()) { // as that of a system call does
+			text += " (" + errno.Error() + ")"
+		}
+		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+wayOut(session, err)) + "\n"
 	})
 	v.refusalsOf(session).note(session, refusal{what, text, now})
 	return text

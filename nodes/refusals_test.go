@@ -172,6 +172,7 @@ func TestWriteErrors(t *testing.T) {
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
 		last, _ := view.refusals.get("p/s.jsonl")
 		assert.Contains(t, last, c.err.Error(), "last-error has the reason")
+		assert.Equal(t, 1, strings.Count(last, c.want.Error()), "last-error says the errno once: %s", last)
 		assert.Equal(t, c.want == syscall.EIO, wayOut("p/s.jsonl", c.err) == unknownWay, "last-error has a way out of %v", c.err)
 		if c.situation == "" {
 			continue

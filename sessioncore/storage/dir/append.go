@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 
 	"golang.org/x/sys/unix"
@@ -176,7 +177,7 @@ func (p nameAt) exchange(with nameAt) error {
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return storage.Stat{}, &fs.PathError{Op: "fstat", Err: err}
+		return storage.Stat{}, os.NewSyscallError("fstat", err)
 	}
 	return statOf(&st), nil
 }

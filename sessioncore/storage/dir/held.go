@@ -404,7 +404,7 @@ func (s *Storage) CheckWritable(dir string) error {
 	}
 	defer d.release()
 	if err := unix.Faccessat(d.fd, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
-		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+		return &fs.PathError{Op: "write to", Path: filepath.Join(s.path, dir), Err: err}
 	}
 	return nil
 }
