@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -40,7 +41,15 @@ func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (
 		t.close()
 		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 	}
-	t.openView(o, log, rows, rows, blobs, t.place, layout.Sessions, memory, writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))})
+	options := writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
+	if rows.Several() {
+		t.pathOf, options.PathOf = rows.PathOf, rows.PathOf
+		options.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
+	}
+	t.openView(o, log, rows, rows, blobs, t.place, layout.Sessions, memory, options)
+	if rows.Several() {
+		t.view.Listing.SetPeople(rows.NameOf)
+	}
 	t.view.Statfs = statfsOfDatabase
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // no other client has a database
 	if blobs != nil && !o.Redact {
@@ -49,6 +58,23 @@ func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (
 	t.setRoot(rows, nodes.SourceName(layout.Sessions, t.files, t.store), prices)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
+}
+
+// ownSessions returns the directory that has the sessions of this user's clients.
+func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {
+	home := getenv("HOME")
+	var places []string
+	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("XDG_DATA_HOME"), "omp"), filepath.Join(home, ".omp", "agent")} {
+		if !filepath.IsAbs(agent) {
+			continue
+		}
+		place := filepath.Join(agent, layout.Sessions) + "/"
+		if dir, _, ok := strings.Cut(rows.NameOf(place), "/"); ok {
+			return dir, nil
+		}
+		places = append(places, place)
+	}
+	return "", fmt.Errorf("%w: the sessions of several people are here, and none in %s, where yours would be: mount with prefix=, the path of yours in the table", writer.ErrNotOwn, strings.Join(places, " or "))
 }
 
 // openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there. nil means none.
@@ -76,7 +102,7 @@ func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*po
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Temporary: temporaryDir(), Fresh: postgres.Fresh})
+	return postgres.Open(context.Background(), source, postgres.Options{Memory: memory, Log: log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty})
 }
 
 // statfsOfDatabase answers statfs: how much room a database has is not known.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -173,6 +174,36 @@ func TestDatabaseWrites(t *testing.T) {
 	}
 }
 
+// TestDatabasePeople: a table of several people shows all of them, each at a place of his own, and writes to each row.
+func TestDatabasePeople(t *testing.T) {
+	const ann, bob = "/home/ann/.omp/agent/sessions/--p--/", "/Users/bob/.omp/agent/sessions/--p--/"
+	table := postgrestest.Shared(t).NewTable(t)
+	table.Write(t, ann+"a.jsonl", header("a")+entry(1, "e1", "", "the tide of ann"))
+	table.Write(t, bob+"b.jsonl", strings.Replace(header("b"), `"id"`, `"parentSession":"`+ann+`a.jsonl","id"`, 1)+entry(1, "e1", "", "the tide of bob"))
+	t.Setenv("HOME", "/home/eve")
+	m := mountForTest(t, table.Source(""))
+	require.Equal(t, []string{"ann", "bob"}, names(t, m.path("sessions")))
+	require.Equal(t, "\"ann\" \"sessions/ann/--p--/a\"\n\"bob\" \"sessions/bob/--p--/b\"\n", shell(t, `jq -r '"\(.who|@json) \(.path|@json)"' "$1"/index.jsonl | sort`, m.dir))
+	require.Len(t, names(t, m.path("by-id")), 2)
+	require.Len(t, names(t, m.path("recent")), 2)
+	require.Equal(t, 3, strings.Count(run(t, "cat", m.path("search/tide/results.tsv")), "\n"))
+	require.FileExists(t, m.path("sessions/bob/--p--/b/parent/header.json"))
+
+	id := ask(t, m.path("sessions/bob/--p--/b/append"), message("two"))
+	require.Contains(t, table.Content(t, bob+"b.jsonl"), id)
+	forked := ask(t, m.path("sessions/ann/--p--/a/fork"), "e1")
+	require.True(t, strings.HasPrefix(forked, "sessions/ann/--p--/"))
+	require.Contains(t, table.Content(t, ann+path.Base(forked)+".jsonl"), `"parentSession":"`+ann+`a.jsonl"`)
+
+	require.ErrorIs(t, put(m.path("new-session"), anywhere("/home/dev/project")+"\n"), syscall.EPERM)
+	require.Contains(t, run(t, "cat", m.path("last-error")), "mount with prefix=")
+	table.Write(t, "/home/eve/.omp/agent/sessions/--q--/c.jsonl", header("c"))
+	require.Eventually(t, func() bool { return len(names(t, m.path("sessions"))) == 3 }, patience, 10*time.Millisecond)
+	made := ask(t, m.path("new-session"), anywhere("/home/dev/project"))
+	require.True(t, strings.HasPrefix(made, "sessions/eve/"), made)
+	require.Equal(t, 5, strings.Count(run(t, "cat", m.path("index.jsonl")), "\n"))
+}
+
 // TestDatabaseBreaks: without the database what is kept can be read, the rest is EIO with its reason, and it comes back.
 func TestDatabaseBreaks(t *testing.T) {
 	server := postgrestest.New(t)
@@ -186,7 +217,7 @@ func TestDatabaseBreaks(t *testing.T) {
 	_, err := os.ReadFile(d.session("t.jsonl"))
 	require.ErrorIs(t, err, syscall.EIO)
 	require.ErrorIs(t, put(d.session("s", "append"), message("two")+"\n"), syscall.EIO)
-	require.Regexp(t, `append: .*the database cannot be reached: .*\(input/output error\);`, run(t, "cat", d.session("s", "last-error")))
+	require.Regexp(t, `append: .*the database cannot be reached: input/output error .*;`, run(t, "cat", d.session("s", "last-error")))
 	require.Regexp(t, `Z database: the database cannot be reached: .*\n$`, run(t, "cat", d.path("last-error")))
 	require.Contains(t, d.logged(), "the database cannot be reached")
 	require.NoError(t, server.Start())

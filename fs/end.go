@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 
 	"sessionfs/sessioncore/storage"
@@ -31,7 +32,10 @@ func (t *tree) end(log *slog.Logger) error {
 	}
 	failed := t.view.Writer.End(context.Background())
 	for _, f := range failed {
-		file := t.place + "/" + f.Name
+		file := path.Join(t.place, f.Name)
+		if t.pathOf != nil {
+			file = t.pathOf(f.Name)
+		}
 		if !t.waiting.Has(f.Name) {
 			log.Error("a new session is on disk but may not survive a crash", "file", file, "err", f.Err)
 			continue

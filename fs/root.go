@@ -41,10 +41,11 @@ const (
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
-	source  *dir.Storage   // nil where SOURCE is a database
-	dirs    []*dir.Storage // source, and what is shown of it
-	closers []func()       // of what is open, the last one first
-	place   string         // where the sessions are, for messages
+	source  *dir.Storage             // nil where SOURCE is a database
+	dirs    []*dir.Storage           // source, and what is shown of it
+	closers []func()                 // of what is open, the last one first
+	place   string                   // where the sessions are, for messages
+	pathOf  func(name string) string // instead of place, where they are several people's
 	waiting *writer.Waiting
 	store   *sessioncore.Store
 	files   storage.Files // the files in sessions/: those of store, but where another agent's are converted

@@ -29,6 +29,8 @@ type Options struct {
 	State string
 	// Blobs is the directory of the blobs where Source is a database, or BlobsInDatabase; empty means none.
 	Blobs string
+	// Empty takes a place in a database where no sessions are, to put some there; set by the command.
+	Empty bool
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
 	Mountpoint string
 	// FSName is the source that the mount table shows; empty means Source. Read it through TableSource.

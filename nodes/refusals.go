@@ -230,6 +230,7 @@ var kindsOfError = []kindOfError{
 	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
 	{writer.ErrTooMany, syscall.EBUSY, saysItself},
 	{writer.ErrWaiting, syscall.EBUSY, saysItself},
+	{writer.ErrNotOwn, syscall.EPERM, saysItself},
 	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
 	{history.ErrQuery, syscall.EINVAL, `put the words that are to be found as they are into double quotes`},
 	{search.ErrQuery, syscall.EINVAL, saysItself},

@@ -103,6 +103,7 @@ var writeErrors = []struct {
 	{sessioncore.ErrExists, syscall.EEXIST, "an id that exists already"},
 	{sessioncore.ErrBusy, syscall.EBUSY, "a live client"},
 	{storage.ErrLocked, syscall.EBUSY, "a lock not obtained within 500 ms"},
+	{writer.ErrNotOwn, syscall.EPERM, "a new session among those of others"},
 	{writer.ErrWaiting, syscall.EBUSY, "a session that is not on disk yet and is to be moved"},
 	{writer.ErrNoDirectory, syscall.ENOENT, "a working directory that is not there"},
 	{writer.ErrTooMany, syscall.EBUSY, "1,000 waiting sessions"},

@@ -83,7 +83,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
-	at := place{Options: mountopts.Options{Source: f.source, Demo: f.demo}, remove: func() {}}
+	at := place{Options: mountopts.Options{Source: f.source, Demo: f.demo, Empty: cmd.Name() == "import"}, remove: func() {}}
 	if f.source == "" && !f.demo && f.args != noPaths {
 		if at, err = placeOf(args, f.args); err != nil {
 			return nil, nil, err

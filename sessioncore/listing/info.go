@@ -60,6 +60,7 @@ const (
 	infoPi                             // of pi
 	infoNamed                          // of pi, and Title is certainly that of the whole file
 	infoAgent                          // of one of several agents
+	infoPerson                         // of one of several people
 )
 
 // DirName returns the path below sessions/ of the directory that shows the session.
@@ -70,11 +71,19 @@ func (i *Info) Path() string { return i.shownIn + "/" + i.DirName() }
 
 // Agent returns the name of the agent whose session it is, where there are several, else "".
 func (i *Info) Agent() string {
-	if i.flags&infoAgent == 0 {
+	return i.topIf(infoAgent)
+}
+
+// Who returns the name of the person whose session it is, where there are several, else "".
+func (i *Info) Who() string { return i.topIf(infoPerson) }
+
+// topIf returns the top directory of the file of a session that has a flag.
+func (i *Info) topIf(flag infoFlags) string {
+	if i.flags&flag == 0 {
 		return ""
 	}
-	agent, _, _ := strings.Cut(i.Name, "/")
-	return agent
+	top, _, _ := strings.Cut(i.Name, "/")
+	return top
 }
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
@@ -129,7 +138,10 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 		return nil, st, err
 	}
 	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
-	if l.several() {
+	switch {
+	case l.nameOf != nil:
+		info.flags |= infoPerson
+	case l.several():
 		info.flags |= infoAgent
 	}
 	if isPi(info, l.store.Program(name), prefix) {
@@ -213,7 +225,7 @@ func displayed(text string) string {
 }
 
 // sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
-// from the first line find them; a missing value is null. Where there are several agents, all lines have agent too.
+// from the first line find them; a missing value is null. Where there are several agents, all lines have agent too, where several people who.
 type sessionLine struct {
 	ID            string  `json:"id"`
 	Path          string  `json:"path"`
@@ -226,6 +238,7 @@ type sessionLine struct {
 	ParentSession *string `json:"parentSession"`
 	Size          int64   `json:"size"`
 	Agent         string  `json:"agent,omitempty"`
+	Who           string  `json:"who,omitempty"`
 }
 
 // appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
@@ -247,6 +260,7 @@ func (i *Info) appendLine(dst []byte) []byte {
 		ParentSession: orNull(names.TextUTF8(i.Parent)),
 		Size:          i.Stat.Size,
 		Agent:         i.Agent(),
+		Who:           i.Who(),
 	})
 }
 

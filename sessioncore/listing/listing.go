@@ -24,8 +24,10 @@ type Listing struct {
 	root  string // the storage's path, as clients write it
 	flat  bool   // pi's sessions lie in the storage itself
 	// tops are the directories in which sessions lie, or directories of them: "", the storage's root, or one for each
-	// agent.
+	// agent, or the directories in the root (nil), one for each person.
 	tops []string
+	// nameOf returns the file of a path that a client wrote, "" if it is not of the storage; nil where root tells.
+	nameOf func(path string) string
 	// shownIn is the directory of the mount that shows the storage.
 	shownIn string
 
@@ -54,6 +56,25 @@ func NewOf(store *sessioncore.Store, agents ...string) *Listing {
 	l := New(store, "")
 	l.tops = agents
 	return l
+}
+
+// SetPeople says that the sessions are those of several people, each in a directory of the storage's root, which paths as
+// clients write them do not begin with. It must be called before l is used.
+func (l *Listing) SetPeople(nameOf func(path string) string) { l.tops, l.nameOf = nil, nameOf }
+
+// topDirs returns tops as they are now.
+func (l *Listing) topDirs() (dirs []string, err error) {
+	if l.nameOf == nil {
+		return l.tops, nil
+	}
+	err = l.store.Storage().List("", nil, func(item storage.Item) bool {
+		if isScope(item) {
+			dirs = append(dirs, item.Name)
+		}
+		return true
+	})
+	slices.Sort(dirs)
+	return dirs, err
 }
 
 // Path returns the path in the mount of the directory that shows a session, from the mount's root.
@@ -133,7 +154,11 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	if root.Kind != storage.KindDir {
 		return root, storage.ErrNotRegular
 	}
-	for _, top := range l.tops {
+	tops, err := l.topDirs()
+	if err != nil {
+		return root, err
+	}
+	for _, top := range tops {
 		dirs, err := storage.ListStat(l.store.Storage(), top, isScope)
 		if err != nil && !(l.several() && unreachable(err)) {
 			return root, err
@@ -145,11 +170,13 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	return root, nil
 }
 
-// several reports whether the sessions are those of several agents, of which some may not be there.
-func (l *Listing) several() bool { return l.tops[0] != "" }
+// several reports whether the sessions are those of several agents or people, of which some may not be there.
+func (l *Listing) several() bool { return l.nameOf != nil || l.tops[0] != "" }
 
 // isTop reports whether directories of sessions lie in a directory.
-func (l *Listing) isTop(dir string) bool { return slices.Contains(l.tops, dir) }
+func (l *Listing) isTop(dir string) bool {
+	return slices.Contains(l.tops, dir) || l.nameOf != nil && !strings.Contains(dir, "/")
+}
 
 // Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session was
 // last added or removed.
@@ -169,7 +196,11 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 // Exceeds reports whether there are more than most session files. It looks at names alone, and at no more of them than it
 // takes to know.
 func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
-	dirs := slices.Clone(l.tops)
+	dirs, err := l.topDirs()
+	if err != nil {
+		return false, err
+	}
+	dirs = slices.Clone(dirs)
 	if _, err := l.eachScope(func(name string, _ storage.Stat) { dirs = append(dirs, name) }); err != nil {
 		return false, err
 	}

@@ -19,7 +19,11 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, file)
 	}
 	file = path.Clean(file)
-	if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
+	if l.nameOf != nil {
+		if name := l.nameOf(file); name != "" {
+			return l.session(ctx, name)
+		}
+	} else if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
 		return l.session(ctx, name)
 	}
 	mark := "/" + path.Base(l.root) + "/"

@@ -62,7 +62,11 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	var dirs []*sessionDir
 	var changes []dirChanges
 	var newest storage.Stat
-	for _, name := range l.tops {
+	names, err := l.topDirs()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		top := known(name)
 		c := top.scan(l.store.Storage(), all, true)
 		if c.err != nil && !(l.several() && unreachable(c.err)) {
@@ -81,7 +85,7 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 		}
 	}
 	changes = append(changes, make([]dirChanges, len(dirs)-tops)...)
-	err := parallel(len(dirs)-tops, runtime.GOMAXPROCS(0), func(i int) error {
+	err = parallel(len(dirs)-tops, runtime.GOMAXPROCS(0), func(i int) error {
 		if ctx.Err() == nil {
 			changes[tops+i] = dirs[tops+i].scan(l.store.Storage(), all, false)
 		}

@@ -136,22 +136,24 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 			im.known[info.ID] = append(im.known[info.ID], info.Name)
 		}
 	}
-	d, dir := sessioncore.DialectOf(c.header), ""
+	d, dir, err := sessioncore.DialectOf(c.header), "", error(nil)
 	id, cwd := c.id()
-	switch err := error(nil); {
+	there := im.known[id]
+	switch {
 	case im.To != "":
 		dir = im.To
 	case strings.Contains(f.place, "/") && c.made == nil:
-		dir = storage.Dir(f.place)
+		dir, err = im.Writer.Own()
+		dir = path.Join(dir, storage.Dir(f.place))
 	case d.IsOMP() && !path.IsAbs(cwd):
 		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
 	default:
-		if dir, err = im.Writer.DirFor(ctx, path.Clean(cwd), d); err != nil {
-			return "", err
-		}
+		dir, err = im.Writer.DirFor(ctx, path.Clean(cwd), d)
+	}
+	if err != nil && !(errors.Is(err, writer.ErrNotOwn) && id != "" && len(there) > 0) {
+		return "", err
 	}
 	name := path.Join(dir, cmp.Or(c.base, path.Base(f.name)))
-	there := im.known[id]
 	if id == "" || slices.Contains(there, name) {
 		return name, nil
 	}

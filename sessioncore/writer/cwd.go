@@ -244,7 +244,7 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []o
 		return set
 	}
 	if to != c.s.Name() && (slot != nil || !header.Member(previousFilesKey).Missing()) {
-		if m, ok := addPrevious(header, path.Join(c.w.opts.Root, c.s.Name())); ok {
+		if m, ok := addPrevious(header, c.w.pathOf(c.s.Name())); ok {
 			set = append(set, m)
 		}
 	}

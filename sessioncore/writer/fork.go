@@ -49,7 +49,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	if err != nil {
 		return "", err
 	}
-	content, err := w.fork(snap, path.Join(w.opts.Root, s.Name()), leaf)
+	content, err := w.fork(snap, w.pathOf(s.Name()), leaf)
 	if err != nil {
 		return "", err
 	}

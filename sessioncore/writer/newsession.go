@@ -108,6 +108,25 @@ func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect)
 	return w.scopeDir(ctx, cwd, "")
 }
 
+// ErrNotOwn means that there is no place for new sessions, as those of others are shown alone.
+var ErrNotOwn = errors.New("new sessions have no place here")
+
+// pathOf returns the path of a file, as clients write it.
+func (w *Writer) pathOf(name string) string {
+	if w.opts.PathOf != nil {
+		return w.opts.PathOf(name)
+	}
+	return path.Join(w.opts.Root, name)
+}
+
+// Own returns the directory below the storage's root for new sessions and their directories.
+func (w *Writer) Own() (dir string, err error) {
+	if w.opts.Own != nil {
+		return w.opts.Own()
+	}
+	return "", nil
+}
+
 // createNamed creates a file with the content that write writes, in memory if wait is set and there is room. used says that
 // it has more than a header, which must not be lost.
 func (w *Writer) createNamed(name string, wait, used bool, write func(io.Writer) error) error {
@@ -213,13 +232,21 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 			return "", err
 		}
 	}
+	own, err := w.Own()
+	if err != nil {
+		return "", err
+	}
+	if own != "" && !strings.HasPrefix(dir, own+"/") {
+		dir = "" // another person's
+	}
+	dir = strings.TrimPrefix(dir, own+"/")
 	name := clients.AbsoluteScope(cwd)
 	if w.store.Program("") != program.Pi {
 		if name = w.opts.Scopes.Name(cwd); w.opts.Scopes.Passing(dir, cwd) {
 			dir = ""
 		}
 	}
-	if _, err := w.store.Storage().Stat(name); err == nil {
+	if _, err := w.store.Storage().Stat(path.Join(own, name)); err == nil {
 		dir = name // where the client looks, whatever lies elsewhere
 	}
 	dir = cmp.Or(dir, name)
@@ -227,7 +254,7 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
 			unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)
 	}
-	return dir, nil
+	return path.Join(own, dir), nil
 }
 
 // operatorDir is the name of operator's directory in a home directory: ~/.operator/profiles/<name>.

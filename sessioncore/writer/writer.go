@@ -45,6 +45,10 @@ type Options struct {
 	LeafMemory bool
 	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
 	Root string
+	// PathOf returns the path of a file instead of Root, and Own the directory below the storage's root for new sessions, where
+	// a storage has those of several people.
+	PathOf func(name string) string
+	Own    func() (dir string, err error)
 	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
 	// has. If it is nil, a new session goes into the directory that Scopes names.
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)

@@ -60,17 +60,20 @@ func (r *row) modified() int64 { return r.mtime * int64(time.Millisecond) }
 // newRow returns a row that is new to the catalogue. Callers must hold s.mu.
 func (s *Storage) newRow(f facts) *row {
 	s.inodes++
-	r := &row{facts: f, name: s.nameOf(f.path), inode: s.inodes}
+	r := &row{facts: f, name: s.nameFor(f.path), inode: s.inodes}
 	r.changed = nextChange(0, r.modified())
 	r.content.row, r.content.s = r, s
 	s.tell(r)
 	return r
 }
 
-// nameOf returns the name of a row, which may be none that is usable.
-func (s *Storage) nameOf(path string) string { return strings.TrimPrefix(path, s.prefix) }
-
-func (s *Storage) pathOf(name string) string { return s.prefix + name }
+// nameFor returns the name of a row that is there, which may be none that is usable.
+func (s *Storage) nameFor(path string) string {
+	if s.people != nil {
+		return s.people.name(path, true)
+	}
+	return strings.TrimPrefix(path, s.prefix)
+}
 
 // find returns the node of a name, nil if there is none. Callers must hold s.mu.
 func (s *Storage) find(name string) *node {
@@ -166,7 +169,7 @@ func (s *Storage) add(r *row) {
 	if storage.CheckName(r.name) != nil {
 		if !s.odd {
 			s.odd = true
-			s.opts.Log.Warn("a row is not shown, as what follows the prefix in its path is no usable name", "path", r.path, "prefix", s.prefix)
+			s.opts.Log.Warn("a row is not shown: its path has no usable name below prefix, or does not tell whose it is", "path", r.path, "prefix", s.prefix)
 		}
 		return
 	}

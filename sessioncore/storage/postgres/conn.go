@@ -222,7 +222,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 		s.mu.Lock()
 		delete(s.held, name)
 		s.mu.Unlock()
-		s.unlock(l, s.pathOf(name))
+		s.unlock(l, s.PathOf(name))
 		leave()
 		return nil // the server gives back the locks of a connection that broke
 	}), nil
@@ -230,7 +230,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 
 // lockRow takes the locks of a row, and brings the catalogue up to date with it.
 func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
-	path := s.pathOf(name)
+	path := s.PathOf(name)
 	var err error
 	for range readTries {
 		if reason := s.broken.Load(); reason != nil {

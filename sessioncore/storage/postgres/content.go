@@ -400,7 +400,7 @@ func (s *Storage) ReadAhead(names []string) {
 	of := map[string]*row{}
 	s.mu.RLock()
 	for _, name := range names {
-		path := s.pathOf(name)
+		path := s.PathOf(name)
 		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
 			paths, of[path] = append(paths, path), r
 		}

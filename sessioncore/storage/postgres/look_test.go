@@ -116,11 +116,16 @@ func TestPrefix(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "/home/a/sessions/", got)
 	table.Write(t, "/home/b/sessions/p/x.jsonl", "")
-	_, err = at("")
-	require.ErrorContains(t, err, "prefix=/home/a/sessions/ (all: prefix=/home/)")
 	got, err = at("&prefix=/home/b/")
 	require.NoError(t, err)
 	require.Equal(t, "/home/b/", got)
+	for prefix, want := range map[string]string{
+		"/home/b": "has no slash at its end, so it is no directory; there are: /home/a/sessions/, /home/b/sessions/",
+		"/c/":     "begins with that; there are: /home/a/sessions/",
+	} {
+		_, err = at("&prefix=" + prefix)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // TestTables: what is no table of sessions is refused, with the reason.

@@ -25,6 +25,8 @@ type Options struct {
 	Temporary string
 	// Log gets when the database cannot be reached and when it can be again.
 	Log *slog.Logger
+	// Empty says that a prefix is taken which no row begins with.
+	Empty bool
 	// Fresh is for how long a look at the table is good, 0 for never; Default is what a mount uses.
 	Fresh time.Duration
 }
@@ -42,6 +44,7 @@ type Storage struct {
 	shared bool // the pool is another one's
 	sql    queries
 	prefix string
+	people *people      // nil where all rows have the prefix
 	table  string       // for locks
 	quoted string       // as a part of statements
 	device uint64       // the same for the same table
@@ -116,19 +119,14 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	if titles {
 		s.sql = makeQueries(src.table, ofSessions)
 	}
-	if !src.HasPrefix {
-		if s.prefix, err = s.findPrefix(ctx, src); err != nil {
-			return err
-		}
+	if err := s.findPlace(ctx, src); err != nil {
+		return err
 	}
 	if err = s.lookNow(ctx); err != nil {
 		return fmt.Errorf("the table %s cannot be read: %w", src.Table, err)
 	}
-	return nil
+	return s.checkPrefix(ctx, src)
 }
-
-// Prefix returns what the paths of all rows begin with that are shown.
-func (s *Storage) Prefix() string { return s.prefix }
 
 // Notify sets what is called when the database cannot be reached any more, and when it can be again. It must be called
 // before s is used.

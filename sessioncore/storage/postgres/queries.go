@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // queries is what is sent to the database. The table's name, which was checked, is a part of it; everything else is a
@@ -118,33 +117,3 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (titles bool, err
 
 // minVersion is the first version that has pg_current_snapshot.
 const minVersion = 130000
-
-// findPrefix returns the directory that all sessions are in. Where it is not the same for all, it has to be given.
-func (s *Storage) findPrefix(ctx context.Context, src *Source) (string, error) {
-	var found []string
-	err := s.read(ctx, func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, `SELECT array(SELECT DISTINCT coalesce(substring(path from '^(.*/sessions/)'), substring(path from '^(/|sessions/)'), '') FROM `+
-			src.table+` ORDER BY 1 LIMIT 4)`).Scan(&found)
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) == 0:
-		return "", fmt.Errorf("the table %s is empty, so it does not tell where the sessions are: give prefix=, what their paths begin with, such as prefix=/home/me/.omp/agent/sessions/", src.Table)
-	}
-	return "", fmt.Errorf("the sessions in the table %s are in several directories: give prefix=, what the paths of those begin with that are to be shown, such as prefix=%s (all: prefix=%s)",
-		src.Table, found[0], commonPrefix(found))
-}
-
-// commonPrefix returns the directory that all paths are in.
-func commonPrefix(paths []string) string {
-	common := paths[0]
-	for _, p := range paths {
-		for !strings.HasPrefix(p, common) {
-			common = common[:strings.LastIndexByte(strings.TrimSuffix(common, "/"), '/')+1]
-		}
-	}
-	return common
-}

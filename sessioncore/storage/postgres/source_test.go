@@ -54,10 +54,3 @@ func TestParseSourceErrors(t *testing.T) {
 		require.ErrorContains(t, err, "table=", table)
 	}
 }
-
-func TestCommonPrefix(t *testing.T) {
-	require.Equal(t, "/home/", commonPrefix([]string{"/home/a/sessions/", "/home/b/sessions/"}))
-	require.Equal(t, "/", commonPrefix([]string{"/home/a/sessions/", "/root/sessions/"}))
-	require.Equal(t, "", commonPrefix([]string{"/home/a/sessions/", "sessions/"}))
-	require.Equal(t, "", commonPrefix([]string{"", "/"}))
-}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -157,7 +158,7 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 		return storage.Stat{}, err
 	}
 	c := change{
-		path: s.pathOf(name), version: before.version, sql: s.sql.update,
+		path: s.PathOf(name), version: before.version, sql: s.sql.update,
 		args: append([]any{modified(o)}, more...), data: content.Bytes(),
 	}
 	if before.version == "" {
@@ -184,7 +185,7 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	}
 	switch n := s.find(name); {
 	case n == nil && token == storage.Token{}:
-		return facts{}, s.mayHold(storage.Dir(name))
+		return facts{}, cmp.Or(s.checkPath(name), s.mayHold(storage.Dir(name)))
 	case n == nil:
 		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
 	case token == storage.Token{}:
