@@ -18,7 +18,6 @@ const (
 	Unmount
 	Version
 	Help
-	HelpMount
 )
 
 // Command is a parsed command line.
@@ -108,10 +107,6 @@ func Parse(args []string) (Command, error) {
 	case v.namespace != "":
 		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
 	}
-	if action, ok := word(f); ok && !c.Helper {
-		c.Action = action
-		return c, nil
-	}
 	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
@@ -130,19 +125,6 @@ func Parse(args []string) (Command, error) {
 		c.Options.Source = All
 	}
 	return c, c.mountArgs(f.Args())
-}
-
-// word returns the action of `sessionfs help`, `sessionfs help mount` and `sessionfs version`. A directory of such a name
-// is given with a slash or after --.
-func word(f *pflag.FlagSet) (Action, bool) {
-	if f.NArg() == 0 || f.ArgsLenAtDash() == 0 {
-		return Mount, false
-	}
-	action, ok := map[string]Action{"help": Help, "version": Version}[f.Arg(0)]
-	if action == Help && f.NArg() == 2 && f.Arg(1) == "mount" {
-		action = HelpMount
-	}
-	return action, ok
 }
 
 // unmountArgs parses the arguments of -u.
@@ -222,21 +204,19 @@ func Summary() string {
 Shows the sessions of a coding agent as directories of entries, branches,
 transcripts and control files. SOURCE is the agent directory: ~/.omp/agent by
 default, or ~/.pi/agent, ~/.claude, ~/.codex. MOUNTPOINT is an empty directory.
+Example: sessionfs --all ~/agent-sessions
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request
   --log-file FILE  instead of stderr or syslog
 
 Commands:
-  ls cat tree tar write    as those in a mount
-  export import bundle     a session as a page; sessions from and for elsewhere
-  search touched           find text in all sessions; find who changed a file
-  check                    tell what is broken
-  status                   the mounts there are, and what they have done
-  completion sql-trigger   completions for a shell; a trigger for a database
-
-'sessionfs help mount' lists all options and exit statuses, 'sessionfs help ls'
-those of a command; 'man sessionfs' says more. 'sessionfs version': the version.
+  ls cat tree tar write   as those in a mount
+  search touched          find text in all sessions; find who changed a file
+  export import bundle    a session as a page; sessions from and for elsewhere
+  check status            what is broken; the mounts there are
+  completion sql-trigger  completions for a shell; a trigger for a database
+  help version            help on a command, or all options: help mount
 `
 }
 
@@ -265,9 +245,10 @@ Flags:
 	for _, k := range options {
 		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
 	}
-	b.WriteString("Accepted without effect, as mount(8), systemd and FUSE have them, and x-*:")
-	b.WriteString(acceptedText)
 	b.WriteString(`
+Others that mount(8), systemd and FUSE have are accepted without effect, or are
+refused with the reason; the manual ('man sessionfs') lists them.
+
 With mount(8) and in /etc/fstab:
   mount -t fuse.sessionfs SOURCE MOUNTPOINT
   SOURCE  MOUNTPOINT  fuse.sessionfs  noauto,user  0  0

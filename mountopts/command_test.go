@@ -31,16 +31,6 @@ func TestParse(t *testing.T) {
 		{"sessionfs -h", Command{Action: Help}},
 		{"sessionfs --version", Command{Action: Version}},
 		{"sessionfs --help -o bogus a b c", Command{Action: Help}},
-		{"sessionfs help", Command{Action: Help}},
-		{"sessionfs help mount", Command{Action: HelpMount}},
-		{"sessionfs help mnt", Command{Action: Help}},
-		{"sessionfs version", Command{Action: Version}},
-		{"sessionfs ./version mnt", Command{Options: Options{Source: "./version", Mountpoint: "mnt"}}},
-		{"sessionfs src help", Command{Options: Options{Source: "src", Mountpoint: "help"}}},
-		{"sessionfs --demo help/", Command{Options: Options{Demo: true, Mountpoint: "help/"}}},
-		{"sessionfs -- help mnt", Command{Options: Options{Source: "help", Mountpoint: "mnt"}}},
-		{"sessionfs -u help", Command{Action: Unmount, Options: Options{Mountpoint: "help"}}},
-		{"mount.sessionfs help /mnt", Command{Helper: true, Options: Options{Source: "help", Mountpoint: "/mnt"}}},
 
 		// As mount(8) and mount.fuse3 call.
 		{"sessionfs /src /mnt -o rw,dev,suid", Command{Options: Options{Source: "/src", Mountpoint: "/mnt"}}},

@@ -19,7 +19,7 @@ type option struct {
 	set   func(o *Options, value string) error
 }
 
-// options are the options that have an effect, in the order of the help: the parser, the error for an unknown word, the help
+// options are the options that have an effect, in the order of the help: the parser, the help
 // and the test of the manual are made from them.
 var options = []option{
 	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
@@ -78,7 +78,7 @@ func parseList(o *Options, list string, sloppy bool) error {
 			if sloppy || slices.Contains(accepted, name) {
 				continue
 			}
-			return fmt.Errorf("unknown option %q after -o; known are: %s", name, knownNames())
+			return fmt.Errorf("unknown option %q after -o", name)
 		}
 		k := options[i]
 		switch {
@@ -220,14 +220,6 @@ func (k option) String() string {
 	return k.name + "=" + k.value
 }
 
-// knownNames lists all options for the error about an unknown one.
-func knownNames() (list string) {
-	for _, k := range options {
-		list += k.String() + ", "
-	}
-	return list + strings.Join(accepted, ", ") + ", x-*"
-}
-
 // Options that people and programs pass because they do so for other file systems are accepted where a mount that does
 // not obey them is what they want all the same, and refused with a reason where it would not be.
 
@@ -237,10 +229,7 @@ func knownNames() (list string) {
 // nothing that can be seen: what the kernel may remember is part of what the mount promises (docs/design.md section 6), and
 // the sizes are the largest. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the next mount at
 // the same place cleans up.
-var accepted = strings.Fields(acceptedText)
-
-// acceptedText is how the help shows them.
-const acceptedText = `
+var accepted = strings.Fields(`
   defaults default_permissions nosuid suid nodev dev atime noatime relatime
   norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
   auto noauto nofail _netdev user nouser users nousers owner noowner group
@@ -249,7 +238,7 @@ const acceptedText = `
   kernel_cache auto_cache noauto_cache direct_io max_read max_write
   max_readahead max_background congestion_threshold async_read sync_read
   big_writes large_read hard_remove use_ino readdir_ino intr
-`
+`)
 
 // refused are options that users may try, with the reason why they are not supported. Ignoring them silently
 // would suggest that they have an effect.

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	iofs "io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -35,17 +32,23 @@ func newRoot(s streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is a word of mountopts
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return refuse(exitUsage, "%s", err) })
-	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(), searchCommand(), touchedCommand(), sqlTriggerCommand())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return refuse(exitUsage, "%s: %s (see 'sessionfs help %s')", c.Name(), err, c.Name())
+	})
+	root.SetHelpFunc(printHelp)
+	help := helpCommand(root)
+	root.SetHelpCommand(help)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
+		searchCommand(), touchedCommand(), sqlTriggerCommand(),
+		completionCommand(root), help, versionCommand())
 	root.AddCommand(systemCommands()...)
-	completionCommand(root)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
 		if args := c.Args; args != nil {
 			c.Args = func(c *cobra.Command, given []string) error {
 				if err := args(c, given); err != nil {
-					return refuse(exitUsage, "%s: %s\nTry 'sessionfs %s --help'.", c.Name(), err, c.Name())
+					return refuse(exitUsage, "%s: %s (see 'sessionfs help %s')", c.Name(), err, c.Name())
 				}
 				return nil
 			}
@@ -54,9 +57,6 @@ func newRoot(s streams) *cobra.Command {
 	return root
 }
 
-// completionWord is the command that cobra makes: it prints the completions of a shell.
-const completionWord = "completion"
-
 // isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
 // one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
 func isCommand(root *cobra.Command, args []string) bool {
@@ -64,13 +64,8 @@ func isCommand(root *cobra.Command, args []string) bool {
 		return false
 	}
 	name := args[1]
-	if name == "help" && len(args) == 3 {
-		name = args[2]
-	}
-	if strings.HasPrefix(name, cobra.ShellCompRequestCmd) || name == completionWord {
-		return true
-	}
-	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+	return strings.HasPrefix(name, cobra.ShellCompRequestCmd) ||
+		slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) })
 }
 
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
@@ -82,9 +77,6 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
 	ctx, release := untilSignal(context.Background())
 	defer release()
-	if args[0] == "help" {
-		args = []string{args[1], "--help"}
-	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil { // it was done all the same
@@ -160,115 +152,3 @@ func exit(status int) {
 	}
 	os.Exit(status)
 }
-
-const (
-	// completeLimit is how long a shell waits for a completion at most.
-	completeLimit = 2 * time.Second
-	// maxCompletions is how many names are offered.
-	maxCompletions = 500
-)
-
-// completeMount offers what a command line that mounts goes on with. cobra adds the names of commands; a shell that is told
-// to look for directories drops those.
-func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
-		return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
-	}
-	begins := func(c *cobra.Command) bool { return !c.Hidden && strings.HasPrefix(c.Name(), typed) }
-	if len(args) == 0 && slices.ContainsFunc(cmd.Commands(), begins) {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
-// completeOptions offers the options of -o that have an effect, behind those that have been typed.
-func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
-	before, begun := "", typed
-	if at := strings.LastIndexByte(typed, ','); at >= 0 {
-		before, begun = typed[:at+1], typed[at+1:]
-	}
-	for _, word := range mountopts.OptionWords() {
-		if strings.HasPrefix(word, begun) {
-			offers = append(offers, before+word)
-		}
-	}
-	return offers, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-}
-
-// complete offers the paths of the tree that begin with what has been typed. An error offers nothing.
-func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const nothing = cobra.ShellCompDirectiveNoFileComp
-	cmd.SetErr(io.Discard)
-	src, closeSource, err := f.open(cmd, append(args, typed))
-	if err != nil {
-		return nil, nothing
-	}
-	defer closeSource()
-	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
-	defer cancel()
-	dir, begun := "", typed
-	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
-		dir, begun = typed[:at+1], typed[at+1:]
-	}
-	src.FS = src.With(ctx)
-	names, err := src.ReadDir(clean(dir))
-	if err != nil {
-		return nil, nothing
-	}
-	var offers []cobra.Completion
-	directive := nothing
-	for _, n := range names {
-		if !strings.HasPrefix(n.Name(), begun) || n.Name()[0] == '.' && begun == "" || len(offers) == maxCompletions {
-			continue
-		}
-		offer := dir + n.Name()
-		isDir := n.IsDir()
-		if n.Type() == iofs.ModeSymlink {
-			info, err := src.Stat(clean(offer))
-			isDir = err == nil && info.IsDir()
-		}
-		if isDir { // the path goes on
-			offer += "/"
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		offers = append(offers, offer)
-	}
-	return offers, directive
-}
-
-// completionCommand adds the command that prints completions. Those for fish are mended.
-func completionCommand(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	fish, _, err := root.Find([]string{completionWord, "fish"})
-	if err != nil {
-		return // cobra has no such command any more
-	}
-	fish.RunE = func(cmd *cobra.Command, _ []string) error {
-		bare, err := cmd.Flags().GetBool("no-descriptions")
-		if err != nil {
-			return err
-		}
-		var script bytes.Buffer
-		if err := root.GenFishCompletion(&script, !bare); err != nil {
-			return err
-		}
-		_, err = io.WriteString(cmd.OutOrStdout(), fishWords.Replace(script.String()))
-		return err
-	}
-}
-
-// fishWords makes the completions of fish pass on the words that are typed as the shell would: cobra escapes the last one
-// once more, so that nothing completes a name with a space, and splits those before it at spaces. A command substitution
-// among them, which cobra runs, is not run.
-var fishWords = strings.NewReplacer(
-	"    set -l args (commandline -opc)\n", `    set -l args
-    for arg in (commandline -opc)
-        set arg (string replace -r -- '^~(?=/|$)' $HOME $arg)
-        string match -qr -- '[^\w$~%+,./:=@-]' $arg; and set arg (string escape -- $arg)
-        set -a args $arg
-    end
-`,
-	"    set -l lastArg (string escape -- (commandline -ct))\n", `    set -l typed (commandline -ct)
-    set -l lastArg (string escape -- (string unescape -- "$typed"; or string unescape -- "$typed'"; or string unescape -- "$typed\""))
-`,
-)

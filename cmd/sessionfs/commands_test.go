@@ -18,11 +18,11 @@ import (
 func TestNamesOfCommands(t *testing.T) {
 	root := newRoot(streams{})
 	for line, want := range map[string]bool{
-		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true,
+		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true, "sessionfs help": true,
 		"sessionfs completion bash": true, "sessionfs __complete ls": true,
 		"sessionfs ./ls mnt": false, "sessionfs ls/ mnt": false, "sessionfs src ls": false, "sessionfs -- ls mnt": false, "sessionfs -f ls mnt": false,
-		"sessionfs -u ls": false, "sessionfs --demo ls": false, "sessionfs help": false, "sessionfs help mnt": false, "sessionfs help ls mnt": false,
-		"sessionfs version": false, "mount.sessionfs ls /mnt": false, "/sbin/mount.fuse.sessionfs cat /mnt": false,
+		"sessionfs -u ls": false, "sessionfs --demo ls": false, "sessionfs -- help mnt": false,
+		"sessionfs version": true, "mount.sessionfs ls /mnt": false, "/sbin/mount.fuse.sessionfs cat /mnt": false,
 	} {
 		require.Equal(t, want, isCommand(root, strings.Fields(line)), line)
 	}

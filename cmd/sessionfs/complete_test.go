@@ -15,9 +15,9 @@ import (
 func TestCompletions(t *testing.T) {
 	s := commandStore(t)
 	for typed, want := range map[string]string{
-		"r": "recent/\n:6\n", "by-id/019d42": "by-id/019d42a6-5232-7813-8906-b2eb1701614a/\n:6\n",
-		"by-id/019d3d9/tr": "by-id/019d3d9/transcript.md\nby-id/019d3d9/tree/\n:6\n",
-		"by-id/019d3d9/ti": "by-id/019d3d9/title\n:4\n", "by-id/019d3d9/le": "by-id/019d3d9/leaf\n:4\n", "none/": ":4\n",
+		"r": "recent/\n:38\n", "by-id/019d42": "by-id/019d42a6-5232-7813-8906-b2eb1701614a/\n:38\n",
+		"by-id/019d3d9/tr": "by-id/019d3d9/transcript.md\nby-id/019d3d9/tree/\n:38\n",
+		"by-id/019d3d9/ti": "by-id/019d3d9/title\n:36\n", "by-id/019d3d9/le": "by-id/019d3d9/leaf\n:36\n", "none/": ":0\n",
 	} {
 		var out, stderr bytes.Buffer
 		code := run([]string{"sessionfs", "__complete", "cat", "-s", s.source, typed}, streams{nil, &out, &stderr})
@@ -27,7 +27,7 @@ func TestCompletions(t *testing.T) {
 	for _, command := range []string{"ls", "tree", "tar", "write", "export", "bundle"} {
 		var out, stderr bytes.Buffer
 		require.Zero(t, run([]string{"sessionfs", "__complete", command, "--source", s.source, "by-id/019d3d9/ti"}, streams{nil, &out, &stderr}))
-		require.Equal(t, "by-id/019d3d9/title\n:4\n", out.String(), command)
+		require.Equal(t, "by-id/019d3d9/title\n:36\n", out.String(), command)
 	}
 	for line, want := range map[string]string{
 		"mn": ":16\n", "ca": "cat\tPrint files of what a mount would show\n:4\n", "agent s": ":16\n",
@@ -38,9 +38,25 @@ func TestCompletions(t *testing.T) {
 		require.Zero(t, run(append([]string{"sessionfs", "__complete"}, strings.Split(line, " ")...), streams{nil, &out, &stderr}))
 		require.Equal(t, want, out.String(), line)
 	}
+	tide := "019d42a6-5232-7813-8906-b2eb1701614a"
+	for words, want := range map[string]string{
+		"export 019d4": tide + "\tTide sheets as a calendar\n:36\n", "bundle x": ":0\n", "write 019d4": tide + "/\tTide sheets as a calendar\n:36\n",
+		"write 019d42a/": "append\ncwd\nfork\nlabels\nleaf\ntitle\n:36\n", "write n": "new-session\n:36\n", "write la": ":0\n", "cat ./": ":0\n",
+	} {
+		var out, stderr bytes.Buffer
+		line := strings.SplitN(words, " ", 2)
+		require.Zero(t, run([]string{"sessionfs", "__complete", line[0], "-s", s.source, line[1]}, streams{nil, &out, &stderr}))
+		require.Equal(t, want, strings.ReplaceAll(out.String(), "019d42a/", ""), words)
+	}
 	var out, stderr bytes.Buffer
-	require.Zero(t, run([]string{"sessionfs", "__complete", "ex"}, streams{nil, &out, &stderr}))
+	require.Zero(t, run([]string{"sessionfs", "__complete", ""}, streams{nil, &out, &stderr}))
 	require.Contains(t, out.String(), "export\tWrite a session")
+	require.Regexp(t, `(?m)^help\t[^$]*^version\t`, out.String())
+	require.NotContains(t, out.String(), "umount")
+	require.NotContains(t, out.String(), "no-")
+	out.Reset()
+	require.Zero(t, run([]string{"sessionfs", "__complete", "help", ""}, streams{nil, &out, &stderr}))
+	require.Contains(t, out.String(), "\nmount\tall options of a mount\n")
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		out.Reset()
 		require.Zero(t, run([]string{"sessionfs", "completion", shell}, streams{nil, &out, &stderr}))

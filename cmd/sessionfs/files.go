@@ -28,9 +28,10 @@ type lsFlags struct {
 func lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := onSource(treePaths, &cobra.Command{
-		Use:     "ls [-ladtr1] [-s SOURCE] [PATH...]",
-		Short:   "List directories of what a mount would show",
-		Example: "  sessionfs ls -l recent",
+		Use:        "ls [-ladtr1] [-s SOURCE] [PATH...]",
+		Short:      "List directories of what a mount would show",
+		SuggestFor: []string{"list", "dir"},
+		Example:    "  sessionfs ls -l recent",
 	}, func(cmd *cobra.Command, src *source, args []string) error { return f.run(cmd, src, args) })
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")

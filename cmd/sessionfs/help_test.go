@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,12 +35,36 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, r.stdout, "Exit status")
 	requireNarrow(t, r.stdout)
 	for _, c := range root.Commands() {
-		if c.Hidden {
-			continue
-		}
-		r := s.run("help", c.Name())
+		r := s.run(c.Name(), "--help")
 		require.Zero(t, r.code)
 		require.LessOrEqual(t, strings.Count(r.stdout, "\n"), 23, c.Name())
+		requireNarrow(t, r.stdout)
+		require.Contains(t, r.stdout, "\nExample:\n  ", c.Name())
+		require.Equal(t, r, s.run("help", c.Name()))
+	}
+}
+
+// What is mistyped is told in a line, with the status of scripts, and with what was meant if that can be guessed.
+func TestMistyped(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	s.mkdir("serch")
+	for line, want := range map[string]string{
+		"help nosuch": "1: there is no command \"nosuch\" ('sessionfs help' lists all)", "help serch": "1: there is no command \"serch\"; did you mean search?",
+		"completion tcsh": "1: completion: no completions for \"tcsh\"; there are some for bash, zsh, fish, powershell",
+		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)", "--bogus x": "2: unknown flag: --bogus (see 'sessionfs --help', or",
+		"cat --bogus": "2: cat: unknown flag: --bogus (see 'sessionfs help cat')", "cat": "2: cat: requires at least 1 arg",
+		"serach x": "2: there is neither a command nor a directory \"serach\"; did you mean search?", "lss": "2: there is neither a command nor a directory \"lss\"; did you mean ls?",
+		"list": "2: there is neither a command nor a directory \"list\"; did you mean ls or status?", "find x": "2: there is neither a command nor a directory \"find\"; did you mean search?",
+		"umount agent": "7: nothing is mounted at", "unmount -z agent": "7: nothing is mounted at", "unmount": "2: umount: accepts 1 arg",
+		"serch": "4: SOURCE", "mnr": "4: SOURCE", "./lss": "4: SOURCE", // a directory, or none that is like a command
+	} {
+		r := s.run(strings.Fields(line)...)
+		code, say, _ := strings.Cut(want, ": ")
+		require.Equal(t, code, strconv.Itoa(r.code), "%s: %s", line, r.stderr)
+		require.Contains(t, r.stderr, "sessionfs: "+say, line)
+		if r.code < exitSource {
+			require.Equal(t, 1, strings.Count(r.stderr, "\n"), r.stderr)
+		}
 	}
 }
 

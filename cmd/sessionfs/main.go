@@ -24,8 +24,12 @@ type streams struct {
 // run is the command; it returns the exit status. A command that needs no mount is known by its name, which must be the
 // first argument: everything else is [mount], whose arguments may be any directories.
 func run(args []string, s streams) int {
-	if root := newRoot(s); isCommand(root, args) {
+	root := newRoot(s)
+	if isCommand(root, args) {
 		return runCommand(root, args[1:], s)
+	}
+	if err := mistyped(root, args); err != nil {
+		return report(err, mountopts.Command{}, s.err)
 	}
 	return mount(args, s)
 }
@@ -35,12 +39,9 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	c, err := mountopts.Parse(args)
 	switch {
 	case err != nil:
-		return c, report(refuse(exitUsage, "%s\nTry 'sessionfs --help'.", err), c, s.err), true
+		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c, s.err), true
 	case c.Action == mountopts.Help:
 		fmt.Fprint(s.out, mountopts.Summary())
-		return c, exitOK, true
-	case c.Action == mountopts.HelpMount:
-		fmt.Fprint(s.out, mountopts.Usage(), exitHelp)
 		return c, exitOK, true
 	case c.Action == mountopts.Version:
 		fmt.Fprintln(s.out, "sessionfs", version())

@@ -23,8 +23,8 @@ import (
 type source struct {
 	*fs.Unmounted
 	place
-	args arguments
-	ctx  context.Context // of the command
+	flags *sourceFlags
+	ctx   context.Context // of the command
 }
 
 // arguments says what the arguments of a command may be.
@@ -40,7 +40,7 @@ const (
 // closes it afterwards, which puts on disk what was typed into new sessions. Where the arguments are paths, SOURCE is the one
 // that they lie in, if they lie in any (docs/design.md section 8, Commands without a mount).
 func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
-	flags := sourceFlags{args: are}
+	flags := sourceFlags{args: are, ids: are == anySession || cmd.Name() == "write", writes: cmd.Name() == "write"}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -66,11 +66,16 @@ type sourceFlags struct {
 	demo    bool
 	debug   bool
 	args    arguments
+	ids     bool // ids of sessions are completed
+	writes  bool // what takes lines is completed
 }
+
+// sourceFlagNames are their names.
+var sourceFlagNames = []string{"source", "options", "demo", "debug"}
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.source, "source", "s", "", "the agent directory, if it is neither what PATH lies in nor the default")
+	flags.StringVarP(&f.source, "source", "s", "", "the agent `DIR`, if not that of a PATH or the default")
 	flags.StringArrayVarP(&f.options, "options", "o", nil, "mount `OPTIONS`, such as redact, separated by commas")
 	flags.BoolVar(&f.demo, "demo", false, "work on a built-in sample store; changes are not kept")
 	flags.BoolVar(&f.debug, "debug", false, "log to stderr")
@@ -113,7 +118,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	}
 	ctx := cmp.Or(cmd.Context(), context.Background())
 	files.FS = files.With(ctx)
-	return &source{files, at, f.args, ctx}, func() error {
+	return &source{files, at, f, ctx}, func() error {
 		defer remove()
 		return files.Close()
 	}, nil

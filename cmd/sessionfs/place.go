@@ -125,7 +125,7 @@ func placeOfFile(file string) (p place, err error) {
 
 // local returns the path in the tree of what an argument stands for as a path of this machine.
 func (src *source) local(arg string) (shown string, ok bool) {
-	if src.args == noPaths {
+	if src.flags.args == noPaths {
 		return "", false
 	}
 	for _, real := range realPaths(arg) {

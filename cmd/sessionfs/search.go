@@ -16,8 +16,9 @@ import (
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
 	cmd := onSource(noPaths, &cobra.Command{
-		Use:   "search [-s SOURCE] QUERY...",
-		Short: "Find what was said in any session",
+		Use:        "search [-s SOURCE] QUERY...",
+		Short:      "Find what was said in any session",
+		SuggestFor: []string{"find", "grep"},
 		Long: "Find what was said in any session: messages, tool calls and their results, titles, labels. The session that was\n" +
 			"modified last comes first. Off a terminal the output is that of search/QUERY/results.tsv in a mount.\n\n" +
 			"All words of QUERY must be in one entry; a word with a capital is exact. \"a phrase\", -word, role:user (assistant,\n" +

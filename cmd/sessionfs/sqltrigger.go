@@ -16,7 +16,7 @@ func sqlTriggerCommand() *cobra.Command {
 		Short: "Print a trigger by which mounts of a database see changes at once",
 		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which tells mounts of changes\n" +
 			"at once; without it they show within a second. No database is asked: run the output with psql as the table's owner.",
-		Example:           "  sessionfs sql-trigger 'postgres://db.example/team' | psql -v ON_ERROR_STOP=1 postgres://db.example/team",
+		Example:           "  sessionfs sql-trigger postgres://db.example/team | psql -h db.example team",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

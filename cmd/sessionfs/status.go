@@ -55,11 +55,10 @@ func statusCommand() *cobra.Command {
 			"mount, open files and directories, sessions whose index is kept, new sessions that are not on disk yet,\n" +
 			"memory. A mount that does not answer within five seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
-		Example: "  sessionfs status --json | jq -r '.[].mountpoint'",
-		Args:    cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
-		},
+		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
+		SuggestFor:        []string{"list", "mounts", "ps"},
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeMountpoints,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			mounts, err := chosenMounts(args)
 			if err != nil {
@@ -84,7 +83,28 @@ func statusCommand() *cobra.Command {
 }
 
 // systemCommands returns the commands that are about mounts.
-func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand()} }
+func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand(), umountCommand()} }
+
+// umountCommand is -u by the name that people know.
+func umountCommand() *cobra.Command {
+	lazy := false
+	cmd := &cobra.Command{
+		Use:               "umount [-z] MOUNTPOINT",
+		Aliases:           []string{"unmount"},
+		Short:             "Unmount, as sessionfs -u",
+		Example:           "  sessionfs umount ~/agent-sessions",
+		Hidden:            true, // there is -u
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeMountpoints,
+		RunE:              func(_ *cobra.Command, args []string) error { return unmountCommand(args[0], lazy) },
+	}
+	cmd.Flags().BoolVarP(&lazy, "lazy", "z", false, "also while it is in use")
+	return cmd
+}
+
+func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+}
 
 // ourMounts returns the mounts of this user, for root those of all users.
 func ourMounts() (mounts []mountEntry) {

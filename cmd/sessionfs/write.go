@@ -23,6 +23,8 @@ import (
 var (
 	answering = []string{"append", "fork", newSession}
 	making    = []string{"fork", newSession}
+	// writable are all that take lines.
+	writable = []string{"append", "cwd", "fork", "labels", leafLink, newSession, "title"}
 )
 
 // newSession is the control file that creates sessions, leafLink the link that tells where a conversation stands.
