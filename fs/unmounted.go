@@ -52,6 +52,20 @@ func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 	return all.All(), nil
 }
 
+// Snapshot returns the session whose directory a path of the mount without links leads to. Callers must release it.
+func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snapshot, error) {
+	top, name, _ := strings.Cut(dir, "/")
+	store := u.tree.store
+	if top == layout.Archive {
+		store = u.tree.archive.store
+	}
+	snap, err := store.Session(name + layout.SessionSuffix).Acquire(ctx)
+	if beside := strings.ReplaceAll(name, "/artifacts/", "/"); beside != name && storage.IsMissing(err) {
+		return store.Session(beside + layout.SessionSuffix).Acquire(ctx) // of a subagent
+	}
+	return snap, err
+}
+
 // OpenSources returns the places from which sessions are imported, without any. Callers must close it.
 func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
 

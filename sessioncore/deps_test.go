@@ -48,7 +48,7 @@ var ownImports = map[string][]string{
 	"/storage/dir/dirtest":            {"/storage/dir"},
 	"/history":                        {"/budget", "/storage"},
 	"/names":                          {"/internal/rawjson", "/internal/wyhash"},
-	"/page":                           {},
+	"/page":                           {"/names", "/transcript"},
 	"/persist":                        {"", "/document", "/internal/rawjson", "/names"},
 	"/program":                        {"/internal/rawjson", "/storage"},
 	"":                                {"/document", "/internal/rawjson", "/internal/jsonl", "/internal/markdown", "/names", "/program", "/storage"},

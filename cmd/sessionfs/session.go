@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 )
@@ -111,6 +112,27 @@ func (n named) branch() string {
 		return n.dir
 	}
 	return path.Join(n.dir, "branches", ".by-id", n.entry)
+}
+
+// branch returns the session that an argument names, and the entry at which the branch ends: the leaf if the argument names none.
+// Callers must release the session.
+func (src *source) branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
+	at, err := src.session(arg)
+	if err != nil {
+		return nil, end, err
+	}
+	if snap, err = src.Snapshot(src.ctx, at.dir); err != nil {
+		return nil, end, fmt.Errorf("%s: %w", at.dir, err)
+	}
+	if at.entry == "" {
+		end, err = snap.Leaf()
+	} else {
+		end, err = snap.FindBranch(at.entry)
+	}
+	if err != nil {
+		snap.Release()
+	}
+	return snap, end, err
 }
 
 // session returns the session that an argument names, and the entry: by an id or its beginning, a path in a mount or in the

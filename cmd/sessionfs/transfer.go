@@ -13,6 +13,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/page"
+	"sessionfs/sessioncore/transcript"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
 )
@@ -29,16 +30,16 @@ func exportCommand() *cobra.Command {
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		at, err := src.session(args[0])
+		snap, end, err := src.branch(args[0])
 		if err != nil {
 			return err
 		}
-		f, err := src.Open(path.Join(at.branch(), "transcript.md"))
+		defer snap.Release()
+		head, parts, err := transcript.Parts(cmd.Context(), snap, end, transcript.Links{Blobs: "blobs/"})
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		return page.Write(cmd.OutOrStdout(), f, func(hash string) (io.ReadCloser, error) {
+		return page.Write(cmd.OutOrStdout(), head, parts, func(hash string) (io.ReadCloser, error) {
 			return src.Open(path.Join("blobs", hash))
 		})
 	})

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/transcript"
 )
 
 var (
@@ -29,22 +31,37 @@ func testBlobs(h string) (io.ReadCloser, error) {
 	return nil, iofs.ErrNotExist
 }
 
-// bodyOf renders a transcript and returns what is between head and foot.
-func bodyOf(t *testing.T, transcript string) string {
+// written is the page of some parts.
+func written(t *testing.T, head string, parts ...transcript.Part) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, strings.NewReader(transcript), testBlobs))
-	_, body, ok := strings.Cut(out.String(), "<body>\n")
+	require.NoError(t, Write(&out, []byte(head), func(yield func(transcript.Part, error) bool) {
+		for _, part := range parts {
+			if !yield(part, nil) {
+				return
+			}
+		}
+	}, testBlobs))
+	_, body, ok := strings.Cut(out.String(), "<body>\n<main>\n")
 	require.True(t, ok)
-	body, ok = strings.CutSuffix(body, foot)
+	requireHarmless(t, strings.TrimSuffix(body, end))
+	return out.String()
+}
+
+// bodyOf renders what an entry says.
+func bodyOf(t *testing.T, said string) string {
+	t.Helper()
+	_, body, ok := strings.Cut(written(t, "", transcript.Part{Name: "e", Body: []byte(said)}), "<main>\n<div id=\"e\">\n")
 	require.True(t, ok)
-	requireHarmless(t, body)
+	body, ok = strings.CutSuffix(body, "</div>\n</main>\n"+end)
+	require.True(t, ok)
 	return body
 }
 
 // tags are the elements of a page, with the attributes that they may have.
 var tags = regexp.MustCompile(`^<(?:/?(?:h[1-6]|p|pre|blockquote|ul|ol|li|em|strong|del|table|thead|tbody|tr|th|td|a|code)|` +
-	`(?:br|hr)(?: /)?|ol start="\d+"|(?:th|td) style="text-align:[a-z]+"|code class="language-[^"<>]*"|` +
+	`/?(?:details|summary|main|nav|li|div|span)|div id="[^"<>]*"|span class="(?:add|del|at)"|a href="#[^"<>]*"|` +
+	`(?:br|hr)(?: /)?|ol start="\d+"|(?:th|td) style="text-align:[a-z]+"|` +
 	`a href="(?i:https?:|mailto:)[^"<>]*" rel="noopener noreferrer nofollow"|` +
 	`img alt="[^"<>]*" src="data:image/(?:png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*")>$`)
 
@@ -64,16 +81,34 @@ func requireHarmless(t *testing.T, body string) {
 }
 
 func TestPage(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, Write(&out, strings.NewReader("# A \\<b\\> & *title*\n\nSession.\n\n## User\n\nhi\n"), testBlobs))
-	require.Contains(t, out.String(), "<title>A &lt;b&gt; &amp; title</title>")
-	require.Contains(t, out.String(), `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"`)
-	require.Contains(t, out.String(), "<h2>User</h2>\n<p>hi</p>\n")
-	require.NotContains(t, out.String(), "%!")
-	out.Reset()
-	require.NoError(t, Write(&out, strings.NewReader(""), testBlobs))
-	require.Contains(t, out.String(), "<title>Session</title>")
-	require.True(t, strings.HasSuffix(out.String(), foot))
+	page := written(t, "# A \\<b\\> & *title*\n\nSession.\n",
+		transcript.Part{Name: "0a", Turn: "User", Opening: []byte("\n## User · 2026-01-05 09:00:00 · 0a\n"), Body: []byte("\nhi\n*there* <b>\n\nmore\n")},
+		transcript.Part{Name: "0b", Turn: "Assistant", Opening: []byte("\n## Assistant · 0b · `m`\n"), Body: []byte("\n```diff\n+a <b>\n-b\n\n c\n```\n")},
+		transcript.Part{Name: "0c", Body: []byte("\n**Result** · `x` · 09:00:00 · 0c\n\n```\n+out\n```\n"), Result: true},
+		transcript.Part{Name: "0d", Opening: []byte("\n*09:00:01 · 0d*\n"), Body: []byte("\nso\n")},
+		transcript.Part{Name: `"><script>`, Turn: "User", Opening: []byte("\n## User · `\"><script>`\n"), Body: []byte("\n```\ncode\n```\n")},
+		transcript.Part{Name: "<code>", Turn: "User (automatic)", Opening: []byte("\n## User (automatic) · `<code>`\n"), Body: []byte("\nx\n")},
+	)
+	require.Contains(t, page, "<title>A &lt;b&gt; &amp; title</title>")
+	require.Contains(t, page, `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"`)
+	require.NotContains(t, page, "%!")
+	for _, want := range []string{
+		"<div id=\"0a\">\n<h2>User · 2026-01-05 09:00:00 · <a href=\"#0a\">0a</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n<p>more</p>\n</div>\n",
+		"<h2>Assistant · <a href=\"#0b\">0b</a> · <code>m</code></h2>\n<pre><code><span class=\"add\">+a &lt;b&gt;</span>\n<span class=\"del\">-b</span>\n\n c\n</code></pre>\n",
+		"<details>\n<summary><strong>Result</strong> · <code>x</code> · 09:00:00 · <a href=\"#0c\">0c</a></summary>\n<pre><code>+out\n</code></pre>\n</details>\n</div>\n",
+		"<p><em>09:00:01 · <a href=\"#0d\">0d</a></em></p>\n<p>so</p>\n",
+		"<div id=\"&#34;&gt;&lt;script&gt;\">\n<h2>User · <code>&quot;&gt;&lt;script&gt;</code></h2>\n",
+		"<h2>User (automatic) · <code>&lt;code&gt;</code></h2>\n",
+		"</main>\n<nav>\n<ol>\n<li><a href=\"#0a\">hi there &lt;b&gt;</a></li>\n<li><a href=\"#&#34;&gt;&lt;script&gt;\">…</a></li>\n</ol>\n</nav>\n" + end,
+	} {
+		require.Contains(t, page, want)
+	}
+	page = written(t, "")
+	require.Contains(t, page, "<title>Session</title>")
+	require.True(t, strings.HasSuffix(page, "<main>\n</main>\n"+end))
+	errBad := errors.New("bad disk")
+	bad := func(yield func(transcript.Part, error) bool) { yield(transcript.Part{}, errBad) }
+	require.ErrorIs(t, Write(io.Discard, nil, bad, testBlobs), errBad)
 }
 
 // What others wrote cannot run or load anything, nor lead to a file of the reader's.
@@ -94,7 +129,7 @@ func TestHostileText(t *testing.T) {
 		"![a\"><script>](../blobs/../../x)":           "<p>a&#34;&gt;&lt;script&gt;</p>\n",
 		"![a](../../blobs/" + hash + "?x)":            "<p>a</p>\n",
 		"![a](../../blobs/" + strings.Repeat("0", 64): "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n",
-		"```\"><script>\nx\n```":                      "<pre><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>\n",
+		"```\"><script>\nx\n```":                      "<pre><code>x\n</code></pre>\n",
 		"| a |\n| :-: |\n| <i> |":                     "<table>\n<thead>\n<tr>\n<th style=\"text-align:center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td style=\"text-align:center\">&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n",
 	} {
 		require.Equal(t, want, bodyOf(t, text), text)
@@ -107,7 +142,7 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
 	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
 		var out bytes.Buffer
-		require.NoError(t, Write(&out, strings.NewReader("![a](blobs/"+hash+")"), func(string) (io.ReadCloser, error) {
+		require.NoError(t, Write(&out, []byte("![a](blobs/"+hash+")"), func(func(transcript.Part, error) bool) {}, func(string) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
 		}))
 		require.Greater(t, out.Len(), maxImage)
@@ -116,48 +151,11 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not in the blob store)</em></p>\n", bodyOf(t, "![a](blobs/"+strings.Repeat("0", 64)+")"))
 }
 
-// TestSplit: pieces are bounded, they are the whole text, and a turn that is not too long is one.
-func TestSplit(t *testing.T) {
-	turn := "## User\n\nwords\n\n```\n## not a heading\n\n~~~\n```\n\n"
-	long := "## Tool\n\n" + strings.Repeat("line\n\n", 100_000)
-	wide := "## Wide\n\n" + strings.Repeat("x", 3<<20) + "\n"
-	fenced := "## Code\n\n````\n" + strings.Repeat("\n## x\n```\n", 200_000) + "````\n\n"
-	text := "# Title\n\nSession.\n\n" + turn + turn + long + turn + wide + fenced + turn
-	s := newSplitter(strings.NewReader(text))
-	var all strings.Builder
-	var pieces []string
-	for {
-		p, err := s.next()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-		require.Less(t, len(p), maxPiece+maxLine+1)
-		pieces = append(pieces, string(p))
-		all.Write(p)
-	}
-	require.Equal(t, text, all.String())
-	require.Equal(t, []string{"# Title\n\nSession.\n\n", turn, turn}, pieces[:3])
-	require.Equal(t, turn, pieces[len(pieces)-1])
-	for _, p := range pieces {
-		require.NotEqual(t, "## not", p[:min(6, len(p))])
-	}
-	s = newSplitter(io.MultiReader(strings.NewReader("x"), badReader{}))
-	_, err := s.next()
-	require.ErrorIs(t, err, errBad)
-}
-
-var errBad = errors.New("bad disk")
-
-type badReader struct{}
-
-func (badReader) Read([]byte) (int, error) { return 0, errBad }
-
 // TestAbsurd: text that is nested without end is shown as it is.
 func TestAbsurd(t *testing.T) {
 	for _, part := range []string{"[", "*a ", "![", "`", "_a "} {
-		body := bodyOf(t, "## User\n\n"+strings.Repeat(part, 100_000)+"<b>\n")
-		require.Contains(t, body, "<pre>## User", part)
+		body := bodyOf(t, strings.Repeat(part, 100_000)+"<b>\n")
+		require.Contains(t, body, "<pre>"+part, part)
 		require.Contains(t, body, "&lt;b&gt;")
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// harmless renders what could load something or lead to a file of the reader's: links and images. Everything else goldmark
-// renders.
+// harmless renders what could load something or lead to a file of the reader's: links and images; and diffs in colour.
+// Everything else goldmark renders.
 type harmless struct{ blobs Blobs }
 
 var _ = (renderer.NodeRenderer)((*harmless)(nil))
@@ -28,6 +28,7 @@ func (h *harmless) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, h.link)
 	r.Register(ast.KindAutoLink, h.autoLink)
 	r.Register(ast.KindImage, h.image)
+	r.Register(ast.KindFencedCodeBlock, h.fenced)
 }
 
 // schemes are those of links that are kept. A relative link would lead to a file beside the page.
@@ -138,14 +139,23 @@ func (h *harmless) embed(w util.BufWriter, hash, alt string) error {
 	return err
 }
 
-// plainText returns the text below a node.
-func plainText(n ast.Node, source []byte) string {
-	var text strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			text.Write(util.UnescapePunctuations(t.Value(source)))
-		}
+// signs are the classes of the lines of a diff by their first characters.
+var signs = map[byte]string{'+': "add", '-': "del", '@': "at"}
+
+func (h *harmless) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
 		return ast.WalkContinue, nil
-	})
-	return text.String()
+	}
+	block := n.(*ast.FencedCodeBlock)
+	isDiff := string(block.Language(source)) == "diff"
+	_, _ = w.WriteString("<pre><code>")
+	for _, segment := range block.Lines().Sliced(0, block.Lines().Len()) {
+		line := util.EscapeHTML(segment.Value(source))
+		if isDiff && len(line) > 0 && signs[line[0]] != "" {
+			line = fmt.Appendf(nil, "<span class=\"%s\">%s</span>\n", signs[line[0]], bytes.TrimSuffix(line, []byte("\n")))
+		}
+		_, _ = w.Write(line)
+	}
+	_, _ = w.WriteString("</code></pre>\n")
+	return ast.WalkContinue, nil
 }

@@ -49,7 +49,7 @@ func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry
 		head = nil
 	}
 	t := &transcript{
-		renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s), entries: make([]shownEntry, 0, len(path)),
+		renderer: newRenderer(s, links), reader: sessioncore.NewEntryReader(s), head: head, entries: make([]shownEntry, 0, len(path)),
 	}
 	d := document.New(s, nil, t)
 	d.AddText(string(head))
@@ -61,6 +61,7 @@ func render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry
 type transcript struct {
 	renderer *renderer
 	reader   sessioncore.EntryReader
+	head     []byte       // what precedes the entries
 	entries  []shownEntry // a piece of the document each
 }
 
@@ -98,13 +99,8 @@ func (t *transcript) layOut(d *document.Document, path []sessioncore.Entry, size
 
 // Make implements document.Maker: it renders an entry.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
-	part := t.entries[piece-1]
-	text, err := t.reader.Read(part.entry)
-	if err != nil {
-		return nil, err
-	}
-	_, err = t.renderer.render(part.entry, part.asked, text)
-	return append(append(dst, t.renderer.opening(part.begins)...), t.renderer.body...), err
+	made, err := t.part(t.entries[piece-1])
+	return append(append(dst, made.Opening...), made.Body...), err
 }
 
 func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
