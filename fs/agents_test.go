@@ -180,6 +180,7 @@ func TestAllAgents(t *testing.T) {
 	require.Equal(t, map[string]int{"omp": 5, "pi": 2, "claude": 1, "codex": 1}, agents)
 	require.Len(t, names(t, m.path("recent")), 9)
 	require.Len(t, names(t, m.path("by-cwd/home/dev/tidetable")), 7)
+	require.Equal(t, "9\n", shell(t, `cd "$1" && for s in *-*/*-*; do [ -e "$s/title" ] && echo; done | wc -l`, m.path("by-date")))
 	for query, agent := range map[string]string{"TZID": "claude", "Ilfracombe": "codex", `"new moon"`: "pi", "april.csv": "omp"} {
 		table := string(read(t, m.path("search", query, "results.tsv")))
 		require.Contains(t, table, "\tsessions/"+agent+"/", query)

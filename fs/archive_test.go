@@ -89,7 +89,7 @@ func TestArchiveIsFound(t *testing.T) {
 	require.Contains(t, run(t, "cat", m.path("by-id/22/header.json")), "2222other")
 	require.Equal(t, []string{"1111live"}, names(t, m.path("by-id")))
 	require.Len(t, names(t, m.path("recent")), 1)
-	require.Equal(t, []string{"latest", "live"}, names(t, m.path("by-cwd/w")))
+	require.Equal(t, []string{"2026-02-16T10-20-live", "latest"}, names(t, m.path("by-cwd/w")))
 	_, err := os.Readlink(m.path("by-id/3333"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 

@@ -122,7 +122,7 @@ func TestForksAndNewSessionsAreFound(t *testing.T) {
 	a.write("s", header("s"), entry(0, "e0", "", "x"))
 	m := mountForTest(t, a.dir)
 	path := ask(t, m.path("new-session"), `{"cwd":"/nowhere/yet","title":"In memory","parentSession":"s","create":true}`)
-	require.Equal(t, "../"+path, link(t, m.path("recent/01-In memory")))
+	require.Equal(t, "../"+path, link(t, m.path("recent/01-In memory (fork of 02)")))
 	require.Equal(t, "../../../"+path, link(t, m.path("by-cwd/nowhere/yet/latest")))
 	require.Equal(t, "../../p/s", link(t, m.path(path, "parent")))
 	id := strings.TrimSpace(run(t, "jq", "-r", ".id", m.path(path, "header.json")))

@@ -75,7 +75,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	inTable(t, table, filepath.Join(source, "sessions"))
 	want := mountForTest(t, source)
 	got := mountTable(t, table, func(c *mountConfig) { c.options.Blobs = filepath.Join(source, "blobs") })
-	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-id", "recent", "index.jsonl", "usage.jsonl"} {
+	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-date", "by-id", "recent", "index.jsonl", "usage.jsonl"} {
 		run(t, "diff", "-r", "--no-dereference", want.path(name), got.path(name))
 	}
 	for _, name := range []string{"by-file/home/dev/tidetable/results.tsv", "search/tide/results.tsv"} {
@@ -84,7 +84,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	}
 	list := `cd "$1" && find sessions -type f -printf '%P %s %T@\n' -o -printf '%P %y %l\n' | sort`
 	require.Equal(t, shell(t, list, want.dir), shell(t, list, got.dir))
-	require.Equal(t, []string{"blobs", "by-cwd", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
+	require.Equal(t, []string{"blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
 }
 
 // TestDatabaseBlobs: without a directory for them, references stay what they are.

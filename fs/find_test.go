@@ -86,12 +86,12 @@ func TestByCwd(t *testing.T) {
 		out := shell(t, `cd -- "$1" && cd "$2/by-cwd/$PWD/latest" && cat title`, filepath.Join(real, dir), m.dir)
 		require.Equal(t, fmt.Sprintf("title %d\n", n), out, "%q", dir)
 	}
-	require.Equal(t, []string{"latest", "s0"}, names(t, m.path("by-cwd", real, "plain")))
+	require.Equal(t, []string{"2026-02-16T10-20-title 0", "latest"}, names(t, m.path("by-cwd", real, "plain")))
 	listed := names(t, m.path("by-cwd", real))
 	for _, name := range []string{".hidden", "-rf", "%6Catest", strings.Repeat("n", 250), "*"} {
 		require.Contains(t, listed, name)
 	}
-	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "plain/s0/title")))
+	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "plain/2026-02-16T10-20-title 0/title")))
 
 	a.write("later", sessionOf("later", filepath.Join(real, "plain"), "later"))
 	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))), "a new one is there at once")
@@ -101,12 +101,28 @@ func TestByCwd(t *testing.T) {
 	a.write("s0", sessionOf("id0", filepath.Join(real, "moved"), "title 0"))
 	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "moved/latest/title")))
 	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
+	shell(t, `echo 'Another title' > "$1/title"; cat "$1/title"`, m.session("later"))
+	require.Equal(t, []string{"2026-02-16T10-20-Another title", "latest"}, names(t, m.path("by-cwd", real, "plain")))
 }
 
-// TestRecent: the 20 that were modified last, called as the client's lists call them.
+// TestByDate: the sessions of a day; two of the same minute and title have names of their own.
+func TestByDate(t *testing.T) {
+	a := newAgent(t)
+	for name, at := range map[string]string{"a": "02-16T10:20:30", "b": "02-16T10:20:59", "c": "02-16T23:59:00", "d": "02-17T00:00:00"} {
+		a.write(name, strings.Replace(sessionOf(name, "/w", "Tides"), "02-16T10:20:30", at, 1))
+	}
+	m := mountForTest(t, a.dir)
+	require.Equal(t, []string{"2026-02-16", "2026-02-17"}, names(t, m.path("by-date")))
+	list := names(t, m.path("by-date/2026-02-16"))
+	require.Equal(t, []string{"23-59-Tides", "latest"}, list[2:])
+	require.Equal(t, "a b\n", shell(t, `cd "$1" && shift && echo $(jq -r .id "$1/header.json" "$2/header.json" | sort)`, m.path("by-date/2026-02-16"), list[0], list[1]))
+	require.Equal(t, "d\n", run(t, "jq", "-r", ".id", m.path("by-date/2026-02-17/00-00-Tides/header.json")))
+}
+
+// TestRecent: the 50 that were modified last, called as the client's lists call them.
 func TestRecent(t *testing.T) {
 	a := newAgent(t)
-	for n := range 25 {
+	for n := range 55 {
 		name := fmt.Sprintf("s%02d", n)
 		a.write(name, sessionOf(name, "/w", "Title of "+name))
 		a.age(name, n)
@@ -117,15 +133,20 @@ func TestRecent(t *testing.T) {
 	a.age("s04", 4)
 	a.write("s05", header("%id"))
 	a.age("s05", 5)
+	for n, parent := range map[int]string{7: "/elsewhere/sessions/p/s02.jsonl", 8: "s54", 9: "a/b"} {
+		name := fmt.Sprintf("s%02d", n)
+		a.write(name, strings.Replace(sessionOf(name, "/w", "Fork"), "}\n", `,"parentSession":`+quoted(parent)+"}\n", 1))
+		a.age(name, n)
+	}
 	m := mountForTest(t, a.dir)
 	recent := func() []string { return names(t, m.path("recent")) }
 	list := recent()
-	require.Len(t, list, 20)
+	require.Len(t, list, 50)
 	require.Equal(t, []string{
-		"01-Title of s00", "02-Title of s01", "03-Title of s02", "04-The first prompt, which is longer than f",
-		"05-[31mred ..%2F", "06-%25id", "07-Title of s06",
-	}, list[:7])
-	require.Equal(t, "20-Title of s19", list[19])
+		"01-Title of s00", "02-Title of s01", "03-Title of s02", "04-The first prompt, which is longer than…",
+		"05-[31mred ..%2F", "06-%25id", "07-Title of s06", "08-Fork (fork of 03)", "09-Fork (fork)", "10-Fork (fork)",
+	}, list[:10])
+	require.Equal(t, "50-Title of s49", list[49])
 	for n, name := range list {
 		require.Equal(t, fmt.Sprintf("../sessions/p/s%02d", n), link(t, m.path("recent", name)))
 	}

@@ -171,7 +171,7 @@ func (m *mount) start(c *mountConfig) {
 	defer ready.Close()
 	m.cmd = exec.Command(c.binary)
 	// The race detector lets a process wait a second before it ends.
-	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "GORACE=atexit_sleep_ms=0")
+	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
 	m.cmd.Dir = "/"
 	m.cmd.Stderr = logFile
 	m.cmd.ExtraFiles = []*os.File{tell}

@@ -188,7 +188,8 @@ func (t *tree) setRoot(source storage.Files, sessions nodes.Name, prices report.
 		t.unmasked = append(t.unmasked, nodes.HistoryName(source, t.prompts))
 	}
 	names := append(t.unmasked,
-		nodes.LinksName("by-cwd", layout.ByCwd{Listing: list, Cwd: "/"}, ""),
+		nodes.LinksName("by-cwd", layout.Nested{Listing: list, Tree: listing.ByCwd, Dir: "/"}, ""),
+		nodes.LinksName("by-date", layout.Nested{Listing: list, Tree: listing.ByDate, Dir: "/"}, ""),
 		nodes.ByFileName,
 		nodes.LinksName("by-id", byID, "by-id"),
 		nodes.IndexName,

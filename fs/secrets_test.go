@@ -103,7 +103,7 @@ func TestRedacted(t *testing.T) {
 	seen := shell(t, `cd "$1"; find . -printf '%p %l\n'; for f in $(find . -type f ! -name '*.log' ! -name '*.bak' ! -name Makefile); do cat "$f" || echo "failed $f"; done
 		for s in sessions/p/s sessions/p/s/sub/a sessions/p/t; do for b in "$s"/entries/*; do i=$(basename "$b" .json)
 		find "$s/branches/.by-id/$i" "$s/tree/$i" -printf '%p %l\n'; cat "$s/branches/.by-id/$i"/*.* "$s/branches/.by-id/$i"/path/*; done; done
-		ls -la --full-time sessions/p/s by-cwd by-id recent; tail -c +1 last-error`, m.dir)
+		ls -la --full-time sessions/p/s by-cwd by-date/* by-id recent; tail -c +1 last-error`, m.dir)
 	for _, secret := range []string{plantedToken, plantedPassword, plantedToken[4:20], plantedPassword[5:]} {
 		require.NotContains(t, seen, secret)
 	}
@@ -114,7 +114,7 @@ func TestRedacted(t *testing.T) {
 	require.Contains(t, run(t, "ls", m.path("by-cwd", "home")), stars)
 	require.Contains(t, run(t, "cat", m.session("s", "transcript.md")), strings.Repeat("*", len(plantedPassword)))
 	run(t, "jq", ".", m.session("s", "context.json"), m.session("s", "usage.json"), m.path("index.jsonl"))
-	require.Equal(t, "by-cwd\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
+	require.Equal(t, "by-cwd\nby-date\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
 	for _, gone := range []string{"blobs", "blobs/b", "history", "terminal-sessions", "continue", "sessions/" + plantedToken, "sessions/p/link", "sessions/p/s/secrets.jsonl"} {
 		_, err := os.Lstat(m.path(gone))
 		require.ErrorIs(t, err, os.ErrNotExist, gone)

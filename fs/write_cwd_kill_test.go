@@ -59,7 +59,7 @@ func (h halfMoved) shown() {
 	defer m.stop()
 	for range 2 {
 		shell(h.t, `set -e; cd "$1"; at=$(realpath by-id/moved)
-			[ "$(find "$1/sessions" -name "$2.jsonl")" = "$at.jsonl" ]; [ "$(realpath "by-cwd/$(cat "$at/cwd")/$2")" = "$at" ]
+			[ "$(find "$1/sessions" -name "$2.jsonl")" = "$at.jsonl" ]; [ "$(realpath "by-cwd/$(cat "$at/cwd")/latest")" = "$at" ]
 			if [ "$3" = true ]; then [ "$(cat "$at/1.log" "$at/artifacts/1.log")" = outputoutput ]; [ "$(jq -r .id "$at/artifacts/Task/header.json")" = task ]; fi
 			echo "$4" > "$at/cwd"`, m.dir, movedName, fmt.Sprint(h.artifacts), h.project)
 	}

@@ -141,15 +141,16 @@ func TestLinksShareALook(t *testing.T) {
 	list := listing.New(store, "/agent/sessions")
 	_, err := list.Sessions(t.Context())
 	require.NoError(t, err)
+	began := time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC).Local().Format("2006-01-02T15-04-")
 	for name, c := range map[string]struct {
 		dir   layout.Directory
 		links int
 		of    string // the link of the session that was modified last, and of the one before
 		next  string
 	}{
-		"recent": {layout.Recent{Listing: list}, 20, "01-title 299", "02-title 298"},
+		"recent": {layout.Recent{Listing: list}, 50, "01-title 299", "02-title 298"},
 		"by-id":  {layout.ByID{Listing: list}, 300, "id299", "id298"},
-		"by-cwd": {layout.ByCwd{Listing: list, Cwd: "/w/1"}, 151, "2026-01-01_299", "2026-01-01_297"},
+		"by-cwd": {layout.Nested{Listing: list, Tree: listing.ByCwd, Dir: "/w/1"}, 151, began + "title 299", began + "title 297"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newLinksDir(&View{}, c.dir, "")

@@ -116,7 +116,7 @@ func (n *node) fixedLink(session *sessioncore.Session, to target, out *fuse.Attr
 	return c
 }
 
-// LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/ and what is below it, continue/,
+// LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/, by-date/ and what is below them, continue/,
 // recent/.
 type LinksDir struct {
 	directory

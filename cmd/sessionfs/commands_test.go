@@ -62,7 +62,7 @@ func TestListAndPrint(t *testing.T) {
 	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
 	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)
 	require.Equal(t, "by-id/019d3d9\n", s.here("ls", "-d", "by-id/019d3d9").stdout)
-	require.Equal(t, "recent/03-Tide sheets as a calendar/header.json\n", s.here("ls", "recent/03*/header.json").stdout)
+	require.Equal(t, "recent/03-Tide sheets as a calendar (fork of 04)/header.json\n", s.here("ls", "recent/03*/header.json").stdout)
 	require.Equal(t, "index.jsonl\n\nhistory:\nprompts.jsonl\nsearch\n", s.here("ls", "history", "index.jsonl").stdout)
 	r = s.here("ls", "nothing", "history")
 	requireStatus(t, exitFailure, r, "nothing: no such file")

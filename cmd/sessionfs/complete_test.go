@@ -73,8 +73,8 @@ func TestCompletionsOfShells(t *testing.T) {
 		"fish": `sessionfs completion fish | source
 			complete -C "sessionfs cat -s $argv[1] recent/03"
 			complete -C "sessionfs che"
-			complete -C "sessionfs cat -s $argv[1] recent/03-Tide\ sheets\ as\ a\ calendar/hea"
-			complete -C "sessionfs cat -s $argv[1] 'recent/03-Tide sheets as a calendar/hea"
+			complete -C "sessionfs cat -s $argv[1] recent/03-Tide\ sheets\ as\ a\ calendar\ \(fork\ of\ 04\)/hea"
+			complete -C "sessionfs cat -s $argv[1] 'recent/03-Tide sheets as a calendar (fork of 04)/hea"
 			complete -C "sessionfs cat 'recent/03 a' -s $argv[1] by-id/019d3d9/ti"
 			complete -C "sessionfs cat (touch ran) -s $argv[1] by-id/019d3d9/ti"
 			test -e ran; and echo ran`,
@@ -83,8 +83,8 @@ func TestCompletionsOfShells(t *testing.T) {
 		if _, err := exec.LookPath(shell); err != nil {
 			skip(t, err.Error())
 		}
-		want := "recent/03-Tide sheets as a calendar/\ncheck\tTell what is broken in the sessions, and what to do about it\n" +
-			strings.Repeat("recent/03-Tide sheets as a calendar/header.json\n", 2) + strings.Repeat("by-id/019d3d9/title\n", 2)
+		want := "recent/03-Tide sheets as a calendar (fork of 04)/\ncheck\tTell what is broken in the sessions, and what to do about it\n" +
+			strings.Repeat("recent/03-Tide sheets as a calendar (fork of 04)/header.json\n", 2) + strings.Repeat("by-id/019d3d9/title\n", 2)
 		args := []string{"--no-config", "-c", script, s.source}
 		if shell == "zsh" {
 			want, args = "_sessionfs\n", []string{"-f", "-c", script}
@@ -106,7 +106,7 @@ func TestCompletionsOfShells(t *testing.T) {
 	r := s.finish(terminal)
 	require.Zero(t, r.code, r)
 	require.Contains(t, r.stdout, "An hour late, a hand too high\r\n")
-	require.Contains(t, r.stdout, "recent/03-Tide sheets as a calendar/header.json\r\n")
+	require.Contains(t, r.stdout, "recent/03-Tide sheets as a calendar (fork of 04)/header.json\r\n")
 }
 
 // bashCompletion is where Debian has what the completions of bash need.

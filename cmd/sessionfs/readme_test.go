@@ -195,7 +195,7 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: an interactive shell would take it
 	cmd.Env = []string{
 		"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "tools") + ":" + os.Getenv("PATH"), "PWD=" + cmd.Dir,
-		"TMPDIR=" + testRoot, "LC_ALL=C.UTF-8", "TERM=dumb", "GORACE=" + os.Getenv("GORACE"),
+		"TMPDIR=" + testRoot, "LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb", "GORACE=" + os.Getenv("GORACE"),
 	}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

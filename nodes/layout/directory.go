@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -108,21 +109,24 @@ func sortByName(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// ByCwd is by-cwd/ and all directories below it: they nest like the working directories of the sessions. In each
-// there is a link to every session of just that directory, and latest.
-type ByCwd struct {
+// Nested is by-cwd/ or by-date/ and all directories below it. In each there is a link to every session of just that directory,
+// and latest.
+type Nested struct {
 	Listing *listing.Listing
-	Cwd     string // the working directory, an absolute path; "/" for by-cwd/ itself
+	Tree    listing.Tree
+	Dir     string // its path below by-cwd/ or by-date/; "/" for that itself
 }
 
-var _ = (Directory)(ByCwd{})
+var _ = (Directory)(Nested{})
 
 // Stat has the time at which a session came or went last.
-func (d ByCwd) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.CwdStat(ctx, d.Cwd) }
+func (d Nested) Stat(ctx context.Context) (storage.Stat, error) {
+	return d.Listing.TreeStat(ctx, d.Tree, d.Dir)
+}
 
 // List returns the subdirectories, the links to sessions and latest in the order of names.
-func (d ByCwd) List(ctx context.Context) ([]Entry, error) {
-	found, err := d.Listing.CwdList(ctx, d.Cwd)
+func (d Nested) List(ctx context.Context) ([]Entry, error) {
+	found, err := d.Listing.TreeList(ctx, d.Tree, d.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +139,8 @@ func (d ByCwd) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find finds a subdirectory, a session's link or latest.
-func (d ByCwd) Find(ctx context.Context, name string, known bool) (Entry, error) {
-	e, err := d.Listing.CwdFind(ctx, d.Cwd, name, known)
+func (d Nested) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	e, err := d.Listing.TreeFind(ctx, d.Tree, d.Dir, name, known)
 	switch {
 	case err != nil:
 		return Entry{}, err
@@ -146,18 +150,18 @@ func (d ByCwd) Find(ctx context.Context, name string, known bool) (Entry, error)
 	return Entry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
 }
 
-func (d ByCwd) sub(e listing.CwdEntry) Directory {
+func (d Nested) sub(e listing.TreeEntry) Directory {
 	if e.Dir == "" {
 		return nil
 	}
-	return ByCwd{d.Listing, e.Dir}
+	return Nested{d.Listing, d.Tree, e.Dir}
 }
 
 // recentCount is how many sessions recent/ holds (docs/design.md section 5).
-const recentCount = 20
+const recentCount = 50
 
-// Recent is recent/: links to the sessions that were modified last, named by their rank and what the client's short
-// lists call them.
+// Recent is recent/: links to the sessions that were modified last, named by their rank and their display name. A fork names
+// the rank of its parent, if that has one.
 type Recent struct{ Listing *listing.Listing }
 
 var _ = (Directory)(Recent{})
@@ -172,8 +176,9 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	var entries []Entry
-	for i, info := range d.infos(sessions) {
-		entries = append(entries, linkTo(recentName(i, info), info))
+	infos := d.infos(sessions)
+	for i := range infos {
+		entries = append(entries, linkTo(recentName(infos, i), infos[i]))
 	}
 	return entries, nil
 }
@@ -186,8 +191,10 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 			return Entry{}, err
 		}
 	}
-	for i, info := range d.infos(sessions) {
-		if recentName(i, info) == name && (!known || d.Listing.IsCurrent(info)) {
+	infos := d.infos(sessions)
+	rank, _, _ := strings.Cut(name, "-")
+	if i, err := strconv.Atoi(rank); err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
+		if info := infos[i-1]; !known || d.Listing.IsCurrent(info) {
 			return linkTo(name, info), nil
 		}
 	}
@@ -200,9 +207,15 @@ func (d Recent) infos(sessions *listing.Sessions) []*listing.Info {
 	return all[:min(len(all), recentCount)]
 }
 
-// recentName returns the name of the link to the session of a rank, from 0.
-func recentName(rank int, info *listing.Info) string {
-	return names.FileName(fmt.Sprintf("%02d-%s", rank+1, info.DisplayName()))
+// recentName returns the name of the link to infos[i].
+func recentName(infos []*listing.Info, i int) string {
+	name := fmt.Sprintf("%02d-%s", i+1, infos[i].DisplayName())
+	if parent := slices.IndexFunc(infos, infos[i].ForkOf); parent >= 0 {
+		name += fmt.Sprintf(" (fork of %02d)", parent+1)
+	} else if infos[i].Parent != "" {
+		name += " (fork)"
+	}
+	return names.FileName(name)
 }
 
 // Continue is continue/: for each terminal a link to the session that its breadcrumb names. A breadcrumb that names

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,14 +47,15 @@ func TestDirectories(t *testing.T) {
 	}
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	listing := listing.New(store, "/agent/sessions")
-	all, err := listing.Sessions(context.Background())
+	sessions := listing.New(store, "/agent/sessions")
+	all, err := sessions.Sessions(context.Background())
 	require.NoError(t, err)
 	require.Len(t, all.All(), 4)
 	newest := all.All()[0]
 	require.Equal(t, "q/twin", newest.DirName())
 
-	cwd := func(dir string) Directory { return ByCwd{listing, dir} }
+	began := time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC).Local().Format("2006-01-02T15-04-")
+	cwd := func(dir string) Directory { return Nested{sessions, listing.ByCwd, dir} }
 	for name, c := range map[string]struct {
 		dir    Directory
 		listed []string // name and place, in order
@@ -61,26 +63,26 @@ func TestDirectories(t *testing.T) {
 		none   []string
 	}{
 		"by-id": {
-			ByID{Listing: listing},
+			ByID{Listing: sessions},
 			[]string{"aaa1 ../sessions/p/a", "aaa2 ../sessions/p/b", "ccc ../sessions/q/twin"},
 			[]string{"aaa ../sessions/p/b", "AAA1 ../sessions/p/a", "twin ../sessions/q/twin"},
 			[]string{"ddd", "x", ".git", "aaa11"},
 		},
 		"recent": {
-			Recent{listing},
+			Recent{sessions},
 			[]string{"01-twin ../sessions/q/twin", "02-hello 2 ../sessions/q/c", "03-a%2Fb ../sessions/p/b", "04-first ../sessions/p/a"},
 			nil,
 			[]string{"01-first", "05-hidden", "1-twin", ".git"},
 		},
 		"continue": {
-			Continue{listing, crumbs},
+			Continue{sessions, crumbs},
 			[]string{"tty1 ../sessions/p/a", "tty2 ../sessions/p/b"},
 			nil,
 			[]string{"gone", ".tty", "tty3"},
 		},
 		"by-cwd":       {cwd("/"), []string{"w dir"}, nil, []string{"x", "latest", ".git"}},
-		"by-cwd/w":     {cwd("/w"), []string{"a ../../sessions/p/a", "c ../../sessions/q/c", "latest ../../sessions/q/c", "sub dir"}, nil, []string{"b", "aaa1"}},
-		"by-cwd/w/sub": {cwd("/w/sub"), []string{"b ../../../sessions/p/b", "latest ../../../sessions/p/b"}, nil, []string{"a", "sub"}},
+		"by-cwd/w":     {cwd("/w"), []string{began + "first ../../sessions/p/a", began + "hello 2 ../../sessions/q/c", "latest ../../sessions/q/c", "sub dir"}, nil, []string{"a", "aaa1", "first"}},
+		"by-cwd/w/sub": {cwd("/w/sub"), []string{began + "a%2Fb ../../../sessions/p/b", "latest ../../../sessions/p/b"}, nil, []string{"b", "sub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.dir.Stat(context.Background())

@@ -121,7 +121,7 @@ func TestListingWork(t *testing.T) {
 	for find, from := range map[string]func() (*Info, error){
 		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042", false) },
 		"cwd": func() (*Info, error) {
-			e, err := l.CwdFind(context.Background(), "/home/42", "2026_00042", false)
+			e, err := l.TreeFind(context.Background(), ByCwd, "/home/42", "00042", false)
 			return e.Session, err
 		},
 	} {
@@ -133,7 +133,7 @@ func TestListingWork(t *testing.T) {
 		got.stats = 0
 		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
 	}
-	latest, err := l.CwdFind(context.Background(), "/home/42", "latest", false)
+	latest, err := l.TreeFind(context.Background(), ByCwd, "/home/42", "latest", false)
 	require.NoError(t, err)
 	require.Equal(t, "09942", latest.Session.ID)
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
@@ -212,11 +212,11 @@ func TestListingIsTrue(t *testing.T) {
 		old(d + "b.jsonl")
 		resumes(id, d+"a.jsonl")
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
-		latest, err := l.CwdFind(context.Background(), "/a", "latest", false)
+		latest, err := l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
 		require.NoError(t, err)
 		require.Equal(t, d+"a.jsonl", latest.Session.Name)
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
-		latest, err = l.CwdFind(context.Background(), "/a", "latest", false)
+		latest, err = l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
 		require.NoError(t, err)
 		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
@@ -230,7 +230,7 @@ func TestListingIsTrue(t *testing.T) {
 		resumes(id+"x", d+"c.jsonl")
 		require.NoError(t, os.RemoveAll(path("new"+id)))
 		require.NoError(t, os.RemoveAll(path(d)))
-		_, err = l.CwdFind(context.Background(), "/", "a", false)
+		_, err = l.TreeFind(context.Background(), ByCwd, "/", "a", false)
 		require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	}
 }

@@ -176,11 +176,11 @@ func parseLong(obj storage.Object, size int64) (*Info, error) {
 	return nil, nil
 }
 
-// maxDisplayName is the maximum length of a display name in characters (docs/format.md, Listing and resuming).
+// maxDisplayName is the maximum length of a display name in characters, as in clients (docs/format.md, Listing and resuming).
 const maxDisplayName = 40
 
 // DisplayName returns the session's name for short lists: the first line, without control characters, of the title,
-// else of the first message, else of the id, else of the file's name.
+// else of the first message, else of the id, else of the file's name. A longer one is cut at a word, if that leaves more than half.
 func (i *Info) DisplayName() string {
 	first := i.first
 	if first == noMessages {
@@ -192,6 +192,12 @@ func (i *Info) DisplayName() string {
 		}
 	}
 	return displayed(i.BaseName())
+}
+
+// ForkOf reports whether the session's parentSession names another one, by its id or by the name of its file.
+func (i *Info) ForkOf(other *Info) bool {
+	key := parentKey(i.Parent)
+	return key != "" && other != i && (key == other.ID || key == path.Base(other.Name))
 }
 
 // DisplayName returns the display name of the session in an open file of that size and name, also of one that the client
@@ -210,14 +216,26 @@ func DisplayName(file io.ReaderAt, size int64, name string) string {
 
 func displayed(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	out := make([]byte, 0, min(len(line), 4*maxDisplayName))
-	room := maxDisplayName
-	for b := []byte(strings.TrimSuffix(line, "\r")); len(b) > 0 && room > 0; {
+	var out []byte
+	count, word, most := 0, 0, 0 // characters of out; where its last word ended; where an ellipsis has room behind it
+	for b := []byte(rawjson.TrimSpace(line)); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
-		blank := len(out) == 0 && rawjson.TrimSpace(string(b[:n])) == ""
-		if !unicode.IsControl(r) && !blank {
-			out = append(out, b[:n]...)
-			room--
+		blank := rawjson.TrimSpace(string(b[:n])) == ""
+		switch {
+		case unicode.IsControl(r) || blank && count == 0:
+		case count == maxDisplayName:
+			if word < most/2 {
+				word = most
+			}
+			return strings.TrimRight(rawjson.TrimSpace(string(out[:word])), ",;:.") + "…"
+		default:
+			if blank {
+				word = len(out)
+			}
+			if out = append(out, b[:n]...); count == maxDisplayName-2 {
+				most = len(out)
+			}
+			count++
 		}
 		b = b[n:]
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 // keys is what the known sessions are found by. It is made when it is first needed after a session was added or removed,
-// or changed its id, working directory or parent.
+// or changed its id or parent.
 type keys struct {
-	resume   []resumeKey       // sorted, since keys are prefixes
-	cutIDs   map[string]string // ids by file names that are too long to contain them
-	cwds     cwdKeys
+	resume   []resumeKey               // sorted, since keys are prefixes
+	cutIDs   map[string]string         // ids by file names that are too long to contain them
+	trees    [trees]treeKeys           // each nil until it is needed
 	children map[string][]*sessionFile // by parentKey
 }
 
@@ -43,7 +43,6 @@ func (l *Listing) collectKeys() *keys {
 		}
 	}
 	slices.SortFunc(k.resume, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
-	slices.SortFunc(k.cwds, cwdKey.compare)
 	l.keys = k
 	return k
 }
@@ -55,9 +54,6 @@ func (k *keys) add(f *sessionFile) {
 	}
 	if names.TooLong([]byte(f.info.ID)) {
 		k.cutIDs[names.FileName(f.info.ID)] = f.info.ID
-	}
-	if dir, ok := cleanCwd(f.info.CWD); ok {
-		k.cwds = append(k.cwds, cwdKey{keyOfCwd(dir), f.info.BaseName(), f})
 	}
 	if key := parentKey(f.info.Parent); key != "" {
 		k.children[key] = append(k.children[key], f)

@@ -127,6 +127,7 @@ func TestListingTogether(t *testing.T) {
 	files := memory.New()
 	l := newListing(t, files)
 	require.NoError(t, files.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
+	steady := time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC).Local().Format("2006-01-02T15-04-") + "steady"
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -144,7 +145,7 @@ func TestListingTogether(t *testing.T) {
 				if info, err := l.Resume(context.Background(), "steady", false); err != nil || info.ID != "steady" {
 					t.Error(err)
 				}
-				if e, err := l.CwdFind(context.Background(), "/w", "steady", false); err != nil || e.Session.ID != "steady" {
+				if e, err := l.TreeFind(context.Background(), ByCwd, "/w", steady, false); err != nil || e.Session.ID != "steady" {
 					t.Error(err)
 				}
 			}

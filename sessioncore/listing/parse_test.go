@@ -86,8 +86,11 @@ func TestDisplayNames(t *testing.T) {
 		"one line":       {"one\r\ntwo", "", "", "one"},
 		"empty line":     {"\ntwo", "first", "", "first"},
 		"control":        {"a\x1b[2Jb\u0085c\x00", "", "", "a[2Jbc"},
-		"40 characters":  {strings.Repeat("é", 41), "", "", strings.Repeat("é", 40)},
-		"cut at a blank": {strings.Repeat("x", 39) + " y", "", "", strings.Repeat("x", 39)},
+		"40 characters":  {strings.Repeat("é", 40), "", "", strings.Repeat("é", 40)},
+		"41 characters":  {strings.Repeat("é", 41), "", "", strings.Repeat("é", 39) + "…"},
+		"cut at a blank": {strings.Repeat("x", 39) + " y", "", "", strings.Repeat("x", 39) + "…"},
+		"cut at a word":  {strings.Repeat("word ", 8) + "x", "", "", strings.Repeat("word ", 7) + "word…"},
+		"a long word":    {"a " + strings.Repeat("x", 60), "", "", "a " + strings.Repeat("x", 37) + "…"},
 		"blanks":         {"\u00a0 a \ufeff", "", "", "a"},
 		"surrogate":      {"a\xED\xA0\xBD", "", "", "a\xED\xA0\xBD"},
 	} {
@@ -148,7 +151,7 @@ func FuzzListPrefix(f *testing.F) {
 		found, err := l.Resume(context.Background(), names.FileName(info.ID), false)
 		require.NoError(t, err)
 		require.Equal(t, info.ID, found.ID)
-		checkCwds(t, l)
+		checkTrees(t, l)
 	})
 }
 

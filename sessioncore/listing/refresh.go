@@ -327,8 +327,10 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
-	case old == nil || r.info == nil || old.ID != r.info.ID || old.CWD != r.info.CWD || old.Parent != r.info.Parent:
+	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.keys = nil
+	case l.keys != nil && moved(old, r.info):
+		l.keys.trees = [trees]treeKeys{}
 	}
 	f.info = r.info
 	l.sessions = nil

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // cwdListing is a listing of sessions s0, s1, … in these directories.
@@ -25,7 +27,7 @@ func cwdListing(t *testing.T, cwds ...string) *Listing {
 
 // cwdNames lists a directory.
 func cwdNames(t *testing.T, l *Listing, dir string) []string {
-	entries, err := l.CwdList(context.Background(), dir)
+	entries, err := l.TreeList(context.Background(), ByCwd, dir)
 	require.NoError(t, err)
 	var names []string
 	for _, e := range entries {
@@ -48,17 +50,17 @@ func TestCwdNames(t *testing.T) {
 		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
 		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
 		for _, name := range []string{real, shown} {
-			e, err := l.CwdFind(context.Background(), "/w", name, false)
+			e, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
 			require.NoError(t, err, "%q", name)
 			require.Equal(t, "/w/"+real, e.Dir)
 		}
-		require.Equal(t, []string{"below/", "latest", "s0"}, cwdNames(t, l, "/w/"+real))
-		_, err := l.CwdFind(context.Background(), "/w", "latest", false)
+		require.Equal(t, []string{"below/", "id0", "latest"}, cwdNames(t, l, "/w/"+real))
+		_, err := l.TreeFind(context.Background(), ByCwd, "/w", "latest", false)
 		if real != "latest" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", real)
 		}
-		for _, name := range []string{shown + "x", "s0", "%70lain"} {
-			_, err := l.CwdFind(context.Background(), "/w", name, false)
+		for _, name := range []string{shown + "x", "id0", "%70lain"} {
+			_, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
 		}
 	}
@@ -68,7 +70,7 @@ func TestCwdNames(t *testing.T) {
 func TestCwdControl(t *testing.T) {
 	l := cwdListing(t, "/w/a\nb")
 	require.Empty(t, cwdNames(t, l, "/w"))
-	e, err := l.CwdFind(context.Background(), "/w/a\nb", "latest", false)
+	e, err := l.TreeFind(context.Background(), ByCwd, "/w/a\nb", "latest", false)
 	require.NoError(t, err)
 	require.Equal(t, "id0", e.Session.ID)
 }
@@ -85,23 +87,23 @@ func TestCwdPaths(t *testing.T) {
 			require.Empty(t, cwdNames(t, l, "/"), "%.60q", cwd)
 			continue
 		}
-		e, err := l.CwdFind(context.Background(), dir, "latest", false)
+		e, err := l.TreeFind(context.Background(), ByCwd, dir, "latest", false)
 		require.NoError(t, err, "%.60q", cwd)
 		require.Equal(t, "id0", e.Session.ID)
-		_, err = l.CwdStat(context.Background(), dir)
+		_, err = l.TreeStat(context.Background(), ByCwd, dir)
 		require.NoError(t, err)
 	}
 }
 
 // TestCwdCollisions: latest wins, then a directory, then a session; and each has a name of its own.
 func TestCwdCollisions(t *testing.T) {
-	header := func(cwd string) string {
-		return string(rawjson.AppendQuoted([]byte(`{"type":"session","id":"x","cwd":`), cwd)) + "}\n"
+	header := func(title, cwd string) string {
+		return string(rawjson.AppendQuoted([]byte(`{"type":"session","id":"x","title":"`+title+`","cwd":`), cwd)) + "}\n"
 	}
 	l := listOf(t,
-		[2]string{"p/latest.jsonl", header("/w")}, [2]string{"p/twin.jsonl", header("/w")}, [2]string{"q/twin.jsonl", header("/w")},
-		[2]string{"p/sub.jsonl", header("/w")}, [2]string{"p/1.jsonl", header("/w/sub")}, [2]string{"p/2.jsonl", header("/w/latest/x")},
-		[2]string{"p/own.jsonl", header("/w")},
+		[2]string{"p/a.jsonl", header("latest", "/w")}, [2]string{"p/b.jsonl", header("twin", "/w")}, [2]string{"q/b.jsonl", header("twin", "/w")},
+		[2]string{"p/c.jsonl", header("sub", "/w")}, [2]string{"p/1.jsonl", header("", "/w/sub")}, [2]string{"p/2.jsonl", header("", "/w/latest/x")},
+		[2]string{"p/d.jsonl", header("own", "/w")},
 	)
 	names := cwdNames(t, l, "/w")
 	require.Len(t, names, 8)
@@ -115,21 +117,62 @@ func TestCwdCollisions(t *testing.T) {
 	require.Subset(t, names, []string{"latest", "%6Catest/", "sub/", "own"})
 	sessions := map[string]string{}
 	for _, name := range names {
-		e, err := l.CwdFind(context.Background(), "/w", strings.TrimSuffix(name, "/"), false)
+		e, err := l.TreeFind(context.Background(), ByCwd, "/w", strings.TrimSuffix(name, "/"), false)
 		require.NoError(t, err, name)
 		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
 		if e.Dir == "" && name != "latest" {
 			require.Empty(t, sessions[e.Session.Name])
 			sessions[e.Session.Name] = name
-			again, err := l.CwdFind(context.Background(), "/w", name, false)
+			again, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
 			require.NoError(t, err)
 			require.Equal(t, e.Session.Name, again.Session.Name)
 		}
 	}
 	require.Len(t, sessions, 5)
-	e, err := l.CwdFind(context.Background(), "/w/latest", "x", false)
+	e, err := l.TreeFind(context.Background(), ByCwd, "/w/latest", "x", false)
 	require.NoError(t, err)
 	require.Equal(t, "/w/latest/x", e.Dir)
+}
+
+// TestTreeNames: in both trees a link is named by when the session began, as a clock here shows it, and by its title; it has
+// another name when the title changes, even where only its directory is looked at.
+func TestTreeNames(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	time.Local = time.FixedZone("", -5*3600)
+	header := func(at, title, more string) string {
+		return `{"type":"session","version":3,"id":"x","timestamp":"` + at + `","cwd":"/w","title":"` + title + `"` + more + "}\n"
+	}
+	files := memory.New()
+	l := newListing(t, files)
+	for name, text := range map[string]string{
+		"p/a.jsonl": header("2026-01-06T02:07:09.000Z", "Tide sheets", ""),
+		"p/b.jsonl": header("2026-01-06T05:00:00.000Z", "Tide sheets", `,"parentSession":"/agent/sessions/p/a.jsonl"`),
+		"p/c.jsonl": header("never", "Tide sheets", ""),
+	} {
+		require.NoError(t, files.WriteFile(name, []byte(text)))
+	}
+	list := func(tree Tree, dir string) (all []string) {
+		entries, err := l.TreeList(t.Context(), tree, dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			all = append(all, e.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	require.Equal(t, []string{"2026-01-05", "2026-01-06"}, list(ByDate, "/"))
+	require.Equal(t, []string{"21-07-Tide sheets", "latest"}, list(ByDate, "/2026-01-05"))
+	require.Equal(t, []string{"00-00-Tide sheets (fork)", "latest"}, list(ByDate, "/2026-01-06"))
+	require.Equal(t, []string{"2026-01-05T21-07-Tide sheets", "2026-01-06T00-00-Tide sheets (fork)", "Tide sheets", "latest"}, list(ByCwd, "/w"))
+	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(header("2026-01-06T02:07:09.000Z", "Tide charts", ""))))
+	_, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide sheets", false)
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	e, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide charts", false)
+	require.NoError(t, err)
+	require.Equal(t, "p/a.jsonl", e.Session.Name)
+	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(header("2026-01-06T02:07:09.000Z", "Tides", ""))))
+	require.Equal(t, []string{"21-07-Tides", "latest"}, list(ByDate, "/2026-01-05"))
 }
 
 // TestCwdDepth: what is listed is bounded; what is looked up is not.
@@ -138,16 +181,22 @@ func TestCwdDepth(t *testing.T) {
 	l := cwdListing(t, deep)
 	require.Equal(t, []string{"d/"}, cwdNames(t, l, strings.Repeat("/d", maxListedLevels-1)))
 	require.Empty(t, cwdNames(t, l, strings.Repeat("/d", maxListedLevels)))
-	e, err := l.CwdFind(context.Background(), deep, "latest", false)
+	e, err := l.TreeFind(context.Background(), ByCwd, deep, "latest", false)
 	require.NoError(t, err)
 	require.Equal(t, deep, e.Session.CWD)
 }
 
-// checkCwds walks by-cwd/: each listed name is found, and is what it was listed as.
-func checkCwds(t *testing.T, l *Listing) {
+// checkTrees walks the trees: each listed name is found, and is what it was listed as.
+func checkTrees(t *testing.T, l *Listing) {
+	for tree := range trees {
+		checkTree(t, l, tree)
+	}
+}
+
+func checkTree(t *testing.T, l *Listing, tree Tree) {
 	for dirs := []string{"/"}; len(dirs) > 0; dirs = dirs[1:] {
 		seen := map[string]bool{}
-		entries, err := l.CwdList(context.Background(), dirs[0])
+		entries, err := l.TreeList(context.Background(), tree, dirs[0])
 		require.NoError(t, err)
 		for _, e := range entries {
 			require.False(t, seen[e.Name], "%q is listed twice", e.Name)
@@ -155,7 +204,7 @@ func checkCwds(t *testing.T, l *Listing) {
 			require.NotContains(t, []string{"", ".", ".."}, e.Name)
 			require.False(t, strings.ContainsAny(e.Name, "/\x00"), "%q", e.Name)
 			require.LessOrEqual(t, len(e.Name), 255)
-			found, err := l.CwdFind(context.Background(), dirs[0], e.Name, false)
+			found, err := l.TreeFind(context.Background(), tree, dirs[0], e.Name, false)
 			require.NoError(t, err)
 			require.Equal(t, e.Dir, found.Dir, "%q", e.Name)
 			if e.Dir != "" {

@@ -1,0 +1,369 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// Tree is a directory of the mount in which sessions are links in directories (docs/design.md section 5). It is computed from one
+// sorted list and has no nodes in memory: a hostile cwd may have thousands of levels.
+type Tree int
+
+const (
+	ByCwd  Tree = iota // by-cwd/ mirrors the working directories
+	ByDate             // by-date/ has a directory for each day on which a session began
+	trees
+)
+
+const (
+	// latestName is the link to the most recently modified session. The name is reserved.
+	latestName = "latest"
+	// maxCwd bounds a working directory that is shown, in bytes. Links lead up through all levels, at most half as many, three
+	// bytes each, and a link's target has at most 4,095 bytes.
+	maxCwd = 2000
+	// maxListedLevels bounds what is listed below by-cwd/, as for tree/. Deeper directories can be looked up.
+	maxListedLevels = 64
+	// maxElement is the longest name of a directory on Linux.
+	maxElement = 255
+)
+
+// treeKeys has all sessions of a tree, sorted by directory.
+type treeKeys []treeKey
+
+// treeKey is a session with its directory in key, where each / is a NUL. So a directory's own sessions sort first,
+// followed by one subdirectory after the other.
+type treeKey struct {
+	key  string
+	name string // of the link
+	file *sessionFile
+}
+
+// TreeEntry is an entry of a directory in a tree: a subdirectory or a link to a session.
+type TreeEntry struct {
+	Name string
+	// Dir is the path of a subdirectory in the tree, which begins with a slash; "" for a link.
+	Dir string
+	// Session is the target of a link, and Stat is that of a subdirectory. Only TreeFind sets them.
+	Session *Info
+	Stat    storage.Stat
+
+	file *sessionFile // the target of a link; nil for the link latest
+}
+
+// dirOf returns the directory that a session has its link in; ok is false if it has none.
+func (t Tree) dirOf(i *Info) (dir string, ok bool) {
+	if t == ByCwd {
+		return cleanCwd(i.CWD)
+	}
+	began, ok := i.began()
+	return "/" + began.Format(time.DateOnly), ok
+}
+
+// linkName returns the name of the link to a session: when it began, and its display name.
+func (t Tree) linkName(i *Info) string {
+	name := i.DisplayName()
+	if i.Parent != "" {
+		name += " (fork)"
+	}
+	if began, ok := i.began(); ok {
+		name = began.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[t]) + name
+	}
+	return names.FileName(name)
+}
+
+// began returns when the session began, as a clock here shows it.
+func (i *Info) began() (time.Time, bool) {
+	ms, ok := i.Created()
+	return time.UnixMilli(ms).Local(), ok
+}
+
+// moved reports whether a link to a session has another name or place than before.
+func moved(old, i *Info) bool {
+	return old.CWD != i.CWD || ByCwd.linkName(old) != ByCwd.linkName(i)
+}
+
+// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is no absolute path that a directory can
+// have, or is too long.
+func cleanCwd(cwd string) (dir string, ok bool) {
+	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
+		return "", false
+	}
+	dir = path.Clean(cwd)
+	tooLong := func(name string) bool { return len(name) > maxElement }
+	return dir, len(dir) <= maxCwd && !slices.ContainsFunc(strings.Split(dir, "/"), tooLong)
+}
+
+// keyOfDir returns the key of a clean path, "" for the root.
+func keyOfDir(dir string) string {
+	if dir == "/" {
+		return ""
+	}
+	return strings.ReplaceAll(dir, "/", "\x00")
+}
+
+// compare orders by directory, and then by the names of links.
+func (k treeKey) compare(other treeKey) int {
+	return cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.name, other.name), strings.Compare(k.file.name, other.file.name))
+}
+
+// sort sorts the keys, and gives those a name of their own whose name something else in their directory has: it is followed by a
+// hash of the file's path.
+func (x treeKeys) sort() {
+	slices.SortFunc(x, treeKey.compare)
+	var shared []int
+	for i, k := range x {
+		same := func(at int) bool { return at >= 0 && at < len(x) && x[at].key == k.key && x[at].name == k.name }
+		if same(i-1) || same(i+1) || k.name == latestName || x.has(k.key+"\x00"+k.name) {
+			shared = append(shared, i)
+		}
+	}
+	for _, i := range shared {
+		x[i].name = withHash(x[i].name, x[i].file.name)
+	}
+	if len(shared) > 0 {
+		slices.SortFunc(x, treeKey.compare)
+	}
+}
+
+// from returns the keys >= key.
+func (x treeKeys) from(key string) treeKeys {
+	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
+}
+
+// own returns the sessions whose directory is exactly that of key.
+func (x treeKeys) own(key string) treeKeys {
+	keys := x.from(key)
+	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
+}
+
+// files returns the files of the sessions of just that directory.
+func (x treeKeys) files(dir string) (files []*sessionFile) {
+	for _, k := range x.own(keyOfDir(dir)) {
+		files = append(files, k.file)
+	}
+	return files
+}
+
+// has reports whether a session is in the directory or below it.
+func (x treeKeys) has(key string) bool {
+	keys := x.from(key)
+	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
+}
+
+// children calls f with the name of each subdirectory, in order.
+func (x treeKeys) children(key string, f func(child string)) {
+	prefix := key + "\x00"
+	for at := prefix; ; {
+		keys := x.from(at)
+		if len(keys) == 0 || !strings.HasPrefix(keys[0].key, prefix) {
+			return
+		}
+		child, _, _ := strings.Cut(keys[0].key[len(prefix):], "\x00")
+		f(child)
+		at = prefix + child + "\x01" // after everything below the child
+	}
+}
+
+// dirName returns the name that a subdirectory is listed under: its own, so that a path known from the shell can be typed as
+// it is, but for the name of the link.
+func dirName(child string) string {
+	if child == latestName {
+		return names.EscapeFirst(child)
+	}
+	return child
+}
+
+// child returns the subdirectory that a name in a tree stands for.
+func (x treeKeys) child(key, name string) (child string, ok bool) {
+	if x.has(key + "\x00" + name) {
+		return name, true
+	}
+	return latestName, name == dirName(latestName) && x.has(key+"\x00"+latestName)
+}
+
+// list returns the entries of a directory, unsorted.
+func (x treeKeys) list(dir string) []TreeEntry {
+	key := keyOfDir(dir)
+	var entries []TreeEntry
+	taken := map[string]bool{}
+	add := func(e TreeEntry) {
+		if !taken[e.Name] {
+			taken[e.Name] = true
+			entries = append(entries, e)
+		}
+	}
+	own := x.own(key)
+	if len(own) > 0 {
+		add(TreeEntry{Name: latestName})
+	}
+	if strings.Count(key, "\x00") < maxListedLevels {
+		x.children(key, func(child string) {
+			if !strings.ContainsFunc(child, names.IsControl) { // which a terminal might obey; it is found by name
+				add(TreeEntry{Name: dirName(child), Dir: path.Join(dir, child)})
+			}
+		})
+	}
+	for i := range own {
+		add(TreeEntry{Name: own[i].name, file: own[i].file})
+	}
+	return entries
+}
+
+// withHash returns the name of one of several that have a base name, which differ in their paths.
+func withHash(base, path string) string { return cutBase(base) + "~" + names.Hash([]byte(path)) }
+
+// cutBase shortens a file's name so that a hash can follow.
+func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
+
+// beforeHash returns what withHash has cut a base name to; ok is false if the name is none of its.
+func beforeHash(name string) (base string, ok bool) {
+	at := len(name) - names.HashLength - 1
+	if at < 0 || name[at] != '~' {
+		return name, false
+	}
+	return name[:at], true
+}
+
+// find returns the entry name of a directory, without Session and Stat.
+func (x treeKeys) find(dir, name string) (TreeEntry, bool) {
+	key := keyOfDir(dir)
+	own := x.own(key)
+	if name == latestName && len(own) > 0 {
+		return TreeEntry{Name: name}, true
+	}
+	if child, ok := x.child(key, name); ok {
+		return TreeEntry{Name: name, Dir: path.Join(dir, child)}, true
+	}
+	at := sort.Search(len(own), func(i int) bool { return own[i].name >= name })
+	if at < len(own) && own[at].name == name {
+		return TreeEntry{Name: name, file: own[at].file}, true
+	}
+	return TreeEntry{}, false
+}
+
+// tree returns the keys of a tree. Callers must hold l.mu.
+func (l *Listing) tree(t Tree) treeKeys {
+	k := l.collectKeys()
+	if k.trees[t] != nil {
+		return k.trees[t]
+	}
+	x := treeKeys{}
+	for _, d := range l.dirs {
+		for _, f := range d.files {
+			if f.info == nil {
+				continue
+			}
+			if dir, ok := t.dirOf(f.info); ok {
+				x = append(x, treeKey{keyOfDir(dir), t.linkName(f.info), f})
+			}
+		}
+	}
+	x.sort()
+	k.trees[t] = x
+	return x
+}
+
+// TreeList returns the entries of a directory of a tree, unsorted.
+func (l *Listing) TreeList(ctx context.Context, t Tree, dir string) ([]TreeEntry, error) {
+	if err := l.lock(ctx, false); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	if err := l.refreshFiles(ctx, l.tree(t).files(dir)); err != nil { // their titles
+		return nil, err
+	}
+	return l.tree(t).list(dir), nil
+}
+
+// TreeStat returns the Stat of a directory of a tree. Its times say when a session was last added or removed, in any
+// directory. The error wraps ErrNotFound if no session is in dir or below.
+func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Stat, error) {
+	if dir == "/" {
+		return l.Stat(ctx)
+	}
+	if err := l.lock(ctx, false); err != nil {
+		return storage.Stat{}, err
+	}
+	defer l.mu.Unlock()
+	if !l.tree(t).has(keyOfDir(dir)) {
+		return storage.Stat{}, fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
+	}
+	return l.newest, nil
+}
+
+// TreeFind returns the entry name of a directory of a tree. The error wraps ErrNotFound if there is none. If known is set, it
+// finds what was there when somebody looked last; but the link latest leads to the latest session.
+func (l *Listing) TreeFind(ctx context.Context, t Tree, dir, name string, known bool) (TreeEntry, error) {
+	known = known && name != latestName
+	if err := l.lock(ctx, known); err != nil {
+		return TreeEntry{}, err
+	}
+	defer l.mu.Unlock()
+	e, ok := l.tree(t).find(dir, name)
+	if !ok && !known {
+		if err := l.refresh(ctx, true); err != nil {
+			return TreeEntry{}, err
+		}
+		e, ok = l.tree(t).find(dir, name)
+	}
+	if !ok {
+		return TreeEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+	}
+	var err error
+	if e.Stat = l.newest; e.Dir == "" {
+		e.Session, err = l.findLocked(ctx, known, l.treeLink(t, dir, name))
+	}
+	return e, err
+}
+
+// treeLink returns a finder for the session of a link.
+func (l *Listing) treeLink(t Tree, dir, name string) finder {
+	return func() ([]*sessionFile, bool, func(*Info) bool) {
+		if name == latestName {
+			return l.tree(t).files(dir), true, func(i *Info) bool {
+				now, ok := t.dirOf(i)
+				return ok && now == dir
+			}
+		}
+		var files []*sessionFile
+		if e, ok := l.tree(t).find(dir, name); ok && e.file != nil {
+			files = append(files, e.file)
+		}
+		return files, true, func(i *Info) bool { // which may be called otherwise by now
+			e, ok := l.tree(t).find(dir, name)
+			return ok && e.file != nil && e.file.name == i.Name
+		}
+	}
+}
+
+// Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
+// the time. It is "" if no directory has one. Sessions that lie in no directory do not count, nor does the file except.
+func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, err error) {
+	dir, ok := cleanCwd(cwd)
+	if !ok {
+		return "", nil
+	}
+	if err := l.lock(ctx, false); unreachable(err) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	defer l.mu.Unlock()
+	latest := ""
+	for _, f := range l.tree(ByCwd).files(dir) {
+		if storage.Dir(f.name) != "" && f.name != except && path.Base(f.name) > path.Base(latest) {
+			latest = f.name
+		}
+	}
+	return storage.Dir(latest), nil
+}
