@@ -76,7 +76,8 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 		if err != nil {
 			return err
 		}
-		raw, how, t.place = claude.NewProjects(projects), claude.Agent{}, projects.Path()
+		p := claude.NewProjects(projects)
+		raw, how, t.place = p, claude.Agent{Projects: p}, projects.Path()
 	default:
 		home := codex.New(gzip.NewZstd(source, memory, temporaryDir()), source.Path())
 		raw, how, t.place = home, home, filepath.Join(source.Path(), "sessions")

@@ -20,7 +20,10 @@ const (
 )
 
 // Agent is how Claude Code keeps sessions: PROJECT/ID.jsonl, and below PROJECT/ID/subagents those of subagents.
-type Agent struct{}
+type Agent struct {
+	// Projects are those among which a fork's original is looked for; nil looks for none.
+	Projects *Projects
+}
 
 // IsSession implements foreign.Agent.
 func (Agent) IsSession(name string) bool {
@@ -40,8 +43,8 @@ func (Agent) Converter(about foreign.About) foreign.Converter {
 
 // About implements foreign.Agent. The title is the one that the person gave, else the one that the client made, else a
 // summary. A fork has copies of records that name the session they are from: in a member of their own, or in one of two
-// spellings of the same.
-func (Agent) About(name string, obj storage.Object, size int64) (foreign.About, error) {
+// spellings of the same; or they are copied as they are.
+func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About, error) {
 	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
 	if about.Side = isSubagent(about.ID); about.Side {
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
@@ -50,9 +53,15 @@ func (Agent) About(name string, obj storage.Object, size int64) (foreign.About, 
 		}
 		return about, nil
 	}
-	var custom, made, summary string
+	var custom, made, summary, first string
+	tells := func(line []byte) bool {
+		return tells(line) || first == "" && bytes.Contains(line, []byte(`"uuid"`))
+	}
 	err := foreign.Ends(obj, size, tells, func(v rawjson.Value) {
 		r := foreign.Read(v)
+		if first == "" {
+			first, _ = r.Member("uuid").Text()
+		}
 		switch typ := r.Member("type"); {
 		case typ.Is("custom-title"):
 			custom, _ = r.Member("customTitle").Text()
@@ -61,7 +70,7 @@ func (Agent) About(name string, obj storage.Object, size int64) (foreign.About, 
 		case typ.Is("summary"):
 			summary, _ = r.Member("summary").Text()
 		}
-		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id")} {
+		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id"), r.Member("sessionId")} {
 			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
 				about.Parent = id
 			}
@@ -71,6 +80,9 @@ func (Agent) About(name string, obj storage.Object, size int64) (foreign.About, 
 		if about.Title == "" {
 			about.Title = title
 		}
+	}
+	if about.Parent == "" && first != "" && a.Projects != nil {
+		about.Parent = a.Projects.parentOf(name, first)
 	}
 	return about, err
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -23,15 +22,16 @@ type Projects struct {
 	storage.Files
 
 	mu       sync.Mutex // guards what follows
-	owners   map[string]ownedFile
+	firsts   map[string]firstText
+	forks    map[string]compared
 	projects map[string]*project
 	inFiles  map[string]*inFile
 }
 
-// ownedFile is a subagent's file, and the session that it belongs to.
-type ownedFile struct {
+// firstText is what the first record of a file says: of a session its uuid, of a subagent the session that it belongs to.
+type firstText struct {
 	device, inode uint64
-	owner         string
+	text          string
 }
 
 // project is what lies in a project's directory.
@@ -39,6 +39,8 @@ type project struct {
 	token  storage.Token
 	agents map[string][]string // of each session: the names of its subagents' files
 	moved  map[string]bool     // the names of all these
+	once   sync.Once
+	begin  map[string][]string // its sessions by their first record, once somebody asked
 }
 
 // inFile is which subagents have records in a session's file.
@@ -48,15 +50,15 @@ type inFile struct {
 }
 
 const (
-	// ownerSize is how much of a subagent's file is read for the session that it belongs to.
-	ownerSize = 64 << 10
+	// firstSize is how much of a file is read for what its first record says.
+	firstSize = 64 << 10
 	// headSize is how much of a session's file is read for the version of its client.
 	headSize = 16 << 10
 )
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	return &Projects{Files: files, owners: map[string]ownedFile{}, projects: map[string]*project{}, inFiles: map[string]*inFile{}}
+	return &Projects{Files: files, firsts: map[string]firstText{}, forks: map[string]compared{}, projects: map[string]*project{}, inFiles: map[string]*inFile{}}
 }
 
 // List implements storage.Files.
@@ -120,7 +122,7 @@ func (p *Projects) project(name string) (*project, error) {
 		return true
 	})
 	for _, agent := range names {
-		owner := p.owner(path.Join(name, agent))
+		owner := p.first(path.Join(name, agent), "sessionId")
 		if _, ok := in.agents[owner]; ok {
 			in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
 		}
@@ -131,43 +133,6 @@ func (p *Projects) project(name string) (*project, error) {
 		p.projects[name] = in
 	}
 	return in, err
-}
-
-// owner returns the session that a subagent's file belongs to, "" if it does not tell.
-func (p *Projects) owner(name string) (owner string) {
-	st, err := p.Files.Stat(name)
-	if err != nil {
-		return ""
-	}
-	p.mu.Lock()
-	known := p.owners[name]
-	p.mu.Unlock()
-	if known.device == st.Device && known.inode == st.Inode {
-		return known.owner
-	}
-	obj, err := p.Files.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer obj.Close()
-	_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, ownerSize), func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.ObjectUnit {
-			owner, _ = rawjson.Value(u.Text).Member("sessionId").Text()
-		}
-		if owner != "" {
-			return jsonl.ErrStop
-		}
-		return nil
-	})
-	if !isName(owner) {
-		return ""
-	}
-	if owner != "" {
-		p.mu.Lock()
-		p.owners[name] = ownedFile{st.Device, st.Inode, owner}
-		p.mu.Unlock()
-	}
-	return owner
 }
 
 // agents returns the names of the subagents' sessions that are shown with a session and lie elsewhere. What cannot be read has

@@ -1,0 +1,86 @@
+package claude
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
+func TestForks(t *testing.T) {
+	say := func(uuid, parent string, second int) string {
+		return strings.Replace(user(uuid, parent, "go"), `"timestamp":"2026-03-30T07:13:41.000Z"`, fmt.Sprintf(`"timestamp":"2026-03-30T08:00:%02d.000Z"`, second), 1)
+	}
+	require.Contains(t, say("a", "", 7), "08:00:07")
+	shared := []string{say("a", "", 1), say("b", "a", 2)}
+	with := func(lines ...string) []string { return append(append([]string(nil), shared...), lines...) }
+	for name, c := range map[string]struct {
+		original, fork []string
+		undecided      bool
+	}{
+		"the original did not go on":           {original: shared, fork: with(say("f", "b", 9))},
+		"both went on, the fork first":         {original: with(say("c", "b", 9)), fork: with(say("f", "b", 5))},
+		"the fork has one branch alone":        {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2)}, fork: with(say("f", "b", 9))},
+		"the original has an older branch too": {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2), say("c", "b", 20)}, fork: with(say("f", "b", 30))},
+		"nothing was said in the fork yet":     {original: shared, fork: shared, undecided: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, agent := newForked(t)
+			p.putAs(t, "s", c.original...)
+			p.putAs(t, "f", c.fork...)
+			p.putAs(t, "other", say("z", "", 1))
+			want := "s"
+			if c.undecided {
+				want = ""
+			}
+			for range 2 {
+				require.Equal(t, want, p.about(t, agent, "-w/f.jsonl").Parent)
+				require.Empty(t, p.about(t, agent, "-w/s.jsonl").Parent)
+				require.Empty(t, p.about(t, agent, "-w/other.jsonl").Parent)
+			}
+		})
+	}
+	p, agent := newForked(t)
+	p.putAs(t, "s", shared...)
+	p.putAs(t, "f", with(say("f", "b", 5))...)
+	p.putAs(t, "g", with(say("f", "b", 5), say("g", "f", 9))...)
+	require.Equal(t, "f", p.about(t, agent, "-w/g.jsonl").Parent, "a fork of a fork")
+	require.Equal(t, "s", p.about(t, agent, "-w/f.jsonl").Parent)
+	p.putAs(t, "e", with(say("e", "b", 6))...)
+	require.Equal(t, "s", p.about(t, agent, "-w/f.jsonl").Parent, "not the other fork, which comes first by its name")
+	p.put(t, "-w/h.jsonl", shared...)
+	require.Equal(t, "s", p.about(t, agent, "-w/h.jsonl").Parent, "its records are those of the original")
+}
+
+// putAs writes a session whose records name it as theirs.
+func (p *projects) putAs(t *testing.T, id string, lines ...string) {
+	text := strings.ReplaceAll(strings.Join(lines, "\n"), `"sessionId":"s"`, `"sessionId":"`+id+`"`)
+	p.put(t, "-w/"+id+ending, text)
+}
+
+// newForked returns projects and the agent that looks for forks among them.
+func newForked(t *testing.T) (*projects, Agent) {
+	p := newProjects(t)
+	files, err := dir.Open(p.dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, files.Close()) })
+	return p, Agent{Projects: NewProjects(files)}
+}
+
+func (p *projects) about(t *testing.T, agent Agent, name string) foreign.About {
+	obj, err := agent.Projects.Open(name)
+	require.NoError(t, err)
+	defer obj.Close()
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	require.Equal(t, storage.KindFile, st.Kind)
+	about, err := agent.About(name, obj, st.Size)
+	require.NoError(t, err)
+	return about
+}
