@@ -15,7 +15,7 @@ import (
 // rootNames and sessionNames are what is listed in a mount and in the directory of a session without artifacts.
 var (
 	rootNames = []string{
-		"archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent",
+		"archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent", "running",
 		"search", "sessions", "terminal-sessions",
 	}
 	sessionNames = []string{

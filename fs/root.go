@@ -117,10 +117,12 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
 	}
+	live := clients.New(source, terminals)
+	leases := clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
 	t.openView(o, log, onDisk, onDisk, blobs, onDisk.Path(), shownIn, memory, writer.Options{
 		Crumbs:  terminals,
-		Clients: clients.New(source, terminals),
-		Leases:  clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...),
+		Clients: live,
+		Leases:  leases,
 		Flat:    flat != "",
 		Scopes:  clients.ScopesOf(owner.UID),
 	})
@@ -134,6 +136,7 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 			nodes.ArchiveName(t.archive.onDisk),
 			nodes.SourceName(blobsName, blobs, nil),
 			nodes.LinksName("continue", layout.Continue{Listing: t.view.Listing, Crumbs: terminals}, "continue"),
+			nodes.LinksName("running", layout.Running{Listing: t.view.Listing, Clients: live, Leases: leases}, ""),
 			nodes.SourceName(terminalsName, terminals, nil),
 		}
 	}

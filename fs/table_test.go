@@ -80,6 +80,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	require.NoError(t, os.Symlink("long.jsonl", filepath.Join(dir, "link")))
 	require.NoError(t, os.CopyFS(filepath.Join(a, "sessions"), os.DirFS("../testdata/operator/sessions"))) // which lie flat
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(a, "archive/sessions/link")))
+	accompany(t, withLease, socketOf(filepath.Join(dir, ".2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc.jsonl.owner.lock")))
 	m := mountForTest(t, a)
 	rows := layoutRows()
 	hit := map[string]int{}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/assert"
@@ -280,6 +281,34 @@ func TestBesideOthers(t *testing.T) {
 	require.NoError(t, put(w.in("append"), message("x")+"\n"))
 	require.NoFileExists(t, lock)
 	shell(t, `echo "$$:$(date +%s000)" > "$1"; (sleep 0.15; rm "$1") & echo "$3" > "$2"; wait`, lock, w.in("append"), message("waited"))
+}
+
+// TestRunning: running/ has the sessions that agents have open, by their names, and nothing else.
+func TestRunning(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	w := newWriting(t)
+	w.write("u", strings.Replace(header("u"), "{", `{"title":"Tides",`, 1), writtenEntries[0])
+	w.write("v", strings.Replace(header("v"), "{", `{"title":"Tides",`, 1), writtenEntries[0])
+	running := w.m.path("running")
+	require.Empty(t, names(t, running))
+	other, _, _ := w.resume("t") // which is not there
+	leased := accompany(t, withLease, socketOf(filepath.Join(os.Getenv("XDG_STATE_HOME"), "omp/run/session-owners/u.lock")))
+	require.Equal(t, []string{"Tides"}, names(t, running))
+	require.Equal(t, "../sessions/p/u", readLink(t, filepath.Join(running, "Tides")))
+	_, err := fmt.Fprintln(other.stdin, w.path("v.jsonl"))
+	require.NoError(t, err)
+	other.expect("gone\n")
+	require.Equal(t, []string{"Tides", "Tides v"}, names(t, running))
+	require.Equal(t, "../sessions/p/v", readLink(t, filepath.Join(running, "Tides v")))
+	require.NoFileExists(t, filepath.Join(running, "s"))
+	leased.end()
+	require.Equal(t, []string{"Tides"}, names(t, running))
+	require.Equal(t, "../sessions/p/v", readLink(t, filepath.Join(running, "Tides")))
+	other.end()
+	require.Eventually(t, func() bool { return len(names(t, running)) == 0 }, time.Minute, 100*time.Millisecond, "one look at processes serves for a second")
+	require.ErrorIs(t, os.WriteFile(filepath.Join(running, "x"), nil, 0o600), syscall.EPERM)
+	w.remount(func(c *mountConfig) { c.options.Redact = true })
+	require.NoDirExists(t, running)
 }
 
 // throughTheMount appends lines to append; a line that is refused as busy was not written, and is tried

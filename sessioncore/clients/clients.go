@@ -85,6 +85,24 @@ func (c *Clients) Seen(sessions storage.Files, name string) *LiveError {
 	return c.scanFor(name, named)
 }
 
+// Named returns the paths of the session files that the breadcrumbs of live clients name, by one look at all of them. Like
+// Seen it finds no client whose process cannot be seen.
+func (c *Clients) Named() (files []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.crumbs.readChanged()
+	crumbs := slices.DeleteFunc(slices.Clone(c.crumbs.list), func(b breadcrumb) bool { return b.file == "" })
+	if len(crumbs) > 0 && !c.scan.holds(crumbs) {
+		c.scan = clientScan{at: time.Now(), found: c.findClients()}
+	}
+	for _, crumb := range crumbs {
+		if c.clientOf(crumb.file, []breadcrumb{crumb}) != nil {
+			files = append(files, crumb.file)
+		}
+	}
+	return files
+}
+
 // databases returns whether a process has one of the databases open for writing.
 func (c *Clients) databases() storage.WriterState {
 	used := storage.WritersNone
@@ -287,16 +305,31 @@ func (l *Leases) On(file, name string) *LiveError {
 	return &LiveError{Session: file, Sign: SignLease, find: find}
 }
 
+// Held looks at all locks of clients at once. What it returns reports whether one of them is the lease of a session file; it
+// is nil if there are no such locks.
+func (l *Leases) Held() func(file, name string) bool {
+	locks := filelock.All()
+	if len(locks) == 0 {
+		return nil
+	}
+	return func(file, name string) bool {
+		return l.first(file, name, func(path string) bool { return locks[filelock.Socket(path)] != 0 }) != ""
+	}
+}
+
 // heldOf returns the path of a lease of the session that is held, "" if there is none.
-func (l *Leases) heldOf(file, name string) string {
+func (l *Leases) heldOf(file, name string) string { return l.first(file, name, filelock.Held) }
+
+// first returns the first of the paths that the lease of a session may have for which is returns true, "" if there is none.
+func (l *Leases) first(file, name string, is func(path string) bool) string {
 	for _, dir := range l.dirs {
-		if path := filepath.Join(dir, name+".lock"); filelock.Held(path) {
+		if path := filepath.Join(dir, name+".lock"); is(path) {
 			return path
 		}
 	}
 	dir, base := storage.Dir(file), filepath.Base(file)
 	for _, root := range l.roots {
-		if path := filepath.Join(root, dir, "."+base+".owner.lock"); filelock.Held(path) {
+		if path := filepath.Join(root, dir, "."+base+".owner.lock"); is(path) {
 			return path
 		}
 	}

@@ -66,6 +66,7 @@ func TestClientAtTerminal(t *testing.T) {
 			a.Crumb(id, "p/other.jsonl") // it switched to another session
 			a.nobodyOn("p/s.jsonl", "p/s/sub.jsonl")
 			a.somebodyOn(pid, id, "p/other.jsonl")
+			require.Equal(t, []string{filepath.Join(a.Path, "sessions/p/other.jsonl")}, a.clients.Named())
 			a.Crumb(id, "p/s/sub.jsonl") // older versions name subagents' sessions
 			a.somebodyOn(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
 

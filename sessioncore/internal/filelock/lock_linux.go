@@ -89,27 +89,36 @@ func Held(path string) bool {
 // credentials of a peer are known only of connected sockets. But it tells the inode of the socket with a name, and /proc
 // which process has it open. The search may take milliseconds.
 func Holder(path string) int {
+	inode := All()[Socket(path)]
 	fd, err := newSocket()
-	if err != nil {
+	if err != nil || inode == 0 {
 		return 0
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	table, err := os.ReadFile("/proc/self/net/unix")
-	if err != nil || unix.Fstat(fd, &st) != nil {
+	if unix.Fstat(fd, &st) != nil {
 		return 0
 	}
-	name := Socket(path)
-	for line := range strings.Lines(string(table)) {
-		// Num RefCount Protocol Flags Type St Inode Path
-		if f := strings.Fields(line); len(f) == 8 && f[7] == name {
-			inode, _ := strconv.ParseUint(f[6], 10, 64)
-			for _, p := range procfs.Processes("/proc") {
-				if has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode}); has { // all sockets are on one device
-					return p.PID
-				}
-			}
+	for _, p := range procfs.Processes("/proc") {
+		if has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode}); has { // all sockets are on one device
+			return p.PID
 		}
 	}
 	return 0
+}
+
+// All returns the sockets of all locks that are held in our network namespace, with their inodes.
+func All() map[string]uint64 {
+	table, err := os.ReadFile("/proc/self/net/unix")
+	if err != nil {
+		return nil
+	}
+	locks := map[string]uint64{}
+	for line := range strings.Lines(string(table)) {
+		// Num RefCount Protocol Flags Type St Inode Path
+		if f := strings.Fields(line); len(f) == 8 && strings.HasPrefix(f[7], prefix) {
+			locks[f[7]], _ = strconv.ParseUint(f[6], 10, 64)
+		}
+	}
+	return locks
 }

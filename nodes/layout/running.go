@@ -1,0 +1,95 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// Running is running/: a link to each session that an agent has open, by its name (docs/design.md section 5). What has a
+// session open is told by all breadcrumbs at once and by the list of all locks, so that it costs the same for any number of
+// sessions while no agent runs.
+type Running struct {
+	Listing *listing.Listing
+	Clients *clients.Clients
+	Leases  *clients.Leases
+}
+
+var _ = (Directory)(Running{})
+
+// Stat has the time at which a session came or went last.
+func (d Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
+
+// List returns the sessions in the order of names, all that Find sets included.
+func (d Running) List(ctx context.Context) ([]Entry, error) { return d.entries(ctx, false) }
+
+// Find finds a link by its whole name.
+func (d Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	entries, err := d.entries(ctx, known)
+	if err != nil {
+		return Entry{}, err
+	}
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		return Entry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
+	}
+	return entries[i], nil
+}
+
+// entries returns the links. Of several sessions with one name that began last has its id behind it.
+func (d Running) entries(ctx context.Context, known bool) ([]Entry, error) {
+	infos, err := d.infos(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(infos, func(a, b *listing.Info) int { return strings.Compare(path.Base(a.Name), path.Base(b.Name)) })
+	var entries []Entry
+	taken := map[string]bool{}
+	for _, info := range infos {
+		name := info.DisplayName()
+		if taken[name] {
+			name += " " + info.ID
+		}
+		taken[name] = true
+		entries = append(entries, linkTo(names.FileName(name), info))
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// infos returns the sessions that are open.
+func (d Running) infos(ctx context.Context, known bool) (open []*listing.Info, err error) {
+	var named []string // sessions, or those of their subagents
+	for _, file := range d.Clients.Named() {
+		if s, err := d.Listing.Locate(ctx, file); err == nil {
+			named = append(named, s.Name())
+		}
+	}
+	held := d.Leases.Held()
+	if len(named) == 0 && held == nil {
+		return nil, nil
+	}
+	sessions := d.Listing.Known()
+	if !known {
+		if sessions, err = d.Listing.Sessions(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, info := range sessions.All() {
+		isNamed := slices.ContainsFunc(named, func(name string) bool {
+			return name == info.Name || strings.HasPrefix(name, info.DirName()+"/")
+		})
+		if isNamed || held != nil && held(info.Name, names.LeaseName(info.ID)) {
+			open = append(open, info)
+		}
+	}
+	return open, nil
+}
