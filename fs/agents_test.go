@@ -446,6 +446,7 @@ func TestForeignHostile(t *testing.T) {
 	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/garbage/entries")), "after.json")
 	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/long/entries")), "after.json")
 	require.NotEmpty(t, read(t, m.path("index.jsonl")))
-	require.Contains(t, string(read(t, m.path("search/TZID/results.tsv"))), "/garbage/")
+	require.Contains(t, string(read(t, m.path("search/TZID/results.tsv"))), "/entries/")
+	require.Contains(t, string(read(t, m.path("sessions/-home-dev-tidetable/garbage/search/TZID/results.tsv"))), "/garbage/")
 	require.NotEmpty(t, read(t, m.path("usage.jsonl")))
 }

@@ -71,7 +71,7 @@ func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tr
 	whole.Sessions, whole.Listing = t.store, listing.NewOf(t.store, names...)
 	whole.Listing.SetFlat(flat)
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
-	whole.Search = newSearcher(whole, all, layout.Sessions)
+	whole.Search = newSearcher(whole, all, layout.Sessions, func() []string { return names })
 	t.view = whole
 	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...), prices)
 	return t, nil

@@ -36,8 +36,8 @@ func TestByFile(t *testing.T) {
 	require.Zero(t, m.searches(), "looking it up and listing it search nothing")
 
 	require.Equal(t, [][]string{
-		{"2026-02-16T11:00:03.000Z", "Two", "assistant", "sessions/p/two/entries/b0.json", "-", "write " + work + "/main.go"},
-		{"2026-02-16T11:00:01.000Z", "One", "assistant", "sessions/p/one/entries/a1.json", "sessions/p/one/entries/a0.json", "edit main.go"},
+		{"2026-02-16T11:00:03.000Z", "Two", "assistant", "sessions/p/two/entries/b0.json", "-", "write " + work + "/main.go", "0"},
+		{"2026-02-16T11:00:01.000Z", "One", "assistant", "sessions/p/one/entries/a1.json", "make it quick", "edit main.go", "0"},
 	}, m.table("by-file", work+"/main.go"))
 	require.Equal(t, 1, m.searches())
 	require.Len(t, m.table("by-file", work), 3)

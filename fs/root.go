@@ -41,7 +41,8 @@ const (
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
-	source  *dir.Storage             // nil where SOURCE is a database
+	source  *dir.Storage // nil where SOURCE is a database
+	agent   Agent
 	dirs    []*dir.Storage           // source, and what is shown of it
 	closers []func()                 // of what is open, the last one first
 	place   string                   // where the sessions are, for messages
@@ -97,8 +98,8 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 	}
 	source.SetSharing(sharing(o))
 	t.source, t.prompts = source, history.New(source)
-	if agent := AgentOf(source.Path()); agent != "" {
-		return t, t.openForeign(o, log, agent, memory, shownIn)
+	if t.agent = AgentOf(source.Path()); t.agent != "" {
+		return t, t.openForeign(o, log, t.agent, memory, shownIn)
 	}
 	t.place = filepath.Join(source.Path(), layout.Sessions)
 	flat := piSessionDir(source, o.Source, os.Getenv)
@@ -176,7 +177,18 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.
 	options.Journal, options.Waiting, options.Root, options.Scope = journal, t.waiting, root, list.Scope
 	options.ReadOnly, options.Sync, options.LiveAllow, options.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	t.view.Writer = writer.New(t.store, options)
-	t.view.Search = newSearcher(t.view, t.waiting, shownIn)
+	t.view.Search = newSearcher(t.view, t.waiting, shownIn, t.agents)
+}
+
+// agents returns the agent whose sessions these are, as agent: in a search names it.
+func (t *tree) agents() []string {
+	switch {
+	case t.agent != "":
+		return []string{string(t.agent)}
+	case t.store.Program("") == program.Pi || t.store.Program("") == program.LikelyPi:
+		return []string{"pi"}
+	}
+	return []string{"omp"}
 }
 
 // setRoot makes the root directory.
@@ -296,7 +308,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 		Sessions:    a.store,
 		Live:        live,
 	}
-	view.Search = newSearcher(view, a.unpacked, layout.Archive)
+	view.Search = newSearcher(view, a.unpacked, layout.Archive, func() []string { return []string{"omp"} })
 	return view, nil
 }
 

@@ -22,7 +22,7 @@ func (m *mount) searches() int { return strings.Count(m.logged(), "msg=searched"
 func (m *mount) table(dir, query string) (rows [][]string) {
 	m.t.Helper()
 	lines := strings.SplitAfter(run(m.t, "cat", filepath.Join(m.path(dir), query, "results.tsv")), "\n")
-	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\n", true: "time\tsession\twhat\tpath\tprompt\ttext\n"}[dir == "by-file"]
+	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\tcopies\n", true: "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n"}[dir == "by-file"]
 	require.Equal(m.t, columns, lines[0])
 	for _, line := range lines[1 : len(lines)-1] {
 		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
@@ -57,8 +57,8 @@ func TestSearch(t *testing.T) {
 
 	rows := m.table("search", "zanzibar")
 	require.Len(t, rows, 2)
-	require.Equal(t, []string{"user", "sessions/p/one/2/entries/b0.json", "zanzibar again"}, rows[0][2:])
-	require.Equal(t, []string{"user", "sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow"}, rows[1][2:])
+	require.Equal(t, []string{"user", "sessions/p/one/2/entries/b0.json", "zanzibar again", "0"}, rows[0][2:])
+	require.Equal(t, []string{"user", "sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "0"}, rows[1][2:])
 	require.Equal(t, 1, m.searches())
 	require.Equal(t, "0001-user-b0.json\n0002-user-a0.json\n", run(t, "ls", m.path("search/zanzibar/entries")))
 	shell(t, `set -e; cd "$1/search/zanzibar"; [ "$(stat -c %s results.tsv)" = "$(wc -c < results.tsv)" ]
@@ -88,15 +88,29 @@ func TestSearch(t *testing.T) {
 	require.Contains(t, run(t, "cat", m.path("search/in:archive zanzibar/entries/0001-user-d0.json")), "long ago")
 	require.Len(t, m.table("archive/p/old/search", "zanzibar"), 1)
 
-	for query, why := range map[string]string{"role:nobody": "role: is user, assistant or tool", `"x`: "does not end"} {
+	// What a fork copied is listed with the session that it is from.
+	fork := strings.Replace(header("fork"), `"cwd"`, `"parentSession":"one","cwd"`, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(m.source, "sessions/p/fork.jsonl"), []byte(fork+
+		entry(0, "a0", "", "to Zanzibar\\tby dhow")+entry(3, "a2", "a0", "our dhow")), 0o644))
+	rows = m.table("search", "dhow")
+	require.Equal(t, []string{"sessions/p/fork/entries/a2.json", "our dhow", "0"}, rows[0][3:])
+	require.Equal(t, []string{"sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "1"}, rows[1][3:])
+	require.Len(t, rows, 2)
+	require.Len(t, m.table("sessions/p/fork/search", "dhow"), 2)
+
+	for query, why := range map[string]string{
+		"role:nobody": "role: is user, assistant or tool", `"x`: "does not end", "modle:x": "agent: after:", "agent:claude": "agent: is omp here",
+	} {
 		_, err := os.Stat(m.path("search", query))
 		require.ErrorIs(t, err, syscall.EINVAL, query)
 		require.Contains(t, run(t, "cat", m.path("last-error")), why)
 	}
-	for _, query := range []string{".git", ".x"} {
-		_, err := os.Stat(m.path("search", query))
-		require.ErrorIs(t, err, fs.ErrNotExist)
-	}
+	// What shells, file managers and git look for in every directory costs no search, and is found if that is asked for.
+	before := m.searches()
+	shell(t, `cd "$1/search"; for name in .git .hidden .directory .envrc .Trash-1000; do [ -d $name ] && [ ! -e $name/HEAD ] || exit 1; done
+		! git rev-parse 2>&-; rg --hidden x .; [ $? = 1 ]`, m.dir)
+	require.Equal(t, before, m.searches())
+	require.Len(t, m.table("search", ".x agent:omp title:nothing"), 0)
 	for _, name := range []string{"search/x/entries/0001-user-x.json", "search/x/other", "search/x/sessions/1"} {
 		_, err := os.Lstat(m.path(name))
 		require.ErrorIs(t, err, fs.ErrNotExist, name)
@@ -167,7 +181,7 @@ func TestListedHits(t *testing.T) {
 		lines = append(lines, entry(n%60, entryID(n), "", "zanzibar"))
 	}
 	a.write("one", lines...)
-	a.write("copy", lines...) // its links have the same names, but for the number
+	a.write("other", strings.Split(strings.ReplaceAll(strings.Join(lines, "\x00"), "zanzibar", "a zanzibar"), "\x00")...) // its links have the same names, but for the number
 	m := mountForTest(t, a.dir, debugging)
 	newer := func(n int, table string) {
 		a.add("one", entry(59, entryID(entries+n), "", "zanzibar"))

@@ -146,28 +146,20 @@ func (u *Unmounted) Close() error {
 }
 
 // newSearcher returns what searches the sessions of a view, which are below tree in the mount.
-func newSearcher(view *nodes.View, files storage.Files, tree string) *search.Searcher {
-	s := search.Sessions{Files: files, Tree: tree, Memory: view.Memory, Limit: search.DefaultLimit}
-	return search.New(s)
+func newSearcher(view *nodes.View, files storage.Files, tree string, agents func() []string) *search.Searcher {
+	return search.New(search.Sessions{Files: files, Tree: tree, Agents: agents, Memory: view.Memory, Limit: search.DefaultLimit})
 }
 
-// Search calls each with what a query finds in each session, those that were modified last first, as soon as it is known:
-// all hits of the session, the newest first. It ends with an error of each.
-func (u *Unmounted) Search(ctx context.Context, query *search.Query, each func(*search.Found) error) error {
-	view, err := u.tree.view.Searched(query)
-	if err != nil {
-		return err
+// Searcher returns what searches the sessions that a query is about, all of them if it is nil, for so many hits, 0 for all.
+func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, error) {
+	view := u.tree.view
+	if query != nil {
+		var err error
+		if view, err = view.Searched(query); err != nil {
+			return nil, err
+		}
 	}
-	return eachFound(ctx, view, query, each)
-}
-
-// Touched is Search for what was done with a file, or below a directory.
-func (u *Unmounted) Touched(ctx context.Context, touched *search.Touched, each func(*search.Found) error) error {
-	return eachFound(ctx, u.tree.view, touched, each)
-}
-
-func eachFound(ctx context.Context, view *nodes.View, m search.Matcher, each func(*search.Found) error) error {
-	all := view.Search.Sessions
-	all.Limit = 0
-	return search.New(all).Each(ctx, m, each)
+	sessions := view.Search.Sessions
+	sessions.Limit = limit
+	return search.New(sessions), nil
 }

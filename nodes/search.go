@@ -32,12 +32,9 @@ func makeSearch(d *SessionDir) fusefs.InodeEmbedder {
 
 func (d *SearchDir) noted() string { return layout.Search }
 
-// find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error; one
-// with a leading dot, which programs look for in every directory, is ENOENT.
+// find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error. Programs look for
+// names with a leading dot in every directory; they get a directory that nobody has searched for.
 func (d *SearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	if strings.HasPrefix(it.name, ".") {
-		return child{}, syscall.ENOENT
-	}
 	query, view, err := d.parse(it.name)
 	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
 		return &HitsDir{hits{newAboutSessions(view, d.session), query.Key(), ""}}
@@ -57,7 +54,7 @@ func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 		if query.Archive() {
 			return nil, nil, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
 		}
-		return query, d.view, nil
+		return query, d.view, d.view.Search.CheckAgent(query)
 	}
 	view, err := d.view.Searched(query)
 	return query, view, err
@@ -66,11 +63,11 @@ func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 // Searched returns the view of the sessions that a query is about.
 func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
-		return v, nil
+		return v, v.Search.CheckAgent(query)
 	}
 	if archive := v.Archive; archive != nil {
 		if _, err := archive.Sessions.Storage().Stat(""); err == nil {
-			return archive, nil
+			return archive, archive.Search.CheckAgent(query)
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)

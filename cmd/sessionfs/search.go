@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
-	"os"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,96 +15,179 @@ import (
 
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
+	f := &finding{}
+	var pattern string
 	cmd := onSource(noPaths, &cobra.Command{
-		Use:        "search [-s SOURCE] QUERY...",
+		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
 		Short:      "Find what was said in any session",
 		SuggestFor: []string{"find", "grep"},
-		Long: "Find what was said in any session: messages, tool calls and their results, titles, labels. The session that was\n" +
-			"modified last comes first. Off a terminal the output is that of search/QUERY/results.tsv in a mount.\n\n" +
-			"All words of QUERY must be in one entry; a word with a capital is exact. \"a phrase\", -word, role:user (assistant,\n" +
-			"tool), tool:NAME, cwd:PATH, after:DATE, before:DATE, in:archive. Several arguments are one query. Quote for the\n" +
-			"shell what has quotes or begins with a dash.\n\n" +
-			"Exit status: 0 something is found, 1 nothing is, 2 the query is wrong, or something could not be searched.",
-		Example: "  sessionfs search tides\n  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
-		Args:    cobra.MinimumNArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		query, err := search.ParseQuery(strings.Join(args, " "))
+		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a phrase\", -word, " +
+			"role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE, in:archive.\n\n" +
+			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, text; with " +
+			"tabs between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
+		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("regexp") {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+	}, func(cmd *cobra.Command, src *source, args []string) (err error) {
+		text := strings.Join(args, " ")
+		query, err := search.ParseQuery(text)
+		if cmd.Flags().Changed("regexp") {
+			query, err = search.ParseRegexp(pattern, text)
+		}
 		if err != nil {
 			return err
 		}
-		p := newHitPrinter(cmd, query.Marks())
-		return p.end(src.Search(cmd.Context(), query, p.session))
+		f.marks, f.advice = query.Marks(), "add words, after: or cwd:"
+		return f.run(cmd, src, query, query)
 	})
+	f.flags(cmd)
+	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	endsWithTwo(cmd)
 	return cmd
 }
 
-// hitPrinter prints what was found, a session as soon as it is searched.
-type hitPrinter struct {
-	cmd        *cobra.Command
-	out        *bufio.Writer
-	marks      *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
-	prompts    bool           // a table has a column for them
-	isTerminal bool
-	colours    bool
-	found      bool
-	unread     bool // something could not be searched
+// touchedCommand is sessionfs touched.
+func touchedCommand() *cobra.Command {
+	f := &finding{prompts: true}
+	cmd := onSource(noPaths, &cobra.Command{
+		Use:   "touched [-s SOURCE] [-c | -l] [-m N] PATH",
+		Short: "Find which sessions read or changed a file",
+		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, which " +
+			"need not exist any more.\n\n" +
+			"Off a terminal a line for each, the newest first: PATH of the call, which sessionfs cat takes, time, what it is, " +
+			"the tool and what it touched, the first line of the user's prompt before it; with tabs between them. " +
+			"Exit status: 0 something is found, 1 nothing is, 2 an error.",
+		Example: "  sessionfs touched main.go",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		name, err := filepath.Abs(args[0])
+		if err != nil {
+			return err
+		}
+		touched, err := search.NewTouched(filepath.ToSlash(name))
+		if err != nil {
+			return err
+		}
+		f.marks, f.advice = regexp.MustCompile(regexp.QuoteMeta(filepath.Base(name))), "look at a file or directory below"
+		return f.run(cmd, src, nil, touched)
+	})
+	f.flags(cmd)
+	cmd.ValidArgsFunction = nil // files of any kind
+	endsWithTwo(cmd)
+	return cmd
 }
 
-func newHitPrinter(cmd *cobra.Command, marks *regexp.Regexp) *hitPrinter {
-	p := &hitPrinter{cmd: cmd, out: bufio.NewWriter(cmd.OutOrStdout()), marks: marks}
-	p.isTerminal = isTerminal(cmd.OutOrStdout())
-	p.colours = p.isTerminal && wantsColours(os.Getenv)
-	return p
+// finding is what a command finds, and how it prints that.
+type finding struct {
+	count, list, json bool
+	max               int
+	marks             *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
+	prompts           bool           // they are printed
+	advice            string         // how to find less
 }
 
-// wantsColours reports whether a terminal gets colours (no-color.org).
-func wantsColours(getenv func(string) string) bool {
-	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+func (f *finding) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.count, "count", "c", false, "only PATHs of sessions, and how many hits each has")
+	flags.BoolVarP(&f.list, "sessions", "l", false, "only PATHs of sessions")
+	flags.IntVarP(&f.max, "max-count", "m", search.DefaultLimit, "at most `N` hits, or sessions; 0: all")
+	flags.BoolVar(&f.json, "json", false, "a line of JSON for each")
 }
 
-// session prints what was found in a session.
-func (p *hitPrinter) session(found *search.Found) error {
-	if found.Err != nil {
-		p.unread = true
-		sayError(p.cmd, errors.New(visible(found.Path())+" could not be searched: "+visible(found.Err.Error())))
-		return nil
+// run prints what a Matcher finds among the sessions that a query is about, or among all if it is nil.
+func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m search.Matcher) error {
+	if f.max < 0 {
+		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
 	}
-	if len(found.Hits) == 0 {
-		return nil
-	}
-	if p.isTerminal {
-		p.people(found.Hits)
-	} else {
-		p.table(found.Hits)
-	}
-	p.found = true
-	return p.out.Flush()
-}
-
-// end returns the error with which the command ends.
-func (p *hitPrinter) end(err error) error {
-	switch {
-	case err != nil && p.cmd.Context().Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
+	searcher, err := src.Searcher(query, f.max)
+	if err != nil {
 		return err
-	case p.unread:
+	}
+	var unread []*search.Found
+	found := 0
+	err = paged(cmd, func(out *screen) error {
+		p := &hitPrinter{finding: f, screen: out, out: bufio.NewWriter(out)}
+		if f.count || f.list {
+			var sessions []*search.Found
+			if sessions, unread, err = searcher.Count(cmd.Context(), m); err != nil {
+				return err
+			}
+			if found = len(sessions); cmd.Flags().Changed("max-count") && f.max > 0 {
+				sessions = sessions[:min(found, f.max)]
+			}
+			p.sessions(sessions)
+			return p.out.Flush()
+		}
+		result, err := searcher.Search(cmd.Context(), m)
+		if err != nil {
+			return err
+		}
+		unread, found = result.Unread, len(result.Hits)
+		p.hits(result.Hits)
+		if err := p.out.Flush(); err != nil {
+			return err
+		}
+		if result.More {
+			sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, f.advice))
+		}
+		return nil
+	})
+	if err != nil {
+		if cmd.Context().Err() != nil {
+			return errors.New("interrupted")
+		}
+		return err
+	}
+	for _, u := range unread {
+		sayError(cmd, errors.New(visible(u.Path())+" could not be searched: "+visible(u.Err.Error())))
+	}
+	switch {
+	case len(unread) > 0:
 		return ended(exitNotDone)
-	case !p.found:
+	case found == 0:
 		return ended(exitNothing)
 	}
 	return nil
 }
 
-// table prints hits as results.tsv has them.
-func (p *hitPrinter) table(hits []search.Hit) {
-	if !p.found {
-		p.out.WriteString(search.Columns(p.prompts))
+// hitPrinter prints what was found.
+type hitPrinter struct {
+	*finding
+	*screen
+	out *bufio.Writer
+}
+
+// sessions prints the paths of sessions that have hits.
+func (p *hitPrinter) sessions(all []*search.Found) {
+	for _, s := range all {
+		switch {
+		case p.json:
+			p.out.Write(s.AppendJSON(p.out.AvailableBuffer()))
+		case p.count:
+			fmt.Fprintf(p.out, "%s\t%d\n", visible(s.Directory()), s.Count)
+		default:
+			p.out.WriteString(visible(s.Directory()) + "\n")
+		}
+	}
+}
+
+// hits prints hits.
+func (p *hitPrinter) hits(hits []search.Hit) {
+	if p.people && !p.json {
+		p.forPeople(hits)
+		return
 	}
 	for i := range hits {
-		p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer(), p.prompts))
+		if p.json {
+			p.out.Write(hits[i].AppendJSON(p.out.AvailableBuffer()))
+		} else {
+			p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer(), p.prompts))
+		}
 	}
 }
 
@@ -116,29 +199,43 @@ const (
 	colourEnd   = "\x1b[0m"
 )
 
-// people prints the hits of a session for reading: its name and path, and for each hit when, what and where, and the line.
-func (p *hitPrinter) people(hits []search.Hit) {
-	if p.found {
-		p.out.WriteString("\n")
-	}
-	p.coloured(colourTitle, hits[0].Session)
-	p.out.WriteString("\n")
-	p.coloured(colourPath, hits[0].Directory())
-	p.out.WriteString("\n")
+// forPeople prints hits for reading, those of a session together below its name: for each its path, when and what, and the line.
+func (p *hitPrinter) forPeople(hits []search.Hit) {
+	of := map[string][]*search.Hit{}
+	var sessions []string
 	for i := range hits {
-		h := &hits[i]
-		p.out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What) + "  ")
-		p.coloured(colourPath, h.Below())
-		if h.Prompt != "" {
-			p.out.WriteString("  after ")
-			p.coloured(colourPath, h.BelowPrompt())
+		dir := hits[i].Directory()
+		if of[dir] == nil {
+			sessions = append(sessions, dir)
 		}
-		p.out.WriteString("\n    ")
-		line := visibleText(h.Line)
-		if p.colours && p.marks != nil {
-			line = p.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
+		of[dir] = append(of[dir], &hits[i])
+	}
+	for i, dir := range sessions {
+		if i > 0 {
+			p.out.WriteString("\n")
 		}
-		p.out.WriteString(line + "\n")
+		p.coloured(colourTitle, of[dir][0].Session)
+		p.out.WriteString("\n")
+		for _, h := range of[dir] {
+			p.hit(h)
+		}
+	}
+}
+
+func (p *hitPrinter) hit(h *search.Hit) {
+	p.coloured(colourPath, h.Path())
+	p.out.WriteString("\n  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What))
+	if h.Copies > 0 {
+		fmt.Fprintf(p.out, "  (copied by %d)", h.Copies)
+	}
+	p.out.WriteString("\n    ")
+	line := visibleText(h.Line)
+	if p.colours && p.marks != nil {
+		line = p.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
+	}
+	p.out.WriteString(line + "\n")
+	if h.Prompt != "" {
+		p.out.WriteString("    asked: " + visibleText(h.Prompt) + "\n")
 	}
 }
 
@@ -152,34 +249,10 @@ func (p *hitPrinter) coloured(colour, text string) {
 	}
 }
 
+// wantsColours reports whether a terminal gets colours (no-color.org).
+func wantsColours(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
 // visibleText is visible for text, in which tabs are common.
 func visibleText(text string) string { return visible(strings.ReplaceAll(text, "\t", " ")) }
-
-// touchedCommand is sessionfs touched.
-func touchedCommand() *cobra.Command {
-	cmd := onSource(noPaths, &cobra.Command{
-		Use:   "touched [-s SOURCE] PATH",
-		Short: "Find which sessions read or changed a file",
-		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, and the\n" +
-			"user's prompt before each. The session that was modified last comes first. PATH need not exist any more. Off a\n" +
-			"terminal the output is that of by-file/PATH/results.tsv in a mount.\n\n" +
-			"Exit status: 0 something is found, 1 nothing is, 2 something could not be searched.",
-		Example: "  sessionfs touched main.go",
-		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		name, err := filepath.Abs(args[0])
-		if err != nil {
-			return err
-		}
-		touched, err := search.NewTouched(filepath.ToSlash(name))
-		if err != nil {
-			return err
-		}
-		p := newHitPrinter(cmd, regexp.MustCompile(regexp.QuoteMeta(filepath.Base(name))))
-		p.prompts = true
-		return p.end(src.Touched(cmd.Context(), touched, p.session))
-	})
-	cmd.ValidArgsFunction = nil // files of any kind
-	endsWithTwo(cmd)
-	return cmd
-}

@@ -181,17 +181,20 @@ const maxDisplayName = 40
 
 // DisplayName returns the session's name for short lists: the first line, without control characters, of the title,
 // else of the first message, else of the id, else of the file's name. A longer one is cut at a word, if that leaves more than half.
-func (i *Info) DisplayName() string {
+func (i *Info) DisplayName() string { return displayed(i.name()) }
+
+// name returns the text of which DisplayName is the beginning.
+func (i *Info) name() string {
 	first := i.first
 	if first == noMessages {
 		first = ""
 	}
 	for _, text := range [...]string{i.Title, first, i.ID} {
-		if name := displayed(text); name != "" {
-			return name
+		if displayed(text) != "" {
+			return text
 		}
 	}
-	return displayed(i.BaseName())
+	return i.BaseName()
 }
 
 // ForkOf reports whether the session's parentSession names another one, by its id or by the name of its file.
@@ -200,18 +203,21 @@ func (i *Info) ForkOf(other *Info) bool {
 	return key != "" && other != i && (key == other.ID || key == path.Base(other.Name))
 }
 
-// DisplayName returns the display name of the session in an open file of that size and name, also of one that the client
-// does not list. Where nothing names it, that is the file's name.
-func DisplayName(file io.ReaderAt, size int64, name string) string {
+// DisplayName returns the display name of a session in a file of that name, also of one that the client does not list, and the
+// text that it is the beginning of. Where nothing names it, that is the file's name.
+func DisplayName(snap *sessioncore.Snapshot, name string) (short, whole string) {
 	info := &Info{}
-	prefix := make([]byte, min(prefixSize, size))
-	if err := storage.ReadFull(file, prefix, 0); err == nil {
+	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
+	if err := storage.ReadFull(snap, prefix, 0); err == nil {
 		if parsed := parseInfo(prefix); parsed != nil {
 			info = parsed
 		}
 	}
+	if given, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && given != "" {
+		info.Title = given
+	}
 	info.Name = name
-	return info.DisplayName()
+	return info.DisplayName(), info.name()
 }
 
 func displayed(text string) string {

@@ -15,7 +15,7 @@ import (
 // checker holds entries against a Query.
 type checker struct {
 	q       *Query
-	overlap int    // bytes by which windows of a text overlap
+	overlap int    // bytes by which windows of a text overlap; negative where there are none, as matches can have any length
 	found   []bool // of the words of q
 	missing int    // of them
 	refused bool   // a word was found that must not be there
@@ -42,9 +42,9 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	return Hit{Line: c.line}, c.isHit() && c.hasRole(role)
 }
 
-// Title implements Checker. A title has no role and no tool.
+// Title implements Checker. A title has no role, tool or model.
 func (c *checker) Title(title rawjson.Value, at time.Time) (line string, ok bool) {
-	if !title.IsString() || !c.inTime(at) || c.q.role != "" {
+	if !title.IsString() || !c.inTime(at) || c.q.role != "" || c.q.model != nil {
 		return "", false
 	}
 	c.begin()
@@ -71,6 +71,13 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 	return slices.Contains(roles[c.q.role], rawjson.CamelCase(text))
 }
 
+// isOfModel reports whether a message is of the model that the query is about.
+func (c *checker) isOfModel(m *message.Members) bool {
+	model, ok := m[message.Model].Text()
+	provider, _ := m[message.Provider].Text()
+	return c.q.model == nil || ok && c.q.model.index([]byte(provider+"/"+model), &c.folded) >= 0
+}
+
 // tool looks at the name of a tool that is called or has answered. No tool ends the look: the text must be seen too.
 func (c *checker) tool(name rawjson.Value) {
 	if text, ok := name.Bytes(); ok && !c.hasTool {
@@ -90,7 +97,7 @@ func (c *checker) piece(v rawjson.Value) bool {
 
 // body looks at the text of a string.
 func (c *checker) body(body []byte) {
-	if len(body) <= window {
+	if len(body) <= window || c.overlap < 0 {
 		if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
 			c.decoded = rawjson.AppendDecoded(c.decoded[:0], body)
 			body = c.decoded
@@ -181,10 +188,13 @@ var (
 // entry looks at the visible text and the tools of an entry, and returns the role of its message, nil for other entries.
 // The functions that it calls return false once no more need be looked at.
 func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
+	c.refused = c.q.model != nil
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
 		m := message.Read(s.Message(e, text))
-		c.message(&m)
+		if c.refused = !c.isOfModel(&m); !c.refused {
+			c.message(&m)
+		}
 		return m[message.Role]
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
 		like := message.Read(text)

@@ -24,6 +24,8 @@ type Needle struct {
 	// accept, if not nil, reports whether an occurrence with that offset in it counts. b has at least message.MaxPath bytes before
 	// and after it, as far as the file has.
 	accept func(b []byte, at int) bool
+	// anyLine says that it need not be on the line of a hit.
+	anyLine bool
 }
 
 // longestRune is the most bytes that JSON writes a character in: a surrogate pair as two escapes.

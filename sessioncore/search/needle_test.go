@@ -50,7 +50,7 @@ func TestTouched(t *testing.T) {
 	} {
 		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
 		require.Contains(t, text, cwd)
-		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"do"}}` + "\n" +
+		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":[{"type":"text","text":"\n do it\nplease"}]}}` + "\n" +
 			`{"type":"message","id":"a","parentId":"u","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n" +
 			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n"
 		m, err := NewTouched(c.path)
@@ -59,13 +59,13 @@ func TestTouched(t *testing.T) {
 		require.NoError(t, err)
 		if c.line == "" {
 			require.Empty(t, result.Hits, "%s %s", c.path, c.call)
-			require.Equal(t, Columns(true), string(result.Table()))
+			require.Equal(t, "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n", string(result.Table()))
 			continue
 		}
 		require.Len(t, result.Hits, 2, "%s %s", c.path, c.call)
-		require.Equal(t, []string{c.line, c.line, "u", ""}, []string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
+		require.Equal(t, []string{c.line, c.line, "do it", ""}, []string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
 		lines := strings.Split(string(result.Table()), "\n")
-		require.Contains(t, lines[1], "/entries/a.json\t"+result.Hits[0].Directory()+"/entries/u.json\t")
+		require.Contains(t, lines[1], "/entries/a.json\tdo it\t")
 		require.Contains(t, lines[2], "/entries/b.json\t-\t")
 	}
 	for _, name := range []string{"", "a", "./a", "/a\x00b"} {
@@ -78,7 +78,7 @@ func TestTouched(t *testing.T) {
 func pathsFound(t *testing.T, file, text string) int {
 	m, err := NewTouched(file)
 	require.NoError(t, err)
-	n, _, err := m.Needle(func() (rawjson.Value, error) { return rawjson.Value(`{"type":"session","cwd":"/home/dev"}`), nil })
+	n, _, err := m.Needle("", func() (rawjson.Value, error) { return rawjson.Value(`{"type":"session","cwd":"/home/dev"}`), nil })
 	require.NoError(t, err)
 	var s scanner
 	found, err := s.find(context.Background(), strings.NewReader(text), int64(len(text)), n)

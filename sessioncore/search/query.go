@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -30,6 +29,9 @@ type Query struct {
 	without []*word // none is
 	role    string  // "" for any
 	tool    *word   // nil for any
+	model   *word   // is in the name of its model, behind that of the provider and a slash; nil for any
+	title   *word   // is in the session's title, else in its first prompt; nil for any
+	agent   string  // "" for any
 	cwd     string  // "" for any
 	after   time.Time
 	before  time.Time // zero for any
@@ -41,8 +43,20 @@ type Query struct {
 var roles = map[string][]string{"user": {"user"}, "assistant": {"assistant"}, "tool": {"toolResult", "tool"}}
 
 // ParseQuery parses a query, in which nothing is percent-encoded. The error wraps ErrQuery.
-func ParseQuery(text string) (*Query, error) {
-	q := &Query{text: text}
+func ParseQuery(text string) (*Query, error) { return (&Query{text: text}).parse(text) }
+
+// ParseRegexp is ParseQuery for a query that may be empty, and a regular expression in the syntax of Go that an entry must match
+// too, in one piece of its text. ^ and $ stand for the ends of lines.
+func ParseRegexp(pattern, text string) (*Query, error) {
+	q := &Query{text: text + "\x00" + pattern}
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, q.wrong("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	q.words = append(q.words, newPattern("(?m)"+pattern))
+	return q.parse(text)
+}
+
+func (q *Query) parse(text string) (*Query, error) {
 	if len(text) > maxQuery {
 		return nil, q.wrong("it has more than %d bytes", maxQuery)
 	}
@@ -85,7 +99,29 @@ type term struct {
 }
 
 // keys are the words before a colon that have a meaning. Other words may have colons.
-var keys = []string{"role", "tool", "cwd", "after", "before", "in"}
+var keys = []string{"role", "tool", "model", "title", "cwd", "agent", "after", "before", "in"}
+
+// meantKey returns the key that a word before a colon is, or that was meant if the word is not one itself; "" if it is just text.
+// What in: may have been meant for is common in text, as in id:7.
+func meantKey(word, value string) string {
+	for _, key := range keys {
+		if word == key || isSlip(word, key) && (key != "in" || value == "archive") {
+			return key
+		}
+	}
+	return ""
+}
+
+// isSlip reports whether two words differ in one letter that is another or missing, or in two that changed places.
+func isSlip(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return max(len(a), len(b)) == 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+}
 
 // cut returns the first term of a query that begins with it.
 func (q *Query) cut(text string) (t term, rest string, err error) {
@@ -94,20 +130,24 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 			t.not, text = true, text[1:]
 		}
 	}
-	for _, key := range keys {
-		if after, ok := strings.CutPrefix(text, key+":"); ok {
-			t.key, text = key, after
+	end := strings.IndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		end = len(text)
+	}
+	if word, value, ok := strings.Cut(text[:end], ":"); ok && text[0] != '"' {
+		t.key = meantKey(word, value)
+		if t.key != "" && t.key != word {
+			return t, "", q.wrong("%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is", word+":", strings.Join(keys, ": "))
+		}
+		if t.key != "" {
+			text, end = value+text[end:], len(value)
 		}
 	}
 	if !strings.HasPrefix(text, `"`) {
-		end := strings.IndexFunc(text, unicode.IsSpace)
-		if end < 0 {
-			end = len(text)
-		}
 		t.text = text[:end]
 		return t, text[end:], nil
 	}
-	end := strings.IndexByte(text[1:], '"')
+	end = strings.IndexByte(text[1:], '"')
 	if end < 0 {
 		return t, "", q.wrong(`a phrase begins with a " and does not end with one`)
 	}
@@ -151,6 +191,12 @@ func (q *Query) restrict(t term) (err error) {
 		q.role = t.text
 	case "tool":
 		q.tool = newWord(t.text)
+	case "model":
+		q.model = newWord(t.text)
+	case "title":
+		q.title = newWord(t.text)
+	case "agent":
+		q.agent = t.text
 	case "cwd":
 		if !path.IsAbs(t.text) {
 			return q.wrong("cwd: needs an absolute path, not %q; in a name / is written %%2F", t.text)
@@ -187,8 +233,14 @@ func (q *Query) Archive() bool { return q.archive }
 // Key implements Matcher.
 func (q *Query) Key() string { return q.text }
 
-// Needle implements Matcher: it holds the header against cwd:.
-func (q *Query) Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool, err error) {
+// Agent returns the agent whose sessions the query is about, "" for any.
+func (q *Query) Agent() string { return q.agent }
+
+// Needle implements Matcher: it holds the session against agent: and cwd:.
+func (q *Query) Needle(agent string, header func() (rawjson.Value, error)) (n *Needle, ok bool, err error) {
+	if q.agent != "" && q.agent != agent {
+		return nil, false, nil
+	}
 	if q.cwd == "" {
 		return q.needle, true, nil
 	}
@@ -200,16 +252,23 @@ func (q *Query) Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool
 	return q.needle, isBelow(cwd, q.cwd), nil
 }
 
-// Checker implements Matcher.
-func (q *Query) Checker(rawjson.Value) Checker {
+// Checker implements Matcher: it holds the session against title:.
+func (q *Query) Checker(_ rawjson.Value, title string) Checker {
+	if q.title != nil && q.title.index([]byte(title), &[]byte{}) < 0 {
+		return nil
+	}
 	longest := 0
 	for _, w := range append(q.words[:len(q.words):len(q.words)], q.without...) {
-		longest = max(longest, len(w.text))
+		longest = max(longest, longestFold*len(w.text))
 	}
-	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longestFold * longest}
+	if slices.ContainsFunc(q.words, func(w *word) bool { return w.pattern != nil }) {
+		longest = -1
+	}
+	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longest}
 }
 
-// chooseNeedle returns the needle of the word that the fewest files should have, nil if no word has one.
+// chooseNeedle returns the needle of the word that the fewest files should have, else that of the title, which can be anywhere in
+// the file; nil if no word has one.
 func (q *Query) chooseNeedle() *Needle {
 	words := q.words
 	if q.tool != nil {
@@ -217,102 +276,24 @@ func (q *Query) chooseNeedle() *Needle {
 	}
 	var best *Needle
 	for _, w := range words {
-		if n := newNeedle(w); n != nil && (best == nil || n.score > best.score) {
-			best = n
+		best = better(best, w.needle())
+	}
+	if best == nil && q.title != nil {
+		if best = newNeedle(q.title); best != nil {
+			best.anyLine = true
 		}
 	}
 	return best
-}
-
-// word is a word or phrase of a query. Without a capital in it, it stands for every text of the same folding.
-type word struct {
-	text  string // folded unless exact
-	exact bool
-	// plain finds it in decoded text; nil if text has to be folded for that.
-	plain *Needle
-}
-
-func newWord(text string) *word {
-	isExact := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
-	if !isExact {
-		text = string(appendFolded(nil, []byte(text)))
-	}
-	w := &word{text: text, exact: isExact}
-	if isExact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		w.plain = &Needle{}
-		for _, r := range text {
-			w.plain.add(r, isExact)
-		}
-		w.plain.choosePair()
-	}
-	return w
-}
-
-// fold returns the rune that stands for all that differ from r only in case: by Unicode's simple folding, but a
-// character of ASCII only ever equals one of ASCII. So a k is not the sign for Kelvin, and words of ASCII can be found
-// without decoding what is not ASCII.
-func fold(r rune) rune {
-	if r < utf8.RuneSelf {
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}
-	least := r
-	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
-		if o >= utf8.RuneSelf && o < least {
-			least = o
-		}
-	}
-	return least
-}
-
-// appendFolded appends WTF-8 text folded.
-func appendFolded(dst, text []byte) []byte {
-	for len(text) > 0 {
-		r, n := rawjson.DecodeRune(text)
-		if r < utf8.RuneSelf {
-			dst = append(dst, byte(fold(r)))
-		} else {
-			dst = rawjson.AppendCodePoint(dst, fold(r))
-		}
-		text = text[n:]
-	}
-	return dst
-}
-
-// index returns where the word is in decoded text, -1 if it is not. scratch is memory for folding.
-func (w *word) index(text []byte, scratch *[]byte) int {
-	if w.plain != nil {
-		return w.plain.index(text)
-	}
-	*scratch = appendFolded((*scratch)[:0], text)
-	at := bytes.Index(*scratch, []byte(w.text))
-	if at < 0 {
-		return -1
-	}
-	plain := 0 // folding can change the length of characters
-	for folded := 0; folded < at; {
-		r, n := rawjson.DecodeRune(text[plain:])
-		plain += n
-		folded += len(rawjson.AppendCodePoint(nil, fold(r)))
-	}
-	return plain
-}
-
-// equals reports whether a text is the word as a whole.
-func (w *word) equals(text []byte) bool {
-	if w.exact {
-		return string(text) == w.text
-	}
-	return string(appendFolded(nil, text)) == w.text
 }
 
 // Marks returns what matches the words of the query in a line, to highlight them; nil if it has none.
 func (q *Query) Marks() *regexp.Regexp {
 	var words []string
 	for _, w := range q.words {
-		pattern := regexp.QuoteMeta(w.text)
+		pattern := "(?:" + w.text + ")"
+		if w.pattern == nil {
+			pattern = regexp.QuoteMeta(w.text)
+		}
 		if !w.exact {
 			pattern = "(?i:" + pattern + ")"
 		}

@@ -1,12 +1,15 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
@@ -20,7 +23,8 @@ type Hit struct {
 	What    string // the entry's path label, or "title"
 	Time    time.Time
 	Line    string // of its text, around what was found
-	Prompt  string // Entry of the user's prompt before it, if that was asked for and there is one
+	Prompt  string // the first line of the user's prompt before it, if that was asked for and there is one
+	Copies  int    // in how many other sessions it is, which are forks of this one
 }
 
 // TitleLabel is What of a hit that is a session's title.
@@ -28,10 +32,14 @@ const TitleLabel = "title"
 
 // Found is what was found in one session file.
 type Found struct {
-	File string
-	Hits []Hit // newest first; at most one more than the limit
-	Err  error // why the file could not be searched
+	File    string
+	Session string // its display name, if there are hits
+	Hits    []Hit  // newest first; at most one more than the limit
+	Count   int    // of the hits, where only that was asked for
+	Err     error  // why the file could not be searched
 
+	began  time.Time // the session
+	isFork bool
 	tree   string
 	token  storage.Token
 	readAt int64 // when that was its token, ns since the epoch
@@ -39,6 +47,9 @@ type Found struct {
 
 // Path returns the path of the session file in the mount.
 func (f *Found) Path() string { return f.tree + "/" + f.File }
+
+// Directory returns the path of the session's directory in the mount.
+func (f *Found) Directory() string { return directory(f.tree, f.File) }
 
 // Result is what a search found. It does not change.
 type Result struct {
@@ -52,29 +63,12 @@ type Result struct {
 	Modified int64
 }
 
-// newResult puts together what was found in files, of which the first were modified last.
-func newResult(found []*Found, limit int) *Result {
-	r := &Result{}
-	for _, f := range found {
-		if f.Err != nil {
-			r.Unread = append(r.Unread, f)
-		}
-		if left := limit - len(r.Hits); len(f.Hits) > left {
-			r.Hits, r.More = append(r.Hits, f.Hits[:left]...), true
-			break
-		}
-		r.Hits = append(r.Hits, f.Hits...)
-	}
-	slices.SortStableFunc(r.Hits, func(a, b Hit) int { return b.Time.Compare(a.Time) })
-	return r
-}
-
-// Columns returns the first line of a table of hits; with prompts it is that of a Touched.
-func Columns(prompts bool) string {
+// columns are those of a table; with prompts of that of a Touched.
+func columns(prompts bool) []string {
 	if prompts {
-		return "time\tsession\twhat\tpath\tprompt\ttext\n"
+		return []string{"time", "session", "what", "path", "prompt", "text", "copies"}
 	}
-	return "time\tsession\twhat\tpath\ttext\n"
+	return []string{"time", "session", "what", "path", "text", "copies"}
 }
 
 // maxUnread is how many files that could not be searched a table names.
@@ -82,11 +76,22 @@ const maxUnread = 100
 
 // Table returns results.tsv: a line for each hit, and at the end what else has to be said.
 func (r *Result) Table() []byte {
-	out := []byte(Columns(r.prompts))
+	out := appendFields(nil, columns(r.prompts)...)
 	for i := range r.Hits {
-		out = r.Hits[i].AppendLine(out, r.prompts)
+		h := &r.Hits[i]
+		line := []string{h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies)}
+		if r.prompts {
+			line = slices.Insert(line, 4, cmp.Or(h.Prompt, "-"))
+		}
+		out = appendFields(out, line...)
 	}
-	say := func(path, text string) { out = appendFields(out, r.prompts, "-", "-", "-", path, "-", text) }
+	say := func(path, text string) {
+		line := []string{"-", "-", "-", path, text, "-"}
+		if r.prompts {
+			line = slices.Insert(line, 4, "-")
+		}
+		out = appendFields(out, line...)
+	}
 	for i, f := range r.Unread {
 		if i == maxUnread {
 			say("-", fmt.Sprintf("another %d files could not be searched", len(r.Unread)-i))
@@ -107,20 +112,11 @@ func (r *Result) Table() []byte {
 // timeForm is how the table shows times, in UTC.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// AppendLine appends the hit's line in a table, escaped as labels are (docs/design.md section 2).
-func (h *Hit) AppendLine(dst []byte, prompts bool) []byte {
-	prompt := "-"
-	if h.Prompt != "" {
-		prompt = h.Directory() + "/" + h.BelowPrompt()
-	}
-	return appendFields(dst, prompts, h.Time.UTC().Format(timeForm), h.Session, h.What, h.Path(), prompt, h.Line)
-}
+// When returns the time as the table has it.
+func (h *Hit) When() string { return h.Time.UTC().Format(timeForm) }
 
-func appendFields(dst []byte, prompts bool, at, session, what, path, prompt, text string) []byte {
-	fields := []string{at, session, what, path, prompt, text}
-	if !prompts {
-		fields = slices.Delete(fields, 4, 5)
-	}
+// appendFields appends a line of a table, escaped as labels are (docs/design.md section 2).
+func appendFields(dst []byte, fields ...string) []byte {
 	for _, field := range fields {
 		dst = append(names.AppendLabelField(dst, field), '\t')
 	}
@@ -128,10 +124,43 @@ func appendFields(dst []byte, prompts bool, at, session, what, path, prompt, tex
 	return dst
 }
 
-// Directory returns the path of the session's directory in the mount.
-func (h *Hit) Directory() string {
-	return h.Tree + "/" + strings.TrimSuffix(h.File, sessioncore.FileEnding)
+// AppendLine appends the hit as a line of a table whose first column is the path; with prompts the prompt comes last.
+func (h *Hit) AppendLine(dst []byte, prompts bool) []byte {
+	line := []string{h.Path(), h.When(), h.What, h.Line}
+	if prompts {
+		line = append(line, cmp.Or(h.Prompt, "-"))
+	}
+	return appendFields(dst, line...)
 }
+
+// AppendJSON appends the hit as a line of JSON, with the columns of results.tsv.
+func (h *Hit) AppendJSON(dst []byte) []byte {
+	return rawjson.AppendLine(dst, struct {
+		Time    string `json:"time"`
+		Session string `json:"session"`
+		What    string `json:"what"`
+		Path    string `json:"path"`
+		Prompt  string `json:"prompt,omitempty"`
+		Text    string `json:"text"`
+		Copies  int    `json:"copies"`
+	}{h.When(), names.TextUTF8(h.Session), h.What, h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
+}
+
+// AppendJSON appends the session as a line of JSON.
+func (f *Found) AppendJSON(dst []byte) []byte {
+	return rawjson.AppendLine(dst, struct {
+		Session string `json:"session"`
+		Path    string `json:"path"`
+		Hits    int    `json:"hits"`
+	}{names.TextUTF8(f.Session), f.Directory(), f.Count})
+}
+
+func directory(tree, file string) string {
+	return tree + "/" + strings.TrimSuffix(file, sessioncore.FileEnding)
+}
+
+// Directory returns the path of the session's directory in the mount.
+func (h *Hit) Directory() string { return directory(h.Tree, h.File) }
 
 // Path returns the path of the hit's file in the mount.
 func (h *Hit) Path() string { return h.Directory() + "/" + h.Below() }
@@ -141,10 +170,5 @@ func (h *Hit) Below() string {
 	if h.Entry == "" {
 		return "title"
 	}
-	return entryPath(h.Entry)
+	return "entries/" + h.Entry + ".json"
 }
-
-// BelowPrompt is Below for the prompt, which there must be.
-func (h *Hit) BelowPrompt() string { return entryPath(h.Prompt) }
-
-func entryPath(name string) string { return "entries/" + name + ".json" }

@@ -39,6 +39,8 @@ type Sessions struct {
 	Files storage.Files
 	// Tree is where the sessions are in a mount; "" for sessions.
 	Tree string
+	// Agents returns whose they are: of several, each has the directory of its name; nil for sessions of nobody.
+	Agents func() []string
 	// Memory counts what is remembered; nil has no limits.
 	Memory *budget.Budget
 	// Limit is how many hits are looked for; 0 for all.
@@ -63,15 +65,15 @@ type Matcher interface {
 	// Key tells matchers apart: those with equal keys have equal hits.
 	Key() string
 	// Needle returns what a session has on the line of every hit; nil if that is not known. ok is false if the session can
-	// have no hits. header reads its header.
-	Needle(header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
-	// Checker returns what checks the entries of a session with that header.
-	Checker(header rawjson.Value) Checker
+	// have no hits. agent is whose it is, and header reads its header.
+	Needle(agent string, header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
+	// Checker returns what checks the entries of a session with that header and title, or what stands for one; nil if it can have no hits.
+	Checker(header rawjson.Value, title string) Checker
 }
 
 // Checker decides about entries. It is not safe for concurrent use.
 type Checker interface {
-	// Entry reports whether an entry is a hit, and returns what a Hit has of it: a line for people, and the prompt.
+	// Entry reports whether an entry is a hit, and returns what a Hit has of it: lines for people.
 	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool)
 	// Title is Entry for a session's title in its header, which has that time.
 	Title(title rawjson.Value, at time.Time) (line string, ok bool)
@@ -90,6 +92,34 @@ func New(s Sessions) *Searcher {
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
 		held: s.Memory.Kept(),
 	}
+}
+
+// CheckAgent returns an error that wraps ErrQuery if a query is about an agent of which there are no sessions here.
+func (s *Searcher) CheckAgent(q *Query) error {
+	if q.agent == "" {
+		return nil
+	}
+	if agents := s.agents(); !slices.Contains(agents, q.agent) {
+		return q.wrong("agent: is %s here, not %q", strings.Join(agents, ", "), q.agent)
+	}
+	return nil
+}
+
+func (s *Searcher) agents() []string {
+	if s.Agents == nil {
+		return nil
+	}
+	return s.Agents()
+}
+
+// agentOf returns whose a session file is.
+func (s *Searcher) agentOf(file string) string {
+	agents := s.agents()
+	if len(agents) == 1 {
+		return agents[0]
+	}
+	first, _, _ := strings.Cut(file, "/")
+	return first
 }
 
 // FilesRead returns how many files were searched so far.
@@ -113,14 +143,18 @@ func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Resul
 	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st}})
 }
 
-// Each calls f with what is found in each session, as soon as that is known of it and those before it, which were
-// modified later.
-func (s *Searcher) Each(ctx context.Context, m Matcher, f func(*Found) error) error {
+// Count returns the sessions in which something is found, those that were modified last first, and those that could not be
+// searched. It knows no limit.
+func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*Found, unread []*Found, err error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return s.each(ctx, m, files, nil, f)
+	g := gathered{count: true}
+	if err := s.each(ctx, m, files, nil, g.add); err != nil {
+		return nil, nil, err
+	}
+	return g.sessions(), g.unread, nil
 }
 
 // searchFiles returns what is found in files, and remembers it.
@@ -132,16 +166,13 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 			now.found[f.name] = found
 		}
 	}
-	var found []*Found
-	err := s.each(ctx, m, files, now.found, func(f *Found) error {
-		found = append(found, f)
-		return nil
-	})
-	for _, f := range found {
+	g := gathered{limit: s.Limit}
+	err := s.each(ctx, m, files, now.found, func(f *Found) bool {
 		now.found[f.File] = f
-	}
+		return g.add(f)
+	})
 	if err == nil {
-		now.result = newResult(found, s.Limit)
+		now.result = g.result()
 		_, now.result.prompts = m.(*Touched)
 		for _, f := range files {
 			now.result.Modified = max(now.result.Modified, f.Modified)
@@ -154,9 +185,9 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 	return now.result, nil
 }
 
-// each calls f with what is found in files, in their order, until there are more hits than the limit. Files of which
-// that is known are not read.
-func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) error) (err error) {
+// each calls f with what is found in files, in their order, until that returns false. Files of which that is known are not
+// read.
+func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) bool) (err error) {
 	var rest *reading
 	defer func() {
 		if rest != nil {
@@ -164,7 +195,6 @@ func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[
 			s.running.Release(1)
 		}
 	}()
-	left := s.Limit
 	for i, at := range files {
 		found := known[at.name]
 		if found == nil {
@@ -179,10 +209,7 @@ func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[
 				return err
 			}
 		}
-		if err := f(found); err != nil {
-			return err
-		}
-		if left -= len(found.Hits); left < 0 {
+		if !f(found) {
 			return nil
 		}
 	}

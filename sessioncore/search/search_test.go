@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -43,7 +42,7 @@ func one(t *testing.T, lines ...string) *Searcher {
 func TestVisible(t *testing.T) {
 	s := one(t,
 		sessiontest.MessageLine(0, `{"role":"user","content":"Hello \u0057orld\nline\u005c"}`),
-		sessiontest.MessageLine(1, `{"role":"assistant","model":"hidden","content":[{"type":"thinking","thinking":"hmm"},{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
+		sessiontest.MessageLine(1, `{"role":"assistant","provider":"Some","model":"hidden","content":[{"type":"thinking","thinking":"hmm"},{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
 		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"output"},{"type":"image","data":"hidden"}],"details":"hidden"}`),
 		`{"type":"compaction","id":"c","parentId":"e2","summary":"all in all"}`+"\n",
 		`{"type":"label","id":"l","parentId":"c","targetId":"hidden","label":"keep this"}`+"\n",
@@ -56,6 +55,8 @@ func TestVisible(t *testing.T) {
 		"tool:bas": "", `"all in"`: "c", "keep": "l", "title": "t", "output -bash": "", "output -ls": "e2", "hello hmm": "",
 		"hello after:2026-01-05 before:2026-01-06": "e0", "hello before:2026-01-05": "", "hello after:2026-01-05T09:00:01Z": "", "cwd:/w hello": "e0", "cwd:/ hello": "e0", "cwd:/w/x hello": "",
 		"e0": "", "message": "",
+		"model:hid": "e1", "model:some/HIDDEN": "", "model:Some/hidden hmm": "e1", "model:hidden hello": "", "model:other": "",
+		"title:\"hello World\" hmm": "", "title:\"World\" hmm": "e1", "title:world keep": "l", "title:\"hello worlds\" keep": "",
 	} {
 		require.Equal(t, want, strings.Join(look(t, s, query), " "), query)
 	}
@@ -67,7 +68,7 @@ func TestTitleInHeader(t *testing.T) {
 	require.NoError(t, err)
 	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
-	require.Equal(t, Columns(false)+"2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\n", string(r.Table()))
+	require.Equal(t, "time\tsession\twhat\tpath\ttext\tcopies\n2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\t0\n", string(r.Table()))
 	require.Empty(t, look(t, s, "tides role:user"))
 }
 
@@ -118,7 +119,7 @@ func manyFiles(t *testing.T, n int) *memory.Storage {
 	files := memory.New()
 	for i := range n {
 		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%03d.jsonl", i), []byte(sessiontest.Header+
-			sessiontest.MessageLine(0, `{"role":"user","content":"common"}`)+sessiontest.MessageLine(1, fmt.Sprintf(`{"role":"user","content":"common n%03d"}`, i)))))
+			sessiontest.MessageLine(0, fmt.Sprintf(`{"role":"user","content":"common m%03d"}`, i))+sessiontest.MessageLine(1, fmt.Sprintf(`{"role":"user","content":"common n%03d"}`, i)))))
 	}
 	return files
 }
@@ -179,7 +180,7 @@ func TestUnreadableFiles(t *testing.T) {
 	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
-	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\n")
+	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\t-\n")
 }
 
 // TestInterrupted: a search whose caller is gone ends, and leaves nothing behind that is not so.
@@ -254,34 +255,114 @@ func TestRememberedIsBounded(t *testing.T) {
 	require.Less(t, len(s.remembered), maxRemembered)
 }
 
-// TestStops: Each hands on what is found in order, and ends with the error of its function.
-func TestStops(t *testing.T) {
-	s := New(Sessions{Files: manyFiles(t, 30)})
+// TestCount: sessions and how many hits each has, in order, without a limit.
+func TestCount(t *testing.T) {
+	s := New(Sessions{Files: manyFiles(t, 3), Limit: 1})
 	q, err := ParseQuery("common")
 	require.NoError(t, err)
-	enough := errors.New("enough")
+	sessions, unread, err := s.Count(context.Background(), q)
+	require.NoError(t, err)
+	require.Empty(t, unread)
 	var names []string
-	require.ErrorIs(t, s.Each(context.Background(), q, func(f *Found) error {
-		if names = append(names, f.File); len(names) == 3 {
-			return enough
+	for _, f := range sessions {
+		require.Equal(t, 2, f.Count)
+		names = append(names, f.Directory())
+	}
+	require.Equal(t, []string{"sessions/p/002", "sessions/p/001", "sessions/p/000"}, names)
+}
+
+// TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said
+// since, and their titles, are their own.
+func TestCopies(t *testing.T) {
+	head := func(at int, parent string) string {
+		return fmt.Sprintf(`{"type":"session","version":3,"id":"s%d","timestamp":"2026-01-05T0%d:00:00.000Z","cwd":"/w","title":"the tides"%s}`+"\n", at, at, parent)
+	}
+	const fork = `,"parentSession":"s8"`
+	said := func(n int, text string) string {
+		return sessiontest.MessageLine(n, `{"role":"user","content":"`+text+`"}`)
+	}
+	files := memory.New()
+	for name, text := range map[string]string{
+		"p/1-grandchild": head(8, fork) + said(0, "tides one") + said(1, "tides two") + said(3, "tides three"), // it has its parent's time, as forks of Claude Code
+		"p/2-parent":     head(8, "") + said(0, "tides one") + said(1, "tides two"),
+		"p/3-child":      head(9, fork) + said(0, "tides one") + said(1, "tides too"),
+	} {
+		require.NoError(t, files.WriteFile(name+".jsonl", []byte(text)))
+	}
+	q, err := ParseQuery("tides")
+	require.NoError(t, err)
+	for _, limit := range []int{0, 7} {
+		r, err := New(Sessions{Files: files, Limit: limit}).Search(context.Background(), q)
+		require.NoError(t, err)
+		require.False(t, r.More)
+		var got []string
+		for _, h := range r.Hits {
+			got = append(got, fmt.Sprint(h.Path(), " ", h.Copies))
 		}
-		return nil
-	}), enough)
-	require.Equal(t, []string{"p/029.jsonl", "p/028.jsonl", "p/027.jsonl"}, names)
+		require.ElementsMatch(t, []string{
+			"sessions/p/1-grandchild/entries/e3.json 0", "sessions/p/2-parent/entries/e1.json 1", "sessions/p/3-child/entries/e1.json 0",
+			"sessions/p/2-parent/entries/e0.json 2", "sessions/p/1-grandchild/title 0", "sessions/p/2-parent/title 0", "sessions/p/3-child/title 0",
+		}, got)
+		require.Contains(t, string(r.Table()), "/p/2-parent/entries/e0.json\ttides one\t2\n")
+	}
+	r, err := New(Sessions{Files: files, Limit: 6}).Search(context.Background(), q)
+	require.NoError(t, err)
+	require.True(t, r.More)
+	sessions, _, err := New(Sessions{Files: files}).Count(context.Background(), q)
+	require.NoError(t, err)
+	counts := map[string]int{}
+	for _, f := range sessions {
+		counts[f.File] = f.Count
+	}
+	require.Equal(t, map[string]int{"p/1-grandchild.jsonl": 2, "p/2-parent.jsonl": 3, "p/3-child.jsonl": 2}, counts)
+}
+
+// TestRegexp: what an expression finds in the pieces of the text, and the text that a file must have for it.
+func TestRegexp(t *testing.T) {
+	s := one(t,
+		sessiontest.MessageLine(0, `{"role":"user","content":"call time.Now\nor time.Since \u0074wice"}`),
+		sessiontest.MessageLine(1, `{"role":"assistant","content":"a `+strings.Repeat("x", 2*window)+` b K\u00e9lvin"}`))
+	for pattern, want := range map[string]struct{ found, needle string }{
+		`time\.(Now|Since)`: {"e0", "time."}, `^or`: {"e0", "or"}, `Now$`: {"e0", "Now"}, `now`: {"", "now"}, `(?i)NOW`: {"e0", "now"},
+		`twice\b`: {"e0", "twice"}, `a x+ b`: {"e1", " b"}, `(?:si|No)\w`: {"e0", ""}, `x{3,5}`: {"e1", "x"}, `(?i)kélvin`: {"e1", "élvin"},
+		`.*`: {"e1 e0", ""}, `\d`: {"", ""}, `Now.or`: {"", "Now"}, `(?s)Now.or`: {"e0", "Now"}, `(wi)+ce`: {"e0", "wi"},
+	} {
+		q, err := ParseRegexp(pattern, "")
+		require.NoError(t, err)
+		r, err := s.Search(context.Background(), q)
+		require.NoError(t, err)
+		var names []string
+		for _, h := range r.Hits {
+			names = append(names, h.Entry)
+		}
+		require.Equal(t, want.found, strings.Join(names, " "), pattern)
+		if want.needle == "" {
+			require.Nil(t, q.needle, pattern)
+		} else {
+			require.Equal(t, want.needle, string(q.needle.want), pattern)
+		}
+	}
+	q, err := ParseRegexp("time", "role:assistant")
+	require.NoError(t, err)
+	require.Equal(t, "assistant", q.role)
+	_, err = ParseRegexp("(a", "")
+	require.ErrorIs(t, err, ErrQuery)
+	require.ErrorContains(t, err, "missing closing )")
 }
 
 func TestParseQuery(t *testing.T) {
 	for text, want := range map[string]slowQuery{
-		"one":                         {words: []string{"one"}},
-		" one\ttwo\n":                 {words: []string{"one", "two"}},
-		`"a phrase" -not -"nor this"`: {words: []string{"a phrase"}, without: []string{"not", "nor this"}},
-		"role:tool tool:bash x":       {words: []string{"x"}, role: "tool", tool: "bash"},
-		`cwd:"/a b/../c/" x`:          {words: []string{"x"}, cwd: "/c"},
-		"http://x roles:a say\"hi":    {words: []string{"http://x", "roles:a", `say"hi`}},
-		"-":                           {words: []string{"-"}},
-		"- a":                         {words: []string{"-", "a"}},
-		`"role:user"`:                 {words: []string{"role:user"}},
-		"--flag x":                    {words: []string{"x"}, without: []string{"-flag"}},
+		"one":                                  {words: []string{"one"}},
+		" one\ttwo\n":                          {words: []string{"one", "two"}},
+		`"a phrase" -not -"nor this"`:          {words: []string{"a phrase"}, without: []string{"not", "nor this"}},
+		"role:tool tool:bash x":                {words: []string{"x"}, role: "tool", tool: "bash"},
+		`cwd:"/a b/../c/" x`:                   {words: []string{"x"}, cwd: "/c"},
+		"http://x localhost:8080 id:7 say\"hi": {words: []string{"http://x", "localhost:8080", "id:7", `say"hi`}},
+		`.git "rol:user" -"modle:x"`:           {words: []string{".git", "rol:user"}, without: []string{"modle:x"}},
+		"-":                                    {words: []string{"-"}},
+		"- a":                                  {words: []string{"-", "a"}},
+		`"role:user"`:                          {words: []string{"role:user"}},
+		"--flag x":                             {words: []string{"x"}, without: []string{"-flag"}},
 	} {
 		q, err := ParseQuery(text)
 		require.NoError(t, err, text)
@@ -301,6 +382,8 @@ func TestParseQuery(t *testing.T) {
 		"": "empty", "  ": "empty", "-x": "only says what must not", `"a`: "does not end", `"a"b`: "needs a blank", `""`: "phrase is empty", `-""`: "phrase is empty",
 		"role:": "needs a value", "role:x": "user, assistant or tool", "role:user role:tool": "twice", "-tool:x": "cannot be excluded", "cwd:a": "absolute",
 		"after:yesterday": "needs a date", "before:2026-13-01": "needs a date", "in:x": "in: is archive", "\xff": "UTF-8", "\xed\xa0\x80": "UTF-8",
+		"rol:user": `"rol:" is not a key; these are: role: tool: model: title: cwd: agent: after: before: in:. Put`, "x modle:y": `"modle:" is not`, "roles:a": "not a key", "-titel:x": "not a key",
+		`aent:"a b"`: "not a key", "afer:2026-01-01": "not a key", "im:archive": "not a key", "model:": "needs a value", "-model:x": "cannot be excluded", "title:a title:b": "twice",
 		"after:2026-02-01 before:2026-02-01": "no time", strings.Repeat("a", maxQuery+1): "more than",
 	} {
 		_, err := ParseQuery(text)

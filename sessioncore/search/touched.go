@@ -41,7 +41,7 @@ func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
 // Needle implements Matcher: the name of the file, in a string that is the path or of something below it. So a session
 // that only mentions the name need not be indexed. In a session whose directory is at or below the path, a call need not
 // have that name.
-func (t *Touched) Needle(header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
+func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	h, err := header()
 	if err != nil {
 		return nil, false, err
@@ -76,14 +76,16 @@ func cwdOf(header rawjson.Value) string {
 }
 
 // Checker implements Matcher.
-func (t *Touched) Checker(header rawjson.Value) Checker {
-	return &touchChecker{path: t.path, cwd: cwdOf(header)}
+func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
+	return &touchChecker{path: t.path, cwd: cwdOf(header), prompted: sessioncore.NoEntry}
 }
 
 // touchChecker holds entries of a session against a Touched.
 type touchChecker struct {
 	path, cwd string
 	found     []string
+	prompted  sessioncore.Entry // the user's prompt that was read last, NoEntry if none was
+	prompt    string            // its first line
 }
 
 // Title implements Checker.
@@ -99,7 +101,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	if len(c.found) == 0 {
 		return Hit{}, false
 	}
-	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: promptBefore(s, e)}, true
+	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.promptBefore(s, e)}, true
 }
 
 // call notes a call that names the path or something below it.
@@ -139,15 +141,35 @@ func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
 }
 
-// promptBefore returns the name of the user's prompt that an entry follows, "" if there is none.
-func promptBefore(s *sessioncore.Snapshot, e sessioncore.Entry) string {
+// promptBefore returns the first line of the user's prompt that an entry follows, "" if there is none.
+func (c *touchChecker) promptBefore(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
-		if s.Role(e) == sessioncore.RoleUser {
-			return s.Name(e)
+		if s.Role(e) != sessioncore.RoleUser {
+			e = s.Parent(e)
+			continue
 		}
-		e = s.Parent(e)
+		if c.prompted != e {
+			text, err := s.EntryText(e)
+			if err != nil {
+				return ""
+			}
+			c.prompted, c.prompt = e, lineAt(bytes.TrimSpace(textOf(s.Message(e, text))), 0)
+		}
+		return c.prompt
 	}
 	return ""
+}
+
+// textOf returns the first text in the content of a message.
+func textOf(m rawjson.Value) []byte {
+	content := m.Member("content")
+	for block := range content.EachElement {
+		if text, ok := block.Member("text").Bytes(); ok {
+			return text
+		}
+	}
+	text, _ := content.Bytes()
+	return text
 }
 
 // eachCall calls f for each call of a tool in the content of a message.

@@ -46,7 +46,7 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 func (w *worker) search(ctx context.Context, found *Found) error {
 	found.readAt = time.Now().UnixNano()
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
-	needle, ok, err := w.m.Needle(header)
+	needle, ok, err := w.m.Needle(w.s.agentOf(found.File), header)
 	if err != nil || !ok {
 		return err
 	}
@@ -92,6 +92,9 @@ func (w *worker) scan(ctx context.Context, name string, token storage.Token, nee
 	if err == nil {
 		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}
+	if len(lines) > 0 && needle != nil && needle.anyLine {
+		lines = everywhere
+	}
 	return st.Token, lines, err
 }
 
@@ -118,7 +121,13 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	if err != nil {
 		return err
 	}
-	checker, title := w.m.Checker(header), header.Member("title")
+	name, whole := listing.DisplayName(snap, found.File)
+	found.Session, found.began = name, snap.HeaderTime()
+	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
+	checker, title := w.m.Checker(header, whole), header.Member("title")
+	if checker == nil {
+		return nil
+	}
 	if slot != nil {
 		title = slot.Member("title")
 	}
@@ -153,7 +162,6 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	if len(hits) == 0 {
 		return nil
 	}
-	name := listing.DisplayName(snap.File(), snap.Stat().Size, found.File)
 	for i := range hits {
 		hits[i].Session, hits[i].Tree = name, w.s.Tree
 	}

@@ -1,0 +1,149 @@
+package search
+
+import (
+	"bytes"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// word is a word or phrase of a query. Without a capital in it, it stands for every text of the same folding.
+type word struct {
+	text  string // folded unless exact
+	exact bool
+	// plain finds it in decoded text; nil if text has to be folded for that.
+	plain *Needle
+	// pattern is the regular expression that it is; nil if it is none.
+	pattern *regexp.Regexp
+}
+
+func newWord(text string) *word {
+	isExact := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
+	if !isExact {
+		text = string(appendFolded(nil, []byte(text)))
+	}
+	w := &word{text: text, exact: isExact}
+	if isExact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		w.plain = &Needle{}
+		for _, r := range text {
+			w.plain.add(r, isExact)
+		}
+		w.plain.choosePair()
+	}
+	return w
+}
+
+// newPattern returns a regular expression as a word. It must have been compiled before.
+func newPattern(pattern string) *word {
+	return &word{text: pattern, exact: true, pattern: regexp.MustCompile(pattern)}
+}
+
+// needle returns the best needle of the word, nil if it has none.
+func (w *word) needle() *Needle {
+	if w.pattern == nil {
+		return newNeedle(w)
+	}
+	re, err := syntax.Parse(w.text, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	return needleOf(re.Simplify())
+}
+
+// needleOf returns the best needle of the texts that are in all that a regular expression matches, nil if they have none.
+func needleOf(re *syntax.Regexp) (best *Needle) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		fold := re.Flags&syntax.FoldCase != 0
+		foldsFurther := func(r rune) bool { return fold && (r|0x20 == 'k' || r|0x20 == 's') } // to what is not ASCII
+		for _, text := range strings.FieldsFunc(string(re.Rune), foldsFurther) {
+			if fold {
+				text = strings.ToLower(text)
+			}
+			best = better(best, newNeedle(&word{text: text, exact: !fold}))
+		}
+	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
+		for _, sub := range re.Sub {
+			best = better(best, needleOf(sub))
+		}
+	}
+	return best
+}
+
+// better returns the rarer of two needles, of which each may be nil.
+func better(a, b *Needle) *Needle {
+	if a == nil || b != nil && b.score > a.score {
+		return b
+	}
+	return a
+}
+
+// fold returns the rune that stands for all that differ from r only in case: by Unicode's simple folding, but a
+// character of ASCII only ever equals one of ASCII. So a k is not the sign for Kelvin, and words of ASCII can be found
+// without decoding what is not ASCII.
+func fold(r rune) rune {
+	if r < utf8.RuneSelf {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+		if o >= utf8.RuneSelf && o < least {
+			least = o
+		}
+	}
+	return least
+}
+
+// appendFolded appends WTF-8 text folded.
+func appendFolded(dst, text []byte) []byte {
+	for len(text) > 0 {
+		r, n := rawjson.DecodeRune(text)
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(fold(r)))
+		} else {
+			dst = rawjson.AppendCodePoint(dst, fold(r))
+		}
+		text = text[n:]
+	}
+	return dst
+}
+
+// index returns where the word is in decoded text, -1 if it is not. scratch is memory for folding.
+func (w *word) index(text []byte, scratch *[]byte) int {
+	if w.pattern != nil {
+		if at := w.pattern.FindIndex(text); at != nil {
+			return at[0]
+		}
+		return -1
+	}
+	if w.plain != nil {
+		return w.plain.index(text)
+	}
+	*scratch = appendFolded((*scratch)[:0], text)
+	at := bytes.Index(*scratch, []byte(w.text))
+	if at < 0 {
+		return -1
+	}
+	plain := 0 // folding can change the length of characters
+	for folded := 0; folded < at; {
+		r, n := rawjson.DecodeRune(text[plain:])
+		plain += n
+		folded += len(rawjson.AppendCodePoint(nil, fold(r)))
+	}
+	return plain
+}
+
+// equals reports whether a text is the word as a whole.
+func (w *word) equals(text []byte) bool {
+	if w.exact {
+		return string(text) == w.text
+	}
+	return string(appendFolded(nil, text)) == w.text
+}
