@@ -180,7 +180,7 @@ func (o *blob) ReadAt(p []byte, off int64) (int, error) {
 	c := &o.row.content
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cmp.Or(c.version, c.dropped, o.version) != o.version {
+	if cmp.Or(c.version, c.dropped.version, o.version) != o.version {
 		return 0, fmt.Errorf("%w: blob %s was replaced", storage.ErrStale, o.row.name)
 	}
 	return n, err

@@ -41,11 +41,18 @@ type content struct {
 	text    text
 	version string // the last state of the row that was found to begin with text
 	whole   bool   // text was all of the row in that state
-	dropped string // the last state of a text that was taken away; "" if none was
+	dropped dropped
 	// verified is the state in which the content of a blob had the hash that is its name.
 	verified string
 
 	keeping
+}
+
+// dropped is what is known of the text that was taken away last: whether the row still begins with it.
+type dropped struct {
+	version string // the row's then; "" if nothing was taken away
+	n       int64
+	sum     []byte // nil if it was in a file, all of which would have to be read for that
 }
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
@@ -193,7 +200,9 @@ func (c *content) fetch(want int64) error {
 	case gone:
 		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
 	case want <= headSize && known.n <= headSize:
-		return c.fetchHead()
+		if err := c.fetchHead(); !errors.Is(err, errTooShort) {
+			return err
+		}
 	}
 	next := text{n: known.n, file: known.file}
 	if known.file != nil || !s.kept.reserve(c, f.size) {
@@ -278,17 +287,38 @@ func (c *content) readOn(t *text, known text, version string) (now facts, err er
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return now, c.isGone()
-	case err == nil && (!same || c.cannotTell(now)):
+	case err == nil && same && known.n == 0:
+		if same, err = c.beginsAsBefore(now, t); errors.Is(err, errTooShort) {
+			same, err = false, nil
+		}
+	}
+	if err == nil && !same {
 		return now, c.isAnother(now)
 	}
 	return now, err
 }
 
-// cannotTell reports whether the row has changed since what was kept of it was taken away: then it may be another object.
-func (c *content) cannotTell(now facts) bool {
+// errTooShort means that more of a row has to be read to tell whether it is the one that was taken away.
+var errTooShort = errors.New("too short")
+
+// beginsAsBefore reports whether what was read of the row begins with what was taken away of it. Otherwise it may be another
+// object.
+func (c *content) beginsAsBefore(now facts, t *text) (bool, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.n == 0 && c.dropped != "" && c.dropped != now.version
+	d := c.dropped
+	c.mu.Unlock()
+	switch {
+	case d.version == "" || d.version == now.version:
+		return true, nil
+	case d.sum == nil || now.size < d.n:
+		return false, nil
+	case t.n < d.n:
+		return false, errTooShort
+	}
+	before := *t
+	before.n = d.n
+	sum, err := before.sum()
+	return bytes.Equal(sum, d.sum), err
 }
 
 // isGone takes the row out of the catalogue, and returns ErrStale.
@@ -351,12 +381,18 @@ func (c *content) fetchHead() error {
 // begins keeps the beginning of the row, which was asked for when the clock was asked. Callers must hold c.fetching.
 func (c *content) begins(now facts, head []byte, asked int64) error {
 	c.mu.Lock()
-	same := bytes.HasPrefix(head, c.text.data)
+	same, known := bytes.HasPrefix(head, c.text.data), c.text.n
 	c.mu.Unlock()
-	if !same || c.cannotTell(now) {
+	n := int64(len(head))
+	if same && known == 0 {
+		var err error
+		if same, err = c.beginsAsBefore(now, &text{n: n, data: head}); err != nil {
+			return err
+		}
+	}
+	if !same {
 		return c.isAnother(now)
 	}
-	n := int64(len(head))
 	c.s.kept.reserve(c, n) // what is so short is kept also where there is no room
 	c.keep(text{n: n, data: head}, now, n == now.size)
 	c.s.kept.set(c, n, false)

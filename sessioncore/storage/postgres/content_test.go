@@ -147,25 +147,34 @@ func TestContentIsBounded(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestTakenAway: a row that was changed after what was kept of it was taken away is another object.
+// TestTakenAway: what was taken away is read again, also of a row that has grown; one that begins with something else is another
+// object.
 func TestTakenAway(t *testing.T) {
-	table, s := openTable(t, Options{})
-	table.Write(t, prefix+"a", lines(500))
-	o, err := s.Open("a")
-	require.NoError(t, err)
-	defer o.Close()
-	require.Equal(t, lines(500), storagetest.ReadObject(t, o))
-	s.kept.mu.Lock()
-	require.True(t, s.kept.evict(nil, false))
-	s.kept.mu.Unlock()
-	require.Equal(t, lines(500), storagetest.ReadObject(t, o), "nothing has changed: it is read again")
-	s.kept.mu.Lock()
-	require.True(t, s.kept.evict(nil, false))
-	s.kept.mu.Unlock()
-	table.Write(t, prefix+"a", strings.ToUpper(lines(600)))
-	_, err = o.ReadAt(make([]byte, 10), 0)
-	require.ErrorIs(t, err, storage.ErrStale)
-	require.Equal(t, strings.ToUpper(lines(600)), storagetest.Read(t, s, "a"))
+	for _, before := range []string{lines(10), lines(5000)} {
+		table, s := openTable(t, Options{})
+		table.Write(t, prefix+"a", before)
+		o, err := s.Open("a")
+		require.NoError(t, err)
+		defer o.Close()
+		takeAway := func() {
+			s.kept.mu.Lock()
+			defer s.kept.mu.Unlock()
+			require.True(t, s.kept.evict(nil, false))
+		}
+		for _, want := range []string{before, before, before + "more\n"} {
+			table.Append(t, prefix+"a", want[len(before):])
+			require.Equal(t, want, storagetest.ReadObject(t, o))
+			takeAway()
+		}
+		table.Append(t, prefix+"a", "again\n")
+		s.ReadAhead([]string{"a", "b"}) // as who lists it does
+		require.Equal(t, before+"more\nagain\n", storagetest.ReadObject(t, o))
+		takeAway()
+		table.Write(t, prefix+"a", strings.ToUpper(before)+"and more than before\n")
+		_, err = o.ReadAt(make([]byte, 10), 0)
+		require.ErrorIs(t, err, storage.ErrStale)
+		require.Equal(t, strings.ToUpper(before)+"and more than before\n", storagetest.Read(t, s, "a"))
+	}
 }
 
 // TestFresh: a look is good for a while.

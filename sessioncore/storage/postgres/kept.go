@@ -108,7 +108,10 @@ func (c *content) drop() bool {
 	}
 	defer c.mu.Unlock()
 	if c.version != "" {
-		c.dropped = c.version
+		c.dropped = dropped{version: c.version, n: c.text.n}
+		if c.text.file == nil {
+			c.dropped.sum, _ = c.text.sum() // of memory
+		}
 	}
 	if c.text.file != nil {
 		_ = c.text.file.Close()
@@ -161,7 +164,7 @@ func (t *text) add(b []byte) (err error) {
 func (t *text) sum() ([]byte, error) {
 	hash := sha256.New()
 	if t.file == nil {
-		hash.Write(t.data)
+		hash.Write(t.data[:t.n])
 	} else if _, err := io.Copy(hash, io.NewSectionReader(t.file, 0, t.n)); err != nil {
 		return nil, err
 	}
