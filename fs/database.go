@@ -55,7 +55,7 @@ func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (
 	if blobs != nil && !o.Redact {
 		t.unmasked = append(t.unmasked, nodes.SourceName(blobsName, blobs, nil))
 	}
-	t.setRoot(rows, nodes.SourceName(layout.Sessions, t.files, t.store), prices)
+	t.setRoot(rows.Known(), nodes.SourceName(layout.Sessions, t.files, t.store), prices)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }

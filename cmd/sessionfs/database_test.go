@@ -88,7 +88,7 @@ func TestSQLTrigger(t *testing.T) {
 	}
 	r := print(table.Source(""))
 	require.Zero(t, r.code, r.stderr)
-	table.Do(t, r.stdout)
+	table.Script(t, r.stdout)
 	require.Contains(t, print().stdout, `ON "omp_session_files"`)
 	for source, want := range map[string]string{
 		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password", "/agent": "URL of a database",

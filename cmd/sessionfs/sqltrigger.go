@@ -14,8 +14,8 @@ func sqlTriggerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sql-trigger [SOURCE]",
 		Short: "Print a trigger by which mounts of a database see changes at once",
-		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which tells mounts of changes\n" +
-			"at once; without it they show within a second. No database is asked: run the output with psql as the table's owner.",
+		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which notes what changed,\n" +
+			"so that mounts need not read through all of it. No database is asked: run the output with psql as the table's owner.",
 		Example:           "  sessionfs sql-trigger postgres://db.example/team | psql -h db.example team",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -61,7 +61,7 @@ func (s *Storage) OpenBlobs(ctx context.Context, mayMake bool) (*Blobs, error) {
 	b.table, b.quoted = schema+"."+BlobsTable, quoted
 	b.device = xxhash.Sum64String(fmt.Sprintf("sessionfs blobs %d", s.device))
 	b.ours = s.ours
-	b.sql = makeQueries(quoted, ofBlobs)
+	b.sql = makeQueries(quoted, "pg_catalog.no_changes", ofBlobs)
 	if err := b.lookNow(ctx); err != nil {
 		b.Close()
 		return nil, fmt.Errorf("the table %s cannot be read: %w", quoted, err)

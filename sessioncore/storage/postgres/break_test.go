@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -61,6 +62,90 @@ func TestBreak(t *testing.T) {
 	require.Len(t, told, 2)
 	require.Contains(t, told[0], "the database cannot be reached")
 	require.Equal(t, "back", told[1])
+}
+
+// TestLockedTable: while somebody has locked the table, as a client does that starts, all that is kept is shown, and a write is
+// refused after a moment.
+func TestLockedTable(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Millisecond})
+	table.Write(t, prefix+"kept", lines(500))
+	table.Write(t, prefix+"other", lines(500))
+	require.NoError(t, s.lookNow(t.Context()))
+	require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+	tx, err := table.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `LOCK TABLE `+table.Name)
+	require.NoError(t, err)
+	for range 3 {
+		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+		items, err := storage.List(s, "")
+		require.NoError(t, err)
+		require.Len(t, items, 2)
+		_, err = s.Lock(t.Context(), "kept")
+		require.ErrorIs(t, err, storage.ErrLocked)
+	}
+	require.Equal(t, 1, s.sent.count(s.sql.changed)-2, "one look waits for the lock")
+	read := make(chan error)
+	go func() { _, err := readOther(s); read <- err }()
+	select {
+	case err := <-read:
+		require.Fail(t, "what is not kept was read", "%v", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-read)
+	require.Empty(t, s.log.String())
+}
+
+// TestRefused: a server that refuses is as one that cannot be reached.
+func TestRefused(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	role := "refused" + strings.Split(table.Name, ".")[0]
+	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+strings.Split(table.Name, ".")[0]+` TO `+role+`; GRANT SELECT, UPDATE ON `+table.Name+` TO `+role)
+	table.Write(t, prefix+"kept", lines(500))
+	table.Write(t, prefix+"other", lines(500))
+	hangUp := func() {
+		table.Do(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, role)
+	}
+	for _, c := range []struct{ refuse, allow, says string }{
+		{`ALTER ROLE {role} CONNECTION LIMIT 0`, `ALTER ROLE {role} CONNECTION LIMIT -1`, "too many connections"},
+		{`ALTER ROLE {role} NOLOGIN`, `ALTER ROLE {role} LOGIN`, "not permitted to log in"},
+		{`REVOKE SELECT ON {table} FROM {role}`, `GRANT SELECT ON {table} TO {role}`, "permission denied for table"},
+		{`ALTER ROLE {role} SET statement_timeout = 1`, `ALTER ROLE {role} RESET statement_timeout`, "statement timeout"},
+	} {
+		s := open(t, strings.Replace(table.Source("&prefix="+prefix), "tester@", role+"@", 1), Options{Fresh: time.Nanosecond})
+		lost, back := make(chan string, 1), make(chan bool, 1)
+		s.Notify(func(err error) { lost <- err.Error() }, func() { back <- true })
+		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+		do := strings.NewReplacer("{role}", role, "{table}", table.Name)
+		table.Do(t, do.Replace(c.refuse))
+		var locked pgx.Tx
+		if strings.Contains(c.says, "timeout") { // which a look exceeds that waits
+			var err error
+			locked, err = table.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = locked.Exec(t.Context(), `LOCK TABLE `+table.Name)
+			require.NoError(t, err)
+		}
+		hangUp()
+		require.Eventually(t, func() bool {
+			require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+			return len(lost) > 0
+		}, storagetest.Generous, time.Millisecond)
+		require.Contains(t, <-lost, c.says)
+		_, err := readOther(s)
+		require.Error(t, err)
+		_, err = s.Lock(t.Context(), "kept")
+		require.Error(t, err)
+		if locked != nil {
+			require.NoError(t, locked.Rollback(t.Context()))
+		}
+		table.Do(t, do.Replace(c.allow))
+		hangUp()
+		<-back
+		require.Eventually(t, func() bool { _, err := readOther(s); return err == nil }, storagetest.Generous, time.Millisecond)
+		s.Close()
+	}
 }
 
 // readOther reads a row that is not kept.

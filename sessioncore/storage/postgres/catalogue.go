@@ -1,12 +1,9 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"time"
 
 	"sessionfs/sessioncore/storage"
@@ -139,7 +136,7 @@ func (s *Storage) put(f facts, asked int64) bool {
 	case r.version == f.version:
 	case r.told > asked:
 		return false
-	case f.size >= r.size && f.size >= r.content.length.Load():
+	case r.version != f.version && f.size >= r.size && f.size >= r.content.length.Load():
 		r.facts = f
 		r.changed = nextChange(r.changed, r.modified())
 	default:
@@ -270,112 +267,6 @@ func (s *Storage) checkParent(op, name string) error {
 		return missing(op, name)
 	}
 	return nil
-}
-
-// look is what is known of when the table was last looked at.
-type look struct {
-	mu   sync.Mutex // guards the fields below; held during a look
-	at   time.Time  // when the last one began
-	seen string     // the transaction from which on changes were not seen, as PostgreSQL writes an xid; "" if the next one reads all rows
-	told int64      // listener.told before the last one
-}
-
-// refresh brings the catalogue up to date if the last look is too old. Where the database cannot be reached, the catalogue
-// stays as it was.
-func (s *Storage) refresh() error {
-	asked := time.Now()
-	if s.broken.Load() != nil {
-		return nil
-	}
-	s.look.mu.Lock()
-	defer s.look.mu.Unlock()
-	fresh := s.opts.Fresh > 0 && asked.Sub(s.look.at) < s.opts.Fresh && s.look.told == s.listener.told.Load()
-	if s.look.at.After(asked) || fresh || s.broken.Load() != nil {
-		return nil
-	}
-	err := s.noted(s.lookLocked(context.Background()))
-	if errors.Is(err, ErrUnreachable) {
-		return nil
-	}
-	return err
-}
-
-// lookAgain makes the next refresh look at the table, where something was not as it was known.
-func (s *Storage) lookAgain() { s.listener.told.Add(1) }
-
-// lookNow looks at the table.
-func (s *Storage) lookNow(ctx context.Context) error {
-	s.look.mu.Lock()
-	defer s.look.mu.Unlock()
-	return s.lookLocked(ctx)
-}
-
-// lookLocked reads what changed since the last look, and all rows if some are gone. Callers must hold look.mu.
-func (s *Storage) lookLocked(ctx context.Context) error {
-	began, told := time.Now(), s.listener.told.Load()
-	complete, err := s.readChanged(ctx)
-	if err == nil && !complete {
-		s.look.seen = ""
-		_, err = s.readChanged(ctx)
-	}
-	if err == nil {
-		s.look.at, s.look.told = began, told
-	}
-	return err
-}
-
-// readChanged reads the rows that transactions changed which the last look has not seen, or all rows. complete says that the
-// catalogue has as many rows as the table then: none was removed. Callers must hold look.mu.
-func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
-	since := s.look.seen
-	var found []facts
-	var count int
-	var seen, channel string
-	asked := s.now()
-	err = s.read(ctx, func(ctx context.Context, c conn) error {
-		found = found[:0]
-		rows, err := c.Query(ctx, s.sql.changed, s.prefix, since, s.quoted)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var f maybeFacts
-			if err := rows.Scan(append([]any{&count, &seen, &channel}, f.targets()...)...); err != nil {
-				return err
-			}
-			if f.path != nil {
-				found = append(found, f.facts())
-			}
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		return false, err
-	}
-	if channel != "" && !s.listener.on {
-		s.listener.on = true
-		s.work(func() { s.listen(channel) })
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	there := map[string]bool{}
-	stored := true
-	for _, f := range found {
-		stored = s.put(f, asked) && stored
-		there[f.path] = true
-	}
-	if since == "" {
-		for path, r := range s.rows {
-			if !there[path] && r.told <= asked {
-				s.remove(path)
-			}
-		}
-	}
-	if stored { // otherwise the next look reads the same again
-		s.look.seen = seen
-	}
-	return len(s.rows) == count, nil
 }
 
 // maybeFacts are the columns of a row, NULL where there is none.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sys/unix"
 
@@ -19,52 +19,114 @@ import (
 )
 
 const (
-	// connections is how many are open at most: one for each write that waits for its lock, and one for whatever is read.
-	connections = 8
+	// connections is how many are open at most. Of these as many as half may read, and as many write, so that neither waits for
+	// the other.
+	connections, half = 3, 2
+	// unused is after what time at most a connection is closed that nobody uses.
+	unused = time.Minute
 	// connectLimit and readLimit bound how long a reader of the mount waits for a server that does not answer.
 	connectLimit = 3 * time.Second
 	readLimit    = 30 * time.Second
 	// idleLimit is after what time the server takes back the locks of a process that was stopped in the middle of a write.
 	idleLimit = 10 * time.Second
-	// readTries is how often something is read where a connection breaks; others may have broken at the same time.
-	readTries = 3
+	// tries is how often something is done where a connection breaks; others may have broken at the same time.
+	tries = 3
 	// firstPause and lastPause are the times between two tries to reach a server that is gone.
-	firstPause, lastPause = 50 * time.Millisecond, time.Second
+	firstPause, lastPause = 50 * time.Millisecond, 5 * time.Second
 )
 
 // ErrUnreachable means that the database did not answer. What is kept can still be read.
 var ErrUnreachable = fmt.Errorf("the database cannot be reached: %w", unix.EIO)
 
-// conn is a connection, or a transaction on one.
-type conn interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+// conn is a connection.
+type conn = *pgx.Conn
+
+// pool is the connections of a mount, to the server or to a pooler that gives each transaction another one of its own.
+type pool struct {
+	*pgxpool.Pool
+	reading, writing chan struct{} // full if no more of them may be used for that
+	unprepared       atomic.Bool   // no statement is prepared
+	breaks           atomic.Int64  // how often a connection broke
 }
 
-// prepare sets what all connections have in common.
-func prepare(config *pgxpool.Config) {
+func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
+	p = &pool{reading: make(chan struct{}, half), writing: make(chan struct{}, half)}
 	config.MaxConns = connections
-	config.MaxConnIdleTime = 5 * time.Minute
+	config.MaxConnIdleTime, config.HealthCheckPeriod = unused/2, unused/4
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // whoever finds it broken gets another one
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectLimit {
 		c.ConnectTimeout = connectLimit
 	}
-	set := func(name, value string) {
-		if _, given := c.RuntimeParams[name]; !given {
-			c.RuntimeParams[name] = value
-		}
+	// Nothing else is set for a connection: poolers refuse it, or give it to somebody else.
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "sessionfs"
 	}
-	set("application_name", "sessionfs")
 	c.RuntimeParams["client_encoding"] = "UTF8" // content is read as it is
-	// As long as others wait for a lock file.
-	set("lock_timeout", fmt.Sprint(storage.LockLimit.Milliseconds()))
-	set("idle_in_transaction_session_timeout", fmt.Sprint(idleLimit.Milliseconds()))
-	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		// What was written is durable when write(2) returns, also where the server is told to be faster than that.
-		_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`)
-		return err
+	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: endLimit} // the server shall not go on for nobody
 	}
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		if p.unprepared.Load() {
+			c.DefaultQueryExecMode = pgx.QueryExecModeExec
+		}
+		return nil
+	}
+	p.Pool, err = pgxpool.NewWithConfig(ctx, config)
+	return p, err
+}
+
+// take returns a connection for reading or for writing. Callers must call release.
+func (p *pool) take(ctx context.Context, of chan struct{}) (c conn, release func(), err error) {
+	select {
+	case of <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	pooled, err := p.Acquire(ctx)
+	if err != nil {
+		<-of
+		return nil, nil, err
+	}
+	return pooled.Conn(), func() {
+		end(pooled.Conn())
+		pooled.Release()
+		<-of
+	}, nil
+}
+
+// end ends the transaction that a connection is in. Where that cannot be done, it closes the connection.
+func end(c conn) {
+	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+	defer cancel()
+	if _, err := c.Exec(ctx, `ROLLBACK`); err != nil {
+		_ = c.Close(ctx)
+	}
+}
+
+// endLimit is how long a server may take to end a transaction, before the connection is closed for that.
+const endLimit = 2 * time.Second
+
+// again reports whether what failed may be done again, with another connection: it is gone, or a pooler gave it to somebody else
+// who prepared a statement of the same name, or none. Such a pooler is sent no statements to prepare from then on.
+func (p *pool) again(err error) bool {
+	var said *pgconn.PgError
+	var connecting *pgconn.ConnectError
+	switch {
+	case errors.As(err, &connecting):
+		return true
+	case errors.As(err, &said) && (said.Code == "26000" || said.Code == "42P05"):
+		p.unprepared.Store(true)
+	case lostConnection(err):
+		p.breaks.Add(1)
+	default:
+		return false
+	}
+	p.Reset() // the others broke at the same time
+	return true
 }
 
 // lostConnection reports whether err means that the connection is gone or the server is not there, so that nothing is
@@ -74,7 +136,8 @@ func lostConnection(err error) bool {
 		return false
 	}
 	var said *pgconn.PgError
-	if !errors.As(err, &said) {
+	var connecting *pgconn.ConnectError
+	if errors.As(err, &connecting) || !errors.As(err, &said) {
 		return true
 	}
 	// Class 08: connection exceptions. Class 57P: the server ends, or is not ready. Class 25P03: it waited too long for us.
@@ -121,20 +184,27 @@ func (s *Storage) readFor(ctx context.Context, limit time.Duration, do func(ctx 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
-	for range readTries {
-		err = s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return do(ctx, c) })
-		if !lostConnection(err) {
-			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-				err = saidError(err)
-			}
+	for range tries {
+		if err = s.readOnce(ctx, do); err == nil || errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		if ctx.Err() != nil {
-			break
+			return unreachable(fmt.Errorf("no answer within %v", limit))
 		}
-		s.pool.Reset() // the others broke at the same time
+		if !s.pool.again(err) {
+			return saidError(err)
+		}
 	}
 	return unreachable(err)
+}
+
+func (s *Storage) readOnce(ctx context.Context, do func(ctx context.Context, c conn) error) error {
+	c, release, err := s.pool.take(ctx, s.pool.reading)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do(ctx, c)
 }
 
 // try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
@@ -147,21 +217,30 @@ func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) 
 
 // noted begins to look for the server if err says that it is gone.
 func (s *Storage) noted(err error) error {
-	if errors.Is(err, ErrUnreachable) && s.broken.CompareAndSwap(nil, &err) {
-		s.opts.Log.Error("the database cannot be reached; what is kept can be read", "err", err)
-		s.lost(err)
-		s.work(s.comeBack)
+	if errors.Is(err, ErrUnreachable) {
+		s.lose(err)
 	}
 	return err
 }
 
-// work runs f, which ends with s.ctx, until Close.
-func (s *Storage) work(f func()) {
+// lose goes on with what is kept, until the server answers a look.
+func (s *Storage) lose(err error) {
+	if s.broken.CompareAndSwap(nil, &err) {
+		s.opts.Log.Error("the database does not answer; what is kept can be read", "err", err)
+		s.lost(err)
+		s.work(s.comeBack)
+	}
+}
+
+// work runs f, which ends with s.ctx, until Close. It returns false after that.
+func (s *Storage) work(f func()) bool {
 	s.mu.Lock() // Close waits only for what began before it
 	defer s.mu.Unlock()
-	if s.ctx.Err() == nil {
-		s.working.Go(storage.Guarded(f))
+	if s.ctx.Err() != nil {
+		return false
 	}
+	s.working.Go(storage.Guarded(f))
+	return true
 }
 
 // comeBack tries to reach the database until it answers.
@@ -174,148 +253,4 @@ func (s *Storage) comeBack() {
 			return
 		}
 	}
-}
-
-// lock is the lock of a row that this process holds: an advisory one, by the row's path, against other mounts, and until
-// the first write also the row's own, against clients, which know nothing of the other.
-type lock struct {
-	conn *pgxpool.Conn
-	// version is the state of the row that a write replaces, "" if there is no row. A write changes it.
-	version string
-	broken  bool // nothing can be told by conn any more
-}
-
-// keyOf returns the number by which all mounts of the table lock a row.
-func (s *Storage) keyOf(path string) int64 {
-	return int64(xxhash.Sum64String("sessionfs\x00" + s.table + "\x00" + path))
-}
-
-// Lock implements storage.Storage. The server gives the lock back if this process ends.
-func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
-	if err := storage.CheckName(name); err != nil {
-		return nil, err
-	}
-	if err := s.refresh(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	err := s.checkParent("lock", name)
-	s.mu.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	limited, cancel := storage.WithLimit(ctx)
-	defer cancel()
-	_, leave, err := s.fifo.Lock(limited, name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, name)
-	}
-	l, err := s.lockRow(limited, name)
-	if err != nil {
-		leave()
-		return nil, err
-	}
-	s.mu.Lock()
-	s.held[name] = l
-	s.mu.Unlock()
-	return sync.OnceValue(func() error {
-		s.mu.Lock()
-		delete(s.held, name)
-		s.mu.Unlock()
-		s.unlock(l, s.PathOf(name))
-		leave()
-		return nil // the server gives back the locks of a connection that broke
-	}), nil
-}
-
-// lockRow takes the locks of a row, and brings the catalogue up to date with it.
-func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
-	path := s.PathOf(name)
-	var err error
-	for range readTries {
-		if reason := s.broken.Load(); reason != nil {
-			return nil, *reason
-		}
-		var l *lock
-		if l, err = s.lockOnce(ctx, path); err == nil {
-			return l, nil
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%w: %s", storage.WaitError(ctx), name)
-		case !lostConnection(err):
-			return nil, fmt.Errorf("%w: %s", saidError(err), name)
-		}
-		s.pool.Reset()
-	}
-	return nil, s.noted(unreachable(err))
-}
-
-func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var f maybeFacts
-	var batch pgx.Batch
-	batch.Queue(`SELECT pg_advisory_lock($1)`, s.keyOf(path))
-	batch.Queue(`BEGIN`)
-	batch.Queue(s.sql.lockRow, path)
-	asked := s.now()
-	results := conn.SendBatch(ctx, &batch)
-	_, err = results.Exec()
-	if err == nil {
-		_, err = results.Exec()
-	}
-	if err == nil {
-		err = results.QueryRow().Scan(f.targets()...)
-	}
-	gone := errors.Is(err, pgx.ErrNoRows)
-	if gone {
-		err = nil
-	}
-	err = errors.Join(err, results.Close())
-	l := &lock{conn: conn}
-	if err != nil {
-		s.unlock(l, path)
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if gone {
-		s.remove(path)
-		return l, nil
-	}
-	s.put(f.facts(), asked)
-	l.version = *f.version
-	return l, nil
-}
-
-// unlockLimit is how long a server may take to give a lock back, before the connection is closed for that.
-const unlockLimit = 2 * time.Second
-
-// unlock gives the locks back. Where that cannot be done, it closes the connection.
-func (s *Storage) unlock(l *lock, path string) {
-	defer l.conn.Release()
-	c := l.conn.Conn()
-	if l.broken || c.IsClosed() {
-		s.hangUp(c)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
-	defer cancel()
-	var batch pgx.Batch
-	if c.PgConn().TxStatus() != 'I' {
-		batch.Queue(`ROLLBACK`)
-	}
-	batch.Queue(`SELECT pg_advisory_unlock($1)`, s.keyOf(path))
-	if err := c.SendBatch(ctx, &batch).Close(); err != nil {
-		s.hangUp(c)
-	}
-}
-
-func (s *Storage) hangUp(c *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
-	defer cancel()
-	_ = c.Close(ctx)
 }

@@ -89,9 +89,7 @@ func (o *object) Stat() (storage.Stat, error) {
 		return storage.Stat{}, fs.ErrClosed
 	}
 	s := o.row.content.s
-	if err := s.refresh(); err != nil {
-		return storage.Stat{}, err
-	}
+	s.refresh()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return o.row.stat(), nil
@@ -406,7 +404,11 @@ func (c *content) begins(now facts, head []byte, asked int64) error {
 func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
 	err = s.try(readLimit, func(ctx context.Context, c conn) error {
 		found, heads = found[:0], heads[:0]
-		rows, err := c.Query(ctx, s.sql.heads, paths, headSize)
+		sql, args := s.sql.heads, []any{paths, headSize}
+		if s.look.noted.Load() {
+			sql, args = s.sql.notedHeads, append(args, s.quoted)
+		}
+		rows, err := c.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
@@ -429,9 +431,10 @@ const aheadRows = 1024
 
 // ReadAhead implements storage.Storage: it reads the beginnings of those rows that have never been read.
 func (s *Storage) ReadAhead(names []string) {
-	if len(names) < 2 || s.refresh() != nil { // who opens them is told
+	if len(names) < 2 {
 		return
 	}
+	s.refresh()
 	var paths []string
 	of := map[string]*row{}
 	s.mu.RLock()

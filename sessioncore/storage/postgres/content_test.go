@@ -189,6 +189,10 @@ func TestFresh(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Zero(t, s.sent.count(s.sql.changed))
+	s.lookAgain()
+	_, err = s.Known().Stat("")
+	require.NoError(t, err)
+	require.Zero(t, s.sent.count(s.sql.changed), "who asks for what is known is not told of it")
 	unlock := storagetest.Lock(t, s, "a")
 	require.Equal(t, int64(3), storagetest.Stat(t, s, "a").Size, "a writer is told of its row at once")
 	require.NoError(t, unlock())

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,18 +43,40 @@ func TestLook(t *testing.T) {
 
 // TestLookDuringTransactions: what a transaction changed that was under way during a look is not missed.
 func TestLookDuringTransactions(t *testing.T) {
-	table, s := openTable(t, Options{})
-	table.Write(t, prefix+"a.jsonl", "one\n")
-	ctx := context.Background()
-	slow, err := table.Begin(ctx)
-	require.NoError(t, err)
-	_, err = slow.Exec(ctx, `UPDATE `+table.Name+` SET content = content || 'slow'`)
-	require.NoError(t, err)
-	table.Write(t, prefix+"b.jsonl", "two\n") // a later transaction, which is seen
-	require.Equal(t, int64(4), storagetest.Stat(t, s, "a.jsonl").Size)
-	require.Equal(t, int64(4), storagetest.Stat(t, s, "b.jsonl").Size)
-	require.NoError(t, slow.Commit(ctx))
-	require.Equal(t, int64(8), storagetest.Stat(t, s, "a.jsonl").Size)
+	for _, noted := range []bool{false, true} {
+		table := postgrestest.Shared(t).NewTable(t)
+		if noted {
+			installTrigger(t, table)
+		}
+		s := open(t, table.Source("&prefix="+prefix), Options{})
+		table.Write(t, prefix+"a.jsonl", "one\n")
+		ctx := context.Background()
+		slow, err := table.Begin(ctx)
+		require.NoError(t, err)
+		_, err = slow.Exec(ctx, `UPDATE `+table.Name+` SET content = content || 'slow'`)
+		require.NoError(t, err)
+		table.Write(t, prefix+"b.jsonl", "two\n") // a later transaction, which is seen
+		require.Equal(t, int64(4), storagetest.Stat(t, s, "a.jsonl").Size)
+		require.Equal(t, int64(4), storagetest.Stat(t, s, "b.jsonl").Size)
+		require.NoError(t, slow.Commit(ctx))
+		require.Equal(t, int64(8), storagetest.Stat(t, s, "a.jsonl").Size)
+	}
+}
+
+// TestLookRests: the whole table is not read all the time, what is noted may be.
+func TestLookRests(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Hour})
+	require.Equal(t, time.Hour, s.look.good.Sub(s.look.at))
+	s.opts.Fresh = time.Nanosecond
+	began := time.Now()
+	require.NoError(t, s.lookNow(t.Context()))
+	took := s.look.good.Sub(s.look.at) / rest
+	require.Positive(t, took)
+	require.LessOrEqual(t, took, time.Since(began))
+	s.opts.Fresh = time.Hour
+	installTrigger(t, table)
+	require.NoError(t, s.lookNow(t.Context()))
+	require.Equal(t, freshNoted, s.look.good.Sub(s.look.at))
 }
 
 // TestRowsThatAreNotShown: a path that is no name is never made one, and never written.

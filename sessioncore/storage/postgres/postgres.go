@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
@@ -31,16 +30,12 @@ type Options struct {
 	Fresh time.Duration
 }
 
-// Fresh is for how long a mount takes the table to be as it was: what others write shows within a second, and the kernel
-// remembers for a part of that.
-const Fresh = 250 * time.Millisecond
-
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has kept.mu, only tries the others.
+// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has kept.mu, only tries the others.
 type Storage struct {
 	opts   Options
-	pool   *pgxpool.Pool
+	pool   *pool
 	shared bool // the pool is another one's
 	sql    queries
 	prefix string
@@ -53,8 +48,6 @@ type Storage struct {
 	fifo storage.FIFOMutexes[string]
 	look look
 	kept kept
-
-	listener listener
 
 	lost func(error)
 	back func()
@@ -81,11 +74,8 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s := newStorage(o)
 	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
 	s.device = xxhash.Sum64String("sessionfs " + src.Shown)
-	config := src.pool.Copy()
-	prepare(config)
-	s.listener.noteConnections(config)
 	var err error
-	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+	if s.pool, err = newPool(ctx, src.pool.Copy()); err != nil {
 		return nil, unreachable(err)
 	}
 	if err = s.begin(ctx, src); err != nil {
@@ -111,14 +101,15 @@ func newStorage(o Options) *Storage {
 
 // begin finds out what the table is like and reads it.
 func (s *Storage) begin(ctx context.Context, src *Source) error {
-	titles, err := s.checkTable(ctx, src)
+	schema, titles, err := s.checkTable(ctx, src)
 	if err != nil {
 		return err
 	}
-	s.sql = makeQueries(src.table, ofSessionsUntitled)
+	kind := ofSessionsUntitled
 	if titles {
-		s.sql = makeQueries(src.table, ofSessions)
+		kind = ofSessions
 	}
+	s.sql = makeQueries(src.table, schema+"."+changesTable, kind)
 	if err := s.findPlace(ctx, src); err != nil {
 		return err
 	}
@@ -149,9 +140,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	if only != nil {
 		return storage.ListOnly(s, dir, only, f)
 	}
-	if err := s.refresh(); err != nil {
-		return err
-	}
+	s.refresh()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, err := s.lookUp("open", dir)
@@ -172,9 +161,20 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 
 // Stat implements storage.Storage.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
-	if err := s.refresh(); err != nil {
-		return storage.Stat{}, err
-	}
+	s.refresh()
+	return s.known(name)
+}
+
+// Known returns s for who must not wait for the server: its Stat is of what is known.
+func (s *Storage) Known() storage.Files { return known{s} }
+
+type known struct{ *Storage }
+
+// Stat implements storage.Files.
+func (k known) Stat(name string) (storage.Stat, error) { return k.known(name) }
+
+// known is Stat of what is known.
+func (s *Storage) known(name string) (storage.Stat, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, err := s.lookUp("stat", name)
@@ -190,15 +190,23 @@ func (s *Storage) Sync(name string) error {
 	return err
 }
 
-// fileNow returns the row of a name as the table is now.
+// fileNow returns the row of a name as the table is now. That of a name that is locked is known.
 func (s *Storage) fileNow(op, name string) (*row, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
-	if err := s.refresh(); err != nil {
-		return nil, err
-	}
+	s.refreshUnlocked(name)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.file(op, name)
+}
+
+// refreshUnlocked is refresh for who asks for a name.
+func (s *Storage) refreshUnlocked(name string) {
+	s.mu.RLock()
+	_, held := s.held[name]
+	s.mu.RUnlock()
+	if !held {
+		s.refresh()
+	}
 }

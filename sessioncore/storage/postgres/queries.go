@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // queries is what is sent to the database. The table's name, which was checked, is a part of it; everything else is a
@@ -11,8 +12,8 @@ import (
 type queries struct {
 	titles bool // the table has the title columns
 
-	changed, lockRow            string
-	heads, rest                 string
+	changed, noted, lockRow     string
+	heads, notedHeads, rest     string
 	append, setTitle            string
 	update, insert, whatIsThere string
 }
@@ -26,7 +27,9 @@ const (
 	ofBlobs
 )
 
-func makeQueries(table string, of tableOf) queries {
+// makeQueries returns what is sent for a table. changes is the table in which its changes are noted (Source.Trigger), which
+// need not be there.
+func makeQueries(table, changes string, of tableOf) queries {
 	titles := of == ofSessions
 	q := queries{titles: titles}
 	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` // in the order of maybeFacts.targets
@@ -40,14 +43,18 @@ func makeQueries(table string, of tableOf) queries {
 		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
 	}
 
-	// One statement sees one state of the table: its rows, how many there are, from which transaction on changes are not in
-	// it, and the channel on which changes are told. xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT s.n, s.x, s.channel, r.* FROM (SELECT (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) AS n,
-		(pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295)::text AS x,
-		coalesce((SELECT '` + channelOf + `' || tgrelid::text FROM pg_trigger
-			WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled <> 'D'), '') AS channel) s
+	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, whether
+	// changes are noted, and what changed.
+	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, concat(extract(epoch FROM pg_postmaster_start_time()), ' ', t.oid, ' ', t.xmin), t.oid IS NOT NULL
+		FROM (VALUES (1)) s LEFT JOIN pg_trigger t ON tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
+		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT')`
+	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
+	q.changed = `SELECT n, s.*, r.path, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
-			AND ($2::text = '' OR age(xmin) <= age(nullif($2::text, '')::xid))) r ON true`
+			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
+	q.noted = `SELECT -1::bigint, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN ` + changes + ` c ON c.tab = to_regclass($3)
+		AND c.xact >= $2::text::xid8 AND c.xact < pg_snapshot_xmax(pg_current_snapshot()) AND (c.path = '' OR starts_with(c.path, $1))
+		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
@@ -58,6 +65,9 @@ func makeQueries(table string, of tableOf) queries {
 			` ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	}
 	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
+	// The beginning that is noted is that of the row, unless it was changed without that, or in a part of a transaction.
+	q.notedHeads = `SELECT ` + columns + `, coalesce((SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
+		WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
 	// $2 is how much is known, $3 in which state it was read. The server unpacks the content once, and sends what follows in
 	// pieces of $4 bytes, so that neither side has more of it than that waiting to be sent or stored.
 	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum, substring(c FROM at FOR $4::int) FROM (
@@ -85,18 +95,20 @@ func makeQueries(table string, of tableOf) queries {
 	return q
 }
 
-// checkTable returns an error unless the table is one that the client made. titles says that it has the title columns.
-func (s *Storage) checkTable(ctx context.Context, src *Source) (titles bool, err error) {
+// checkTable returns an error unless the table is one that the client made. titles says that it has the title columns, schema
+// is where it is, quoted.
+func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, titles bool, err error) {
 	var version int
 	var encoding string
 	var columns []string
 	err = s.read(ctx, func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), array(
-			SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,
-			src.table).Scan(&version, &encoding, &columns)
+		return c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+			coalesce((SELECT quote_ident(nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass($1)), ''),
+			array(SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,
+			src.table).Scan(&version, &encoding, &schema, &columns)
 	})
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	has := map[string]bool{}
 	for _, c := range columns {
@@ -104,15 +116,15 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (titles bool, err
 	}
 	switch {
 	case version < minVersion:
-		return false, fmt.Errorf("PostgreSQL %d or newer is needed, this is %d", minVersion/10000, version/10000)
+		err = fmt.Errorf("PostgreSQL %d or newer is needed, this is %d", minVersion/10000, version/10000)
 	case encoding != "UTF8":
-		return false, fmt.Errorf("the database has the encoding %s, not UTF8: sessions are UTF-8", encoding)
+		err = fmt.Errorf("the database has the encoding %s, not UTF8: sessions are UTF-8", encoding)
 	case len(columns) == 0:
-		return false, fmt.Errorf("there is no table %s, or this user may not see it: the client makes it when it first runs", src.Table)
+		err = fmt.Errorf("there is no table %s, or this user may not see it: the client makes it when it first runs", src.Table)
 	case !has["path text"] || !has["content text"] || !has["mtime_ms bigint"]:
-		return false, fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint", src.Table)
+		err = fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint", src.Table)
 	}
-	return has["title text"] && has["title_source text"] && has["title_updated_at text"], nil
+	return schema, has["title text"] && has["title_source text"] && has["title_updated_at text"], err
 }
 
 // minVersion is the first version that has pg_current_snapshot.

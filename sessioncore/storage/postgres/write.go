@@ -134,9 +134,7 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
 	}
-	if err := s.refresh(); err != nil {
-		return storage.Stat{}, err
-	}
+	s.refreshUnlocked(name)
 	before, err := s.expected(name, o.Expect)
 	if err != nil {
 		return storage.Stat{}, err
@@ -245,15 +243,13 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 	if l != nil && c.version != "" {
 		c.version = l.version // in which the row was locked
 	}
-	if l != nil && !l.broken && !l.conn.Conn().IsClosed() {
-		after, err = c.run(ctx, l.conn.Conn())
+	if l != nil && l.conn != nil {
+		after, err = s.run(ctx, l.conn, c)
+		l.giveBack()
 	} else {
 		after, err = s.writeAlone(ctx, c)
 	}
-	if lostConnection(err) {
-		if l != nil {
-			l.broken = true
-		}
+	if err != nil && s.pool.again(err) {
 		after, err = s.settle(c, err)
 	}
 	switch {
@@ -269,34 +265,46 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 	return facts{}, asked, saidError(err)
 }
 
-// run sends the statement, and what commits it if the row is locked. The error is pgx.ErrNoRows if the row is not in the
-// state any more.
-func (c *change) run(ctx context.Context, conn *pgx.Conn) (facts, error) {
+// run sends the statement with what commits it, and what begins a transaction for it unless the row is locked: one question.
+// The error is pgx.ErrNoRows if the row is not in the state any more.
+func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	var f maybeFacts
 	var batch pgx.Batch
-	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
-	if conn.PgConn().TxStatus() != 'I' {
-		batch.Queue(`COMMIT`)
+	if conn.PgConn().TxStatus() == 'I' {
+		s.beginWrite(&batch, c.path)
 	}
-	results := conn.SendBatch(ctx, &batch)
-	err := results.QueryRow().Scan(f.targets()...)
-	closed := results.Close()
-	switch {
-	case closed != nil && (err == nil || errors.Is(err, pgx.ErrNoRows)):
-		return facts{}, closed
-	case err != nil:
+	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
+	at := batch.Len()
+	batch.Queue(`COMMIT`)
+	if err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...); err != nil {
 		return facts{}, err
 	}
 	return f.facts(), nil
 }
 
+// answer scans the row that the nth statement of a batch returns, and waits for those after it. The error is pgx.ErrNoRows if
+// there is none, and those were carried out.
+func answer(results pgx.BatchResults, nth int, targets ...any) error {
+	var err error
+	for n := 1; n < nth && err == nil; n++ {
+		_, err = results.Exec()
+	}
+	if err == nil {
+		err = results.QueryRow().Scan(targets...)
+	}
+	if closed := results.Close(); closed != nil && (err == nil || errors.Is(err, pgx.ErrNoRows)) {
+		return closed
+	}
+	return err
+}
+
 func (s *Storage) writeAlone(ctx context.Context, c change) (facts, error) {
-	conn, err := s.pool.Acquire(ctx)
+	conn, release, err := s.pool.take(ctx, s.pool.writing)
 	if err != nil {
 		return facts{}, err
 	}
-	defer conn.Release()
-	return c.run(ctx, conn.Conn())
+	defer release()
+	return s.run(ctx, conn, c)
 }
 
 // settle finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
@@ -304,8 +312,7 @@ func (s *Storage) writeAlone(ctx context.Context, c change) (facts, error) {
 func (s *Storage) settle(c change, lost error) (facts, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
-	s.pool.Reset()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := firstPause; ; pause = min(2*pause, time.Second) {
 		f, done, err := s.isThere(ctx, &c)
 		switch {
 		case err == nil && done:
@@ -313,30 +320,32 @@ func (s *Storage) settle(c change, lost error) (facts, error) {
 		case err == nil && f.version != c.version:
 			return facts{}, pgx.ErrNoRows
 		case err == nil:
-			if f, err = s.writeAlone(ctx, c); !lostConnection(err) {
-				return f, err
+			if f, err = s.writeAlone(ctx, c); err == nil {
+				return f, nil
 			}
 		}
-		if err != nil && !lostConnection(err) && !errors.Is(saidError(err), storage.ErrLocked) {
+		if err != nil && !s.pool.again(err) && !errors.Is(saidError(err), storage.ErrLocked) {
 			return facts{}, err
 		}
 		if !storage.Sleep(ctx, pause) {
 			return facts{}, s.noted(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
 		}
-		s.pool.Reset()
 	}
 }
 
 // isThere looks for a change. It returns what the table says of the row, zero facts if there is none.
 func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, err error) {
-	conn, err := s.pool.Acquire(ctx)
+	conn, release, err := s.pool.take(ctx, s.pool.writing)
 	if err != nil {
 		return facts{}, false, err
 	}
-	defer conn.Release()
+	defer release()
 	var is maybeFacts
 	sum := sha256.Sum256(c.data)
-	err = conn.QueryRow(ctx, s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:]).Scan(append(is.targets(), &done)...)
+	var batch pgx.Batch
+	s.beginWrite(&batch, c.path) // it waits for what may be carried out still
+	batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
+	err = answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return facts{}, false, nil
 	}

@@ -79,12 +79,21 @@ func New(t testing.TB) *Server {
 func check(t testing.TB, s *Server, err error) *Server {
 	t.Helper()
 	switch {
-	case IsMissing(err) && os.Getenv(RequireEnv) != "1" && os.Getenv(FullEnv) != "1":
-		t.Skip(err.Error() + "; " + RequireEnv + "=1 makes this a failure")
+	case IsMissing(err):
+		missing(t, err.Error())
 	case err != nil:
 		t.Fatalf("PostgreSQL does not start: %v", err)
 	}
 	return s
+}
+
+// missing ends the test where something is not installed.
+func missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv(RequireEnv) == "1" || os.Getenv(FullEnv) == "1" {
+		t.Fatal(what)
+	}
+	t.Skip(what + "; " + RequireEnv + "=1 makes this a failure")
 }
 
 // findBinaries returns the directory of the server's programs, "" if it is not installed. Debian has them in no PATH.
@@ -146,7 +155,7 @@ func (s *Server) begin() error {
 
 // removeAtEnd starts a shell that waits until this process is gone, ends the server, and removes its directory.
 func (s *Server) removeAtEnd() error {
-	wait := exec.Command("sh", "-c", `cat; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; sleep 0.2; rm -rf "$0"`, s.dir)
+	wait := exec.Command("sh", "-c", `cat; cat "$0"/*/pid | xargs -r kill; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; sleep 0.2; rm -rf "$0"`, s.dir)
 	wait.Dir = "/"
 	wait.Env = []string{"PATH=/usr/bin:/bin"}
 	wait.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +78,14 @@ func (t *Table) Content(tb testing.TB, path string) (content string) {
 		tb.Fatalf("%s: %v", path, err)
 	}
 	return content
+}
+
+// Script carries out statements as psql does, which ends at the first one that fails.
+func (t *Table) Script(tb testing.TB, sql string) {
+	tb.Helper()
+	psql := t.server.command("psql", "-Xq", "-v", "ON_ERROR_STOP=1", t.server.URL("postgres"))
+	psql.Stdin = strings.NewReader(sql)
+	if out, err := psql.CombinedOutput(); err != nil {
+		tb.Fatalf("psql: %v: %s", err, out)
+	}
 }

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+)
+
+const (
+	// triggerName is the name of the trigger by which a mount knows that changes of the table are noted, and changesTable that of
+	// the table in which they are, beside it.
+	triggerName  = "sessionfs_changes"
+	changesTable = "sessionfs_changes"
+)
+
+// Trigger returns the statements, for an administrator to run with psql, that note in a table of ours which rows of a source's
+// table were changed, by which transaction, and how they begin. A look then reads no more than that, and what is listed is read
+// without the contents.
+func (src *Source) Trigger() string {
+	return strings.NewReplacer("SESSIONS", src.table, "BYTES", strconv.Itoa(headSize)).Replace(triggerText)
+}
+
+// A transaction has its number before others see what it did, so a look asks for the changes of all that may have been under way
+// during the one before it (queries.noted). What is noted of a row is one row, however often it changes.
+//
+// The function runs as its owner, so that those who write need no right to our table, and with a search_path in which nobody else
+// can put a table of that name. It lets every write succeed, whatever becomes of our table. The rows that are there already are
+// noted in parts, so that no client waits for all of them.
+const triggerText = `-- Mounts of SESSIONS are told what changed, and need not look at the whole table for that.
+-- Once more, it brings what is noted up to date, as after a dump was restored.
+-- To take it back: DROP TRIGGER sessionfs_changes ON SESSIONS; DROP TRIGGER sessionfs_truncated ON SESSIONS;
+-- and, if no other table in the schema has them: DROP FUNCTION sessionfs_change(); DROP TABLE sessionfs_changes;
+DO $$ BEGIN
+  PERFORM set_config('search_path', quote_ident(nspname) || ', pg_temp', false)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = 'SESSIONS'::regclass;
+END $$;
+BEGIN;
+CREATE TABLE IF NOT EXISTS sessionfs_changes
+  (tab oid, path text, xact xid8 NOT NULL, version xid NOT NULL, head text, PRIMARY KEY (tab, path));
+CREATE INDEX IF NOT EXISTS sessionfs_changes_xact ON sessionfs_changes (tab, xact);
+CREATE OR REPLACE FUNCTION sessionfs_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  gone text := ''; -- after TRUNCATE
+  there text;
+  head text;
+BEGIN
+  IF TG_LEVEL = 'ROW' THEN
+    gone := nullif(OLD.path, NEW.path);
+    there := NEW.path;
+    head := substring(NEW.content FROM 1 FOR BYTES);
+  END IF;
+  INSERT INTO sessionfs_changes AS c
+    SELECT TG_RELID, v.path, pg_current_xact_id(), pg_current_xact_id()::xid, v.head
+    FROM (VALUES (gone, NULL), (there, head)) v (path, head) WHERE v.path IS NOT NULL
+    ON CONFLICT (tab, path) DO UPDATE SET xact = excluded.xact, version = excluded.version, head = excluded.head;
+  RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+  RAISE WARNING 'sessionfs is not told of a change of %: %', TG_RELID::regclass, SQLERRM;
+  RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS sessionfs ON SESSIONS; -- of versions that sent notifications
+DROP TRIGGER IF EXISTS sessionfs_changes ON SESSIONS;
+CREATE TRIGGER sessionfs_changes AFTER INSERT OR UPDATE OR DELETE ON SESSIONS
+  FOR EACH ROW EXECUTE FUNCTION sessionfs_change();
+DROP TRIGGER IF EXISTS sessionfs_truncated ON SESSIONS;
+CREATE TRIGGER sessionfs_truncated AFTER TRUNCATE ON SESSIONS
+  FOR EACH STATEMENT EXECUTE FUNCTION sessionfs_change();
+ALTER TABLE SESSIONS ENABLE ALWAYS TRIGGER sessionfs_changes, ENABLE ALWAYS TRIGGER sessionfs_truncated;
+DO $$
+DECLARE reader text;
+BEGIN -- Who may read the one table may read the other.
+  FOR reader IN SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END
+    FROM pg_class, aclexplode(relacl) WHERE oid = 'SESSIONS'::regclass AND privilege_type = 'SELECT'
+  LOOP
+    EXECUTE 'GRANT SELECT ON sessionfs_changes TO ' || reader;
+  END LOOP;
+END $$;
+COMMIT;
+DO $$
+DECLARE
+  last text := '';
+BEGIN
+  LOOP
+    WITH part AS MATERIALIZED (
+      SELECT path, xmin, substring(content FROM 1 FOR BYTES) AS head FROM SESSIONS WHERE path > last ORDER BY path LIMIT 100
+    ), noted AS (
+      INSERT INTO sessionfs_changes AS c SELECT 'SESSIONS'::regclass, path, '0', xmin, head FROM part
+      ON CONFLICT (tab, path) DO UPDATE SET version = excluded.version, head = excluded.head WHERE c.version <> excluded.version
+    )
+    SELECT max(path) INTO last FROM part;
+    COMMIT;
+    EXIT WHEN last IS NULL;
+  END LOOP;
+END $$;
+RESET search_path;
+`
