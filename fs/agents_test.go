@@ -189,6 +189,7 @@ func TestAllAgents(t *testing.T) {
 			require.NoError(t, err, "%s %s", query, name)
 		}
 	}
+	require.Equal(t, "claude\nomp\npi\n", shell(t, `cd "$1" && tail -n +2 lost.tsv | cut -f 4 | while read -r p; do [ -e "$p/path" ] && echo "$p"; done | cut -d / -f 2 | sort -u`, m.dir))
 	costs := string(read(t, m.path("usage.jsonl")))
 	require.Contains(t, costs, "openai-codex/gpt-5.3-codex")
 	require.Contains(t, costs, "/home/dev/almanac")

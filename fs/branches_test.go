@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,18 @@ func TestBranches(t *testing.T) {
 	require.Equal(t, 1, strings.Count(shell(t, `ls "$1"/branches/current/path/*-toolResult-bash-*`, w.in()), "\n"))
 	require.Equal(t, 2, strings.Count(shell(t, `ls "$1"/branches/current/path/*-user-*`, w.in()), "\n"))
 	require.Equal(t, "3\n", shell(t, `ls "$1"/branches/current/path/*.json | wc -l`, w.in()))
+}
+
+// TestLost: lost.tsv has the tips that no resume shows, with a path that leads there, until one is gone back to.
+func TestLost(t *testing.T) {
+	w := newWriting(t)
+	file := filepath.Join(w.m.dir, "lost.tsv")
+	require.NotContains(t, names(t, w.m.dir), "lost.tsv")
+	require.Equal(t, "time\tsession\tid\tpath\tsaid\n2026-02-16T11:00:02.000Z\tzero\te2\tsessions/p/s/branches/e2\ttwo\n", string(read(t, file)))
+	require.Equal(t, w.read("branches/e2/transcript.md"), shell(t, `cd "$1" && cat "$(tail -n 1 lost.tsv | cut -f 4)/transcript.md"`, w.m.dir))
+	shell(t, `cd "$1/sessions/p/s" && ln -sfn "branches/$(tail -n 1 ../../../lost.tsv | cut -f 3)" leaf`, w.m.dir)
+	require.Equal(t, "e3\tsessions/p/s/branches/e3\tthree\n", shell(t, `tail -n 1 "$1" | cut -f 3-`, file))
+	require.Equal(t, shell(t, `wc -c < "$1"`, file), run(t, "stat", "-c", "%s", file))
 }
 
 // TestBranchesFollow: what is appended, moved or labelled shows in the very next look.

@@ -75,7 +75,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	inTable(t, table, filepath.Join(source, "sessions"))
 	want := mountForTest(t, source)
 	got := mountTable(t, table, func(c *mountConfig) { c.options.Blobs = filepath.Join(source, "blobs") })
-	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-date", "by-id", "recent", "index.jsonl", "usage.jsonl"} {
+	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-date", "by-id", "recent", "index.jsonl", "usage.jsonl", "lost.tsv"} {
 		run(t, "diff", "-r", "--no-dereference", want.path(name), got.path(name))
 	}
 	for _, name := range []string{"by-file/home/dev/tidetable/results.tsv", "search/tide/results.tsv"} {

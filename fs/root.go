@@ -23,6 +23,7 @@ import (
 	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/lost"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
@@ -213,7 +214,8 @@ func (t *tree) setRoot(source storage.Files, sessions nodes.Name, prices report.
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
 		sessions,
-		nodes.CostsName(costs.New(t.store, prices)),
+		nodes.OverAllName("lost.tsv", lost.New(t.store).Table),
+		nodes.OverAllName("usage.jsonl", costs.New(t.store, prices).Lines),
 	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
 	t.root = nodes.NewRootDir(t.view, source, names...)

@@ -142,6 +142,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	check("history/search/tides", 0, true)
 	require.FileExists(t, m.path("usage.jsonl"))
 	check("usage.jsonl", 0, true)
+	check("lost.tsv", 0, true)
 	for _, r := range rows {
 		require.NotZero(t, hit[r.Path], "nothing is at %s", r.Path)
 		require.FileExists(t, "../nodes/"+r.File)

@@ -12,11 +12,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/costs"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
-// ContentFile is a file that is made as a whole when it is opened: index.jsonl, usage.jsonl, results.tsv, prompts,
+// ContentFile is a file that is made as a whole when it is opened: index.jsonl, usage.jsonl, lost.tsv, results.tsv, prompts,
 // last-error and owner. All reads of one open file see one version.
 type ContentFile struct {
 	node
@@ -129,16 +129,16 @@ func newIndexFile(view *View) fusefs.InodeEmbedder {
 	return &ContentFile{node: node{view: view}, render: render}
 }
 
-// CostsName is usage.jsonl: what all sessions cost, by day, working directory and model (docs/design.md section
-// 5). Both its size and its content take reading every session that changed, so it is not listed.
-func CostsName(costs *costs.Costs) Name {
+// OverAllName is a file about all sessions: usage.jsonl, lost.tsv (docs/design.md section 5). Both its size and its content take
+// reading every session that changed, so it is not listed.
+func OverAllName(name string, text func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
 	make := func(view *View) fusefs.InodeEmbedder {
 		return &ContentFile{node: node{view: view}, render: func(ctx context.Context, hold *budget.Hold) (content, error) {
 			sessions, err := view.Listing.Sessions(ctx)
 			if err != nil {
 				return content{}, err
 			}
-			text, err := costs.Lines(ctx, sessions.All(), hold)
+			text, err := text(ctx, sessions.All(), hold)
 			if err != nil {
 				return content{}, err
 			}
@@ -147,7 +147,7 @@ func CostsName(costs *costs.Costs) Name {
 			return c, hold.Resize(c.size)
 		}}
 	}
-	return Name{"usage.jsonl", syscall.S_IFREG, make, func(*View, context.Context) Presence { return Hidden }}
+	return Name{name, syscall.S_IFREG, make, func(*View, context.Context) Presence { return Hidden }}
 }
 
 // makeLastError makes last-error: why the last write to the session was refused, in words, with its time, and what to do

@@ -143,7 +143,7 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums)
 					}
 				}
 				a = sums.account(r)
-				settled = settled && a.settled
+				settled = settled && a.Settled
 				c.keep(info.Name, a)
 			}
 			if err := sums.add(info, a); err != nil {
@@ -189,8 +189,7 @@ func (c *Costs) forgetOthers(there []*listing.Info) {
 
 // account is what is kept of a session.
 type account struct {
-	token   storage.Token
-	settled bool
+	listing.State
 	// copies has the keys of its entries by which copies are known, each once.
 	copies []uint64
 	// left is which of them were left out of rows, as sessions that began earlier have them.
@@ -204,12 +203,8 @@ type row struct {
 	sum sum
 }
 
-// isOf reports whether a is about that state of the file. a may be nil. Sizes tell no more than that, and that of a session of
-// another agent is known only once it was read.
-func (a *account) isOf(token storage.Token) bool {
-	token.Size = 0
-	return a != nil && a.settled && a.token == token
-}
+// isOf reports whether a is about that state of the file. a may be nil.
+func (a *account) isOf(token storage.Token) bool { return a != nil && a.Is(token) }
 
 const (
 	// rowSize and accountSize are what a row and an account take in memory, in bytes.

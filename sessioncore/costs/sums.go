@@ -70,8 +70,7 @@ func (t *taken) add(key uint64) {
 
 // account returns what a session has that was not counted yet. An entry that stands in the file twice counts once.
 func (s *sums) account(r reading) *account {
-	a := &account{token: r.token, settled: r.settled}
-	a.token.Size = 0
+	a := &account{State: r.State}
 	rows := map[rowKey]*sum{}
 	own := make(map[uint64]struct{}, len(r.costs))
 	for i := range r.costs {

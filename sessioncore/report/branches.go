@@ -61,103 +61,48 @@ func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 //
 // The row of the leaf says yes. If the leaf is before the first entry, no row does.
 func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
-	leaf, err := s.Leaf()
-	if err = cmp.Or(err, s.Confirm(ctx)); err != nil {
-		return nil, err
-	}
-	current, resumed := shownNode(s, leaf), shownNode(s, s.Resumed())
-	rows := Tips(s)
-	if current != sessioncore.NoEntry && !slices.Contains(rows, current) {
-		rows = append(rows, current)
-		slices.SortFunc(rows, newestFirst(s))
-	}
-	archived, err := archivedIn(ctx, s)
+	where, err := standingIn(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	length, said := pathLengths(s, rows), lastSaid(s, rows)
-	texts := map[sessioncore.Entry]string{}
+	rows := Tips(s)
+	if where.leaf != sessioncore.NoEntry && !slices.Contains(rows, where.leaf) {
+		rows = append(rows, where.leaf)
+		slices.SortFunc(rows, newestFirst(s))
+	}
+	length := pathLengths(s, rows)
+	said, err := saidOn(ctx, s, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
 	for i, e := range rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
 		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
 		out = append(s.Time(e).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
 		out = append(appendField(out, branchLabel(s, e)), '\t')
-		switch e {
-		case current:
-			out = append(out, branchCurrent...)
-		case resumed:
-			out = append(out, branchElsewhere...)
-		default:
-			if archived.has(s, e) {
-				out = append(out, branchArchived...)
-			} else {
-				out = append(out, branchLost...)
-			}
-		}
-		text, ok := texts[said[i]]
-		if !ok {
-			if text, err = saidIn(s, said[i]); err != nil {
-				return nil, err
-			}
-			texts[said[i]] = text
-		}
-		out = append(appendField(append(out, '\t'), text), '\n')
+		out = append(append(out, where.of(e)...), '\t')
+		out = append(appendField(out, said[i]), '\n')
 	}
 	return document.OfText(s, out), nil
 }
 
-// archive has the entries that are archived, with all below them, and what is known of others.
-type archive map[sessioncore.Entry]bool
-
-// archivedIn returns what the archive entries say: of those for one target the last counts.
-func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
-	var a archive
-	for e := range sessioncore.Entry(s.Len()) {
-		if s.Kind(e) != sessioncore.TypeArchive {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		text, err := s.EntryText(e)
-		if err != nil {
-			return nil, err
-		}
-		id, ok := text.Member("targetId").Bytes()
-		if target, err := s.Find(string(id)); ok && err == nil {
-			if a == nil {
-				a = archive{}
+// saidOn returns, for each of the entries ends, the beginning of what the user said last in its path.
+func saidOn(ctx context.Context, s *sessioncore.Snapshot, ends []sessioncore.Entry) ([]string, error) {
+	texts := map[sessioncore.Entry]string{}
+	said := make([]string, len(ends))
+	for i, e := range lastSaid(s, ends) {
+		text, ok := texts[e]
+		if !ok {
+			var err error
+			if text, err = saidIn(s, e); err != nil || ctx.Err() != nil {
+				return nil, cmp.Or(err, ctx.Err())
 			}
-			if a[target] = string(text.Member("archived")) == "true"; !a[target] {
-				delete(a, target)
-			}
+			texts[e] = text
 		}
+		said[i] = text
 	}
-	return a, nil
-}
-
-// has reports whether an entry of the tree or one above it is archived. It remembers the answer for those between.
-func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
-	if len(a) == 0 {
-		return false
-	}
-	var walk []sessioncore.Entry
-	found := false
-	for tree := s.Tree(); e != sessioncore.NoEntry; e = tree.Parent(e) {
-		known, ok := a[e]
-		if found = known; ok {
-			break
-		}
-		walk = append(walk, e)
-	}
-	for _, e := range walk {
-		a[e] = found
-	}
-	return found
+	return said, nil
 }
 
 // appendField appends a text as a field of branches.tsv.
