@@ -61,7 +61,7 @@ func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
 			case message["role"] == "assistant":
 				u.AssistantMessages, u.model = 1, fmt.Sprintf("%s/%s", message["provider"], message["model"])
 			case message["toolName"] == "task":
-				u.model = "task"
+				u.model = "(subagents)"
 			default:
 				u.model = fmt.Sprintf("%s/%s", e["provider"], e["model"])
 			}

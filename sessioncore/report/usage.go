@@ -42,9 +42,9 @@ type usageRecords struct {
 }
 
 const (
-	// taskModel is the name for the usage of subagents: a task's result does not report which models they used.
+	// subagentsModel is the name for the usage of subagents: a task's result does not report which models they used.
 	// Names of models have a slash.
-	taskModel = "task"
+	subagentsModel = "(subagents)"
 	// piToolsModel is pi's own name for the usage of tools, compactions and branch summaries.
 	piToolsModel = "Tools/summaries"
 	// otherModel is the name for all models beyond maxModels.
@@ -201,7 +201,7 @@ func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (
 		return piToolsModel, sumOf(usage), usage.IsObject() && (kind != sessioncore.TypeMessage || s.Role(e) == sessioncore.RoleToolResult)
 	}
 	usage = m[message.Details].Member("usage")
-	return taskModel, sumOf(usage), usage.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult"
+	return subagentsModel, sumOf(usage), usage.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult"
 }
 
 // modelName returns the name of a model: the provider and the model, separated by a slash.
