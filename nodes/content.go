@@ -129,7 +129,7 @@ func newIndexFile(view *View) fusefs.InodeEmbedder {
 	return &ContentFile{node: node{view: view}, render: render}
 }
 
-// OverAllName is a file about all sessions: usage.jsonl, lost.tsv (docs/design.md section 5). Both its size and its content take
+// OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Both its size and its content take
 // reading every session that changed, so it is not listed.
 func OverAllName(name string, text func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
 	make := func(view *View) fusefs.InodeEmbedder {
