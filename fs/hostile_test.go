@@ -46,6 +46,7 @@ var hurt = map[string]struct {
 	"no id":         {header("s") + `{"type":"custom"}` + "\n" + `{"type":"custom","id":null}`, []string{"~2", "~3"}, "no-id"},
 	"repeated ids":  {header("s") + entry(0, "a", "", "1") + entry(1, "a", "", "2") + entry(2, "a", "", "3"), []string{"a~2", "a~3", "a"}, "repeated"},
 	"odd fields":    {header("s") + `{"type":7,"id":"a","parentId":{},"timestamp":[],"message":7}` + "\n", []string{"a"}, ""},
+	"a call":        {header("s") + `{"type":"message","id":"a","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash"}]}}` + "\n" + entry(1, "b", "a", "x"), []string{"a", "b"}, "the call of bash c has no result"},
 	"second header": {header("s") + entry(0, "a", "", "x") + header("t"), []string{"a"}, "header"},
 }
 

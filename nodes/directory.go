@@ -227,7 +227,7 @@ func (f fixedNames[D]) list(ctx context.Context, d D, in *node) []item {
 
 // slowFiles are generated files whose size may take reading much of the session, or looking at all sessions. A listing
 // leaves out their attributes; the kernel then looks up those that are needed.
-var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "results.tsv": true, "transcript.md": true, "usage.json": true}
+var slowFiles = map[string]bool{"context.json": true, "index.jsonl": true, "problems.jsonl": true, "results.tsv": true, "transcript.md": true, "usage.json": true}
 
 // item is a name in a listing.
 type item struct {

@@ -87,7 +87,7 @@ var Layout = []Section{
 		{"…/<session>/append", "controlfile.go", `write lines of JSON: each becomes an entry behind the leaf; reading answers their ids`, false},
 		{"…/<session>/labels", "controlfile.go", "`<id>` and label, a line each; write such a line to set a label, an id alone to clear it", false},
 		{"…/<session>/fork", "controlfile.go", `write an id: a new session of the path to it; reading answers its path`, false},
-		{"…/<session>/problems.jsonl", "session.go", `what could not be read or joined; empty when healthy`, false},
+		{"…/<session>/problems.jsonl", "session.go", `what could not be read or joined, and tool calls without a result; empty when healthy`, false},
 		{"…/<session>/secrets.jsonl", "session.go", `where keys and tokens are, never what they are`, true},
 		{"…/<session>/last-error", "content.go", `why the last write was refused; empty when one succeeded since`, false},
 		{"…/<session>/owner", "content.go", `which agent has the session open, one line of JSON; empty for none`, true},

@@ -21,6 +21,9 @@ const (
 	ProblemSelf     ProblemKind = "own-parent" // an entry that is its own parent
 	ProblemCycle    ProblemKind = "cycle"      // a cycle of parents
 	ProblemBlob     ProblemKind = "blob"       // a reference to a missing blob
+
+	ProblemOrphanCall   ProblemKind = "orphan-call"   // a tool call without a result
+	ProblemOrphanResult ProblemKind = "orphan-result" // a result without its call
 )
 
 // Problem is a piece of a session file that could not be read or linked. It is a line of problems.jsonl

@@ -161,7 +161,10 @@ var remedies = map[string]string{
 	"orphan":     "What was before it is missing: look for a backup of the file that has it. The entry and what follows it are a branch of their own.",
 	"own-parent": "The entry names itself as its parent. It is shown as the beginning of a branch.",
 	"cycle":      "Entries name each other as their parents. They are shown from the first one on.",
-	"blob":       "Restore the file in blobs/ from a backup; until then the image is missing in what the model is sent.",
+	"orphan-call": "Some agents cannot go on with it. Go back to the entry before it (replace the link leaf), or fork there; of a session that cannot " +
+		"be written, sessionfs import PATH#ID takes what is before it.",
+	"orphan-result": "Some agents cannot go on with it: as with orphan-call, go back to the entry before it, or fork there.",
+	"blob":          "Restore the file in blobs/ from a backup; until then the image is missing in what the model is sent.",
 }
 
 // print prints a kind of problem, where the first one is, and what to do.

@@ -34,7 +34,11 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	if err != nil {
 		return nil, err
 	}
-	list, count = append(list, found.missing...), count+int64(len(found.missing))
+	calls, err := orphans(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	list, count = append(append(list, found.missing...), calls[:min(len(calls), maxOrphans)]...), count+int64(len(found.missing)+len(calls))
 	slices.SortStableFunc(list, func(a, b sessioncore.Problem) int { return cmp.Compare(a.Offset, b.Offset) })
 	var out []byte
 	for _, p := range list {
@@ -55,6 +59,9 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	}
 	return doc, nil
 }
+
+// maxOrphans is how many tool calls without a result, and results without a call, are listed.
+const maxOrphans = 10_000
 
 // maxReferences is how many references to blobs are looked after in a session, roughly. Each costs a stat whenever
 // problems.jsonl is made.

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+)
+
+// turn is what a message has of tool calls.
+type turn struct {
+	entry   sessioncore.Entry
+	role    string
+	failed  bool // an answer that clients leave out, with the results of its calls
+	calls   []call
+	results []call
+}
+
+// call is a tool call, or the result of one.
+type call struct {
+	id   string // encoded as a name, so that it is not long
+	tool string
+}
+
+// orphans returns the tool calls without a result, and the results without a call, in what a model is sent of the current
+// branch: with such a one many providers refuse to go on. Calls of the last answer may still run, as long as nobody said
+// anything after it.
+func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Problem, err error) {
+	messages, err := messagesSent(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	settled := settledUntil(messages)
+	problem := func(m *turn, kind sessioncore.ProblemKind, c call, why string) {
+		list = append(list, s.ProblemOf(m.entry, kind, "the "+c.tool+" "+c.id+" has no "+why+" on the current branch"))
+	}
+	type made struct {
+		call
+		by *turn
+	}
+	open, known := map[string][]made{}, map[string]bool{} // calls by their id, which some providers use again
+	for i := range messages {
+		m := &messages[i]
+		for _, c := range m.calls {
+			known[c.id] = true
+			if !m.failed && i < settled {
+				open[c.id] = append(open[c.id], made{c, m})
+			}
+		}
+		for _, c := range m.results {
+			if last := len(open[c.id]) - 1; last >= 0 {
+				open[c.id] = open[c.id][:last]
+			} else if !known[c.id] {
+				problem(m, sessioncore.ProblemOrphanResult, c, "call")
+			}
+		}
+	}
+	for _, calls := range open {
+		for _, c := range calls {
+			problem(c.by, sessioncore.ProblemOrphanCall, c.call, "result")
+		}
+	}
+	return list, nil
+}
+
+// settledUntil returns the number of messages before the last answer, all of them if a user's message follows that. An answer
+// may be several messages, one for each call.
+func settledUntil(messages []turn) int {
+	last := len(messages)
+	for i, m := range slices.Backward(messages) {
+		switch {
+		case m.role == "user" && last == len(messages):
+			return last
+		case m.role == "assistant":
+			last = i
+		case last < len(messages):
+			return last
+		}
+	}
+	return last
+}
+
+// messagesSent reads the messages of the current branch from the last compaction on, with what that keeps.
+func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) {
+	leaf, err := s.Leaf()
+	if err != nil || leaf == sessioncore.NoEntry {
+		return nil, err
+	}
+	path := s.Path(leaf)
+	if path, err = sinceCompaction(s, path); err != nil {
+		return nil, err
+	}
+	path = slices.DeleteFunc(path, func(e sessioncore.Entry) bool { return s.Kind(e) != sessioncore.TypeMessage })
+	messages := make([]turn, len(path))
+	err = s.ReadEntries(ctx, path, func() func(int, rawjson.Value) error {
+		return func(i int, text rawjson.Value) error {
+			messages[i] = turnOf(s.Message(path[i], text))
+			messages[i].entry = path[i]
+			return nil
+		}
+	})
+	return messages, err
+}
+
+// sinceCompaction returns the end of a path that the model is sent: what follows the last compaction or /clear, and what the
+// compaction keeps, from the beginning of a turn on.
+func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessioncore.Entry, error) {
+	for i, e := range slices.Backward(path) {
+		switch s.Kind(e) {
+		case sessioncore.TypeResetBoundary:
+			return path[i+1:], nil
+		case sessioncore.TypeCompaction:
+			text, err := s.EntryText(e)
+			if err != nil {
+				return nil, err
+			}
+			id, _ := text.Member(s.Dialect().KeptKey).Text()
+			if kept, err := s.Find(id); err == nil && slices.Contains(path[:i], kept) {
+				i = slices.Index(path, kept)
+				for i > 0 && s.Role(path[i]) != sessioncore.RoleUser { // where the calls of the first results are
+					i--
+				}
+			}
+			return path[i:], nil
+		}
+	}
+	return path, nil
+}
+
+// turnOf finds the calls and results of a message.
+func turnOf(text rawjson.Value) turn {
+	m := message.Read(text)
+	stop := m[message.StopReason]
+	found := turn{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
+	if id, ok := m[message.CallID].Text(); ok && found.role == "toolResult" {
+		found.results = append(found.results, call{names.FileName(id), "result of call"})
+	}
+	if found.role != "assistant" && found.role != "user" {
+		return found
+	}
+	for v := range m[message.Content].EachElement {
+		b := message.Read(v)
+		kind, _ := b[message.Type].Text()
+		switch id, hasID := b[message.ID].Text(); b.Kind() {
+		case message.CallKind:
+			if hasID && rawjson.CamelCase(kind) != "serverToolUse" { // the provider's own, which has its result in the answer
+				name, _ := b[message.Name].Text()
+				found.calls = append(found.calls, call{names.FileName(id), "call of " + names.FileName(name)})
+			}
+		case message.ResultKind:
+			if id, ok := b[message.CallID].Text(); ok {
+				found.results = append(found.results, call{names.FileName(id), "result of call"})
+			}
+		}
+	}
+	return found
+}
