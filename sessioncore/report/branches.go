@@ -158,19 +158,7 @@ func saidIn(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content := v.Member("message").Member("content")
-	text, ok := content.Text()
-	if ok {
-		return names.FirstWords(text, maxSaid), nil
-	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if block.Member("type").Is("text") {
-			text, _ = block.Member("text").Text()
-			text = names.FirstWords(text, maxSaid)
-		}
-		return text == ""
-	})
-	return text, nil
+	return firstSaid(v.Member("message").Member("content")), nil
 }
 
 // shownNode returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf

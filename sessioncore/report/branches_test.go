@@ -266,6 +266,7 @@ func FuzzBranches(f *testing.F) {
 		checkByLabel(t, snap)
 		tips := Tips(snap)
 		checkRows(t, snap, tips)
+		checkLog(t, snap, 2*maxColumns)
 		for i, e := range tips {
 			if i > 0 {
 				require.False(t, snap.Time(e).After(snap.Time(tips[i-1])) || snap.Time(e).Equal(snap.Time(tips[i-1])) && e > tips[i-1], "newest first")

@@ -34,6 +34,8 @@ type renderer struct {
 	links Links
 	// measuring counts links instead of writing their targets, and leaves out the entry's name.
 	measuring bool
+	// bare leaves out what tells equal texts apart: times, names, and links to entries.
+	bare bool
 
 	entry   sessioncore.Entry
 	asked   sessioncore.Entry
@@ -132,7 +134,7 @@ func (w *renderer) afterHeading(name []byte) {
 // time formats the entry's time; it returns "" if the entry has no time of its own.
 func (w *renderer) time(form string) string {
 	t, ok := w.s.OwnTime(w.entry)
-	if !ok {
+	if !ok || w.bare {
 		return ""
 	}
 	return t.UTC().Format(form)
@@ -210,6 +212,9 @@ func (w *renderer) more(text []byte) {
 
 // noteLink appends a link to the entry's file to the last note.
 func (w *renderer) noteLink(text string) {
+	if w.bare {
+		return
+	}
 	link := []byte("[" + text + "](")
 	if w.measuring {
 		w.size.entries++

@@ -155,7 +155,7 @@ func (w *renderer) result(m *message.Members, named bool) {
 		separate()
 		w.body = append(w.body, when...)
 	}
-	if named {
+	if named && !w.bare {
 		separate()
 		w.body = w.appendName(w.body)
 		w.size.flags |= partNamed

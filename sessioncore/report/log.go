@@ -1,0 +1,244 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+)
+
+// LogLine is a line of the log of a session: an entry, or where a branch joins another one.
+type LogLine struct {
+	Graph string            // what is drawn before the entry
+	Entry sessioncore.Entry // NoEntry for a line that is only drawn
+	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
+	What  string            // its path label (docs/design.md, branches/)
+	Said  string            // the beginning of what was said, as one line
+}
+
+// maxColumns is how many branches are drawn beside each other where the newest is drawn first. Where there would be more, that
+// comes first on which most entries hang: a tree of a million entries then needs no more than twenty others.
+const maxColumns = 20
+
+// Log calls f for each line of the tree of a session, as git log --graph shows it: the newest branch first, each entry before
+// its parent. Only messages of the user and the model, summaries, entries with a label, the leaf and the ends of branches are
+// shown; the others if all is set. It ends with the first error of f, and when ctx is done.
+func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine) error) error {
+	leaf, err := s.Leaf()
+	if err != nil {
+		return err
+	}
+	archived, err := archivedIn(ctx, s)
+	if err != nil {
+		return err
+	}
+	l := logTree{s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived, reader: sessioncore.NewEntryReader(s)}
+	l.join(all)
+	return l.draw(func(line *LogLine) error {
+		err := ctx.Err()
+		if err == nil && line.Entry != sessioncore.NoEntry {
+			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
+			line.Said, err = l.said(line.Entry)
+		}
+		if err == nil {
+			err = f(line)
+		}
+		return err
+	})
+}
+
+// logTree is the tree of the entries that are shown.
+type logTree struct {
+	s             *sessioncore.Snapshot
+	leaf, resumed sessioncore.Entry
+	archived      archive
+	reader        sessioncore.EntryReader
+	kids          [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
+}
+
+// isShown reports whether an entry is one of those that a person looks for.
+func (l *logTree) isShown(e sessioncore.Entry) bool {
+	switch l.s.Kind(e) {
+	case sessioncore.TypeMessage:
+		if l.s.Role(e) != sessioncore.RoleToolResult {
+			return true
+		}
+	case sessioncore.TypeCompaction, sessioncore.TypeBranchSummary, sessioncore.TypeCustomMessage:
+		return true
+	}
+	id, _ := l.s.ID(e)
+	return e == l.leaf || l.s.Tree().IsTip(e) || l.s.LabelOf(id) != ""
+}
+
+// logNode is an entry, and the nearest one above it that is shown.
+type logNode struct{ entry, above sessioncore.Entry }
+
+// join finds the children among the entries that are shown.
+func (l *logTree) join(all bool) {
+	tree := l.s.Tree()
+	l.kids = make([][]sessioncore.Entry, l.s.Len()+1)
+	var walk, order []logNode // order has each after those above it
+	for _, root := range tree.Roots() {
+		walk = append(walk, logNode{root, sessioncore.NoEntry})
+	}
+	for len(walk) > 0 {
+		n := walk[len(walk)-1]
+		walk = walk[:len(walk)-1]
+		above := n.above
+		if all || l.isShown(n.entry) {
+			l.kids[above+1] = append(l.kids[above+1], n.entry)
+			order, above = append(order, n), n.entry
+		}
+		for _, kid := range tree.Children(n.entry) {
+			walk = append(walk, logNode{kid, above})
+		}
+	}
+	l.sort(append([]logNode{{sessioncore.NoEntry, sessioncore.NoEntry}}, order...))
+}
+
+// sort puts the children of each entry into the order in which they are drawn.
+func (l *logTree) sort(order []logNode) {
+	newest, size, columns := make([]sessioncore.Entry, len(l.kids)), make([]int32, len(l.kids)), make([]int32, len(l.kids))
+	for _, n := range slices.Backward(order) { // each before those above it
+		kids := l.kids[n.entry+1]
+		width := func() (w int32) {
+			for i, kid := range kids {
+				w = max(w, columns[kid+1]+int32(min(i, 1)))
+			}
+			return w
+		}
+		newest[n.entry+1], size[n.entry+1] = n.entry, 1
+		for _, kid := range kids {
+			newest[n.entry+1] = max(newest[n.entry+1], newest[kid+1])
+			size[n.entry+1] += size[kid+1]
+		}
+		slices.SortFunc(kids, func(a, b sessioncore.Entry) int { return cmp.Compare(newest[b+1], newest[a+1]) })
+		if n.entry != sessioncore.NoEntry && width() > maxColumns {
+			slices.SortStableFunc(kids, func(a, b sessioncore.Entry) int { return cmp.Compare(size[b+1], size[a+1]) })
+		}
+		columns[n.entry+1] = width()
+	}
+}
+
+// draw calls f for each line. The first child of an entry stands above it, each other one in the next column, which then ends.
+func (l *logTree) draw(f func(*LogLine) error) error {
+	type step struct {
+		entry  sessioncore.Entry
+		column int
+		what   byte // '.' is all that hangs on the entry, '*' the entry, '/' the end of a column
+	}
+	var steps []step
+	for _, root := range slices.Backward(l.kids[0]) {
+		steps = append(steps, step{root, 0, '.'})
+	}
+	for len(steps) > 0 {
+		do := steps[len(steps)-1]
+		steps = steps[:len(steps)-1]
+		line := LogLine{Graph: strings.Repeat("| ", do.column), Entry: do.entry}
+		switch do.what {
+		case '*':
+			line.Graph += "*"
+		case '/':
+			line.Graph, line.Entry = line.Graph+"|/", sessioncore.NoEntry
+		case '.':
+			steps = append(steps, step{do.entry, do.column, '*'})
+			kids := l.kids[do.entry+1]
+			for i, kid := range slices.Backward(kids) {
+				if i > 0 {
+					steps = append(steps, step{do.entry, do.column, '/'}, step{kid, do.column + 1, '.'})
+				} else {
+					steps = append(steps, step{kid, do.column, '.'})
+				}
+			}
+			continue
+		}
+		if err := f(&line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marks returns what is said of an entry behind its name.
+func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
+	switch {
+	case e == l.leaf:
+		marks = append(marks, "leaf")
+	case !l.s.Tree().IsTip(e) || e == l.resumed:
+	case l.archived.has(l.s, e):
+		marks = append(marks, branchArchived)
+	default:
+		marks = append(marks, branchLost)
+	}
+	id, _ := l.s.ID(e)
+	if label := l.s.LabelOf(id); label != "" {
+		marks = append(marks, "label: "+names.FirstWords(label, maxSaid))
+	}
+	return marks
+}
+
+// said returns the beginning of what an entry says: its first text, else the first call of a tool.
+func (l *logTree) said(e sessioncore.Entry) (string, error) {
+	if r, _ := l.s.EntryRange(e); r.Size > maxSaidEntry {
+		return "", nil
+	}
+	text, err := l.reader.Read(e)
+	if err != nil {
+		return "", err
+	}
+	m := message.Read(text)
+	if v := l.s.Message(e, text); len(v) > 0 {
+		m = message.Read(v)
+	}
+	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
+		if said := firstSaid(m[key]); said != "" {
+			return said, nil
+		}
+	}
+	for _, key := range []string{"label", "title", "name", "model", "thinkingLevel", "customType"} {
+		if said, _ := text.Member(key).Text(); said != "" {
+			return names.FirstWords(said, maxSaid), nil
+		}
+	}
+	return "", nil
+}
+
+// firstSaid returns the beginning of a content.
+func firstSaid(content rawjson.Value) string {
+	if text, ok := content.Text(); ok {
+		return names.FirstWords(text, maxSaid)
+	}
+	call := ""
+	for v := range content.EachElement {
+		switch b := message.Read(v); b.Kind() {
+		case message.TextKind:
+			text, _ := b[message.Text].Text()
+			if said := names.FirstWords(text, maxSaid); said != "" {
+				return said
+			}
+		case message.CallKind:
+			if call == "" {
+				call = callSaid(&b)
+			}
+		}
+	}
+	return call
+}
+
+// callSaid returns the name of a tool and the first text that it is called with.
+func callSaid(call *message.Members) string {
+	name, _ := call[message.Name].Text()
+	arguments := call[message.Arguments]
+	about, _ := arguments.Text()
+	for m := range arguments.EachMember {
+		if about, _ = m.Value.Text(); about != "" && !m.KeyIs("_i") { // which is the intent
+			break
+		}
+	}
+	return names.FirstWords(name+" "+about, maxSaid)
+}

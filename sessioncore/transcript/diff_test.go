@@ -1,0 +1,76 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// diffOf is the difference of two branches.
+func diffOf(t *testing.T, a, b Branch) string {
+	t.Helper()
+	var out strings.Builder
+	differs, err := Diff(context.Background(), a, b, func(line []byte) error { out.Write(line); return nil })
+	require.NoError(t, err)
+	require.Equal(t, out.Len() > 0, differs)
+	return out.String()
+}
+
+func TestDiff(t *testing.T) {
+	long := strings.Repeat(`line\n`, 20)
+	trunk := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"why?"}`) +
+		sessiontest.MessageLine(1, `{"role":"assistant","content":"one\n`+long+`two"}`)
+	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) + sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
+		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
+	open := func(text string) *sessioncore.Snapshot {
+		snap, err := newTestSession(t, text).session.Acquire(context.Background())
+		require.NoError(t, err)
+		t.Cleanup(snap.Release)
+		return snap
+	}
+	s := open(ours)
+	at := func(e sessioncore.Entry) Branch { return Branch{s, e} }
+	require.Empty(t, diffOf(t, at(4), at(4)))
+	require.Empty(t, diffOf(t, at(sessioncore.NoEntry), at(sessioncore.NoEntry)))
+	const answer = "Assistant · 2026-01-05 09:00:01 · e1"
+	require.Equal(t, "@@ in common: 1 turn, to User · 2026-01-05 09:00:00 · e0 @@\n ## "+answer+"\n@@ in common: 20 lines @@\n line\n line\n two\n"+
+		"+\n+**Result** · `x`\n+\n+```\n+r\n+```\n+## User · 2026-01-05 09:00:03 · e3\n+\n+and\n", diffOf(t, at(1), at(3)))
+	// Another session that says the same, at other times and with other ids, is the same; and what is not there is left out.
+	other := strings.NewReplacer("09:00", "10:00", `"e0"`, `"f0"`, `"e1"`, `"f1"`, `"e2"`, `"f2"`, `"e3"`, `"f3"`)
+	require.Empty(t, diffOf(t, at(4), Branch{open(other.Replace(ours)), 4}))
+	theirs := Branch{open(other.Replace(strings.Replace(ours, "and", "or", 1))), 4}
+	require.Equal(t, "@@ in common: 2 turns, to "+answer+" @@\n-## User · 2026-01-05 09:00:03 · e3\n+## User · 2026-01-05 10:00:03 · f3\n \n-and\n+or\n"+
+		"@@ in common: 1 turn, to Assistant · 2026-01-05 09:00:04 · e4 @@\n", diffOf(t, at(4), theirs))
+	require.Equal(t, "-## User · 2026-01-05 09:00:00 · e0\n-\n-why?\n", diffOf(t, at(0), at(sessioncore.NoEntry)))
+
+	full := errors.New("full")
+	_, err := Diff(context.Background(), at(1), at(3), func([]byte) error { return full })
+	require.ErrorIs(t, err, full)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(full)
+	_, err = Diff(ctx, at(1), at(3), func([]byte) error { return nil })
+	require.Error(t, err)
+}
+
+// TestDiffOfLongTurns: one that is too long to be compared is shown whole, and many turns are compared all the same.
+func TestDiffOfLongTurns(t *testing.T) {
+	var a strings.Builder
+	a.WriteString(sessiontest.Header)
+	words := strings.Repeat("word ", 100_000)
+	for i := range 20 {
+		a.WriteString(sessiontest.MessageLine(i, `{"role":"assistant","content":"`+words+`"}`))
+	}
+	s := newTestSession(t, a.String())
+	before, err := s.session.Acquire(context.Background())
+	require.NoError(t, err)
+	defer before.Release()
+	out := diffOf(t, Branch{before, 8}, Branch{before, 19})
+	require.Equal(t, 9, strings.Count(out, "\n-word"))
+	require.Equal(t, 20, strings.Count(out, "\n+word"))
+}
