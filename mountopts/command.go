@@ -212,6 +212,7 @@ Example: sessionfs --all ~/agent-sessions
 
 Commands:
   ls cat tree tar write   as those in a mount
+  show log diff           a session in a pager; its tree; two branches compared
   search touched          find text in all sessions; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
   check status            what is broken; the mounts there are

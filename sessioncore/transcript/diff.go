@@ -24,7 +24,8 @@ const (
 
 // Diff calls f for each line, with its end, of how b differs from a, as diff -u shows it: "-" before what only a has, "+" before
 // what only b has, "@@" before what they have in common. Turns are compared by what was said and done in them, without times and
-// ids, and those that differ line by line with the turn of the same speaker. It returns whether there is a difference.
+// ids, labels and settings, and those that differ line by line with the turn of the same speaker. It returns whether there is a
+// difference.
 func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
 	for i, branch := range []Branch{a, b} {
@@ -86,29 +87,30 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 	s := &side{transcript: t}
 	var sum maphash.Hash
 	sum.SetSeed(speakerSeed)
-	for i, shown := range t.entries {
+	for _, shown := range t.entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if i == 0 || shown.begins {
-			t.renderer.bare = false
-			part, err := t.part(shown)
-			if err != nil {
-				return nil, err
-			}
+		first := len(s.turns) == 0 || shown.begins
+		t.renderer.bare = !first
+		part, err := t.part(shown)
+		if err == nil && len(part.Opening) == 0 && !part.Result {
+			continue // a note
+		}
+		if err == nil && first {
 			title := bytes.TrimSpace(bytes.TrimPrefix(part.Opening, []byte("\n## ")))
 			s.turns = append(s.turns, turn{who: part.Turn, title: string(title)})
 			sum.Reset()
 			sum.WriteString(part.Turn)
+			t.renderer.bare = true
+			part, err = t.part(shown)
 		}
-		t.renderer.bare = true
-		part, err := t.part(shown)
 		if err != nil {
 			return nil, err
 		}
 		sum.Write(part.Body)
 		last := &s.turns[len(s.turns)-1]
-		last.sum, last.size, last.entries = sum.Sum64(), last.size+int64(len(part.Body)), t.entries[i-len(last.entries):i+1]
+		last.sum, last.size, last.entries = sum.Sum64(), last.size+int64(len(part.Body)), append(last.entries, shown)
 	}
 	return s, nil
 }

@@ -155,10 +155,12 @@ func (w *renderer) result(m *message.Members, named bool) {
 		separate()
 		w.body = append(w.body, when...)
 	}
+	if named {
+		w.size.flags |= partNamed
+	}
 	if named && !w.bare {
 		separate()
 		w.body = w.appendName(w.body)
-		w.size.flags |= partNamed
 	}
 	if m[message.IsError].Truthy() {
 		separate()
