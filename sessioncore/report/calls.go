@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -22,7 +23,9 @@ type turn struct {
 // call is a tool call, or the result of one.
 type call struct {
 	id   string // encoded as a name, so that it is not long
-	tool string
+	tool string // for a person
+	// byProvider says that the provider itself carries it out: it may have no result of its own.
+	byProvider bool
 }
 
 // orphans returns the tool calls without a result, and the results without a call, in what a model is sent of the current
@@ -46,7 +49,7 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 		m := &messages[i]
 		for _, c := range m.calls {
 			known[c.id] = true
-			if !m.failed && i < settled {
+			if !m.failed && !c.byProvider && i < settled {
 				open[c.id] = append(open[c.id], made{c, m})
 			}
 		}
@@ -63,6 +66,9 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 			problem(c.by, sessioncore.ProblemOrphanCall, c.call, "result")
 		}
 	}
+	slices.SortFunc(list, func(a, b sessioncore.Problem) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Why, b.Why))
+	})
 	return list, nil
 }
 
@@ -130,13 +136,17 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 	return path, nil
 }
 
+// providersTools are tools that a provider carries out itself, whose results Codex often does not keep. Other calls of a
+// provider's tools are blocks of another type.
+var providersTools = []string{"web_search", "image_generation"}
+
 // turnOf finds the calls and results of a message.
 func turnOf(text rawjson.Value) turn {
 	m := message.Read(text)
 	stop := m[message.StopReason]
 	found := turn{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
 	if id, ok := m[message.CallID].Text(); ok && found.role == "toolResult" {
-		found.results = append(found.results, call{names.FileName(id), "result of call"})
+		found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
 	}
 	if found.role != "assistant" && found.role != "user" {
 		return found
@@ -146,13 +156,14 @@ func turnOf(text rawjson.Value) turn {
 		kind, _ := b[message.Type].Text()
 		switch id, hasID := b[message.ID].Text(); b.Kind() {
 		case message.CallKind:
-			if hasID && rawjson.CamelCase(kind) != "serverToolUse" { // the provider's own, which has its result in the answer
-				name, _ := b[message.Name].Text()
-				found.calls = append(found.calls, call{names.FileName(id), "call of " + names.FileName(name)})
+			name, _ := b[message.Name].Text()
+			if hasID {
+				byProvider := rawjson.CamelCase(kind) == "serverToolUse" || slices.Contains(providersTools, name)
+				found.calls = append(found.calls, call{names.FileName(id), "call of " + names.FileName(name), byProvider})
 			}
 		case message.ResultKind:
 			if id, ok := b[message.CallID].Text(); ok {
-				found.results = append(found.results, call{names.FileName(id), "result of call"})
+				found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
 			}
 		}
 	}

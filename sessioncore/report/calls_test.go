@@ -41,7 +41,7 @@ func TestOrphanCalls(t *testing.T) {
 		"no id":                 {[]string{`{"role":"assistant","content":[{"type":"toolCall","name":"x"}]}`, `{"role":"toolResult"}`, user}, ""},
 		"operator's words":      {[]string{`{"role":"assistant","content":[{"type":"tool_call","id":"a"}]}`, `{"role":"tool_result","tool_call_id":"b"}`, user}, "e0-call e1-result"},
 		"a provider's words":    {[]string{`{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}`, user}, ""},
-		"of the provider":       {[]string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"a"}]}`, user}, ""},
+		"of the provider":       {[]string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"a"},{"type":"toolCall","id":"b","name":"web_search"}]}`, user, result("b")}, ""},
 		"no content, no object": {[]string{`{"role":"assistant"}`, `{"role":"assistant","content":[7,"x"]}`, `7`, user}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,13 +64,18 @@ func TestOrphanCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, orphansOf(t, sessiontest.Header+first+c.then)) })
 	}
+	several := sessiontest.Header + sessiontest.MessageLine(0, answer("1", "2", "3", "4", "5")) + sessiontest.MessageLine(1, user)
+	text := problemsOf(t, snapshotOf(t, several), nil)
+	for range 10 {
+		require.Equal(t, text, problemsOf(t, snapshotOf(t, several), nil), "in one order")
+	}
 	many := strings.Builder{}
 	many.WriteString(sessiontest.Header)
 	for i := range maxOrphans + 5 {
 		many.WriteString(sessiontest.MessageLine(i, result("r")))
 	}
 	snap := snapshotOf(t, many.String())
-	text := problemsOf(t, snap, nil)
+	text = problemsOf(t, snap, nil)
 	require.Equal(t, maxOrphans+1, strings.Count(text, "\n"))
 	require.Contains(t, text, "5 further problems are not listed")
 	stopped, stop := context.WithCancel(t.Context())
