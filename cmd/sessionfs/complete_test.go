@@ -15,7 +15,7 @@ import (
 func TestCompletions(t *testing.T) {
 	s := commandStore(t)
 	for typed, want := range map[string]string{
-		"r": "recent/\n:38\n", "by-id/019d42": "by-id/019d42a6-5232-7813-8906-b2eb1701614a/\n:38\n",
+		"rec": "recent/\n:38\n", "by-id/019d42": "by-id/019d42a6-5232-7813-8906-b2eb1701614a/\n:38\n",
 		"by-id/019d3d9/tr": "by-id/019d3d9/transcript.md\nby-id/019d3d9/tree/\n:38\n",
 		"by-id/019d3d9/ti": "by-id/019d3d9/title\n:36\n", "by-id/019d3d9/le": "by-id/019d3d9/leaf\n:36\n", "none/": ":0\n",
 	} {
@@ -24,7 +24,7 @@ func TestCompletions(t *testing.T) {
 		require.Zero(t, code)
 		require.Equal(t, want, out.String(), typed)
 	}
-	for _, command := range []string{"ls", "tree", "tar", "write", "export", "bundle"} {
+	for _, command := range []string{"ls", "tree", "tar", "write", "export", "bundle", "show", "log", "diff"} {
 		var out, stderr bytes.Buffer
 		require.Zero(t, run([]string{"sessionfs", "__complete", command, "--source", s.source, "by-id/019d3d9/ti"}, streams{nil, &out, &stderr}))
 		require.Equal(t, "by-id/019d3d9/title\n:36\n", out.String(), command)

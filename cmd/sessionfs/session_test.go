@@ -27,7 +27,7 @@ func TestNamedSessions(t *testing.T) {
 	defer func() { require.NoError(t, closeSource()) }()
 	for arg, entry := range map[string]string{
 		hourLate: "", "019d3d9": "", "019D3D9": "", "2026-03-30t07": "", "by-id/019d3d9": "", "/by-id/019d3d9/": "", hourFile: "", hourFile + ".jsonl": "",
-		"by-cwd/home/dev/tidetable/*_019d3d9*": "", "by-id/019d3d9/transcript.md": "", "by-id/019d3d9/artifacts/0.bash.log": "",
+		"by-cwd/home/dev/tidetable/*-An hour late*": "", "by-id/019d3d9/transcript.md": "", "by-id/019d3d9/artifacts/0.bash.log": "",
 		filepath.Join(s.source, hourFile) + ".jsonl": "", filepath.Join(s.source, hourFile): "", filepath.Join(s.source, hourFile, "0.bash.log"): "",
 		"019d3d9#3a17833e": "3a17833e", "019d3d9#3a1": "3a17833e", "019d3d9/leaf": "3a17833e", "by-id/019d3d9#3a1": "3a17833e",
 		"019d3d9/entries/3a17833e.json": "3a17833e", "019d3d9/branches/current/context.json": "3a17833e", "019d3d9/branches/3a17833e": "3a17833e",
