@@ -55,12 +55,18 @@ func (v Value) Bytes() (text []byte, ok bool) {
 	return body, true
 }
 
+// longestEscape is how many bytes of the file a byte of text takes at most, as \u0041.
+const longestEscape = 6
+
 // Is reports whether v is a string whose text is want.
 func (v Value) Is(want string) bool {
 	if !v.IsString() {
 		return false
 	}
 	body := v[1 : len(v)-1]
+	if len(body) > longestEscape*len(want) {
+		return false
+	}
 	if bytes.IndexByte(body, '\\') < 0 {
 		return string(body) == want
 	}

@@ -29,7 +29,8 @@ type answer struct {
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
-	message := foreign.Read(r.Member("message"))
+	c.ofMessage = c.ofMessage.Read(r.Member("message"))
+	message := c.ofMessage
 	key, _ := message.Member("id").Text()
 	if a := c.open; a != nil && key != "" && a.key == key && len(a.blocks) < maxAnswer {
 		c.add(a, r, message)
@@ -48,6 +49,9 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id()}, key: key,
+	}
+	if s := c.spare; s != nil {
+		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
 	}
 	c.add(a, r, message)
 	c.made(&a.Entry, a.place)
@@ -71,17 +75,16 @@ func isError(r *record) bool {
 // hasContent reports whether a record says something.
 func hasContent(message foreign.Object) (has bool) {
 	content := message.Member("content")
-	text, _ := content.Bytes()
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		has = block.IsObject() && !isEmptyText(block)
 		return !has
 	})
-	return has || len(text) > 0
+	return has || content.IsString() && !content.Is("")
 }
 
 // addBlocks adds the blocks of a record, and notes the tools that are called in it.
 func (c *converter) addBlocks(a *answer, content rawjson.Value) {
-	if text, ok := content.Bytes(); ok && len(text) > 0 {
+	if content.IsString() && !content.Is("") {
 		a.separate()
 		a.blocks = append(append(append(a.blocks, `{"type":"text","text":`...), content...), '}')
 	}
@@ -90,7 +93,8 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 			return true
 		}
 		a.separate()
-		members := foreign.Read(block)
+		c.ofBlock = c.ofBlock.Read(block)
+		members := c.ofBlock
 		if name := members.Member("name"); name.IsString() {
 			id, _ := members.Member("id").Text()
 			c.calls[id], a.calls = call{slices.Clone(name), prompt(members), a.place}, true
@@ -195,17 +199,19 @@ func (c *converter) flush(out []byte) []byte {
 	if c.open == nil {
 		return out
 	}
-	out = c.open.appendTo(out)
+	out = c.open.appendTo(out, &c.body)
 	if c.open.key != "" {
 		c.closed[c.open.key] = true
 	}
-	c.open = nil
+	c.open, c.spare = nil, c.open
 	return out
 }
 
-// appendTo appends an answer and what follows it.
-func (a *answer) appendTo(out []byte) []byte {
-	body := append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...)
+// appendTo appends an answer and what follows it, by means of memory that is used again.
+func (a *answer) appendTo(out []byte, memory *[]byte) []byte {
+	body := append(append(*memory, `"message":{"role":"assistant","content":[`...), a.blocks...)
 	a.Body = append(append(append(body, ']'), a.members...), '}')
-	return append(a.AppendTo(out), a.after...)
+	out = append(a.AppendTo(out), a.after...)
+	*memory, a.Body = reuse(a.Body), nil
+	return out
 }

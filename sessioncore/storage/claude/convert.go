@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -29,6 +30,11 @@ type converter struct {
 	end    *place // of that
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
+
+	// Memory that is used again: for a record, its message or one of its blocks, the body of an entry, and answers.
+	ofRecord, ofMessage, ofBlock foreign.Object
+	body                         []byte
+	spare                        *answer
 }
 
 // place is what the children of a record hang on. The records of an answer and those of its results share one: its id is
@@ -56,7 +62,8 @@ func newConverter(about foreign.About, known *learned) *converter {
 
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	r := &record{Object: foreign.Read(v), line: line}
+	c.ofRecord = c.ofRecord.Read(v)
+	r := &record{Object: c.ofRecord, line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
@@ -192,10 +199,10 @@ func (c *converter) user(out []byte, r *record) []byte {
 			e.Session = c.subagent(r, p.result)
 		case meta:
 			e.Type = "custom_message"
-			e.Body = append(append([]byte(`"customType":"claude/meta","content":`), p.content...), `,"display":false`...)
+			e.Body = append(append(append(c.body, `"customType":"claude/meta","content":`...), p.content...), `,"display":false`...)
 		default:
-			e.Body = append(append([]byte(`"message":{"role":"user","content":`), p.content...), foreign.AppendMillis(nil, r.time())...)
-			e.Body = append(e.Body, '}')
+			e.Body = append(append(c.body, `"message":{"role":"user","content":`...), p.content...)
+			e.Body = append(foreign.AppendMillis(e.Body, r.time()), '}')
 		}
 		e.Parent = at.id
 		if p.isResult() {
@@ -205,9 +212,18 @@ func (c *converter) user(out []byte, r *record) []byte {
 			at = &place{id: e.ID, first: r.id()}
 		}
 		out = c.put(out, &e, at)
+		c.body = reuse(e.Body)
 	}
 	c.at(r, at, r.id())
 	return out
+}
+
+// reuse returns memory for another use, unless that is too much to keep.
+func reuse(b []byte) []byte {
+	if cap(b) > jsonl.KeepBuffer {
+		return nil
+	}
+	return b[:0]
 }
 
 // resultPlace returns where a result belongs: behind the answer with its call and the results that came before. One that
@@ -230,7 +246,7 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
-	b := []byte(`"message":{"role":"toolResult"`)
+	b := append(c.body, `"message":{"role":"toolResult"`...)
 	b = foreign.AppendMember(b, "toolCallId", id)
 	if name := c.calls[text].name; len(name) > 0 {
 		b = foreign.AppendMember(b, "toolName", name)
@@ -251,7 +267,7 @@ func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
 // last entry.
 func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
-		out = c.open.appendTo(out)
+		out = c.open.appendTo(out, &c.body)
 	}
 	if at := c.stands(); at != c.last {
 		return foreign.AppendLeaf(out, at, c.leaf.line)
@@ -305,7 +321,7 @@ func (p *part) isResult() bool { return len(p.result) > 0 }
 
 // split returns the parts of a user record's content, and how many of them are results.
 func split(content rawjson.Value) (parts []part, results int) {
-	if text, ok := content.Bytes(); ok && len(text) > 0 {
+	if content.IsString() && !content.Is("") {
 		return []part{{content: content}}, 0
 	}
 	var run []byte

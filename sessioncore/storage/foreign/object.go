@@ -6,8 +6,11 @@ import "sessionfs/sessioncore/internal/rawjson"
 type Object []rawjson.Member
 
 // Read returns the members of an object, none for another value.
-func Read(v rawjson.Value) Object {
-	o := make(Object, 0, 16)
+func Read(v rawjson.Value) Object { return make(Object, 0, 16).Read(v) }
+
+// Read is the function in the memory of an object that is of no use any more.
+func (o Object) Read(v rawjson.Value) Object {
+	o = o[:0]
 	v.EachMember(func(m rawjson.Member) bool {
 		o = append(o, m)
 		return true
