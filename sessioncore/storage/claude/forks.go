@@ -154,6 +154,11 @@ func (p *Projects) first(name, member string) (text string) {
 		return ""
 	}
 	defer obj.Close()
+	return p.firstIn(obj, name, st, member)
+}
+
+// firstIn is first for an open file.
+func (p *Projects) firstIn(obj storage.Object, name string, st storage.Stat, member string) (text string) {
 	_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
 			text, _ = rawjson.Value(u.Text).Member(member).Text()

@@ -52,8 +52,8 @@ type inFile struct {
 const (
 	// firstSize is how much of a file is read for what its first record says.
 	firstSize = 64 << 10
-	// headSize is how much of a session's file is read for the version of its client.
-	headSize = 16 << 10
+	// headSize is how much of a session's file is read for the version of its client, which is near its beginning.
+	nearSize, headSize = 4 << 10, 16 << 10
 )
 
 // NewProjects returns the projects in files.
@@ -154,6 +154,7 @@ func (p *Projects) agents(in *project, project, session string) []string {
 		}
 		defer obj.Close()
 		now = &inFile{token: st.Token}
+		p.firstIn(obj, file, st, "uuid") // it is open now, and the first conversion of one of them asks for all
 		if now.names, err = chainsIn(obj, st.Size); err == nil {
 			p.mu.Lock()
 			p.inFiles[file] = now
@@ -166,11 +167,17 @@ func (p *Projects) agents(in *project, project, session string) []string {
 // chainsIn returns the names of the sessions of subagents with records in a file. Clients that begin a session today write
 // them elsewhere.
 func chainsIn(obj storage.Object, size int64) (names []string, err error) {
-	head := make([]byte, min(size, headSize))
-	if err := storage.ReadFull(obj, head, 0); err != nil {
-		return nil, err
+	var version []byte
+	for _, part := range [...]int64{nearSize, headSize} {
+		head := make([]byte, min(size, part))
+		if err := storage.ReadFull(obj, head, 0); err != nil {
+			return nil, err
+		}
+		var ok bool
+		if _, version, ok = bytes.Cut(head, []byte(`"version"`)); ok {
+			break
+		}
 	}
-	_, version, _ := bytes.Cut(head, []byte(`"version"`))
 	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
 		return nil, nil
 	}
