@@ -138,7 +138,7 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 			nodes.ArchiveName(t.archive.onDisk),
 			nodes.SourceName(blobsName, blobs, nil),
 			nodes.LinksName("continue", layout.Continue{Listing: t.view.Listing, Crumbs: terminals}, "continue"),
-			nodes.LinksName("running", layout.Running{Listing: t.view.Listing, Clients: live, Leases: leases}, ""),
+			nodes.LinksName("running", &layout.Running{Listing: t.view.Listing, Clients: live, Leases: leases}, ""),
 			nodes.SourceName(terminalsName, terminals, nil),
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
@@ -21,20 +22,31 @@ type Running struct {
 	Listing *listing.Listing
 	Clients *clients.Clients
 	Leases  *clients.Leases
+
+	last atomic.Pointer[[]Entry] // what was found last
 }
 
-var _ = (Directory)(Running{})
+var _ = (Directory)((*Running)(nil))
 
 // Stat has the time at which a session came or went last.
-func (d Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
+func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions in the order of names, all that Find sets included.
-func (d Running) List(ctx context.Context) ([]Entry, error) { return d.entries(ctx, false) }
+func (d *Running) List(ctx context.Context) ([]Entry, error) {
+	entries, err := d.look(ctx)
+	if err == nil {
+		d.last.Store(&entries)
+	}
+	return entries, err
+}
 
 // Find finds a link by its whole name.
-func (d Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
-	entries, err := d.entries(ctx, known)
-	if err != nil {
+func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	var entries []Entry
+	var err error
+	if last := d.last.Load(); known && last != nil {
+		entries = *last
+	} else if entries, err = d.List(ctx); err != nil {
 		return Entry{}, err
 	}
 	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
@@ -44,9 +56,9 @@ func (d Running) Find(ctx context.Context, name string, known bool) (Entry, erro
 	return entries[i], nil
 }
 
-// entries returns the links. Of several sessions with one name that began last has its id behind it.
-func (d Running) entries(ctx context.Context, known bool) ([]Entry, error) {
-	infos, err := d.infos(ctx, known)
+// look makes the links. Of several sessions with one name that began last has its id behind it.
+func (d *Running) look(ctx context.Context) ([]Entry, error) {
+	infos, err := d.infos(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +78,7 @@ func (d Running) entries(ctx context.Context, known bool) ([]Entry, error) {
 }
 
 // infos returns the sessions that are open.
-func (d Running) infos(ctx context.Context, known bool) (open []*listing.Info, err error) {
+func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
 	var named []string // sessions, or those of their subagents
 	for _, file := range d.Clients.Named() {
 		if s, err := d.Listing.Locate(ctx, file); err == nil {
@@ -77,11 +89,9 @@ func (d Running) infos(ctx context.Context, known bool) (open []*listing.Info, e
 	if len(named) == 0 && held == nil {
 		return nil, nil
 	}
-	sessions := d.Listing.Known()
-	if !known {
-		if sessions, err = d.Listing.Sessions(ctx); err != nil {
-			return nil, err
-		}
+	sessions, err := d.Listing.Sessions(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, info := range sessions.All() {
 		isNamed := slices.ContainsFunc(named, func(name string) bool {
