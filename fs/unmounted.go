@@ -66,6 +66,11 @@ func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snap
 	return snap, err
 }
 
+// Newest calls each with all sessions, those that were modified last first, some at a time, as soon as they are read.
+func (u *Unmounted) Newest(ctx context.Context, each func([]*listing.Info) error) error {
+	return u.tree.view.Listing.Newest(ctx, each)
+}
+
 // OpenSources returns the places from which sessions are imported, without any. Callers must close it.
 func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
 

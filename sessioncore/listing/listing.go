@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -110,6 +111,43 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 		return nil, err
 	}
 	return l.collectSessions(), nil
+}
+
+// firstBatch is how many sessions Newest tells of at first: what a screen has. Each time it is twice as many.
+const firstBatch = 64
+
+// Newest calls each with all sessions, those whose files were modified last first, some at a time, as soon as they are read. It
+// ends with an error of each.
+func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	looked := len(l.dirs) > 0
+	files, err := l.scan(ctx, true)
+	if looked && err == nil { // what is known is not read again
+		if err = l.readPrefixes(ctx, files); err == nil {
+			err = each(l.collectSessions().infos)
+		}
+		return err
+	}
+	slices.SortFunc(files, func(a, b *sessionFile) int {
+		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(path.Base(b.name), path.Base(a.name)))
+	})
+	for n := firstBatch; err == nil && len(files) > 0; n *= 2 {
+		batch := files[:min(n, len(files))]
+		files = files[len(batch):]
+		if err = l.readPrefixes(ctx, batch); err == nil {
+			var infos []*Info
+			for _, f := range batch {
+				if f.info != nil {
+					infos = append(infos, f.info)
+				}
+			}
+			err = each(infos)
+		}
+	}
+	return err
 }
 
 // Known returns the sessions as they were when somebody looked last.

@@ -33,6 +33,8 @@ type sessionFile struct {
 	token  storage.Token // when its prefix was read
 	readAt int64
 	info   *Info // nil if the client does not list it
+	// modified is when it was, as its directory told last; only where it has to be read.
+	modified int64
 }
 
 // differs reports whether a file that now has this token has to be read.
@@ -53,6 +55,15 @@ func (l *Listing) lock(ctx context.Context, known bool) error {
 // refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
 // the files that may become sessions by growing.
 func (l *Listing) refresh(ctx context.Context, all bool) error {
+	stale, err := l.scan(ctx, all)
+	if err != nil {
+		return err
+	}
+	return l.readPrefixes(ctx, stale)
+}
+
+// scan is refresh without reading the files that it returns.
+func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 	known := func(name string) *sessionDir {
 		if d := l.dirs[name]; d != nil {
 			return d
@@ -64,13 +75,13 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	var newest storage.Stat
 	names, err := l.topDirs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		top := known(name)
 		c := top.scan(l.store.Storage(), all, true)
 		if c.err != nil && !(l.several() && unreachable(c.err)) {
-			return c.err
+			return nil, c.err
 		}
 		if dirs, changes = append(dirs, top), append(changes, c); newest.Kind != storage.KindDir {
 			newest = top.stat
@@ -117,10 +128,7 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 		l.newest = newest
 		l.sessions = nil
 	}
-	if err != nil {
-		return err
-	}
-	return l.readPrefixes(ctx, stale)
+	return stale, err
 }
 
 // refreshFiles is refresh for a few files, which may be gone.
@@ -251,6 +259,7 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 		delete(known, item.Name)
 		d.files = append(d.files, f)
 		if f.differs(item.Token) {
+			f.modified = item.Modified
 			c.stale = append(c.stale, f)
 		}
 	}
