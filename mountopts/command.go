@@ -213,10 +213,11 @@ Example: sessionfs --all ~/agent-sessions
 Commands:
   ls cat tree tar write   as those in a mount
   show log diff           a session in a pager; its tree; two branches compared
-  search touched          find text in all sessions; find who changed a file
+  pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
   check status            what is broken; the mounts there are
-  completion sql-trigger  completions for a shell; a trigger for a database
+  completion shell-init   completions for a shell; s, which goes to a session
+  sql-trigger             a trigger for a database
   help version            help on a command, or all options: help mount
 `
 }

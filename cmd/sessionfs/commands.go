@@ -40,8 +40,8 @@ func newRoot(s streams) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
-		searchCommand(), touchedCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
-		completionCommand(root), help, versionCommand())
+		pickCommand(), searchCommand(), touchedCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
+		completionCommand(root), shellInitCommand(), help, versionCommand())
 	root.AddCommand(systemCommands()...)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters

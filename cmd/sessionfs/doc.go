@@ -12,5 +12,6 @@
 //
 // Commands of the last form show the same without a mount; [newRoot] lists them. They build for other systems than Linux.
 //
-// It never starts another program but fusermount3 and itself.
+// It never starts another program but fusermount3 and itself; sessionfs pick also fzf and, where it is asked to, the agent, and
+// what is read on a terminal goes to a pager.
 package main

@@ -54,7 +54,7 @@ func TestMistyped(t *testing.T) {
 		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)", "--bogus x": "2: unknown flag: --bogus (see 'sessionfs --help', or",
 		"cat --bogus": "2: cat: unknown flag: --bogus (see 'sessionfs help cat')", "cat": "2: cat: requires at least 1 arg",
 		"serach x": "2: there is neither a command nor a directory \"serach\"; did you mean search?", "lss": "2: there is neither a command nor a directory \"lss\"; did you mean ls?",
-		"list": "2: there is neither a command nor a directory \"list\"; did you mean ls or status?", "find x": "2: there is neither a command nor a directory \"find\"; did you mean search?",
+		"list": "2: there is neither a command nor a directory \"list\"; did you mean ls or status?", "find x": "2: there is neither a command nor a directory \"find\"; did you mean pick or search?",
 		"umount agent": "7: nothing is mounted at", "unmount -z agent": "7: nothing is mounted at", "unmount": "2: umount: accepts 1 arg",
 		"serch": "4: SOURCE", "mnr": "4: SOURCE", "./lss": "4: SOURCE", // a directory, or none that is like a command
 	} {

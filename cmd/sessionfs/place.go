@@ -20,6 +20,9 @@ type place struct {
 // this machine: that of the first that lies in a mount or in an agent directory, or that of a session file alone. Without any
 // it is the default.
 func placeOf(args []string, are arguments) (place, error) {
+	if are == anyWords {
+		args = []string{"."}
+	}
 	for _, arg := range args {
 		for _, real := range realPaths(arg) {
 			o, mountpoint, err := shownAt(real)
@@ -32,6 +35,13 @@ func placeOf(args []string, are arguments) (place, error) {
 		}
 		if file, ok := sessionFile(arg); ok && are == anySession {
 			return placeOfFile(file)
+		}
+	}
+	if are == anyWords {
+		for _, m := range toldMounts() {
+			if m.Source == mountopts.All && !m.Demo {
+				return m, nil
+			}
 		}
 	}
 	return place{remove: func() {}}, nil

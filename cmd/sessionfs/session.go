@@ -81,7 +81,7 @@ func (src *source) byID(key string) (string, error) {
 		}
 	}
 	if len(ids) > 1 {
-		return "", ambiguous(key, "session", lines)
+		return "", ambiguous(key+" begins the id of more than one session; type more of it", lines)
 	}
 	return src.Resolve(path.Join("by-id", key)) // which finds archived ones too
 }
@@ -91,13 +91,14 @@ func describeSession(i *listing.Info) string {
 	return visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
 }
 
-func ambiguous(key, what string, lines []string) error {
+// ambiguous refuses what stands for several, with the lines that tell these apart.
+func ambiguous(said string, lines []string) error {
 	more := ""
 	if len(lines) > maxCandidates {
 		more = fmt.Sprintf("\n  and %d more", len(lines)-maxCandidates)
 		lines = lines[:maxCandidates]
 	}
-	return refuse(exitFailure, "%s begins the id of more than one %s; type more of it:\n%s%s", key, what, strings.Join(lines, "\n"), more)
+	return refuse(exitFailure, "%s:\n%s%s", said, strings.Join(lines, "\n"), more)
 }
 
 // named is what an argument names: a session, and an entry of it.
@@ -245,5 +246,5 @@ func (src *source) entry(session, key string) (string, error) {
 	case 1:
 		return strings.TrimSpace(found[0]), nil
 	}
-	return "", ambiguous(key, "entry", found)
+	return "", ambiguous(key+" begins the id of more than one entry; type more of it", found)
 }

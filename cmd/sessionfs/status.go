@@ -141,6 +141,23 @@ func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
 	return said.Options, e.mountpoint, err
 }
 
+// toldMounts returns the places that this user's mounts show, as far as their daemons tell that in time.
+func toldMounts() (places []place) {
+	mounts := slices.DeleteFunc(ourMounts(), func(e mountEntry) bool { return !e.ours() })
+	all := make([]told, len(mounts))
+	var wg sync.WaitGroup
+	for i, e := range mounts {
+		wg.Go(func() { _, all[i], _ = askDaemon(e, "", liveLimit, liveLimit) })
+	}
+	wg.Wait()
+	for i, said := range all {
+		if said.Options.Source != "" {
+			places = append(places, place{said.Options, mounts[i].mountpoint, func() {}})
+		}
+	}
+	return places
+}
+
 // chosenMounts returns the mounts that are asked for.
 func chosenMounts(args []string) ([]mountEntry, error) {
 	if len(args) == 0 {

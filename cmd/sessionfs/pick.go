@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
+
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/listing"
+)
+
+// picker is sessionfs pick.
+type picker struct {
+	resume, branch, here, mounted bool
+	preview                       string // a session that is shown beside the list; set by ourselves
+
+	cmd    *cobra.Command
+	src    *source
+	mounts []place
+	agents []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
+	then   func() error         // what goes on in the place of this process
+}
+
+// pickCommand is sessionfs pick.
+func pickCommand() *cobra.Command {
+	p := &picker{}
+	cmd := onSource(anyWords, &cobra.Command{
+		Use:        "pick [--resume | --branch] [-s SOURCE] [--here | QUERY...]",
+		Short:      "Choose a session in the terminal, and go on with it",
+		SuggestFor: []string{"find", "fzf", "choose"},
+		Long: "Choose a session, those modified last first, beside the end of its transcript, by parts of words, as " +
+			"with fzf(1), which is used where it is installed. The path of the session in a mount is printed; where SOURCE is not " +
+			"mounted, its id. Without -s, SOURCE is that of a mount of all agents, if there is one.\n\n" +
+			"QUERY is what is searched for first. If it finds one session alone, or names one, there is no choice, and no terminal is " +
+			"needed.\n\nExit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
+		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		p.cmd, p.src = cmd, src
+		return p.run(strings.Join(args, " "))
+	})
+	flags := cmd.Flags()
+	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory")
+	flags.BoolVar(&p.branch, "branch", false, "choose one of its branches too, and print its path, or ID#ENTRY")
+	flags.BoolVar(&p.here, "here", false, "the last session of this directory, or of the nearest one above")
+	flags.BoolVar(&p.mounted, "mounted", false, "only where it is mounted")
+	flags.StringVar(&p.preview, "preview", "", "")
+	_ = flags.MarkHidden("preview") // the flags exist
+	_ = flags.MarkHidden("mounted")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.PostRunE = func(*cobra.Command, []string) error { // SOURCE is closed
+		if p.then != nil {
+			return p.then()
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (p *picker) run(query string) (err error) {
+	if p.preview != "" {
+		return p.show(p.preview)
+	}
+	if !p.resume {
+		p.mounts = toldMounts()
+	}
+	if p.mounted && p.inMount(".") == "" {
+		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions", p.src.TableSource())
+	}
+	chosen := named{}
+	switch {
+	case p.resume && p.branch, p.here && query != "":
+		return refuse(exitUsage, "pick: --resume or --branch, and --here or QUERY, not both")
+	case p.here:
+		chosen.dir, err = p.lastHere()
+	case query != "":
+		if chosen, err = p.src.session(query); err != nil { // not the name of one
+			chosen, err = named{}, nil
+		}
+	}
+	if err == nil && chosen.dir == "" {
+		chosen.dir, err = p.choose(query)
+	}
+	if err == nil && p.branch && chosen.entry == "" {
+		chosen.entry, err = p.chooseBranch(chosen.dir)
+	}
+	if err != nil {
+		return err
+	}
+	if p.resume {
+		return p.goOn(chosen.dir)
+	}
+	return p.print(chosen)
+}
+
+// print prints where the session is in a mount, else its id.
+func (p *picker) print(chosen named) error {
+	at := p.inMount(chosen.dir)
+	if at != "" && chosen.entry != "" {
+		at = filepath.Join(at, "branches", chosen.entry)
+	}
+	if at == "" {
+		h, err := p.header(chosen.dir)
+		if err != nil {
+			return err
+		}
+		if at = h.ID; chosen.entry != "" {
+			at += "#" + chosen.entry
+		}
+	}
+	_, err := fmt.Fprintln(p.cmd.OutOrStdout(), at)
+	return err
+}
+
+// header is what is needed of a session's header.
+type header struct{ Type, ID, CWD string }
+
+func (p *picker) header(session string) (h header, err error) {
+	text, err := iofs.ReadFile(p.src, path.Join(session, "header.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	return h, err
+}
+
+// lastHere returns the session that was modified last of those of the working directory, or of the nearest directory above it
+// that has some.
+func (p *picker) lastHere() (string, error) {
+	all, err := p.src.Sessions(p.src.ctx)
+	if err != nil {
+		return "", err
+	}
+	last := map[string]string{}
+	for _, i := range all {
+		if dir := path.Clean(i.CWD); last[dir] == "" {
+			last[dir] = i.Path()
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range []string{here, resolveAll(here)} { // an agent has either as its working directory
+		for ; ; dir = filepath.Dir(dir) {
+			if session := last[dir]; session != "" {
+				return session, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", refuse(exitFailure, "%s has no session of %s, nor of a directory above it", p.src.TableSource(), here)
+}
+
+func resolveAll(dir string) string {
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		return resolved
+	}
+	return dir
+}
+
+// choose lets the user choose a session.
+func (p *picker) choose(query string) (string, error) {
+	home, _ := os.UserHomeDir()
+	now := time.Now()
+	return p.fuzzy("session", query, func(ctx context.Context, send func(line string) error) error {
+		return p.src.Newest(ctx, func(batch []*listing.Info) error {
+			for _, i := range batch {
+				if err := send(p.line(i, home, now)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// line is a session in the list: its path, which is not shown, columns, and its id, which is not searched.
+func (p *picker) line(i *listing.Info, home string, now time.Time) string {
+	dir := i.CWD
+	if below, ok := strings.CutPrefix(dir+"/", home+"/"); ok && home != "" {
+		dir = path.Join("~", below)
+	}
+	title := visibleText(i.DisplayName())
+	title += strings.Repeat(" ", max(0, titleColumn-uniseg.StringWidth(title)))
+	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", i.Path(), age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Stat.Size), title, visibleText(dir), visible(i.ID))
+}
+
+// titleColumn is how wide the titles are: display names have 40 characters at most.
+const titleColumn = 40
+
+// age returns a time as two or three characters.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", max(0, d/time.Minute))
+	case d < day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 100*day:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return fmt.Sprintf("%dy", (d+day*365/2)/(365*day))
+}
+
+// sizeOf returns a number of bytes as ls -h does.
+func sizeOf(n int64) string {
+	for _, unit := range []string{"", "K", "M"} {
+		if n < 1<<10 {
+			return fmt.Sprintf("%d%s", n, unit)
+		}
+		n = (n + 1<<9) >> 10
+	}
+	return fmt.Sprintf("%dG", n)
+}
+
+// chooseBranch lets the user choose among the tips of a session, the newest first.
+func (p *picker) chooseBranch(session string) (entry string, err error) {
+	table, err := iofs.ReadFile(p.src, path.Join(session, "branches.tsv"))
+	if err != nil {
+		return "", err
+	}
+	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
+	chosen, err := p.fuzzy("branch", "", func(_ context.Context, send func(line string) error) error {
+		for _, row := range rows {
+			f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
+			line := fmt.Sprintf("%s#%s\t%.16s  %5s  %-8s  %-12s  %s\t%s", session, f[0], strings.Replace(f[2], "T", " ", 1), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
+			if err := send(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
+}
+
+// show prints what is beside the list: what a session, or a branch of it, is about, and the end of the transcript.
+func (p *picker) show(arg string) error {
+	at, err := p.src.session(arg)
+	if err != nil {
+		return err
+	}
+	h, err := p.header(at.dir)
+	if err != nil {
+		return err
+	}
+	var usage struct {
+		Total struct{ Cost *struct{ Total float64 } }
+	}
+	text, err := iofs.ReadFile(p.src, path.Join(at.dir, "usage.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &usage)
+	}
+	if err != nil {
+		return err
+	}
+	cost := "no cost"
+	if c := usage.Total.Cost; c != nil {
+		cost = fmt.Sprintf("$%.2f", c.Total)
+	}
+	out := p.cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))
+	f, err := p.src.Open(path.Join(at.branch(), "transcript.md"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	whole, err := io.ReadAll(f)
+	lines := strings.Split(strings.TrimRight(string(whole), "\n"), "\n")
+	for _, line := range lines[max(0, len(lines)-previewLines):] {
+		fmt.Fprintln(out, visibleText(line))
+	}
+	return err
+}
+
+// previewLines is how much of the end of a transcript is shown beside the list.
+const previewLines = 500

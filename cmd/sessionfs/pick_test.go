@@ -1,0 +1,201 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Off a terminal a query must find one session alone.
+func TestPickWithoutTerminal(t *testing.T) {
+	s := commandStore(t)
+	for _, args := range [][]string{{"hour", "late"}, {"019d3d9"}, {hourFile}, {"hand", "hour"}} {
+		require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", args...), args)
+	}
+	require.Equal(t, hourLate+"#6ab2fbe0\n", s.here("pick", "--branch", "019d3d9#6ab").stdout)
+	for line, want := range map[string]string{
+		"": "2: no terminal to choose", "tide": "1: more than one session has tide:\n  ", "nothing at all": `1: no session with "nothing at all"`,
+		"--here": "1: has no session of", "--here x": "2: not both", "--resume --branch x": "2: not both", "--mounted tide": "1: is not mounted: mkdir",
+		"--resume 019d3d9": "1: not there any more: /home/dev/tidetable", "--resume 019b8": "1: archived", "--branch 019d3d9": "2: no terminal",
+	} {
+		code, say, _ := strings.Cut(want, ": ")
+		if strings.Contains(line, "--resume 0") {
+			s.fake("omp", "")
+		}
+		r := s.here("pick", strings.Fields(line)...)
+		require.Equal(t, code, fmt.Sprint(r.code), line)
+		require.Contains(t, r.stderr, say, line)
+	}
+	require.Contains(t, s.here("pick", "tide").stderr, hourLate+"\n")
+	r := s.here("pick", "--preview", hourFile+"#6ab2fbe0")
+	require.Zero(t, r.code, r)
+	require.True(t, strings.HasPrefix(r.stdout, "omp, $0.66, in /home/dev/tidetable\n"+hourLate+"\n\n"), r.stdout)
+	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
+}
+
+// fake puts a program into PATH that is a shell script.
+func (s *store) fake(name, script string) {
+	s.t.Helper()
+	bin := filepath.Join(s.dir, "bin")
+	require.NoError(s.t, os.MkdirAll(bin, 0o755))
+	require.NoError(s.t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o755))
+	if path := os.Getenv("PATH"); !strings.HasPrefix(path, bin+":") {
+		s.t.Setenv("PATH", bin+":"+path)
+	}
+}
+
+// session adds a session with a working directory, which it makes, and a title.
+func (s *store) session(id, dir, title string, age time.Duration) {
+	s.t.Helper()
+	s.mkdir(dir)
+	file := filepath.Join(s.source, "sessions/--project--", "2026-03-01T00-00-00-000Z_"+id+".jsonl")
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o700))
+	text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-03-01T00:00:00.000Z","cwd":%q,"title":%q}`+"\n", id, filepath.Join(s.dir, dir), title)
+	require.NoError(s.t, os.WriteFile(file, []byte(text), 0o600))
+	at := time.Now().Add(-age)
+	require.NoError(s.t, os.Chtimes(file, at, at))
+	s.chown()
+}
+
+// --resume starts the agent in the session's working directory, with what tells it where its sessions are if that is not where
+// it looks, and not beside another one.
+func TestPickResume(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	s.session("0123abcd", "project", "A title", time.Hour)
+	s.fake("omp", `echo "omp $* in $(pwd), $PI_CODING_AGENT_DIR"`)
+	resume := func(dir string, args ...string) result {
+		cmd := s.command(program, append([]string{"pick", "--resume"}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+		return s.finish(cmd)
+	}
+	want := "omp --resume 0123abcd in " + s.dir + "/project, "
+	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir, "-s", s.source, "title"))
+	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir+"/project", "-s", s.source, "--here"))
+	s.mkdir(".omp")
+	require.NoError(t, os.Rename(s.source, s.dir+"/.omp/agent"))
+	require.Equal(t, result{0, want + "\n", ""}, resume(s.mkdir("project/below"), "--here"))
+	f, err := os.OpenFile(s.dir+"/.omp/agent/sessions/--project--/2026-03-01T00-00-00-000Z_0123abcd.jsonl", os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	requireStatus(t, exitFailure, resume(s.dir, "title"), "a running agent has 0123abcd open")
+	require.NoError(t, f.Close())
+}
+
+// terminal is a shell in tmux.
+type terminal struct {
+	*store
+	socket string
+}
+
+func newTerminal(s *store, dir string) *terminal {
+	s.t.Helper()
+	if r := s.exec("tmux", "-V"); r.code != 0 {
+		skip(s.t, r.stderr)
+	}
+	term := &terminal{s, filepath.Join(s.dir, "tmux")}
+	start := s.command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "24", "-c", dir, "env ENV= PS1='$ ' sh -i")
+	start.Env = append(start.Env, "PATH="+os.Getenv("PATH"), "LC_ALL=C.UTF-8")
+	require.Zero(s.t, s.finish(start).code)
+	s.t.Cleanup(func() { term.tmux("kill-server") })
+	return term
+}
+
+func (term *terminal) tmux(args ...string) result {
+	return term.exec("tmux", append([]string{"-S", term.socket}, args...)...)
+}
+
+// see waits until a text is on the screen.
+func (term *terminal) see(want string) {
+	term.t.Helper()
+	shown := ""
+	seen := eventually(func() bool {
+		shown = term.tmux("capture-pane", "-p", "-J").stdout
+		return strings.Contains(shown, want)
+	})
+	require.True(term.t, seen, "%s is not shown: %s", want, shown)
+}
+
+func (term *terminal) keys(keys ...string) { term.tmux(append([]string{"send-keys"}, keys...)...) }
+
+// The picker in a terminal: built in, and as it is installed.
+func TestPickInTerminal(t *testing.T) {
+	s := commandStore(t)
+	requireFuse(t, s.user)
+	pick := program + " pick -s " + s.source
+	term := newTerminal(s, s.dir)
+	term.keys(pick+"; echo status $?", "Enter")
+	term.see("5/5")
+	term.see("Tide sheets as a calendar")
+	term.keys("too high")
+	term.see("1/5")
+	term.see("omp, $0.66, in /home/dev/tidetable") // beside it
+	term.keys("Enter")
+	term.see("\nstatus 0")
+	term.keys("clear; "+pick+"; echo status $?", "Enter")
+	term.see("5/5")
+	term.keys("Escape")
+	term.see("status 1")
+
+	require.Zero(t, s.run(s.source, s.mountpoint).code)
+	term.keys("clear; cd \"$("+pick+" hour late)\" && pwd", "Enter")
+	term.see(filepath.Join(s.mountpoint, filepath.Dir(hourFile)))
+	term.keys("clear; "+pick+" --branch 019d3d9", "Enter")
+	term.see("While it is fresh")
+	term.keys("fresh")
+	term.see("1/3")
+	term.keys("Enter")
+	term.see("/branches/6ab2fbe0")
+
+	s.fake("fzf", `cat >`+s.dir+`/list; sed -n 2p `+s.dir+`/list`)
+	term.keys("clear; PATH="+s.dir+"/bin:$PATH "+pick+" | sed 's,^,by fzf: ,'", "Enter")
+	term.see("by fzf: " + s.mountpoint + "/sessions/")
+	list, err := os.ReadFile(filepath.Join(s.dir, "list"))
+	require.NoError(t, err)
+	require.Equal(t, 5, strings.Count(string(list), "\n"))
+}
+
+// s goes to the last session of the working directory or of one above it, and to one that is chosen, in each shell.
+func TestShellInit(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	requireFuse(t, s.user)
+	s.session("0123old", "project", "The old one", time.Hour)
+	s.session("0123new", "project", "The new one", time.Minute)
+	s.session("0123other", "it's another", "Other words", time.Second)
+	below := s.mkdir("project/below")
+	for _, shell := range []string{"bash", "zsh", "fish", "dash"} {
+		if r := s.exec("sh", "-c", "command -v "+shell); r.code != 0 {
+			skip(t, "there is no "+shell)
+		}
+		in := func(dir, line string) result {
+			load := `eval "$(sessionfs shell-init ` + shell + `)"`
+			if shell == "fish" {
+				load = "sessionfs shell-init fish | source"
+			}
+			cmd := s.command(shell, "-c", load+"; cd \""+dir+"\"; "+line)
+			cmd.Env = append(cmd.Env, "PI_CODING_AGENT_DIR="+s.source)
+			return s.finish(cmd)
+		}
+		r := in(below, "s; or pwd")
+		if shell != "fish" {
+			r = in(below, "s || pwd")
+		}
+		require.Equal(t, below+"\n", r.stdout, shell)
+		require.Contains(t, r.stderr, "is not mounted: mkdir -p")
+		s.mount()
+		for line, want := range map[string]string{"s": "0123new", "s old": "0123old", "s other words": "0123other", "s 0123old": "0123old"} {
+			r := in(below, line+" && cat header.json")
+			require.Contains(t, r.stdout, want, "%s: %s: %s", shell, line, r.stderr)
+		}
+		require.Contains(t, in(s.dir+"/it's another", "s && cat header.json").stdout, "0123other")
+		require.Contains(t, in(s.dir, "s && echo gone").stderr, "has no session of "+s.dir)
+		require.Zero(t, s.run("-u", s.mountpoint).code)
+	}
+	requireStatus(t, exitFailure, s.run("shell-init", "tcsh"), "bash, zsh, dash, sh, ksh, fish")
+}
