@@ -134,7 +134,7 @@ func logCommand() *cobra.Command {
 		Use:   "log [-a] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label\n" +
-			"its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that\n" +
+			"the beginning of its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that\n" +
 			"resumes it does not show is lost. SESSION is an id or its beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    cobra.ExactArgs(1),
@@ -166,7 +166,7 @@ func printLog(w *bufio.Writer, colours bool, snap *sessioncore.Snapshot, line *r
 	}
 	text := line.Graph
 	if line.Entry != sessioncore.NoEntry {
-		text += " " + coloured(colourName, visible(snap.Name(line.Entry)))
+		text += " " + coloured(colourName, visible(line.ID))
 		if len(line.Marks) > 0 {
 			text += " " + coloured(colourMatch, visible("("+strings.Join(line.Marks, ", ")+")"))
 		}

@@ -16,6 +16,7 @@ import (
 type LogLine struct {
 	Graph string            // what is drawn before the entry
 	Entry sessioncore.Entry // NoEntry for a line that is only drawn
+	ID    string            // the name of the entry's file, or as much of it as no other one begins with
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
 	Said  string            // the beginning of what was said, as one line
@@ -39,9 +40,14 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	}
 	l := logTree{s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived, reader: sessioncore.NewEntryReader(s)}
 	l.join(all)
+	short := shortName(s)
 	return l.draw(func(line *LogLine) error {
 		err := ctx.Err()
 		if err == nil && line.Entry != sessioncore.NoEntry {
+			line.ID = s.Name(line.Entry)
+			if !strings.Contains(line.ID, "~") {
+				line.ID = line.ID[:min(len(line.ID), short)]
+			}
 			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
 			line.Said, err = l.said(line.Entry)
 		}
@@ -50,6 +56,28 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 		}
 		return err
 	})
+}
+
+// leastName is how much is shown of a name at least.
+const leastName = 8
+
+// shortName returns how many bytes of a name tell all entries apart. Names with a tilde are not shortened.
+func shortName(s *sessioncore.Snapshot) int {
+	var all []string
+	for e := range sessioncore.Entry(s.Len()) {
+		if name := s.Name(e); !strings.Contains(name, "~") {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	short := leastName
+	for i := 1; i < len(all); i++ {
+		before, name := all[i-1], all[i]
+		for n := short; n <= min(len(before), len(name)) && before[:n] == name[:n]; n++ {
+			short = n + 1
+		}
+	}
+	return short
 }
 
 // logTree is the tree of the entries that are shown.

@@ -20,7 +20,7 @@ func logOf(t *testing.T, s *sessioncore.Snapshot, all bool) string {
 	require.NoError(t, Log(context.Background(), s, all, func(l *LogLine) error {
 		out.WriteString(l.Graph)
 		if l.Entry != sessioncore.NoEntry {
-			fmt.Fprintf(&out, " %s %v %s: %s", s.Name(l.Entry), l.Marks, l.What, l.Said)
+			fmt.Fprintf(&out, " %s %v %s: %s", l.ID, l.Marks, l.What, l.Said)
 		}
 		out.WriteString("\n")
 		return nil
@@ -55,6 +55,15 @@ func TestLog(t *testing.T) {
 * x [lost] user: another root
 `, logOf(t, s, false))
 	require.Contains(t, logOf(t, s, true), "|/\n* m [] model_change: p/m\n* a [] user")
+}
+
+// TestShortIDs: as much of an id is shown as no other one begins with.
+func TestShortIDs(t *testing.T) {
+	const a, b, c = "a32dc482-96ce-4859-942a-f46d1c8d5358", "a32dc482-96ce-4859-942a-f46d1c8d5359", "a32dc482-97ce"
+	require.Equal(t, "* a32dc482-97 [leaf] user: "+c+"\n* a32dc482-96 [] user: "+a+"\n",
+		logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(c, a)), false))
+	require.Equal(t, "* "+b+" [leaf] user: "+b+"\n* "+a+" [] user: "+a+"\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(b, a)), false))
+	require.Equal(t, "* a32dc482 [leaf] user: "+a+"\n* l1 [] user: l1\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry("l1", "")+sessiontest.Entry(a, "l1")), false))
 }
 
 // TestLogOfAnyTree: each entry of any tree is drawn once, before its parent, in the column that leads there.

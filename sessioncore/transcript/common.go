@@ -2,12 +2,16 @@ package transcript
 
 import "slices"
 
-// maxEdits is by how many elements two lists may differ for common to look for all that they share: it takes that many steps for
-// each element, and memory for the square of it.
-const maxEdits = 1000
+const (
+	// maxEdits is by how many elements two lists may differ for common to look for all that they share: it takes that many steps for
+	// each element, and memory for the square of it.
+	maxEdits = 1000
+	// maxSteps is how many steps it takes at most: of long lists less edits are found.
+	maxSteps = 1 << 23
+)
 
 // common returns the pairs of indexes of what two lists have in common, in order, as many as there can be (E. W. Myers, "An
-// O(ND) Difference Algorithm"). Of lists that differ by more than maxEdits it returns how they begin and end.
+// O(ND) Difference Algorithm"). Of lists that differ too much it returns how they begin and end.
 func common[T comparable](a, b []T) (pairs [][2]int) {
 	begin, end := 0, 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
@@ -31,7 +35,7 @@ func shared[T comparable](a, b []T) (pairs [][2]int) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
-	const middle = maxEdits + 1
+	middle := min(maxEdits, maxSteps/(len(a)+len(b))) + 1
 	reach := make([]int32, 2*middle+1) // how far into a the diagonal k got, at middle+k
 	var before [][]int32               // for each number of edits, that of the diagonals around with one edit less
 	for d := range middle {
