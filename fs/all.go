@@ -8,21 +8,19 @@ import (
 	"slices"
 	"strings"
 
-	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage/union"
 	"sessionfs/sessioncore/writer"
 )
 
 // openAll is openTree for several agents. Each has a tree of its own, as in a mount of it alone, so that all that is written
 // goes by its own rules and locks. The ways to find a session look at all of them side by side, and write nothing.
-func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tree, err error) {
+func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	t = &tree{}
 	defer func() {
 		if err != nil {
@@ -38,7 +36,7 @@ func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tr
 	flat := false
 	var prompts history.Several
 	for _, a := range o.Agents {
-		part, err := openAgent(o.For(a), log, memory, path.Join(layout.Sessions, a.Name))
+		part, err := openAgent(options{o.For(a), o.prices, o.rules}, log, memory, path.Join(layout.Sessions, a.Name))
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", a.Source, err)
 		}
@@ -73,6 +71,6 @@ func openAll(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tr
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
 	whole.Search = newSearcher(whole, all, layout.Sessions, func() []string { return names })
 	t.view = whole
-	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...), prices)
+	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...), o.prices)
 	return t, nil
 }

@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/postgres"
@@ -26,7 +25,7 @@ import (
 
 // openDatabase is openTree for a database: the sessions are rows of a table, and what a client keeps in its directory
 // beside them (prompts, breadcrumbs, archived sessions) is not there.
-func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (t *tree, err error) {
+func openDatabase(o options, log *slog.Logger) (t *tree, err error) {
 	if err := o.CheckSource(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -55,7 +54,7 @@ func openDatabase(o mountopts.Options, log *slog.Logger, prices report.Prices) (
 	if blobs != nil && !o.Redact {
 		t.unmasked = append(t.unmasked, nodes.SourceName(blobsName, blobs, nil))
 	}
-	t.setRoot(rows.Known(), nodes.SourceName(layout.Sessions, t.files, t.store), prices)
+	t.setRoot(rows.Known(), nodes.SourceName(layout.Sessions, t.files, t.store), o.prices)
 	rows.Notify(t.view.Lost, t.view.Back)
 	return t, nil
 }
@@ -78,7 +77,7 @@ func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string
 }
 
 // openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there. nil means none.
-func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (storage.Storage, error) {
+func (t *tree) openBlobs(o options, rows *postgres.Storage) (storage.Storage, error) {
 	switch o.Blobs {
 	case "":
 		return nil, nil
@@ -97,7 +96,7 @@ func (t *tree) openBlobs(o mountopts.Options, rows *postgres.Storage) (storage.S
 	return blobs, nil
 }
 
-func openRows(o mountopts.Options, log *slog.Logger, memory *budget.Budget) (*postgres.Storage, error) {
+func openRows(o options, log *slog.Logger, memory *budget.Budget) (*postgres.Storage, error) {
 	source, err := postgres.ParseSource(o.Source)
 	if err != nil {
 		return nil, err

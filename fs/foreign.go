@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sessionfs/mountopts"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/program"
@@ -66,7 +65,7 @@ func hasDir(dir string, patterns ...string) bool {
 }
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.
-func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, memory *budget.Budget, shownIn string) error {
+func (t *tree) openForeign(o options, log *slog.Logger, agent Agent, memory *budget.Budget, shownIn string) error {
 	source := t.source
 	var raw storage.Files
 	var how foreign.Agent
@@ -88,7 +87,7 @@ func (t *tree) openForeign(o mountopts.Options, log *slog.Logger, agent Agent, m
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
 	t.files = raw
 	if o.Redact {
-		t.files = redact.New(raw)
+		t.files = redact.New(raw, o.rules)
 	}
 	return nil
 }

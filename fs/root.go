@@ -67,26 +67,46 @@ type tree struct {
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	prices, err := report.OpenPrices(o.Prices)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPrices, err)
+		return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
 	}
-	switch {
-	case mountopts.IsDatabase(o.Source):
-		return openDatabase(o, log, prices)
-	case o.Source == mountopts.All:
-		return openAll(o, log, prices)
+	rules, err := redact.ReadRules(o.RedactRules)
+	if err != nil {
+		return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 	}
-	t, err := openAgent(o, log, newMemory(o), layout.Sessions)
-	if err == nil {
-		t.setRoot(t.source, nodes.SourceName(layout.Sessions, t.files, t.store), prices)
+	t, err := openSource(options{o, prices, rules}, log)
+	if err != nil {
+		err = fmt.Errorf("cannot open the agent directory: %w", err)
 	}
 	return t, err
 }
 
-// ErrPrices means that the file of prices is missing or none.
-var ErrPrices = errors.New("-o prices")
+// ErrOption means that the file of an option is missing or cannot be used.
+var ErrOption = errors.New("-o")
+
+// options are those of a mount, with what was read for them.
+type options struct {
+	mountopts.Options
+	prices report.Prices
+	rules  *redact.Rules // what is masked with Redact
+}
+
+// openSource is openTree with what was read for the options.
+func openSource(o options, log *slog.Logger) (*tree, error) {
+	switch {
+	case mountopts.IsDatabase(o.Source):
+		return openDatabase(o, log)
+	case o.Source == mountopts.All:
+		return openAll(o, log)
+	}
+	t, err := openAgent(o, log, newMemory(o), layout.Sessions)
+	if err == nil {
+		t.setRoot(t.source, nodes.SourceName(layout.Sessions, t.files, t.store), o.prices)
+	}
+	return t, err
+}
 
 // openAgent opens SOURCE, whose sessions are shown in a directory of the mount.
-func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, shownIn string) (t *tree, err error) {
+func openAgent(o options, log *slog.Logger, memory *budget.Budget, shownIn string) (t *tree, err error) {
 	t = &tree{}
 	defer func() {
 		if err != nil {
@@ -146,18 +166,18 @@ func openAgent(o mountopts.Options, log *slog.Logger, memory *budget.Budget, sho
 }
 
 // newMemory returns what bounds the memory of the process.
-func newMemory(o mountopts.Options) *budget.Budget {
+func newMemory(o options) *budget.Budget {
 	memory := budget.New(cmp.Or(o.Memory, budget.Default))
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	return memory
 }
 
 // openView makes the view of the sessions, whose paths begin with root and which are shown in a directory of the mount.
-// Without blobs (nil) references to them stay what they are. options are those that a writer has for this kind of SOURCE alone.
-func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.Files, journal storage.Journal, blobs storage.Storage, root, shownIn string, memory *budget.Budget, options writer.Options) {
+// Without blobs (nil) references to them stay what they are. w has the options of a writer for this kind of SOURCE alone.
+func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, journal storage.Journal, blobs storage.Storage, root, shownIn string, memory *budget.Budget, w writer.Options) {
 	shown := sessions
 	if o.Redact {
-		shown, journal = redact.New(sessions), nil
+		shown, journal = redact.New(sessions, o.rules), nil
 	}
 	t.waiting = writer.NewWaiting(shown, memory)
 	t.store, t.files = sessioncore.NewStore(t.waiting), t.waiting
@@ -166,18 +186,18 @@ func (t *tree) openView(o mountopts.Options, log *slog.Logger, sessions storage.
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
 	list := listing.NewIn(t.store, root, shownIn)
-	list.SetFlat(options.Flat)
+	list.SetFlat(w.Flat)
 	t.view = &nodes.View{
 		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
 		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory,
 	}
 	if blobs != nil {
 		store := blobfs.New(blobs)
-		options.Blobs, t.view.Blobs = store, store
+		w.Blobs, t.view.Blobs = store, store
 	}
-	options.Journal, options.Waiting, options.Root, options.Scope = journal, t.waiting, root, list.Scope
-	options.ReadOnly, options.Sync, options.LiveAllow, options.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
-	t.view.Writer = writer.New(t.store, options)
+	w.Journal, w.Waiting, w.Root, w.Scope = journal, t.waiting, root, list.Scope
+	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
+	t.view.Writer = writer.New(t.store, w)
 	t.view.Search = newSearcher(t.view, t.waiting, shownIn, t.agents)
 }
 
@@ -234,7 +254,7 @@ func (t *tree) openTerminals(state string) (*dir.Storage, error) {
 }
 
 // sharing returns what the options say about other machines.
-func sharing(o mountopts.Options) dir.Sharing {
+func sharing(o options) dir.Sharing {
 	switch {
 	case o.Shared:
 		return dir.SharingAlways

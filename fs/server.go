@@ -38,7 +38,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact // what is written would have to be read back
 	t, err := openTree(o, log)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
+		return nil, err
 	}
 	if t.shared {
 		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, and clients on " +

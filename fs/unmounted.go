@@ -37,7 +37,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact
 	t, err := openTree(o, log)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
+		return nil, err
 	}
 	owner := fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	return &Unmounted{direct.New(t.serve(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
@@ -108,7 +108,7 @@ func (t *tree) blobs() transfer.Blobs {
 
 // Bundler returns what writes bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.blobs(), Redacted: u.tree.view.Redacted, Left: left}
+	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.blobs(), Redacted: u.tree.view.Redacted, Masked: map[string]int{}, Left: left}
 }
 
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.

@@ -24,7 +24,8 @@ type option struct {
 var options = []option{
 	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
 	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
-	{name: "redact", help: "mask keys and tokens; implies ro", set: on(func(o *Options) { o.Redact = true })},
+	{name: "redact", help: "mask keys, tokens and passwords; implies ro", set: on(func(o *Options) { o.Redact = true })},
+	{name: "redact-rules", value: "FILE", help: "redact, with more rules (gitleaks' format)", set: setRules},
 	{name: "sync", help: "make every line that is written durable at once", set: on(func(o *Options) { o.Sync = true })},
 	{name: "async", help: "durable at fsync (default)", set: on(func(o *Options) { o.Sync = false })},
 	{
@@ -138,6 +139,11 @@ func choice(off, on string, field func(*Options) *bool) func(*Options, string) e
 		*field(o) = value == on
 		return nil
 	}
+}
+
+func setRules(o *Options, value string) error {
+	o.Redact, o.RedactRules = true, value
+	return nil
 }
 
 func setFSName(o *Options, value string) error {

@@ -45,6 +45,8 @@ type Options struct {
 	AllowRoot bool
 	// Redact shows sessions with the secrets in them masked. It implies ReadOnly.
 	Redact bool
+	// RedactRules is the file of further rules for secrets, in the format of gitleaks; empty means none. It implies Redact.
+	RedactRules string
 	// ReadOnly refuses every write with EROFS.
 	ReadOnly bool
 	// Sync makes every line that is written durable before the write returns.

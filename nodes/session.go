@@ -116,14 +116,8 @@ func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
 	}).growing()
 }
 
-// hasSecrets reports whether there is a secrets.jsonl, unlisted. Where secrets are masked it could only say that there are
-// none.
-func (d *SessionDir) hasSecrets(context.Context) Presence {
-	if d.view.Redacted {
-		return Absent
-	}
-	return Hidden
-}
+// hasSecrets says that secrets.jsonl is not listed. Where secrets are masked it says what is.
+func (d *SessionDir) hasSecrets(context.Context) Presence { return Hidden }
 
 // aboutSessions is the base of the directories that show something of one session, or of all.
 type aboutSessions struct {

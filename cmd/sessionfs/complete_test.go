@@ -31,8 +31,8 @@ func TestCompletions(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"mn": ":16\n", "ca": "cat\tPrint files of what a mount would show\n:4\n", "agent s": ":16\n",
-		"-o live": "live=refuse\nlive=allow\n:6\n", "-o ro,mem": "ro,memory=\n:6\n", "cat -o redac": "redact\n:6\n",
-		"cat -s ": ":16\n", "import x": ":0\n", "bundle --red": "--redact\tmask keys and tokens that are known, as -o redact does\n:4\n",
+		"-o live": "live=refuse\nlive=allow\n:6\n", "-o ro,mem": "ro,memory=\n:6\n", "cat -o redac": "redact\nredact-rules=\n:6\n",
+		"cat -s ": ":16\n", "import x": ":0\n", "bundle --red": "--redact\tmask keys, tokens and passwords that are known, as -o redact does\n:4\n",
 	} {
 		var out, stderr bytes.Buffer
 		require.Zero(t, run(append([]string{"sessionfs", "__complete"}, strings.Split(line, " ")...), streams{nil, &out, &stderr}))

@@ -148,7 +148,7 @@ func diagnose(err error, o mountopts.Options) error {
 	if errors.Is(err, fs.ErrSource) {
 		return refuse(exitSource, "%s", err)
 	}
-	if errors.Is(err, fs.ErrPrices) {
+	if errors.Is(err, fs.ErrOption) {
 		return refuse(exitUsage, "%s", err)
 	}
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())

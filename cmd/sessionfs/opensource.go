@@ -115,7 +115,11 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	files, err := fs.Open(at.Options, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		remove()
-		return nil, nil, refuse(exitSource, "%s", err)
+		status := exitSource
+		if errors.Is(err, fs.ErrOption) {
+			status = exitUsage
+		}
+		return nil, nil, refuse(status, "%s", err)
 	}
 	ctx := cmp.Or(cmd.Context(), context.Background())
 	files.FS = files.With(ctx)

@@ -40,8 +40,11 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 	if err := o.CheckSource(); err != nil {
 		return remove, refuse(exitUsage, "%s", err)
 	}
-	if o.Prices != "" {
-		if o.Prices, err = absolute(o.Prices); err != nil {
+	for _, file := range []*string{&o.Prices, &o.RedactRules} {
+		if *file == "" {
+			continue
+		}
+		if *file, err = absolute(*file); err != nil {
 			return remove, err
 		}
 	}

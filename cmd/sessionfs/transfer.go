@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +29,8 @@ func exportCommand() *cobra.Command {
 		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded\n" +
 			"from elsewhere, images inside. SESSION is an id or its beginning, a path in a mount, or a .jsonl file;\n" +
 			"#ENTRY behind it takes the branch to that entry.\n" +
-			"Keys and tokens are shown as they are; -o redact masks those that are known, and leaves images out.",
+			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out;\n" +
+			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks.",
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -39,10 +43,27 @@ func exportCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return page.Write(cmd.OutOrStdout(), head, parts, func(hash string) (io.ReadCloser, error) {
+		err = page.Write(cmd.OutOrStdout(), head, parts, func(hash string) (io.ReadCloser, error) {
 			return src.Open(path.Join("blobs", hash))
 		})
+		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
+			sayMasked(cmd, "in the whole session", masked)
+		}
+		return err
 	})
+}
+
+// sayMasked tells how many secrets are masked, by the rules that found them.
+func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
+	total, kinds := 0, ""
+	for _, kind := range slices.Sorted(maps.Keys(masked)) {
+		total += masked[kind]
+		kinds += fmt.Sprintf(", %d %s", masked[kind], kind)
+	}
+	if total > 0 {
+		kinds = " (" + kinds[2:] + ")"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: %s: secrets masked %s: %d%s\n", cmd.Name(), where, total, kinds)
 }
 
 // bundleCommand is sessionfs bundle.
@@ -53,8 +74,9 @@ func bundleCommand() *cobra.Command {
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
 		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to,\n" +
 			"and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its beginning,\n" +
-			"a path in a mount, or a .jsonl file. --redact masks keys and tokens that are known, and leaves out what cannot be masked: images, and\n" +
-			"files beside the sessions other than the sessions of subagents.",
+			"a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are known, and leaves out what\n" +
+			"cannot be masked: images, and files beside the sessions other than the sessions of subagents.\n" +
+			"-o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -83,12 +105,15 @@ func bundleCommand() *cobra.Command {
 				return refuse(exitFailure, "bundle: %s: %s; the archive is of no use", session, reasonOf(err))
 			}
 		}
-		if err := b.Close(); err != nil {
+		if err := errors.Join(b.Close(), out.Flush()); err != nil {
 			return err
 		}
-		return out.Flush()
+		if b.Redacted {
+			sayMasked(cmd, "in the bundle", b.Masked)
+		}
+		return nil
 	})
-	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys and tokens that are known, as -o redact does")
+	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys, tokens and passwords that are known, as -o redact does")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if masked {
 			return cmd.Flags().Set("options", "redact")

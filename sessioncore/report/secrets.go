@@ -26,6 +26,11 @@ type moreSecrets struct {
 	Why  string `json:"why"`
 }
 
+// masked is a file whose secrets read as something else, which knows where they are.
+type masked interface {
+	Search(ctx context.Context, scan *secrets.Scan, size int64) error
+}
+
 // secretsKey is the key of the text of secrets.jsonl in Snapshot.Shared.
 type secretsKey struct{}
 
@@ -51,7 +56,12 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 		return document.OfText(s, last.text), nil
 	}
 	found := secrets.Scan{Pointers: true}
-	err := found.Extend(ctx, s.File(), s.Stat().Size)
+	var err error
+	if file, ok := s.File().(masked); ok {
+		err = file.Search(ctx, &found, s.Stat().Size)
+	} else {
+		err = found.Extend(ctx, s.File(), s.Stat().Size)
+	}
 	more := errors.Is(err, secrets.ErrTooMany)
 	if err != nil && !more {
 		return nil, err

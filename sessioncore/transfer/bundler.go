@@ -23,6 +23,8 @@ type Bundler struct {
 	Out      *tar.Writer
 	Blobs    Blobs // nil if there are none
 	Redacted bool  // what cannot be masked is left out
+	// Masked is how many secrets are masked, by the rules that found them.
+	Masked map[string]int
 	// Left is told what is left out, and why.
 	Left func(what string, err error)
 
@@ -61,12 +63,23 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 func (b *Bundler) session(ctx context.Context, at string, c *content) error {
 	defer c.Close()
 	err := b.write(ctx, at, c, c.Size+c.torn, c.Modified)
+	for kind, n := range MaskedIn(c.Object) {
+		b.Masked[kind] += n
+	}
 	for _, hash := range c.blobs {
 		if at := "blobs/" + hash; err == nil && b.Blobs != nil && !b.written[at] {
 			err = b.other(ctx, at, func() (storage.Object, error) { return b.Blobs.Open(hash) })
 		}
 	}
 	return err
+}
+
+// MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil if nothing is masked.
+func MaskedIn(file storage.Object) map[string]int {
+	if masked, ok := file.(interface{ Kinds() map[string]int }); ok {
+		return masked.Kinds()
+	}
+	return nil
 }
 
 // other adds a file that is no session.

@@ -276,10 +276,12 @@ func bundleOf(t *testing.T, top string, redacted bool, names ...string) (text st
 	t.Helper()
 	files := storage.Files(open(t, filepath.Join(top, "sessions")))
 	if redacted {
-		files = redact.New(files)
+		rules, err := redact.ReadRules("")
+		require.NoError(t, err)
+		files = redact.New(files, rules)
 	}
 	var out bytes.Buffer
-	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Left: func(what string, err error) {
+	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Masked: map[string]int{}, Left: func(what string, err error) {
 		left = append(left, what+": "+err.Error())
 	}}
 	for _, name := range names {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 )
 
 // match is a secret that a rule found.
@@ -18,8 +19,10 @@ const stopEvery = 1 << 10
 
 // find calls found for the secrets in text, in no order, perhaps twice for one. The first byte of text is only what stands
 // before it.
-func find(ctx context.Context, text []byte, found func(match)) error {
-	set := allRules()
+func (set *Rules) find(ctx context.Context, text []byte, found func(match)) error {
+	for _, n := range set.always {
+		set.matches(set.rules[n], text, 0, len(text), found)
+	}
 	var done map[int]int // for each rule up to where it has searched
 	hits := 0
 	set.keywords.find(text, func(word, at int) bool {
@@ -43,18 +46,26 @@ func find(ctx context.Context, text []byte, found func(match)) error {
 }
 
 // try applies a rule whose keyword is at that offset, and returns up to where it need not be applied again.
-func (set *ruleSet) try(r *rule, text []byte, at int, found func(match)) int {
-	if !r.anchored {
+func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
+	switch {
+	case !r.anchored:
 		set.matches(r, text, 0, len(text), found)
 		return len(text)
+	case at == 0 || r.separate && isWord(text[at-1]) && isWord(text[at]):
+		return 0
 	}
 	// Short texts are searched faster; hardly any secret is longer.
 	for _, most := range []int{nearby, longestValue} {
-		if at > 0 && !set.matches(r, text, at-1, min(at+most, len(text)), found) {
-			break
+		if end, cut := set.matches(r, text, at-1, min(at+most, len(text)), found); !cut {
+			return end
 		}
 	}
-	return 0
+	return at + longestValue
+}
+
+// isWord reports whether a byte is part of a word, as regular expressions understand it.
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || fold[c] >= 'a' && fold[c] <= 'z'
 }
 
 const (
@@ -62,28 +73,30 @@ const (
 	longestValue = 16 << 10 // the longest secret, in bytes, that is known by the name before it
 )
 
-// matches applies a rule to text[lo:hi]. It reports whether a match may go on beyond that.
-func (set *ruleSet) matches(r *rule, text []byte, lo, hi int, found func(match)) (cut bool) {
+// matches applies a rule to text[lo:hi], and returns where its last match ends, 0 if there is none. cut says that a match
+// may go on beyond hi.
+func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (end int, cut bool) {
 	part, most := text[lo:hi], -1
 	if r.anchored {
 		most = 1
 	}
 	for _, at := range r.regex().FindAllSubmatchIndex(part, most) {
 		if at[1] == len(part) && hi < len(text) {
-			return true
+			return 0, true
 		}
-		m := match{kind: r.id, from: lo + at[0], to: lo + at[1]}
+		end = lo + at[1]
+		m := match{kind: r.id, from: lo + at[0], to: end}
 		if r.anchored {
 			m.from = nameStart(text, m.from+1)
 		}
-		start, end := r.secret(at)
-		m.start = lo + end - len(bytes.TrimLeft(part[start:end], "\n"))
-		m.end = lo + start + len(bytes.TrimRight(part[start:end], "\n"))
+		first, last := r.secret(at)
+		m.start = lo + last - len(bytes.TrimLeft(part[first:last], "\n"))
+		m.end = lo + first + len(bytes.TrimRight(part[first:last], "\n"))
 		if m.start < m.end && set.isSecret(r, text, m) {
 			found(m)
 		}
 	}
-	return false
+	return end, false
 }
 
 // secret returns where the secret lies in a match: in the rule's group, or in the first that is not empty, or it is all.
@@ -102,16 +115,12 @@ func (r *rule) secret(at []int) (start, end int) {
 	return at[0], at[1]
 }
 
-func (set *ruleSet) isSecret(r *rule, text []byte, m match) bool {
-	if r.entropy > 0 && entropy(text[m.start:m.end]) <= r.entropy || set.allow.allows(text, m) {
+func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
+	if r.entropy > 0 && entropy(text[m.start:m.end]) <= r.entropy {
 		return false
 	}
-	for _, list := range r.allow {
-		if list.allows(text, m) {
-			return false
-		}
-	}
-	return true
+	isAllowed := func(list *allowed) bool { return list.allows(text, m) }
+	return !slices.ContainsFunc(set.allow, isAllowed) && !slices.ContainsFunc(r.allow, isAllowed)
 }
 
 // nameStart returns where the name begins that ends or goes on at at: the rules look at up to 50 bytes of it.

@@ -6,40 +6,29 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/BurntSushi/toml"
+	"unicode/utf8"
 )
 
-//go:embed gitleaks/gitleaks.toml
-var ruleFile string
-
-// settings is what is used of the rule file.
-type settings struct {
-	Rules     []ruleText
-	Allowlist allowText
-}
-
-type ruleText struct {
-	ID, Regex, Path string
-	Entropy         float64
-	SecretGroup     int
-	Keywords        []string
-	Allowlists      []allowText
-}
-
-type allowText struct {
-	Condition, RegexTarget    string
-	Regexes, Paths, Stopwords []string
-}
+// gitleaksFile is the rule file of gitleaks, and moreFile our own, with what that one lacks.
+var (
+	//go:embed gitleaks/gitleaks.toml
+	gitleaksFile string
+	//go:embed rules.toml
+	moreFile string
+)
 
 // A keyword that is in nearly every text would have its rule tried everywhere; each match of the rule contains the one
 // given here as well.
 var rarerKeyword = map[string]string{"jwt": ".ey", "kubernetes-secret-yaml": "kind:"}
 
-// atKeyword are rules of which each match begins with a keyword, one that is short: they are not tried on a whole text.
-var atKeyword = []string{
-	"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token", "twilio-api-key", "vault-service-token",
-}
+// atKeyword are rules of gitleaks of which each match begins with a keyword, one that is short: they are not tried on a
+// whole text. notAtKeyword are those of our own of which it does not.
+var (
+	atKeyword = []string{
+		"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token", "twilio-api-key", "vault-service-token",
+	}
+	notAtKeyword = []string{"azure-ad-client-secret", "azure-devops-token", "new-relic-license-key"}
+)
 
 // notForText are rules that mean something only in files of a certain name, which text in a session has not.
 var notForText = []string{"hashicorp-tf-password"}
@@ -47,53 +36,124 @@ var notForText = []string{"hashicorp-tf-password"}
 // wholeMatch are rules whose groups are only parts of the secret.
 var wholeMatch = []string{"jwt-base64", "microsoft-teams-webhook"}
 
-// ruleSet is all rules. Their regular expressions are compiled when one of their keywords is first seen, as compiling
-// all of them takes 100 ms.
-type ruleSet struct {
-	rules    []*rule
-	keywords *words
-	byWord   [][]int // the rules that a keyword belongs to
-	allow    *allowed
+// vague are rules that know secrets only by what stands before them; each other rule says more.
+var vague = []string{
+	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment", "password-parameter",
+	"secret-assignment", "secret-parameter", "password-argument", "json-web-token", "sk-api-key",
 }
 
-// allRules returns the rules, which are read when they are first needed.
-var allRules = sync.OnceValue(func() *ruleSet {
-	var s settings
-	if _, err := toml.Decode(ruleFile, &s); err != nil {
-		panic(err) // the file is a part of the program, and a test reads it
-	}
-	set := &ruleSet{allow: newAllowed(s.Allowlist)}
-	var keywords []string
-	for _, text := range s.Rules {
-		if text.Regex == "" || slices.Contains(notForText, text.ID) {
-			continue
+// atEnd is what must stand after many a token for gitleaks, which reads files of settings: in a sentence there can be a full
+// stop or a bracket as well.
+const atEnd = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
+
+// Rules are what secrets are known by. They never change. Their regular expressions are compiled when one of their
+// keywords is first seen, as compiling all of them takes 100 ms.
+type Rules struct {
+	rules    []*rule
+	allow    []*allowed // of all rules
+	keywords *words
+	byWord   [][]int // the rules that a keyword belongs to
+	always   []int   // the rules without one
+}
+
+// Known returns the rules that are part of the program, which are read when they are first needed.
+var Known = sync.OnceValue(func() *Rules {
+	set := &Rules{}
+	for _, file := range []string{gitleaksFile, moreFile} {
+		s, err := parse(file)
+		if err != nil {
+			panic(err) // the file is a part of the program, and a test reads it
 		}
-		if rarer, ok := rarerKeyword[text.ID]; ok {
-			text.Keywords = []string{rarer}
-		}
-		for _, word := range text.Keywords {
-			at := slices.Index(keywords, word)
-			if at < 0 {
-				at = len(keywords)
-				keywords, set.byWord = append(keywords, word), append(set.byWord, nil)
+		var rules []*rule
+		for _, text := range s.Rules {
+			if text.Regex == "" || slices.Contains(notForText, text.ID) {
+				continue
 			}
-			set.byWord[at] = append(set.byWord[at], len(set.rules))
+			if file == gitleaksFile && strings.HasPrefix(strings.TrimPrefix(text.Regex, "(?i)"), `\b`) {
+				text.Regex = strings.ReplaceAll(text.Regex, atEnd, `(?:[^\w+/=~-]|$)`)
+			}
+			r := newRule(text)
+			if rarer, ok := rarerKeyword[text.ID]; ok {
+				r.keywords = []string{rarer}
+			}
+			r.whole = slices.Contains(wholeMatch, text.ID)
+			if slices.Contains(atKeyword, text.ID) || file == moreFile && !slices.Contains(notAtKeyword, text.ID) {
+				r.anchor(r.text)
+			}
+			rules = append(rules, r)
 		}
-		set.rules = append(set.rules, newRule(text))
+		set = set.with(rules, s.allowlists())
 	}
-	set.keywords = newWords(keywords)
 	return set
 })
 
-// rule is one kind of secret.
+// with returns the rules with others, which take the place of those with their ids, and with what they allow.
+func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
+	out := &Rules{allow: slices.Clip(set.allow)}
+	for _, r := range set.rules {
+		if !slices.ContainsFunc(rules, func(other *rule) bool { return other.id == r.id }) {
+			out.rules = append(out.rules, r)
+		}
+	}
+	out.rules = append(out.rules, rules...)
+	for _, list := range lists {
+		a := newAllowed(list)
+		switch {
+		case a == nil:
+		case len(list.TargetRules) == 0:
+			out.allow = append(out.allow, a)
+		default:
+			out.allowIn(list.TargetRules, a)
+		}
+	}
+	out.index()
+	return out
+}
+
+// allowIn adds a list to the rules with these ids.
+func (set *Rules) allowIn(ids []string, a *allowed) {
+	for i, r := range set.rules {
+		if slices.Contains(ids, r.id) {
+			changed := *r
+			changed.allow = append(slices.Clip(r.allow), a)
+			set.rules[i] = &changed
+		}
+	}
+}
+
+// index makes what finds the rules of a text.
+func (set *Rules) index() {
+	var keywords []string
+	known := map[string]int{}
+	for n, r := range set.rules {
+		if len(r.keywords) == 0 {
+			set.always = append(set.always, n)
+		}
+		for _, word := range r.keywords {
+			at, ok := known[word]
+			if !ok {
+				at = len(keywords)
+				known[word], keywords, set.byWord = at, append(keywords, word), append(set.byWord, nil)
+			}
+			set.byWord[at] = append(set.byWord[at], n)
+		}
+	}
+	set.keywords = newWords(keywords)
+}
+
+// rule is one kind of secret. It never changes.
 type rule struct {
-	id      string
-	entropy float64 // a secret has more, in bits per byte
-	group   int     // that holds the secret; 0 for the first that is not empty
-	whole   bool    // the match is the secret
-	allow   []*allowed
+	id       string
+	text     string   // the regular expression, as it is written
+	keywords []string // in lower case; a text that has none of them is not searched
+	entropy  float64  // a secret has more, in bits per byte
+	group    int      // that holds the secret; 0 for the first that is not empty
+	whole    bool     // the match is the secret
+	allow    []*allowed
 	// anchored says that every match begins with a keyword. The expression then begins with the byte before it.
 	anchored bool
+	// separate says that a match does not begin within a word.
+	separate bool
 	regex    func() *regexp.Regexp
 }
 
@@ -102,34 +162,49 @@ type rule struct {
 const anyBefore = `[\w.-]{0,50}?`
 
 func newRule(text ruleText) *rule {
-	r := &rule{id: text.ID, entropy: text.Entropy, group: text.SecretGroup, whole: slices.Contains(wholeMatch, text.ID)}
-	for _, list := range text.Allowlists {
-		if list.Condition != "AND" || len(list.Paths) == 0 { // there are no paths here
-			r.allow = append(r.allow, newAllowed(list))
+	r := &rule{id: text.ID, text: text.Regex, entropy: text.Entropy, group: text.SecretGroup}
+	for _, word := range text.Keywords {
+		r.keywords = append(r.keywords, strings.ToLower(word))
+	}
+	if slices.ContainsFunc(r.keywords, func(word string) bool { return len(word) < minKeyword || word[0] >= utf8.RuneSelf }) {
+		r.keywords = nil
+	}
+	for _, list := range append(text.Allowlists, text.Allowlist) {
+		if a := newAllowed(list); a != nil {
+			r.allow = append(r.allow, a)
 		}
 	}
-	regex := text.Regex
+	r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.text) })
 	for _, begin := range []string{`(?i:`, `(?i)`} {
-		if rest, ok := strings.CutPrefix(strings.TrimPrefix(regex, anyBefore), begin+anyBefore); ok {
-			r.anchored, regex = true, begin+rest
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text.Regex, anyBefore), begin+anyBefore); ok && len(r.keywords) > 0 {
+			r.anchor(begin + rest)
 		}
 	}
-	if r.anchored = r.anchored || slices.Contains(atKeyword, text.ID); r.anchored {
-		regex = `\A(?s:.)(?:` + regex + `)`
-	}
-	r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(regex) })
 	return r
+}
+
+// anchor makes a rule one whose matches begin with a keyword.
+func (r *rule) anchor(regex string) {
+	if !r.anchored {
+		r.anchored, r.separate = true, strings.HasPrefix(regex, `\b`)
+		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`) })
+	}
 }
 
 // allowed is a list of what is no secret though a rule matches.
 type allowed struct {
 	target string // what the expression is about: the secret (""), the "match" or the "line"
+	all    bool   // both the expression and the words say so
 	regex  func() *regexp.Regexp
 	words  *words
 }
 
+// newAllowed returns a list, nil for one that is only about files, which text in a session has not.
 func newAllowed(text allowText) *allowed {
-	a := &allowed{target: text.RegexTarget}
+	a := &allowed{target: text.RegexTarget, all: text.needsAll()}
+	if a.all && len(text.Paths)+len(text.Commits) > 0 || len(text.Regexes)+len(text.Stopwords) == 0 {
+		return nil
+	}
 	if len(text.Regexes) > 0 {
 		a.regex = sync.OnceValue(func() *regexp.Regexp {
 			return regexp.MustCompile("(?:" + strings.Join(text.Regexes, ")|(?:") + ")")
@@ -144,11 +219,13 @@ func newAllowed(text allowText) *allowed {
 // allows reports whether the secret text[m.start:m.end] is none.
 func (a *allowed) allows(text []byte, m match) bool {
 	secret := text[m.start:m.end]
-	if !a.words.find(secret, func(int, int) bool { return false }) {
-		return true
+	if a.words != nil {
+		if has := !a.words.find(secret, func(int, int) bool { return false }); has != a.all {
+			return has
+		}
 	}
 	if a.regex == nil {
-		return false
+		return a.all
 	}
 	switch a.target {
 	case "match":

@@ -57,6 +57,8 @@ func Hide(p []byte, off int64, places []Place) {
 // Scan is what was found in the beginning of a file.
 type Scan struct {
 	Places []Place // by offset, not overlapping
+	// Rules are what secrets are known by, nil for the known ones. They are set before the first Extend.
+	Rules *Rules
 	// Pointers says that places have a JSON pointer. It is set before the first Extend.
 	Pointers bool
 	values   values
@@ -70,7 +72,7 @@ func (s *Scan) Next() int64 { return s.next }
 // Extend searches what was added to a file, which has now size bytes. Secrets that it finds are looked for in the whole
 // file. After an error the Scan must not be used any more; after ErrTooMany it has the first MaxPlaces, or some of them.
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
-	from := pass{Scan: s, at: s.next, line: s.lines, rules: true}
+	from := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
 	again := pass{Scan: s, at: from.at, line: from.line}
 	at, _ := slices.BinarySearchFunc(s.Places, s.next, func(p Place, off int64) int { return cmp.Compare(p.Offset, off) })
 	s.Places = s.Places[:at]
@@ -97,7 +99,7 @@ func joined(places []Place) []Place {
 	for _, p := range places {
 		if n := len(out); n > 0 && p.Offset < out[n-1].Offset+out[n-1].Size {
 			last := &out[n-1]
-			if last.Kind == anyKind {
+			if slices.Contains(vague, last.Kind) {
 				last.Kind = p.Kind
 			}
 			last.Size = max(last.Size, p.Offset+p.Size-last.Offset)
@@ -108,12 +110,9 @@ func joined(places []Place) []Place {
 	return out
 }
 
-// anyKind is the rule that knows secrets only by the names before them; each other rule says more.
-const anyKind = "generic-api-key"
-
 // Clean returns text with what is or holds a secret replaced, as far as is known until now.
 func (s *Scan) Clean(text string) string {
-	known := In(text)
+	known := s.rules().In(text)
 	s.values.find([]byte(text), func(match) { known = true })
 	if known {
 		return "*"
@@ -121,21 +120,29 @@ func (s *Scan) Clean(text string) string {
 	return text
 }
 
+func (s *Scan) rules() *Rules {
+	if s.Rules == nil {
+		return Known()
+	}
+	return s.Rules
+}
+
 // In reports whether a rule finds a secret in text.
-func In(text string) (found bool) {
-	_ = find(context.Background(), append([]byte{'\n'}, text...), func(match) { found = true })
+func (set *Rules) In(text string) (found bool) {
+	_ = set.find(context.Background(), append([]byte{'\n'}, text...), func(match) { found = true })
 	return found
 }
 
 // pass is one reading of a file, by the rules or for known secrets.
 type pass struct {
 	*Scan
-	rules bool
-	isNew bool // a secret became known
-	at    int64
-	line  int64 // number of lines before at
+	byRules bool
+	isNew   bool // a secret became known
+	at      int64
+	line    int64 // number of lines before at
 
 	text, buf []byte
+	unescaped []byte // to which the rules are applied
 	block     []byte // lines that are not JSON
 	blockAt   int64
 	blockLine int64
@@ -288,7 +295,7 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 			matches = append(matches, m)
 		}
 	}
-	if !p.rules {
+	if !p.byRules {
 		p.values.find(text[:to], take)
 	} else if err := p.searchRules(ctx, text, take); err != nil {
 		return err
@@ -297,7 +304,7 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 		return nil
 	}
 	slices.SortFunc(matches, func(a, b match) int { return cmp.Compare(a.start, b.start) })
-	if p.rules {
+	if p.byRules {
 		for _, m := range matches {
 			p.isNew = p.values.add(text[m.start:m.end], m.kind) || p.isNew
 		}
@@ -306,11 +313,16 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 	return nil
 }
 
-// searchRules applies the rules. A quote in JSON inside a string has a backslash before it, which the rules do not
-// expect; it is looked at as a blank.
+// searchRules applies the rules to text in which the escapes of JSON inside a string are looked at as what they stand for,
+// after blanks: the rules know quotes and line breaks, and a word begins after them.
 func (p *pass) searchRules(ctx context.Context, text []byte, take func(match)) error {
-	if !bytes.Contains(text, []byte(`\"`)) {
-		return find(ctx, text, take)
+	p.unescaped = append(p.unescaped[:0], text...)
+	for rest := p.unescaped; ; {
+		next := bytes.IndexByte(rest, '\\')
+		if next < 0 {
+			return p.rules().find(ctx, p.unescaped, take)
+		}
+		rest = rest[next:]
+		rest = rest[unescape(rest):]
 	}
-	return find(ctx, bytes.ReplaceAll(text, []byte(`\"`), []byte(` "`)), take)
 }

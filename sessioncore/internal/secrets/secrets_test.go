@@ -63,7 +63,7 @@ func pick(n int, from string) string {
 
 // TestRules compiles every rule, and holds the few whose keywords are other ones here against their expressions.
 func TestRules(t *testing.T) {
-	set := allRules()
+	set := Known()
 	require.Greater(t, len(set.rules), 200)
 	anchored := 0
 	for _, r := range set.rules {
@@ -71,7 +71,7 @@ func TestRules(t *testing.T) {
 		if r.anchored {
 			anchored++
 		}
-		for _, list := range append(r.allow, set.allow) {
+		for _, list := range append(r.allow, set.allow...) {
 			if list.regex != nil {
 				list.regex()
 			}
@@ -79,10 +79,10 @@ func TestRules(t *testing.T) {
 	}
 	require.Greater(t, anchored, 90)
 	for id := range rarerKeyword {
-		require.Contains(t, ruleFile, `id = "`+id+`"`)
+		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
 	}
-	for _, id := range slices.Concat(wholeMatch, notForText, atKeyword) {
-		require.Contains(t, ruleFile, `id = "`+id+`"`)
+	for _, id := range slices.Concat(wholeMatch, notForText, atKeyword, notAtKeyword, vague) {
+		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
 	}
 }
 
@@ -231,6 +231,31 @@ func TestTooMany(t *testing.T) {
 	require.ErrorIs(t, (&Scan{}).Extend(ctx, strings.NewReader(file), int64(len(file))), context.Canceled)
 }
 
+// TestHostileText: in text in which keywords follow each other, or begin what has no end, no rule and no secret is found within
+// what it has found already: the work grows as the text does.
+func TestHostileText(t *testing.T) {
+	for _, piece := range []string{
+		"password=", `password="`, "://a:b@", "Bearer 0a", "SECRET=a(", "api_key: ", "eyJ0aaaaaaaaaa.", "sk-a0-", `"token":"`,
+		"-----BEGIN PRIVATE KEY-----\n", "machine a login b password ", `\"`, `\u0022`, "TOKEN='<", "ghp" + "_" + mixed(36),
+	} {
+		text := []byte(strings.Repeat(piece, 64<<10/len(piece)))
+		var known values
+		found := map[string]int{}
+		require.NoError(t, Known().find(context.Background(), text, func(m match) {
+			found[m.kind] += m.end - m.start
+			known.add(text[m.start:m.end], "again")
+		}))
+		known.find(text, func(m match) { found["again"] += m.end - m.start })
+		for kind, size := range found {
+			most := len(text)
+			if kind == "again" {
+				most *= len(known.kinds)
+			}
+			require.LessOrEqual(t, size, most, "%s in %s", kind, piece)
+		}
+	}
+}
+
 // FuzzScan: places are in order and within the file; masking keeps each line valid JSON that was it, and leaves nothing
 // of what was found; a file that grows is searched as if it had been there at once.
 func FuzzScan(f *testing.F) {
@@ -239,6 +264,9 @@ func FuzzScan(f *testing.F) {
 		line, _ := json.Marshal(map[string]any{"message": map[string]any{"content": []string{text}}, "password": p.secret})
 		f.Add(append(line, "\n"+text...), uint(len(line)/2))
 		f.Add([]byte(`{"`+p.secret+`":`+escaped(text, func(i int) bool { return i%3 == 0 })+"}\r\n\n"+text+"\n{"), uint(9))
+	}
+	for _, example := range formats {
+		f.Add([]byte(`{"a":`+plain(plain(example))+"}\n"+example), uint(20))
 	}
 	f.Add([]byte("{\"a\":[1,true,\"\\\"\\u00e9\\ud83d\\ude00\\ud800\\q\xff\"],\"b\":{}}\n]\n\x00"), uint(20))
 	f.Fuzz(func(t *testing.T, data []byte, cut uint) {
@@ -288,25 +316,41 @@ func hidden(s *Scan, data []byte) []byte {
 // knownEarlier reports whether the beginning of a torn line had a secret that the whole line has not: that stays known.
 func knownEarlier(whole, grown *Scan) bool { return len(grown.values.kinds) > len(whole.values.kinds) }
 
-// BenchmarkScan searches 25 MB of what sessions are mostly made of, program text in results of tools.
+// BenchmarkScan searches 25 MB of what sessions are mostly made of: program text, documents and scripts in results of
+// tools, settings with secrets, and now and then an image.
 func BenchmarkScan(b *testing.B) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(b, err)
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "src", "*", "*.go"))
-	require.NoError(b, err)
+	var files []string
+	for _, pattern := range []string{"src/*/*.go", "src/*/*/*.go", "src/cmd/*/*/*.go", "src/*.bash", "lib/*/*", "*.md"} {
+		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), pattern))
+		require.NoError(b, err)
+		files = append(files, found...)
+	}
+	for _, pattern := range []string{"docs/*.md", "scripts/*", "testdata/demo*/*/*/*"} {
+		found, err := filepath.Glob(filepath.Join("../../..", pattern))
+		require.NoError(b, err)
+		files = append(files, found...)
+	}
 	var session bytes.Buffer
-	for session.Len() < 25<<20 {
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(b, err)
-			for len(text) > 0 {
-				part := text[:min(len(text), 20_000)]
-				text = text[len(part):]
-				line, _ := json.Marshal(map[string]any{"type": "message", "id": "0123abcd", "message": map[string]any{
-					"role": "toolResult", "content": []any{map[string]string{"type": "text", "text": string(part)}},
-				}})
-				session.Write(append(line, '\n'))
-			}
+	say := func(content any) {
+		line, _ := json.Marshal(map[string]any{"type": "message", "id": "0123abcd", "message": map[string]any{
+			"role": "toolResult", "content": []any{content}, "usage": map[string]int{"input": 12, "totalTokens": 4096},
+		}})
+		session.Write(append(line, '\n'))
+	}
+	env := "DATABASE_URL=postgres://app:" + mixed(12) + "@db/x\nAPI_TOKEN=" + mixed(30) + "\nLOG_LEVEL=debug\n"
+	for i := 0; session.Len() < 25<<20; i++ {
+		text, err := os.ReadFile(files[i*7919%len(files)])
+		if err != nil {
+			continue // a directory
+		}
+		for ; len(text) > 0; text = text[min(len(text), 20_000):] {
+			say(map[string]string{"type": "text", "text": string(text[:min(len(text), 20_000)])})
+		}
+		say(map[string]any{"type": "toolCall", "name": "bash", "arguments": map[string]any{"command": "cat .env", "token": env}})
+		if i%50 == 0 {
+			say(map[string]string{"type": "image", "data": mixed(200_000)})
 		}
 	}
 	b.SetBytes(int64(session.Len()))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -154,4 +155,23 @@ func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 		e.body, e.text = e.body+n, e.text+size
 	}
 	return e.body, e.body
+}
+
+// unescape replaces the escape of a quote, a line break or a character of ASCII at the beginning of text by blanks and what it
+// stands for. It returns the length of what it has looked at.
+func unescape(text []byte) int {
+	c, size := rawjson.ReadEscape(text)
+	switch {
+	case size == 6 && c < utf8.RuneSelf:
+		copy(text, "     ")
+		text[5] = byte(c)
+		return size
+	case len(text) > 1 && text[1] == '"':
+		text[0] = ' '
+		return 2
+	case len(text) > 1 && text[1] == 'n':
+		text[0], text[1] = ' ', '\n'
+		return 2
+	}
+	return 1
 }

@@ -76,8 +76,25 @@ func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool
 }
 
 // minRepeated is the length in bytes from which on a secret that was found is looked for elsewhere in its file, where no
-// rule may know it. Shorter ones could be words.
-const minRepeated = 8
+// rule may know it. Shorter ones could be words; so could those without a digit that are shorter than minRepeatedWord, and
+// those with nothing else could be numbers. What is longer than maxRepeated a rule knows by its beginning.
+const (
+	minRepeated     = 8
+	minRepeatedWord = 16
+	maxRepeated     = 4 << 10
+)
+
+// isRepeated reports whether a secret is looked for elsewhere.
+func isRepeated(text []byte) bool {
+	digits := 0
+	for _, c := range text {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
+	}
+	isLong := len(text) >= minRepeatedWord || len(text) >= minRepeated && digits > 0 && digits < len(text)
+	return isLong && len(text) <= maxRepeated
+}
 
 // values are the secrets that were found in a file, with the kind of each.
 type values struct {
@@ -87,7 +104,7 @@ type values struct {
 
 // add adds a secret, and reports whether it is new and will be looked for.
 func (v *values) add(text []byte, kind string) bool {
-	if _, known := v.kinds[string(text)]; known || len(text) < minRepeated {
+	if _, known := v.kinds[string(text)]; known || !isRepeated(text) {
 		return false
 	}
 	if v.words == nil {
@@ -98,12 +115,20 @@ func (v *values) add(text []byte, kind string) bool {
 	return true
 }
 
-// find calls found for each place in text where a known secret is.
+// find calls found for the places in text where a known secret is, but not for one that begins within itself.
 func (v *values) find(text []byte, found func(match)) {
+	var done map[int]int // for each secret up to where it was found
 	v.words.find(text, func(word, at int) bool {
 		end := at + len(v.words.list[word])
+		if at < done[word] {
+			return true
+		}
 		if kind, ok := v.kinds[string(text[at:end])]; ok { // of that case
 			found(match{kind: kind, start: at, end: end})
+			if done == nil {
+				done = map[int]int{}
+			}
+			done[word] = end
 		}
 		return true
 	})

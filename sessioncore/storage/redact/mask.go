@@ -21,6 +21,7 @@ import (
 type masked struct {
 	obj     storage.Object
 	mask    *mask
+	rules   *secrets.Rules
 	version version // when it was opened
 }
 
@@ -54,16 +55,16 @@ func (m *mask) count() int {
 }
 
 // current searches what is new in a file, and returns the version that the mask has then.
-func (m *mask) current(obj storage.Object) (version, error) {
+func (m *mask) current(obj storage.Object, rules *secrets.Rules) (version, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.update(obj)
+	err := m.update(obj, rules)
 	return m.version, err
 }
 
 // update makes the mask that of the file's state. A file that seems only to have grown is hashed up to where it was
 // searched: somebody may have changed the middle too, and what that put there must not be shown. Callers must hold m.mu.
-func (m *mask) update(obj storage.Object) error {
+func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
 	now := time.Now().UnixNano()
 	st, err := obj.Stat()
 	if err != nil || m.scan != nil && st.Token == m.token && !st.Racy(m.at) {
@@ -87,7 +88,7 @@ func (m *mask) update(obj storage.Object) error {
 	}
 	before, scan := m.scan, m.scan
 	if !isGrowth {
-		scan = &secrets.Scan{}
+		scan = &secrets.Scan{Rules: rules}
 	}
 	stays := int64(0)
 	if before != nil {
@@ -134,7 +135,7 @@ func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 			return 0, err
 		}
 		n, err := o.obj.ReadAt(p[:max(0, min(int64(len(p)), size-off))], off)
-		after, changed := o.mask.current(o.obj)
+		after, changed := o.mask.current(o.obj, o.rules)
 		if changed != nil {
 			clear(p)
 			return 0, changed
@@ -157,11 +158,27 @@ func (o *masked) places() ([]secrets.Place, int64, version, error) {
 	m := o.mask
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.update(o.obj)
+	err := m.update(o.obj, o.rules)
 	if err == nil && m.version.taken != o.version.taken {
 		err = fmt.Errorf("%w: more of it is masked now", storage.ErrStale)
 	}
 	return m.places, m.token.Size, m.version, err
+}
+
+// Kinds returns how many secrets are masked, by the rules that found them.
+func (o *masked) Kinds() map[string]int {
+	kinds := map[string]int{}
+	places, _, _, _ := o.places()
+	for _, place := range places {
+		kinds[place.Kind]++
+	}
+	return kinds
+}
+
+// Search extends a scan to what is masked in the first size bytes of the file.
+func (o *masked) Search(ctx context.Context, scan *secrets.Scan, size int64) error {
+	scan.Rules = o.rules
+	return scan.Extend(ctx, o.obj, size)
 }
 
 // Close implements storage.Object.

@@ -14,6 +14,7 @@ import (
 // Storage shows the files of another storage with their secrets masked (docs/design.md section 8, Redacted mounts).
 type Storage struct {
 	files storage.Files
+	rules *secrets.Rules
 
 	mu     sync.Mutex // guards the fields below
 	masks  map[object]*mask
@@ -34,21 +35,27 @@ const (
 
 var _ storage.Files = (*Storage)(nil)
 
-// New returns a Storage that shows files.
-func New(files storage.Files) *Storage {
-	return &Storage{files: files, masks: map[object]*mask{}, maxPlaces: maxKept}
+// Rules are what secrets are known by.
+type Rules = secrets.Rules
+
+// ReadRules returns the rules of the program and those of a file in the format of gitleaks, if its name is not "".
+func ReadRules(name string) (*Rules, error) { return secrets.Read(name) }
+
+// New returns a Storage that shows files. Secrets are masked that rules know.
+func New(files storage.Files, rules *Rules) *Storage {
+	return &Storage{files: files, rules: rules, masks: map[object]*mask{}, maxPlaces: maxKept}
 }
 
 // ending is the suffix of the names of files that can be masked.
 const ending = ".jsonl"
 
 // hidden reports whether a path is not shown: a part of it is a secret.
-func hidden(name string) bool { return name != "" && secrets.In(name) }
+func (s *Storage) hidden(name string) bool { return name != "" && s.rules.In(name) }
 
 // shown returns the state of a name as it is shown, the zero Stat if it is not.
-func shown(name string, st storage.Stat) storage.Stat {
+func (s *Storage) shown(name string, st storage.Stat) storage.Stat {
 	switch {
-	case st.Kind == storage.KindLink || hidden(name):
+	case st.Kind == storage.KindLink || s.hidden(name):
 		return storage.Stat{}
 	case st.Kind == storage.KindFile && !strings.HasSuffix(name, ending):
 		st.Mode = 0
@@ -60,18 +67,18 @@ func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, na
 
 // List implements storage.Files.
 func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
-	if hidden(dir) {
+	if s.hidden(dir) {
 		return missing("a name with a secret")
 	}
 	return s.files.List(dir, only, func(item storage.Item) bool {
 		name := path.Join(dir, item.Name)
-		if item.Kind == storage.KindLink || hidden(name) {
+		if item.Kind == storage.KindLink || s.hidden(name) {
 			return true
 		}
 		state := item.State
 		item.State = func() (storage.Stat, error) {
 			st, err := state()
-			return shown(name, st), err
+			return s.shown(name, st), err
 		}
 		return f(item)
 	})
@@ -86,7 +93,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	if st = shown(name, st); st == (storage.Stat{}) {
+	if st = s.shown(name, st); st == (storage.Stat{}) {
 		return st, missing("a name with a secret, or a link")
 	}
 	return st, nil
@@ -97,7 +104,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
-	if hidden(name) {
+	if s.hidden(name) {
 		return nil, missing("a name with a secret")
 	}
 	if !strings.HasSuffix(name, ending) {
@@ -107,9 +114,9 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &masked{obj: obj}
+	o := &masked{obj: obj, rules: s.rules}
 	if o.mask, err = s.maskOf(obj); err == nil {
-		o.version, err = o.mask.current(obj)
+		o.version, err = o.mask.current(obj, s.rules)
 	}
 	if err != nil {
 		_ = obj.Close()

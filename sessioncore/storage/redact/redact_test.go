@@ -29,7 +29,7 @@ func store(t *testing.T, text string) (files *Storage, path string) {
 	inner, err := dir.Open(d)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = inner.Close() })
-	return New(inner), path
+	return New(inner, secrets.Known()), path
 }
 
 func read(t *testing.T, files *Storage, name string) string {

@@ -55,7 +55,9 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("redact", func(t *testing.T) {
 		disk := dirtest.New(t)
 		s := onDisk(disk)
-		s.Files, s.Journal, s.Link = redact.New(disk), nil, nil
+		rules, err := redact.ReadRules("")
+		require.NoError(t, err)
+		s.Files, s.Journal, s.Link = redact.New(disk, rules), nil, nil
 		test(t, s)
 	})
 }

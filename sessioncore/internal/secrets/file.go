@@ -1,0 +1,174 @@
+package secrets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// settings is a rule file in the format of gitleaks. What has no meaning for the text of a session is read and not used.
+type settings struct {
+	Title, Description, MinVersion string
+	Extend                         struct {
+		UseDefault    bool
+		Path, URL     string
+		DisabledRules []string
+	}
+	Rules      []ruleText
+	Allowlist  allowText
+	Allowlists []allowText
+}
+
+type ruleText struct {
+	ID, Description, Regex, Path string
+	Entropy                      float64
+	SecretGroup                  int
+	Keywords, Tags               []string
+	SkipReport                   bool
+	Required                     []map[string]any
+	Allowlist                    allowText
+	Allowlists                   []allowText
+}
+
+type allowText struct {
+	Description, Condition, RegexTarget             string
+	Commits, Paths, Regexes, Stopwords, TargetRules []string
+}
+
+func (a allowText) needsAll() bool {
+	return strings.EqualFold(a.Condition, "AND") || a.Condition == "&&"
+}
+
+func (s *settings) allowlists() []allowText { return append(s.Allowlists, s.Allowlist) }
+
+const (
+	// maxFile is how large a rule file may be, in bytes. That of gitleaks has 100 KB.
+	maxFile = 8 << 20
+	// minKeyword is the length in bytes of the shortest keyword that is looked for.
+	minKeyword = 2
+)
+
+// Read returns the known rules and those of a file in the format of gitleaks, or the known ones for "". A rule of the file
+// takes the place of a known one with its id.
+func Read(name string) (*Rules, error) {
+	if name == "" {
+		return Known(), nil
+	}
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := Known().own(string(text))
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return rules, nil
+}
+
+// own returns the rules with those of a file's text.
+func (set *Rules) own(file string) (*Rules, error) {
+	s, err := parse(file)
+	if err != nil {
+		return nil, err
+	}
+	var own []*rule
+	for i, text := range s.Rules {
+		if text.Regex == "" && text.Path != "" {
+			continue // it is about names of files alone
+		}
+		r := newRule(text)
+		if err := text.check(); err != nil {
+			return nil, fmt.Errorf("rule %q%s: %w", text.ID, lineOfRule(file, i, len(s.Rules)), err)
+		}
+		own = append(own, r)
+	}
+	for _, list := range s.allowlists() {
+		if err := list.check(); err != nil {
+			return nil, err
+		}
+	}
+	less := &Rules{allow: set.allow}
+	less.rules = slices.DeleteFunc(slices.Clone(set.rules), func(r *rule) bool { return slices.Contains(s.Extend.DisabledRules, r.id) })
+	return less.with(own, s.allowlists()), nil
+}
+
+// parse reads a rule file.
+func parse(file string) (*settings, error) {
+	var s settings
+	meta, err := toml.Decode(file, &s)
+	switch unknown := meta.Undecoded(); {
+	case err != nil:
+		return nil, err
+	case len(unknown) > 0:
+		return nil, fmt.Errorf("%s is not known here", unknown[0])
+	case s.Extend.Path != "" || s.Extend.URL != "":
+		return nil, errors.New("extend.path and extend.url are not followed: put those rules into this file")
+	}
+	return &s, nil
+}
+
+// check reports whether a rule can be used.
+func (r ruleText) check() error {
+	regex, err := regexp.Compile(r.Regex)
+	switch {
+	case err != nil:
+		return err
+	case r.ID == "":
+		return errors.New("it has no id")
+	case r.Regex == "":
+		return errors.New("it has no regex; what is no secret for a known rule goes into an [[allowlists]] with targetRules")
+	case r.SecretGroup < 0 || r.SecretGroup > regex.NumSubexp():
+		return fmt.Errorf("its regex has %d groups, and secretGroup is %d", regex.NumSubexp(), r.SecretGroup)
+	case regex.MatchString(""):
+		return errors.New("its regex matches an empty text")
+	case r.Required != nil:
+		return errors.New("it needs matches of other rules (required), which are not looked for")
+	}
+	for _, list := range append(r.Allowlists, r.Allowlist) {
+		if err := list.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check reports whether a list can be used.
+func (a allowText) check() error {
+	for _, text := range a.Regexes {
+		if _, err := regexp.Compile(text); err != nil {
+			return fmt.Errorf("allowlist: %w", err)
+		}
+	}
+	if slices.ContainsFunc(a.Stopwords, func(word string) bool { return len(word) < minKeyword }) {
+		return fmt.Errorf("allowlist: a stopword has at least %d letters", minKeyword)
+	}
+	if !a.needsAll() && !slices.Contains([]string{"", "or", "||"}, strings.ToLower(a.Condition)) {
+		return fmt.Errorf("allowlist: the condition is %q, not AND or OR", a.Condition)
+	}
+	if !slices.Contains([]string{"", "secret", "match", "line"}, a.RegexTarget) {
+		return fmt.Errorf("allowlist: regexTarget is %q, not secret, match or line", a.RegexTarget)
+	}
+	return nil
+}
+
+var ruleHeader = regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*rules[ \t]*\]\]`)
+
+// lineOfRule tells in which line rule i of a file begins, where that can be seen.
+func lineOfRule(file string, i, rules int) string {
+	headers := ruleHeader.FindAllStringIndex(file, -1)
+	if len(headers) != rules {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", strings.Count(file[:headers[i][0]], "\n")+1)
+}
