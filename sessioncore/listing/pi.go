@@ -25,7 +25,7 @@ const (
 
 // isPi reports whether pi's rules hold for a file that begins with prefix.
 func isPi(info *Info, root program.Program, prefix []byte) bool {
-	if info.flags&(infoSlot|infoOperator) != 0 {
+	if info.flags&(infoSlot|infoOperator) != 0 || root == program.OMP {
 		return false
 	}
 	marks := program.Marks(0)

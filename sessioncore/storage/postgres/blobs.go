@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -180,7 +179,11 @@ func (o *blob) ReadAt(p []byte, off int64) (int, error) {
 	c := &o.row.content
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cmp.Or(c.version, c.dropped.version, o.version) != o.version {
+	version := c.version
+	if version == "" && c.dropped != nil {
+		version = c.dropped.version
+	}
+	if version != "" && version != o.version {
 		return 0, fmt.Errorf("%w: blob %s was replaced", storage.ErrStale, o.row.name)
 	}
 	return n, err

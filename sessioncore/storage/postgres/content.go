@@ -39,20 +39,21 @@ type content struct {
 
 	mu      sync.Mutex // guards the fields below
 	text    text
-	version string // the last state of the row that was found to begin with text
-	whole   bool   // text was all of the row in that state
-	dropped dropped
+	version string   // the last state of the row that was found to begin with text
+	whole   bool     // text was all of the row in that state
+	dropped *dropped // what was taken away last; nil if nothing was
 	// verified is the state in which the content of a blob had the hash that is its name.
 	verified string
 
 	keeping
 }
 
-// dropped is what is known of the text that was taken away last: whether the row still begins with it.
+// dropped is what is known of a text that was taken away, to tell whether the row still begins with it.
 type dropped struct {
-	version string // the row's then; "" if nothing was taken away
+	version string // the row's then
 	n       int64
-	sum     []byte // nil if it was in a file, all of which would have to be read for that
+	sum     [16]byte // a half of its SHA-256
+	known   bool     // sum is; not where the text was in a file, all of which would have to be read for it
 }
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
@@ -306,9 +307,9 @@ func (c *content) beginsAsBefore(now facts, t *text) (bool, error) {
 	d := c.dropped
 	c.mu.Unlock()
 	switch {
-	case d.version == "" || d.version == now.version:
+	case d == nil || d.version == now.version:
 		return true, nil
-	case d.sum == nil || now.size < d.n:
+	case !d.known || now.size < d.n:
 		return false, nil
 	case t.n < d.n:
 		return false, errTooShort
@@ -316,7 +317,7 @@ func (c *content) beginsAsBefore(now facts, t *text) (bool, error) {
 	before := *t
 	before.n = d.n
 	sum, err := before.sum()
-	return bytes.Equal(sum, d.sum), err
+	return bytes.HasPrefix(sum, d.sum[:]), err
 }
 
 // isGone takes the row out of the catalogue, and returns ErrStale.

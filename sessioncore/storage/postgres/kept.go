@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxInMemory is how long a row is at most that is kept in memory.
-	maxInMemory = 8 << 20
+	// maxInMemory is how long a row is at most that is kept in memory, and maxMemory how much is in all: of most rows a list
+	// reads the beginning once.
+	maxInMemory, maxMemory = 2 << 20, 16 << 20
 	// maxDisk bounds what is kept in files, each of which counts as maxInMemory at least. One that is in use may be larger.
 	maxDisk = 1 << 30
 )
@@ -48,7 +49,7 @@ func (k *kept) reserve(c *content, n int64) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.hold.Resize(k.memory+n-c.memory) != nil {
+	for k.memory+n-c.memory > maxMemory || k.hold.Resize(k.memory+n-c.memory) != nil {
 		if !k.evict(c, false) {
 			return false
 		}
@@ -108,9 +109,10 @@ func (c *content) drop() bool {
 	}
 	defer c.mu.Unlock()
 	if c.version != "" {
-		c.dropped = dropped{version: c.version, n: c.text.n}
+		c.dropped = &dropped{version: c.version, n: c.text.n}
 		if c.text.file == nil {
-			c.dropped.sum, _ = c.text.sum() // of memory
+			sum, _ := c.text.sum() // of memory
+			c.dropped.known = copy(c.dropped.sum[:], sum) > 0
 		}
 	}
 	if c.text.file != nil {
