@@ -247,17 +247,6 @@ func mountAt(path string) (found mountEntry, ok bool) {
 	return found, ok
 }
 
-// mountOver returns the mount in which a path lies, which must be absolute and without links, if it is one of this program.
-func mountOver(path string) (found mountEntry, ok bool) {
-	for _, e := range allMounts() {
-		inside := path == e.mountpoint || strings.HasPrefix(path, strings.TrimSuffix(e.mountpoint, "/")+"/")
-		if inside && len(e.mountpoint) >= len(found.mountpoint) {
-			found = e
-		}
-	}
-	return found, found.isSessionfs()
-}
-
 // mountWith returns a mount of this program that contains path or whose SOURCE is path, which must be absolute and
 // resolved.
 func mountWith(path string) (mountEntry, bool) {

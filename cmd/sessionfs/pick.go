@@ -17,6 +17,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 )
 
 // picker is sessionfs pick.
@@ -82,13 +83,15 @@ func (p *picker) run(query string) (err error) {
 		return refuse(exitUsage, "pick: --resume or --branch, and --here or QUERY, not both")
 	case p.here:
 		chosen.dir, err = p.lastHere()
-	case query != "":
-		if chosen, err = p.src.session(query); err != nil { // not the name of one
-			chosen, err = named{}, nil
+	case query != "" && (!strings.Contains(query, " ") || strings.Contains(query, "/")): // an id has no blanks
+		if name, err := p.src.session(query); err == nil {
+			chosen = name
 		}
 	}
 	if err == nil && chosen.dir == "" {
-		chosen.dir, err = p.choose(query)
+		if chosen.dir, err = p.choose(query); err == nil {
+			chosen.dir, err = p.src.Resolve(chosen.dir)
+		}
 	}
 	if err == nil && p.branch && chosen.entry == "" {
 		chosen.entry, err = p.chooseBranch(chosen.dir)
@@ -193,7 +196,11 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	}
 	title := visibleText(i.DisplayName())
 	title += strings.Repeat(" ", max(0, titleColumn-uniseg.StringWidth(title)))
-	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", i.Path(), age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Stat.Size), title, visibleText(dir), visible(i.ID))
+	at := i.Path()
+	if visible(at) != at { // lines are cut at line breaks and tabs
+		at = path.Join("by-id", names.FileName(i.ID))
+	}
+	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Stat.Size), title, visibleText(dir), visible(i.ID))
 }
 
 // titleColumn is how wide the titles are: display names have 40 characters at most.

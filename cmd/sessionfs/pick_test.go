@@ -34,7 +34,10 @@ func TestPickWithoutTerminal(t *testing.T) {
 		require.Contains(t, r.stderr, say, line)
 	}
 	require.Contains(t, s.here("pick", "tide").stderr, hourLate+"\n")
-	r := s.here("pick", "--preview", hourFile+"#6ab2fbe0")
+	odd := filepath.Join(s.source, "sessions", "odd\t\ndirectory")
+	require.NoError(t, os.Rename(filepath.Join(s.source, filepath.Dir(hourFile)), odd))
+	require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", "hour", "late"))
+	r := s.here("pick", "--preview", hourLate+"#6ab2fbe0")
 	require.Zero(t, r.code, r)
 	require.True(t, strings.HasPrefix(r.stdout, "omp, $0.66, in /home/dev/tidetable\n"+hourLate+"\n\n"), r.stdout)
 	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
@@ -69,7 +72,7 @@ func (s *store) session(id, dir, title string, age time.Duration) {
 func TestPickResume(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
 	s.session("0123abcd", "project", "A title", time.Hour)
-	s.fake("omp", `echo "omp $* in $(pwd), $PI_CODING_AGENT_DIR"`)
+	s.fake("omp", `echo "omp $* in $(pwd), $PI_CODING_AGENT_DIR"; grep -q 'SigIgn:.0*$' /proc/$$/status || cat /proc/$$/status`)
 	resume := func(dir string, args ...string) result {
 		cmd := s.command(program, append([]string{"pick", "--resume"}, args...)...)
 		cmd.Dir = dir

@@ -5,6 +5,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path"
 	"path/filepath"
 	"slices"
@@ -95,6 +96,8 @@ func (p *picker) goOn(session string) error {
 		if err := os.Chdir(h.CWD); err != nil {
 			return err
 		}
+		// What is ignored is ignored by the agent too, and by all that it starts; what is caught is not.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		err := syscall.Exec(bin, append(slices.Clone(agent.command), h.ID), append(env, "PWD="+h.CWD))
 		return fmt.Errorf("pick: starting %s: %w", bin, err)
 	}

@@ -85,27 +85,6 @@ func statusCommand() *cobra.Command {
 // systemCommands returns the commands that are about mounts.
 func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand(), umountCommand()} }
 
-// umountCommand is -u by the name that people know.
-func umountCommand() *cobra.Command {
-	lazy := false
-	cmd := &cobra.Command{
-		Use:               "umount [-z] MOUNTPOINT",
-		Aliases:           []string{"unmount"},
-		Short:             "Unmount, as sessionfs -u",
-		Example:           "  sessionfs umount ~/agent-sessions",
-		Hidden:            true, // there is -u
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeMountpoints,
-		RunE:              func(_ *cobra.Command, args []string) error { return unmountCommand(args[0], lazy) },
-	}
-	cmd.Flags().BoolVarP(&lazy, "lazy", "z", false, "also while it is in use")
-	return cmd
-}
-
-func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
-}
-
 // ourMounts returns the mounts of this user, for root those of all users.
 func ourMounts() (mounts []mountEntry) {
 	for _, e := range allMounts() {
@@ -122,40 +101,6 @@ func ourMountpoints() (paths []string) {
 		paths = append(paths, e.mountpoint)
 	}
 	return paths
-}
-
-// shownAt returns what is shown at a path of the machine, absolute and without links: the options of the mount in which it lies,
-// and where that is; mountpoint is "" where it lies in none.
-func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
-	e, ok := mountOver(path)
-	if !ok {
-		return o, "", nil
-	}
-	_, said, err := askDaemon(e, "", socketLimit, socketLimit)
-	if err == nil && said.Options.Source == "" {
-		err = fmt.Errorf("it is of version %s", said.Version)
-	}
-	if err != nil {
-		err = refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s", e.mountpoint, err)
-	}
-	return said.Options, e.mountpoint, err
-}
-
-// toldMounts returns the places that this user's mounts show, as far as their daemons tell that in time.
-func toldMounts() (places []place) {
-	mounts := slices.DeleteFunc(ourMounts(), func(e mountEntry) bool { return !e.ours() })
-	all := make([]told, len(mounts))
-	var wg sync.WaitGroup
-	for i, e := range mounts {
-		wg.Go(func() { _, all[i], _ = askDaemon(e, "", liveLimit, liveLimit) })
-	}
-	wg.Wait()
-	for i, said := range all {
-		if said.Options.Source != "" {
-			places = append(places, place{said.Options, mounts[i].mountpoint, func() {}})
-		}
-	}
-	return places
 }
 
 // chosenMounts returns the mounts that are asked for.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
@@ -24,6 +25,27 @@ const (
 	saveLimitLazy = 5 * time.Second
 	liveLimit     = time.Second
 )
+
+// umountCommand is -u by the name that people know.
+func umountCommand() *cobra.Command {
+	lazy := false
+	cmd := &cobra.Command{
+		Use:               "umount [-z] MOUNTPOINT",
+		Aliases:           []string{"unmount"},
+		Short:             "Unmount, as sessionfs -u",
+		Example:           "  sessionfs umount ~/agent-sessions",
+		Hidden:            true, // there is -u
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeMountpoints,
+		RunE:              func(_ *cobra.Command, args []string) error { return unmountCommand(args[0], lazy) },
+	}
+	cmd.Flags().BoolVarP(&lazy, "lazy", "z", false, "also while it is in use")
+	return cmd
+}
+
+func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+}
 
 // unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
 func unmountCommand(arg string, lazy bool) error {
