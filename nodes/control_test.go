@@ -113,6 +113,9 @@ func TestControlHandle(t *testing.T) {
 		"busy, then taken":        {busy: 2, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: all}, {write: "c\n", n: all}}, want: []string{"a", "b", "c"}},
 		"busy, then another":      {busy: 1, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "b\n", n: none, errno: syscall.EBUSY}, {write: "a\n", n: all}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
 		"busy, again in parts":    {busy: 1, steps: []step{{write: "{1}\n", n: none, errno: syscall.EBUSY}, {write: "{", n: all}, {write: "1}", n: all}, {write: "close"}, {write: "\nx\n", n: all}}, want: []string{"{1}", "x"}},
+		"busy, then a bad one":    {busy: 1, steps: []step{{write: "a\n", n: none, errno: syscall.EBUSY}, {write: "a\nbad\n", n: 2}, {write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"busy, half again":        {busy: 1, steps: []step{{write: "ab\n", n: none, errno: syscall.EBUSY}, {write: "a", n: all}, {write: "close"}, {write: "c\n", n: none, errno: syscall.EBUSY}, {write: "ab\n", n: all}}, want: []string{"ab"}},
+		"an empty one, busy":      {empty: true, busy: 1, steps: []step{{write: "\n", n: none, errno: syscall.EBUSY}, {write: "close"}}},
 		"busy at the close":       {busy: 1, steps: []step{{write: "a", n: all}, {write: "close", errno: syscall.EBUSY}, {write: "a", n: all}, {write: "close"}}, want: []string{"a"}},
 		"a short write ignored":   {steps: []step{{write: "a\nbad\n", n: 2}, {write: "c\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
 	} {

@@ -43,7 +43,6 @@ type controlHandle struct {
 type refusedLine struct {
 	errno syscall.Errno // 0 if none was refused
 	line  []byte        // with its newline; nil if it cannot come again, as it was too long, or was no single line
-	again int           // how many bytes of it were written again
 }
 
 var _ = (fusefs.FileWriter)((*controlHandle)(nil))
@@ -58,43 +57,29 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 		off = -1
 	}
 	h.results.back(off)
-	again := 0
-	if h.refused.errno != 0 {
-		var errno syscall.Errno
-		if again, errno = h.writeAgain(ctx, data); errno != 0 || h.refused.errno != 0 {
-			return uint32(again), errno
-		}
+	if h.refused.errno != 0 && !h.isAgain(data) {
+		h.pending = nil
+		return 0, h.refused.errno
 	}
-	n, errno := h.write(ctx, data[again:])
-	if n += again; n > 0 {
+	n, errno := h.write(ctx, data)
+	if n > 0 {
 		errno = 0
 	}
 	return uint32(n), errno
 }
 
-// writeAgain takes the refused line again, and nothing else. It returns how much of data belonged to it.
-func (h *controlHandle) writeAgain(ctx context.Context, data []byte) (int, syscall.Errno) {
-	r := &h.refused
-	rest := r.line[r.again:]
+// isAgain reports whether data goes on with the refused line, of which pending is what was written again before.
+func (h *controlHandle) isAgain(data []byte) bool {
+	if h.refused.line == nil {
+		return false
+	}
+	rest := h.refused.line[sizeOf(h.pending):]
 	n := min(len(rest), len(data))
-	if n == 0 || !bytes.Equal(rest[:n], data[:n]) {
-		r.again = 0
-		return 0, r.errno
-	}
-	if r.again += n; r.again < len(r.line) {
-		return n, 0
-	}
-	r.again = 0
-	if _, err := h.run(ctx, [][]byte{r.line[:len(r.line)-1]}); err != nil {
-		r.errno = errnoOf(h.file.gone(err))
-		return 0, r.errno
-	}
-	h.lines++
-	h.refused = refusedLine{}
-	return n, 0
+	return n > 0 && bytes.Equal(rest[:n], data[:n])
 }
 
-// write is Write for who was not refused a line. It returns how many bytes took effect or are kept, also with an error.
+// write carries out the lines that data completes, and keeps the rest. It returns how many bytes took effect or are kept,
+// also with an error.
 func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Errno) {
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if end > 0 {
@@ -142,15 +127,19 @@ func (h *controlHandle) skipped(data []byte) int {
 	return len(data) - len(bytes.TrimLeft(data, "\n"))
 }
 
-// refuse records the reason for a refused line and returns its errno. line is its text, nil if it cannot come again, and
-// before how many lines of the same write are before it.
+// refuse records the reason for a refused line, unless it was refused before, and returns its errno. line is its text, nil if
+// it cannot come again, and before how many lines of the same write are before it.
 func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno {
+	h.pending = nil
+	if h.refused.errno != 0 {
+		h.refused.errno = errnoOf(h.file.gone(err))
+		return h.refused.errno
+	}
 	h.refused.errno = h.file.refused(&lineError{err, h.lines + before + 1, h.applied})
 	h.refused.line = nil
 	if line != nil && len(line) <= maxControlLine {
 		h.refused.line = append(slices.Clone(line), '\n')
 	}
-	h.pending = nil
 	return h.refused.errno
 }
 
@@ -210,7 +199,9 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	}
 	defer free()
 	results, done, err := h.file.do(uninterrupted(ctx), lines)
-	h.applied += done
+	if h.applied += done; done > 0 {
+		h.refused = refusedLine{} // that line was the first of these
+	}
 	if !h.mute {
 		for _, r := range results {
 			h.results.add(r)
@@ -234,13 +225,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	defer h.mu.Unlock()
 	defer h.account()
 	ctx = uninterrupted(ctx)
-	if line := h.refused.line; line != nil && h.refused.again == len(line)-1 {
-		_, errno := h.writeAgain(ctx, newline)
-		if errno != 0 {
-			return errno
-		}
-	}
-	if h.refused.errno != 0 {
+	if h.refused.errno != 0 && (len(h.pending) == 0 || !h.isAgain(newline)) {
 		return 0 // the write has failed
 	}
 	if len(h.pending) > 0 {
