@@ -29,7 +29,7 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/lost", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/claude", "sessionfs/sessioncore/storage/codex", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
 		"sessionfs/fs/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},
-	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/fs/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/page", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer", "sessionfs/testdata"},
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/fs/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/page", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer", "sessionfs/testdata"},
 }
 
 // TestImports holds what each package imports against the table, which has all packages of nodes.
