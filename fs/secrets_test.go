@@ -174,7 +174,8 @@ func TestRedactedAgents(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	}
 	m := mountForTest(t, mountopts.All, all, redacted, ownRules(t))
-	found := shell(t, `cd "$1"; shift; for secret; do cat "search/$secret/results.tsv" | tail -n +2; grep -rl -e "$secret" . ; find . -name "*$secret*"; done 2>&1 | grep -v 'Permission denied'; cat last-error`,
+	found := shell(t, `cd "$1"; shift; for secret; do cat "search/$secret/results.tsv" | tail -n +2; grep -rl -e "$secret" . ; find . -name "*$secret*"
+		grep -l -e "$secret" lost.tsv usage.jsonl sessions/*/*/*/secrets.jsonl sessions/*/*/secrets.jsonl; done 2>&1 | grep -v 'Permission denied\|No such file'; cat last-error`,
 		m.dir, plantedToken[4:20], plantedPassword[5:], plantedURL, plantedSetting, plantedBadge)
 	require.Empty(t, found)
 	require.Equal(t, "3\n", shell(t, `grep -rlE 'app:\*{9}@db/x.*DB_PASSWD=\*{8}.*badge-7-\*{13}' "$1" --include='*.jsonl' | wc -l`, m.path("sessions")))

@@ -2,6 +2,9 @@ package secrets
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -217,9 +220,13 @@ func TestFormats(t *testing.T) {
 			if strings.ContainsAny(example, " =\n") && strings.ContainsAny(around, "(,<`.") {
 				continue // what stands before a secret says where it ends
 			}
-			for _, line := range []string{`{"text":` + plain(text) + `}`, `{"text":` + plain(plain("a\n"+text+"\nb")) + `}`} {
+			for _, text := range []string{plain(text), plain(plain("a\n" + text + "\nb"))} {
+				begin, end := `{"type":"message","id":"019e2c5b-77aa-7c01-9d3e-6a5b4c3d2e1f","parentId":"4f6a9d31","signature":"EqQBCkYI`+mixed(33)+`","text":`, `,"tokens":12,"max_tokens":4096}`
+				line := begin + text + end
 				out := masked(scan(t, line), line)
 				require.True(t, json.Valid([]byte(out)), what)
+				require.True(t, strings.HasPrefix(out, begin) && strings.HasSuffix(out, end), "all but the secret stays: %s", out)
+				out = out[len(begin):]
 				require.Contains(t, out, "*****", "%s in %s", what, line)
 				for _, secret := range []string{mixed(9), mixed(40)[30:], lower(40)[30:], hexed(40)[30:], digits(13)[5:], upper(24)[10:], uuid[10:], "correcthorse", "swordfish"} {
 					require.NotContains(t, out, secret, "%s in %s", what, line)
@@ -263,6 +270,14 @@ func TestNoSecrets(t *testing.T) {
 			}
 		}
 	}
+	require.NoError(t, filepath.WalkDir("../../../testdata", func(file string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(file) == ".jsonl" {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Empty(t, scan(t, string(text)).Places, file)
+		}
+		return err
+	}))
 	for _, member := range []string{`{"id":"0123abcd4","token":"$TOKEN"}`, `{"password":""}`, `{"password":null,"token":12345678}`, `{"signature":"` + mixed(300) + `"}`, `{"toolCallId":"call_` + mixed(24) + `"}`} {
 		require.Empty(t, scan(t, member).Places, member)
 	}
