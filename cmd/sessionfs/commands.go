@@ -40,7 +40,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
-		pickCommand(), searchCommand(), touchedCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
+		pickCommand(), searchCommand(), touchedCommand(), statsCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
 		completionCommand(root), shellInitCommand(), help, versionCommand())
 	root.AddCommand(systemCommands()...)
 	for _, c := range root.Commands() {

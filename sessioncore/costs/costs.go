@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
@@ -17,8 +18,8 @@ import (
 
 // Costs adds up what sessions cost. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
-	store  *sessioncore.Store
-	prices report.Prices
+	store *sessioncore.Store
+	of    func(context.Context, *sessioncore.Snapshot) ([]report.Cost, error) // what the entries of a session cost
 
 	mu    sync.Mutex // guards the fields below; held while somebody adds up
 	known map[string]*account
@@ -43,7 +44,16 @@ const (
 
 // New returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func New(store *sessioncore.Store, prices report.Prices) *Costs {
-	return &Costs{store: store, prices: prices, known: map[string]*account{}, room: maxKnown}
+	return newOf(store, func(ctx context.Context, snap *sessioncore.Snapshot) ([]report.Cost, error) {
+		return report.Costs(ctx, snap, prices)
+	})
+}
+
+// OfTools returns how often each tool was called, as Costs: the model is the tool, and its messages are the calls.
+func OfTools(store *sessioncore.Store) *Costs { return newOf(store, report.Calls) }
+
+func newOf(store *sessioncore.Store, of func(context.Context, *sessioncore.Snapshot) ([]report.Cost, error)) *Costs {
+	return &Costs{store: store, of: of, known: map[string]*account{}, room: maxKnown}
 }
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
@@ -55,22 +65,49 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 		return nil, err
 	}
 	defer c.mu.Unlock()
-	sessions = c.withSubagents(sessions)
+	sessions, _ = c.withSubagents(sessions)
 	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
 		return c.last.text, nil
 	}
 	c.last = shown{}
 	defer hold.Set(0)
-	sums := newSums(hold)
-	settled, err := c.addUp(ctx, oldestFirst(sessions), sums)
+	lines, room := lines{}, hold.Another()
+	defer room.Close()
+	settled, err := c.addUp(ctx, oldestFirst(sessions), newSums(hold), func(info *listing.Info, r *row) error {
+		report.AddTo(lines, lineKey{r.day, info.CWD, r.model}, &r.sum)
+		return room.Resize(int64(len(lines)) * lineSize)
+	})
 	if err != nil {
 		return nil, err
 	}
-	text := sums.text()
+	text := lines.text()
 	if settled && len(text) <= maxShown {
 		c.last = shown{slices.Clone(sessions), text}
 	}
 	return text, nil
+}
+
+// Row is what a session cost on a day, with a model.
+type Row struct {
+	Session *listing.Info // of which it is, or a subagent of which
+	Day     time.Time     // in UTC
+	Model   string
+	Sum     *report.Sum
+}
+
+// Rows calls each with all that the lines of usage.jsonl are sums of, in no order.
+func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, hold *budget.Hold, each func(Row)) error {
+	if err := storage.LockUntil(ctx, &c.mu); err != nil {
+		return err
+	}
+	defer c.mu.Unlock()
+	defer hold.Set(0)
+	all, of := c.withSubagents(sessions)
+	_, err := c.addUp(ctx, oldestFirst(all), newSums(hold), func(info *listing.Info, r *row) error {
+		each(Row{cmp.Or(of[info], info), time.UnixMilli(r.day * dayLength).UTC(), r.model, &r.sum})
+		return nil
+	})
+	return err
 }
 
 // oldestFirst sorts sessions by their beginning: a copy is younger than what it was made from. Those that do not tell
@@ -93,9 +130,9 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 // results of its calls do not tell what these used.
 const subagents = "subagents"
 
-// withSubagents returns sessions and those of their subagents.
-func (c *Costs) withSubagents(sessions []*listing.Info) []*listing.Info {
-	files, all := c.store.Storage(), slices.Clip(sessions)
+// withSubagents returns sessions and those of their subagents, and whose these are.
+func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, of map[*listing.Info]*listing.Info) {
+	files, all, of := c.store.Storage(), slices.Clip(sessions), map[*listing.Info]*listing.Info{}
 	with := map[string]map[string]bool{} // by directory: the names of the directories in it
 	for _, info := range sessions {
 		dir, base := path.Split(info.DirName())
@@ -112,17 +149,18 @@ func (c *Costs) withSubagents(sessions []*listing.Info) []*listing.Info {
 		at := path.Join(dir, base, subagents)
 		_ = files.List(at, nil, func(item storage.Item) bool {
 			if st, err := item.State(); err == nil && st.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding) {
-				all = append(all, &listing.Info{Name: path.Join(at, item.Name), Stat: st, CWD: info.CWD})
+				sub := &listing.Info{Name: path.Join(at, item.Name), Stat: st, CWD: info.CWD}
+				all, of[sub] = append(all, sub), info
 			}
 			return true
 		})
 	}
-	return all
+	return all, of
 }
 
-// addUp adds sessions to sums. It reports whether all of them are as they will be found if nothing changes: a file that
+// addUp calls each with what of the sessions was not counted yet. It reports whether all of them are as they will be found if nothing changes: a file that
 // was changed a moment ago may change again without a sign.
-func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums) (settled bool, err error) {
+func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums, each func(*listing.Info, *row) error) (settled bool, err error) {
 	settled = true
 	for batch := range slices.Chunk(sessions, batchSize) {
 		if err := ctx.Err(); err != nil {
@@ -146,7 +184,7 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums)
 				settled = settled && a.Settled
 				c.keep(info.Name, a)
 			}
-			if err := sums.add(info, a); err != nil {
+			if err := sums.add(info, a, each); err != nil {
 				return false, err
 			}
 		}

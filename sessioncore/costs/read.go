@@ -43,7 +43,7 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]readin
 // readOne reads what the entries of a session cost. One that cannot be read has none.
 func (c *Costs) readOne(ctx context.Context, info *listing.Info) (r reading, err error) {
 	r.State, err = listing.Read(ctx, c.store, info, func(snap *sessioncore.Snapshot) (err error) {
-		r.costs, err = report.Costs(ctx, snap, c.prices)
+		r.costs, err = c.of(ctx, snap)
 		return err
 	})
 	return r, err

@@ -42,16 +42,13 @@ type taken struct {
 	total uint64 // of their keys
 }
 
-// sums is what some sessions cost together.
+// sums tells what was counted.
 type sums struct {
-	hold  *budget.Hold
-	seen  map[uint64]struct{} // the copies that were counted
-	lines map[lineKey]*sum
+	hold *budget.Hold
+	seen map[uint64]struct{} // the copies that were counted
 }
 
-func newSums(hold *budget.Hold) *sums {
-	return &sums{hold: hold, seen: map[uint64]struct{}{}, lines: map[lineKey]*sum{}}
-}
+func newSums(hold *budget.Hold) *sums { return &sums{hold: hold, seen: map[uint64]struct{}{}} }
 
 // takenBefore returns which of the copies were counted in other sessions.
 func (s *sums) takenBefore(copies []uint64) (t taken) {
@@ -108,32 +105,35 @@ func dayOf(ms int64) int64 {
 	return day
 }
 
-// add adds a session.
-func (s *sums) add(info *listing.Info, a *account) error {
+// add calls each with the rows of a session.
+func (s *sums) add(info *listing.Info, a *account, each func(*listing.Info, *row) error) error {
 	for _, key := range a.copies {
 		s.seen[key] = struct{}{}
 	}
 	for i := range a.rows {
-		r := &a.rows[i]
-		report.AddTo(s.lines, lineKey{r.day, info.CWD, r.model}, &r.sum)
+		if err := each(info, &a.rows[i]); err != nil {
+			return err
+		}
 	}
-	return s.hold.Resize(int64(len(s.seen))*seenSize + int64(len(s.lines))*lineSize)
+	return s.hold.Resize(int64(len(s.seen)) * seenSize)
 }
 
 const (
-	// seenSize is what an element of sums.seen takes in memory, in bytes, and lineSize what one of sums.lines does, with
-	// its text.
+	// seenSize is what an element of sums.seen takes in memory, in bytes, and lineSize what one of lines does, with its text.
 	seenSize = 20
 	lineSize = 800
 )
 
+// lines are those of usage.jsonl.
+type lines map[lineKey]*sum
+
 // text returns usage.jsonl.
-func (s *sums) text() []byte {
+func (l lines) text() []byte {
 	text := []byte{}
-	for _, key := range slices.SortedFunc(maps.Keys(s.lines), lineKey.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(l), lineKey.compare) {
 		text = rawjson.AppendLine(text, line{
 			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: names.TextUTF8(key.cwd), Model: key.model,
-			sum: *s.lines[key],
+			sum: *l[key],
 		})
 	}
 	return text

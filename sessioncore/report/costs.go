@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"strings"
 
 	"sessionfs/sessioncore"
 )
@@ -14,6 +15,21 @@ type Cost struct {
 	Time  int64 // of the entry, in ms since the epoch
 	Model string
 	Sum   Sum
+}
+
+// Calls returns the results of tools, in file order, each as a Cost of one message whose model is the name of the tool as in path/.
+func Calls(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
+	if err := s.Confirm(ctx); err != nil {
+		return nil, err
+	}
+	var calls []Cost
+	for e := range sessioncore.Entry(s.Len()) {
+		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult {
+			tool := strings.TrimPrefix(s.PathLabel(e), "toolResult-")
+			calls = append(calls, Cost{copyKey(s, e), s.Time(e).UnixMilli(), tool, Sum{AssistantMessages: 1}})
+		}
+	}
+	return calls, nil
 }
 
 // Costs returns what the entries of a session cost, in file order: what total in usage.json is the sum of.

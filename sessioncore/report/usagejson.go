@@ -58,7 +58,7 @@ func sumUsage(records []usageRecord, prices Prices) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
 		sum := prices.priced(records[i].model, records[i].Sum)
-		sums.Total.add(&sum)
+		sums.Total.Add(&sum)
 		AddTo(sums.Models, records[i].model, &sum)
 	}
 	return sums
@@ -69,10 +69,11 @@ func AddTo[K comparable](sums map[K]*Sum, key K, v *Sum) {
 	if sums[key] == nil {
 		sums[key] = &Sum{}
 	}
-	sums[key].add(v)
+	sums[key].Add(v)
 }
 
-func (u *Sum) add(v *Sum) {
+// Add adds v.
+func (u *Sum) Add(v *Sum) {
 	u.AssistantMessages += v.AssistantMessages
 	u.Input += v.Input
 	u.Output += v.Output
