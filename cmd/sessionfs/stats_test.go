@@ -30,7 +30,7 @@ func TestStats(t *testing.T) {
 		"2026-W16         1        3     40k  $0.02  #########\n"+
 		"2026-W20         1        5     74k  $0.08  ####################################\n"+
 		"total            2        8    114k  $0.10\n", s.here("stats", "--by", "week", "--since", "2026-04-01").stdout)
-	require.Contains(t, s.here("stats", "--by", "tool").stdout, "\nbash             5     13  ####")
+	require.Contains(t, s.here("stats", "--by", "tool").stdout, "\nbash                   5     13  ####")
 	require.Equal(t, "no session has a cost there\n", s.here("stats", "--since", "0d").stdout)
 
 	type line struct {
