@@ -215,7 +215,7 @@ Commands:
   show log diff           a session in a pager; its tree; two branches compared
   pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
-  check stats status      what is broken; what sessions cost; the mounts there are
+  check stats status      what is broken; what was spent; what is mounted
   completion shell-init   completions for a shell; s, which goes to a session
   sql-trigger             a trigger for a database
   help version            help on a command, or all options: help mount

@@ -53,10 +53,12 @@ func statsCommand() *cobra.Command {
 	flags.StringVar(&since, "since", "", "count from `WHEN` on: a date, or a number of days or weeks ago (30d, 4w)")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
 	flags.StringVar(&svg, "svg", "", "draw the bars into `FILE`")
-	cmd.MarkFlagsMutuallyExclusive("json", "svg")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if keys[by] == nil {
+		switch {
+		case keys[by] == nil:
 			return refuse(exitUsage, "stats: --by is one of day, week, model, cwd, agent and tool, not %q", by)
+		case asJSON && svg != "":
+			return refuse(exitUsage, "stats: --json or --svg, not both")
 		}
 		return nil
 	}
