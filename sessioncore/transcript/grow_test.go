@@ -187,7 +187,10 @@ func FuzzTranscript(f *testing.F) {
 		leaf := sessiontest.Leaf(t, snap)
 		checkTranscript(t, snap, leaf)
 		if snap.Len() > 0 {
-			checkTranscript(t, snap, sessioncore.Entry(rnd.IntN(snap.Len())))
+			other := sessioncore.Entry(rnd.IntN(snap.Len()))
+			checkTranscript(t, snap, other)
+			require.Empty(t, diffOf(t, Branch{snap, leaf}, Branch{snap, leaf}))
+			diffOf(t, Branch{snap, leaf}, Branch{snap, other})
 		}
 	})
 }
