@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,24 +64,17 @@ func colourMarkdown(out io.Writer, in io.Reader) error {
 	var block fence
 	for {
 		line, err := r.ReadSlice('\n')
-		if err == bufio.ErrBufferFull { // the rest is shown as a line of its own
-			err = nil
-		}
 		text := bytes.TrimSuffix(line, []byte("\n"))
-		if colour := block.colourOf(text); colour != "" && len(text) > 0 {
-			w.WriteString(colour)
-			w.Write(text)
-			w.WriteString(colourEnd)
-			text = line[len(text):]
-		} else {
-			text = line
+		before, after := block.colourOf(text), ""
+		if before != "" {
+			after = colourEnd
 		}
-		if _, failed := w.Write(text); failed != nil {
+		if _, failed := fmt.Fprintf(w, "%s%s%s%s", before, text, after, line[len(text):]); failed != nil {
 			return failed
 		}
 		if err == io.EOF {
 			return w.Flush()
-		} else if err != nil {
+		} else if err != nil && err != bufio.ErrBufferFull { // the rest of a long line is coloured by itself
 			return err
 		}
 	}
@@ -110,11 +105,14 @@ func (f *fence) colourOf(line []byte) string {
 		return f.colourIn(line)
 	case bytes.HasPrefix(line, []byte("#")):
 		return colourTitle
-	case bytes.HasPrefix(line, []byte("**Result**")), bytes.HasPrefix(line, []byte("> ")), bytes.HasPrefix(line, []byte("*")) && line[1] != '*':
+	case aside.Match(line):
 		return colourDim
 	}
 	return ""
 }
+
+// aside matches the lines of a transcript that are not what somebody said aloud: results, notes, thoughts.
+var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
 
 // colourIn returns the colour of a line in the block.
 func (f *fence) colourIn(line []byte) string {

@@ -44,6 +44,23 @@ func TestShow(t *testing.T) {
 	require.Equal(t, result{stdout: "# An hour late, a hand too high\n"}, first, "who leaves the pager has read enough")
 }
 
+// What stands in a transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
+func TestColours(t *testing.T) {
+	uncoloured := strings.NewReplacer("[dim]", colourDim, "[red]", colourRed, "[green]", colourGreen, "[bold]", colourTitle, "[/]", colourEnd)
+	for in, want := range map[string]string{
+		"# a\n\n*note*\n*\n* item\n**`x`**":               "[bold]# a[/]\n\n[dim]*note*[/]\n*\n* item\n**`x`**",
+		"```diff\n+a\n\n-b\n c\n```\n+d\n":                "[dim]```diff[/]\n[green]+a[/]\n\n[red]-b[/]\n c\n[dim]```[/]\n+d\n",
+		"````\n```diff\n+a\n# x\n````\n# y\n":             "[dim]````[/]\n```diff\n+a\n# x\n[dim]````[/]\n[bold]# y[/]\n",
+		"~~~\n```\n~~~\n> ":                               "[dim]~~~[/]\n```\n[dim]~~~[/]\n[dim]> [/]",
+		"> " + strings.Repeat("x", copySize-2) + "y\n> z": "[dim]> " + strings.Repeat("x", copySize-2) + "[/]y\n[dim]> z[/]",
+		"": "",
+	} {
+		var out strings.Builder
+		require.NoError(t, colourMarkdown(&out, strings.NewReader(in)))
+		require.Equal(t, uncoloured.Replace(want), out.String(), in)
+	}
+}
+
 // log has the branches of branches.tsv, and all entries if it is told so.
 func TestLog(t *testing.T) {
 	s := commandStore(t)
