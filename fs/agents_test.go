@@ -182,6 +182,7 @@ func TestAllAgents(t *testing.T) {
 	require.Len(t, names(t, m.path("by-cwd/home/dev/tidetable")), 7)
 	require.Equal(t, "9\n", shell(t, `cd "$1" && for s in *-*/*-*; do [ -e "$s/title" ] && echo; done | wc -l`, m.path("by-date")))
 	for query, agent := range map[string]string{"TZID": "claude", "Ilfracombe": "codex", `"new moon"`: "pi", "april.csv": "omp"} {
+		query += " agent:" + agent
 		table := string(read(t, m.path("search", query, "results.tsv")))
 		require.Contains(t, table, "\tsessions/"+agent+"/", query)
 		for _, name := range names(t, m.path("search", query, "entries")) {

@@ -26,6 +26,8 @@ type Needle struct {
 	accept func(b []byte, at int) bool
 	// anyLine says that it need not be on the line of a hit.
 	anyLine bool
+	// or is another needle, which is there where this one is not; nil for none.
+	or *Needle
 }
 
 // longestRune is the most bytes that JSON writes a character in: a surrogate pair as two escapes.
@@ -130,7 +132,7 @@ func (n *Needle) reach() int {
 // isInRaw reports whether a file has the needle whose strings are JSON once more within a string, as arguments of calls are:
 // two halves of an escape are not found there.
 func (n *Needle) isInRaw() bool {
-	return n != nil && !slices.ContainsFunc(n.runes, func(all []rune) bool {
+	return n != nil && (n.or == nil || n.or.isInRaw()) && !slices.ContainsFunc(n.runes, func(all []rune) bool {
 		return slices.ContainsFunc(all, func(r rune) bool { return r > 0xFFFF })
 	})
 }
@@ -138,8 +140,15 @@ func (n *Needle) isInRaw() bool {
 // anywhere returns the needle for any string.
 func (n *Needle) anywhere() *Needle {
 	all := *n
-	all.accept = nil
+	if all.accept = nil; all.or != nil {
+		all.or = all.or.anywhere()
+	}
 	return &all
+}
+
+// isIn reports whether decoded text has the needle.
+func (n *Needle) isIn(text []byte) bool {
+	return n.index(text) >= 0 || n.or != nil && n.or.isIn(text)
 }
 
 // index returns the offset of the first occurrence in decoded text, -1 if there is none.

@@ -324,8 +324,10 @@ func TestRegexp(t *testing.T) {
 		sessiontest.MessageLine(1, `{"role":"assistant","content":"a `+strings.Repeat("x", 2*window)+` b K\u00e9lvin"}`))
 	for pattern, want := range map[string]struct{ found, needle string }{
 		`time\.(Now|Since)`: {"e0", "time."}, `^or`: {"e0", "or"}, `Now$`: {"e0", "Now"}, `now`: {"", "now"}, `(?i)NOW`: {"e0", "now"},
-		`twice\b`: {"e0", "twice"}, `a x+ b`: {"e1", " b"}, `(?:si|No)\w`: {"e0", ""}, `x{3,5}`: {"e1", "x"}, `(?i)kélvin`: {"e1", "élvin"},
+		`twice\b`: {"e0", "twice"}, `a x+ b`: {"e1", " b"}, `(?:si|No)\w`: {"e0", "No or si"}, `x{3,5}`: {"e1", "x"}, `(?i)kélvin`: {"e1", "élvin"},
 		`.*`: {"e1 e0", ""}, `\d`: {"", ""}, `Now.or`: {"", "Now"}, `(?s)Now.or`: {"e0", "Now"}, `(wi)+ce`: {"e0", "wi"},
+		`twice|kelvin|b K`: {"e1 e0", "b K or kelvin or twice"}, `(Sin|No)[wc]`: {"e0", "No or Sin"}, `twice|.x`: {"e1 e0", "x or twice"}, `twice|.?`: {"e1 e0", ""},
+		`a1|b1|c1|d1|e1|f1|g1|h1|ixx`: {"", ""},
 	} {
 		q, err := ParseRegexp(pattern, "")
 		require.NoError(t, err)
@@ -336,11 +338,11 @@ func TestRegexp(t *testing.T) {
 			names = append(names, h.Entry)
 		}
 		require.Equal(t, want.found, strings.Join(names, " "), pattern)
-		if want.needle == "" {
-			require.Nil(t, q.needle, pattern)
-		} else {
-			require.Equal(t, want.needle, string(q.needle.want), pattern)
+		var needles []string
+		for n := q.needle; n != nil; n = n.or {
+			needles = append(needles, string(n.want))
 		}
+		require.Equal(t, want.needle, strings.Join(needles, " or "), pattern)
 	}
 	q, err := ParseRegexp("time", "role:assistant")
 	require.NoError(t, err)

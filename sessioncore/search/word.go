@@ -54,6 +54,9 @@ func (w *word) needle() *Needle {
 	return needleOf(re.Simplify())
 }
 
+// maxNeedles is how many alternatives are looked for in the bytes of a file, which is read for each.
+const maxNeedles = 8
+
 // needleOf returns the best needle of the texts that are in all that a regular expression matches, nil if they have none.
 func needleOf(re *syntax.Regexp) (best *Needle) {
 	switch re.Op {
@@ -70,13 +73,40 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 		for _, sub := range re.Sub {
 			best = better(best, needleOf(sub))
 		}
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			n := needleOf(sub)
+			if n == nil || n.count()+best.count() > maxNeedles {
+				return nil
+			}
+			last := n
+			for ; last.or != nil; last = last.or {
+			}
+			last.or, best = best, n
+		}
 	}
 	return best
 }
 
-// better returns the rarer of two needles, of which each may be nil.
+// count returns how many needles there are.
+func (n *Needle) count() (count int) {
+	for ; n != nil; n = n.or {
+		count++
+	}
+	return count
+}
+
+// rarity returns the least score of the needles.
+func (n *Needle) rarity() int {
+	if n.or == nil {
+		return n.score
+	}
+	return min(n.score, n.or.rarity())
+}
+
+// better returns the rarer of two needles, of which each may be nil; fewer alternatives count as much as longer texts.
 func better(a, b *Needle) *Needle {
-	if a == nil || b != nil && b.score > a.score {
+	if a == nil || b != nil && b.rarity()*a.count() > a.rarity()*b.count() {
 		return b
 	}
 	return a

@@ -84,7 +84,7 @@ func (w *worker) scan(ctx context.Context, name string, token storage.Token, nee
 		if err == nil {
 			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
 		}
-		if err != nil || len(lines) == 0 && needle.index([]byte(beside)) < 0 {
+		if err != nil || len(lines) == 0 && !needle.isIn([]byte(beside)) {
 			return token, nil, err
 		}
 	}
@@ -214,6 +214,17 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	if n == nil {
 		return everywhere, nil
 	}
+	if found, err = s.findOne(ctx, file, size, n); err != nil || n.or == nil {
+		return found, err
+	}
+	others, err := s.find(ctx, file, size, n.or)
+	found = append(slices.Clip(found), others...)
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(a.from, b.from) })
+	return found, err
+}
+
+// findOne is find for a needle alone.
+func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	reach := n.reach()
 	if len(s.buf) < chunkSize+2*reach {
 		s.buf = make([]byte, chunkSize+2*reach)
