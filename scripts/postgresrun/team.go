@@ -96,8 +96,9 @@ func (t *team) fill() {
 	})))
 	t.exec(`VACUUM ANALYZE omp_session_files`)
 	if t.trigger {
-		sql := must(exec.Command(t.bin, "sql-trigger", t.source).Output())
-		must(t.db.Exec(t.ctx, string(sql), pgx.QueryExecModeSimpleProtocol))
+		psql := exec.Command(t.server.Program("psql"), "-q", "-c", "SET client_min_messages = warning", "-f", "-", "-v", "ON_ERROR_STOP=1", t.source)
+		psql.Stdin, psql.Stderr = bytes.NewReader(must(exec.Command(t.bin, "sql-trigger", t.source).Output())), os.Stderr
+		must(0, psql.Run())
 	}
 	t.postmaster = must(strconv.Atoi(t.text(`SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)`)))
 	fmt.Printf("%d rows of %d bytes, made in %.0f s\n", t.rows, t.size, time.Since(began).Seconds())
@@ -120,7 +121,7 @@ func (t *team) text(sql string) (text string) {
 
 // pool starts PgBouncer between the mounts and the server.
 func (t *team) pool() {
-	at := filepath.Join(t.dir, "pgbouncer")
+	at := filepath.Join(filepath.Dir(t.server.Socket()), "pooler") // where the server's user may look
 	config := fmt.Sprintf("[databases]\npostgres = host=%s user=tester\n[pgbouncer]\nlisten_addr=\nunix_socket_dir=%s\nauth_type=any\n"+
 		"pool_mode=transaction\nmax_client_conn=2000\ndefault_pool_size=40\n", filepath.Dir(t.server.Socket()), at)
 	must(0, cmp.Or(os.Mkdir(at, 0o700), os.Chmod(at, 0o777), os.WriteFile(at+"/ini", []byte(config), 0o644)))
@@ -220,13 +221,16 @@ func (t *team) run(program string, mount int, name string) time.Duration {
 	return time.Since(began).Round(time.Millisecond)
 }
 
+// maxWatchers is how many members look often, which costs the server more than a tail -f.
+const maxWatchers = 10
+
 var stamp = regexp.MustCompile(`at=(\d+)`)
 
 // follow runs tail -f on the session of a writer in the mount of another member. The first of them look often, to tell how late
 // a line shows.
 func (t *team) follow(mount int) {
 	every := "1"
-	if mount < 2*t.writers {
+	if mount < min(2*t.writers, maxWatchers) {
 		every = "0.01"
 	}
 	cmd := exec.CommandContext(t.ctx, "tail", "-n", "0", "-s", every, "-f", t.shown(mount, (mount+1)%t.writers)+".jsonl")
