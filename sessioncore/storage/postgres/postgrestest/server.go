@@ -127,14 +127,41 @@ func Start(settings ...string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, bin: bin, settings: settings}
-	if err := s.begin(); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return s, s.begin(s.command("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"))
 }
 
-func (s *Server) begin() error {
+// Follow starts a standby of the server, for the test. It has all that the server acknowledges from now on.
+func (s *Server) Follow(t testing.TB) *Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby := &Server{dir: dir, bin: s.bin, settings: s.settings}
+	t.Cleanup(standby.Close)
+	if err := standby.begin(standby.command("pg_basebackup", "-h", s.dir, "-U", "tester", "-D", standby.data(), "-R", "-c", "fast", "--no-sync")); err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.Connect(context.Background(), s.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	for _, sql := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
+		if _, err := c.Exec(context.Background(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return standby
+}
+
+// begin makes the database by cmd and serves it. After an error it is closed.
+func (s *Server) begin(cmd *exec.Cmd) (err error) {
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return err
 	}
@@ -146,9 +173,8 @@ func (s *Server) begin() error {
 	if err := s.removeAtEnd(); err != nil {
 		return err
 	}
-	cmd := s.command("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
+		return fmt.Errorf("%s: %w: %s", cmd.Path, err, out)
 	}
 	return s.Start()
 }
