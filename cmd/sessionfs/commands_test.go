@@ -57,7 +57,7 @@ func TestListAndPrint(t *testing.T) {
 	s := commandStore(t)
 	r := s.here("ls")
 	require.Zero(t, r.code)
-	require.Contains(t, r.stdout, "\nnew-session\nrecent\nsearch\nsessions\n")
+	require.Contains(t, r.stdout, "\nnew-session\nrecent\nrunning\nsearch\nsessions\n")
 	r = s.here("ls", "-l", "by-id/019d3d9/")
 	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
 	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)

@@ -153,7 +153,7 @@ func TestTeam(t *testing.T) {
 	}
 	require.Zero(t, after[4].code, after[4])
 	var trigger bool
-	require.NoError(t, db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'sessionfs')`).Scan(&trigger))
+	require.NoError(t, db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'sessionfs_changes')`).Scan(&trigger))
 	require.True(t, trigger)
 	s.requireUnmounted()
 }
