@@ -56,13 +56,14 @@ func TestNamedSessions(t *testing.T) {
 }
 
 // Without -s, SOURCE is what the argument lies in: a mount, as it was mounted, an agent directory, or a file alone.
-func TestPlaces(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+func TestPlaces(t *testing.T) { forEachUser(t, testPlaces) }
+
+func testPlaces(t *testing.T, s *store) {
 	agent, copies, masked := s.mkdir("elsewhere/agent"), s.mkdir("copies"), s.mkdir("masked")
 	require.NoError(t, os.RemoveAll(agent))
 	require.NoError(t, os.Mkdir(agent, 0o700))
 	require.NoError(t, unpack(testdata.Demo(), agent))
+	s.chown()
 	file := filepath.Join(agent, hourFile) + ".jsonl"
 	r := s.exec("cp", file, filepath.Join(copies, "copy.jsonl"))
 	require.Zero(t, r.code, r)
@@ -100,6 +101,9 @@ func TestPlaces(t *testing.T) {
 		require.Zero(t, write(s.mountpoint, at, title).code, at)
 		require.Equal(t, title+"\n", in(session, "cat", "./title").stdout)
 	}
+	// A session that is in the memory of a mount alone.
+	r = s.exec("sh", "-c", `exec 3<>"$1/new-session"; echo "$2" >&3; read -r session <&3; cd "$1/$session" && "$3" export .`, "sh", s.mountpoint, copies, program)
+	requireStatus(t, exitFailure, r, ". is not on disk yet: sync")
 	// What a redacted mount shows is redacted, and a file alone is only read.
 	requireStatus(t, exitFailure, write(masked, "019d3d9/title", "D"), "read-only")
 	r = in(copies, "export", "copy.jsonl#3a1")
