@@ -49,25 +49,28 @@ func statsCommand() *cobra.Command {
 		return s.print(cmd, asJSON, svg)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&by, "by", "day", "a line for each `WHAT`: day, week, model, cwd, agent or tool")
+	flags.StringVar(&by, "by", "day", "a line for each `WHAT`: "+strings.Join(whats, ", "))
 	flags.StringVar(&since, "since", "", "count from `WHEN` on: a date, or a number of days or weeks ago (30d, 4w)")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
 	flags.StringVar(&svg, "svg", "", "draw the bars into `FILE`")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch {
 		case keys[by] == nil:
-			return refuse(exitUsage, "stats: --by is one of day, week, model, cwd, agent and tool, not %q", by)
+			return refuse(exitUsage, "stats: --by is one of %s, not %q", strings.Join(whats, ", "), by)
 		case asJSON && svg != "":
 			return refuse(exitUsage, "stats: --json or --svg, not both")
 		}
 		return nil
 	}
-	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{"day", "week", "model", "cwd", "agent", byTool}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(whats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
 const byTool = "tool"
+
+// whats are the keys in the order in which they are told.
+var whats = []string{"day", "week", "model", "cwd", "agent", "who", byTool}
 
 // keys are what costs can be added up by.
 var keys = map[string]func(r *costs.Row, agent string) string{
@@ -79,6 +82,7 @@ var keys = map[string]func(r *costs.Row, agent string) string{
 	"model": func(r *costs.Row, _ string) string { return r.Model },
 	"cwd":   func(r *costs.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
 	"agent": func(_ *costs.Row, agent string) string { return agent },
+	"who":   func(r *costs.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
 	byTool:  func(r *costs.Row, _ string) string { return r.Model },
 }
 
