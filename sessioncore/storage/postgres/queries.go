@@ -53,7 +53,7 @@ func makeQueries(table, changes string, of tableOf) queries {
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
 	q.noted = `SELECT -1::bigint, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN ` + changes + ` c ON c.tab = to_regclass($3)
-		AND c.xact >= $2::text::xid8 AND c.xact < pg_snapshot_xmax(pg_current_snapshot()) AND (c.path = '' OR starts_with(c.path, $1))
+		AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot()) AND (c.path = '' OR starts_with(c.path, $1))
 		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
