@@ -15,23 +15,37 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 )
 
 // TestDatabaseKilled: two mounts and a client append to one session while the server is killed again and again. What was
 // acknowledged is there, everything is there once, and what a mount wrote follows the entry that was the last one then.
 func TestDatabaseKilled(t *testing.T) {
+	t.Run("directly", func(t *testing.T) { databaseKilled(t, false) })
+	t.Run("behind PgBouncer", func(t *testing.T) { databaseKilled(t, true) })
+}
+
+// databaseKilled is TestDatabaseKilled. If pooled, changes are noted by the trigger, and a mount is behind PgBouncer.
+func databaseKilled(t *testing.T, pooled bool) {
 	each, kills := 100, 3
 	if os.Getenv("SESSIONFS_TEST_FULL") == "1" {
 		each, kills = 2000, 20
 	}
 	server := postgrestest.New(t)
 	a := withRow(t, server, header("s")+entry(1, "first", "", "one"))
+	source := a.table.Source("&prefix=" + rowsPrefix)
+	if pooled {
+		src, err := postgres.ParseSource(source)
+		require.NoError(t, err)
+		a.table.Script(t, src.Trigger())
+		source = server.NewPooler(t, "transaction").URL("postgres") + "&table=" + a.table.Name + "&prefix=" + rowsPrefix
+	}
 	// An append compresses the whole row anew. As the server does that by default it takes ten times as long as all the rest.
 	if _, err := a.table.Exec(t.Context(), `ALTER TABLE `+a.table.Name+` ALTER content SET COMPRESSION lz4`); err != nil {
 		t.Logf("slow: %v", err)
 	}
-	b := mountTable(t, a.table)
+	b := database{mountForTest(t, source), a.table}
 	var done atomic.Int64
 	var all sync.WaitGroup
 	for name, m := range map[string]database{"a": a, "b": b} {
