@@ -28,7 +28,7 @@ func TestDatabaseKilled(t *testing.T) {
 
 // databaseKilled is TestDatabaseKilled. If pooled, changes are noted by the trigger, and a mount is behind PgBouncer.
 func databaseKilled(t *testing.T, pooled bool) {
-	each, kills := 100, 3
+	each, kills := 60, 2
 	if os.Getenv("SESSIONFS_TEST_FULL") == "1" {
 		each, kills = 2000, 20
 	}

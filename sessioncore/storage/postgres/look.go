@@ -16,6 +16,8 @@ const (
 	freshNoted = 50 * time.Millisecond
 	// rest is how many times as long as a look took that reads the whole table the server is left alone after it.
 	rest = 20
+	// Over a line on which a look takes slowLook nobody waits for one that begins within recent of the last one.
+	slowLook, recent = 5 * time.Millisecond, 750 * time.Millisecond
 	// patience is how long a question waits for a look, from when that began, before it is answered with what is known.
 	patience = 250 * time.Millisecond
 )
@@ -33,6 +35,7 @@ type look struct {
 	began   time.Time     // when that began, or the last one
 	at      time.Time     // when the last one began that succeeded
 	good    time.Time     // until when that is good
+	slow    bool          // that it took slowLook
 }
 
 // refresh brings the catalogue up to date if the last look is too old. Where the server does not answer, or somebody has
@@ -40,7 +43,7 @@ type look struct {
 func (s *Storage) refresh() {
 	asked := time.Now()
 	for s.broken.Load() == nil {
-		running, began := s.startLook(asked)
+		running, until := s.startLook(asked)
 		if running == nil {
 			return
 		}
@@ -48,7 +51,7 @@ func (s *Storage) refresh() {
 			<-running
 			continue
 		}
-		timer := time.NewTimer(patience - time.Since(began))
+		timer := time.NewTimer(time.Until(until))
 		select {
 		case <-running:
 			timer.Stop()
@@ -58,24 +61,26 @@ func (s *Storage) refresh() {
 	}
 }
 
-// startLook begins a look unless one is under way. It returns what is closed at its end, and when it began; nil if the last one
-// is good for who asked then.
-func (s *Storage) startLook(asked time.Time) (running chan struct{}, began time.Time) {
+// startLook begins a look unless one is under way. It returns what is closed at its end, and until when to wait for that; nil if
+// the last one is good for who asked then.
+func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.Time) {
 	l := &s.look
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.running != nil:
-		return l.running, l.began
-	case l.at.After(asked) || s.opts.Fresh > 0 && asked.Before(l.good):
-		return nil, asked
+	if l.running == nil {
+		if l.at.After(asked) || s.opts.Fresh > 0 && asked.Before(l.good) {
+			return nil, asked
+		}
+		done := make(chan struct{})
+		if !s.work(func() { s.lookAside(done) }) {
+			return nil, asked
+		}
+		l.running, l.began = done, time.Now()
 	}
-	running = make(chan struct{})
-	if !s.work(func() { s.lookAside(running) }) {
-		return nil, asked
+	if l.slow && asked.Before(l.at.Add(recent)) {
+		return l.running, asked
 	}
-	l.running, l.began = running, time.Now()
-	return running, l.began
+	return l.running, l.began.Add(patience)
 }
 
 // lookAside looks at the table, and then closes done. A server that refuses is as one that is gone.
@@ -95,7 +100,7 @@ func (s *Storage) lookAside(done chan struct{}) {
 func (s *Storage) lookAgain() {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
-	s.look.good = time.Time{}
+	s.look.good, s.look.slow = time.Time{}, false
 }
 
 // lookNow reads what changed since the last look, and all rows if that cannot be told.
@@ -114,7 +119,8 @@ func (s *Storage) lookNow(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.good = began, began.Add(max(s.opts.Fresh, rest*time.Since(began)))
+	took := time.Since(began)
+	l.at, l.good, l.slow = began, began.Add(max(s.opts.Fresh, rest*took)), took > slowLook
 	if l.noted.Load() {
 		l.good = began.Add(min(s.opts.Fresh, freshNoted))
 	}

@@ -63,7 +63,7 @@ func TestLookDuringTransactions(t *testing.T) {
 	}
 }
 
-// TestLookRests: the whole table is not read all the time, what is noted may be.
+// TestLookRests: the whole table is not read all the time, what is noted may be; and over a slow line nobody waits for that.
 func TestLookRests(t *testing.T) {
 	table, s := openTable(t, Options{Fresh: time.Hour})
 	require.Equal(t, time.Hour, s.look.good.Sub(s.look.at))
@@ -77,6 +77,17 @@ func TestLookRests(t *testing.T) {
 	installTrigger(t, table)
 	require.NoError(t, s.lookNow(t.Context()))
 	require.Equal(t, freshNoted, s.look.good.Sub(s.look.at))
+	wait := func(slow bool) time.Duration {
+		s.look.mu.Lock()
+		s.look.at, s.look.good, s.look.slow = time.Now(), time.Time{}, slow
+		s.look.mu.Unlock()
+		asked := time.Now()
+		running, until := s.startLook(asked)
+		<-running
+		return until.Sub(asked)
+	}
+	require.Zero(t, wait(true))
+	require.Positive(t, wait(false))
 }
 
 // TestRowsThatAreNotShown: a path that is no name is never made one, and never written.
