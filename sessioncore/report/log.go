@@ -258,13 +258,17 @@ func firstSaid(content rawjson.Value) string {
 	return call
 }
 
-// callSaid returns the name of a tool and the first text that it is called with.
+// callSaid returns the name of a tool and the first text that it is called with, or the last of a list, which is a command.
 func callSaid(call *message.Members) string {
 	name, _ := call[message.Name].Text()
 	arguments := call[message.Arguments]
 	about, _ := arguments.Text()
 	for m := range arguments.EachMember {
-		if about, _ = m.Value.Text(); about != "" && !m.KeyIs("_i") { // which is the intent
+		about, _ = m.Value.Text()
+		for e := range m.Value.EachElement {
+			about, _ = e.Text()
+		}
+		if about != "" && !m.KeyIs("_i") { // which is the intent
 			break
 		}
 	}

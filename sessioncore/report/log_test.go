@@ -32,7 +32,7 @@ func TestLog(t *testing.T) {
 	said := func(role, text string) string {
 		return fmt.Sprintf(`,"type":"message","message":{"role":%q,"toolName":"bash","content":[{"type":"text","text":%q}]}`, role, text)
 	}
-	const call = `,"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","name":"bash","arguments":{"_i":"x","command":"ls\n-l"}}]}`
+	const call = `,"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","name":"bash","arguments":{"_i":"x","command":["sh","-c","ls\n-l"],"workdir":"/"}}]}`
 	s := snapshotOf(t, sessiontest.Header+
 		sessiontest.At(1, "a", "", said("user", "one\ntwo"))+sessiontest.At(1, "m", "a", `,"type":"model_change","model":"p/m"`)+
 		sessiontest.At(1, "b", "m", call)+sessiontest.At(1, "r", "b", said("toolResult", "out"))+
