@@ -144,7 +144,10 @@ func logCommand() *cobra.Command {
 		defer snap.Release()
 		return paged(cmd, func(out *screen) error {
 			w := bufio.NewWriter(out)
-			if err := reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error { return printLog(w, out.colours, snap, line) }); err != nil {
+			err := reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
+				return printLog(w, out.colours, snap, line)
+			})
+			if err != nil {
 				return err
 			}
 			return w.Flush()

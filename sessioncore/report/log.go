@@ -38,7 +38,10 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	if err != nil {
 		return err
 	}
-	l := logTree{s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived, reader: sessioncore.NewEntryReader(s)}
+	l := logTree{
+		s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived,
+		reader: sessioncore.NewEntryReader(s),
+	}
 	l.join(all)
 	short := shortName(s)
 	return l.draw(func(line *LogLine) error {

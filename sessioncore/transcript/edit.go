@@ -50,7 +50,8 @@ func editOf(arguments rawjson.Value) (e edit) {
 
 // changes reports whether the edit says what is changed. writes says that its tool writes whole files.
 func (e *edit) changes(writes bool) bool {
-	return e.of[editNew].IsString() || e.of[editDiff].IsString() || writes && e.of[editPath].IsString() && e.of[editContent].IsString()
+	written := writes && e.of[editPath].IsString() && e.of[editContent].IsString()
+	return written || e.of[editNew].IsString() || e.of[editDiff].IsString()
 }
 
 // edit shows the arguments of a call as a diff. It returns false, and shows nothing, if they are not those of an edit.

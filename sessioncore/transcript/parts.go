@@ -19,7 +19,9 @@ type Part struct {
 
 // Parts returns what Render renders, one entry after the other: what precedes the first turn, and the entries that are shown.
 // A part does not depend on those before it to be Markdown.
-func Parts(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (head []byte, parts iter.Seq2[Part, error], err error) {
+func Parts(
+	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
+) (head []byte, parts iter.Seq2[Part, error], err error) {
 	t, doc, err := render(ctx, s, leaf, links)
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,152 @@
+package transcript
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+const (
+	// maxValue is how many bytes of a JSON value are shown.
+	maxValue = 32 << 10
+	// maxCompact is how many bytes of a nested value are shown.
+	maxCompact = 4 << 10
+	// maxKey is how many characters of a key are shown.
+	maxKey = 100
+)
+
+// valueText renders a JSON value for people: the members of an object as "key: value", or as a key with an indented
+// block below it if the value is a text of several lines. A list of objects, as editing tools take it, is rendered in
+// the same way, one element after the other; other values are JSON.
+type valueText struct {
+	excerpt *excerpter
+
+	out  []byte
+	left int  // maximum size of out
+	cut  bool // something was omitted
+}
+
+func (t *valueText) write(v rawjson.Value) {
+	switch {
+	case v.IsObject():
+		t.members(v, "", "")
+	case v.IsString():
+		t.out = append(append(t.out, t.text(v)...), '\n')
+	default:
+		t.compact(v)
+	}
+}
+
+// members writes the members of an object, the first one after the text first, the others after indent.
+func (t *valueText) members(v rawjson.Value, first, indent string) {
+	before, n := first, 0
+	for m := range v.EachMember {
+		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
+		before = indent
+		n++
+		if t.member(m.Value, indent); !t.room() {
+			break
+		}
+	}
+	if n == 0 {
+		t.out = append(append(t.out, first...), "{}\n"...)
+	}
+}
+
+// member writes a member's value after its key.
+func (t *valueText) member(v rawjson.Value, indent string) {
+	switch {
+	case v.IsString():
+		t.block(t.text(v), indent+"  ")
+	case indent == "" && isListOfObjects(v):
+		t.out = append(t.out, '\n')
+		for e := range v.EachElement {
+			if t.members(e, "- ", "  "); !t.room() {
+				break
+			}
+		}
+	default:
+		t.out = append(t.out, ' ')
+		t.compact(v)
+	}
+}
+
+func isListOfObjects(v rawjson.Value) bool {
+	some := false
+	for e := range v.EachElement {
+		if some = e.IsObject(); !some {
+			break
+		}
+	}
+	return some
+}
+
+// room reports whether more may be written. If not, it writes an ellipsis once.
+func (t *valueText) room() bool {
+	if len(t.out) <= t.left {
+		return true
+	}
+	if !bytes.HasSuffix(t.out, []byte("…\n")) {
+		t.out = append(t.out, "…\n"...)
+	}
+	t.cut = true
+	return false
+}
+
+// block writes a text after its key, or below it if it has several lines.
+func (t *valueText) block(text []byte, indent string) {
+	if bytes.IndexByte(text, '\n') < 0 {
+		t.out = append(append(append(t.out, ' '), text...), '\n')
+		return
+	}
+	t.out = append(t.out, '\n')
+	for line := range bytes.Lines(text) {
+		if line[0] != '\n' {
+			t.out = append(t.out, indent...)
+		}
+		t.out = append(t.out, line...)
+	}
+	t.out = append(t.out, '\n')
+}
+
+// text returns a string's visible text, for a long string its head and tail.
+func (t *valueText) text(v rawjson.Value) []byte {
+	x := t.excerpt.of(v, outputLimits)
+	t.cut = t.cut || x.cut
+	text := bytes.Clone(x.head)
+	if x.left > 0 {
+		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
+		text = append(text, x.tail...)
+	}
+	return bytes.TrimRight(text, "\n")
+}
+
+// compact writes a value as JSON on one line.
+func (t *valueText) compact(v rawjson.Value) {
+	text := compactJSON(nil, v[:min(len(v), maxCompact)])
+	t.cut = t.cut || len(v) > maxCompact
+	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
+	if len(v) > maxCompact {
+		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
+	}
+}
+
+// compactJSON appends JSON, which may be cut off anywhere, without white space between tokens.
+func compactJSON(dst, text []byte) []byte {
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\' && i+1 < len(text):
+			dst = append(dst, c, text[i+1])
+			i++
+			continue
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			continue
+		}
+		dst = append(dst, text[i])
+	}
+	return dst
+}
