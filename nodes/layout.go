@@ -78,7 +78,7 @@ var Layout = []Section{
 		{"…/<session>/leaf@", "leaf.go", "the entry at which the conversation stands: `entries/<id>.json`, or `tree` before the first; `ln -sfn TARGET leaf` moves it", false},
 		{"…/<session>/context.json", "session.go", `what the model would be sent from the leaf`, false},
 		{"…/<session>/transcript.md", "session.go", `the current branch, to be read by a person`, false},
-		{"…/<session>/usage.json", "session.go", `tokens and cost: in all, without what the parent has too, by model, of the current branch`, false},
+		{"…/<session>/usage.json", "session.go", `tokens and cost: in all, without what the parent has too, by model, of the current branch; what takes the room`, false},
 		{"…/<session>/branches.tsv", "session.go", `a row for each tip: entries, time, label, whether a resume shows it, what you said last`, false},
 		{"…/<session>/branches/", "branches.go", "the tips, and `current`", false},
 		{"…/<session>/by-label/", "links.go", `the entries that have a label`, false},

@@ -56,8 +56,8 @@ const (
 	maxModelName = 200
 )
 
-// Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, and
-// those of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
+// Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, what takes the room
+// of its file, and the totals of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
 // none. Numbers are added as doubles, in file order and in the order of the branch.
 // Usages without a cost get one by prices.
 func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices) (*document.Document, error) {
@@ -83,6 +83,9 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 	}
 	sums := sumUsage(records, prices)
 	doc := usageJSON{Total: sums.Total, Own: sumUsage(own, prices).Total, Models: sums.Models, Branch: sumUsage(branch, prices)}
+	if doc.Bytes, doc.RepeatedImages, err = roomOf(ctx, s); err != nil {
+		return nil, err
+	}
 	text, err := doc.text()
 	if err != nil {
 		return nil, err

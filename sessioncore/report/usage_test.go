@@ -31,6 +31,8 @@ type usageOfFile struct {
 		Total  usageTotals
 		Models map[string]usageTotals
 	}
+	Bytes          roomBytes
+	RepeatedImages repeatedImages
 }
 
 type usageTotals struct {
@@ -108,7 +110,8 @@ func TestUsageIsPrinted(t *testing.T) {
 	both, one := sum(2, "0.000042", "0.0006", "0.00018", "0.03", "0.030822"), sum(1, "0.000021", "0.0003", "0.00009", "0.015", "0.015411")
 	models := func(sum string) string { return `{"anthropic/claude":` + sum + `}` }
 	var want bytes.Buffer
-	require.NoError(t, json.Indent(&want, []byte(`{"total":`+both+`,"own":`+both+`,"models":`+models(both)+`,"branch":{"total":`+one+`,"models":`+models(one)+`}}`), "", "  "))
+	require.NoError(t, json.Indent(&want, []byte(`{"total":`+both+`,"own":`+both+`,"models":`+models(both)+`,"branch":{"total":`+one+`,"models":`+models(one)+`},`+
+		`"bytes":{"text":0,"thinking":0,"toolCalls":0,"toolResults":0,"images":0,"other":688},"repeatedImages":{"count":0,"bytes":0}}`), "", "  "))
 	require.Equal(t, want.String()+"\n", text)
 }
 
@@ -275,6 +278,9 @@ func FuzzUsage(f *testing.F) {
 		defer snap.Release()
 		leaf, err := snap.Leaf()
 		require.NoError(t, err)
-		readUsage(t, snap, leaf)
+		usage, _ := readUsage(t, snap, leaf)
+		b := usage.Bytes
+		require.GreaterOrEqual(t, min(b.Text, b.Thinking, b.ToolCalls, b.ToolResults, b.Images, b.Other), int64(0))
+		require.Equal(t, snap.Stat().Size, b.Text+b.Thinking+b.ToolCalls+b.ToolResults+b.Images+b.Other)
 	})
 }

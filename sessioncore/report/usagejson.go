@@ -52,6 +52,9 @@ type usageJSON struct {
 	Own    Sum             `json:"own"` // without what the parent has too
 	Models map[string]*Sum `json:"models"`
 	Branch usageSums       `json:"branch"`
+	// Bytes and RepeatedImages are about the file, whatever the branch.
+	Bytes          roomBytes      `json:"bytes"`
+	RepeatedImages repeatedImages `json:"repeatedImages"`
 }
 
 func sumUsage(records []usageRecord, prices Prices) usageSums {
