@@ -137,22 +137,29 @@ func (s *Storage) Close() {
 
 // List implements storage.Files.
 func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
-	if only != nil {
-		return storage.ListOnly(s, dir, only, f)
-	}
 	s.refresh()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, err := s.lookUp("open", dir)
 	switch {
+	case only != nil && (storage.IsMissing(err) || err == nil && n.row != nil):
+		return nil // none of them is there
 	case err != nil:
 		return err
 	case n.row != nil:
 		return missing("open", dir)
 	}
-	for name, child := range n.children {
+	item := func(name string, child *node) bool {
 		st := s.statOf(child)
-		if !f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }}) {
+		return f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }})
+	}
+	for _, name := range only {
+		if child := n.children[name]; child != nil && !item(name, child) {
+			return nil
+		}
+	}
+	for name, child := range n.children {
+		if only != nil || !item(name, child) {
 			break
 		}
 	}
