@@ -41,7 +41,7 @@ func newRoot(s streams) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
 		pickCommand(), searchCommand(), touchedCommand(), statsCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
-		completionCommand(root), shellInitCommand(), help, versionCommand())
+		completionCommand(root), shellInitCommand(), fzfCommand(), help, versionCommand())
 	root.AddCommand(systemCommands()...)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters

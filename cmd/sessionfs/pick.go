@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -176,8 +175,8 @@ func resolveAll(dir string) string {
 func (p *picker) choose(query string) (string, error) {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
-	return p.fuzzy("session", query, func(ctx context.Context, send func(line string) error) error {
-		return p.src.Newest(ctx, func(batch []*listing.Info) error {
+	return p.fuzzy("session", query, func(send func(line string) error) error {
+		return p.src.Newest(p.src.ctx, func(batch []*listing.Info) error {
 			for _, i := range batch {
 				if err := send(p.line(i, home, now)); err != nil {
 					return err
@@ -238,7 +237,7 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 		return "", err
 	}
 	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
-	chosen, err := p.fuzzy("branch", "", func(_ context.Context, send func(line string) error) error {
+	chosen, err := p.fuzzy("branch", "", func(send func(line string) error) error {
 		for _, row := range rows {
 			f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
 			line := fmt.Sprintf("%s#%s\t%.16s  %5s  %-8s  %-12s  %s\t%s", session, f[0], strings.Replace(f[2], "T", " ", 1), f[1], f[4], visible(f[3]), visible(f[5]), f[0])

@@ -203,5 +203,12 @@ func TestShellInit(t *testing.T) {
 		require.Contains(t, in(s.dir, "s && echo gone").stderr, "has no session of "+s.dir)
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 	}
+	// A mount of all agents has them for all.
+	agent := s.mkdir(".omp") + "/agent"
+	require.NoError(t, os.Rename(s.source, agent))
+	require.Zero(t, s.run("--all", s.mountpoint).code)
+	cmd := s.command(program, "pick", "--here")
+	cmd.Dir = below
+	require.Contains(t, s.finish(cmd).stdout, s.mountpoint+"/sessions/omp/--project--/")
 	requireStatus(t, exitFailure, s.run("shell-init", "tcsh"), "bash, zsh, dash, sh, ksh, fish")
 }

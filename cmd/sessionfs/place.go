@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sessionfs/fs"
@@ -38,8 +39,11 @@ func placeOf(args []string, are arguments) (place, error) {
 		}
 	}
 	if are == anyWords {
+		var usual mountopts.Options
+		placeSource(&usual, os.Getenv)
+		isUsual := func(a mountopts.AgentDir) bool { return isSame(a.Source, usual.Source) }
 		for _, m := range toldMounts() {
-			if m.Source == mountopts.All && !m.Demo {
+			if !m.Redact && slices.ContainsFunc(m.Agents, isUsual) {
 				return m, nil
 			}
 		}
