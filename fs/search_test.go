@@ -22,7 +22,7 @@ func (m *mount) searches() int { return strings.Count(m.logged(), "msg=searched"
 func (m *mount) table(dir, query string) (rows [][]string) {
 	m.t.Helper()
 	lines := strings.SplitAfter(run(m.t, "cat", filepath.Join(m.path(dir), query, "results.tsv")), "\n")
-	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\tcopies\n", true: "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n"}[dir == "by-file"]
+	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n", true: "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n"}[dir == "by-file"]
 	require.Equal(m.t, columns, lines[0])
 	for _, line := range lines[1 : len(lines)-1] {
 		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))

@@ -24,7 +24,7 @@ func searchCommand() *cobra.Command {
 		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a phrase\", -word, " +
 			"role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE, in:archive.\n\n" +
 			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, text; with " +
-			"tabs between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
+			"tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("regexp") {
@@ -53,7 +53,7 @@ func searchCommand() *cobra.Command {
 
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
-	f := &finding{prompts: true}
+	f := &finding{}
 	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
@@ -87,7 +87,6 @@ type finding struct {
 	count, list, json bool
 	max               int
 	marks             *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
-	prompts           bool           // they are printed
 	advice            string         // how to find less
 }
 
@@ -186,7 +185,7 @@ func (p *hitPrinter) hits(hits []search.Hit) {
 		if p.json {
 			p.out.Write(hits[i].AppendJSON(p.out.AvailableBuffer()))
 		} else {
-			p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer(), p.prompts))
+			p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer()))
 		}
 	}
 }

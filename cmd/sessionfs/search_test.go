@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"bufio"
 	"bytes"
 	"encoding/json"
@@ -28,7 +29,7 @@ func TestSearch(t *testing.T) {
 		var want strings.Builder
 		for line := range strings.Lines(s.here("cat", "search/"+query+"/results.tsv").stdout) {
 			if f := strings.Split(line, "\t"); f[0] != "time" {
-				want.WriteString(strings.Join([]string{f[3], f[0], f[2], f[4]}, "\t") + "\n")
+				want.WriteString(strings.Join([]string{f[3], f[0], f[2], f[4], f[6]}, "\t"))
 			}
 		}
 		require.Equal(t, want.String(), r.stdout, query)
@@ -77,9 +78,9 @@ func TestSearchOptions(t *testing.T) {
 
 	lines := strings.SplitAfter(s.here("search", "--json", "tide").stdout, "\n")
 	require.Len(t, lines, hits+1)
-	var hit struct{ Time, Session, What, Path, Text string }
+	var hit struct{ Time, Session, What, Path, Text, Prompt string }
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &hit))
-	require.Equal(t, strings.SplitAfter(all, "\n")[0], strings.Join([]string{hit.Path, hit.Time, hit.What, hit.Text}, "\t")+"\n")
+	require.Equal(t, strings.SplitAfter(all, "\n")[0], strings.Join([]string{hit.Path, hit.Time, hit.What, hit.Text, cmp.Or(hit.Prompt, "-")}, "\t")+"\n")
 	var session struct {
 		Path, Session string
 		Hits          int

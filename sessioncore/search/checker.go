@@ -21,6 +21,7 @@ type checker struct {
 	refused bool   // a word was found that must not be there
 	hasTool bool
 	line    string
+	prompt  lastPrompt
 	decoded []byte
 	folded  []byte
 }
@@ -39,7 +40,14 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	}
 	c.begin()
 	role := c.entry(s, e, text)
-	return Hit{Line: c.line}, c.isHit() && c.hasRole(role)
+	if !c.isHit() || !c.hasRole(role) {
+		return Hit{}, false
+	}
+	hit.Line = c.line
+	if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) != sessioncore.RoleUser {
+		hit.Prompt = c.prompt.before(s, e)
+	}
+	return hit, true
 }
 
 // Title implements Checker. A title has no role, tool or model.

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ type Hit struct {
 	What    string // the entry's path label, or "title"
 	Time    time.Time
 	Line    string // of its text, around what was found
-	Prompt  string // the first line of the user's prompt before it, if that was asked for and there is one
+	Prompt  string // the first line of the user's prompt before it, if it is no prompt itself and there is one
 	Copies  int    // in how many other sessions it is, which are forks of this one
 }
 
@@ -57,18 +56,19 @@ type Result struct {
 	More bool  // there are more; then the hits are those in the sessions that were modified last
 	// Unread are the files that could not be searched, without hits.
 	Unread []*Found
-	// prompts says that the table has a column for the prompts.
-	prompts bool
+	// calls says that the hits are those of a Touched.
+	calls bool
 	// Modified is when the newest file was modified, ns since the epoch.
 	Modified int64
 }
 
-// columns are those of a table; with prompts of that of a Touched.
-func columns(prompts bool) []string {
-	if prompts {
-		return []string{"time", "session", "what", "path", "prompt", "text", "copies"}
+// row returns the fields of a line of the table in their order. The prompt comes last where it tells what was found, before
+// the call where it tells why that was made.
+func (r *Result) row(time, session, what, path, text, copies, prompt string) []string {
+	if r.calls {
+		return []string{time, session, what, path, prompt, text, copies}
 	}
-	return []string{"time", "session", "what", "path", "text", "copies"}
+	return []string{time, session, what, path, text, copies, prompt}
 }
 
 // maxUnread is how many files that could not be searched a table names.
@@ -76,21 +76,13 @@ const maxUnread = 100
 
 // Table returns results.tsv: a line for each hit, and at the end what else has to be said.
 func (r *Result) Table() []byte {
-	out := appendFields(nil, columns(r.prompts)...)
+	out := appendFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		line := []string{h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies)}
-		if r.prompts {
-			line = slices.Insert(line, 4, cmp.Or(h.Prompt, "-"))
-		}
-		out = appendFields(out, line...)
+		out = appendFields(out, r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))...)
 	}
 	say := func(path, text string) {
-		line := []string{"-", "-", "-", path, text, "-"}
-		if r.prompts {
-			line = slices.Insert(line, 4, "-")
-		}
-		out = appendFields(out, line...)
+		out = appendFields(out, r.row("-", "-", "-", path, text, "-", "-")...)
 	}
 	for i, f := range r.Unread {
 		if i == maxUnread {
@@ -101,7 +93,7 @@ func (r *Result) Table() []byte {
 	}
 	if r.More {
 		advice := "add words, after: or cwd:"
-		if r.prompts {
+		if r.calls {
 			advice = "look at a file or directory below"
 		}
 		say("-", fmt.Sprintf("there are more than these %d, which are in the sessions that were modified last: %s", len(r.Hits), advice))
@@ -124,13 +116,9 @@ func appendFields(dst []byte, fields ...string) []byte {
 	return dst
 }
 
-// AppendLine appends the hit as a line of a table whose first column is the path; with prompts the prompt comes last.
-func (h *Hit) AppendLine(dst []byte, prompts bool) []byte {
-	line := []string{h.Path(), h.When(), h.What, h.Line}
-	if prompts {
-		line = append(line, cmp.Or(h.Prompt, "-"))
-	}
-	return appendFields(dst, line...)
+// AppendLine appends the hit as a line of a table whose first column is the path and the last one the prompt.
+func (h *Hit) AppendLine(dst []byte) []byte {
+	return appendFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
 }
 
 // AppendJSON appends the hit as a line of JSON, with the columns of results.tsv.

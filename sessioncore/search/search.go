@@ -167,7 +167,7 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 	})
 	if err == nil {
 		now.result = g.result()
-		_, now.result.prompts = m.(*Touched)
+		_, now.result.calls = m.(*Touched)
 		for _, f := range files {
 			now.result.Modified = max(now.result.Modified, f.Modified)
 		}

@@ -68,7 +68,7 @@ func TestTitleInHeader(t *testing.T) {
 	require.NoError(t, err)
 	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
-	require.Equal(t, "time\tsession\twhat\tpath\ttext\tcopies\n2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\t0\n", string(r.Table()))
+	require.Equal(t, "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\t0\t-\n", string(r.Table()))
 	require.Empty(t, look(t, s, "tides role:user"))
 }
 
@@ -180,7 +180,7 @@ func TestUnreadableFiles(t *testing.T) {
 	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
-	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\t-\n")
+	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\t-\t-\n")
 }
 
 // TestInterrupted: a search whose caller is gone ends, and leaves nothing behind that is not so.
@@ -271,6 +271,21 @@ func TestCount(t *testing.T) {
 	require.Equal(t, []string{"sessions/p/002", "sessions/p/001", "sessions/p/000"}, names)
 }
 
+// TestPrompts: a hit in what was answered has the first line of the prompt, one in a prompt has none.
+func TestPrompts(t *testing.T) {
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(sessiontest.Header+
+		sessiontest.MessageLine(0, `{"role":"user","content":"Of tides?\nPlease."}`)+
+		sessiontest.MessageLine(1, `{"role":"assistant","content":[{"type":"text","text":"Of tides."}]}`))))
+	q, err := ParseQuery("tides")
+	require.NoError(t, err)
+	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
+	require.NoError(t, err)
+	require.Len(t, r.Hits, 2)
+	require.Equal(t, []string{"Of tides?", ""}, []string{r.Hits[0].Prompt, r.Hits[1].Prompt})
+	require.Contains(t, string(r.Table()), "Of tides.\t0\tOf tides?\n")
+}
+
 // TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said
 // since, and their titles, are their own.
 func TestCopies(t *testing.T) {
@@ -303,7 +318,7 @@ func TestCopies(t *testing.T) {
 			"sessions/p/1-grandchild/entries/e3.json 0", "sessions/p/2-parent/entries/e1.json 1", "sessions/p/3-child/entries/e1.json 0",
 			"sessions/p/2-parent/entries/e0.json 2", "sessions/p/1-grandchild/title 0", "sessions/p/2-parent/title 0", "sessions/p/3-child/title 0",
 		}, got)
-		require.Contains(t, string(r.Table()), "/p/2-parent/entries/e0.json\ttides one\t2\n")
+		require.Contains(t, string(r.Table()), "/p/2-parent/entries/e0.json\ttides one\t2\t-\n")
 	}
 	r, err := New(Sessions{Files: files, Limit: 6}).Search(context.Background(), q)
 	require.NoError(t, err)

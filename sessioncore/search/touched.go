@@ -77,15 +77,14 @@ func cwdOf(header rawjson.Value) string {
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{path: t.path, cwd: cwdOf(header), prompted: sessioncore.NoEntry}
+	return &touchChecker{path: t.path, cwd: cwdOf(header)}
 }
 
 // touchChecker holds entries of a session against a Touched.
 type touchChecker struct {
 	path, cwd string
 	found     []string
-	prompted  sessioncore.Entry // the user's prompt that was read last, NoEntry if none was
-	prompt    string            // its first line
+	prompt    lastPrompt
 }
 
 // Title implements Checker.
@@ -101,7 +100,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	if len(c.found) == 0 {
 		return Hit{}, false
 	}
-	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.promptBefore(s, e)}, true
+	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.prompt.before(s, e)}, true
 }
 
 // call notes a call that names the path or something below it.
@@ -141,21 +140,28 @@ func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
 }
 
-// promptBefore returns the first line of the user's prompt that an entry follows, "" if there is none.
-func (c *touchChecker) promptBefore(s *sessioncore.Snapshot, e sessioncore.Entry) string {
+// lastPrompt is the user's prompt that was read last.
+type lastPrompt struct {
+	entry sessioncore.Entry
+	line  string // its first one
+	read  bool
+}
+
+// before returns the first line of the user's prompt that an entry follows or is, "" if there is none.
+func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
 		if s.Role(e) != sessioncore.RoleUser {
 			e = s.Parent(e)
 			continue
 		}
-		if c.prompted != e {
+		if !p.read || p.entry != e {
 			text, err := s.EntryText(e)
 			if err != nil {
 				return ""
 			}
-			c.prompted, c.prompt = e, lineAt(bytes.TrimSpace(textOf(s.Message(e, text))), 0)
+			*p = lastPrompt{e, lineAt(bytes.TrimSpace(textOf(s.Message(e, text))), 0), true}
 		}
-		return c.prompt
+		return p.line
 	}
 	return ""
 }
