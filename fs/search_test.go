@@ -57,8 +57,8 @@ func TestSearch(t *testing.T) {
 
 	rows := m.table("search", "zanzibar")
 	require.Len(t, rows, 2)
-	require.Equal(t, []string{"user", "sessions/p/one/2/entries/b0.json", "zanzibar again", "0"}, rows[0][2:])
-	require.Equal(t, []string{"user", "sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "0"}, rows[1][2:])
+	require.Equal(t, []string{"user", "sessions/p/one/2/entries/b0.json", "zanzibar again", "0", "-"}, rows[0][2:])
+	require.Equal(t, []string{"user", "sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "0", "-"}, rows[1][2:])
 	require.Equal(t, 1, m.searches())
 	require.Equal(t, "0001-user-b0.json\n0002-user-a0.json\n", run(t, "ls", m.path("search/zanzibar/entries")))
 	shell(t, `set -e; cd "$1/search/zanzibar"; [ "$(stat -c %s results.tsv)" = "$(wc -c < results.tsv)" ]
