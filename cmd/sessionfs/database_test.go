@@ -63,6 +63,9 @@ func TestDatabase(t *testing.T) {
 	require.Equal(t, exitOK, r.code, r.stdout+r.stderr)
 	require.Regexp(t, `(?s)same    sessions/(me|you)/.*0 new, 0 longer, 1 same`, r.stdout)
 	require.Equal(t, "me\nyou\n", s.run("ls", "-s", source, "sessions").stdout)
+	bundle := s.run("bundle", "-s", source, strings.Replace(strings.TrimSuffix(sessionPath, ".jsonl"), "sessions/", "sessions/you/", 1))
+	require.Contains(t, bundle.stdout, sessionPath, bundle.stderr)
+	require.NotContains(t, bundle.stdout, "sessions/you/")
 	table.Do(t, `UPDATE `+table.Name+` SET content = content || $1 WHERE starts_with(path, '/home/you/')`, `{"type":"message","id":"dd","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z",`+
 		`"message":{"role":"assistant","content":[],"model":"m","provider":"p","usage":{"input":9,"output":5,"totalTokens":14},"timestamp":1}}`+"\n")
 	require.Contains(t, s.run("stats", "-s", source, "--by", "who", "--json").stdout, `{"who":"you",`)

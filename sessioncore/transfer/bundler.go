@@ -23,6 +23,7 @@ type Bundler struct {
 	Out      *tar.Writer
 	Blobs    Blobs // nil if there are none
 	Redacted bool  // what cannot be masked is left out
+	People   bool  // the names of sessions begin with those of people, which have no place in another agent directory
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
 	// Left is told what is left out, and why.
@@ -43,6 +44,10 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	at := sessions + "/" + name
 	if b.written[at] {
 		return c.Close()
+	}
+	if _, place, ok := strings.Cut(name, "/"); ok && b.People && !b.written[sessions+"/"+place] {
+		b.wrote(at)
+		at = sessions + "/" + place
 	}
 	if err := b.session(ctx, at, c); err != nil {
 		return err
