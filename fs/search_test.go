@@ -93,8 +93,8 @@ func TestSearch(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(m.source, "sessions/p/fork.jsonl"), []byte(fork+
 		entry(0, "a0", "", "to Zanzibar\\tby dhow")+entry(3, "a2", "a0", "our dhow")), 0o644))
 	rows = m.table("search", "dhow")
-	require.Equal(t, []string{"sessions/p/fork/entries/a2.json", "our dhow", "0"}, rows[0][3:])
-	require.Equal(t, []string{"sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "1"}, rows[1][3:])
+	require.Equal(t, []string{"sessions/p/fork/entries/a2.json", "our dhow", "0", "-"}, rows[0][3:])
+	require.Equal(t, []string{"sessions/p/one/entries/a0.json", "to Zanzibar\\tby dhow", "1", "-"}, rows[1][3:])
 	require.Len(t, rows, 2)
 	require.Len(t, m.table("sessions/p/fork/search", "dhow"), 2)
 
