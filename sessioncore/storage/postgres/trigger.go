@@ -23,12 +23,13 @@ func (src *Source) Trigger() string {
 // during the one before it (queries.noted). What is noted of a row is one row, however often it changes.
 //
 // The function runs as its owner, so that those who write need no right to our table, and with a search_path in which nobody else
-// can put a table of that name. It lets every write succeed, whatever becomes of our table. The rows that are there already are
+// can put a table of that name: one that is there is its owner's, or nothing is installed. It lets every write succeed, whatever becomes of our table. The rows that are there already are
 // noted in parts, so that no client waits for all of them.
 const triggerText = `-- Mounts of SESSIONS are told what changed, and need not look at the whole table for that.
 -- Once more, it brings what is noted up to date, as after a dump was restored.
 -- To take it back: DROP TRIGGER sessionfs_changes ON SESSIONS; DROP TRIGGER sessionfs_truncated ON SESSIONS;
 -- and, if no other table in the schema has them: DROP FUNCTION sessionfs_change(); DROP TABLE sessionfs_changes;
+\set ON_ERROR_STOP on
 DO $$ BEGIN
   PERFORM set_config('search_path', quote_ident(nspname) || ', pg_temp', false)
     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = 'SESSIONS'::regclass;
@@ -36,6 +37,11 @@ END $$;
 BEGIN;
 CREATE TABLE IF NOT EXISTS sessionfs_changes
   (tab oid, path text, xact xid8 NOT NULL, version xid NOT NULL, head text, PRIMARY KEY (tab, path));
+DO $$ BEGIN
+  IF (SELECT relowner <> current_user::regrole FROM pg_class WHERE oid = 'sessionfs_changes'::regclass) THEN
+    RAISE EXCEPTION 'sessionfs_changes is a table of somebody else, who could run anything as %', current_user;
+  END IF;
+END $$;
 CREATE INDEX IF NOT EXISTS sessionfs_changes_xact ON sessionfs_changes (tab, xact);
 CREATE OR REPLACE FUNCTION sessionfs_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE

@@ -237,4 +237,14 @@ func TestTriggerOfOthers(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, int64(8), storagetest.Stat(t, s, "a").Size)
 	require.Zero(t, s.sent.count(s.sql.changed)-1)
+
+	other := postgrestest.Shared(t).NewTable(t)
+	other.Do(t, `CREATE TABLE `+tableOfChanges(other)+` (LIKE `+tableOfChanges(table)+`); ALTER TABLE `+tableOfChanges(other)+` OWNER TO `+writer)
+	src, err := ParseSource(other.Source(""))
+	require.NoError(t, err)
+	require.ErrorContains(t, other.Psql(src.Trigger()), "is a table of somebody else")
+	other.Write(t, prefix+"a", "nothing is installed")
+	var noted int
+	require.NoError(t, other.QueryRow(t.Context(), `SELECT count(*) FROM `+tableOfChanges(other)).Scan(&noted))
+	require.Zero(t, noted)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,12 +81,20 @@ func (t *Table) Content(tb testing.TB, path string) (content string) {
 	return content
 }
 
-// Script carries out statements as psql does, which ends at the first one that fails.
+// Script carries out statements as psql does.
 func (t *Table) Script(tb testing.TB, sql string) {
 	tb.Helper()
-	psql := t.server.command("psql", "-Xq", "-v", "ON_ERROR_STOP=1", t.server.URL("postgres"))
+	if err := t.Psql(sql); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Psql is Script for statements that may fail.
+func (t *Table) Psql(sql string) error {
+	psql := t.server.command("psql", "-Xq", t.server.URL("postgres"))
 	psql.Stdin = strings.NewReader(sql)
 	if out, err := psql.CombinedOutput(); err != nil {
-		tb.Fatalf("psql: %v: %s", err, out)
+		return fmt.Errorf("psql: %w: %s", err, out)
 	}
+	return nil
 }
