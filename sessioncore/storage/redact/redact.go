@@ -49,8 +49,11 @@ func New(files storage.Files, rules *Rules) *Storage {
 // ending is the suffix of the names of files that can be masked.
 const ending = ".jsonl"
 
-// hidden reports whether a path is not shown: a part of it is a secret.
-func (s *Storage) hidden(name string) bool { return name != "" && s.rules.In(name) }
+// hidden reports whether a path is not shown: a part of it is a secret, or the id in the name of a session's file.
+func (s *Storage) hidden(name string) bool {
+	_, id, _ := strings.Cut(path.Base(name), "_") // rules take no secret out of the middle of a word
+	return name != "" && s.rules.In(name+"\n"+id)
+}
 
 // shown returns the state of a name as it is shown, the zero Stat if it is not.
 func (s *Storage) shown(name string, st storage.Stat) storage.Stat {

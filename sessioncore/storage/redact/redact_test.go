@@ -151,6 +151,8 @@ func TestNames(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(d, token, "in"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(d, token, "in", "s.jsonl"), []byte("{}\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(d, token+".jsonl"), []byte("{}\n"), 0o600))
+	key := "AKIA" + "ZDOCIS2JHTLGMXGE"
+	require.NoError(t, os.WriteFile(filepath.Join(d, "2026-06-01_"+key+".jsonl"), []byte("{}\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(d, "1.bash.log"), []byte(token), 0o644))
 	require.NoError(t, os.Symlink(token, filepath.Join(d, "link")))
 	items, err := storage.List(files, "")
