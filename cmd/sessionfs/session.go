@@ -31,7 +31,8 @@ func (src *source) expand(args ...string) (found []string, err error) {
 		}
 		name := clean(arg)
 		_, missing := src.Lstat(name)
-		if missing != nil && strings.ContainsAny(arg, "*?[") {
+		_, literal := path.Match(name, "") // as in a shell, what is no pattern stands for itself
+		if missing != nil && literal == nil && strings.ContainsAny(arg, "*?[") {
 			matches, err := src.Glob(name)
 			if err == nil && len(matches) == 0 {
 				err = syscall.ENOENT

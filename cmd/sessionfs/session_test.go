@@ -48,7 +48,7 @@ func TestNamedSessions(t *testing.T) {
 	for arg, want := range map[string]string{
 		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
 		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "is not a session of " + s.source, "nothing#3a1": "is not a session",
-		".": "is not a session", "recent": "is not a session", "recent/*": "stands for 5 sessions",
+		"nothing[": "is not a session", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "is not a session", "recent": "is not a session", "recent/*": "stands for 5 sessions",
 	} {
 		_, err := src.session(arg)
 		require.ErrorContains(t, err, want, arg)
