@@ -66,15 +66,20 @@ func run() error {
 	flag.Parse()
 	b.daemon = strings.Fields(*daemon)
 	rows := allRows
+	isTeam := flag.Arg(0) == "team"
 	if flag.NArg() > 0 {
 		rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(flag.Args(), r.name) })
 	}
-	if len(rows) < flag.NArg() {
+	if !isTeam && len(rows) < flag.NArg() {
 		return fmt.Errorf("not all of %s are rows", flag.Args())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	b.ctx = ctx
+	if isTeam {
+		_, err := b.runRow(row{"team", func(b *bench) []result { measureTeam(b, flag.Args()[1:]); return nil }})
+		return err
+	}
 	if *installed != "" {
 		var err error
 		if b.client, err = newClient(b.dir, *installed, *bun); err != nil {

@@ -24,7 +24,7 @@ type mount struct {
 }
 
 const (
-	readyWithin = 20 * time.Second
+	readyWithin = time.Minute
 	goneWithin  = 3 * time.Second
 	// readyPoll is how often a starting mount is looked at: the error of its time.
 	readyPoll = 50 * time.Microsecond
@@ -43,8 +43,20 @@ func (b *bench) withLoopback(source string, f func(at string)) {
 	b.withMount(func(at string) []string { return []string{b.loopback, "-q", at, source} }, func(mt *mount) { f(mt.dir) })
 }
 
-// withMount starts a daemon as a user would, calls f, and unmounts.
+// withMount calls f with a mount, and unmounts.
 func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
+	m, failed := b.mount(args), true
+	defer func() {
+		if err := m.close(); !failed { // else what went wrong before is said
+			b.must(err)
+		}
+	}()
+	f(m)
+	failed = false
+}
+
+// mount starts a daemon as a user would.
+func (b *bench) mount(args func(at string) []string) *mount {
 	at, err := os.MkdirTemp(b.dir, "mnt-")
 	b.must(err)
 	m := &mount{dir: at, exited: make(chan error, 1)}
@@ -54,10 +66,9 @@ func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 	start := time.Now()
 	b.must(m.cmd.Start())
 	go func() { m.exited <- m.cmd.Wait() }()
-	failed := true
 	defer func() {
-		if err := m.close(); !failed { // else what went wrong before is said
-			b.must(err)
+		if m.ready == 0 {
+			_ = m.close()
 		}
 	}()
 	for !isFUSE(at) {
@@ -72,8 +83,7 @@ func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 		}
 	}
 	m.ready = time.Since(start).Seconds()
-	f(m)
-	failed = false
+	return m
 }
 
 // isFUSE asks the file system at a path for its kind: where it is the mount, the daemon has answered.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 )
@@ -21,11 +21,17 @@ const (
 	rowsPrefix      = "/home/dev/.omp/agent/"
 )
 
-// database is a PostgreSQL server on this machine with its default settings, and our connection to it.
+// database is a PostgreSQL server on this machine, and our connections to it.
 type database struct {
 	*bench
+	*pgxpool.Pool
 	server *postgrestest.Server
-	conn   *pgx.Conn
+}
+
+func (b *bench) connect(server *postgrestest.Server) *database {
+	pool, err := pgxpool.New(b.ctx, server.URL("postgres"))
+	b.must(err)
+	return &database{b, pool, server}
 }
 
 // rowDatabase: sessions as rows of PostgreSQL, beside what its own client takes for the same rows.
@@ -36,17 +42,17 @@ func rowDatabase(b *bench) []result {
 	}
 	b.must(err)
 	defer server.Close()
-	conn, err := pgx.Connect(b.ctx, server.URL("postgres"))
-	b.must(err)
-	defer func() { _ = conn.Close(context.WithoutCancel(b.ctx)) }()
-	d := &database{b, server, conn}
+	d := b.connect(server)
+	defer d.Close()
 	return append(append(d.firstListing(), d.appends()...), d.index()...)
 }
 
 func (d *database) exec(sql string, args ...any) {
-	_, err := d.conn.Exec(d.ctx, sql, args...)
+	_, err := d.Exec(d.ctx, sql, args...)
 	d.must(err)
 }
+
+func (d *database) query(to any, sql string) { d.must(d.QueryRow(d.ctx, sql).Scan(to)) }
 
 // table makes a table of the sessions of an agent directory.
 func (d *database) table(name, agent string) {
@@ -60,7 +66,7 @@ func (d *database) table(name, agent string) {
 		rows = append(rows, []any{rowsPrefix + strings.TrimPrefix(path, agent+"/"), string(text), time.Now().UnixMilli()})
 		return err
 	}))
-	_, err := d.conn.CopyFrom(d.ctx, pgx.Identifier{name}, []string{"path", "content", "mtime_ms"}, pgx.CopyFromRows(rows))
+	_, err := d.CopyFrom(d.ctx, pgx.Identifier{name}, []string{"path", "content", "mtime_ms"}, pgx.CopyFromRows(rows))
 	d.must(err)
 	d.exec(`VACUUM ANALYZE ` + name)
 	d.exec(`CHECKPOINT`)
@@ -111,7 +117,7 @@ func (d *database) appends() []result {
 			}
 			res[0].add(ours, time.Since(start).Seconds())
 			var added int
-			d.must(d.conn.QueryRow(d.ctx, `SELECT length(content) - length(replace(content, E'\n', '')) FROM ours`).Scan(&added))
+			d.query(&added, `SELECT length(content) - length(replace(content, E'\n', '')) FROM ours`)
 			if want := len(lines) + 1 + s.entries; added != want {
 				d.fail("there are %d lines, not %d", added, want)
 			}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"sessionfs/sessioncore/storage/postgres/postgrestest"
+)
+
+// team is many mounts of one table, in each of which a program reads and in some one writes.
+type team struct {
+	*database
+	url                          string // of what the mounts reach
+	rows, size, members, writers int
+	period                       time.Duration
+	trigger, bouncer             bool
+	mounts                       []*mount
+	connections                  int
+
+	mu            sync.Mutex // guards those below
+	waits, delays []float64  // seconds
+}
+
+// measureTeam is scripts/team.
+func measureTeam(b *bench, args []string) {
+	t := &team{}
+	f := flag.NewFlagSet("team", flag.ExitOnError)
+	f.IntVar(&t.rows, "rows", 10_000, "sessions in the table")
+	f.IntVar(&t.size, "bytes", 50_000, "of each of them")
+	f.IntVar(&t.members, "mounts", 20, "members")
+	f.IntVar(&t.writers, "writers", 4, "of them who append a line a second")
+	f.DurationVar(&t.period, "time", 10*time.Second, "that each part takes")
+	f.BoolVar(&t.trigger, "trigger", false, "install the trigger")
+	f.BoolVar(&t.bouncer, "pgbouncer", false, "reach the server through PgBouncer, pool_mode=transaction")
+	_ = f.Parse(args)
+	server, err := postgrestest.Start("fsync=off", "max_connections=1000", "shared_buffers=256MB")
+	b.must(err)
+	defer server.Close()
+	t.database, t.url = b.connect(server), server.URL("postgres")
+	defer t.Close()
+	t.fill()
+	if t.bouncer {
+		pooler, err := server.StartPooler("transaction", 40)
+		b.must(err)
+		defer pooler.Close()
+		t.url = pooler.URL("postgres")
+	}
+	ctx, stop := context.WithCancel(b.ctx)
+	defer func() {
+		stop()
+		for _, m := range t.mounts {
+			_ = m.close()
+		}
+	}()
+	t.measure(ctx)
+}
+
+// fill makes the table.
+func (t *team) fill() {
+	const table = "omp_session_files"
+	t.exec(`CREATE TABLE ` + table + postgrestest.Columns + `; ALTER TABLE ` + table + ` ALTER content SET COMPRESSION lz4`)
+	var body strings.Builder
+	parent, text := "null", make([]byte, 200)
+	for i := 0; body.Len() < t.size; i++ {
+		_, _ = rand.Read(text) // never fails
+		fmt.Fprintf(&body, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"user","content":"%x"}}`+"\n",
+			i, parent, text)
+		parent = fmt.Sprintf(`"%08x"`, i)
+	}
+	began := time.Now()
+	_, err := t.CopyFrom(t.ctx, pgx.Identifier{table}, []string{"path", "content", "mtime_ms"}, pgx.CopyFromSlice(t.rows, func(i int) ([]any, error) {
+		header := fmt.Sprintf(`{"type":"session","version":3,"id":"%08d-0000-7000-8000-000000000000","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/work/p%03d","title":"Session %d"}`+"\n", i, i%500, i)
+		return []any{t.row(i), header + body.String(), time.Now().Add(-time.Hour).UnixMilli()}, nil
+	}))
+	t.must(err)
+	t.exec(`VACUUM ANALYZE ` + table)
+	if t.trigger {
+		t.time(t.dir, fmt.Sprintf(`'%s' sql-trigger '%s' | PGOPTIONS='-c client_min_messages=warning' '%s' -qv ON_ERROR_STOP=1 '%[2]s' >&2`,
+			t.daemon[0], t.url, t.server.Program("psql")))
+	}
+	fmt.Printf("%d rows of %d bytes, made in %.0f s\n", t.rows, t.size, time.Since(began).Seconds())
+}
+
+// row returns the path of a row: people have as many each.
+func (t *team) row(i int) string {
+	return fmt.Sprintf("/home/user%03d/.omp/agent/sessions/--work--/2026-02-16T10-20-30-000Z_%08d-0000-7000-8000-000000000000.jsonl", i%t.members, i)
+}
+
+// shown returns the directory of a member's first session in a mount.
+func (t *team) shown(mount, member int) string {
+	name := strings.TrimSuffix(filepath.Base(t.row(member)), ".jsonl")
+	return t.mounts[mount].path("sessions", fmt.Sprintf("user%03d/--work--", member), name)
+}
+
+// measure prints what the members cost the server, and what they wait.
+func (t *team) measure(ctx context.Context) {
+	alone := t.cpuDuring(func(i int, line string) {
+		t.exec(`UPDATE omp_session_files SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = $2`, line, t.row(t.rows-1-i))
+	})
+	began := time.Now()
+	for range t.members {
+		t.mounts = append(t.mounts, t.mount(func(at string) []string { return append(slices.Clone(t.daemon), t.url, at) }))
+	}
+	ready := time.Since(began).Seconds()
+	took := func(line string) string { return unitSeconds.format(t.time(t.mounts[0].dir, line+" >/dev/null")) }
+	fmt.Printf("%d mounts, ready after %.1f s; the first: index.jsonl %s, again %s; ls recent %s\n", t.members, ready,
+		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"))
+	for i, m := range t.mounts {
+		t.time(m.dir, "ls recent >/dev/null")
+		t.follow(ctx, i)
+	}
+	time.Sleep(3 * time.Second)
+	quiet := t.cpuDuring(nil)
+	all := t.cpuDuring(func(i int, line string) {
+		began := time.Now()
+		t.must(os.WriteFile(t.shown(i, i)+"/append", []byte(line), 0))
+		t.note(&t.waits, began)
+	})
+	time.Sleep(2 * time.Second)
+	fmt.Printf("server, of a core: writes alone %.1f %%, %d mounts that wait %.1f %%, with writes %.1f %%, beside the writes %.1f %%\n",
+		alone, t.members, quiet, all, all-alone)
+	fmt.Printf("connections: %d\n", t.connections)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for what, times := range map[string][]float64{"an append takes": t.waits, "a line shows after": t.delays} {
+		if len(times) > 0 {
+			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, unitSeconds.format(median(times)), unitSeconds.format(slices.Max(times)), len(times))
+		}
+	}
+	memory := 0.0
+	for _, m := range t.mounts {
+		memory = max(memory, t.resident(m))
+	}
+	fmt.Printf("memory of a mount: at most %s\n", unitBytes.format(memory))
+}
+
+// note adds how long ago something began.
+func (t *team) note(times *[]float64, began time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*times = append(*times, time.Since(began).Seconds())
+}
+
+// maxWatchers is how many members look often, which costs the server more than a tail -f.
+const maxWatchers = 10
+
+var writtenAt = regexp.MustCompile(`at=(\d+)`)
+
+// follow runs tail -f on the session of a writer in the mount of another member. The first of them look often, to tell how late
+// a line shows.
+func (t *team) follow(ctx context.Context, mount int) {
+	every := "1"
+	if mount < min(2*t.writers, maxWatchers) {
+		every = "0.01"
+	}
+	cmd := exec.CommandContext(ctx, "tail", "-n", "0", "-s", every, "-f", t.shown(mount, (mount+1)%t.writers)+".jsonl")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	t.must(err)
+	t.must(cmd.Start())
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if at := writtenAt.FindSubmatch(lines.Bytes()); at != nil && every != "1" {
+				nanoseconds, _ := strconv.ParseInt(string(at[1]), 10, 64)
+				t.note(&t.delays, time.Unix(0, nanoseconds))
+			}
+		}
+		_ = cmd.Wait()
+	}()
+}
+
+// cpuDuring returns how much of a core the server takes while writers, if there are some, write a line each second.
+func (t *team) cpuDuring(write func(i int, line string)) float64 {
+	before, began := t.cpu(), time.Now()
+	var writing sync.WaitGroup
+	for i := range t.writers {
+		if write == nil {
+			break
+		}
+		writing.Go(func() {
+			for time.Since(began) < t.period && t.ctx.Err() == nil {
+				next := time.Now().Add(time.Second)
+				write(i, fmt.Sprintf(`{"type":"message","message":{"role":"user","content":"at=%d"}}`+"\n", time.Now().UnixNano()))
+				time.Sleep(time.Until(next))
+			}
+		})
+	}
+	for time.Since(began) < t.period {
+		var n int
+		t.query(&n, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'`)
+		t.connections = max(t.connections, n-int(t.Stat().TotalConns()))
+		time.Sleep(500 * time.Millisecond)
+	}
+	writing.Wait()
+	return 100 * (t.cpu() - before).Seconds() / time.Since(began).Seconds()
+}
+
+// cpu returns how much processor time the server has taken: its processes, and those that ended.
+func (t *team) cpu() (total time.Duration) {
+	const tick = 10 * time.Millisecond
+	var postmaster string
+	t.query(&postmaster, `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)`)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, _ := os.ReadFile(file)
+		_, after, _ := bytes.Cut(text, []byte(") "))
+		fields := strings.Fields(string(after))
+		if len(fields) < 15 || fields[1] != postmaster && file != "/proc/"+postmaster+"/stat" {
+			continue
+		}
+		for _, field := range fields[11:15] { // utime, stime, and those of children
+			n, _ := strconv.Atoi(field)
+			total += time.Duration(n) * tick
+		}
+	}
+	return total
+}
