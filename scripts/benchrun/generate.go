@@ -80,17 +80,29 @@ func generate(dir string, sp spec) (*session, error) {
 	return s, err
 }
 
+// output is a file that is made. It keeps the first error.
+type output struct {
+	*bufio.Writer
+	file *os.File
+}
+
+func create(name string) (output, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return output{}, err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return output{bufio.NewWriterSize(f, 1<<20), f}, err
+}
+
+func (o output) Close() error { return errors.Join(o.Flush(), o.file.Close()) }
+
 // writeNamed writes a session file with that id and working directory.
 func (g *generator) writeNamed(s *session, id, cwd string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(s.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	w, err := create(s.file)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(f, 1<<20) // it keeps the first error
-	defer func() { err = errors.Join(err, w.Flush(), f.Close()) }()
+	defer func() { err = errors.Join(err, w.Close()) }()
 	_, _ = w.Write(g.header(id, cwd))
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -33,21 +32,19 @@ func (b *bench) time(dir, line string) float64 {
 	return took
 }
 
-// expect runs a command line that prints a number and compares it: a fast wrong answer is no result.
-func (b *bench) expect(dir, line string, want int) float64 {
+// expect runs a command line that prints a number or a word and compares it: a fast wrong answer is no result.
+func (b *bench) expect(dir, line string, want any) float64 {
 	out, took := b.output(dir, line)
-	if strings.TrimSpace(out) != strconv.Itoa(want) {
-		b.fail("%s: printed %q, %d was expected", line, out, want)
+	if strings.TrimSpace(out) != fmt.Sprint(want) {
+		b.fail("%s: printed %q, %v was expected", line, out, want)
 	}
 	return took
 }
 
 // same runs a command line in both directories: what is compared must be the same work.
 func (b *bench) same(one, other, line string) {
-	x, _ := b.output(one, line)
-	if y, _ := b.output(other, line); x != y {
-		b.fail("%s: the two sides differ: %.60q and %.60q", line, x, y)
-	}
+	text, _ := b.output(one, line)
+	b.expect(other, line, strings.TrimSpace(text))
 }
 
 // unit is what a result's figures are in.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -14,14 +11,10 @@ import (
 // client writes them.
 func (g *generator) claude(agent, id, cwd string, bytes int64) (file string, entries int, last string, err error) {
 	file = filepath.Join(agent, "projects", strings.ReplaceAll(cwd, "/", "-"), id+".jsonl")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return "", 0, "", err
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	w, err := create(file)
 	if err != nil {
 		return "", 0, "", err
 	}
-	w := bufio.NewWriterSize(f, 1<<20) // it keeps the first error
 	written := int64(0)
 	record := func(typ, more string) {
 		line := g.claudeRecord(typ, id, cwd, last, more)
@@ -44,7 +37,7 @@ func (g *generator) claude(agent, id, cwd string, bytes int64) (file string, ent
 		record("user", `"message":{"role":"user","content":[{"tool_use_id":"`+call+`","type":"tool_result","content":"`+output+`","is_error":false}]},"toolUseResult":{"stdout":"`+output+`","stderr":"","interrupted":false}`)
 		entries += 2
 	}
-	return file, entries, last, errors.Join(w.Flush(), f.Close())
+	return file, entries, last, w.Close()
 }
 
 // claudeRecord makes a record that follows another one.
@@ -82,10 +75,7 @@ func rowClaude(b *bench) []result {
 			b.must(appendLine(file, g.claudeRecord("user", id, cwd, last, `"message":{"role":"user","content":"more"}`)))
 			last = g.ids[len(g.ids)-1]
 			entries++
-			out, took := b.output(mt.path(dir), "readlink leaf")
-			if want := "entries/" + last + ".json\n"; out != want {
-				b.fail("leaf is %q, not %q", out, want)
-			}
+			took := b.expect(mt.path(dir), "readlink leaf", "entries/"+last+".json")
 			res[1].add(took, b.time(mt.path(dir), "readlink leaf"))
 		})
 	})

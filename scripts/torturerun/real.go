@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -55,7 +54,7 @@ func (o *options) startReal() (*realClient, error) {
 	if c.in, err = c.StdinPipe(); err != nil {
 		return nil, err
 	}
-	c.answers = json.NewDecoder(bufio.NewReader(out))
+	c.answers = json.NewDecoder(out)
 	return c, c.Start()
 }
 
