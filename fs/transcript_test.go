@@ -97,7 +97,7 @@ func TestListingRendersNothing(t *testing.T) {
 	require.NoError(t, err)
 	most := int(raw.Size()) * 4 / 5
 	require.Greater(t, read()-before, most)
-	run(t, "stat", dir+"/problems.jsonl") // which looks at the messages, too
+	run(t, "stat", dir+"/problems.jsonl", dir+"/usage.json") // which look at the messages, too
 	before = read()
 	require.Contains(t, run(t, "ls", "-l", dir), " "+strings.TrimSpace(size)+" ")
 	require.Equal(t, size, run(t, "stat", "-c", "%s", dir+"/transcript.md"))
