@@ -184,7 +184,7 @@ func (r *run) checkRealClient() {
 // checkCrawls: at rest, programs that walk everything end without a complaint.
 func (r *run) checkCrawls() {
 	for n, script := range []string{`find "$1" -ls | wc -c`, `grep -ra first-question "$1" | wc -c`, `tar -cPf - "$1" | wc -c`} {
-		if text, err := runScript(script, filepath.Join(r.dir, mounts[n%len(mounts)]), 3*r.limit); err != nil || text != "" {
+		if text, err := runScript(script, filepath.Join(r.dir, mounts[n%len(mounts)]), 3*callLimit); err != nil || text != "" {
 			r.problem("%s on all: %v: %.500s", script, err, text)
 		}
 	}

@@ -28,8 +28,9 @@ var (
 )
 
 var clientCommands = []weighted[func(*client, draw)]{
-	{18, (*client).appendOwn}, {4, (*client).batchOwn}, {6, (*client).moveOwn}, {6, (*client).labelOwn},
-	{2, (*client).titleOwn}, {2, (*client).newOwn}, {2, (*client).syncOwn}, {2, (*client).cwdOwn}, {8, (*client).checkOwn},
+	{18, onOwn(appendOwn(1))}, {4, onOwn(appendOwn(4))}, {6, onOwn((*client).moveOwn)}, {6, onOwn((*client).labelOwn)},
+	{2, onOwn((*client).titleOwn)}, {2, (*client).newOwn}, {2, onOwn((*client).syncOwn)}, {2, onOwn((*client).cwdOwn)},
+	{8, onOwn((*client).checkOwn)},
 	{25, (*client).appendOthers}, {3, (*client).labelShared}, {6, (*client).writeDamaged},
 	{22, (*client).read}, {3, (*client).crawl},
 }
@@ -199,7 +200,7 @@ var crawls = []string{
 // crawl runs such a program until it ends, or, often, is killed in the middle: then it must be gone soon. While sessions
 // change, it may complain.
 func (c *client) crawl(d draw) {
-	mount, at, script, until := d.mountOf(), c.any(d), pick(crawls, d.size), c.limit/2
+	mount, at, script, until := d.mountOf(), c.any(d), pick(crawls, d.size), callLimit/2
 	if d.kind>>16%3 == 0 {
 		until = time.Duration(d.size>>8%50) * time.Millisecond
 	}
@@ -221,7 +222,7 @@ func (c *client) lookForSecret() {
 		at = pick([]string{"index.jsonl", "recent", "by-cwd", "search/first-question"}, d.target)
 	}
 	_ = c.during("the search for a secret in "+at, func() error {
-		found, _ = runScript(`{ grep -ra `+secret+` "$1"; find "$1" -printf '%P %l\n' | grep `+secret+`; } >&2`, c.mounted(redacted, at), c.limit/2)
+		found, _ = runScript(`{ grep -ra `+secret+` "$1"; find "$1" -printf '%P %l\n' | grep `+secret+`; } >&2`, c.mounted(redacted, at), callLimit/2)
 		return nil
 	})
 	for text := range strings.Lines(found) {

@@ -32,7 +32,7 @@ type daemon struct {
 // happens when this machine has too much to do, it tries again, as the message says.
 func (d *daemon) start() error {
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		if status, err := d.startOnce(); status != noMountpoint || time.Since(start) > d.limit {
+		if status, err := d.startOnce(); status != noMountpoint || time.Since(start) > callLimit {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (d *daemon) startOnce() (status int, err error) {
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	d.cmd, d.ended, d.rss = cmd, ended, nil
-	for start := time.Now(); time.Since(start) < d.limit; time.Sleep(5 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < callLimit; time.Sleep(5 * time.Millisecond) {
 		if d.serves(at) {
 			return 0, nil
 		}
@@ -66,12 +66,12 @@ func (d *daemon) startOnce() (status int, err error) {
 			return status, fmt.Errorf("the daemon of %s ended while it mounted, with status %d", d.name, status)
 		}
 	}
-	return 0, fmt.Errorf("the daemon of %s did not mount within %v", d.name, d.limit)
+	return 0, fmt.Errorf("the daemon of %s did not mount within %v", d.name, callLimit)
 }
 
 // serves reports whether the mount answers, in a process of its own, since the call may hang.
 func (d *daemon) serves(at string) bool {
-	_, err := runScript(`[ -d "$1/sessions" ] && [ "$(stat -f -c %t "$1")" = 65735546 ]`, at, d.limit)
+	_, err := runScript(`[ -d "$1/sessions" ] && [ "$(stat -f -c %t "$1")" = 65735546 ]`, at, callLimit)
 	return err == nil
 }
 
@@ -82,7 +82,7 @@ func (d *daemon) killAndStart(pause time.Duration) error {
 	if !d.signal(syscall.SIGKILL) {
 		return fmt.Errorf("the daemon of %s had ended by itself: %v", d.name, d.cmd.ProcessState)
 	}
-	if !d.ends(d.limit) {
+	if !d.ends(callLimit) {
 		return fmt.Errorf("the daemon of %s cannot be killed: a thread of it waits in the kernel", d.name)
 	}
 	d.kills++
@@ -148,7 +148,7 @@ func (d *daemon) unmount() error {
 	if out, err := exec.Command(d.binary, "-u", filepath.Join(d.dir, d.name)).CombinedOutput(); err != nil {
 		return fmt.Errorf("sessionfs -u %s: %w: %s", d.name, err, out)
 	}
-	if !d.ends(d.limit) {
+	if !d.ends(callLimit) {
 		return fmt.Errorf("the daemon of %s is still there after -u", d.name)
 	}
 	return nil

@@ -28,12 +28,14 @@ type options struct {
 	seed    uint64
 	minutes float64
 	clients int
-	limit   time.Duration // for a call: one that takes longer hangs
 	race    bool
 }
 
+// callLimit is for a call: one that takes longer hangs.
+const callLimit = 2 * time.Minute
+
 func main() {
-	o := options{limit: 2 * time.Minute}
+	o := options{}
 	flag.StringVar(&o.dir, "dir", "", "directory for stores and mounts")
 	flag.StringVar(&o.binary, "daemon", "", "the command sessionfs")
 	flag.StringVar(&o.bun, "bun", "", "the real client's runtime")
@@ -50,7 +52,7 @@ func main() {
 }
 
 // source is the agent directory, and file a session file in it.
-func (o *options) source() string             { return filepath.Join(o.dir, "agent") }
+func (o *options) source() string             { return o.mounted("agent") }
 func (o *options) file(session string) string { return filepath.Join(o.source(), session+".jsonl") }
 
 // mounts are the names of the two mounts that are written to; each has a daemon of its own. redacted is a third one, of -o redact.

@@ -49,6 +49,15 @@ func (c *client) use(d draw) (*own, string) {
 	return s, mount
 }
 
+// onOwn is a command on an own session.
+func onOwn(do func(c *client, s *own, mount string, d draw)) func(*client, draw) {
+	return func(c *client, d draw) {
+		if s, mount := c.use(d); s != nil {
+			do(c, s, mount, d)
+		}
+	}
+}
+
 // made is a leaf at an entry whose id the mount makes.
 var made = ref("made")
 
@@ -74,7 +83,7 @@ func (c *client) lookUp(s *own, mount string) bool {
 		case err == nil:
 			c.resolve(s, at)
 			return true
-		case errors.Is(err, syscall.ENOENT) && !s.durable && waited > 3*time.Second, waited > c.limit:
+		case errors.Is(err, syscall.ENOENT) && !s.durable && waited > 3*time.Second, waited > callLimit:
 			return false
 		}
 	}
@@ -94,41 +103,31 @@ func (s *own) after(out outcome, err error, leaves ...*string) {
 	}
 }
 
-func (c *client) putOwn(d draw, entries ...entry) {
-	s, mount := c.use(d)
-	if s == nil {
-		return
-	}
-	out, err := c.append(mount, s.path, entries, s.at, mayEnd)
-	var leaves []*string
-	for _, e := range entries {
-		leaves = append(leaves, ref(e.id))
-	}
-	for _, e := range entries[:out.acked] {
-		s.ids = append(s.ids, e.id)
-		if e.what == "assistant" && !s.durable {
-			s.durable = true
-			c.isDurable(s.path)
+// appendOwn appends entries in one write.
+func appendOwn(many int) func(*client, *own, string, draw) {
+	return func(c *client, s *own, mount string, d draw) {
+		var entries []entry
+		var leaves []*string
+		for i := range many {
+			e := c.entry(draw{target: d.target >> i, size: d.size})
+			entries, leaves = append(entries, e), append(leaves, ref(e.id))
 		}
+		out, err := c.append(mount, s.path, entries, s.at, mayEnd)
+		for _, e := range entries[:out.acked] {
+			s.ids = append(s.ids, e.id)
+			if e.what == "assistant" && !s.durable {
+				s.durable = true
+				c.isDurable(s.path)
+			}
+		}
+		s.entries += many
+		s.after(out, err, leaves...)
 	}
-	s.entries += len(entries)
-	s.after(out, err, leaves...)
-}
-
-func (c *client) appendOwn(d draw) { c.putOwn(d, c.entry(d)) }
-
-func (c *client) batchOwn(d draw) {
-	entries := make([]entry, 4)
-	for i := range entries {
-		entries[i] = c.entry(draw{target: d.target >> i, size: d.size})
-	}
-	c.putOwn(d, entries...)
 }
 
 // moveOwn makes another entry the leaf, or none.
-func (c *client) moveOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil || len(s.ids) == 0 {
+func (c *client) moveOwn(s *own, mount string, d draw) {
+	if len(s.ids) == 0 {
 		return
 	}
 	target, id := "tree", (*string)(nil)
@@ -148,9 +147,8 @@ func (c *client) moveOwn(d draw) {
 	s.after(out, err, id)
 }
 
-func (c *client) labelOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil || len(s.ids) == 0 {
+func (c *client) labelOwn(s *own, mount string, d draw) {
+	if len(s.ids) == 0 {
 		return
 	}
 	id, label := pick(s.ids, d.target), c.id()
@@ -159,11 +157,7 @@ func (c *client) labelOwn(d draw) {
 	s.after(out, err, made)
 }
 
-func (c *client) titleOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil {
-		return
-	}
+func (c *client) titleOwn(s *own, mount string, _ draw) {
 	title := "title " + c.id()
 	out, _, err := c.written("title", mount, s.path, "title", title+"\n", mayEnd)
 	c.titled(s.path, title, out)
@@ -185,11 +179,7 @@ func (c *client) newOwn(d draw) {
 }
 
 // syncOwn makes a session durable.
-func (c *client) syncOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil {
-		return
-	}
+func (c *client) syncOwn(s *own, mount string, _ draw) {
 	err := c.attempt("sync", mount, s.path, mayEnd, func() error {
 		f, err := os.OpenFile(c.mounted(mount, s.path, "append"), os.O_RDWR, 0)
 		if err != nil {
@@ -207,9 +197,8 @@ func (c *client) syncOwn(d draw) {
 
 // cwdOwn moves a session to another working directory. Where the daemon dies meanwhile, it is at one of the two places. Which
 // one is the new place, other sessions decide: also one that such a death left with the new header in its old place.
-func (c *client) cwdOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil || !s.durable || s.slot {
+func (c *client) cwdOwn(s *own, mount string, d draw) {
+	if !s.durable || s.slot {
 		return
 	}
 	name := fmt.Sprintf("torture-own-%d-", c.number)
@@ -227,11 +216,7 @@ func (c *client) cwdOwn(d draw) {
 }
 
 // checkOwn looks at an own session through either mount: it must show what was acknowledged.
-func (c *client) checkOwn(d draw) {
-	s, mount := c.use(d)
-	if s == nil {
-		return
-	}
+func (c *client) checkOwn(s *own, mount string, _ draw) {
 	var at *string
 	err := c.attempt("check", mount, s.path, mayEnd, func() (err error) { at, err = c.leafOf(mount, s.path); return err })
 	if err == nil && textOf(at) != textOf(s.at) {

@@ -52,10 +52,10 @@ func (p *program) during(what string, f func() error) error {
 func (p *program) hangs() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.call == "" || time.Since(p.since) < p.limit {
+	if p.call == "" || time.Since(p.since) < callLimit {
 		return ""
 	}
-	return fmt.Sprintf("%s hangs: %s for more than %v", p.name, p.call, p.limit)
+	return fmt.Sprintf("%s hangs: %s for more than %v", p.name, p.call, callLimit)
 }
 
 // attempt runs f on a mount and counts how it ended. An error that is not among the allowed ones is a problem, unless
