@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +98,8 @@ func (m *mount) path(elem ...string) string {
 // close unmounts and waits for the daemon's end. Where another process has a copy of our mounts, in a
 // mount namespace that it made meanwhile, the daemon never learns of the unmount: then it is ended.
 func (m *mount) close() error {
-	err := m.unmount()
+	// Lazily: a process that just ended may still hold something open.
+	err := exec.Command("fusermount3", "-u", "-z", m.dir).Run()
 	select {
 	case <-m.exited:
 		return errors.Join(err, os.Remove(m.dir))
@@ -110,25 +110,13 @@ func (m *mount) close() error {
 	return err
 }
 
-func (m *mount) unmount() (err error) {
-	for range 50 { // a process that just ended may still hold something open
-		out, failed := exec.Command("fusermount3", "-u", m.dir).CombinedOutput()
-		if failed == nil || !isFUSE(m.dir) {
-			return nil
-		}
-		err = fmt.Errorf("fusermount3: %w: %s", failed, out)
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
-}
-
 // memory is what a daemon takes, in bytes: its VmRSS, or its peak, VmHWM.
 func (b *bench) memory(of *mount, what string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", of.cmd.Process.Pid))
 	b.must(err)
 	_, rest, _ := strings.Cut(string(status), what+":")
-	text, _, _ := strings.Cut(rest, " kB")
-	kib, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	var kib float64
+	_, err = fmt.Sscan(rest, &kib)
 	b.must(err)
 	return kib * 1024
 }

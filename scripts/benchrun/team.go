@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"flag"
@@ -208,26 +207,18 @@ func (t *team) cpuDuring(write func(i int, line string)) float64 {
 		time.Sleep(500 * time.Millisecond)
 	}
 	writing.Wait()
-	return 100 * (t.cpu() - before).Seconds() / time.Since(began).Seconds()
+	return 100 * (t.cpu() - before) / time.Since(began).Seconds()
 }
 
-// cpu returns how much processor time the server has taken: its processes, and those that ended.
-func (t *team) cpu() (total time.Duration) {
-	const tick = 10 * time.Millisecond
+// cpu returns how many seconds of processor time the server has taken: its processes, and those that ended.
+func (t *team) cpu() (total float64) {
 	var postmaster string
 	t.query(&postmaster, `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)`)
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range stats {
-		text, _ := os.ReadFile(file)
-		_, after, _ := bytes.Cut(text, []byte(") "))
-		fields := strings.Fields(string(after))
-		if len(fields) < 15 || fields[1] != postmaster && file != "/proc/"+postmaster+"/stat" {
-			continue
-		}
-		for _, field := range fields[11:15] { // utime, stime, and those of children
-			n, _ := strconv.Atoi(field)
-			total += time.Duration(n) * tick
-		}
-	}
+	// utime, stime, and those of children, in ticks
+	text, _ := t.output("/", `cat /proc/[0-9]*/stat 2>/dev/null | awk -v server=`+postmaster+` '
+		{ own = $1 == server; sub(/.*\) /, ""); if (own || $2 == server) ticks += $12 + $13 + $14 + $15 }
+		END { print ticks / 100 }'`)
+	_, err := fmt.Sscan(text, &total)
+	t.must(err)
 	return total
 }
