@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,13 +28,13 @@ var (
 		syscall.EACCES, syscall.EEXIST, syscall.EFBIG)
 )
 
-var clientCommands = []weighted[func(*client, draw)]{
-	{18, onOwn(appendOwn(1))}, {4, onOwn(appendOwn(4))}, {6, onOwn((*client).moveOwn)}, {6, onOwn((*client).labelOwn)},
-	{2, onOwn((*client).titleOwn)}, {2, (*client).newOwn}, {2, onOwn((*client).syncOwn)}, {2, onOwn((*client).cwdOwn)},
-	{8, onOwn((*client).checkOwn)},
-	{25, (*client).appendOthers}, {3, (*client).labelShared}, {6, (*client).writeDamaged},
-	{22, (*client).read}, {3, (*client).crawl},
-}
+var clientCommands = slices.Concat(
+	times(18, onOwn(appendOwn(1))), times(4, onOwn(appendOwn(4))), times(6, onOwn((*client).moveOwn)), times(6, onOwn((*client).labelOwn)),
+	times(2, onOwn((*client).titleOwn)), times(2, (*client).newOwn), times(2, onOwn((*client).syncOwn)), times(2, onOwn((*client).cwdOwn)),
+	times(8, onOwn((*client).checkOwn)),
+	times(25, (*client).appendOthers), times(3, (*client).labelShared), times(6, (*client).writeDamaged),
+	times(22, (*client).read), times(3, (*client).crawl),
+)
 
 func newClient(p *program) *client {
 	c := &client{program: p}
@@ -49,7 +50,7 @@ func newClient(p *program) *client {
 
 func (c *client) next() {
 	d := c.draw()
-	choose(clientCommands, d.kind)(c, d)
+	pick(clientCommands, d.kind)(c, d)
 	c.did++
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,17 +17,17 @@ import (
 // other is a program beside the mounts: it works on the files themselves.
 type other struct{ *program }
 
-var otherCommands = []weighted[func(*other, draw)]{
-	{10, (*other).appendLocked}, {4, (*other).appendUnlocked}, {3, (*other).replaceLocked}, {1, (*other).leaveLock},
-	{12, (*other).damage}, {3, (*other).moveFile},
-}
+var otherCommands = slices.Concat(
+	times(10, (*other).appendLocked), times(4, (*other).appendUnlocked), times(3, (*other).replaceLocked), times(1, (*other).leaveLock),
+	times(12, (*other).damage), times(3, (*other).moveFile),
+)
 
 // otherPause is between two commands of such a program: several act while a client does one.
 const otherPause = 5 * time.Millisecond
 
 func (x *other) next() {
 	d := x.draw()
-	choose(otherCommands, d.kind)(x, d)
+	pick(otherCommands, d.kind)(x, d)
 	time.Sleep(otherPause)
 }
 

@@ -132,30 +132,11 @@ func (p *program) draw() draw {
 }
 
 // sizes are those of texts: mostly small, and one in 256 large.
-var sizes = slices.Concat(slices.Repeat([]int{10}, 80), slices.Repeat([]int{300}, 100), slices.Repeat([]int{5000}, 55),
-	slices.Repeat([]int{15_000}, 20), []int{200_000})
+var sizes = slices.Concat(times(80, 10), times(100, 300), times(55, 5000), times(20, 15_000), times(1, 200_000))
 
 func (d draw) mountOf() string { return mounts[d.mount%uint64(len(mounts))] }
 
 func pick[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 
-// weighted is a command and how often it is drawn.
-type weighted[T any] struct {
-	weight uint64
-	do     T
-}
-
-func choose[T any](table []weighted[T], n uint64) T {
-	sum := uint64(0)
-	for _, w := range table {
-		sum += w.weight
-	}
-	n %= sum
-	for _, w := range table {
-		if n < w.weight {
-			return w.do
-		}
-		n -= w.weight
-	}
-	panic("unreachable")
-}
+// times is a command as often as it is drawn.
+func times[T any](n int, do T) []T { return slices.Repeat([]T{do}, n) }
