@@ -47,7 +47,7 @@ type session struct {
 // generator writes sessions.
 type generator struct {
 	rng  *rand.Rand
-	text *text
+	text text
 	line []byte
 	ids  []string
 	seen map[uint32]bool

@@ -50,7 +50,7 @@ func (b *bench) onBoth(s *session, res *result, f func(ours, loopback string)) {
 
 // rowFirstListing: the daemon reads and checks the whole file, and finds the lines that are no JSON.
 func rowFirstListing(b *bench) []result {
-	s := b.longSession()
+	s := b.session(longSession)
 	res := []result{{
 		what: fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()) + b.clientNote(),
 		peer: peerClient + ": SessionManager.open", goal: goal{ratio: 0.3},
@@ -68,7 +68,7 @@ const kernelForgets = 1100 * time.Millisecond
 
 // rowCatEntries: an open, a read and a close of each entry.
 func rowCatEntries(b *bench) []result {
-	s := b.middleSession()
+	s := b.session(middleSession)
 	const line = "cat entries/*.json >/dev/null"
 	what := "`cat entries/*.json`, " + s.describe()
 	res := []result{
@@ -90,7 +90,7 @@ func rowCatEntries(b *bench) []result {
 
 // rowLongListing: a listing with the attributes of every entry. Nothing is known to the kernel yet.
 func rowLongListing(b *bench) []result {
-	s := b.longSession()
+	s := b.session(longSession)
 	res := []result{{what: fmt.Sprintf("`ls -l entries`, %d entries", s.entries), peer: peerLoopback + ", default options", goal: goal{ratio: 0.25}}}
 	b.onBoth(s, &res[0], func(ours, loopback string) {
 		b.same(ours, loopback, "ls -l --time-style=full-iso entries | tail -n +2 | sha256sum")
@@ -105,7 +105,7 @@ func rowLongListing(b *bench) []result {
 
 // rowGrep: a session's branch and its raw file, each as one flat file.
 func rowGrep(b *bench) []result {
-	s := b.longSession()
+	s := b.session(longSession)
 	res := []result{
 		{what: "`grep -c` over `branches/current/entries.jsonl`", peer: peerPlain, goal: goal{ratio: 1.7}},
 		{what: "`grep -c` over the raw file, " + s.describe(), peer: peerPlain, goal: goal{ratio: 1.5}},
@@ -127,7 +127,7 @@ func rowGrep(b *bench) []result {
 
 // rowContext: the client's time is that of opening the file, building the context and printing it.
 func rowContext(b *bench) []result {
-	s := b.middleSession()
+	s := b.session(middleSession)
 	res := []result{{
 		what: "first `cat context.json` after a mount, " + s.describe() + b.clientNote(),
 		peer: peerClient + ": open, buildSessionContext, JSON.stringify", goal: goal{ratio: 0.5},
@@ -145,7 +145,7 @@ const appends = 20
 // rowForeignAppend: another program adds a line; the peer is the same readlink when nothing was added,
 // most of which is the start of a process.
 func rowForeignAppend(b *bench) []result {
-	s := b.hugeSession()
+	s := b.session(hugeSession)
 	res := []result{{
 		what: "after a foreign append, next `readlink leaf`, " + s.describe(),
 		peer: "the same, nothing appended", goal: goal{seconds: 0.005},
@@ -185,7 +185,7 @@ func appendLine(file, line string) error {
 
 // rowArchive: the first listing of a compressed session unpacks it.
 func rowArchive(b *bench) []result {
-	s := b.longSession()
+	s := b.session(longSession)
 	agent := filepath.Join(b.dir, "archived")
 	file := filepath.Join(agent, "archive", s.raw+".gz")
 	b.time(b.dir, fmt.Sprintf("mkdir -p archived/sessions '%s' && gzip -c '%s' >'%s' && sync", filepath.Dir(file), s.file, file))

@@ -83,7 +83,7 @@ func (d *database) psql(sql string) float64 {
 
 func (d *database) firstListing() []result {
 	const table, line = "one", "ls -U entries | wc -l"
-	s := d.middleSession()
+	s := d.session(middleSession)
 	d.table(table, s.agent)
 	res := []result{{
 		what: "PostgreSQL: first `ls -U entries \\| wc -l` after a mount, a row of " + s.describe(),

@@ -54,7 +54,7 @@ func rowIndex(b *bench) []result {
 // memory is not timing.
 func rowMemory(b *bench) []result {
 	agent, _, what := b.store()
-	s := b.hugeSession()
+	s := b.session(hugeSession)
 	res := []result{
 		{what: "resident memory after `find` and `cat` over a store of " + what, unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
 		{what: "resident memory after `ls entries`, " + s.describe(), unit: unitBytes, goal: goal{bytes: 150 * megabyte}},

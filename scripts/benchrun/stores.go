@@ -40,17 +40,11 @@ func (b *bench) session(sp spec) *session {
 func settle() { unix.Sync() }
 
 // The sessions that more than one row uses.
-func (b *bench) longSession() *session {
-	return b.session(spec{name: "long", entries: 20_000, bytes: 233 * megabyte, bad: 20, plain: true})
-}
-
-func (b *bench) middleSession() *session {
-	return b.session(spec{name: "middle", entries: 3_816, bytes: 25 * megabyte, plain: true})
-}
-
-func (b *bench) hugeSession() *session {
-	return b.session(spec{name: "large", entries: 15_000, bytes: 250 * megabyte})
-}
+var (
+	longSession   = spec{name: "long", entries: 20_000, bytes: 233 * megabyte, bad: 20, plain: true}
+	middleSession = spec{name: "middle", entries: 3_816, bytes: 25 * megabyte, plain: true}
+	hugeSession   = spec{name: "large", entries: 15_000, bytes: 250 * megabyte}
+)
 
 // shrink divides a count in a small run.
 func (b *bench) shrink(n int) int {

@@ -10,9 +10,7 @@ import (
 // What costs a reader time is how often something must be looked at twice, so that follows a published
 // session (2.4 MB): an escape every 16 bytes (line breaks every 49, quotes every 182, for the rest tabs),
 // 0.6 % of the bytes above 0x7f.
-type text struct {
-	lines []string // escaped lines, each with its \n
-}
+type text []string // escaped lines, each with its \n
 
 const textLines = 8192
 
@@ -21,10 +19,10 @@ var words = strings.Fields(`the session entry reader index file line offset size
 	tool result content parent branch label leaf value object member update render write open close lookup mount
 	daemon kernel cache page token model usage total input output test run build commit change`)
 
-func newText(rng *rand.Rand) *text {
-	t := &text{lines: make([]string, textLines)}
-	for i := range t.lines {
-		t.lines[i] = codeLine(rng)
+func newText(rng *rand.Rand) text {
+	t := make(text, textLines)
+	for i := range t {
+		t[i] = codeLine(rng)
 	}
 	return t
 }
@@ -48,10 +46,10 @@ func codeLine(rng *rand.Rand) string {
 }
 
 // appendTo appends about n bytes of text to dst, at least n and less than a line more.
-func (t *text) appendTo(dst []byte, rng *rand.Rand, n int) []byte {
-	at := rng.IntN(len(t.lines))
-	for end := len(dst) + n; len(dst) < end; at = (at + 1) % len(t.lines) {
-		dst = append(dst, t.lines[at]...)
+func (t text) appendTo(dst []byte, rng *rand.Rand, n int) []byte {
+	at := rng.IntN(len(t))
+	for end := len(dst) + n; len(dst) < end; at = (at + 1) % len(t) {
+		dst = append(dst, t[at]...)
 	}
 	return dst
 }

@@ -194,12 +194,12 @@ func (r *run) checkCrawls() {
 func (r *run) checkLeft() {
 	for _, d := range r.daemons {
 		for range restSeconds {
-			if d.sample(); len(d.rss) == 0 || d.rss[len(d.rss)-1] <= restingMemory {
+			if d.sample(); d.rss <= restingMemory {
 				break
 			}
 			time.Sleep(time.Second)
 		}
-		rss := d.rss
+		rss, peak := d.rss, d.peak
 		n := strings.Count("\n"+d.dump(), "\ngoroutine ")
 		if n > restingGoroutines {
 			r.problem("daemon %s has %d goroutines at rest", d.name, n)
@@ -210,7 +210,7 @@ func (r *run) checkLeft() {
 		} else if err := d.unmount(); err != nil {
 			r.problem("%v", err)
 		}
-		d.rss = rss
+		d.rss, d.peak = rss, peak
 	}
 	for _, name := range r.names() { // to which the check has written
 		lock := filepath.Join(filepath.Dir(r.file(name)), "."+filepath.Base(name)+".jsonl.lock")
@@ -231,13 +231,12 @@ func (r *run) checkLeft() {
 // checkDaemon: how much memory it had; and what it logs as an error is one, and a panic too. Dumps of goroutines are not
 // meant.
 func (r *run) checkDaemon(d *daemon) {
-	peak := slices.Max(append(d.rss, 0))
-	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %d, %d in the end\n", d.name, d.kills, peak, d.rss[max(len(d.rss)-1, 0):])
-	if limit := int64(d.memory)*13/10 + 40; peak > limit && !r.race {
-		r.problem("daemon %s had %d MiB of memory, and %d is the most", d.name, peak, limit)
+	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %d, %d in the end\n", d.name, d.kills, d.peak, d.rss)
+	if limit := int64(d.memory)*13/10 + 40; d.peak > limit && !r.race {
+		r.problem("daemon %s had %d MiB of memory, and %d is the most", d.name, d.peak, limit)
 	}
-	if n := len(d.rss); n > 0 && d.rss[n-1] > restingMemory && !r.race {
-		r.problem("daemon %s had %d MiB of memory at rest", d.name, d.rss[n-1])
+	if d.rss > restingMemory && !r.race {
+		r.problem("daemon %s had %d MiB of memory at rest", d.name, d.rss)
 	}
 	log := readText(d.log)
 	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {

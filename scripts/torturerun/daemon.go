@@ -20,8 +20,9 @@ type daemon struct {
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	kills  int
-	memory int     // of the mount option, in MiB
-	rss    []int64 // samples since it was started last, in MiB
+	memory int   // of the mount option, in MiB
+	rss    int64 // since it was started last, in MiB
+	peak   int64
 
 	mu   sync.Mutex // guards those below
 	down bool
@@ -56,7 +57,7 @@ func (d *daemon) startOnce() (status int, err error) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	d.cmd, d.ended, d.rss = cmd, ended, nil
+	d.cmd, d.ended, d.rss, d.peak = cmd, ended, 0, 0
 	for start := time.Now(); time.Since(start) < callLimit; time.Sleep(5 * time.Millisecond) {
 		if d.serves(at) {
 			return 0, nil
@@ -124,7 +125,8 @@ func (d *daemon) sample() {
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	var kib int64
 	if n, _ := fmt.Sscan(rest, &kib); n == 1 {
-		d.rss = append(d.rss, kib>>10)
+		d.rss = kib >> 10
+		d.peak = max(d.peak, d.rss)
 	}
 }
 
