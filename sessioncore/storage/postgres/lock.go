@@ -116,7 +116,6 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 	var batch pgx.Batch
 	s.beginWrite(&batch, path)
 	batch.Queue(s.sql.lockRow, path)
-	asked := s.now()
 	err = answer(conn.SendBatch(ctx, &batch), batch.Len(), f.targets()...)
 	gone := errors.Is(err, pgx.ErrNoRows)
 	if err != nil && !gone {
@@ -130,7 +129,7 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 		s.remove(path)
 		return l, nil
 	}
-	s.put(f.facts(), asked)
+	s.put(f.facts(), s.clock) // a look that ended meanwhile may have seen an older state, but no newer one
 	l.version = *f.version
 	return l, nil
 }

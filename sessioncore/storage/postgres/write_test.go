@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +78,43 @@ func TestAppendersTogether(t *testing.T) {
 		next[who]++
 	}
 	require.Equal(t, map[string]int{"mount0": each, "mount1": each, "client": each}, next)
+}
+
+// TestLockKnowsTheRow: what is known of a row that is locked is its state then, also if a look that ended while the lock was waited
+// for saw another one.
+func TestLockKnowsTheRow(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Hour})
+	table.Write(t, prefix+"a", "one\n")
+	require.NoError(t, s.lookNow(t.Context()))
+	for locked := false; !locked; { // it may take longer than a lock is waited for
+		before, err := table.Begin(t.Context())
+		require.NoError(t, err)
+		var batch pgx.Batch
+		s.beginWrite(&batch, prefix+"a")
+		key := batch.QueuedQueries[1].Arguments[0]
+		_, err = before.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, key)
+		require.NoError(t, err)
+		done := make(chan error)
+		var unlock func() error
+		go func() {
+			var err error
+			unlock, err = s.Lock(t.Context(), "a")
+			done <- err
+		}()
+		time.Sleep(20 * time.Millisecond) // so that it most likely waits
+		table.Append(t, prefix+"a", "seen\n")
+		require.NoError(t, s.lookNow(t.Context()))
+		table.Append(t, prefix+"a", "not seen\n")
+		require.NoError(t, before.Rollback(t.Context()))
+		if err := <-done; err != nil {
+			require.ErrorIs(t, err, storage.ErrLocked)
+			continue
+		}
+		locked = true
+		size := storagetest.Stat(t, s, "a").Size
+		require.NoError(t, unlock())
+		require.Equal(t, int64(len(table.Content(t, prefix+"a"))), size)
+	}
 }
 
 // TestClientWaits: a client that appends while a mount writes waits for that, and loses nothing.
