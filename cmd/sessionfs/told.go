@@ -39,6 +39,9 @@ func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
 	if err == nil && said.Options.Source == "" {
 		err = fmt.Errorf("it is of version %s", said.Version)
 	}
+	if err != nil && statusOf(e).State == stateDead {
+		return o, e.mountpoint, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it", e.mountpoint, e.mountpoint)
+	}
 	if err != nil {
 		err = refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s", e.mountpoint, err)
 	}
