@@ -69,9 +69,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
 	}
-	rules, err := redact.ReadRules(o.RedactRules)
-	if err != nil {
-		return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
+	var rules *redact.Rules
+	if o.Redact { // to parse them takes 3 MB
+		if rules, err = redact.ReadRules(o.RedactRules); err != nil {
+			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
+		}
 	}
 	t, err := openSource(options{o, prices, rules}, log)
 	if err != nil {
