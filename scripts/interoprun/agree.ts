@@ -100,7 +100,7 @@ export function disagreements(client: Client, session: Session, manager: Manager
 		title: difference(session.title(), manager.getSessionName() ?? ""),
 		tree: difference(session.tree(), treeOf(manager)),
 		context: difference(shapedFor(client, session.context()), contextOf(manager)),
-		problems: difference(session.read("problems.jsonl"), ""),
+		problems: difference(session.problems(), ""),
 	};
 	return Object.entries(found).flatMap(([what, d]) => (d ? [`${what}: ${d}`] : []));
 }

@@ -95,6 +95,11 @@ export class Session {
 		return fs.readFileSync(path.join(this.dir, name), "utf8");
 	}
 
+	/** What is wrong with the file; sessions that are made by chance have calls without results, too. */
+	problems(): string {
+		return this.read("problems.jsonl").replace(/^.*"problem":"orphan-.*\n/gm, "");
+	}
+
 	/** In the order of the file. */
 	entries(): Entry[] {
 		return fs.readdirSync(path.join(this.dir, "entries")).map(name => JSON.parse(this.read(`entries/${name}`)));
@@ -157,7 +162,10 @@ export class Mount {
 
 	/** The session of that file name, as it is found by its working directory. */
 	at(cwd: string, name: string): Session {
-		return this.session(path.relative(this.dir, fs.realpathSync(path.join(this.dir, "by-cwd", cwd, name))));
+		const dir = path.join(this.dir, "by-cwd", cwd);
+		const found = fs.readdirSync(dir).map(link => fs.realpathSync(path.join(dir, link))).find(to => path.basename(to) === name);
+		if (!found) throw new Error(`by-cwd${cwd} has no ${name}`);
+		return this.session(path.relative(this.dir, found));
 	}
 
 	newSession(spec: object | string): Session {

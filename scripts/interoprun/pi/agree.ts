@@ -50,7 +50,7 @@ export function disagreements(client: Client, session: Session, manager: Manager
 		context: difference(shaped(session.context()), asJSON(manager.buildSessionContext())),
 		contexts: contextsDiffer(client, session, manager),
 		usage: difference(ourUsage(client, session), usageOf(client, manager)),
-		problems: difference(session.read("problems.jsonl"), ""),
+		problems: difference(session.problems(), ""),
 	};
 	return Object.entries(found).flatMap(([what, d]) => (d ? [`${what}: ${d}`] : []));
 }
