@@ -1,11 +1,10 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 
 	"sessionfs/sessioncore/costs"
-	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/program"
 )
 
 // Costs calls each with all that the lines of usage.jsonl are sums of, and the agent whose session it is. With tools it is how
@@ -22,18 +21,5 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r costs.Row
 	}
 	hold := t.view.Memory.Hold()
 	defer hold.Close()
-	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, t.agentOf(r.Session)) })
-}
-
-// agentOf returns the name of the agent whose session it is.
-func (t *tree) agentOf(info *listing.Info) string {
-	switch p := t.store.Program(info.Name); {
-	case info.Agent() != "":
-		return info.Agent()
-	case t.view.Foreign:
-		return string(AgentOf(t.source.Path()))
-	case p == program.Pi || p == program.LikelyPi:
-		return "pi"
-	}
-	return "omp"
+	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name))) })
 }

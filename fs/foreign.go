@@ -34,7 +34,7 @@ func AgentOf(dir string) Agent {
 	sessions, projects := in("sessions"), in("projects")
 	_, noPrompts := os.Stat(in("history.jsonl"))
 	switch {
-	case hasDir(sessions, "-*"):
+	case HasScopes(dir):
 	case hasDir(projects, "-*") || hasDir(projects) && (filepath.Base(dir) == ".claude" || noPrompts == nil):
 		return Claude
 	case hasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") || hasDir(sessions) && filepath.Base(dir) == ".codex" ||
@@ -43,6 +43,9 @@ func AgentOf(dir string) Agent {
 	}
 	return ""
 }
+
+// HasScopes reports whether an agent directory has sessions of omp or pi, by the names of the directories in which these are.
+func HasScopes(dir string) bool { return hasDir(filepath.Join(dir, "sessions"), "-*") }
 
 // maxNames is how many names of a directory are looked at to tell whose it is. One that has more has them of one kind.
 const maxNames = 1024

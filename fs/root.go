@@ -204,14 +204,17 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 }
 
 // agents returns the agent whose sessions these are, as agent: in a search names it.
-func (t *tree) agents() []string {
-	switch {
+func (t *tree) agents() []string { return []string{t.agentOf("")} }
+
+// agentOf returns the agent whose session a file is, where there is one agent alone.
+func (t *tree) agentOf(file string) string {
+	switch p := t.store.Program(file); {
 	case t.agent != "":
-		return []string{string(t.agent)}
-	case t.store.Program("") == program.Pi || t.store.Program("") == program.LikelyPi:
-		return []string{"pi"}
+		return string(t.agent)
+	case p == program.Pi || p == program.LikelyPi:
+		return "pi"
 	}
-	return []string{"omp"}
+	return "omp"
 }
 
 // setRoot makes the root directory.

@@ -103,8 +103,7 @@ func agentDirOf(real string) string {
 
 // isCertainAgentDir reports whether a directory cannot be much else than an agent directory.
 func isCertainAgentDir(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(dir, "sessions", "-*"))
-	return len(found) > 0 || fs.AgentOf(dir) != "" || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
+	return fs.HasScopes(dir) || fs.AgentOf(dir) != "" || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
 }
 
 // sessionFile returns the session file of this machine that an argument names, with or without an entry.
