@@ -30,18 +30,11 @@ const maxColumns = 20
 // its parent. Only messages of the user and the model, summaries, entries with a label, the leaf and the ends of branches are
 // shown; the others if all is set. It ends with the first error of f, and when ctx is done.
 func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine) error) error {
-	leaf, err := s.Leaf()
+	where, err := standingIn(ctx, s)
 	if err != nil {
 		return err
 	}
-	archived, err := archivedIn(ctx, s)
-	if err != nil {
-		return err
-	}
-	l := logTree{
-		s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived,
-		reader: sessioncore.NewEntryReader(s),
-	}
+	l := logTree{standing: where, reader: sessioncore.NewEntryReader(s)}
 	l.join(all)
 	short := shortName(s)
 	return l.draw(func(line *LogLine) error {
@@ -85,11 +78,9 @@ func shortName(s *sessioncore.Snapshot) int {
 
 // logTree is the tree of the entries that are shown.
 type logTree struct {
-	s             *sessioncore.Snapshot
-	leaf, resumed sessioncore.Entry
-	archived      archive
-	reader        sessioncore.EntryReader
-	kids          [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
+	*standing
+	reader sessioncore.EntryReader
+	kids   [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
 }
 
 // isShown reports whether an entry is one of those that a person looks for.
@@ -197,14 +188,11 @@ func (l *logTree) draw(f func(*LogLine) error) error {
 
 // marks returns what is said of an entry behind its name.
 func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
-	switch {
-	case e == l.leaf:
+	switch is := l.of(e); {
+	case is == branchCurrent:
 		marks = append(marks, "leaf")
-	case !l.s.Tree().IsTip(e) || e == l.resumed:
-	case l.archived.has(l.s, e):
-		marks = append(marks, branchArchived)
-	default:
-		marks = append(marks, branchLost)
+	case l.s.Tree().IsTip(e) && is != branchElsewhere:
+		marks = append(marks, is)
 	}
 	id, _ := l.s.ID(e)
 	if label := l.s.LabelOf(id); label != "" {
