@@ -132,18 +132,12 @@ func newest(rows []row) []row {
 
 func table(rows []row, more bool) []byte {
 	out := []byte("time\tsession\tid\tpath\tsaid\n")
-	add := func(fields ...string) {
-		for _, field := range fields {
-			out = append(names.AppendLabelField(out, cmp.Or(field, "-")), '\t')
-		}
-		out[len(out)-1] = '\n'
-	}
 	for _, r := range rows {
 		path := r.session.Path() + "/branches/" + r.Name
-		add(r.Time.UTC().Format(rawjson.TimestampLayout), r.session.DisplayName(), r.Name, path, r.Said)
+		out = names.AppendLabelFields(out, r.Time.UTC().Format(rawjson.TimestampLayout), cmp.Or(r.session.DisplayName(), "-"), r.Name, path, cmp.Or(r.Said, "-"))
 	}
 	if more {
-		add("-", "-", "-", "-", fmt.Sprintf("there are more than these %d, which are the newest", maxRows))
+		out = names.AppendLabelFields(out, "-", "-", "-", "-", fmt.Sprintf("there are more than these %d, which are the newest", maxRows))
 	}
 	return out
 }

@@ -9,6 +9,15 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
+// AppendLabelFields appends a line of fields, with tabs between them.
+func AppendLabelFields(dst []byte, fields ...string) []byte {
+	for _, field := range fields {
+		dst = append(AppendLabelField(dst, field), '\t')
+	}
+	dst[len(dst)-1] = '\n'
+	return dst
+}
+
 // AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
 // surrogates: those could break the line, could not be written back, or have an effect on a terminal.
 func AppendLabelField(dst []byte, text string) []byte {

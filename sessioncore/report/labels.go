@@ -19,8 +19,7 @@ func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
 		if err := s.Confirm(context.Background(), l.Set); err != nil {
 			return nil, err
 		}
-		out = append(names.AppendLabelField(out, l.Target), '\t')
-		out = append(names.AppendLabelField(out, l.Label), '\n')
+		out = names.AppendLabelFields(out, l.Target, l.Label)
 	}
 	return document.OfText(s, out), nil
 }

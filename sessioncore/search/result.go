@@ -74,15 +74,16 @@ func (r *Result) row(time, session, what, path, text, copies, prompt string) []s
 // maxUnread is how many files that could not be searched a table names.
 const maxUnread = 100
 
-// Table returns results.tsv: a line for each hit, and at the end what else has to be said.
+// Table returns results.tsv: a line for each hit, and at the end what else has to be said. Fields are escaped as labels are
+// (docs/design.md section 2).
 func (r *Result) Table() []byte {
-	out := appendFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
+	out := names.AppendLabelFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		out = appendFields(out, r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))...)
+		out = names.AppendLabelFields(out, r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))...)
 	}
 	say := func(path, text string) {
-		out = appendFields(out, r.row("-", "-", "-", path, text, "-", "-")...)
+		out = names.AppendLabelFields(out, r.row("-", "-", "-", path, text, "-", "-")...)
 	}
 	for i, f := range r.Unread {
 		if i == maxUnread {
@@ -101,24 +102,12 @@ func (r *Result) Table() []byte {
 	return out
 }
 
-// timeForm is how the table shows times, in UTC.
-const timeForm = "2006-01-02T15:04:05.000Z"
-
 // When returns the time as the table has it.
-func (h *Hit) When() string { return h.Time.UTC().Format(timeForm) }
-
-// appendFields appends a line of a table, escaped as labels are (docs/design.md section 2).
-func appendFields(dst []byte, fields ...string) []byte {
-	for _, field := range fields {
-		dst = append(names.AppendLabelField(dst, field), '\t')
-	}
-	dst[len(dst)-1] = '\n'
-	return dst
-}
+func (h *Hit) When() string { return h.Time.UTC().Format(rawjson.TimestampLayout) }
 
 // AppendLine appends the hit as a line of a table whose first column is the path and the last one the prompt.
 func (h *Hit) AppendLine(dst []byte) []byte {
-	return appendFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
+	return names.AppendLabelFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
 }
 
 // AppendJSON appends the hit as a line of JSON, with the columns of results.tsv.
