@@ -276,18 +276,25 @@ func (p *picker) show(arg string) error {
 	}
 	out := p.cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))
-	f, err := p.src.Open(path.Join(at.branch(), "transcript.md"))
+	f, err := p.src.OpenFile(path.Join(at.branch(), "transcript.md"), os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	whole, err := io.ReadAll(f)
-	lines := strings.Split(strings.TrimRight(string(whole), "\n"), "\n")
+	if _, err := f.Seek(-previewSize, io.SeekEnd); err != nil { // it is shorter
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, err = io.ReadAll(f)
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-previewLines):] {
 		fmt.Fprintln(out, visibleText(line))
 	}
 	return err
 }
 
-// previewLines is how much of the end of a transcript is shown beside the list.
-const previewLines = 500
+// previewLines is how much of the end of a transcript is shown beside the list, and previewSize how much of it is read for that,
+// in bytes.
+const (
+	previewLines = 500
+	previewSize  = 1 << 20
+)

@@ -28,6 +28,7 @@ type File struct {
 
 var (
 	_ = (iofs.File)((*File)(nil))
+	_ = (io.ReadSeeker)((*File)(nil))
 	_ = (io.Writer)((*File)(nil))
 )
 
@@ -85,6 +86,25 @@ func (f *File) Read(p []byte) (int, error) {
 	n := copy(p, data) // which data may be a part of
 	f.read += int64(n)
 	return n, nil
+}
+
+// Seek sets where Read goes on.
+func (f *File) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += f.read
+	case io.SeekEnd:
+		info, err := f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		offset += info.Size()
+	}
+	if offset < 0 {
+		return 0, &iofs.PathError{Op: "seek", Path: f.path, Err: syscall.EINVAL}
+	}
+	f.read = offset
+	return offset, nil
 }
 
 // Write writes on. As with write(2), what was written before an error stays.
