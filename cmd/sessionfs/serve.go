@@ -38,7 +38,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if c.Fake {
 		return nil
 	}
-	a.mountpoint, a.options = o.Mountpoint, o
+	a.options = o
 	a.manager = takeManager(ready == nil)
 	if ready != nil {
 		// Do not keep the file system of the working directory busy.
@@ -87,16 +87,15 @@ func (a *attendant) openLog(o mountopts.Options, background bool) error {
 
 // attendant looks after a mount until it is gone.
 type attendant struct {
-	server     *fs.Server
-	mountpoint string
-	options    mountopts.Options
-	idle       time.Duration // after which it is unmounted; 0 for never
-	signals    signals
-	manager    manager
-	file       *logFile // nil if the log goes elsewhere
-	log        *slog.Logger
-	level      slog.Level // from which on is logged
-	minor      uint32     // of the mount, in the mount table
+	server  *fs.Server
+	options mountopts.Options
+	idle    time.Duration // after which it is unmounted; 0 for never
+	signals signals
+	manager manager
+	file    *logFile // nil if the log goes elsewhere
+	log     *slog.Logger
+	level   slog.Level // from which on is logged
+	minor   uint32     // of the mount, in the mount table
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
@@ -121,7 +120,7 @@ func (a *attendant) untilGone() {
 		select {
 		case <-done:
 			a.manager.say("STOPPING=1", "unmounted")
-			a.log.Info("unmounted", "mountpoint", a.mountpoint)
+			a.log.Info("unmounted", "mountpoint", a.options.Mountpoint)
 			return
 		case s := <-a.signals.stop:
 			a.stop(s, done)
@@ -130,7 +129,7 @@ func (a *attendant) untilGone() {
 			if err := a.file.reopen(); err != nil {
 				a.log.Error("the log file could not be opened anew", "err", err)
 			} else {
-				a.log.Info("the log file was opened anew", "mountpoint", a.mountpoint)
+				a.log.Info("the log file was opened anew", "mountpoint", a.options.Mountpoint)
 			}
 		case <-a.signals.count:
 			a.logCounters()
@@ -142,22 +141,22 @@ func (a *attendant) untilGone() {
 
 // stop unmounts, or detaches what is in use.
 func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
-	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.mountpoint)
+	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.options.Mountpoint)
 	a.manager.say("STOPPING=1", "unmounting")
-	err := unmount(a.mountpoint, false)
+	err := unmount(a.options.Mountpoint, false)
 	if err == nil {
 		<-done
-		a.log.Info("unmounted", "mountpoint", a.mountpoint)
+		a.log.Info("unmounted", "mountpoint", a.options.Mountpoint)
 		return
 	}
-	e, ok := mountAt(a.mountpoint)
+	e, ok := mountAt(a.options.Mountpoint)
 	if !ok || !e.ours() {
-		a.log.Info("already unmounted", "mountpoint", a.mountpoint) // Wait is about to return
+		a.log.Info("already unmounted", "mountpoint", a.options.Mountpoint) // Wait is about to return
 		return
 	}
-	a.log.Warn("the mount is in use, detaching it", "mountpoint", a.mountpoint, "err", err)
+	a.log.Warn("the mount is in use, detaching it", "mountpoint", a.options.Mountpoint, "err", err)
 	if err := detach(e, true); err != nil {
-		a.log.Error("detaching failed", "mountpoint", a.mountpoint, "err", err)
+		a.log.Error("detaching failed", "mountpoint", a.options.Mountpoint, "err", err)
 	}
 }
 
@@ -169,18 +168,18 @@ func (a *attendant) whenIdle() time.Duration {
 		return a.idle - since
 	}
 	// What is mounted on top of it, or elsewhere by now, is not ours to unmount.
-	if e, ok := mountAt(a.mountpoint); !ok || e.minor != a.minor {
+	if e, ok := mountAt(a.options.Mountpoint); !ok || e.minor != a.minor {
 		return a.idle
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	if err := a.server.Save(ctx); err != nil {
-		a.log.Warn("idle, but new sessions cannot be put on disk: still mounted", "mountpoint", a.mountpoint, "err", err)
+		a.log.Warn("idle, but new sessions cannot be put on disk: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
 		return a.idle
 	}
-	a.log.Info("idle, unmounting", "mountpoint", a.mountpoint, "for", since.Round(time.Second))
-	if err := unmount(a.mountpoint, false); err != nil {
-		a.log.Info("idle, but in use: still mounted", "mountpoint", a.mountpoint, "err", err)
+	a.log.Info("idle, unmounting", "mountpoint", a.options.Mountpoint, "for", since.Round(time.Second))
+	if err := unmount(a.options.Mountpoint, false); err != nil {
+		a.log.Info("idle, but in use: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
 	}
 	return a.idle
 }
@@ -188,7 +187,7 @@ func (a *attendant) whenIdle() time.Duration {
 // logCounters writes to the log what the mount holds, whatever is logged: who asks for it is to see it.
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
-	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
+	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
 		"open", c.Open, "sessions", c.Sessions, "new", c.New, "held", c.Held, "memory", c.Memory)
 }
 
