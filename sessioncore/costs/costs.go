@@ -65,8 +65,11 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 		return nil, err
 	}
 	defer c.mu.Unlock()
-	sessions, _ = c.withSubagents(sessions)
-	if c.last.text != nil && slices.Equal(c.last.sessions, sessions) {
+	sessions, of := c.withSubagents(sessions)
+	isSame := func(old, now *listing.Info) bool {
+		return old == now || of[now] != nil && old.Name == now.Name && old.CWD == now.CWD && stateOf(old) == stateOf(now)
+	}
+	if c.last.text != nil && slices.EqualFunc(c.last.sessions, sessions, isSame) {
 		return c.last.text, nil
 	}
 	c.last = shown{}
@@ -85,6 +88,13 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 		c.last = shown{slices.Clone(sessions), text}
 	}
 	return text, nil
+}
+
+// stateOf tells the states of a session's file apart. The size of one of another agent is known only once it was read.
+func stateOf(info *listing.Info) storage.Token {
+	token := info.Stat.Token
+	token.Size = 0
+	return token
 }
 
 // Row is what a session cost on a day, with a model.

@@ -78,6 +78,20 @@ func (s *foreignStore) tokens() map[string][3]float64 {
 	}
 }
 
+// requireKept fails unless who asks for the text again gets the same one, and it is not made once more.
+func (s *foreignStore) requireKept() {
+	sessions, err := s.list.Sessions(context.Background())
+	require.NoError(s.t, err)
+	hold := budget.New(budget.Default).Hold()
+	c := New(s.store, report.Prices{})
+	var texts [2][]byte
+	for i := range texts {
+		texts[i], err = c.Lines(context.Background(), sessions.All(), &hold)
+		require.NoError(s.t, err)
+	}
+	require.Same(s.t, &texts[0][0], &texts[1][0])
+}
+
 // record is a record of Claude Code.
 func record(typ, uuid, parent, session, more string) string {
 	up := "null"
@@ -139,6 +153,7 @@ func TestTokensOfClaude(t *testing.T) {
 	require.Equal(t, [2]float64{2*60 + 46, 2*60 + 46}, s.ofSession("p/main.jsonl", ""))
 	require.Equal(t, [2]float64{2*60 + 47, 67}, s.ofSession("p/fork.jsonl", "p/main.jsonl"))
 	require.Equal(t, [2]float64{9060, 9060}, s.ofSession("p/main/subagents/agent-a.jsonl", ""))
+	s.requireKept()
 	f, err := os.OpenFile(filepath.Join(s.root, "p/main/subagents/agent-a.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	more := block("x3", "x2", "main", "X2", true, 7)
