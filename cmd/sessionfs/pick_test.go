@@ -104,7 +104,8 @@ func newTerminal(s *store, dir string) *terminal {
 		skip(s.t, err.Error())
 	}
 	term := &terminal{s, filepath.Join(s.dir, "tmux")}
-	start := s.command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "24", "-c", dir, "env ENV= PS1='$ ' sh -i")
+	// Of several words the program is run as it is; of one, by the shell of the user, who may have none.
+	start := s.command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "24", "-c", dir, "env", "ENV=", "PS1=$ ", "sh", "-i")
 	// fzf makes the text beside the list without the lock of what it reads for that, which is the race detector's to tell them.
 	// What is ours runs without a terminal too, where every report counts.
 	start.Env = append(start.Env, "PATH="+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "GORACE=exitcode=0 log_path="+filepath.Join(s.dir, "race"))
@@ -128,7 +129,10 @@ func (term *terminal) see(want string) {
 	require.True(term.t, seen, "%s is not shown: %s", want, shown)
 }
 
-func (term *terminal) keys(keys ...string) { term.tmux(append([]string{"send-keys"}, keys...)...) }
+func (term *terminal) keys(keys ...string) {
+	term.t.Helper()
+	require.Zero(term.t, term.tmux(append([]string{"send-keys"}, keys...)...).code)
+}
 
 // The picker in a terminal: built in, and as it is installed.
 func TestPickInTerminal(t *testing.T) {
