@@ -130,16 +130,6 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend copies what models write.
-func BenchmarkAppend(b *testing.B) {
-	text := bytes.Repeat([]byte("## What changed\n\nThe parser *keeps* its `state<T>`, see [the issue](https://a.example/1).\n\n"+
-		"1. Build it:\n\n   ```sh\n   go build ./...\n   ```\n\n2. Look at `<div>`:\n   - one\n   - two\n\n| a | b |\n| - | - |\n| c | d |\n\n> Quoted.\n\n"), 100)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		Append(nil, text)
-	}
-}
-
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\ttext\n":                 "plain\ttext\n",

@@ -126,33 +126,6 @@ func FuzzSkipString(f *testing.F) {
 	})
 }
 
-// BenchmarkSkipString is the speed by what strings are like.
-func BenchmarkSkipString(b *testing.B) {
-	cases := []struct{ name, text string }{
-		{"keys", `"type":"message","id":"1234abcd","parentId":"87654321","timestamp":"2026-02-16T10:20:30.000Z"`},
-		{"prose", `"` + strings.Repeat("the quick brown fox jumps over the lazy dog ", 200) + `"`},
-		{"code", `"` + strings.Repeat(`\tif err := file.Close(); err != nil {\n\t\treturn fmt.Errorf(\"close: %w\", err)\n\t}\n`, 100) + `"`},
-		{"unicode", `"` + strings.Repeat(`\u6f22\u5b57\u304b\u306a\u3001abc, \u00e9 `, 400) + `"`},
-		{"cjk", `"` + strings.Repeat("漢字かな、abc, é ", 400) + `"`},
-	}
-	for _, c := range cases {
-		data := []byte(c.text)
-		eachVariant(func(variant string) {
-			b.Run(c.name+"/"+variant, func(b *testing.B) {
-				b.SetBytes(int64(len(data)))
-				for b.Loop() {
-					var s Scanner
-					for i := 0; i < len(data); i++ {
-						if data[i] == '"' {
-							i, _ = s.SkipString(data, i+1)
-						}
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestSkipStringReadsItsTextOnly puts texts between two pages that cannot be read: a byte read before or behind the text
 // ends the test with a fault.
 func TestSkipStringReadsItsTextOnly(t *testing.T) {

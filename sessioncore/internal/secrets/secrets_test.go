@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -315,49 +312,3 @@ func hidden(s *Scan, data []byte) []byte {
 
 // knownEarlier reports whether the beginning of a torn line had a secret that the whole line has not: that stays known.
 func knownEarlier(whole, grown *Scan) bool { return len(grown.values.kinds) > len(whole.values.kinds) }
-
-// BenchmarkScan searches 25 MB of what sessions are mostly made of: program text, documents and scripts in results of
-// tools, settings with secrets, and now and then an image.
-func BenchmarkScan(b *testing.B) {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(b, err)
-	var files []string
-	for _, pattern := range []string{"src/*/*.go", "src/*/*/*.go", "src/cmd/*/*/*.go", "src/*.bash", "lib/*/*", "*.md"} {
-		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), pattern))
-		require.NoError(b, err)
-		files = append(files, found...)
-	}
-	for _, pattern := range []string{"docs/*.md", "scripts/*", "testdata/demo*/*/*/*"} {
-		found, err := filepath.Glob(filepath.Join("../../..", pattern))
-		require.NoError(b, err)
-		files = append(files, found...)
-	}
-	var session bytes.Buffer
-	say := func(content any) {
-		line, _ := json.Marshal(map[string]any{"type": "message", "id": "0123abcd", "message": map[string]any{
-			"role": "toolResult", "content": []any{content}, "usage": map[string]int{"input": 12, "totalTokens": 4096},
-		}})
-		session.Write(append(line, '\n'))
-	}
-	env := "DATABASE_URL=postgres://app:" + mixed(12) + "@db/x\nAPI_TOKEN=" + mixed(30) + "\nLOG_LEVEL=debug\n"
-	for i := 0; session.Len() < 25<<20; i++ {
-		text, err := os.ReadFile(files[i*7919%len(files)])
-		if err != nil {
-			continue // a directory
-		}
-		for ; len(text) > 0; text = text[min(len(text), 20_000):] {
-			say(map[string]string{"type": "text", "text": string(text[:min(len(text), 20_000)])})
-		}
-		say(map[string]any{"type": "toolCall", "name": "bash", "arguments": map[string]any{"command": "cat .env", "token": env}})
-		if i%50 == 0 {
-			say(map[string]string{"type": "image", "data": mixed(200_000)})
-		}
-	}
-	b.SetBytes(int64(session.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		s := &Scan{}
-		require.NoError(b, s.Extend(context.Background(), bytes.NewReader(session.Bytes()), int64(session.Len())))
-		b.ReportMetric(float64(len(s.Places)), "places")
-	}
-}
