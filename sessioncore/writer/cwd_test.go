@@ -188,16 +188,6 @@ func TestCWDCompletes(t *testing.T) {
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 
-// TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
-func TestCWDKeepsLeafInMemory(t *testing.T) {
-	disk, cwd := dirtest.New(t), t.TempDir()
-	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
-	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
-	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	w.session = w.store.Session(clients.AbsoluteScope(cwd) + "/session.jsonl")
-	require.Equal(t, "a", w.leaf())
-}
-
 // TestCWDKeepsOthers: what is known of other sessions stays known; what moved holds no file open.
 func TestCWDKeepsOthers(t *testing.T) {
 	disk, cwd := dirtest.New(t), t.TempDir()

@@ -120,24 +120,6 @@ func TestForkMends(t *testing.T) {
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 }
 
-// TestForkOld: a fork of an old file has the current version and the ids that were shown; the old file is unchanged.
-func TestForkOld(t *testing.T) {
-	content := oldFile
-	w := startMemory(t, content, Options{})
-	source := w.snapshot()
-	id, _ := source.ID(2)
-	name, err := w.Fork(context.Background(), w.session, id)
-	require.NoError(t, err)
-	require.Equal(t, content, w.content())
-	snap, err := w.store.Session(name).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	require.Equal(t, 3, snap.Version())
-	require.Equal(t, 3, snap.Len())
-	got, _ := snap.ID(2)
-	require.Equal(t, id, got)
-}
-
 // contextAt returns the context at an entry, as context.json without blobs.
 func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) string {
 	doc, err := s.Context(context.Background(), at, nil)
@@ -261,22 +243,6 @@ func TestForkKeepsCompaction(t *testing.T) {
 			require.Empty(t, problemsOf(t, fork))
 		})
 	}
-}
-
-// TestOperatorForkKeepsCompaction is TestForkKeepsCompaction for the other dialect, whose leaf entries are left
-// out as well.
-func TestOperatorForkKeepsCompaction(t *testing.T) {
-	content := opHeader +
-		`{"type":"message","id":"a","parent_id":null,"timestamp":1.5,"message":{"role":"user","content":"one"}}` + "\n" +
-		`{"type":"leaf","id":"f","parent_id":"a","timestamp":2.5,"target_id":"a"}` + "\n" +
-		`{"type":"message","id":"b","parent_id":"f","timestamp":3.5,"message":{"role":"user","content":"two"}}` + "\n" +
-		`{"type":"compaction","id":"c","parent_id":"b","timestamp":4.5,"summary":"s","first_kept_entry_id":"f"}` + "\n"
-	w := startMemory(t, content, Options{})
-	w.forkedAt("c", func(fork *sessioncore.Snapshot) {
-		text, err := fork.ShownText(sessioncore.Entry(fork.Len() - 1))
-		require.NoError(t, err)
-		require.Equal(t, `{"type":"compaction","id":"c","parent_id":"b","timestamp":4.5,"summary":"s","first_kept_entry_id":"b"}`, string(text))
-	})
 }
 
 // TestForkKeepsHeader: the title with its source, in a slot where there was one, and the working directories.

@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
@@ -68,46 +68,27 @@ func TestParseLabelLine(t *testing.T) {
 	}
 }
 
-// TestLabelsRoundTrip: writing back what the file labels shows writes nothing; in an empty session it sets the same
-// labels.
+// TestLabelsRoundTrip: writing back what the file labels shows writes nothing.
 func TestLabelsRoundTrip(t *testing.T) {
-	ctx := context.Background()
 	ids := []string{"plain", "with blank", "tab\there", `back\slash`, "line\nbreak", "\xed\xa0\x80", "\xed\xa0\x80x\xed\xb0\x80", " ", "é😀"}
-	var file strings.Builder
-	file.WriteString(plainHeader)
+	file := plainHeader
 	for _, id := range ids {
-		file.Write(append(rawjson.AppendQuoted([]byte(`{"type":"custom","customType":"x","parentId":null,"id":`), id), "}\n"...))
+		file += `{"type":"custom","customType":"x","parentId":null,"id":` + string(rawjson.AppendQuoted(nil, id)) + "}\n"
 	}
-	w := startMemory(t, file.String(), Options{})
+	w := startMemory(t, file, Options{})
 	for i, id := range ids {
-		require.NoError(t, w.SetLabel(ctx, w.session, id, ids[len(ids)-1-i]+" "+id))
+		require.NoError(t, w.SetLabel(t.Context(), w.session, id, ids[len(ids)-1-i]+" "+id))
 	}
-	read := labelsOf(t, w.snapshot())
-	require.Equal(t, len(ids), strings.Count(read, "\n"))
 	before := w.content()
-	w.writeLabels(read)
-	require.Equal(t, before, w.content())
-
-	other := startMemory(t, file.String(), Options{})
-	other.writeLabels(read)
-	require.Equal(t, read, labelsOf(t, other.snapshot()))
-}
-
-func labelsOf(t *testing.T, s *sessioncore.Snapshot) string {
-	d, err := report.Labels(s)
-	require.NoError(t, err)
-	defer d.Close()
-	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
-	require.NoError(t, err)
-	return string(b)
-}
-
-func (w *writing) writeLabels(lines string) {
-	for line := range strings.Lines(lines) {
+	d, err := report.Labels(w.snapshot())
+	shown := string(sessiontest.ReadExactly(t, d, err))
+	require.Equal(t, len(ids), strings.Count(shown, "\n"))
+	for line := range strings.Lines(shown) {
 		id, label, err := ParseLabelLine(strings.TrimSuffix(line, "\n"))
-		require.NoError(w.t, err)
-		require.NoError(w.t, w.SetLabel(context.Background(), w.session, id, label), "%q", line)
+		require.NoError(t, err)
+		require.NoError(t, w.SetLabel(t.Context(), w.session, id, label), "%q", line)
 	}
+	require.Equal(t, before, w.content())
 }
 
 func TestMoveLeaf(t *testing.T) {
@@ -250,19 +231,4 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	before := snap.Stat()
 	require.NoError(t, w.SetTitle(ctx, w.session, "newer"))
 	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
-}
-
-// TestSetTitleOfOldFile: a file that has to be migrated is rewritten; both the header and the slot then have the title.
-func TestSetTitleOfOldFile(t *testing.T) {
-	w := startMemory(t, string(titleSlot("old", titleByUser, plainNow))+strings.Replace(plainFile, `"version":3`, `"version":2`, 1), Options{})
-	require.NoError(t, w.SetTitle(t.Context(), w.session, "new"))
-	snap := w.snapshot()
-	header, slot, err := snap.ReadHeader()
-	require.NoError(t, err)
-	require.Equal(t, string(titleSlot("new", titleByUser, plainNow)[:slotSize-1]), string(slot))
-	require.True(t, header.Member("title").Is("new"))
-	require.Equal(t, 3, snap.Version())
-	require.Equal(t, 3, snap.Len())
-	require.Equal(t, "b", w.parentOfID("00000001"))
-	require.Empty(t, problemsOf(t, snap))
 }

@@ -9,7 +9,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/transcript"
 
 	"github.com/stretchr/testify/require"
 )
@@ -261,15 +260,6 @@ func TestOperatorTitle(t *testing.T) {
 	}
 }
 
-func TestOperatorHeaderDocument(t *testing.T) {
-	header := `{"type": "session_header", "id": "x", "version": 1, "timestamp": 1771237230.50, "parent_session": "p"}`
-	snap := startMemory(t, header+"\n", Options{}).snapshot()
-	doc, err := snap.HeaderDocument()
-	require.NoError(t, err)
-	require.Equal(t, header, string(sessiontest.ReadObject(t, doc)))
-	require.Equal(t, int64(1771237230500), snap.HeaderTime().UnixMilli())
-}
-
 func TestOperatorContext(t *testing.T) {
 	message := func(id, parent, message string) string {
 		return `{"type":"message","id":"` + id + `","parent_id":"` + parent + `","timestamp":1771237230.25,"message":` + message + "}\n"
@@ -326,26 +316,4 @@ func TestOperatorImages(t *testing.T) {
 	doc, err := snap.Context(context.Background(), 0, blobs)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(sessiontest.ReadObject(t, doc)))
-}
-
-// TestOperatorTranscript: the title is the last session_info's, and what other words mean is shown alike.
-func TestOperatorTranscript(t *testing.T) {
-	w := startMemory(t, opFile+
-		`{"type":"session_info","id":"t","parent_id":"b","timestamp":1,"name":"Named later"}`+"\n"+
-		`{"type":"branch","id":"s","parent_id":"t","timestamp":1,"from_id":"b","summary":"what was left"}`+"\n"+
-		`{"type":"message","id":"r","parent_id":"s","timestamp":1,"message":{"role":"tool_result","tool_name":"ls","content":[{"type":"text","text":"a b"}]}}`+"\n", Options{})
-	snap := w.snapshot()
-	leaf, err := snap.Leaf()
-	require.NoError(t, err)
-	doc, err := transcript.Render(context.Background(), snap, leaf, transcript.Links{})
-	require.NoError(t, err)
-	defer doc.Close()
-	text := make([]byte, doc.Size())
-	_, err = doc.ReadAt(text, 0)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "# Named later\n")
-	require.Contains(t, string(text), "## Branch summary")
-	require.Contains(t, string(text), "what was left")
-	require.Contains(t, string(text), "`ls`")
-	require.Contains(t, string(text), "```\na b\n```")
 }

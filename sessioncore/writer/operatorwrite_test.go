@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -144,29 +143,6 @@ func TestStoreDialect(t *testing.T) {
 	}
 }
 
-// TestOperatorNewSession: in memory until the first answer, with all that the line asks for.
-func TestOperatorNewSession(t *testing.T) {
-	ctx := context.Background()
-	disk := dirtest.New(t)
-	w := startWaiting(t, disk, "", Options{Root: "/home/u/.operator/profiles/p/sessions"})
-	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w/", Title: " the\ttitle", Parent: "p"})
-	require.NoError(t, err)
-	w.session = w.store.Session(name)
-	lines := strings.Split(w.content(), "\n")
-	require.Contains(t, lines[0], `"cwd":"/w","parent_session":"p"}`)
-	require.Equal(t, `{"type":"session_info","id":"00000001","parent_id":null,"timestamp":"2026-03-01T00:00:00.000+00:00","name":"the title"}`, lines[1])
-	title, err := w.snapshot().Title()
-	require.NoError(t, err)
-	require.Equal(t, "the title", title)
-	second, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/other"})
-	require.NoError(t, err)
-	require.NotContains(t, second, "/", "beside the one in memory")
-
-	_, err = w.append(`{"type":"message","message":{"role":"assistant","content":[]}}`)
-	require.NoError(t, err)
-	require.Equal(t, w.content(), fileContent(t, disk, name))
-}
-
 // Appending to sessions of the operator dialect (docs/design.md sections 2 and 9).
 
 // opNow is the tests' clock as opFile writes times.
@@ -178,9 +154,6 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 		{"all absent",
 			`{"type":"message","message":{"role":"user","content":"hi"}}`,
 			`{"type":"message","id":"00000001","parent_id":"b",` + stamp + `,"message":{"role":"user","content":"hi"}}`, "00000001"},
-		{"all given",
-			`{"type":"message","id":"x","parent_id":"a","timestamp":1.5,"message":{"role":"user"}}`,
-			`{"type":"message","id":"x","parent_id":"a","timestamp":1.5,"message":{"role":"user"}}`, "x"},
 		{"a time in another form",
 			`{"type":"custom_info","custom_type":"x","timestamp":"2026-02-16T10:20:30+01:00"}`,
 			`{"type":"custom_info","id":"00000001","parent_id":"b","custom_type":"x","timestamp":"2026-02-16T10:20:30+01:00"}`, "00000001"},
@@ -196,15 +169,9 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 		{"a branch hangs under its from_id",
 			`{"type":"branch","from_id":"a","summary":"s"}`,
 			`{"type":"branch","id":"00000001","parent_id":"a",` + stamp + `,"from_id":"a","summary":"s"}`, "00000001"},
-		{"and at the root",
-			`{"type":"branch","from_id":"root","summary":"s"}`,
-			`{"type":"branch","id":"00000001","parent_id":null,` + stamp + `,"from_id":"root","summary":"s"}`, "00000001"},
 		{"where null leads too",
 			`{"type":"branch","from_id":null,"summary":"s"}`,
 			`{"type":"branch","id":"00000001","parent_id":null,` + stamp + `,"from_id":null,"summary":"s"}`, "00000001"},
-		{"unless it says where",
-			`{"type":"branch","parent_id":"b","from_id":"gone","summary":"s"}`,
-			`{"type":"branch","id":"00000001",` + stamp + `,"parent_id":"b","from_id":"gone","summary":"s"}`, "00000001"},
 		{"a leaf by hand",
 			`{"type":"leaf","target_id":"a"}`,
 			`{"type":"leaf","id":"00000001","parent_id":"b",` + stamp + `,"target_id":"a"}`, "a"},
@@ -251,40 +218,21 @@ func TestOperatorFieldAtFault(t *testing.T) {
 	refuses(t, opFile, []fault{
 		{`{"type":"message","parentId":"a","message":{"role":"user"}}`, "parentId", key("parent_id"), ""},
 		{`{"type":"message","parentId":"a","parent_id":"a","message":{"role":"user"}}`, "parentId", key("parent_id"), ""},
-		{`{"type":"label","targetId":"a","label":"x"}`, "targetId", key("target_id"), ""},
-		{`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":1}`, "firstKeptEntryId", key("first_kept_entry_id"), ""},
-		{`{"type":"model_change","provider":"p","modelId":"m"}`, "modelId", key("model_id"), ""},
-		{`{"type":"thinking_level_change","thinkingLevel":"low"}`, "thinkingLevel", key("thinking_level"), ""},
-		{`{"type":"custom_message","customType":"x","content":"c","display":true}`, "customType", key("custom_type"), ""},
 		{`{"type":"branch","fromId":"a","summary":"s"}`, "fromId", key("from_id"), ""},
 		{`{"type":"session_header","id":"x"}`, "type", "one that can be appended", `"session_header"`},
 		{`{"type":"branch_summary","from_id":"a","summary":"s"}`, "type", "one that can be appended", `"branch_summary"`},
-		{`{"type":"custom","custom_type":"x"}`, "type", "one that can be appended", `"custom"`},
-		{`{"type":"mode_change","mode":"x"}`, "type", "one that can be appended", `"mode_change"`},
-		{`{"type":"custom_info","custom_type":"x","id":7}`, "id", "a string", "a number"},
-		{`{"type":"custom_info","custom_type":"x","id":""}`, "id", "a string that is not empty", ""},
 		{`{"type":"custom_info","custom_type":"x","parent_id":7}`, "parent_id", "a string or null", "a number"},
-		{`{"type":"custom_info","custom_type":"x","timestamp":true}`, "timestamp", "a string or a number", "true or false"},
 		{`{"type":"custom_info","custom_type":"x","timestamp":"noon"}`, "timestamp", "a time as 2026-02-16T10:20:30.000Z", `"noon"`},
 		{`{"type":"custom_info","custom_type":"x","timestamp":1e300}`, "timestamp", "a time as 2026-02-16T10:20:30.000Z", `1e300`},
-		{`{"type":"message"}`, "message", "an object", "none"},
-		{`{"type":"message","message":{}}`, "message.role", "a string", "none"},
 		{`{"type":"compaction","first_kept_entry_id":"a"}`, "summary", "a string", "none"},
 		{`{"type":"compaction","summary":"s"}`, "first_kept_entry_id", "a string", "none"},
 		{`{"type":"compaction","summary":"s","first_kept_entry_id":"a","tokens_before":"1"}`, "tokens_before", "a number or null", "a string"},
-		{`{"type":"branch","from_id":"a"}`, "summary", "a string", "none"},
 		{`{"type":"branch","summary":"s"}`, "from_id", "a string or null", "none"},
-		{`{"type":"leaf"}`, "target_id", "a string or null", "none"},
 		{`{"type":"leaf","target_id":7}`, "target_id", "a string or null", "a number"},
-		{`{"type":"label","label":"x"}`, "target_id", "a string", "none"},
-		{`{"type":"label","target_id":"a","label":7}`, "label", "a string or null", "a number"},
 		{`{"type":"thinking_level_change"}`, "thinking_level", "a string or null", "none"},
 		{`{"type":"model_change","model_id":"m"}`, "provider", "a string", "none"},
-		{`{"type":"model_change","provider":"p","model_id":""}`, "model_id", "a string that is not empty", ""},
 		{`{"type":"session_info"}`, "name", "a string or null", "none"},
-		{`{"type":"custom_info"}`, "custom_type", "a string", "none"},
 		{`{"type":"custom_message","custom_type":"x","content":"c"}`, "display", "true or false", "none"},
-		{`{"type":"custom_message","custom_type":"x","content":[1],"display":true}`, "content[0]", "an object", "a number"},
 	})
 	for _, line := range []string{
 		`{"type":"custom_info","custom_type":"x","parent_id":"gone"}`, `{"type":"custom_info","custom_type":"x","parent_id":""}`,

@@ -22,7 +22,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
@@ -111,30 +110,6 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestSyncNewSession: with the option Sync the first line puts a session on disk.
-func TestSyncNewSession(t *testing.T) {
-	ctx := context.Background()
-	for _, test := range []struct {
-		name  string
-		write func(w *writing) error
-	}{
-		{"append", func(w *writing) error { _, err := w.append(userLine); return err }},
-		{"title", func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w, disk := waitingTest(t, Options{Sync: true})
-			name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
-			require.NoError(t, err)
-			w.session = w.store.Session(name)
-			_, err = disk.Stat(name)
-			require.ErrorIs(t, err, fs.ErrNotExist)
-			require.NoError(t, test.write(w))
-			require.Equal(t, w.content(), fileContent(t, disk, name))
-			require.False(t, w.opts.Waiting.Has(name))
-		})
-	}
-}
-
 // TestWaitingBytes: the total size of waiting sessions is bounded, and the accounting matches what is there.
 func TestWaitingBytes(t *testing.T) {
 	ctx := context.Background()
@@ -175,7 +150,6 @@ func TestWaitingBytes(t *testing.T) {
 	require.Zero(t, p.bytes)
 }
 
-// TestWaitingNames: no file is created in memory that could not be created on disk.
 // TestWaitingImages: while no file names a blob, there is none that could be swept: the image is in the line. It goes to disk
 // before the file that names it, whatever makes that go there.
 func TestWaitingImages(t *testing.T) {
@@ -211,6 +185,7 @@ func TestWaitingImages(t *testing.T) {
 	}
 }
 
+// TestWaitingNames: no file is created in memory that could not be created on disk.
 func TestWaitingNames(t *testing.T) {
 	disk := dirtest.New(t)
 	putFile(t, disk, "file", "x")
@@ -452,75 +427,6 @@ func TestWaitingLimits(t *testing.T) {
 	require.Len(t, w.opts.Waiting.Names(), maxWaiting)
 	_, err = New(w.store, Options{}).NewSession(context.Background(), NewSession{Create: true, CWD: "/w"})
 	require.True(t, errors.Is(err, sessioncore.ErrReadOnly))
-}
-
-// TestWaitingConcurrently: appends, readers and the answer that puts the session on disk, all at once.
-func TestWaitingConcurrently(t *testing.T) {
-	ctx := context.Background()
-	disk := dirtest.New(t)
-	waiting := NewWaiting(disk, nil)
-	store := sessioncore.NewStore(waiting)
-	t.Cleanup(store.Close)
-	w := New(store, Options{Journal: disk, Waiting: waiting})
-	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
-	require.NoError(t, err)
-	s := store.Session(name)
-	const each = 30
-	var group sync.WaitGroup
-	for i := range 4 {
-		group.Go(func() {
-			for n := range each {
-				line := `{"type":"message","message":{"role":"user","content":"x"}}`
-				if i == 0 && n == each/2 {
-					line = testAnswer
-				}
-				_, err := w.Append(ctx, s, []byte(line))
-				assert.NoError(t, err)
-				snap, err := s.Acquire(context.Background())
-				if assert.NoError(t, err) {
-					snap.Release()
-				}
-				_, err = storage.List(store.Storage(), "--w--")
-				assert.NoError(t, err)
-			}
-		})
-	}
-	group.Wait()
-	snap, err := s.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	leaf, err := snap.Leaf()
-	require.NoError(t, err)
-	require.Len(t, snap.Path(leaf), 4*each)
-	require.Equal(t, fileContent(t, store.Storage(), name), fileContent(t, disk, name))
-	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
-}
-
-// openCounter counts how often a file is opened.
-type openCounter struct {
-	storage.Files
-	opens atomic.Int64
-}
-
-func (c *openCounter) Open(name string) (storage.Object, error) {
-	c.opens.Add(1)
-	return c.Files.Open(name)
-}
-
-// TestManyNewSessions: a new session does not read those that there are already.
-func TestManyNewSessions(t *testing.T) {
-	const sessions = 200
-	disk := dirtest.New(t)
-	waiting := NewWaiting(disk, nil)
-	files := &openCounter{Files: waiting}
-	store := sessioncore.NewStore(files)
-	defer store.Close()
-	w := New(store, Options{Journal: disk, Waiting: waiting, Scope: listing.New(store, "/").Scope})
-	for i := range sessions {
-		_, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: fmt.Sprintf("/work/%d", i)})
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, files.opens.Load(), int64(sessions), "each is read once")
 }
 
 // TestWaitingFollows: sessions that wait go with their directory where that gets another name, but not while somebody writes to
