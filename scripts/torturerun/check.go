@@ -77,7 +77,7 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 		r.count("lines checked")
 	}
 	for who := range seen {
-		s.lines[who] = append(s.lines[who], []wanted{}...) // also of whom nothing is known
+		s.lines[who] = append([]string{}, s.lines[who]...) // also of whom nothing is known
 	}
 	for who, wants := range s.lines {
 		if problem := match(wants, seen[who]); problem != "" {
@@ -88,8 +88,8 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 	if len(file.torn) > s.maybes { // a kill leaves at most one for each write that it interrupted
 		r.problem("%s: %d torn lines, and only %d writes were interrupted: %.200q", name, len(file.torn), s.maybes, file.torn)
 	}
-	if !slices.ContainsFunc(s.titles, func(t string) bool { return t == file.title() }) {
-		r.problem("%s: the title is %q, not one of %q", name, file.title(), s.titles)
+	if file.title != s.title {
+		r.problem("%s: the title is %q, not %q", name, file.title, s.title)
 	}
 }
 
@@ -120,8 +120,8 @@ func (r *run) compareMount(mount, name string, file *session) {
 	if want := file.leaf(); err != nil || textOf(at) != textOf(want) {
 		r.problem("%s in %s: the leaf is %s, %v, not %s", name, mount, textOf(at), err, textOf(want))
 	}
-	if title := strings.TrimSuffix(in("title"), "\n"); title != file.title() {
-		r.problem("%s in %s: the title is %q, not %q", name, mount, title, file.title())
+	if title := strings.TrimSuffix(in("title"), "\n"); title != file.title {
+		r.problem("%s in %s: the title is %q, not %q", name, mount, title, file.title)
 	}
 	labels := map[string]string{}
 	for text := range strings.Lines(in("labels")) {
@@ -173,9 +173,9 @@ func (r *run) checkRealClient() {
 		for _, l := range file.lines {
 			ids = append(ids, l.ID)
 		}
-		if !slices.Equal(a.Entries, ids) || !maps.Equal(a.Labels, file.labels()) || a.Title != file.title() {
+		if !slices.Equal(a.Entries, ids) || !maps.Equal(a.Labels, file.labels()) || a.Title != file.title {
 			r.problem("the real client has %d entries, %v and %q of %s, not %d, %v and %q",
-				len(a.Entries), a.Labels, a.Title, name, len(ids), file.labels(), file.title())
+				len(a.Entries), a.Labels, a.Title, name, len(ids), file.labels(), file.title)
 		}
 		r.count("sessions opened by the real client")
 	}
@@ -231,12 +231,12 @@ func (r *run) checkLeft() {
 // checkDaemon: how much memory it had; and what it logs as an error is one, and a panic too. Dumps of goroutines are not
 // meant.
 func (r *run) checkDaemon(d *daemon) {
-	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %d, %d in the end\n", d.name, d.kills, d.peak, d.rss)
-	if limit := int64(d.memory)*13/10 + 40; d.peak > limit && !r.race {
-		r.problem("daemon %s had %d MiB of memory, and %d is the most", d.name, d.peak, limit)
+	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %.0f, %.0f in the end\n", d.name, d.kills, d.peak, d.rss)
+	if limit := float64(d.memory)*1.3 + 40; d.peak > limit && !r.race {
+		r.problem("daemon %s had %.0f MiB of memory, and %.0f is the most", d.name, d.peak, limit)
 	}
 	if d.rss > restingMemory && !r.race {
-		r.problem("daemon %s had %d MiB of memory at rest", d.name, d.rss)
+		r.problem("daemon %s had %.0f MiB of memory at rest", d.name, d.rss)
 	}
 	log := readText(d.log)
 	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {

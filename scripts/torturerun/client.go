@@ -83,19 +83,19 @@ func (c *client) written(what, mount, session, file, text string, allowed []sysc
 	return out, answer, err
 }
 
-// append appends entries to a session, and looks at what is read back.
-func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (outcome, error) {
+// append appends entries to a session, looks at what is read back, and returns how many of them are there.
+func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (there int, err error) {
 	var ids []string
 	text, from := "", time.Now()
 	for _, e := range entries {
 		ids, text = append(ids, e.id), text+e.line("", false)
 	}
 	out, answer, err := c.written("append", mount, session, "append", text, allowed)
-	c.appended(c.name, session, entries, under, out)
+	there = c.appended(c.name, session, entries, under, out)
 	if want := strings.Join(ids[:out.acked], "\n"); err == nil && answer != want {
 		c.problemOf(mount, from, "append to %s gave back %.200q, not %q", session, answer, want)
 	}
-	return out, err
+	return there, err
 }
 
 // leafOf reads where a session's leaf is: nil before the first entry.

@@ -24,7 +24,8 @@ type line struct {
 // session is a session file, read without the program under test.
 type session struct {
 	lines  []line
-	titles []string // of slot and header
+	titled bool
+	title  string   // the slot's, else the header's
 	torn   []string // lines that cannot be read
 }
 
@@ -42,20 +43,14 @@ func readSession(file string) (*session, error) {
 		case err != nil:
 			s.torn = append(s.torn, string(l.text))
 		case l.Type == "session", l.Type == "title":
-			s.titles = append(s.titles, l.Title)
+			if !s.titled {
+				s.titled, s.title = true, l.Title
+			}
 		default:
 			s.lines = append(s.lines, l)
 		}
 	}
 	return s, nil
-}
-
-// title is the slot's, else the header's.
-func (s *session) title() string {
-	if len(s.titles) == 0 {
-		return ""
-	}
-	return s.titles[0]
 }
 
 // leaf is where the session stands: at its last entry, or where a recorded move leads.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -19,8 +17,7 @@ const (
 	lockPoll  = 2 * time.Millisecond
 )
 
-var errBusy = errors.New("the lock is held by another")
-
+// lockFile takes the lock of a session file. One whose process is gone the clients of the mounts remove.
 func lockFile(file string) (*lock, error) {
 	l := &lock{path: filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".lock")}
 	for range lockTries {
@@ -32,30 +29,9 @@ func lockFile(file string) (*lock, error) {
 		if err != nil && !errors.Is(err, syscall.EEXIST) {
 			return nil, err
 		}
-		breakStale(l.path)
 		time.Sleep(lockPoll)
 	}
-	return nil, errBusy
-}
-
-// breakStale removes a lock whose process is gone. As between two daemons, flock keeps two of us from finding the same
-// lock stale, of whom the second would remove the lock that a third has made meanwhile.
-func breakStale(path string) {
-	f, err := os.Open(path)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return
-	}
-	buf := make([]byte, 64)
-	n, _ := f.Read(buf)
-	pid, err := strconv.Atoi(strings.SplitN(string(buf[:n]), ":", 2)[0])
-	now, gone := os.Lstat(path)
-	if then, e := f.Stat(); err == nil && gone == nil && e == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && os.SameFile(now, then) {
-		_ = os.Remove(path)
-	}
+	return nil, syscall.EBUSY
 }
 
 // release gives the lock back and reports whether it was ours until then.

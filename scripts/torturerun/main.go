@@ -65,27 +65,26 @@ func (o *options) mounted(mount string, name ...string) string {
 	return filepath.Join(append([]string{o.dir, mount}, name...)...)
 }
 
-// away is where files are moved, and outside a file that links in the store lead to: all that damages files follows them.
-func (o *options) away() string    { return filepath.Join(o.dir, "away") }
-func (o *options) outside() string { return filepath.Join(o.dir, "outside") }
+// away is where files are moved.
+func (o *options) away() string { return filepath.Join(o.dir, "away") }
 
 // run is one run: two daemons, many programs, and what is known of the sessions.
 type run struct {
 	*options
 	*model
-	daemons  map[string]*daemon
-	programs []*program
+	daemons map[string]*daemon
+	hung    chan string // calls that do not end
 }
 
 func torture(o *options) error {
 	fmt.Printf("seed %d, %d clients, %v minutes, real client: %v\n", o.seed, o.clients, o.minutes, o.bun != "")
-	r := &run{options: o, model: newModel(), daemons: map[string]*daemon{}}
+	r := &run{options: o, model: newModel(), daemons: map[string]*daemon{}, hung: make(chan string)}
 	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b"), r.mounted(redacted)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(r.makeStore(), os.WriteFile(o.outside(), []byte("outside\n"), 0o600)); err != nil {
+	if err := r.makeStore(); err != nil {
 		return err
 	}
 	defer r.endDaemons()
@@ -99,9 +98,7 @@ func torture(o *options) error {
 	start := func(role string, many int, loop func(p *program)) {
 		for n := range many {
 			name := fmt.Sprintf("%s%d", role, n)
-			p := &program{run: r, name: name, number: n, drawer: newDrawer(o.seed, name)}
-			r.programs = append(r.programs, p)
-			running.Go(func() { loop(p) })
+			running.Go(func() { loop(&program{run: r, name: name, number: n, drawer: newDrawer(o.seed, name)}) })
 		}
 	}
 	end := time.Now().Add(time.Duration(o.minutes * float64(time.Minute)))
@@ -134,16 +131,13 @@ func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
 		select {
 		case <-ended:
 			return true
+		case what := <-r.hung:
+			r.hang(what)
+			return false
 		case <-time.After(time.Second):
 		}
 		for _, d := range r.daemons {
 			d.sample()
-		}
-		for _, p := range r.programs {
-			if what := p.hangs(); what != "" {
-				r.hang(what)
-				return false
-			}
 		}
 		if time.Now().Before(next) || time.Now().After(end) {
 			continue
@@ -177,7 +171,7 @@ func (r *run) hang(what string) {
 
 func (r *run) endDaemons() {
 	for _, d := range r.daemons {
-		if d.cmd != nil {
+		if d.FS != nil {
 			d.signal(syscall.SIGKILL)
 		}
 		_ = syscall.Unmount(r.mounted(d.name), syscall.MNT_DETACH)

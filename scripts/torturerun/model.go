@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // model is what is known of all sessions, and of the run.
@@ -18,16 +21,10 @@ type model struct {
 
 // expected is what a session must contain.
 type expected struct {
-	lines   map[string][]wanted // by program, in its order
-	titles  []string            // what it may be: the last that was acknowledged, and those that may be after it
-	durable bool                // its file must be there
-	maybes  int
-}
-
-// wanted is a line that a program wrote to a session, as a summary.
-type wanted struct {
-	summary string
-	certain bool // acknowledged; else it may be there: the daemon was killed in that very call
+	lines   map[string][]string // as summaries, by program, in its order
+	title   string
+	durable bool // its file must be there
+	maybes  int  // writes that a kill interrupted
 }
 
 // outcome is how a write ended: how many lines were acknowledged, and whether the others may be there.
@@ -60,44 +57,55 @@ func (m *model) expect(name string, change func(s *expected)) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	if m.sessions[name] == nil {
-		m.sessions[name] = &expected{lines: map[string][]wanted{}, titles: []string{""}}
+		m.sessions[name] = &expected{lines: map[string][]string{}}
 	}
 	change(m.sessions[name])
 }
 
 func (m *model) isDurable(name string) { m.expect(name, func(s *expected) { s.durable = true }) }
 
-// wants notes lines that a program wrote to a session, of which some were acknowledged.
-func (r *run) wants(who, name string, out outcome, summaries ...string) {
-	maybe := out.maybe
-	if maybe && !isOwn(name) && !isDamaged(name) {
-		out = outcome{acked: r.settled(name, out.acked, summaries)}
+// wants notes lines that a program wrote to a session, and returns how many of them are there.
+func (r *run) wants(who, name string, out outcome, summaries ...string) int {
+	if out.maybe && !isDamaged(name) {
+		out.acked = r.settled(who, name, out.acked, summaries)
 	}
 	r.expect(name, func(s *expected) {
-		for i, summary := range summaries {
-			if certain := i < out.acked; certain || out.maybe {
-				s.lines[who] = append(s.lines[who], wanted{summary, certain})
-			}
-		}
-		if maybe {
+		s.lines[who] = append(s.lines[who], summaries[:out.acked]...)
+		if out.maybe {
 			s.maybes++
 		}
 	})
+	return out.acked
 }
 
-// settled returns how many lines of a write to a session of many are there: whoever was to write the others is dead.
-func (r *run) settled(name string, acked int, summaries []string) int {
+// movedFor is how long a file is at most away that another program moves, or whose session is not on disk at all.
+const movedFor = 3 * time.Second
+
+// left reads the file of a session in which a write was interrupted: whoever was to write more is dead.
+func (r *run) left(name string) *session {
 	file, err := readSession(r.file(name))
-	if err != nil {
-		r.problem("%v", err)
-		return acked
+	for began := time.Now(); errors.Is(err, fs.ErrNotExist) && time.Since(began) < movedFor; file, err = readSession(r.file(name)) {
+		time.Sleep(20 * time.Millisecond)
 	}
-	there := map[string]bool{}
+	if err != nil { // the check at the end says which of them must be there
+		return &session{}
+	}
+	return file
+}
+
+// settled returns how many lines of an interrupted write are there.
+func (r *run) settled(who, name string, acked int, summaries []string) int {
+	there, file := map[string]int{}, r.left(name)
 	for i := range file.lines {
 		_, summary, _ := file.lines[i].summary(name)
-		there[summary] = true
+		there[summary]++
 	}
-	for acked < len(summaries) && there[summaries[acked]] {
+	r.expect(name, func(s *expected) {
+		for _, summary := range s.lines[who] {
+			there[summary]--
+		}
+	})
+	for acked < len(summaries) && there[summaries[acked]] > 0 {
 		acked++
 	}
 	r.count("writes that were interrupted, and settled")
@@ -105,25 +113,13 @@ func (r *run) settled(name string, acked int, summaries []string) int {
 }
 
 // appended notes entries that a program appended. The first one's parent is known of own sessions.
-func (r *run) appended(who, name string, entries []entry, parent *string, out outcome) {
+func (r *run) appended(who, name string, entries []entry, parent *string, out outcome) int {
 	var summaries []string
 	for _, e := range entries {
 		summaries = append(summaries, fmt.Sprintf("entry %s of %d%s", e.id, e.size, under(name, parent)))
 		parent = ref(e.id)
 	}
-	r.wants(who, name, out, summaries...)
-}
-
-// resolved notes how many of the last lines that may be there are.
-func (m *model) resolved(who, name string, may, are int) {
-	m.expect(name, func(s *expected) {
-		lines := s.lines[who]
-		first := len(lines) - may
-		for i := range are {
-			lines[first+i].certain = true
-		}
-		s.lines[who] = lines[:first+are]
-	})
+	return r.wants(who, name, out, summaries...)
 }
 
 // moved notes that a session has another name.
@@ -136,15 +132,10 @@ func (m *model) moved(from, to string) {
 }
 
 // titled notes a title that was set.
-func (m *model) titled(name, title string, out outcome) {
-	m.expect(name, func(s *expected) {
-		if out.acked > 0 {
-			s.titles = nil
-		}
-		if out.acked > 0 || out.maybe {
-			s.titles = append(s.titles, title)
-		}
-	})
+func (r *run) titled(name, title string, out outcome) {
+	if out.acked > 0 || out.maybe && r.left(name).title == title {
+		r.expect(name, func(s *expected) { s.title = title })
+	}
 }
 
 // isOwn reports whether one program alone writes to a session.
@@ -160,20 +151,19 @@ func under(session string, parent *string) string {
 	return " under " + textOf(parent)
 }
 
-// match compares what a program wrote with what is there: all that is certain, in its order, once, and of what may be there,
-// which is at the end, a beginning.
-func match(wants []wanted, seen []string) string {
+// match compares what a program wrote with what is there: all of it, in its order, once.
+func match(wants, seen []string) string {
 	for n, line := range seen {
-		if n == len(wants) || wants[n].summary != line {
+		if n == len(wants) || wants[n] != line {
 			what := "unexpected"
 			if slices.Contains(seen[:n], line) && !strings.HasPrefix(line, "leaf ") {
 				what = "doubled"
 			}
-			return fmt.Sprintf("%s: %q, after %q, where %v was expected", what, line, seen[max(n-1, 0):n], wants[n:min(n+1, len(wants))])
+			return fmt.Sprintf("%s: %q, after %q, where %q was expected", what, line, seen[max(n-1, 0):n], wants[n:min(n+1, len(wants))])
 		}
 	}
-	if rest := wants[len(seen):]; len(rest) > 0 && rest[0].certain {
-		return fmt.Sprintf("%q was acknowledged and is not there, nor are %d after it", rest[0].summary, len(rest)-1)
+	if rest := wants[len(seen):]; len(rest) > 0 {
+		return fmt.Sprintf("%q was acknowledged and is not there, nor are %d after it", rest[0], len(rest)-1)
 	}
 	return ""
 }

@@ -124,12 +124,7 @@ var damages = []func(session, at string, rnd *rand.Rand) error{
 	func(_, at string, _ *rand.Rand) error {
 		return added(at, `{"type":"custom","id":"long","data":"`+strings.Repeat("x", 3<<20)+"\"}\n")
 	},
-	// Something that is no file where the session was.
 	func(_, at string, _ *rand.Rand) error { return errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)) },
-	func(_, at string, _ *rand.Rand) error {
-		return errors.Join(os.Remove(at), os.Symlink("../../../outside", at))
-	},
-	func(_, at string, _ *rand.Rand) error { return errors.Join(os.Remove(at), os.Mkdir(at, 0o700)) },
 }
 
 func (x *other) damage(d draw) {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -20,10 +19,6 @@ type program struct {
 	name   string // of its role and number; the ids of its entries begin with it
 	number int
 	n      int // counts its ids
-
-	mu    sync.Mutex // guards those below
-	call  string     // that runs now
-	since time.Time
 }
 
 // id makes the id of a new entry.
@@ -36,26 +31,10 @@ func (p *program) entry(d draw) entry {
 	return entry{p.id(), pick([]string{"custom", "user", "assistant"}, d.target), pick(sizes, d.size)}
 }
 
-// during runs f as a call that must come to an end.
+// during runs f as a call that must come to an end, which one that hangs may not even with SIGKILL.
 func (p *program) during(what string, f func() error) error {
-	p.mu.Lock()
-	p.call, p.since = what, time.Now()
-	p.mu.Unlock()
-	err := f()
-	p.mu.Lock()
-	p.call = ""
-	p.mu.Unlock()
-	return err
-}
-
-// hangs says which call does not end, which may be one that even SIGKILL would not.
-func (p *program) hangs() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.call == "" || time.Since(p.since) < callLimit {
-		return ""
-	}
-	return fmt.Sprintf("%s hangs: %s for more than %v", p.name, p.call, callLimit)
+	defer time.AfterFunc(callLimit, func() { p.hung <- fmt.Sprintf("%s hangs: %s for more than %v", p.name, what, callLimit) }).Stop()
+	return f()
 }
 
 // attempt runs f on a mount and counts how it ended. An error that is not among the allowed ones is a problem, unless
