@@ -47,36 +47,20 @@ func (b *bench) same(one, other, line string) {
 	b.expect(other, line, strings.TrimSpace(text))
 }
 
-// unit is what a result's figures are in.
-type unit int
-
-const (
-	unitSeconds unit = iota
-	unitBytes
-)
-
-func (u unit) format(v float64) string {
-	switch {
-	case u == unitBytes:
-		return fmt.Sprintf("%.1f MB", v/megabyte)
-	case v < 0.1:
+func seconds(v float64) string {
+	if v < 0.1 {
 		return fmt.Sprintf("%.2f ms", v*1000)
 	}
 	return fmt.Sprintf("%.3f s", v)
 }
 
-// goal is what a row has to reach: of the ratio, of our own figure, or none.
-type goal struct {
-	ratio   float64
-	seconds float64
-	bytes   float64
-}
+func megabytes(v float64) string { return fmt.Sprintf("%.1f MB", v/megabyte) }
 
 // result is a line of the table: ours and the peer's figures in turn, one a run.
 type result struct {
 	row, what, peer string
-	goal            goal
-	unit            unit
+	ratio, limit    float64              // the goal, if there is one: of the ratio, or of our own figure
+	unit            func(float64) string // of the figures: seconds, where it is nil
 	ours, peers     []float64
 	peak            float64 // of the daemon over all runs, in bytes
 }

@@ -3,37 +3,29 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sessionfs/scripts/served"
 )
 
 // mount is a file system that a daemon serves.
 type mount struct {
-	dir    string
-	cmd    *exec.Cmd
-	exited chan error
-	stderr bytes.Buffer
-	ready  float64 // seconds from the start of the daemon until the first answer
+	*served.FS
+	dir string
 }
 
-const (
-	readyWithin = time.Minute
-	goneWithin  = 3 * time.Second
-	// readyPoll is how often a starting mount is looked at: the error of its time.
-	readyPoll = 50 * time.Microsecond
-)
+// goneWithin is how long the end of a daemon is waited for.
+const goneWithin = 3 * time.Second
 
 // withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
 func (b *bench) withOurs(source string, res *result, f func(*mount)) {
-	b.withMount(func(at string) []string { return append(append([]string{}, b.daemon...), source, at) }, func(mt *mount) {
+	b.withMount(func(at string) []string { return append(slices.Clone(b.daemon), source, at) }, func(mt *mount) {
 		f(mt)
-		res.peak = max(res.peak, b.memory(mt, "VmHWM"))
+		res.peak = max(res.peak, mt.Memory("VmHWM"))
 	})
 }
 
@@ -58,37 +50,15 @@ func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 func (b *bench) mount(args func(at string) []string) *mount {
 	at, err := os.MkdirTemp(b.dir, "mnt-")
 	b.must(err)
-	m := &mount{dir: at, exited: make(chan error, 1)}
 	argv := args(at)
-	m.cmd = exec.Command(argv[0], argv[1:]...)
-	m.cmd.Stderr = &m.stderr
-	start := time.Now()
-	b.must(m.cmd.Start())
-	go func() { m.exited <- m.cmd.Wait() }()
-	defer func() {
-		if m.ready == 0 {
-			_ = m.close()
-		}
-	}()
-	for !isFUSE(at) {
-		select {
-		case err := <-m.exited:
-			m.exited <- err
-			b.fail("%s ended before its mount was ready: %v: %s", filepath.Base(argv[0]), err, m.stderr.String())
-		case <-time.After(readyPoll):
-		}
-		if b.must(nil); time.Since(start) > readyWithin {
-			b.fail("%s: no mount after %v", filepath.Base(argv[0]), readyWithin)
-		}
+	cmd := exec.CommandContext(b.ctx, argv[0], argv[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	fs, err := served.Start(cmd, at, time.Minute)
+	if err != nil {
+		b.fail("%w: %s", err, stderr.String())
 	}
-	m.ready = time.Since(start).Seconds()
-	return m
-}
-
-// isFUSE asks the file system at a path for its kind: where it is the mount, the daemon has answered.
-func isFUSE(path string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
+	return &mount{fs, at}
 }
 
 func (m *mount) path(elem ...string) string {
@@ -100,25 +70,8 @@ func (m *mount) path(elem ...string) string {
 func (m *mount) close() error {
 	// Lazily: a process that just ended may still hold something open.
 	err := exec.Command("fusermount3", "-u", "-z", m.dir).Run()
-	select {
-	case <-m.exited:
-		return errors.Join(err, os.Remove(m.dir))
-	case <-time.After(goneWithin):
+	if !m.Ends(goneWithin) {
+		_ = m.Process.Kill()
 	}
-	_ = m.cmd.Process.Kill()
-	<-m.exited
-	return err
+	return errors.Join(err, os.Remove(m.dir))
 }
-
-// memory is what a daemon takes, in bytes: its VmRSS, or its peak, VmHWM.
-func (b *bench) memory(of *mount, what string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", of.cmd.Process.Pid))
-	b.must(err)
-	_, rest, _ := strings.Cut(string(status), what+":")
-	var kib float64
-	_, err = fmt.Sscan(rest, &kib)
-	b.must(err)
-	return kib * 1024
-}
-
-func (b *bench) resident(of *mount) float64 { return b.memory(of, "VmRSS") }

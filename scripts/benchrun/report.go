@@ -23,7 +23,7 @@ func (b *bench) render(about string, results []result, now time.Time) string {
 		fmt.Fprintf(&out, "- Client: @oh-my-pi/pi-coding-agent %s, bun %s; its time is that of the call alone, without the start of bun\n", b.client.version, b.client.runtime)
 	}
 	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (row i %d times, j once), page cache warm; times are wall times of whole processes\n", b.runs, appends)
-	if b.small {
+	if b.divisor > 1 {
 		out.WriteString("- **Small stores, to try the script: the figures mean nothing**\n")
 	}
 	out.WriteString("\n| # | work | peer | ratio | min | max | goal | reached | ours | peer's | peak memory |\n")
@@ -43,52 +43,40 @@ var profiles string
 // line renders a result. Ratio: the median, the smallest and the largest of those of one run of ours to
 // the peer's next to it; ours and the peer's: medians.
 func (r *result) line() string {
-	cells := []string{r.row, r.what, r.peer, "", "", "", r.goal.String(), r.reached(), "", "", ""}
+	cells := [11]string{r.row, r.what, r.peer}
+	unit, figures, limit := r.unit, r.ours, r.limit
+	if unit == nil {
+		unit = seconds
+	}
+	if r.limit > 0 {
+		cells[6] = "≤ " + unit(r.limit)
+	}
+	if r.ratio > 0 {
+		figures, limit = r.ratios(), r.ratio
+		cells[6] = fmt.Sprintf("≤ %g", r.ratio)
+	}
+	if limit > 0 && len(figures) > 0 {
+		if cells[7] = "**no**"; median(figures) <= limit {
+			cells[7] = "yes"
+		}
+	}
 	if ratios := r.ratios(); len(ratios) > 0 {
 		for i, ratio := range []float64{median(ratios), slices.Min(ratios), slices.Max(ratios)} {
 			cells[3+i] = fmt.Sprintf("%.2f", ratio)
 		}
 	}
-	if len(r.ours) > 0 {
-		cells[8] = r.unit.format(median(r.ours))
-	}
-	if len(r.peers) > 0 {
-		cells[9] = r.unit.format(median(r.peers))
+	for i, figures := range [][]float64{r.ours, r.peers} {
+		if len(figures) > 0 {
+			cells[8+i] = unit(median(figures))
+		}
 	}
 	if r.peak > 0 {
-		cells[10] = unitBytes.format(r.peak)
+		cells[10] = megabytes(r.peak)
 	}
 	for i, cell := range cells {
 		cells[i] = cmp.Or(cell, "–")
 	}
-	return "| " + strings.Join(cells, " | ") + " |\n"
-}
-
-func (g goal) String() string {
-	switch {
-	case g.ratio > 0:
-		return fmt.Sprintf("≤ %g", g.ratio)
-	case g.seconds > 0:
-		return fmt.Sprintf("≤ %g ms", g.seconds*1000)
-	case g.bytes > 0:
-		return fmt.Sprintf("≤ %.0f MB", g.bytes/megabyte)
-	}
-	return ""
-}
-
-// reached compares with the goal where there is one that is meant for who ran this.
-func (r *result) reached() string {
-	figures, limit := r.ours, r.goal.seconds+r.goal.bytes
-	if r.goal.ratio > 0 {
-		figures, limit = r.ratios(), r.goal.ratio
-	}
-	switch {
-	case limit == 0, len(figures) == 0:
-		return ""
-	case median(figures) <= limit:
-		return "yes"
-	}
-	return "**no**"
+	return "| " + strings.Join(cells[:], " | ") + " |\n"
 }
 
 // aboutMachine is what the figures were taken on: no names, no paths.

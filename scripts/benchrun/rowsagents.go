@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,21 +10,15 @@ import (
 // claude writes a session of Claude Code of about that many bytes into an agent directory, and returns its file, the number
 // of entries that it has, and the last record. Answers are in two records, and what a tool gave back is there twice, as the
 // client writes them.
-func (g *generator) claude(agent, id, cwd string, bytes int64) (file string, entries int, last string, err error) {
+func (g *generator) claude(agent, id, cwd string, size int) (file string, entries int, last string, err error) {
 	file = filepath.Join(agent, "projects", strings.ReplaceAll(cwd, "/", "-"), id+".jsonl")
-	w, err := create(file)
-	if err != nil {
-		return "", 0, "", err
-	}
-	written := int64(0)
+	var records bytes.Buffer
 	record := func(typ, more string) {
-		line := g.claudeRecord(typ, id, cwd, last, more)
+		records.WriteString(g.claudeRecord(typ, id, cwd, last, more))
 		last = g.ids[len(g.ids)-1]
-		written += int64(len(line))
-		_, _ = w.WriteString(line)
 	}
-	for turn := 0; written < bytes; turn++ {
-		text := func(size int) string { return string(g.text.appendTo(nil, g.rng, size)) }
+	for turn := 0; records.Len() < size; turn++ {
+		text := func(size int) string { return string(g.text.draw(g.rng, size)) }
 		if turn%8 == 0 {
 			record("user", `"message":{"role":"user","content":"`+text(300)+`"}`)
 			entries++
@@ -37,7 +32,7 @@ func (g *generator) claude(agent, id, cwd string, bytes int64) (file string, ent
 		record("user", `"message":{"role":"user","content":[{"tool_use_id":"`+call+`","type":"tool_result","content":"`+output+`","is_error":false}]},"toolUseResult":{"stdout":"`+output+`","stderr":"","interrupted":false}`)
 		entries += 2
 	}
-	return file, entries, last, w.Close()
+	return file, entries, last, write(file, records.Bytes(), 0o600)
 }
 
 // claudeRecord makes a record that follows another one.
@@ -56,18 +51,18 @@ func (g *generator) claudeRecord(typ, session, cwd, parent, more string) string 
 // rowClaude: the first listing makes a session of another agent's records, and a change adds what is new. The peer parses and
 // prints them.
 func rowClaude(b *bench) []result {
-	const id, cwd = "019c6f0e-7a11-7000-8000-000000000001", "/home/dev/project"
-	agent, bytes := filepath.Join(b.dir, "claude"), int64(b.shrink(20*megabyte))
+	id, cwd := idOf(0), cwdOf(0)
+	agent, size := filepath.Join(b.dir, "claude"), b.shrink(20*megabyte)
 	g := newGenerator(20)
-	file, entries, last, err := g.claude(agent, id, cwd, bytes)
+	file, entries, last, err := g.claude(agent, id, cwd, size)
 	b.must(err)
 	settle()
-	what := fmt.Sprintf("a session of Claude Code of %d MB", bytes/megabyte)
+	what := fmt.Sprintf("a session of Claude Code of %d MB", size/megabyte)
 	res := []result{
-		{what: "first `ls -U entries \\| wc -l` after a mount, " + what, peer: "`jq -c .` over its file", goal: goal{ratio: 0.6}},
-		{what: "after another program's append, next `readlink leaf`, the same session", peer: "the same, nothing appended", goal: goal{seconds: 0.05}},
+		{what: "first `ls -U entries \\| wc -l` after a mount, " + what, peer: "`jq -c .` over its file", ratio: 0.6},
+		{what: "after another program's append, next `readlink leaf`, the same session", peer: "the same, nothing appended", limit: 0.05},
 	}
-	dir := "sessions/-home-dev-project/" + id
+	dir := "sessions/-home-dev-project-0/" + id
 	return b.repeat(res, func() {
 		b.withOurs(agent, &res[0], func(mt *mount) {
 			ours := b.expect(mt.path(dir), "ls -U entries | wc -l", entries)
@@ -83,18 +78,18 @@ func rowClaude(b *bench) []result {
 
 // rowSearchClaude: a word of a few of many sessions of Claude Code, none of which was looked at, beside a scan of their files.
 func rowSearchClaude(b *bench) []result {
-	n, bytes := b.shrink(storeSessions), int64(b.shrink(storeBytes))
+	n, size := b.shrink(storeSessions), b.shrink(storeBytes)
 	agent, g := filepath.Join(b.dir, "claudes"), newGenerator(700)
 	for i := range n {
-		id, cwd := fmt.Sprintf("019c6f0e-7a11-7000-8000-%012x", i), fmt.Sprintf("/home/dev/project-%d", i/200)
-		file, _, last, err := g.claude(agent, id, cwd, bytes/int64(n))
+		id, cwd := idOf(i), cwdOf(i)
+		file, _, last, err := g.claude(agent, id, cwd, size/n)
 		if b.must(err); i%(n/rareCopies) == 0 && i/(n/rareCopies) < rareCopies {
 			b.must(appendLine(file, g.claudeRecord("user", id, cwd, last, `"message":{"role":"user","content":"`+rareWord+`"}`)))
 		}
 	}
 	settle()
-	what := fmt.Sprintf("%d sessions of Claude Code, %d MB", n, bytes/megabyte)
-	res := []result{{what: "`ls search/WORD/sessions`, a word of five of " + what + ", cold daemon", peer: "`rg -F -i -l` over their files", goal: goal{ratio: 1.2}}}
+	what := fmt.Sprintf("%d sessions of Claude Code, %d MB", n, size/megabyte)
+	res := []result{{what: "`ls search/WORD/sessions`, a word of five of " + what + ", cold daemon", peer: "`rg -F -i -l` over their files", ratio: 1.2}}
 	return b.repeat(res, func() {
 		raw := b.expect(agent, "rg -F -i -l "+rareWord+" projects | wc -l", rareCopies)
 		b.withOurs(agent, &res[0], func(mt *mount) {

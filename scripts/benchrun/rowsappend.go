@@ -25,9 +25,9 @@ func rowAppend(b *bench) []result {
 	much := b.session(spec{name: "much", entries: muchEntries, bytes: muchEntries * 400})
 	n, run := len(lines), 0
 	res := []result{
-		{what: fmt.Sprintf("%d appends on one open `append`, a line each, session of %d entries", n, much.entries), peer: fmt.Sprintf("the same, %d entries", fewEntries), goal: goal{ratio: 1.2}},
-		{what: fmt.Sprintf("the same, %d entries", fewEntries), peer: peerLoopback + ", the same writes", goal: goal{ratio: 4}},
-		{what: fmt.Sprintf("the same lines, %d a write", appendBatch), peer: peerLoopback + ", a line a write", goal: goal{ratio: 0.5}},
+		{what: fmt.Sprintf("%d appends on one open `append`, a line each, session of %d entries", n, much.entries), peer: fmt.Sprintf("the same, %d entries", fewEntries), ratio: 1.2},
+		{what: fmt.Sprintf("the same, %d entries", fewEntries), peer: "loopback, the same writes", ratio: 4},
+		{what: fmt.Sprintf("the same lines, %d a write", appendBatch), peer: "loopback, a line a write", ratio: 0.5},
 	}
 	var batches []string
 	for some := range slices.Chunk(lines, appendBatch) {
@@ -35,9 +35,7 @@ func rowAppend(b *bench) []result {
 	}
 	few := func() *session {
 		run++
-		s, err := generate(b.dir, spec{name: fmt.Sprintf("few-%d", run), entries: fewEntries, bytes: fewEntries * 400})
-		b.must(err)
-		return s
+		return b.session(spec{name: fmt.Sprintf("few-%d", run), entries: fewEntries, bytes: fewEntries * 400})
 	}
 	return b.repeat(res, func() {
 		big := b.timeAppends(much, lines, n)

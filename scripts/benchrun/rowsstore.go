@@ -3,27 +3,26 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 )
 
 // rowMount: mounting must not read the store, so it costs the same for one session and for thousands.
 func rowMount(b *bench) []result {
 	n := b.shrink(10_000)
-	many, one := b.manySessions(n, 4, int64(n)*4000), b.manySessions(1, 4, 4000)
+	many, one := b.manySessions(n, 4, n*4000), b.manySessions(1, 4, 4000)
 	res := []result{
 		{what: fmt.Sprintf("mount until ready, %d sessions: equal within noise", n), peer: "the same, 1 session"},
 		{
 			what: fmt.Sprintf("resident memory after that and `ls sessions`, %d sessions", n), peer: "the same, 1 session",
-			unit: unitBytes, goal: goal{bytes: 20 * megabyte},
+			unit: megabytes, limit: 20 * megabyte,
 		},
 	}
 	return b.repeat(res, func() {
 		var took, resident [2]float64
 		for i, agent := range [...]string{many, one} {
 			b.withOurs(agent, &res[0], func(mt *mount) {
-				took[i] = mt.ready
+				took[i] = mt.Ready.Seconds()
 				b.time(mt.dir, "ls sessions >/dev/null")
-				resident[i] = b.resident(mt)
+				resident[i] = mt.Memory("VmRSS")
 			})
 		}
 		res[0].add(took[0], took[1])
@@ -34,10 +33,10 @@ func rowMount(b *bench) []result {
 // rowIndex: the list of all sessions, of a daemon that has seen none of them, and again.
 func rowIndex(b *bench) []result {
 	agent, files, what := b.store()
-	peer := peerClient + ": SessionManager.listAll"
+	peer := "client: SessionManager.listAll"
 	res := []result{
-		{what: "`cat index.jsonl`, " + what + ", cold daemon" + b.clientNote(), peer: peer, goal: goal{ratio: 1}},
-		{what: "`cat index.jsonl`, " + what + ", again" + b.clientNote(), peer: peer, goal: goal{ratio: 0.1}},
+		{what: "`cat index.jsonl`, " + what + ", cold daemon", peer: peer, ratio: 1},
+		{what: "`cat index.jsonl`, " + what + ", again", peer: peer, ratio: 0.1},
 	}
 	return b.repeat(res, func() {
 		b.withOurs(agent, &res[0], func(mt *mount) {
@@ -56,16 +55,16 @@ func rowMemory(b *bench) []result {
 	agent, _, what := b.store()
 	s := b.session(hugeSession)
 	res := []result{
-		{what: "resident memory after `find` and `cat` over a store of " + what, unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
-		{what: "resident memory after `ls entries`, " + s.describe(), unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
+		{what: "resident memory after `find` and `cat` over a store of " + what, unit: megabytes, limit: 150 * megabyte},
+		{what: "resident memory after `ls entries`, " + s.describe(), unit: megabytes, limit: 150 * megabyte},
 	}
 	b.withOurs(agent, &res[0], func(mt *mount) {
 		b.log("find and cat took %.3f s", b.time(mt.dir, "find . -type f -print0 | xargs -0 cat >/dev/null"))
-		res[0].add(b.resident(mt), 0)
+		res[0].add(mt.Memory("VmRSS"), 0)
 	})
 	b.withOurs(s.agent, &res[1], func(mt *mount) {
 		b.time(mt.path(s.dir), "ls entries >/dev/null")
-		res[1].add(b.resident(mt), 0)
+		res[1].add(mt.Memory("VmRSS"), 0)
 	})
 	return res
 }
@@ -76,62 +75,35 @@ func rowCosts(b *bench) []result {
 	agent, files, what := b.store()
 	peer := "`readlink leaf` in each session"
 	res := []result{
-		{what: "`cat usage.jsonl`, " + what + ", cold daemon", peer: peer, goal: goal{ratio: 1.5}},
-		{what: "`cat usage.jsonl`, " + what + ", after one session grew", peer: peer, goal: goal{ratio: 0.1}},
-		{what: "resident memory after that", unit: unitBytes, goal: goal{bytes: 150 * megabyte}},
+		{what: "`cat usage.jsonl`, " + what + ", cold daemon", peer: peer, ratio: 1.5},
+		{what: "`cat usage.jsonl`, " + what + ", after one session grew", peer: peer, ratio: 0.1},
 	}
 	grown := 0
 	return b.repeat(res, func() {
 		var indexed float64
-		b.withOurs(agent, &res[2], func(mt *mount) {
+		b.withOurs(agent, &res[0], func(mt *mount) {
 			indexed = b.expect(mt.dir, "find sessions -mindepth 3 -maxdepth 3 -name leaf -printf '%l\\n' | grep -c entries/", len(files))
 		})
 		b.withOurs(agent, &res[0], func(mt *mount) {
-			for i := range res[:2] {
+			for i := range res {
 				res[i].add(b.time(mt.dir, "cat usage.jsonl | grep -q claude"), indexed)
 				grown++
 				b.must(appendLine(files[len(files)/2], foreignLine(fmt.Sprintf("zz%06d", grown), "", grown)))
 			}
-			res[2].add(b.resident(mt), 0)
 		})
 	})
-}
-
-// What a few sessions of the store have, and no other: words that the generator does not know.
-const (
-	rareWord   = "zygomorphic"
-	rareFile   = "/home/dev/project-0/deep/syzygy.go"
-	rareCopies = 5
-)
-
-// searchStore is the store of many sessions, in some of which a rare word is said and a rare file edited.
-func (b *bench) searchStore() (agent, what string) {
-	agent, files, what := b.store()
-	if b.rare {
-		return agent, what
-	}
-	for i := range rareCopies {
-		said := strings.Replace(foreignLine(fmt.Sprintf("yy%06d", 2*i), "", i), "line ", rareWord+" line ", 1)
-		call := fmt.Sprintf(`[{"type":"toolCall","id":"t%d","name":"edit","arguments":{"path":%q}}]`, i, rareFile)
-		edited := strings.NewReplacer(`"role":"user"`, `"role":"assistant"`, fmt.Sprintf(`"line %d"`, i), call).
-			Replace(foreignLine(fmt.Sprintf("yy%06d", 2*i+1), "", i))
-		b.must(appendLine(files[i*len(files)/rareCopies], said+edited))
-	}
-	b.rare = true
-	settle()
-	return agent, what
 }
 
 // rowSearch: a word of a few sessions and a file that a few touched, of a daemon that has seen none of them, beside a
 // scan of the raw files; and a word that is everywhere.
 func rowSearch(b *bench) []result {
-	agent, store := b.searchStore()
+	agent, _, store := b.store()
 	const peer = "`rg -F -i -l` over the raw files"
 	res := []result{
-		{what: "`ls search/WORD/sessions`, a word of five sessions of " + store + ", cold daemon", peer: peer, goal: goal{ratio: 1}},
-		{what: "the same again", peer: peer, goal: goal{ratio: 0.1}},
-		{what: "`ls by-file/FILE/sessions`, a file that five of them touched, cold daemon", peer: peer, goal: goal{ratio: 1.2}},
-		{what: "`cat search/WORD/results.tsv`, a word of almost every entry: the first 1,000, cold daemon", goal: goal{seconds: 0.5}},
+		{what: "`ls search/WORD/sessions`, a word of five sessions of " + store + ", cold daemon", peer: peer, ratio: 1},
+		{what: "the same again", peer: peer, ratio: 0.1},
+		{what: "`ls by-file/FILE/sessions`, a file that five of them touched, cold daemon", peer: peer, ratio: 1.2},
+		{what: "`cat search/WORD/results.tsv`, a word of almost every entry: the first 1,000, cold daemon", limit: 0.5},
 	}
 	return b.repeat(res, func() {
 		raw := b.expect(agent, "rg -F -i -l "+rareWord+" sessions | wc -l", rareCopies)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,24 +12,16 @@ import (
 // The stores are made when the first row asks for them, in the run's temporary directory, so that they
 // and the plain files beside them lie on one disk.
 
-// Sizes of the full run; with -small all are divided.
-const (
-	megabyte     = 1_000_000
-	smallDivisor = 20
-)
+const megabyte = 1_000_000
 
 // session returns the session of a specification, made once.
 func (b *bench) session(sp spec) *session {
-	if b.small {
-		sp.entries /= smallDivisor
-		sp.bytes /= smallDivisor
-		sp.bad = (sp.bad + smallDivisor - 1) / smallDivisor
-	}
 	if s := b.sessions[sp.name]; s != nil {
 		return s
 	}
+	sp.entries, sp.bytes, sp.bad = b.shrink(sp.entries), b.shrink(sp.bytes), sp.bad/b.divisor
 	b.log("making %s: %d entries, %d MB", sp.name, sp.entries, sp.bytes/megabyte)
-	s, err := generate(b.dir, sp)
+	s, err := newGenerator(sp.entries).session(filepath.Join(b.dir, sp.name), idOf(0), cwdOf(0), sp)
 	b.must(err)
 	settle()
 	b.sessions[sp.name] = s
@@ -46,33 +39,22 @@ var (
 	hugeSession   = spec{name: "large", entries: 15_000, bytes: 250 * megabyte}
 )
 
-// shrink divides a count in a small run.
-func (b *bench) shrink(n int) int {
-	if b.small {
-		return max(1, n/smallDivisor)
-	}
-	return n
-}
+// shrink divides a size of the full run in a small one.
+func (b *bench) shrink(n int) int { return max(1, n/b.divisor) }
 
 // manySessions makes an agent directory of n sessions of a few entries each.
-func (b *bench) manySessions(n, entries int, bytes int64) (agent string) {
+func (b *bench) manySessions(n, entries, bytes int) (agent string) {
 	name := fmt.Sprintf("many-%d-%d", n, bytes/1000)
 	agent = filepath.Join(b.dir, name)
 	if _, err := os.Stat(agent); err == nil {
 		return agent
 	}
 	b.log("making %s: %d sessions, %d MB", name, n, bytes/megabyte)
-	g := newGenerator(uint64(n))
+	g := newGenerator(n)
 	for i, size := range sizes(g.rng, n, bytes) {
-		// Scopes of 200 sessions: one directory of thousands would be an odd store.
-		cwd := fmt.Sprintf("/home/dev/project-%d", i/200)
-		scope := fmt.Sprintf("--home-dev-project-%d--", i/200)
-		g.ids, g.turn = nil, 0
-		id := fmt.Sprintf("019c6f0e-7a11-7000-8000-%012x", i)
 		share := float64(size) / float64(bytes) // of all entries
-		s := &session{spec: spec{entries: max(2, int(share*float64(n*entries))), bytes: int64(size)}}
-		s.file = filepath.Join(agent, "sessions", scope, g.now.Format("2006-01-02T15-04-05-000Z")+"_"+id+".jsonl")
-		b.must(g.writeNamed(s, id, cwd))
+		_, err := g.session(agent, idOf(i), cwdOf(i), spec{entries: max(2, int(share*float64(n*entries))), bytes: size})
+		b.must(err)
 	}
 	settle()
 	return agent
@@ -85,13 +67,30 @@ const (
 	storeBytes    = 1600 * megabyte
 )
 
-// store is the store of many sessions, its files, and what it is called.
+// What a few sessions of the store have, and no other: words that the generator does not know.
+const (
+	rareWord   = "zygomorphic"
+	rareFile   = "/home/dev/project-0/deep/syzygy.go"
+	rareCopies = 5
+)
+
+// store is the store of many sessions, in some of which a rare word is said and a rare file edited, its files, and what it is
+// called.
 func (b *bench) store() (agent string, files []string, what string) {
-	n, bytes := b.shrink(storeSessions), int64(b.shrink(storeBytes))
+	n, bytes := b.shrink(storeSessions), b.shrink(storeBytes)
 	agent = b.manySessions(n, storeEntries, bytes)
 	files, err := filepath.Glob(filepath.Join(agent, "sessions/*/*.jsonl"))
 	if b.must(err); len(files) != n {
 		b.fail("%d sessions instead of %d", len(files), n)
 	}
+	for i := 0; i < rareCopies && !b.rare; i++ {
+		said := strings.Replace(foreignLine(fmt.Sprintf("yy%06d", 2*i), "", i), "line ", rareWord+" line ", 1)
+		call := fmt.Sprintf(`[{"type":"toolCall","id":"t%d","name":"edit","arguments":{"path":%q}}]`, i, rareFile)
+		edited := strings.NewReplacer(`"role":"user"`, `"role":"assistant"`, fmt.Sprintf(`"line %d"`, i), call).
+			Replace(foreignLine(fmt.Sprintf("yy%06d", 2*i+1), "", i))
+		b.must(appendLine(files[i*n/rareCopies], said+edited))
+	}
+	b.rare = true
+	settle()
 	return agent, files, fmt.Sprintf("%d sessions, %d MB", n, bytes/megabyte)
 }

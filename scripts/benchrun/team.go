@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -116,7 +114,7 @@ func (t *team) measure(ctx context.Context) {
 		t.mounts = append(t.mounts, t.mount(func(at string) []string { return append(slices.Clone(t.daemon), t.url, at) }))
 	}
 	ready := time.Since(began).Seconds()
-	took := func(line string) string { return unitSeconds.format(t.time(t.mounts[0].dir, line+" >/dev/null")) }
+	took := func(line string) string { return seconds(t.time(t.mounts[0].dir, line+" >/dev/null")) }
 	fmt.Printf("%d mounts, ready after %.1f s; the first: index.jsonl %s, again %s; ls recent %s\n", t.members, ready,
 		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"))
 	for i, m := range t.mounts {
@@ -138,14 +136,14 @@ func (t *team) measure(ctx context.Context) {
 	defer t.mu.Unlock()
 	for what, times := range map[string][]float64{"an append takes": t.waits, "a line shows after": t.delays} {
 		if len(times) > 0 {
-			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, unitSeconds.format(median(times)), unitSeconds.format(slices.Max(times)), len(times))
+			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, seconds(median(times)), seconds(slices.Max(times)), len(times))
 		}
 	}
 	memory := 0.0
 	for _, m := range t.mounts {
-		memory = max(memory, t.resident(m))
+		memory = max(memory, m.Memory("VmRSS"))
 	}
-	fmt.Printf("memory of a mount: at most %s\n", unitBytes.format(memory))
+	fmt.Printf("memory of a mount: at most %s\n", megabytes(memory))
 }
 
 // note adds how long ago something began.
@@ -157,8 +155,6 @@ func (t *team) note(times *[]float64, began time.Time) {
 
 // maxWatchers is how many members look often, which costs the server more than a tail -f.
 const maxWatchers = 10
-
-var writtenAt = regexp.MustCompile(`at=(\d+)`)
 
 // follow runs tail -f on the session of a writer in the mount of another member. The first of them look often, to tell how late
 // a line shows.
@@ -175,8 +171,9 @@ func (t *team) follow(ctx context.Context, mount int) {
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			if at := writtenAt.FindSubmatch(lines.Bytes()); at != nil && every != "1" {
-				nanoseconds, _ := strconv.ParseInt(string(at[1]), 10, 64)
+			var nanoseconds int64
+			_, at, _ := strings.Cut(lines.Text(), "at=")
+			if n, _ := fmt.Sscan(at, &nanoseconds); n == 1 && every != "1" {
 				t.note(&t.delays, time.Unix(0, nanoseconds))
 			}
 		}

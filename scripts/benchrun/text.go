@@ -45,20 +45,22 @@ func codeLine(rng *rand.Rand) string {
 	return b.String()
 }
 
-// appendTo appends about n bytes of text to dst, at least n and less than a line more.
-func (t text) appendTo(dst []byte, rng *rand.Rand, n int) []byte {
+// draw returns about n bytes of text: at least a line.
+func (t text) draw(rng *rand.Rand, n int) []byte {
 	at := rng.IntN(len(t))
-	for end := len(dst) + n; len(dst) < end; at = (at + 1) % len(t) {
-		dst = append(dst, t[at]...)
+	drawn := []byte(t[at])
+	for len(drawn) < n {
+		at = (at + 1) % len(t)
+		drawn = append(drawn, t[at]...)
 	}
-	return dst
+	return drawn
 }
 
 // medianOfMean is what the median of sizes is of their mean, as in reported stores.
 const medianOfMean = 0.4
 
 // sizes draws n sizes, log-normal, that sum up to about total.
-func sizes(rng *rand.Rand, n int, total int64) []int {
+func sizes(rng *rand.Rand, n, total int) []int {
 	sigma := math.Sqrt(2 * math.Log(1/medianOfMean))
 	drawn := make([]float64, n)
 	sum := 0.0
