@@ -18,9 +18,6 @@ type mount struct {
 	dir string
 }
 
-// goneWithin is how long the end of a daemon is waited for.
-const goneWithin = 3 * time.Second
-
 // withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
 func (b *bench) withOurs(source string, res *result, f func(*mount)) {
 	b.withMount(func(at string) []string { return append(slices.Clone(b.daemon), source, at) }, func(mt *mount) {
@@ -70,7 +67,7 @@ func (m *mount) path(elem ...string) string {
 func (m *mount) close() error {
 	// Lazily: a process that just ended may still hold something open.
 	err := exec.Command("fusermount3", "-u", "-z", m.dir).Run()
-	if !m.Ends(goneWithin) {
+	if !m.Ends(3 * time.Second) {
 		_ = m.Process.Kill()
 	}
 	return errors.Join(err, os.Remove(m.dir))

@@ -1,4 +1,3 @@
-// Package served starts the file systems that benchrun measures and torturerun kills.
 package served
 
 import (
