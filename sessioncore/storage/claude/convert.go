@@ -86,7 +86,11 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case isUser && isTrue(r.Member("isCompactSummary")):
 		out = c.compaction(c.flush(out), r)
 	case isUser:
-		out = c.user(out, r)
+		out = c.user(out, r, r.Member("message").Member("content"), isTrue(r.Member("isMeta")))
+	case r.typ.Is("attachment") && r.Member("attachment").Member("type").Is("queued_command"):
+		queued := foreign.Read(r.Member("attachment"))
+		mode := queued.Member("commandMode")
+		out = c.user(out, r, queued.Member("prompt"), !mode.Missing() && !mode.Is("prompt"))
 	case isAnswer:
 		out = c.assistant(out, r)
 	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
@@ -178,15 +182,15 @@ func (c *converter) made(e *foreign.Entry, at *place) {
 	}
 }
 
-// user makes entries of a person's message, of what the agent put in for the model, and of results of tools, which are all
-// records of this type.
-func (c *converter) user(out []byte, r *record) []byte {
-	parts, results := split(r.Member("message").Member("content"))
+// user makes entries of a person's message, of what the agent put in for the model (meta), and of results of tools, which are
+// all records of this type. What is said while the agent works is in an attachment.
+func (c *converter) user(out []byte, r *record, content rawjson.Value, meta bool) []byte {
+	parts, results := split(content)
 	if len(parts) == 0 {
 		c.pass(r)
 		return out
 	}
-	at, meta := c.parentOf(r), isTrue(r.Member("isMeta"))
+	at := c.parentOf(r)
 	for i, p := range parts {
 		e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: []int64{r.line}}
 		if i > 0 {

@@ -148,6 +148,27 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{`m1 <  custom_message "Caveat" [1]`, `u1 < m1 message user "hello" [2]`},
 		},
+		"what is said while the agent works follows the results": {
+			[]string{
+				says("a1", "", "M", callBlock("c1"), 1),
+				`{"type":"queue-operation","operation":"enqueue","content":"and the tests"}`,
+				result("r1", "a1", "c1", "out"),
+				rec("attachment", "p1", "r1", `"attachment":{"type":"date","date":"2026-03-30"}`),
+				rec("attachment", "q1", "p1", `"attachment":{"type":"queued_command","prompt":"and the tests","commandMode":"prompt"},"rendered":[]`),
+				`{"type":"queue-operation","operation":"remove","content":"and the tests","reason":"absorbed_mid_turn"}`,
+				rec("attachment", "q2", "q1", `"attachment":{"type":"queued_command","prompt":[{"type":"text","text":"look"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]}`),
+				rec("attachment", "q3", "q2", `"attachment":{"type":"queued_command","prompt":"a task ended","commandMode":"task-notification"}`),
+				says("a2", "q3", "N", textBlock("so"), 1),
+			},
+			[]string{
+				`a1 <  message assistant c1:Bash{"command":"ls"} toolUse 15+1 [1]`,
+				`r1 < a1 message toolResult Bash "out" [3]`,
+				`q1 < r1 message user "and the tests" [5]`,
+				`q2 < q1 message user "look" image image/png QUJD [7]`,
+				`q3 < q2 custom_message "a task ended" [8]`,
+				`a2 < q3 message assistant "so" stop 15+1 [9]`,
+			},
+		},
 		"an error of the API": {
 			[]string{
 				user("u1", "", "hello"),

@@ -78,6 +78,9 @@ func readRaw(file string) (records []*raw) {
 		if r.typ == "user" || r.typ == "assistant" {
 			r.says = saidIn(message["content"])
 		}
+		if queued, _ := r.object["attachment"].(object); r.typ == "attachment" && queued["type"] == "queued_command" {
+			r.says = saidIn(queued["prompt"])
+		}
 		if r.typ == "assistant" {
 			r.id = text(message, "id")
 			r.usage, _ = message["usage"].(object)
