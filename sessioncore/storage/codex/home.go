@@ -200,14 +200,15 @@ func (h *Home) readTitles(size int64) (map[string]string, error) {
 func (h *Home) find(id string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st, err := h.Stat("")
-	if err != nil {
-		return ""
-	}
-	if name, ok := h.places[id]; ok && (name != "" || st == h.placesAt) {
+	name, known := h.places[id]
+	if name != "" {
 		if _, err := h.Stat(name); err == nil {
 			return name
 		}
+	}
+	st, err := h.Stat("")
+	if err != nil || known && name == "" && st == h.placesAt {
+		return ""
 	}
 	h.places, h.placesAt = map[string]string{id: ""}, st
 	days, _ := storage.List(h, "")
