@@ -147,10 +147,10 @@ func (c *converter) header(out []byte, r *record) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
 	out = foreign.AppendMember(out, "timestamp", r.time())
-	out = foreign.AppendMember(out, "cwd", r.Member("cwd"))
+	out = foreign.AppendText(out, "cwd", r.Member("cwd"))
 	out = c.AppendMembers(out)
-	out = foreign.AppendMember(out, "cliVersion", r.Member("version"))
-	out = foreign.AppendMember(out, "gitBranch", r.Member("gitBranch"))
+	out = foreign.AppendText(out, "cliVersion", r.Member("version"))
+	out = foreign.AppendText(out, "gitBranch", r.Member("gitBranch"))
 	return append(out, "}\n"...)
 }
 

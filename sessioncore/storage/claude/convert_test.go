@@ -261,7 +261,7 @@ func TestConvert(t *testing.T) {
 func FuzzConvert(f *testing.F) {
 	for _, lines := range [][]string{
 		{user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "x"), says("a2", "a1", "M", textBlock("y"), 2)},
-		{`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}`, `{"type":"user","uuid":"a","parentUuid":"a","message":{"content":"x"}}`},
+		{`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}`, `{"type":"user","uuid":"a","parentUuid":"a","cwd":5,"version":[],"gitBranch":{},"message":{"content":"x"}}`},
 		{user("u1", "", "x"), boundaryOf("b", "u1", `"preservedSegment":{"headUuid":"u1","tailUuid":"u1"}`), summaryOf("s", "b", "y"), leafOf(`"leafUuid":"u1","explicit":true`)},
 		{user("u1", "p", "x"), rec("progress", "p", "q", `"data":1`), rec("system", "q", "p", `"snipMetadata":{"removedUuids":["u1","p"]}`), user("u1", "q", "y")},
 		{side(user("x1", "", "x")), side(says("x2", "x1", "X", task("c", "x"), 1)), says("a1", "", "A", task("c", "x"), 1), result("r", "a1", "c", "x")},

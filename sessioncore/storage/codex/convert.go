@@ -124,10 +124,11 @@ func (c *converter) header(out []byte, r *record, isMeta bool) []byte {
 			at = told
 		}
 	}
-	out = c.AppendMembers(foreign.AppendMember(foreign.AppendMember(out, "timestamp", at), "cwd", p.Member("cwd")))
-	for _, m := range [...][2]string{{"originator", "originator"}, {"cliVersion", "cli_version"}, {"git", "git"}, {"historyBase", "history_base"}} {
-		out = foreign.AppendMember(out, m[0], p.Member(m[1]))
-	}
+	out = c.AppendMembers(foreign.AppendText(foreign.AppendMember(out, "timestamp", at), "cwd", p.Member("cwd")))
+	out = foreign.AppendText(out, "originator", p.Member("originator"))
+	out = foreign.AppendText(out, "cliVersion", p.Member("cli_version"))
+	out = foreign.AppendMember(out, "git", p.Member("git"))
+	out = foreign.AppendMember(out, "historyBase", p.Member("history_base"))
 	return append(out, "}\n"...)
 }
 

@@ -250,6 +250,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add(all, all[:9], `{"type":"event_msg"}`, "")
 	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", "1 /x\n")
 	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, "")
+	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, "")
 	f.Fuzz(func(t *testing.T, own, theirs []byte, other, before string) {
 		write := func(lines []byte) string {
 			var text strings.Builder
@@ -277,12 +278,12 @@ func FuzzConvert(f *testing.F) {
 func requireTree(t *testing.T, session string) {
 	ids := map[string]bool{"": true}
 	require.True(t, session == "" || strings.HasPrefix(session, `{"type":"session",`), session)
+	foreigntest.Entries(t, session)
 	for line := range strings.Lines(session) {
 		var e struct {
 			Type, ID, ParentID string
 			Origin             struct{ Line int }
 		}
-		require.True(t, strings.HasSuffix(line, "\n"), line)
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		if e.Type == "session" {
 			continue

@@ -67,6 +67,14 @@ func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
 	return append(dst, value...)
 }
 
+// AppendText is AppendMember for a text: any other value is left out.
+func AppendText(dst []byte, key string, value rawjson.Value) []byte {
+	if !value.IsString() {
+		return dst
+	}
+	return AppendMember(dst, key, value)
+}
+
 // AppendMillis appends the member timestamp of a message: the time of its record in milliseconds.
 func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	ms, _, ok := rawjson.ReadTimestamp(time)

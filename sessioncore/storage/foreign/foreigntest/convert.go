@@ -132,9 +132,11 @@ func says(content any) string {
 	return ""
 }
 
-// Entries fails unless a text is whole lines of JSON.
+// Entries fails unless a text is whole lines of JSON, with texts where readers of a session take texts for granted.
 func Entries(t testing.TB, text string) {
 	for line := range strings.Lines(text) {
 		require.True(t, strings.HasSuffix(line, "\n") && json.Valid([]byte(line)), "%q", line)
+		var texts struct{ Type, ID, ParentID, CWD, Title, CLIVersion, GitBranch, Summary string }
+		require.True(t, line[0] != '{' || json.Unmarshal([]byte(line), &texts) == nil, "%q", line)
 	}
 }
