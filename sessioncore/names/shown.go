@@ -57,17 +57,21 @@ func IsControl(r rune) bool {
 	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// FirstWords returns the beginning of a text on one line, at most limit characters and an ellipsis.
+// FirstWords returns the beginning of a text on one line, at most limit characters and an ellipsis. It ends with a word where
+// that is not much shorter.
 func FirstWords(text string, limit int) string {
 	var line strings.Builder
-	n, blanks := 0, 0 // characters on the line; blanks before the next one, at most one
+	words, n, blanks := 0, 0, 0 // bytes of whole words, characters on the line; blanks before the next one, at most one
 	for b := []byte(text); len(b) > 0; {
 		r, size := rawjson.DecodeRune(b)
 		switch {
 		case unicode.IsSpace(r):
-			blanks = min(n, 1)
+			words, blanks = line.Len(), min(n, 1)
 		case n+blanks >= limit:
-			return line.String() + "…"
+			if words < line.Len()/2 {
+				words = line.Len()
+			}
+			return line.String()[:words] + "…"
 		default:
 			line.WriteString(" "[:blanks])
 			line.Write(b[:size])
