@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	fzf "github.com/junegunn/fzf/src"
@@ -14,9 +16,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A lister sends the lines of a list as they become known: what is chosen, columns that are shown and searched, and the id, with
-// tabs between them. An error of send ends it.
-type lister func(send func(line string) error) error
+// A lister sends the lines of a list as they become known, many at once: what is chosen, columns that are shown and searched, and
+// the id, with tabs between them. An error of send ends it.
+type lister func(send func(lines ...string) error) error
 
 // fuzzy lets the user choose one of the lines that list sends, and returns what is chosen. Off a terminal the query must find one
 // alone.
@@ -49,14 +51,11 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 // withWords returns the lines that have all words of a query.
 func withWords(_, query string, list lister) (found []string, err error) {
 	words := strings.Fields(strings.ToLower(query))
-	err = list(func(line string) error {
-		shown := strings.ToLower(strings.Split(line, "\t")[1])
-		for _, word := range words {
-			if !strings.Contains(shown, word) {
-				return nil
-			}
-		}
-		found = append(found, line)
+	err = list(func(lines ...string) error {
+		found = append(found, slices.DeleteFunc(lines, func(line string) bool {
+			shown := strings.ToLower(strings.Split(line, "\t")[1])
+			return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
+		})...)
 		return nil
 	})
 	return found, err
@@ -102,8 +101,8 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	listed := make(chan error, 1)
 	go storage.Guarded(func() {
 		defer in.Close()
-		listed <- list(func(line string) error {
-			if _, err := in.Write([]byte(line + "\n")); err != nil {
+		listed <- list(func(lines ...string) error {
+			if _, err := io.WriteString(in, strings.Join(append(lines, ""), "\n")); err != nil {
 				return errChosen
 			}
 			return nil

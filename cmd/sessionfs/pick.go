@@ -175,14 +175,13 @@ func resolveAll(dir string) string {
 func (p *picker) choose(query string) (string, error) {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
-	return p.fuzzy("session", query, func(send func(line string) error) error {
+	return p.fuzzy("session", query, func(send func(lines ...string) error) error {
 		return p.src.Newest(p.src.ctx, func(batch []*listing.Info) error {
-			for _, i := range batch {
-				if err := send(p.line(i, home, now)); err != nil {
-					return err
-				}
+			lines := make([]string, len(batch))
+			for i, info := range batch {
+				lines[i] = p.line(info, home, now)
 			}
-			return nil
+			return send(lines...)
 		})
 	})
 }
@@ -237,16 +236,11 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 		return "", err
 	}
 	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
-	chosen, err := p.fuzzy("branch", "", func(send func(line string) error) error {
-		for _, row := range rows {
-			f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
-			line := fmt.Sprintf("%s#%s\t%.16s  %5s  %-8s  %-12s  %s\t%s", session, f[0], strings.Replace(f[2], "T", " ", 1), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
-			if err := send(line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	for i, row := range rows {
+		f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
+		rows[i] = fmt.Sprintf("%s#%s\t%.16s  %5s  %-8s  %-12s  %s\t%s", session, f[0], strings.Replace(f[2], "T", " ", 1), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
+	}
+	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error { return send(rows...) })
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
 }
 

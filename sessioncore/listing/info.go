@@ -144,7 +144,7 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 	case l.several():
 		info.flags |= infoAgent
 	}
-	if isPi(info, l.store.Program(name), prefix) {
+	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(name), prefix) {
 		if err := l.readPi(obj, st, info, old); err != nil {
 			return nil, st, err
 		}

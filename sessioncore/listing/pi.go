@@ -23,9 +23,9 @@ const (
 	piGrowth = 1 << 20
 )
 
-// isPi reports whether pi's rules hold for a file that begins with prefix.
-func isPi(info *Info, root program.Program, prefix []byte) bool {
-	if info.flags&(infoSlot|infoOperator) != 0 || root == program.OMP {
+// isPi reports whether pi's rules hold for a file that begins with prefix, in which neither a title slot nor the header tells.
+func isPi(root program.Program, prefix []byte) bool {
+	if root == program.OMP {
 		return false
 	}
 	marks := program.Marks(0)
