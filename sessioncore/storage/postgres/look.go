@@ -3,9 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -134,8 +137,8 @@ type seen struct {
 	count    int      // how many rows there are, -1 where changes are noted
 	horizon  string   // look.seen
 	server   string
-	noted    bool
-	truncate bool // all rows were removed
+	trigger  *string // that notes changes, nil if none does
+	truncate bool    // all rows were removed
 }
 
 // readChanged reads the rows that transactions changed which the last look has not seen, or all rows. complete says that these
@@ -143,29 +146,20 @@ type seen struct {
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
 	since, asked := l.seen, s.now()
-	sql := s.sql.changed
+	read := s.readTable
 	if l.noted.Load() && since != "" {
-		sql = s.sql.noted
+		read = s.readNoted
 	}
 	breaks := s.pool.breaks.Load()
 	var now seen
 	err = s.read(ctx, func(ctx context.Context, c conn) error {
 		now = seen{}
-		rows, err := c.Query(ctx, sql, s.prefix, since, s.quoted)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var f maybeFacts
-			var path *string
-			if err := rows.Scan(append([]any{&now.count, &now.horizon, &now.server, &now.noted, &path}, f.targets()...)...); err != nil {
-				return err
-			}
-			now.add(path, f)
-		}
-		return rows.Err()
+		return read(ctx, c, since, &now)
 	})
+	noted := now.trigger != nil
+	if noted {
+		now.server += " " + *now.trigger
+	}
 	switch {
 	case err != nil && (since == "" || errors.Is(err, ErrUnreachable)):
 		return false, err
@@ -175,21 +169,50 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 		return false, nil
 	}
 	l.server, l.breaks = now.server, breaks
-	l.noted.Store(now.noted)
+	l.noted.Store(noted)
 	return s.store(now, asked, since == ""), nil
 }
 
-// add adds what was read of the row of a path; nil for none.
-func (n *seen) add(path *string, f maybeFacts) {
-	switch {
-	case path == nil:
-	case f.path != nil:
-		n.rows = append(n.rows, f.facts())
-	case *path == "":
-		n.truncate = true
-	default:
-		n.gone = append(n.gone, *path)
+// readTable reads which rows of the table are new since a transaction, or all.
+func (s *Storage) readTable(ctx context.Context, c conn, since string, now *seen) error {
+	rows, err := c.Query(ctx, s.sql.changed, s.prefix, since, s.quoted)
+	if err != nil {
+		return err
 	}
+	var f maybeFacts
+	_, err = pgx.ForEachRow(rows, append([]any{&now.count, &now.horizon, &now.server, &now.trigger}, f.targets()...), func() error {
+		if f.path != nil {
+			now.rows = append(now.rows, f.facts())
+		}
+		return nil
+	})
+	return err
+}
+
+// readNoted reads which rows were noted since a transaction.
+func (s *Storage) readNoted(ctx context.Context, c conn, since string, now *seen) error {
+	now.count = -1
+	var noted [][]*string
+	if err := c.QueryRow(ctx, s.sql.noted, s.prefix, since, s.quoted).Scan(&now.horizon, &now.server, &now.trigger, &noted); err != nil {
+		return err
+	}
+	for _, n := range noted {
+		path := *n[0]
+		switch {
+		case n[1] != nil:
+			size, err := strconv.ParseInt(*n[2], 10, 64)
+			mtime, err2 := strconv.ParseInt(*n[3], 10, 64)
+			if err = errors.Join(err, err2); err != nil {
+				return err
+			}
+			now.rows = append(now.rows, facts{path, *n[1], size, mtime, title{n[4], n[5], n[6]}})
+		case path == "":
+			now.truncate = true
+		default:
+			now.gone = append(now.gone, path)
+		}
+	}
+	return nil
 }
 
 // store stores what a look saw that asked when the clock was asked, of all rows or of some. It reports whether the catalogue then

@@ -32,29 +32,30 @@ const (
 func makeQueries(table, changes string, of tableOf) queries {
 	titles := of == ofSessions
 	q := queries{titles: titles}
-	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` // in the order of maybeFacts.targets
+	titled := `NULL::text, NULL::text, NULL::text`
 	if titles {
-		columns += `title, title_source, title_updated_at`
-	} else {
-		columns += `NULL::text, NULL::text, NULL::text`
+		titled = `title, title_source, title_updated_at`
 	}
+	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled // in the order of maybeFacts.targets
 	utf8, kind, shown := `convert_to(content, 'UTF8')`, `text`, `starts_with(path, $1)`
 	if of == ofBlobs {
 		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
 	}
 
-	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, whether
-	// changes are noted, and what changed.
-	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, concat(extract(epoch FROM pg_postmaster_start_time()), ' ', t.oid, ' ', t.xmin), t.oid IS NOT NULL
-		FROM (VALUES (1)) s LEFT JOIN pg_trigger t ON tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
-		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT')`
+	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, with
+	// which trigger that notes changes where they can be read, and what changed.
+	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, extract(epoch FROM pg_postmaster_start_time())::text,
+		(SELECT concat(oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
+		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT'))`
 	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT n, s.*, r.path, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
+	q.changed = `SELECT n, s.*, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
-	q.noted = `SELECT -1::bigint, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN ` + changes + ` c ON c.tab = to_regclass($3)
-		AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot()) AND (c.path = '' OR starts_with(c.path, $1))
-		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
+	// A pooler has each look planned anew, which takes longer than the look, and a join twice as long.
+	q.noted = state + `, array(SELECT coalesce((SELECT ARRAY[path, xmin::text, octet_length(content)::text, mtime_ms::text, ` + titled + `] FROM ` + table + `
+			WHERE path = c.path), ARRAY[c.path, NULL, NULL, NULL, NULL, NULL, NULL])
+		FROM ` + changes + ` c WHERE c.tab = to_regclass($3) AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot())
+			AND (c.path = '' OR starts_with(c.path, $1)))`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
