@@ -68,7 +68,9 @@ func TestDatabase(t *testing.T) {
 	require.NotContains(t, bundle.stdout, "sessions/you/")
 	table.Do(t, `UPDATE `+table.Name+` SET content = content || $1 WHERE starts_with(path, '/home/you/')`, `{"type":"message","id":"dd","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z",`+
 		`"message":{"role":"assistant","content":[],"model":"m","provider":"p","usage":{"input":9,"output":5,"totalTokens":14},"timestamp":1}}`+"\n")
-	require.Contains(t, s.run("stats", "-s", source, "--by", "who", "--json").stdout, `{"who":"you",`)
+	const cost = `"input":9,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":14`
+	require.Regexp(t, `"who":"you",.*`+cost, s.run("stats", "-s", source, "--by", "who", "--json").stdout)
+	require.Regexp(t, `"who":"you",.*`+cost, s.run("cat", "-s", source, "usage.jsonl").stdout)
 	table.Do(t, `DELETE FROM `+table.Name+` WHERE starts_with(path, '/home/you/')`)
 	t.Setenv("PGPASSWORD", "from-the-environment")
 	requireFuse(t, s.user)

@@ -56,7 +56,7 @@ func newOf(store *sessioncore.Store, of func(context.Context, *sessioncore.Snaps
 	return &Costs{store: store, of: of, known: map[string]*account{}, room: maxKnown}
 }
 
-// Lines returns usage.jsonl for these sessions: a line for each day, working directory and model, in that order. Of
+// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that order. Of
 // the copies of an answer, that in the session that began first counts. Subagents of which no result says what they used have
 // sessions of their own, whose cost counts for the sessions' directories. Sessions that cannot be read are left out, as
 // everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
@@ -77,7 +77,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	lines, room := lines{}, hold.Another()
 	defer room.Close()
 	settled, err := c.addUp(ctx, oldestFirst(sessions), newSums(hold), func(info *listing.Info, r *row) error {
-		report.AddTo(lines, lineKey{r.day, info.CWD, r.model}, &r.sum)
+		report.AddTo(lines, lineKey{r.day, info.CWD, r.model, cmp.Or(of[info], info).Who()}, &r.sum)
 		return room.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {

@@ -24,8 +24,8 @@ type rowKey struct {
 
 // lineKey is what a line of usage.jsonl is about.
 type lineKey struct {
-	day        int64
-	cwd, model string
+	day             int64
+	cwd, model, who string
 }
 
 // line is a line of usage.jsonl (docs/design.md section 5).
@@ -33,6 +33,7 @@ type line struct {
 	Day   string `json:"day"`
 	CWD   string `json:"cwd"`
 	Model string `json:"model"`
+	Who   string `json:"who,omitempty"` // where there are several people
 	sum
 }
 
@@ -132,7 +133,7 @@ func (l lines) text() []byte {
 	text := []byte{}
 	for _, key := range slices.SortedFunc(maps.Keys(l), lineKey.compare) {
 		text = rawjson.AppendLine(text, line{
-			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: names.TextUTF8(key.cwd), Model: key.model,
+			Day: time.UnixMilli(key.day * dayLength).UTC().Format(time.DateOnly), CWD: names.TextUTF8(key.cwd), Model: key.model, Who: key.who,
 			sum: *l[key],
 		})
 	}
@@ -140,5 +141,5 @@ func (l lines) text() []byte {
 }
 
 func (k lineKey) compare(other lineKey) int {
-	return cmp.Or(cmp.Compare(k.day, other.day), cmp.Compare(k.cwd, other.cwd), cmp.Compare(k.model, other.model))
+	return cmp.Or(cmp.Compare(k.day, other.day), cmp.Compare(k.cwd, other.cwd), cmp.Compare(k.model, other.model), cmp.Compare(k.who, other.who))
 }
