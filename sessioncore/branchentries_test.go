@@ -109,9 +109,7 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestSession(t, text)
-			snap, err := s.session.Acquire(context.Background())
-			require.NoError(t, err)
-			defer snap.Release()
+			snap := sessiontest.Snapshot(t, s.session)
 			r, _, err := snap.Branch(29).EntriesDocument(context.Background())
 			require.NoError(t, err)
 			defer r.Close()

@@ -102,8 +102,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 	for e := range Entry(s.Len()) {
 		out = append(out, fmt.Sprint(tree.Has(e), tree.Parent(e), tree.Children(e)))
 	}
-	leaf, err := s.Leaf()
-	require.NoError(t, err)
+	leaf := sessiontest.Leaf(t, s)
 	out = append(out, fmt.Sprint(tree.Roots(), leaf), fmt.Sprintf("%+v", s.Labels()))
 	header, err := s.HeaderDocument()
 	require.NoError(t, err)
@@ -147,8 +146,7 @@ func checkSnapshot(t *testing.T, s *Snapshot, data []byte) {
 		require.NotEmpty(t, l.Label)
 		targets[l.Target] = true
 	}
-	leaf, err := s.Leaf()
-	require.NoError(t, err)
+	leaf := sessiontest.Leaf(t, s)
 	require.Less(t, int(leaf), s.Len())
 }
 
@@ -292,8 +290,7 @@ func FuzzContext(f *testing.F) {
 			return
 		}
 		defer snap.Release()
-		leaf, err := snap.Leaf()
-		require.NoError(t, err)
+		leaf := sessiontest.Leaf(t, snap)
 		for _, e := range []Entry{leaf, Entry(at%uint(snap.Len()+1)) - 1} {
 			checkContext(t, snap, e, nil, off, size)
 			checkContext(t, snap, e, blobs, off, size)

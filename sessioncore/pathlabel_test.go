@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,9 +26,7 @@ func snapshotOf(t testing.TB, content string) *Snapshot {
 	require.NoError(t, files.WriteFile("s.jsonl", []byte(content)))
 	store := NewStore(files)
 	t.Cleanup(store.Close)
-	snap, err := store.Session("s.jsonl").Acquire(context.Background())
-	require.NoError(t, err)
-	t.Cleanup(snap.Release)
+	snap := sessiontest.Snapshot(t, store.Session("s.jsonl"))
 	return snap
 }
 

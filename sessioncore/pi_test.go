@@ -49,8 +49,7 @@ func TestPiClient(t *testing.T) {
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
 			_, session := newPiFile(t, string(content), program.Pi)
-			snap, err := sessiontest.Acquire(t, session)
-			require.NoError(t, err)
+			snap := sessiontest.Snapshot(t, session)
 			want := rawjson.Value(strings.TrimSpace(string(text)))
 			a := &answers{t: t, snap: snap, want: want}
 			a.compare("leafId", a.id(a.leaf()))
@@ -84,8 +83,7 @@ func TestPiIsKnown(t *testing.T) {
 		f, session := newPiFile(t, content, root)
 		for i, add := range []string{"", named, mode} {
 			f.Append(add)
-			snap, err := sessiontest.Acquire(t, session)
-			require.NoError(t, err)
+			snap := sessiontest.Snapshot(t, session)
 			require.Same(t, want[i], snap.Dialect(), "root %d, after %q", root, add)
 			title, err := snap.Title()
 			require.NoError(t, err)
@@ -95,14 +93,12 @@ func TestPiIsKnown(t *testing.T) {
 				require.Empty(t, title)
 			}
 			_, whole := newPiFile(t, content+[]string{"", named, named + mode}[i], root)
-			again, err := sessiontest.Acquire(t, whole)
-			require.NoError(t, err)
+			again := sessiontest.Snapshot(t, whole)
 			require.Same(t, want[i], again.Dialect(), "read at once")
 		}
 	}
 	_, operator := newPiFile(t, `{"type":"session_header","id":"s"}`+"\n", program.Pi)
-	snap, err := sessiontest.Acquire(t, operator)
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, operator)
 	require.Same(t, Operator, snap.Dialect())
 }
 
@@ -143,8 +139,7 @@ func TestPiContext(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
-		snap, err := sessiontest.Acquire(t, session)
-		require.NoError(t, err)
+		snap := sessiontest.Snapshot(t, session)
 		got := piContext(t, snap, sessiontest.Leaf(t, snap))
 		compareJSON(t, test.name, rawjson.Value(test.want), got.Member("messages"))
 		require.Equal(t, "null", string(got.Member("model")), test.name)
@@ -162,8 +157,7 @@ func TestPiSettings(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
-		snap, err := sessiontest.Acquire(t, session)
-		require.NoError(t, err)
+		snap := sessiontest.Snapshot(t, session)
 		got := piContext(t, snap, sessiontest.Leaf(t, snap))
 		require.Equal(t, test.level, string(got.Member("thinkingLevel")), test.lines)
 		require.Equal(t, test.model, string(got.Member("model")), test.lines)

@@ -41,8 +41,7 @@ func (s *testSession) ids() string {
 		id, _ := snap.ID(e)
 		ids = append(ids, id)
 	}
-	leaf, err := snap.Leaf()
-	require.NoError(s.t, err)
+	leaf := sessiontest.Leaf(s.t, snap)
 	id := "-"
 	if leaf != NoEntry {
 		id, _ = snap.ID(leaf)
@@ -93,9 +92,7 @@ func TestGrowthOfOpenRun(t *testing.T) {
 func TestReplacement(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
-	old, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer old.Release()
+	old := sessiontest.Snapshot(t, s.session)
 
 	tmp := s.Path + ".new"
 	require.NoError(t, os.WriteFile(tmp, []byte(sessiontest.Header+sessiontest.Entry("b", "")), 0o600))
@@ -127,9 +124,7 @@ func TestTitleSlotInPlace(t *testing.T) {
 	}
 	s := newTestSession(t, slot("first")+sessiontest.Header+sessiontest.Entry("a", ""))
 	title := func() string {
-		snap, err := s.session.Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
+		snap := sessiontest.Snapshot(t, s.session)
 		title, err := snap.Title()
 		require.NoError(t, err)
 		return title
@@ -226,16 +221,12 @@ func TestEditInTheMiddle(t *testing.T) {
 			added := strings.Replace(move, `"id":"m"`, `"id":"d"`, 1)
 			s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + added)
 
-			snap, err := s.session.Acquire(ctx)
-			require.NoError(t, err)
-			defer snap.Release()
+			snap := sessiontest.Snapshot(t, s.session)
 			e, err := snap.Find("b")
 			require.NoError(t, err, "nothing tells yet")
 			require.ErrorIs(t, look(snap, e), storage.ErrStale)
 
-			now, err := s.session.Acquire(ctx)
-			require.NoError(t, err)
-			defer now.Release()
+			now := sessiontest.Snapshot(t, s.session)
 			_, err = now.Find("b")
 			require.ErrorIs(t, err, ErrNotFound)
 			for _, id := range []string{"x", "d"} {
@@ -251,9 +242,7 @@ func TestEditInTheMiddle(t *testing.T) {
 func TestConfirmOnce(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"))
 	missing := func() int {
-		snap, err := s.session.Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
+		snap := sessiontest.Snapshot(t, s.session)
 		left, _ := snap.index.confirmed.missing(snap.Len(), nil)
 		require.NoError(t, snap.Confirm(context.Background()))
 		return len(left)

@@ -66,8 +66,7 @@ func TestCostsInAnyOrder(t *testing.T) {
 	}
 	f := sessiontest.NewFile(t, text)
 	for range 2 {
-		snap, err := sessiontest.Acquire(t, sessioncore.NewStore(f.Storage).Session(sessiontest.FileName))
-		require.NoError(t, err)
+		snap := sessiontest.Snapshot(t, sessioncore.NewStore(f.Storage).Session(sessiontest.FileName))
 		usage, _ := readUsage(t, snap, sessioncore.NoEntry)
 		require.Equal(t, fmt.Sprintf("[%d,%d,0,0,%d,0,null]", answers, 2*answers, 3*answers), usage.Total.numbers())
 		require.Len(t, usage.Models, 1)
@@ -85,8 +84,7 @@ func TestTextsAreReadOnce(t *testing.T) {
 	f := sessiontest.NewFile(t, text)
 	settle(t, f)
 	files := &counting{Storage: f.Storage}
-	snap, err := sessiontest.Acquire(t, sessioncore.NewStore(files).Session(sessiontest.FileName))
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, sessioncore.NewStore(files).Session(sessiontest.FileName))
 	before := files.read.Load()
 	costs, err := Costs(t.Context(), snap, Prices{})
 	require.NoError(t, err)

@@ -120,9 +120,7 @@ func TestBranchOfAnotherLeaf(t *testing.T) {
 	done, err := session.TryMove(context.Background(), &target)
 	require.NoError(t, err)
 	require.True(t, done)
-	s, err := session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer s.Release()
+	s := sessiontest.Snapshot(t, session)
 	require.Equal(t, []string{"d 2 - no", "c 2 - lost", "b 2 - yes"}, rows(t, s))
 }
 
@@ -155,8 +153,7 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 	doc, err := Branches(context.Background(), s)
 	require.NoError(t, err)
 	lines := strings.Split(string(sessiontest.ReadExactly(t, doc, nil)), "\n")
-	leaf, err := s.Leaf()
-	require.NoError(t, err)
+	leaf := sessiontest.Leaf(t, s)
 	current := shownNode(s, leaf)
 	if current != sessioncore.NoEntry && !slices.Contains(tips, current) {
 		tips = append(slices.Clone(tips), current)
@@ -222,9 +219,7 @@ func isArchived(t *testing.T, s *sessioncore.Snapshot, e sessioncore.Entry) bool
 
 // snapshotOf returns a snapshot of a session with that text.
 func snapshotOf(t *testing.T, text string) *sessioncore.Snapshot {
-	snap, err := newTestSession(t, text).session.Acquire(context.Background())
-	require.NoError(t, err)
-	t.Cleanup(snap.Release)
+	snap := sessiontest.Snapshot(t, newTestSession(t, text).session)
 	return snap
 }
 

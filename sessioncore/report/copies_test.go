@@ -46,8 +46,6 @@ func TestOwn(t *testing.T) {
 }
 
 func acquired(t *testing.T, entries string) *sessioncore.Snapshot {
-	snap, err := newTestSession(t, sessiontest.Header+entries).session.Acquire(context.Background())
-	require.NoError(t, err)
-	t.Cleanup(snap.Release)
+	snap := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+entries).session)
 	return snap
 }

@@ -61,8 +61,7 @@ func TestPrices(t *testing.T) {
 		"a session of none":  {"", "0", "0", 0},
 		"a usage of nothing": {answerOf("a", "cheap", `null`), "0", "0", 1},
 	} {
-		s, err := sessiontest.Acquire(t, newTestSession(t, sessiontest.Header+c.lines).session)
-		require.NoError(t, err)
+		s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+c.lines).session)
 		for _, of := range []struct {
 			prices Prices
 			want   string

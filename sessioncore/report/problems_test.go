@@ -92,8 +92,7 @@ func TestMissingBlobs(t *testing.T) {
 		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+`"},"other":"blob:sha256:`+c+`"}`)+
 		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
 	acquire := func() *sessioncore.Snapshot {
-		snap, err := sessiontest.Acquire(t, s.session)
-		require.NoError(t, err)
+		snap := sessiontest.Snapshot(t, s.session)
 		return snap
 	}
 	blobs := (&testBlobs{}).only()
@@ -171,8 +170,7 @@ func TestContextIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := snapshotOf(t, sessiontest.Header+messageWith(c.block, references))
 			blobs := &testBlobs{size: c.size}
-			leaf, err := snap.Leaf()
-			require.NoError(t, err)
+			leaf := sessiontest.Leaf(t, snap)
 			plain, err := snap.Context(t.Context(), leaf, nil)
 			require.NoError(t, err)
 			defer plain.Close()

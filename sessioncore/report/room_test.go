@@ -39,8 +39,7 @@ func TestRoom(t *testing.T) {
 		want.ToolResults += add.kinds.ToolResults
 		want.Images += add.kinds.Images
 		repeated.Count += add.again
-		snap, err := sessiontest.Acquire(t, s.session)
-		require.NoError(t, err)
+		snap := sessiontest.Snapshot(t, s.session)
 		usage, _ := readUsage(t, snap, sessioncore.NoEntry)
 		want.Other = snap.Stat().Size - want.Text - want.Thinking - want.ToolCalls - want.ToolResults - want.Images
 		require.Equal(t, want, usage.Bytes, add.message)

@@ -73,7 +73,6 @@ func TestEditInTheMiddle(t *testing.T) {
 }
 
 func (s *testSession) acquire(t *testing.T) *sessioncore.Snapshot {
-	snap, err := sessiontest.Acquire(t, s.session)
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, s.session)
 	return snap
 }

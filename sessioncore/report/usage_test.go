@@ -80,8 +80,7 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 		require.Len(t, files, 1)
 		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(files[0])))
 		t.Cleanup(store.Close)
-		s, err := sessiontest.Acquire(t, store.Session(filepath.Base(files[0])))
-		require.NoError(t, err)
+		s := sessiontest.Snapshot(t, store.Session(filepath.Base(files[0])))
 		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want, usage.Total.numbers(), file)
 		input, messages := 0.0, 0
@@ -99,9 +98,7 @@ func TestUsageIsPrinted(t *testing.T) {
 	answer := `{"role":"assistant","provider":"anthropic","model":"claude","usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
 		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
 	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer)+usageLine(1, "null", answer))
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	_, text := readUsage(t, snap, sessiontest.Leaf(t, snap))
 	sum := func(n int, input, output, read, write, all string) string {
 		return fmt.Sprintf(`{"assistantMessages":%d,"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"totalTokens":%d,"premiumRequests":0,`+
@@ -156,9 +153,7 @@ func TestUsageOfOddMessages(t *testing.T) {
 		snap.Release()
 	}
 	s := newTestSession(t, sessiontest.Header+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	usage, _ := readUsage(t, snap, 0)
 	require.Equal(t, "[3,1,0,0,4,0,null]", usage.Models["p/tiny"].numbers(), "a call beside the conversation, as newer clients record it")
 	require.Zero(t, usage.Total.AssistantMessages)
@@ -170,15 +165,11 @@ func TestUsageGrows(t *testing.T) {
 		return fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%s","usage":{"input":%d,"cost":{"total":0.1}}}`, model, n)
 	}
 	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
-	before, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer before.Release()
+	before := sessiontest.Snapshot(t, s.session)
 	usage, _ := readUsage(t, before, 1)
 	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
 	s.Append(usageLine(2, "u0", answer(4, "c")))
-	after, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer after.Release()
+	after := sessiontest.Snapshot(t, s.session)
 	require.Same(t, usageRecordsOf(before), usageRecordsOf(after), "carried over")
 	require.Equal(t, 2, usageRecordsOf(after).looked)
 	usage, text := readUsage(t, after, sessiontest.Leaf(t, after))
@@ -192,9 +183,7 @@ func TestUsageGrows(t *testing.T) {
 	usage, _ = readUsage(t, after, sessioncore.NoEntry)
 	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
 	s.Write(sessiontest.Header + usageLine(0, "null", answer(9, "z")))
-	rewritten, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer rewritten.Release()
+	rewritten := sessiontest.Snapshot(t, s.session)
 	usage, _ = readUsage(t, rewritten, 0)
 	require.Equal(t, "[9,0,0,0,9,0,0.1]", usage.Total.numbers())
 }
@@ -206,9 +195,7 @@ func TestManyModels(t *testing.T) {
 		lines.WriteString(usageLine(n, "null", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
 	}
 	s := newTestSession(t, sessiontest.Header+lines.String())
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	usage, _ := readUsage(t, snap, sessioncore.NoEntry)
 	require.Len(t, usage.Models, maxModels+1)
 	require.EqualValues(t, 50, *usage.Models["other"].Input)
@@ -276,8 +263,7 @@ func FuzzUsage(f *testing.F) {
 			return
 		}
 		defer snap.Release()
-		leaf, err := snap.Leaf()
-		require.NoError(t, err)
+		leaf := sessiontest.Leaf(t, snap)
 		usage, _ := readUsage(t, snap, leaf)
 		b := usage.Bytes
 		require.GreaterOrEqual(t, min(b.Text, b.Thinking, b.ToolCalls, b.ToolResults, b.Images, b.Other), int64(0))

@@ -34,8 +34,7 @@ func TestUsageAgreesWithPi(t *testing.T) {
 		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
 		t.Cleanup(store.Close)
 		store.SetProgram(func(string) program.Program { return program.Pi })
-		s, err := sessiontest.Acquire(t, store.Session(filepath.Base(file)))
-		require.NoError(t, err)
+		s := sessiontest.Snapshot(t, store.Session(filepath.Base(file)))
 		usage, _ := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want.Usage.AssistantMessages, usage.Total.AssistantMessages, file)
 		require.Equal(t, []float64{want.Usage.Input, want.Usage.Output, want.Usage.CacheRead, want.Usage.CacheWrite},
@@ -63,8 +62,7 @@ func TestUsageOfAnotherDialect(t *testing.T) {
 		if i > 0 {
 			f.Append(`{"type":"usage","id":"u","parentId":"a","kind":"k","provider":"p","model":"m","usage":` + cost + `}` + "\n")
 		}
-		s, err := sessiontest.Acquire(t, store.Session(sessiontest.FileName))
-		require.NoError(t, err)
+		s := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
 		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want, *usage.Total.Cost.Total, text)
 	}

@@ -32,8 +32,7 @@ func testBlobs() (sessiontest.Blobs, string) {
 func acquire(t testing.TB, files storage.Storage, name string) *sessioncore.Snapshot {
 	store := sessioncore.NewStore(files)
 	t.Cleanup(store.Close)
-	snap, err := sessiontest.Acquire(t, store.Session(name))
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, store.Session(name))
 	return snap
 }
 
@@ -257,8 +256,7 @@ func FuzzSent(f *testing.F) {
 			return
 		}
 		defer s.Release()
-		leaf, err := s.Leaf()
-		require.NoError(t, err)
+		leaf := sessiontest.Leaf(t, s)
 		doc, err := Context(t.Context(), s, leaf, blobs)
 		if err != nil {
 			require.ErrorIs(t, err, ErrUnsupported)

@@ -29,9 +29,7 @@ func TestDiff(t *testing.T) {
 	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) + sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
 		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
 	open := func(text string) *sessioncore.Snapshot {
-		snap, err := newTestSession(t, text).session.Acquire(context.Background())
-		require.NoError(t, err)
-		t.Cleanup(snap.Release)
+		snap := sessiontest.Snapshot(t, newTestSession(t, text).session)
 		return snap
 	}
 	s := open(ours)
@@ -67,9 +65,7 @@ func TestDiffOfLongTurns(t *testing.T) {
 		a.WriteString(sessiontest.MessageLine(i, `{"role":"assistant","content":"`+words+`"}`))
 	}
 	s := newTestSession(t, a.String())
-	before, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer before.Release()
+	before := sessiontest.Snapshot(t, s.session)
 	out := diffOf(t, Branch{before, 8}, Branch{before, 19})
 	require.Equal(t, 9, strings.Count(out, "\n-word"))
 	require.Equal(t, 20, strings.Count(out, "\n+word"))

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -157,9 +156,7 @@ func TestTurns(t *testing.T) {
 func TestTranscriptHeads(t *testing.T) {
 	head := func(header string, lines ...string) string {
 		s := newTestSession(t, header+"\n"+strings.Join(lines, ""))
-		snap, err := s.session.Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
+		snap := sessiontest.Snapshot(t, s.session)
 		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 		text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 		head, _, _ := strings.Cut(string(text), "\n\n## ")

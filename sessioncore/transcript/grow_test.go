@@ -40,9 +40,7 @@ func TestTranscriptGrows(t *testing.T) {
 	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"q"}`) +
 		sessiontest.MessageLine(1, asks+`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
 	s := newTestSession(t, content)
-	before, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer before.Release()
+	before := sessiontest.Snapshot(t, s.session)
 	old, _ := transcriptOf(t, before, 1, testLinks)
 	require.Equal(t, 2, sizesOf(before).known())
 	for _, more := range []string{
@@ -83,9 +81,7 @@ func TestTranscriptGrows(t *testing.T) {
 func TestTranscriptOfOverwrittenFile(t *testing.T) {
 	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"old"}`)
 	s := newTestSession(t, content)
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	d, err := Render(context.Background(), snap, 0, testLinks)
 	require.NoError(t, err)
 	defer d.Close()
@@ -335,15 +331,11 @@ func TestContinues(t *testing.T) {
 func TestBranchBelow(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
 		`{"type":"message","id":"x","parentId":"e0","message":{"role":"user","content":"c"}}`+"\n")
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	require.Equal(t, []sessioncore.Entry{2, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
 	require.Equal(t, []bool{false, true, true}, []bool{snap.EndsBranch(0), snap.EndsBranch(1), snap.EndsBranch(2)})
 	s.Append(`{"type":"custom","customType":"sessionfs/leaf","id":"m","parentId":"e0","data":{"targetId":"e0"}}` + "\n")
-	snap, err = s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap = sessiontest.Snapshot(t, s.session)
 	require.Equal(t, []sessioncore.Entry{0, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
 	require.True(t, snap.EndsBranch(0), "the leaf")
 }

@@ -158,9 +158,7 @@ func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 func transcriptBody(t *testing.T, lines ...string) string {
 	t.Helper()
 	s := newTestSession(t, sessiontest.Header+strings.Join(lines, ""))
-	snap, err := s.session.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, s.session)
 	checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 	text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 	checkLinks(t, snap, text)

@@ -254,13 +254,10 @@ func TestAppendConcurrently(t *testing.T) {
 			})
 		}
 		group.Wait()
-		snap, err := stores[0].Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
+		snap := sessiontest.Snapshot(t, stores[0])
 		require.Equal(t, 2+writers*each, snap.Len())
 		require.Empty(t, problemsOf(t, snap))
-		leaf, err := snap.Leaf()
-		require.NoError(t, err)
+		leaf := sessiontest.Leaf(t, snap)
 		require.Len(t, snap.Path(leaf), 2+writers*each, "each hangs under the one before")
 	})
 }

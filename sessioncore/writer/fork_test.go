@@ -67,9 +67,7 @@ func TestForkAsClient(t *testing.T) {
 			require.Equal(t, string(content), w.content())
 			require.Regexp(t, `^scope/2026-03-01T00-00-00-000Z_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.jsonl$`, name)
 			id := regexp.MustCompile(`_(.*)\.jsonl$`).FindStringSubmatch(name)[1]
-			snap, err := w.store.Session(name).Acquire(context.Background())
-			require.NoError(t, err)
-			defer snap.Release()
+			snap := sessiontest.Snapshot(t, w.store.Session(name))
 			require.Equal(t, test.want, outline(t, snap))
 			require.Empty(t, problemsOf(t, snap))
 			header, _, err := snap.ReadHeader()
@@ -107,9 +105,7 @@ func TestForkMends(t *testing.T) {
 	name, err := w.Fork(context.Background(), w.session, "c")
 	require.NoError(t, err)
 	require.Contains(t, fileContent(t, w.storage, name), "\n"+`{"parentId":"b","type":"mode_change","id":"c","mode":"x", "n":1.0}`+"\n")
-	snap, err := w.store.Session(name).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, w.store.Session(name))
 	require.Equal(t, "a<null b<a c<b (a=L) (b=M) (c=N)", outline(t, snap))
 	require.Empty(t, problemsOf(t, snap))
 
@@ -172,8 +168,7 @@ func TestForkKeepsContext(t *testing.T) {
 				continue // the fork's leaf is what it names
 			}
 			w.forkedAt(id, func(fork *sessioncore.Snapshot) {
-				leaf, err := fork.Leaf()
-				require.NoError(t, err)
+				leaf := sessiontest.Leaf(t, fork)
 				require.Equal(t, contextAt(t, source, e), contextAt(t, fork, leaf), "%s at %s", filepath.Base(file), id)
 			})
 		}
@@ -235,8 +230,7 @@ func TestForkKeepsCompaction(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, `{"type":"compaction","id":"c","parentId":"w","timestamp":"2026-02-16T10:20:40.000Z","summary":"s","firstKeptEntryId":"`+
 				test.want+`","tokensBefore":1, "providerReplayThroughEntryId":"`+test.through+`"}`, string(text))
-			leaf, err := fork.Leaf()
-			require.NoError(t, err)
+			leaf := sessiontest.Leaf(t, fork)
 			at, err := source.Find("x")
 			require.NoError(t, err)
 			require.Equal(t, contextAt(t, source, at), contextAt(t, fork, leaf), test.kept)

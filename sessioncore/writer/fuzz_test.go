@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -58,9 +59,7 @@ func FuzzNewSession(f *testing.F) {
 			require.NoError(t, json.Unmarshal([]byte(strings.SplitN(text, "\n", 3)[1]), &header))
 		}
 		require.Equal(t, path.Clean(spec.CWD), header.CWD)
-		snap, err := store.Session(name).Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
+		snap := sessiontest.Snapshot(t, store.Session(name))
 		require.Zero(t, snap.Len())
 		title, err := snap.Title()
 		require.NoError(t, err)

@@ -152,8 +152,7 @@ func TestOperatorLeaf(t *testing.T) {
 				w.snapshot()
 			}
 			require.Equal(t, test.want, w.leaf())
-			leaf, err := old.Leaf()
-			require.NoError(t, err)
+			leaf := sessiontest.Leaf(t, old)
 			require.Equal(t, sessioncore.Entry(1), leaf, "an older snapshot's")
 		})
 	}
@@ -298,8 +297,7 @@ func TestOperatorContext(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			snap := startMemory(t, opHeader+test.lines, Options{}).snapshot()
-			leaf, err := snap.Leaf()
-			require.NoError(t, err)
+			leaf := sessiontest.Leaf(t, snap)
 			doc, err := snap.Context(context.Background(), leaf, nil)
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))

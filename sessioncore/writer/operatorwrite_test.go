@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -88,9 +89,7 @@ func TestOperatorFork(t *testing.T) {
 		`{"type":"label","id":"00000001","parent_id":"c","timestamp":`+now+`,"target_id":"a","label":"A"}`+"\n"+
 		`{"type":"label","id":"00000002","parent_id":"00000001","timestamp":`+now+`,"target_id":"c","label":"C"}`+"\n",
 		fileContent(t, w.storage, forked))
-	snap, err := w.store.Session(forked).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	sessiontest.Snapshot(t, w.store.Session(forked))
 	_, err = w.Fork(ctx, w.session, "gone")
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	forked, err = w.Fork(ctx, w.session, "m")

@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/clienttest"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -151,9 +152,7 @@ func (w *writing) append(lines ...string) ([]string, error) {
 
 func (w *writing) snapshot() *sessioncore.Snapshot {
 	w.t.Helper()
-	snap, err := w.session.Acquire(context.Background())
-	require.NoError(w.t, err)
-	w.t.Cleanup(snap.Release)
+	snap := sessiontest.Snapshot(w.t, w.session)
 	return snap
 }
 
@@ -161,8 +160,7 @@ func (w *writing) snapshot() *sessioncore.Snapshot {
 func (w *writing) leaf() string {
 	w.t.Helper()
 	snap := w.snapshot()
-	e, err := snap.Leaf()
-	require.NoError(w.t, err)
+	e := sessiontest.Leaf(w.t, snap)
 	if e == sessioncore.NoEntry {
 		return ""
 	}

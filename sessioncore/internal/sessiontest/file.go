@@ -95,6 +95,16 @@ func Acquire[Snapshot interface{ Release() }](t testing.TB, s interface {
 	return snap, err
 }
 
+// Snapshot returns a snapshot of a session, which is released at the end of the test.
+func Snapshot[S interface{ Release() }](t testing.TB, s interface {
+	Acquire(context.Context) (S, error)
+}) S {
+	t.Helper()
+	snap, err := Acquire(t, s)
+	require.NoError(t, err)
+	return snap
+}
+
 // At is an entry at second n under a parent.
 func At(n int, id, parent, more string) string {
 	p := "null"

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
@@ -173,11 +174,8 @@ func TestIndexed(t *testing.T) {
 		user("u3", "a1", "on"), `{"type":"user","uuid":"torn`,
 	}, "\n"))
 	s := sessioncore.NewStore(p).Session(session)
-	snap, err := s.Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
-	leaf, err := snap.Leaf()
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, s)
+	leaf := sessiontest.Leaf(t, snap)
 	id, _ := snap.ID(leaf)
 	require.Equal(t, "u3", id)
 	require.Len(t, snap.Tree().Roots(), 2)
@@ -195,14 +193,11 @@ func TestGarbage(t *testing.T) {
 	_, err := store.Session(session).Acquire(context.Background())
 	require.ErrorIs(t, err, sessioncore.ErrNotSession)
 	p.add(t, "\n"+user("u1", "", "hello")+"\n"+string(garbage)+"\n"+user("u2", "u1", "on")+"\n")
-	snap, err := store.Session(session).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, store.Session(session))
 	require.Equal(t, 1, len(snap.Tree().Roots()))
 	_, problems := snap.Problems()
 	require.NotZero(t, problems)
-	leaf, err := snap.Leaf()
-	require.NoError(t, err)
+	leaf := sessiontest.Leaf(t, snap)
 	id, _ := snap.ID(leaf)
 	require.Equal(t, "u2", id)
 }

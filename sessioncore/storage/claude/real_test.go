@@ -2,7 +2,6 @@ package claude
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -277,9 +277,7 @@ func checkTree(t *testing.T, p *projects, session string, records []*raw, entrie
 	if len(entries) == 0 {
 		return
 	}
-	snap, err := sessioncore.NewStore(p).Session(session).Acquire(context.Background())
-	require.NoError(t, err)
-	defer snap.Release()
+	snap := sessiontest.Snapshot(t, sessioncore.NewStore(p).Session(session))
 	byID := map[string]*shown{}
 	for _, e := range entries {
 		byID[e.ID] = e
@@ -303,8 +301,7 @@ func checkTree(t *testing.T, p *projects, session string, records []*raw, entrie
 	if isLinear(inFile) {
 		require.Equal(t, 1, tips)
 	}
-	leaf, err := snap.Leaf()
-	require.NoError(t, err)
+	leaf := sessiontest.Leaf(t, snap)
 	want := leafLine(inFile)
 	if leaf == sessioncore.NoEntry {
 		require.LessOrEqual(t, want, int64(0))
