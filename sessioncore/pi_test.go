@@ -145,21 +145,3 @@ func TestPiContext(t *testing.T) {
 		require.Equal(t, "null", string(got.Member("model")), test.name)
 	}
 }
-
-// TestPiSettings: the level and the model as the last entry has them.
-func TestPiSettings(t *testing.T) {
-	tests := []struct{ lines, level, model string }{
-		{"", `"off"`, "null"},
-		{`{"type":"thinking_level_change","id":"a","thinkingLevel":null}`, "null", "null"},
-		{`{"type":"model_change","id":"a","provider":"p","modelId":"m"}`, `"off"`, `{"provider":"p","modelId":"m"}`},
-		{`{"type":"model_change","id":"a"}`, `"off"`, `{}`},
-		{`{"type":"message","id":"a","message":{"role":"assistant","content":[],"model":"m"}}`, `"off"`, `{"modelId":"m"}`},
-	}
-	for _, test := range tests {
-		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
-		snap := sessiontest.Snapshot(t, session)
-		got := piContext(t, snap, sessiontest.Leaf(t, snap))
-		require.Equal(t, test.level, string(got.Member("thinkingLevel")), test.lines)
-		require.Equal(t, test.model, string(got.Member("model")), test.lines)
-	}
-}

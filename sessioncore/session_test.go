@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -115,70 +114,6 @@ func TestReplacement(t *testing.T) {
 	require.Equal(t, "g|g", s.ids())
 	require.NoError(t, os.Remove(s.Path))
 	require.Contains(t, s.ids(), "no such file")
-}
-
-func TestTitleSlotInPlace(t *testing.T) {
-	slot := func(title string) string {
-		text := fmt.Sprintf(`{"type":"title","v":1,"title":"%s","updatedAt":"2026-01-05T09:00:00.000Z","pad":"`, title)
-		return text + strings.Repeat(" ", 255-len(text)-2) + "\"}\n"
-	}
-	s := newTestSession(t, slot("first")+sessiontest.Header+sessiontest.Entry("a", ""))
-	title := func() string {
-		snap := sessiontest.Snapshot(t, s.session)
-		title, err := snap.Title()
-		require.NoError(t, err)
-		return title
-	}
-	require.Equal(t, "first", title())
-	f, err := os.OpenFile(s.Path, os.O_WRONLY, 0)
-	require.NoError(t, err)
-	defer f.Close()
-	for i := range 300 {
-		want := fmt.Sprintf("title %03d", i)
-		_, err := f.WriteAt([]byte(slot(want)), 0)
-		require.NoError(t, err)
-		require.Equal(t, want, title())
-	}
-	s.Append(sessiontest.Entry("b", "a"))
-	require.Equal(t, "a,b|b", s.ids())
-}
-
-// TestOldSnapshots: a snapshot shows what it showed, whatever was added since.
-func TestOldSnapshots(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header)
-	var snaps []*Snapshot
-	for i := range 500 {
-		parent := ""
-		if i > 0 {
-			parent = fmt.Sprintf("id%d", (i-1)/2)
-		}
-		s.Append(sessiontest.Entry(fmt.Sprintf("id%d", i/2), parent)) // each id twice
-		snap, err := s.session.Acquire(context.Background())
-		require.NoError(t, err)
-		snaps = append(snaps, snap)
-	}
-	var group sync.WaitGroup
-	for i, snap := range snaps {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			defer snap.Release()
-			if snap.Len() != i+1 {
-				t.Errorf("snapshot %d has %d entries", i, snap.Len())
-			}
-			e, err := snap.Find(fmt.Sprintf("id%d", i/2))
-			if err != nil || e != Entry(i) {
-				t.Errorf("snapshot %d: %v, %v", i, e, err)
-			}
-			if _, err := snap.Find(fmt.Sprintf("id%d", i/2+1)); err == nil {
-				t.Errorf("snapshot %d knows a later id", i)
-			}
-			if n := len(snap.Tree().Roots()); n < 1 {
-				t.Errorf("snapshot %d has no roots", i)
-			}
-		}()
-	}
-	group.Wait()
 }
 
 // TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is

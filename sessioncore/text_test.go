@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/names"
 )
 
 func TestDecodeAndQuote(t *testing.T) {
@@ -40,45 +39,4 @@ func TestDecodeAndQuote(t *testing.T) {
 		require.Equal(t, c.text, text, "%q", c.body)
 		require.Equal(t, c.quoted, string(rawjson.AppendQuoted(nil, text)), "%q", c.body)
 	}
-}
-
-func TestTextUTF8(t *testing.T) {
-	require.Equal(t, "aé", names.TextUTF8("aé"))
-	require.Equal(t, "a\ufffdb", names.TextUTF8("a\xed\xa0\xbdb"))
-}
-
-func TestEditObject(t *testing.T) {
-	for _, c := range []struct{ object, gone, add, want string }{
-		{`{"a":1,"b":2,"c":3}`, "", "", `{"a":1,"b":2,"c":3}`},
-		{`{"a":1,"b":2,"c":3}`, "a", "", `{"b":2,"c":3}`},
-		{`{"a":1,"b":2,"c":3}`, "b", "", `{"a":1,"c":3}`},
-		{`{"a":1,"b":2,"c":3}`, "c", "", `{"a":1,"b":2}`},
-		{`{"a":1,"b":2,"c":3}`, "ab", "", `{"c":3}`},
-		{`{"a":1,"b":2,"c":3}`, "bc", "", `{"a":1}`},
-		{`{"a":1,"b":2,"c":3}`, "ac", "", `{"b":2}`},
-		{`{"a":1,"b":2,"c":3}`, "abc", "", `{}`},
-		{`{"a":1,"b":2}`, "ab", `"z":9`, `{"z":9}`},
-		{`{"a":1,"b":2}`, "b", `"z":9`, `{"a":1,"z":9}`},
-		{`{"a":1,"b":2}`, "a", `"z":9`, `{"b":2,"z":9}`},
-		{`{}`, "", `"z":9`, `{"z":9}`},
-		{`{ }`, "", `"z":9`, `{"z":9 }`},
-		{`{ "a" : 1 , "b" : 2 }`, "a", `"z":9`, `{ "b" : 2,"z":9 }`},
-		{`{"a":1,"a":2,"b":3}`, "a", "", `{"b":3}`},
-	} {
-		var edits rawjson.Edits
-		edits = edits.Object(rawjson.Value(c.object), 0, c.add, func(m rawjson.Member) bool {
-			key, _ := m.Key.Text()
-			return c.gone != "" && containsByte(c.gone, key)
-		})
-		require.Equal(t, c.want, string(edits.Apply([]byte(c.object))), "%s without %s plus %s", c.object, c.gone, c.add)
-	}
-}
-
-func containsByte(set, key string) bool {
-	for i := range set {
-		if set[i:i+1] == key {
-			return true
-		}
-	}
-	return false
 }
