@@ -3,7 +3,6 @@ package report
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -64,24 +63,6 @@ func TestShortIDs(t *testing.T) {
 		logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(c, a)), false))
 	require.Equal(t, "* "+b+" [leaf] user: "+b+"\n* "+a+" [] user: "+a+"\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(b, a)), false))
 	require.Equal(t, "* a32dc482 [leaf] user: "+a+"\n* l1 [] user: l1\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry("l1", "")+sessiontest.Entry(a, "l1")), false))
-}
-
-// TestLogOfAnyTree: each entry of any tree is drawn once, before its parent, in the column that leads there.
-func TestLogOfAnyTree(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(4, 4))
-	for range 200 {
-		var file strings.Builder
-		file.WriteString(sessiontest.Header)
-		n := 1 + rnd.IntN(40)
-		for i := range n {
-			parent := ""
-			if i > 0 && rnd.IntN(15) > 0 {
-				parent = fmt.Sprint("e", max(0, i-1-rnd.IntN(1+rnd.IntN(8))))
-			}
-			file.WriteString(sessiontest.Entry(fmt.Sprint("e", i), parent))
-		}
-		checkLog(t, snapshotOf(t, file.String()), 2*maxColumns)
-	}
 }
 
 // checkLog draws the tree of a session and reads it again.

@@ -221,15 +221,6 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 	}
 }
 
-func TestSpelling(t *testing.T) {
-	for in, want := range map[string]string{
-		"tool_call_id": "toolCallId", "toolCallId": "toolCallId", "a_": "a_", "_i": "_i", "": "",
-		strings.Repeat("a_", 100_000): strings.Repeat("a_", 100_000),
-	} {
-		require.Equal(t, want, rawjson.CamelCase(in))
-	}
-}
-
 // TestUsageAtOnce: many readers of many snapshots share what is remembered.
 func TestUsageAtOnce(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header)

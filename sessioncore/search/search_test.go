@@ -255,37 +255,6 @@ func TestRememberedIsBounded(t *testing.T) {
 	require.Less(t, len(s.remembered), maxRemembered)
 }
 
-// TestCount: sessions and how many hits each has, in order, without a limit.
-func TestCount(t *testing.T) {
-	s := New(Sessions{Files: manyFiles(t, 3), Limit: 1})
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
-	sessions, unread, err := s.Count(context.Background(), q)
-	require.NoError(t, err)
-	require.Empty(t, unread)
-	var names []string
-	for _, f := range sessions {
-		require.Equal(t, 2, f.Count)
-		names = append(names, f.Directory())
-	}
-	require.Equal(t, []string{"sessions/p/002", "sessions/p/001", "sessions/p/000"}, names)
-}
-
-// TestPrompts: a hit in what was answered has the first line of the prompt, one in a prompt has none.
-func TestPrompts(t *testing.T) {
-	files := memory.New()
-	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(sessiontest.Header+
-		sessiontest.MessageLine(0, `{"role":"user","content":"Of tides?\nPlease."}`)+
-		sessiontest.MessageLine(1, `{"role":"assistant","content":[{"type":"text","text":"Of tides."}]}`))))
-	q, err := ParseQuery("tides")
-	require.NoError(t, err)
-	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
-	require.NoError(t, err)
-	require.Len(t, r.Hits, 2)
-	require.Equal(t, []string{"Of tides?", ""}, []string{r.Hits[0].Prompt, r.Hits[1].Prompt})
-	require.Contains(t, string(r.Table()), "Of tides.\t0\tOf tides?\n")
-}
-
 // TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said
 // since, and their titles, are their own.
 func TestCopies(t *testing.T) {
