@@ -235,26 +235,6 @@ func TestListingIsTrue(t *testing.T) {
 	}
 }
 
-// TestListingOfSlots: an overwritten title is noticed although the size of the file stays the same.
-func TestListingOfSlots(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "p"), 0o755))
-	file := filepath.Join(dir, "p", "s.jsonl")
-	l := listDir(t, dir)
-	require.NoError(t, os.WriteFile(file, []byte(titleSlot("title 000")+headerLine("s", "/")), 0o644))
-	for n := range 200 {
-		f, err := os.OpenFile(file, os.O_WRONLY, 0)
-		require.NoError(t, err)
-		title := fmt.Sprintf("title %03d", n)
-		_, err = f.WriteString(titleSlot(title))
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-		found, err := l.Sessions(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, title, found.All()[0].Title)
-	}
-}
-
 // TestListingOfWaiting: sessions that wait in memory are listed, and stay listed when they go to disk.
 func TestListingOfWaiting(t *testing.T) {
 	disk := dirtest.New(t)

@@ -66,15 +66,6 @@ func TestCwdNames(t *testing.T) {
 	}
 }
 
-// TestCwdControl: a directory whose name a terminal might obey is found and not listed.
-func TestCwdControl(t *testing.T) {
-	l := cwdListing(t, "/w/a\nb")
-	require.Empty(t, cwdNames(t, l, "/w"))
-	e, err := l.TreeFind(context.Background(), ByCwd, "/w/a\nb", "latest", false)
-	require.NoError(t, err)
-	require.Equal(t, "id0", e.Session.ID)
-}
-
 // TestCwdPaths: which working directories have a place in by-cwd/.
 func TestCwdPaths(t *testing.T) {
 	for cwd, dir := range map[string]string{

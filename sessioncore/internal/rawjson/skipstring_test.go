@@ -83,33 +83,6 @@ func TestSkipStringByPlace(t *testing.T) {
 	}
 }
 
-// TestSkipStringRuns has runs of backslashes of all lengths up to more than a block, which end at each place of two blocks.
-func TestSkipStringRuns(t *testing.T) {
-	for n := range blockSize + 3 {
-		for at := range 2 * blockSize {
-			for _, after := range []string{`"`, `n`, `u`, `x`, `u00e9`, "\x01", "é", ""} {
-				text := strings.Repeat("x", at) + strings.Repeat(`\`, n) + after + strings.Repeat("y", blockSize)
-				checkSkipString(t, []byte(text), 0)
-			}
-		}
-	}
-}
-
-// TestSkipStringPairs puts every two bytes that count beside and far from each other.
-func TestSkipStringPairs(t *testing.T) {
-	counts := []byte{'"', '\\', 'n', 'u', '!', '#', ']', '[', 0, 0x1f, 0x20, 0x21, 0x7f, 0x80, 0xa0, 0xa2, 0xdc, 0xff}
-	for _, a := range counts {
-		for _, b := range counts {
-			for at := range blockSize + 2 {
-				for _, gap := range []int{0, 1, 7, 8, blockSize - 1, blockSize} {
-					text := strings.Repeat("x", at) + string([]byte{a}) + strings.Repeat("x", gap) + string([]byte{b}) + strings.Repeat("x", blockSize+1)
-					checkSkipString(t, []byte(text), 0)
-				}
-			}
-		}
-	}
-}
-
 // FuzzSkipString: SkipString finds the same as a look at each byte. The text is also repeated, so that
 // short inputs reach the blocks.
 func FuzzSkipString(f *testing.F) {

@@ -64,34 +64,6 @@ func TestLockLeftBehind(t *testing.T) {
 	}
 }
 
-func TestLockContent(t *testing.T) {
-	for text, want := range map[string]int{
-		"12:1700000000000\n":       12,
-		"12:1700000000000":         12,
-		"2147483647:0\n":           2147483647,
-		"2147483648:0\n":           0,
-		"0:1700000000000\n":        0,
-		"-1:1700000000000\n":       0,
-		"+1:1700000000000\n":       0,
-		"1:\n":                     0,
-		":1\n":                     0,
-		"1\n":                      0,
-		"":                         0,
-		"1:2\n\n":                  0,
-		"1:2:3\n":                  0,
-		" 1:2\n":                   0,
-		"1:2 \n":                   0,
-		"99999999999999999999:1\n": 0,
-		"1:" + fmt.Sprintf("%0*d", lockSize, 1) + "\n": 0,
-	} {
-		pid, _, ok := lockContent(text)
-		assert.Equal(t, want != 0, ok, "%q", text)
-		if ok {
-			assert.Equal(t, want, pid, "%q", text)
-		}
-	}
-}
-
 func TestLockHolder(t *testing.T) {
 	now := time.Now()
 	old, future := now.Add(-time.Hour), now.Add(time.Hour)
@@ -133,20 +105,6 @@ func TestLockHolder(t *testing.T) {
 			test.modified = time.Now() // what has no process is trusted for a moment only
 		}
 		assert.Equal(t, test.want, l.holderOf(test.text, test.modified), "%q %s", test.text, test.modified)
-	}
-}
-
-// TestPidIsSearchedOnce: a waiter looks through the processes of the machine once for each lock that it meets, however
-// often it looks at that lock.
-func TestPidIsSearchedOnce(t *testing.T) {
-	s := openTemp(t)
-	dead := deadPid(t)
-	text := fmt.Sprintf("%d:%d\n", dead, time.Now().UnixMilli())
-	writeDisk(t, s, ".x.jsonl.lock", text)
-	l := lockFileOf(t, s)
-	for _, answer := range []bool{true, false} {
-		l.nobody = map[int]bool{dead: answer}
-		assert.Equal(t, answer, l.isStale(text, storagetest.Stat(t, s, ".x.jsonl.lock")), "it goes by the answer of the first time")
 	}
 }
 
@@ -315,14 +273,4 @@ func TestGateKeepsTheOrder(t *testing.T) {
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order)
 
 	})
-}
-
-// TestWaitErrorIsTheCallers: the caller's own deadline or cause is not reported as ErrLocked.
-func TestWaitErrorIsTheCallers(t *testing.T) {
-	cancelled, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("the reader went away"))
-	ctx, done := storage.WithLimit(cancelled)
-	defer done()
-	assert.ErrorIs(t, storage.WaitError(ctx), context.Canceled)
-	assert.NotErrorIs(t, storage.WaitError(ctx), storage.ErrLocked)
 }

@@ -98,19 +98,3 @@ func TestZstdMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, names)
 }
-
-// TestPlainFirst: a rollout that is there uncompressed too is shown as that one.
-func TestPlainFirst(t *testing.T) {
-	a := newZstd(t)
-	a.write(t, "x.jsonl.zst", packZstd(t, "packed", true))
-	a.write(t, "y.jsonl.zst", packZstd(t, "packed", true))
-	a.write(t, "x.jsonl", []byte("plain"))
-	for name, want := range map[string]string{"x.jsonl": "plain", "y.jsonl": "packed"} {
-		got, err := read(a, name)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	items, err := storage.List(a, "")
-	require.NoError(t, err)
-	require.Len(t, items, 2)
-}

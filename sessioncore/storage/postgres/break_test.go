@@ -158,25 +158,6 @@ func readOther(s opened) (int, error) {
 	return o.ReadAt(make([]byte, 1), 0)
 }
 
-// TestRestartIsNotNoticed: where the server is there again before anybody asks, nobody is told of anything.
-func TestRestartIsNotNoticed(t *testing.T) {
-	server := postgrestest.New(t)
-	table := server.NewTable(t)
-	table.Write(t, prefix+"a", "one\n")
-	s := open(t, table.Source("&prefix="+prefix), Options{})
-	require.Equal(t, "one\n", storagetest.Read(t, s, "a"))
-	server.Kill()
-	require.NoError(t, server.Start())
-	unlock := storagetest.Lock(t, s, "a")
-	server.Kill() // which takes the lock with it
-	require.NoError(t, server.Start())
-	_, err := s.Append("a", []byte("two\n"))
-	require.NoError(t, err)
-	require.NoError(t, unlock())
-	require.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "a"))
-	require.Empty(t, s.log.String())
-}
-
 // cutter breaks a connection of a storage where a statement is sent.
 type cutter struct {
 	mu        sync.Mutex
