@@ -11,7 +11,7 @@ import (
 )
 
 // diskImage is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
-// slash, symbolic links in an @; what they have is where they lead.
+// slash.
 type diskImage map[string]string
 
 // Write makes the files of an image in a directory.
@@ -21,8 +21,6 @@ func (i diskImage) Write(dir string) error {
 		var err error
 		if strings.HasSuffix(path, "/") {
 			err = os.MkdirAll(at, 0o700)
-		} else if link, ok := strings.CutSuffix(at, "@"); ok {
-			err = os.Symlink(i[path], link)
 		} else {
 			err = os.WriteFile(at, []byte(i[path]), 0o600)
 		}
@@ -45,13 +43,11 @@ func (i diskImage) key() string {
 // disk is the state of a disk and of the cache above it.
 type disk struct {
 	nodes map[int]*inode
-	pairs int // how many renames between directories there were
 }
 
-// inode is a file, link or directory: what is durable, and the changes after that.
+// inode is a file or directory: what is durable, and the changes after that.
 type inode struct {
 	isDir   bool
-	isLink  bool // data is where it leads
 	data    []byte
 	names   map[string]int
 	changes []diskOp
@@ -67,62 +63,21 @@ func (d *disk) add(op diskOp) {
 	case "mark":
 	case "sync":
 		n := d.nodes[op.Node]
-		d.settle(n, len(n.changes))
+		n.data, n.names = n.content(len(n.changes), nil), n.entries(len(n.changes))
+		n.changes = nil
 	case "write", "truncate":
 		n := d.nodes[op.Node]
 		n.changes = append(n.changes, op)
-	case "create", "mkdir", "symlink":
-		made := &inode{isDir: op.Kind == "mkdir", isLink: op.Kind == "symlink", names: map[string]int{}}
-		if made.isLink {
-			made.data = op.Data
-		}
-		d.nodes[op.Node] = made
+	case "create", "mkdir":
+		d.nodes[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
 		fallthrough
 	default:
-		if op.Dir != op.To && (op.Kind == "rename" || op.Kind == "exchange") {
-			d.addBetween(op)
-			return
+		if op.New != "" && op.Dir != op.To {
+			panic("a rename between directories: package storage/dir tests them, this model does not have them")
 		}
 		n := d.nodes[op.Dir]
 		n.changes = append(n.changes, op)
 	}
-}
-
-// addBetween takes a rename or an exchange between two directories into the cache: a change of each.
-func (d *disk) addBetween(op diskOp) {
-	d.pairs++
-	from, to := d.nodes[op.Dir], d.nodes[op.To]
-	was, is := from.entries(len(from.changes))[op.Name], to.entries(len(to.changes))[op.New]
-	left := diskOp{Kind: "unlink", Name: op.Name, pair: d.pairs}
-	if op.Kind == "exchange" {
-		left = diskOp{Kind: "link", Name: op.Name, Node: is, pair: d.pairs}
-	}
-	from.changes = append(from.changes, left)
-	to.changes = append(to.changes, diskOp{Kind: "link", Name: op.New, Node: was, pair: d.pairs})
-}
-
-// settle puts the first so many changes of an inode on the disk, and with a rename the other directory up to it.
-func (d *disk) settle(n *inode, changes int) {
-	done := n.changes[:changes]
-	n.data, n.names = n.content(changes, nil), n.entries(changes)
-	n.changes = n.changes[changes:]
-	for _, op := range done {
-		if other, i := d.otherOf(op, n); other != nil {
-			d.settle(other, i+1)
-		}
-	}
-}
-
-// otherOf finds the other directory's change of a rename between two, as long as that is not on the disk.
-func (d *disk) otherOf(op diskOp, n *inode) (*inode, int) {
-	for _, other := range d.nodes {
-		for i := range other.changes {
-			if op.pair != 0 && other != n && other.changes[i].pair == op.pair {
-				return other, i
-			}
-		}
-	}
-	return nil, 0
 }
 
 // content is that of a file after the first so many changes, and after a last one that is not whole.
@@ -136,7 +91,7 @@ func (n *inode) content(changes int, last *diskOp) []byte {
 		data = resized(data, max(int64(len(data)), op.Off+int64(len(op.Data))))
 		copy(data[op.Off:], op.Data)
 	}
-	if n.isDir || n.isLink {
+	if n.isDir {
 		return data
 	}
 	for _, op := range n.changes[:changes] {
@@ -163,7 +118,7 @@ func (n *inode) entries(changes int) map[string]int {
 	}
 	for _, op := range n.changes[:changes] {
 		switch op.Kind {
-		case "create", "mkdir", "symlink", "link":
+		case "create", "mkdir", "link":
 			names[op.Name] = op.Node
 		case "unlink":
 			delete(names, op.Name)
@@ -190,8 +145,6 @@ func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
 			case child.isDir:
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
-			case child.isLink:
-				image[at+name+"@"] = string(child.data)
 			case child == torn:
 				image[at+name] = string(child.content(c[child], part))
 			default:
@@ -201,27 +154,6 @@ func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	}
 	walk(d.nodes[0], "")
 	return image
-}
-
-// together takes of each rename between directories, which is in one of them only, what is in neither.
-func (d *disk) together(c choice) choice {
-	for again := true; again; {
-		again = false
-		for n := range c {
-			for i, op := range n.changes[:c[n]] {
-				if other, j := d.otherOf(op, n); other != nil && c[other] <= j {
-					c[n], again = i, true
-					break
-				}
-			}
-		}
-	}
-	return c
-}
-
-// killed is the state that a kill leaves at this moment: all that was done.
-func (d *disk) killed() diskImage {
-	return d.image(d.chosen(func(*inode) bool { return true }), nil, nil)
 }
 
 // chosen has all changes of some inodes.
@@ -239,7 +171,7 @@ func (d *disk) chosen(of func(n *inode) bool) choice {
 // each file and each directory every number of changes that may have reached it, with all and with nothing of the
 // rest.
 func (d *disk) images() (images []diskImage) {
-	add := func(torn *inode, part *diskOp, c choice) { images = append(images, d.image(d.together(c), torn, part)) }
+	add := func(torn *inode, part *diskOp, c choice) { images = append(images, d.image(c, torn, part)) }
 	for _, rest := range []bool{false, true} {
 		add(nil, nil, d.chosen(func(*inode) bool { return rest }))
 		add(nil, nil, d.chosen(func(n *inode) bool { return n.isDir == rest }))
@@ -275,9 +207,9 @@ func parts(op diskOp) []diskOp {
 	return []diskOp{zeros, half}
 }
 
-// eachLoss calls f for the states that a loss of power after each change of a record could leave, and for those that a kill
-// leaves, with the marks before it. A state with the same marks comes once.
-func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage, killed bool)) {
+// eachLoss calls f for the states that a loss of power after each change of a record could leave, a kill among them, with
+// the marks before it. A state with the same marks comes once.
+func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
 	d := newDisk()
 	var marks []string
 	seen := map[string]bool{}
@@ -290,12 +222,10 @@ func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage, ki
 		if len(marks) == 0 {
 			continue // what was there before
 		}
-		images := append(d.images(), d.killed())
-		for i, image := range images {
-			killed := i == len(images)-1
-			if key := fmt.Sprint(image.key(), killed); !seen[key] {
+		for _, image := range d.images() {
+			if key := image.key(); !seen[key] {
 				seen[key] = true
-				f(step, marks, image, killed)
+				f(step, marks, image)
 			}
 		}
 	}

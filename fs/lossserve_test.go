@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,12 +20,11 @@ import (
 // The model is that of POSIX, without what single file systems promise beyond it: fsync of a file makes its content
 // durable and not its name, fsync of a directory makes the names in it durable and not their files' content. Changes of
 // names in one directory reach the disk in order, as do writes to one file; a write that was not synced may be there in
-// part, or as zeros. One promise more is taken, that of file systems with a journal: a rename between two directories is
-// on the disk in both of them or in neither, and an fsync of one is one of what both had by then.
+// part, or as zeros.
 
 // diskOp is one change, or an fsync. Inodes are numbered anew: the file system below may give a number again.
 type diskOp struct {
-	Kind string // create, mkdir, write, truncate, link, symlink, unlink, rename, exchange, sync, mark
+	Kind string // create, mkdir, write, truncate, link, unlink, rename, exchange, sync, mark
 	Dir  int    `json:",omitempty"` // the directory of Name; 0 is the root
 	Name string `json:",omitempty"` // or the text of a mark
 	To   int    `json:",omitempty"` // the directory of New
@@ -35,20 +33,10 @@ type diskOp struct {
 	Off  int64  `json:",omitempty"`
 	Size int64  `json:",omitempty"`
 	Data []byte `json:",omitempty"`
-	pair int    // of the two changes of a rename between directories, in the cache of a disk
 }
 
-// markPrefix begins the name of a directory that is not made: mkdir of it adds a mark to the record.
+// markPrefix begins the name of a directory that is not made: mkdir of it, which fails, adds a mark to the record.
 const markPrefix = ".mark:"
-
-// markLoss adds a mark to the record of the file system that is mounted at a path.
-func markLoss(at, text string) error {
-	err := os.Mkdir(filepath.Join(at, markPrefix+text), 0o700)
-	if os.IsExist(err) {
-		return nil
-	}
-	return err
-}
 
 // lossRecord is the record of a mounted file system.
 type lossRecord struct {
@@ -161,13 +149,6 @@ func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name strin
 		return errno
 	}, func() diskOp {
 		return diskOp{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
-	})
-	return child, errno
-}
-
-func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
-	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Symlink(ctx, target, name, out); return errno }, func() diskOp {
-		return n.record.made(diskOp{Kind: "symlink", Dir: n.number(), Name: name, Data: []byte(target)}, out.Ino)
 	})
 	return child, errno
 }

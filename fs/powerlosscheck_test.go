@@ -45,10 +45,7 @@ func TestPowerLoss(t *testing.T) {
 			}
 			l.m.stop()
 			ops, steps, states := l.ops(), map[int]bool{}, 0
-			eachLoss(ops, func(step int, marks []string, image diskImage, killed bool) {
-				if killed {
-					return // a loss of power can leave that too
-				}
+			eachLoss(ops, func(step int, marks []string, image diskImage) {
 				steps[step], states = true, states+1
 				if problem := l.lost(image, marks); problem != "" {
 					t.Fatalf("power is lost after step %d, %s %s, behind %q: %s", step, ops[step].Kind, ops[step].Name, marks[len(marks)-1], problem)

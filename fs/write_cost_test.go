@@ -49,9 +49,10 @@ func TestSync(t *testing.T) {
 	path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
 	id := ask(t, path+"/append", message("typed"))
 	require.Equal(t, "", w.changes(func() { ask(t, path+"/fork", id) }))
-	require.NoError(t, os.Mkdir(filepath.Join(w.dir, "sessions/q"), 0o700)) // a session that has to go to p, with nothing to change in it
+	// A session that has to go to p, with nothing to change in it, and the directory beside it, which goes first.
+	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/q/m"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/q/m.jsonl"), []byte(header("m")), 0o600))
-	require.Equal(t, "fsync new, fsync ., rename new, fsync .", w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
+	require.Equal(t, "fsync new, fsync ., rename new, fsync ., rename new, fsync .", w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
 	require.Equal(t, strings.Repeat(replaced+", fsync new, fsync ., ", 2), w.changes(func() { run(t, "sync", path+"/fork") })+", ", "the fork too")
 
 	w.remount(func(c *mountConfig) { c.options.Sync = true })
