@@ -70,50 +70,76 @@ func TestContinue(t *testing.T) {
 	require.NotContains(t, m.logged(), "ERROR")
 }
 
-// TestParent: the session that a session was forked from, by path or id, where it can be found.
+// childOf is the header of a session with a parent, a path or an id.
+func childOf(id, parent string) string {
+	return strings.Replace(header(id), `"cwd"`, `"parentSession":"`+parent+`","cwd"`, 1)
+}
+
+// TestParent: the session that a session was forked from, by path or id, where it can be found; children/ is that the other
+// way round.
 func TestParent(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t)
-	child := func(parent string) string { return childOf("c", parent) }
-	put := func(name, text string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(a.dir, "sessions", name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(a.dir, "sessions", name), []byte(text), 0o644))
+	sessions := filepath.Join(a.dir, "sessions")
+	write := func(name, parent string) {
+		file := filepath.Join(sessions, name+".jsonl")
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(childOf(filepath.Base(name), parent)), 0o644))
 	}
-	here := filepath.Join(a.dir, "sessions")
-	put("p/root.jsonl", header("root"))
-	put("p/path.jsonl", child(here+"/p/root.jsonl"))
-	put("q/copied.jsonl", child("/home/dev/.omp/agent/sessions/p/root.jsonl"))
-	put("q/id.jsonl", child("root"))
-	put("p/root/Task.jsonl", child("root"))
-	put("p/root/Task/Sub.jsonl", child(here+"/p/root/Task.jsonl"))
-	put("p/ofTask.jsonl", child(here+"/p/root/Task.jsonl"))
-	put("p/none.jsonl", header("none"))
-	put("p/hostile.jsonl", child("../../../../etc/passwd"))
+	for name, parent := range map[string]string{
+		"p/byid": "top", "p/bypath": sessions + "/p/top.jsonl", "q/copied": "/home/dev/.omp/agent/sessions/p/top.jsonl", "p/twin": "top", "q/twin": "top",
+		"p/grandchild": "byid", "p/top/Task": "top", "p/top/Task/Sub": sessions + "/p/top/Task.jsonl", "p/ofTask": sessions + "/p/top/Task.jsonl",
+		"p/self": "self", "p/none": "nobody", "p/no": "/home/dev/.omp/agent/sessions/q/top.jsonl", "p/hostile": "../../../../etc/passwd",
+	} {
+		write(name, parent)
+	}
+	a.write("top", header("top"))
+	a.archived(t, "old", childOf("old", "top"))
+	a.archived(t, "older", childOf("older", "old"))
 	m := mountForTest(t, a.dir)
-	leads := func(path, want string) {
+	parent := func(session, want string) {
 		t.Helper()
-		parent := m.path("sessions", path, "parent")
-		require.Equal(t, want != "", slices.Contains(names(t, filepath.Dir(parent)), "parent"))
+		path := m.path(session, "parent")
+		require.Equal(t, want != "", slices.Contains(names(t, m.path(session)), "parent"))
 		if want != "" {
-			require.Equal(t, want, link(t, parent), path)
-			require.FileExists(t, parent+"/header.json")
+			require.Equal(t, want, link(t, path), session)
+			require.FileExists(t, path+"/header.json")
 			return
 		}
-		_, err := os.Lstat(parent)
-		require.ErrorIs(t, err, os.ErrNotExist, path)
+		_, err := os.Lstat(path)
+		require.ErrorIs(t, err, os.ErrNotExist, session)
 	}
-	for path, want := range map[string]string{
-		"p/path": "../root", "q/copied": "../../p/root", "q/id": "../../p/root", "p/root/artifacts/Task": "../../../root", "p/root/Task": "../../root",
-		"p/root/artifacts/Task/artifacts/Sub": "../../../../Task", "p/ofTask": "../root/Task", "p/root": "", "p/none": "", "p/hostile": "",
+	for session, want := range map[string]string{
+		"sessions/p/bypath": "../top", "sessions/q/copied": "../../p/top", "archive/p/older": "../old", "sessions/p/ofTask": "../top/Task",
+		"sessions/p/top/artifacts/Task": "../../../top", "sessions/p/top/Task": "../../top", "sessions/p/top/artifacts/Task/artifacts/Sub": "../../../../Task",
+		"sessions/p/top": "", "sessions/p/self": "", "sessions/p/none": "", "sessions/p/no": "", "sessions/p/hostile": "",
 	} {
-		leads(path, want)
+		parent(session, want)
+	}
+	children := func(session string) (found []string) { // which all have it as their parent, and lend the link its name
+		return strings.Fields(shell(t, `cd "$1/$2/children" && ls -U | while read -r name; do
+			[ "$(realpath "$name/parent")" = "$1/$2" ] && child=$(realpath --relative-to="$1" "$name") && [ "$(basename "$child")" = "${name%%~*}" ] && echo "$child" || echo "wrong: $name"; done`, m.dir, session))
+	}
+	top := []string{"sessions/p/byid", "sessions/p/bypath", "sessions/q/copied", "archive/p/old", "sessions/p/twin", "sessions/q/twin"}
+	require.ElementsMatch(t, top, children("sessions/p/top"))
+	require.Equal(t, []string{"sessions/p/grandchild"}, children("sessions/p/byid"))
+	require.Equal(t, []string{"archive/p/older"}, children("archive/p/old"))
+	require.Empty(t, children("sessions/p/self"))
+	require.Equal(t, "../../../../archive/p/old", link(t, m.session("top", "children/old")))
+	for _, name := range []string{"top", "grandchild", "twin", "bypat", "byid~0000000000000000", "self"} {
+		_, err := os.Readlink(m.session("top", "children", name))
+		require.ErrorIs(t, err, os.ErrNotExist, name)
 	}
 
-	require.NoError(t, os.Remove(a.path("root.jsonl")))
-	leads("q/id", "")
-	put("r/root.jsonl", header("root")) // the client moved it
-	leads("q/id", "../../r/root")
-	put("p/none.jsonl", child("root"))
-	leads("p/none", "../../r/root")
+	write("p/late", "top")
+	require.Equal(t, "../../late", link(t, m.session("top", "children/late")))
+	require.Contains(t, names(t, m.session("top", "children")), "late")
+	a.replace("late", childOf("late", "byid"))
+	require.NotContains(t, names(t, m.session("top", "children")), "late")
+	require.NoError(t, os.Remove(a.path("top.jsonl")))
+	parent("sessions/p/byid", "")
+	write("r/top", "none") // the client moved it
+	parent("sessions/p/byid", "../../r/top")
 }
 
 // TestForksAndNewSessionsAreFound: also while they are in memory only.

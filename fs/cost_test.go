@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -69,6 +70,29 @@ func TestMountingReadsNothing(t *testing.T) {
 	t.Logf("bytes and reads: %d for one session, %d for %d", one, many, scaled(10_000))
 	require.InDelta(t, one[0], many[0], 20_000, "bytes read while mounting")
 	require.InDelta(t, one[1], many[1], 60, "reads while mounting")
+}
+
+// TestChildrenCost: who lists a session's directory with all attributes does not have all sessions read. Who lists
+// children/ does, once: a crawler that lists those of all sessions has no more read.
+func TestChildrenCost(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	const sessions = 400
+	a.write("top", header("top"))
+	for i := range sessions {
+		a.write(fmt.Sprint("s", i), childOf(fmt.Sprint("s", i), "top"))
+	}
+	time.Sleep(30 * time.Millisecond) // until the clock of the files has ticked
+	m := mountForTest(t, a.dir)
+	cost := func(args ...string) int {
+		before := m.procNumber("io", "syscr")
+		run(t, args[0], args[1:]...)
+		return m.procNumber("io", "syscr") - before
+	}
+	require.Less(t, cost("ls", "-l", m.session("top")), sessions/2)
+	require.Greater(t, cost("ls", m.session("top", "children")), sessions)
+	require.Less(t, cost("ls", m.session("s1", "children"), m.session("s2", "children"), m.session("s3", "children")), sessions/2)
+	require.Len(t, names(t, m.session("top", "children")), sessions)
 }
 
 // TestNoSessionsYet: the client makes its directories when it first needs them; until then they are empty.

@@ -28,36 +28,67 @@ func (a agent) age(name string, minutes int) {
 	require.NoError(a.t, os.Chtimes(a.path(name+".jsonl"), at, at))
 }
 
-// TestByID: a link for each id, and every key of --resume (package listing, TestResume).
-func TestByID(t *testing.T) {
+// TestSessionsAreFound: the lists lead to sessions, by the names that packages listing and layout test, and show at once what
+// has changed.
+func TestSessionsAreFound(t *testing.T) {
 	a := newAgent(t)
 	const first, second = "2026-01-01T00-00-00-000Z_0197aaaa", "2026-01-02T00-00-00-000Z_0197bbbb"
-	a.write(first, sessionOf("0197aaaa", "/w", "old"))
-	a.write(second, sessionOf("0197bbbb", "/w", "new"))
-	a.write("odd", sessionOf("../../etc/passwd", "/w", ""))
-	a.write("twin", sessionOf("0197bbbb", "/w", "a copy"))
-	for i, name := range []string{second, first, "twin", "odd"} {
+	a.write(first, sessionOf("0197aaaa", "/w", "First"))
+	a.write(second, sessionOf("0197bbbb", "/w", "Tides"))
+	a.write("twin", sessionOf("0197bbbb", "/w/sub", "Tides"))
+	a.write("fork", strings.Replace(sessionOf("fork", "/w", "Tides"), `"cwd"`, `"parentSession":"/x/sessions/p/`+second+`.jsonl","cwd"`, 1))
+	a.write("odd", sessionOf("../../etc/passwd", "/\xED\xA0\xBD", "\x1b[31mred\x07 \u0085../"))
+	a.write("bare", `{"type":"session","id":"%id"}`+"\n")
+	a.write("asked", header("asked"), entry(0, "e0", "", "The first prompt, which is longer than forty characters"))
+	a.write("not", "no session\n")
+	order := []string{second, first, "twin", "fork", "odd", "bare", "asked"}
+	for i, name := range order {
 		a.age(name, i)
 	}
 	m := mountForTest(t, a.dir)
-	require.Equal(t, []string{"%2E.%2F..%2Fetc%2Fpasswd", "0197aaaa", "0197bbbb"}, names(t, m.path("by-id")))
-	leads := func(key, want string) {
+	leads := func(path, want string) {
 		t.Helper()
-		require.Equal(t, "../sessions/p/"+want, link(t, m.path("by-id", key)), key)
+		require.Equal(t, want, strings.TrimSuffix(filepath.Base(link(t, m.path(path))), ".jsonl"), path)
+		require.FileExists(t, m.path(path, "header.json"))
 	}
+	recent := func() []string { return names(t, m.path("recent")) }
+
+	require.Equal(t, []string{"%25id", "%2E.%2F..%2Fetc%2Fpasswd", "0197aaaa", "0197bbbb", "asked", "fork"}, names(t, m.path("by-id")))
 	for key, want := range map[string]string{"0197AA": first, "0197": second, "2026-01-01t": first, "Tw": "twin", "odd": "odd", "%2E.%2F..%2Fetc%2Fpasswd": "odd"} {
-		leads(key, want)
+		leads("by-id/"+key, want)
 	}
-	require.Equal(t, "new\n", run(t, "cat", m.path("by-id/0197bbbb/title")))
-	a.add(first, "{}\n")
-	leads("0197", first) // modified last
-	time.Sleep(tick)
-	a.add("twin", "{}\n")
-	leads("0197bbbb", "twin") // of two with one id
+	require.Equal(t, []string{
+		"01-Tides", "02-First", "03-Tides", "04-Tides (fork of 01)", "05-[31mred ..%2F", "06-%25id", "07-The first prompt, which is longer than…",
+	}, recent())
+	for i, name := range recent() {
+		leads("recent/"+name, order[i])
+	}
+	require.Equal(t, []string{"2026-02-16T10-20-First", "2026-02-16T10-20-Tides", "2026-02-16T10-20-Tides (fork)", "latest", "sub"}, names(t, m.path("by-cwd/w")))
+	leads("by-cwd/w/latest", second)
+	require.Equal(t, []string{"2026-02-16"}, names(t, m.path("by-date")))
+	day := names(t, m.path("by-date/2026-02-16"))
+	require.Len(t, day, 7, "two of the same minute and title have names of their own: %q", day)
+	for _, name := range day {
+		require.FileExists(t, m.path("by-date/2026-02-16", name, "header.json"))
+	}
+
+	for n := range 20 { // an appended-to session is first at the next look
+		time.Sleep(tick)
+		name := []string{first, "twin", second}[n%3]
+		a.add(name, "{}\n")
+		leads("recent/"+recent()[0], name)
+		leads("by-id/"+map[bool]string{true: "0197a", false: "0197bbbb"}[name == first], name)
+	}
+	leads("by-id/0197", "twin")
+	a.write(first, sessionOf("0197aaaa", "/moved", "Renamed"))
+	leads("by-cwd/moved/latest", first)
+	require.Equal(t, "01-Renamed", recent()[0])
+	shell(t, `echo 'Another title' > "$1/title"; cat "$1/title"`, m.session(second))
+	require.Contains(t, names(t, m.path("by-cwd/w")), "2026-02-16T10-20-Another title")
 	require.NoError(t, os.Remove(a.path("odd.jsonl")))
-	for _, gone := range []string{"odd", "zzz"} {
-		_, err := os.Readlink(m.path("by-id", gone))
-		require.ErrorIs(t, err, os.ErrNotExist)
+	for _, gone := range []string{"by-id/odd", "by-id/zzz", "recent/02-First", "by-cwd/w/2026-02-16T10-20-First"} {
+		_, err := os.Lstat(m.path(gone))
+		require.ErrorIs(t, err, os.ErrNotExist, gone)
 	}
 }
 
@@ -86,83 +117,18 @@ func TestByCwd(t *testing.T) {
 		out := shell(t, `cd -- "$1" && cd "$2/by-cwd/$PWD/latest" && cat title`, filepath.Join(real, dir), m.dir)
 		require.Equal(t, fmt.Sprintf("title %d\n", n), out, "%q", dir)
 	}
-	require.Equal(t, []string{"2026-02-16T10-20-title 0", "latest"}, names(t, m.path("by-cwd", real, "plain")))
-	listed := names(t, m.path("by-cwd", real))
-	for _, name := range []string{".hidden", "-rf", "%6Catest", strings.Repeat("n", 250), "*"} {
-		require.Contains(t, listed, name)
-	}
-	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "plain/2026-02-16T10-20-title 0/title")))
-
-	a.write("later", sessionOf("later", filepath.Join(real, "plain"), "later"))
-	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))), "a new one is there at once")
-	time.Sleep(tick)
-	a.add("s0", "{}\n")
-	require.Equal(t, "s0", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
-	a.write("s0", sessionOf("id0", filepath.Join(real, "moved"), "title 0"))
-	require.Equal(t, "title 0\n", run(t, "cat", m.path("by-cwd", real, "moved/latest/title")))
-	require.Equal(t, "later", filepath.Base(link(t, m.path("by-cwd", real, "plain/latest"))))
-	shell(t, `echo 'Another title' > "$1/title"; cat "$1/title"`, m.session("later"))
-	require.Equal(t, []string{"2026-02-16T10-20-Another title", "latest"}, names(t, m.path("by-cwd", real, "plain")))
 }
 
-// TestByDate: the sessions of a day; two of the same minute and title have names of their own.
-func TestByDate(t *testing.T) {
-	a := newAgent(t)
-	for name, at := range map[string]string{"a": "02-16T10:20:30", "b": "02-16T10:20:59", "c": "02-16T23:59:00", "d": "02-17T00:00:00"} {
-		a.write(name, strings.Replace(sessionOf(name, "/w", "Tides"), "02-16T10:20:30", at, 1))
-	}
-	m := mountForTest(t, a.dir)
-	require.Equal(t, []string{"2026-02-16", "2026-02-17"}, names(t, m.path("by-date")))
-	list := names(t, m.path("by-date/2026-02-16"))
-	require.Equal(t, []string{"23-59-Tides", "latest"}, list[2:])
-	require.Equal(t, "a b\n", shell(t, `cd "$1" && shift && echo $(jq -r .id "$1/header.json" "$2/header.json" | sort)`, m.path("by-date/2026-02-16"), list[0], list[1]))
-	require.Equal(t, "d\n", run(t, "jq", "-r", ".id", m.path("by-date/2026-02-17/00-00-Tides/header.json")))
-}
-
-// TestRecent: the 50 that were modified last, called as the client's lists call them.
-func TestRecent(t *testing.T) {
+// TestRecentAreFew: the 50 that were modified last.
+func TestRecentAreFew(t *testing.T) {
 	a := newAgent(t)
 	for n := range 55 {
-		name := fmt.Sprintf("s%02d", n)
-		a.write(name, sessionOf(name, "/w", "Title of "+name))
-		a.age(name, n)
+		a.write(fmt.Sprint("s", n), sessionOf(fmt.Sprint("s", n), "/w", fmt.Sprint("Title ", n)))
+		a.age(fmt.Sprint("s", n), n)
 	}
-	a.write("s03", header("s03"), entry(0, "e0", "", "The first prompt, which is longer than forty characters"))
-	a.age("s03", 3)
-	a.write("s04", sessionOf("a/b", "/w", "\x1b[31mred\x07 \u0085../"))
-	a.age("s04", 4)
-	a.write("s05", header("%id"))
-	a.age("s05", 5)
-	for n, parent := range map[int]string{7: "/elsewhere/sessions/p/s02.jsonl", 8: "s54", 9: "a/b"} {
-		name := fmt.Sprintf("s%02d", n)
-		a.write(name, strings.Replace(sessionOf(name, "/w", "Fork"), "}\n", `,"parentSession":`+quoted(parent)+"}\n", 1))
-		a.age(name, n)
-	}
-	m := mountForTest(t, a.dir)
-	recent := func() []string { return names(t, m.path("recent")) }
-	list := recent()
+	list := names(t, mountForTest(t, a.dir).path("recent"))
 	require.Len(t, list, 50)
-	require.Equal(t, []string{
-		"01-Title of s00", "02-Title of s01", "03-Title of s02", "04-The first prompt, which is longer than…",
-		"05-[31mred ..%2F", "06-%25id", "07-Title of s06", "08-Fork (fork of 03)", "09-Fork (fork)", "10-Fork (fork)",
-	}, list[:10])
-	require.Equal(t, "50-Title of s49", list[49])
-	for n, name := range list {
-		require.Equal(t, fmt.Sprintf("../sessions/p/s%02d", n), link(t, m.path("recent", name)))
-	}
-	require.Equal(t, "%id\n", run(t, "jq", "-r", ".id", m.path("recent/06-%25id/header.json")))
-	for n := range 25 { // an appended-to session is first at the next look
-		time.Sleep(tick)
-		a.add(fmt.Sprintf("s%02d", n%25), "{}\n")
-		require.Equal(t, fmt.Sprintf("s%02d", n%25), filepath.Base(link(t, m.path("recent", recent()[0]))))
-	}
-	_, err := os.Lstat(m.path("recent", "02-Title of s00"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	time.Sleep(tick)
-	a.replace("s24", sessionOf("s24", "/w", "renamed"))
-	require.Equal(t, "01-renamed", recent()[0])
-	require.NoError(t, os.Remove(a.path("s24.jsonl")))
-	require.Equal(t, "01-Title of s23", recent()[0])
+	require.Equal(t, "50-Title 49", list[49])
 }
 
 // TestIndex: index.jsonl is valid JSON with all keys in each line, newest first; one version a handle.
@@ -171,23 +137,16 @@ func TestIndex(t *testing.T) {
 	a.write("a", `{"type":"session","id":"a"}`+"\n")
 	a.write("b", header("b"), entry(0, "e0", "", "hi"), entry(1, "e1", "e0", "ho"))
 	a.write("c", sessionOf("\x00\"\\\u2028", "/\xED\xA0\xBD", "\x1b\n"))
-	a.write("d", `{"type":"session","id":"d","cwd":"`+"\xff"+`","parentSession":"b","timestamp":"never"}`+"\n")
-	a.write("not", "nothing\n")
-	for n, name := range []string{"d", "c", "b", "a"} {
+	for n, name := range []string{"c", "b", "a"} {
 		a.age(name, n)
 	}
 	m := mountForTest(t, a.dir)
 	index := m.path("index.jsonl")
 	require.Equal(t, `["cwd","created","firstMessage","id","messageCount","modified","parentSession","path","size","title"]`+"\n",
 		shell(t, `jq -c 'keys_unsorted - ["cwd"] | sort | ["cwd"] + .' "$1" | sort -u`, index))
-	require.Equal(t, `["d",null,null,"b"]
-["c","\u001b\n","2026",null]
-["b",null,"2026",null]
-["a",null,null,null]
-`, shell(t, `jq -c '[(.path | ltrimstr("sessions/p/")), .title, (.created | if . then .[:4] else . end), .parentSession]' "$1"`, index))
 	require.Equal(t, "2 hi /home/dev/project\n", shell(t, `jq -r 'select(.id == "b") | "\(.messageCount) \(.firstMessage) \(.cwd)"' "$1"`, index))
 	shell(t, `set -e; exec 3< "$1"; first=$(head -c 10 <&3); echo '{}' >> "$2"
-		[ "$( (printf %s "$first"; cat <&3) | jq -r .path | cut -c 12- | tr -d '\n')" = dcba ]
+		[ "$( (printf %s "$first"; cat <&3) | jq -r .path | cut -c 12- | tr -d '\n')" = cba ]
 		for n in $(seq 20); do echo '{}' >> "$2"
 			[ "$(stat -c %s "$1")" = "$(wc -c < "$1")" ]; [ "$(head -n 1 "$1" | jq -r '"\(.path) \(.size)"')" = "sessions/p/a $(stat -c %s "$2")" ]
 		done`, index, a.path("a.jsonl"))
