@@ -107,21 +107,3 @@ func TestNoSessionsYet(t *testing.T) {
 	require.Equal(t, []string{"s", "s.jsonl"}, names(t, m.path("sessions/p")))
 	require.Equal(t, entry(0, "e0", "", "x"), run(t, "cat", m.session("s", "leaf")))
 }
-
-// TestPlacesMayBeLinks: SOURCE, sessions and blobs may be links to another disk, resolved once.
-func TestPlacesMayBeLinks(t *testing.T) {
-	a, link := demo(t), filepath.Join(t.TempDir(), "link")
-	disk := t.TempDir()
-	for _, place := range []string{"sessions", "blobs"} {
-		require.NoError(t, os.Rename(filepath.Join(a, place), filepath.Join(disk, place)))
-		require.NoError(t, os.Symlink(filepath.Join(disk, place), filepath.Join(a, place)))
-	}
-	require.NoError(t, os.Symlink(a, link))
-	m := mountForTest(t, link)
-	require.DirExists(t, m.path("sessions/-tmp-gauge-csv"))
-	require.Len(t, names(t, m.path("blobs")), 1)
-	info, err := os.Lstat(m.path("sessions"))
-	require.NoError(t, err)
-	require.True(t, info.IsDir())
-	run(t, "find", m.dir)
-}

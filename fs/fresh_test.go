@@ -65,43 +65,6 @@ for round in range(rounds):
     same("through tree/", entry(ids[1], "same", last), read("tree/same/%s/entry.json" % ids[1]))
     look(ids, last)
 `,
-	"edited in place and added to": `
-import subprocess
-def ids(text): return [json.loads(line)["id"] for line in text.splitlines()[1:]]
-middle, cost = "a0", 1
-paid = '{"type":"message","id":"u","parentId":"r","message":{"role":"assistant","content":[],"usage":{"output":%d}}}\n'
-text = header() + entry("r", None, "p" * 9000) + entry(middle, "r", "q" * 99) + paid % cost + entry("t", "r", "p" * 9000)
-text += "".join(entry("c%d" % i, "%s%d" % ("ba"[i % 2], i), "") for i in range(10)) + entry("p", "r", "p" * 9000)
-replace(text)
-for round in range(rounds):
-    same("before", [i + ".json" for i in ids(text)], os.listdir(os.path.join(d, "entries")))
-    edited = "%s%d" % ("ab"[round % 2], (round + 1) % 10)
-    text = text.replace('"id":"%s"' % middle, '"id":"%s"' % edited).replace(paid % cost, paid % (round % 9)) + entry("g%d" % round, "r", "growth")
-    middle, before, cost = edited, middle, round % 9
-    with open(raw, "r+") as f: f.write(text)
-    how = round % 9
-    if how == 0: same("entries", [i + ".json" for i in ids(text)], os.listdir(os.path.join(d, "entries")))
-    if how == 1: same("tree", True, middle in os.listdir(os.path.join(d, "tree/r")))
-    if how == 2: same("a new name", middle, json.loads(read("entries/%s.json" % middle))["id"])
-    if how == 3:
-        try: same("an old name", None, read("entries/%s.json" % before))
-        except FileNotFoundError: pass
-    if how == 4: same("a branch", "q" * 99, json.loads(read("branches/%s/context.json" % middle))["messages"][-1]["content"])
-    if how == 5:
-        line = '{"type":"message","id":"o%d","parentId":"%s","message":{"role":"user","content":"here"}}'
-        for parent, want in [(before, 1), (middle, 0)]:
-            sh = subprocess.run(["sh", "-c", "cat > append"], cwd=d, input=line % (round, parent), text=True, stderr=subprocess.DEVNULL)
-            same("append below " + parent, want, sh.returncode)
-        with open(raw) as f: text = f.read()
-    if how == 6: same("branches.tsv", True, "\nc%s\t3\t" % middle[1] in read("branches.tsv"))
-    if how == 7:
-        orphans = [e["id"] for e in map(json.loads, text.splitlines()[1:]) if e["parentId"] not in [None] + ids(text)]
-        same("problems.jsonl", orphans, [json.loads(line)["id"] for line in read("problems.jsonl").splitlines()])
-    if how == 8:
-        same("usage.jsonl", cost, sum(json.loads(line)["output"] for line in read("../../../usage.jsonl").splitlines()))
-        same("usage.json", cost, json.loads(read("usage.json"))["total"]["output"])
-    look(ids(text), json.loads(text.splitlines()[-1])["message"]["content"])
-`,
 	"overwritten in place": `
 for round in range(rounds): # as an editor does that keeps the file
     first, last = "y" * (round % 5 * 300) + str(round), "text %d" % round

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/mountopts"
 )
 
 // The prompt history, beside writers that use SQLite as the client does: from Python.
@@ -178,41 +175,4 @@ for n in range(rounds):
     assert read("prompts.jsonl")[0]["prompt"] == "prompt number0 ü", n
     add(db, "prompt number0 ü", 1700000000)
 check(db)`, database, m.path("history"), fmt.Sprint(sized(40, 15)))
-}
-
-// TestHistoryOfAnotherUser: a store that is not the mounting user's is read where its mode allows it.
-func TestHistoryOfAnotherUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make files of another user")
-	}
-	dir, database := newHistory(t)
-	require.NoError(t, os.Chown(dir, 12345, 12345))
-	require.NoError(t, os.Chown(database, 12345, 12345))
-	before := statListing(t, dir)
-	m := mountForTest(t, dir)
-	require.Equal(t, "12345\n", run(t, "stat", "-c", "%u", m.path("history", "prompts.jsonl")))
-	require.Equal(t, "3\n", shell(t, `wc -l < "$1"`, m.path("history", "prompts.jsonl")))
-	require.Equal(t, before, statListing(t, dir))
-}
-
-// TestHistoriesOfAgents: history/ has the prompts that any agent keeps, and those of all by time in a mount of all.
-func TestHistoriesOfAgents(t *testing.T) {
-	dirs, all := allAgents(t)
-	require.NoError(t, os.WriteFile(filepath.Join(dirs["pi"], "trust.json"), nil, 0o600))
-	claude := mountForTest(t, dirs["claude"])
-	require.Equal(t, "Write a test that fails without the Z.\n", run(t, "jq", "-r", "select(.id == 3) | .prompt", claude.path("history/prompts.jsonl")))
-	require.Equal(t, "2\n", run(t, "jq", "-r", ".id", claude.path("history/search/alarm minutes")))
-	require.Error(t, os.WriteFile(claude.path("history/prompts.jsonl"), nil, 0o600))
-	file := filepath.Join(dirs["claude"], "history.jsonl")
-	grow(t, file, `{"display":"one more","timestamp":1893456000000,"project":"/w"}`+"\n"+`{"display":"to`)
-	require.Equal(t, "one more\n", run(t, "jq", "-r", "select(.id > 3) | .prompt", claude.path("history/prompts.jsonl")))
-	require.NotContains(t, names(t, mountForTest(t, dirs["claude"], redacted).dir), "history")
-
-	m := mountForTest(t, mountopts.All, all)
-	times := strings.Fields(run(t, "jq", "-r", ".created_at", m.path("history/prompts.jsonl")))
-	require.True(t, slices.IsSortedFunc(times, func(a, b string) int { return strings.Compare(b, a) }), times)
-	require.Equal(t, "claude\ncodex\nomp\n", shell(t, `jq -r .agent "$1" | sort -u`, m.path("history/prompts.jsonl")))
-	require.Equal(t, "codex\n", run(t, "jq", "-r", ".agent", m.path("history/search/no datum")))
-	require.NoError(t, os.Remove(file))
-	require.Equal(t, "codex\nomp\n", shell(t, `jq -r .agent "$1" | sort -u`, m.path("history/prompts.jsonl")))
 }

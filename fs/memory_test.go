@@ -76,19 +76,6 @@ print(attempt(lambda: write(big, size)), attempt(lambda: os.write(big, b'\n')))
 	w.m.staysSmall(t)
 }
 
-// TestLongLine: the longest line is written within the default budget.
-func TestLongLine(t *testing.T) {
-	notUnderRace(t)
-	w := newWriting(t)
-	line := fmt.Sprintf(`{"type":"custom","customType":"t","data":[%s""]}`, strings.Repeat(`"`+strings.Repeat("x", 1<<16)+`",`, sized(1023, 100)))
-	require.Less(t, len(line), 64<<20)
-	require.NoError(t, put(w.in("append"), line+"\n"))
-	require.Contains(t, w.read("leaf")[:100], `"customType":"t"`)
-	peak := w.m.procNumber("status", "VmHWM")
-	t.Logf("at most %d kB were resident", peak)
-	require.Less(t, peak, (budget.Default+maxControlLine)>>10, "the budget, and the longest line of what is indexed")
-}
-
 // TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
 // same time do not fill the memory, and all are read.
 func TestLongLinesOfManySessions(t *testing.T) {
@@ -206,38 +193,6 @@ for size in (bad, bad + 4): # the second one is nothing but the newline, or the 
     print(error)
 `, w.in("append"))
 	require.Equal(t, "EINVAL\nEINVAL\n", out)
-}
-
-// TestPromptsAreBounded: open files of the prompt history do not fill the memory; who asks for more gets ENOMEM.
-func TestPromptsAreBounded(t *testing.T) {
-	notUnderRace(t)
-	dir, database := newHistory(t)
-	size := sized(8, 1) // MB, half of what the database and its log have
-	history(t, `
-db = open_history(sys.argv[1])
-db.execute("BEGIN")
-for n in range(10 * int(sys.argv[2])): add(db, "prompt%d " % n + "x" * 100000, 1770000000 + n)
-db.execute("COMMIT")
-db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-`, database, strconv.Itoa(size))
-	m := mountForTest(t, dir, tightMemory)
-	out := python(t, hoarder+`
-history, size = sys.argv[1], int(sys.argv[2]) * 1000000
-answers, files = collections.Counter(), []
-def keep(name): files.append(os.open(history + "/" + name, os.O_RDONLY))
-for n in range(63): answers[attempt(lambda: keep("prompts.jsonl"))] += 1
-for n in range(12): answers[attempt(lambda: keep("search/prompt OR x%d" % n))] += 1
-for n in range(12): answers[attempt(lambda: keep("search/prompt*%s" % (" " * n)))] += 1
-print(sorted(answers))
-print(os.fstat(files[0]).st_size >= size)
-for fd in files:
-    os.close(fd)
-del files[:]
-print(soon(lambda: keep("prompts.jsonl")), files and os.fstat(files[-1]).st_size > size)
-`, m.path("history"), strconv.Itoa(size))
-	require.Equal(t, "['ENOMEM', 'ok']\nTrue\nok True\n", out)
-	require.NotContains(t, m.logged(), "backing I/O failed")
-	m.staysSmall(t)
 }
 
 // TestNamesAndCrawlersAreBounded: names that are looked up, documents that stay open and programs that walk everything, all at

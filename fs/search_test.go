@@ -130,32 +130,6 @@ func TestCrawlersSearchNothing(t *testing.T) {
 	require.Equal(t, 1, m.searches(), "they would have been counted")
 }
 
-// TestInterruptedSearch: when ls is killed, the search that it started ends, and does not read the rest of the files.
-func TestInterruptedSearch(t *testing.T) {
-	const files, size = 1000, 8 << 20 // one file under many names: much to read, little to keep
-	a := t.TempDir()
-	dir := filepath.Join(a, "sessions/p")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	first := filepath.Join(dir, "0.jsonl")
-	require.NoError(t, os.WriteFile(first, []byte(header("large")+strings.Repeat("x", size)), 0o644))
-	for n := 1; n < files; n++ {
-		require.NoError(t, os.Link(first, filepath.Join(dir, fmt.Sprint(n, ".jsonl"))))
-	}
-	m := mountForTest(t, a, debugging)
-	require.DirExists(t, m.path("search/zanzibar/entries"))
-	before := m.procNumber("io", "rchar")
-	w := startWaiter(t, "ls", m.path("search/zanzibar/entries"))
-	require.Eventually(t, func() bool { return m.procNumber("io", "rchar") > before+size }, patience, time.Millisecond, "it has begun")
-	w.blocked()
-	w.killed(syscall.SIGINT)
-	require.Eventually(t, func() bool { return m.searches() > 0 }, patience, 10*time.Millisecond)
-	_, after, _ := strings.Cut(m.logged(), "msg=searched files=")
-	read := 0
-	_, err := fmt.Sscan(after, &read)
-	require.NoError(t, err, after)
-	require.Less(t, read, files)
-}
-
 // TestSearchRedacted: a redacted mount neither shows nor confirms a secret.
 func TestSearchRedacted(t *testing.T) {
 	m := mountForTest(t, plantedStore(t), func(c *mountConfig) { c.options.Redact, c.options.ReadOnly = true, true })

@@ -97,6 +97,18 @@ func unpack(t testing.TB, from fs.FS) string {
 
 func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
 
+// rootNames and sessionNames are what is listed in a mount and in the directory of a session without artifacts.
+var (
+	rootNames = []string{
+		"archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent", "running",
+		"search", "sessions", "terminal-sessions",
+	}
+	sessionNames = []string{
+		"append", "branches", "branches.tsv", "by-label", "children", "context.json", "cwd", "entries", "fork", "header.json", "labels", "last-error",
+		"leaf", "problems.jsonl", "search", "title", "transcript.md", "tree", "usage.json",
+	}
+)
+
 // scratchSpace is what a copy of the biggest session takes, and more.
 const scratchSpace = 2 << 30
 

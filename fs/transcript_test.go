@@ -16,30 +16,6 @@ import (
 // demoSession is the session of the demo that has everything in it.
 const demoSession = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 
-// TestReadingFilesHaveTheirSize: what stat tells is what is read, for each session, also after it grew, and
-// whoever asked first.
-func TestReadingFilesHaveTheirSize(t *testing.T) {
-	a := demo(t)
-	m := mountForTest(t, a)
-	check := func() {
-		require.Equal(t, "12\n", shell(t, `find "$1" -name transcript.md -o -name usage.json | while read -r f; do
-			[ "$(stat -c %s "$f")" = "$(wc -c < "$f")" ] && [ "$(ls -l "$f" | awk '{ print $5 }')" = "$(wc -c < "$f")" ] && echo; done | wc -l`, m.path("sessions")))
-	}
-	check()
-	before := run(t, "cat", m.path(demoSession, "transcript.md"))
-	cost := run(t, "jq", ".total.cost.total", m.path(demoSession, "usage.json"))
-	require.Equal(t, "0.6568348500000001\n", cost)
-	grow(t, filepath.Join(a, demoSession+".jsonl"), `{"type":"message","id":"f0000001","parentId":"`+strings.TrimSuffix(filepath.Base(run(t, "readlink", m.path(demoSession, "leaf"))), ".json\n")+
-		`","timestamp":"2026-03-30T09:00:00.000Z","message":{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":"One more."}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1}}}}`, "\n")
-	after := run(t, "cat", m.path(demoSession, "transcript.md"))
-	turn := "\n## Assistant · 2026-03-30 09:00:00 · f0000001 · `p/m`\n\nOne more.\n"
-	require.Equal(t, strings.Replace(before, "`3a17833e`", "`f0000001`", 1)+turn, after)
-	require.Equal(t, fmt.Sprintf("%d\n", len(after)), run(t, "stat", "-c", "%s", m.path(demoSession, "transcript.md")))
-	require.Equal(t, turn, run(t, "tail", "-n", "4", m.path(demoSession, "transcript.md")), "read from the end")
-	require.Equal(t, "1.65683485\n", run(t, "jq", ".total.cost.total", m.path(demoSession, "usage.json")))
-	check()
-}
-
 // TestTranscriptLinksLead: every link of every transcript leads to a file of the mount, from where the
 // transcript lies, wherever that is.
 func TestTranscriptLinksLead(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // Making sessions (docs/design.md section 2, new-session).
@@ -170,20 +169,4 @@ func TestScopeRenamed(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestBlobsMissing: where images cannot be stored the session is there all the same; a line with one is refused, the next goes
-// through.
-func TestBlobsMissing(t *testing.T) {
-	a := newAgent(t)
-	require.NoError(t, os.RemoveAll(filepath.Join(a.dir, "blobs")))
-	require.NoError(t, os.Symlink("/nonexistent/blobs", filepath.Join(a.dir, "blobs")))
-	m := mountForTest(t, a.dir)
-	path := ask(t, m.path("new-session"), anywhere("/old"))
-	ask(t, m.path(path, "append"), assistant("hi"))
-	image := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("A", 80<<10) + `"}]}}`
-	_, err := tryAsk(m.path(path, "append"), image)
-	require.ErrorIs(t, err, unix.EIO)
-	require.Contains(t, string(read(t, m.path(path, "last-error"))), "images have no place: ")
-	ask(t, m.path(path, "append"), message("still here"))
 }

@@ -12,23 +12,6 @@ import (
 
 // What was written is there, wherever it was written.
 
-// TestBlobs: an image goes to the blob store before its line is written.
-func TestBlobs(t *testing.T) {
-	w := newWriting(t)
-	before := w.raw("s")
-	script := `head -c 5000 /dev/urandom > "$2/img"; h=$(sha256sum < "$2/img" | cut -d' ' -f1)
-printf '{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"%s"}]}}\n' "$(base64 -w0 "$2/img")" > "$1/append"
-cmp "$2/img" "$3/blobs/$h" && echo "$h"`
-	hash := strings.TrimSpace(shell(t, script, w.in(), t.TempDir(), w.m.path()))
-	require.Contains(t, string(w.added(before)[0].Message), `"blob:sha256:`+hash+`"`)
-	require.Equal(t, "6668\n", run(t, "jq", ".messages[-1].content[0].data|length", w.in("context.json")))
-	require.Equal(t, hash+"\n", run(t, "ls", "-A", filepath.Join(w.dir, "blobs")), "no temporary file is left")
-	// A refused line leaves no blob.
-	bad := strings.Replace(`{"type":"message","parentId":"nobody","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"X"}]}}`, "X", strings.Repeat("QUJD", 1000), 1)
-	require.ErrorIs(t, put(w.in("append"), bad+"\n"), syscall.ENOENT)
-	require.Equal(t, hash+"\n", run(t, "ls", "-A", filepath.Join(w.dir, "blobs")))
-}
-
 // TestSubagents: the sessions in artifacts/ are written to in the same way, by either of their paths.
 func TestSubagents(t *testing.T) {
 	w := newWriting(t)
