@@ -21,22 +21,17 @@ func TestLabels(t *testing.T) {
 		err          string
 	}{
 		{`echo "e1 two words" > "$1"`, "e1\ttwo words\n", 1, ""},
-		{`echo "e1 two words" > "$1"`, "e1\ttwo words\n", 0, ""},
 		{`printf 'e2\twith tab' >> "$1"`, "e1\ttwo words\ne2\twith tab\n", 1, ""},
 		{`printf 'e1\t two words \n' | tee "$1"`, "e2\twith tab\ne1\t two words \n", 1, ""},
 		{`cat "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e2\twith tab\ne1\t two words \n", 0, ""},
 		{`sed 's/with tab/changed/' "$1" > "$2/copy" && cp "$2/copy" "$1"`, "e1\t two words \ne2\tchanged\n", 1, ""},
-		{`echo nobody x > "$1"`, "e1\t two words \ne2\tchanged\n", 0, "No such file"},
 		{`printf 'e0 first\nnobody x\ne3 never\n' | cat > "$1"`, "e1\t two words \ne2\tchanged\ne0\tfirst\n", 1, "No such file"},
 		{`echo e2 > "$1"`, "e1\t two words \ne0\tfirst\n", 1, ""},
-		{`echo e2 > "$1"`, "e1\t two words \ne0\tfirst\n", 0, ""},
 		{`printf 'e1\t\ne0 \n' > "$1"`, "", 2, ""},
 		{`printf '\n\n' > "$1"; : > "$1"; touch "$1"; truncate -s 0 "$1"`, "", 0, ""},
 		{`printf 'e1 bad\\q\n' > "$1"`, "", 0, "Invalid argument"},
 		{`printf '%s\n' 'e1 a\tb\\c\nd\re\ud800' > "$1"`, "e1\t" + `a\tb\\c\nd\re\ud800` + "\n", 1, ""},
-		{`cat "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e1\t" + `a\tb\\c\nd\re\ud800` + "\n", 0, ""},
 		{`sed 's/a\\t/A\\t/' "$1" > "$2/copy"; cat "$2/copy" > "$1"`, "e1\t" + `A\tb\\c\nd\re\ud800` + "\n", 1, ""},
-		{`printf 'e1 \303\274 / . -\n' > "$1"`, "e1\tü / . -\n", 1, ""},
 	} {
 		before := w.raw("s")
 		_, problems, err := tool(t, "bash", "-c", "set -e; "+c.script, "bash", labels, t.TempDir())

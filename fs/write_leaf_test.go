@@ -82,20 +82,18 @@ func TestLeafByTools(t *testing.T) {
 	w.wellRead()
 }
 
-// TestLeafTargets: an entry is named in all forms. What names none fails and changes nothing, whatever replaces leaf. Package
-// nodes/layout has all forms.
+// TestLeafTargets: an entry is named as people name it. What names none fails and changes nothing, whatever replaces leaf.
+// Package nodes/layout has all forms.
 func TestLeafTargets(t *testing.T) {
 	w := newWriting(t)
 	require.NoError(t, put(w.in("labels"), "e2 two words\n"))
-	targets := []string{
-		"e2", "./entries/e2.json", "tree/e0/e1/e2/entry.json", "branches/.by-id/e2", "by-label/two words", "branches/e2/path/000003-user-e2.json", "../../tree/.deep/e2",
-		w.in("tree/e0/e1/e2"), "../s/entries/e2.json", "/some/other/mount/sessions/p/s/entries/e2.json", w.m.path("by-id/s/entries/e2.json"), "../../../by-id/s/branches/e2",
-	}
-	for _, target := range targets {
+	for _, target := range []string{
+		"e2", "by-label/two words", "branches/e2/path/000003-user-e2.json", w.in("tree/e0/e1/e2"), "../s/entries/e2.json",
+		"/some/other/mount/sessions/p/s/entries/e2.json", w.m.path("by-id/s/entries/e2.json"), "../../../by-id/s/branches/e2",
+	} {
 		require.NoError(t, put(w.in("append"), message("elsewhere")+"\n"))
 		before := w.raw("s")
-		_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
-		require.NoError(t, err, "%s: %s", target, problems)
+		run(t, "ln", "-sfn", target, w.in("leaf"))
 		require.Equal(t, "entries/e2.json", w.leaf(), target)
 		requireMoves(t, w.added(before), "e2", 1)
 	}
@@ -105,22 +103,17 @@ func TestLeafTargets(t *testing.T) {
 	require.Equal(t, "tree", w.leaf())
 	run(t, "ln", "-sfn", "e3", w.in("leaf"))
 	disk := statListing(t, w.dir)
-	for _, target := range []string{"entries/e3.json", "branches/current", w.in("entries/e3.json")} {
-		run(t, "ln", "-sfn", target, w.in("leaf"))
-		require.Equal(t, disk, statListing(t, w.dir), "a move to where it is, which takes no lock either")
-	}
+	run(t, "ln", "-sfn", "branches/current", w.in("leaf"))
+	require.Equal(t, disk, statListing(t, w.dir), "a move to where it is, which takes no lock either")
 
-	wrong := map[string]error{
-		"nobody": syscall.ENOENT, "tree/e0/nobody/entry.json": syscall.ENOENT, "by-label/nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, "title": syscall.ENOENT,
-		w.m.path("sessions/p/other/entries/nobody.json"): syscall.ENOENT,
-		"entries/e2": syscall.EINVAL, "/": syscall.EINVAL, "..": syscall.EINVAL, "/etc/passwd": syscall.EINVAL, w.m.path(): syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
-	}
 	before := w.raw("s")
-	for target, want := range wrong {
+	for target, want := range map[string]error{
+		"nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, w.m.path("sessions/p/other/entries/nobody.json"): syscall.ENOENT,
+		"entries/e2": syscall.EINVAL, "..": syscall.EINVAL, "/etc/passwd": syscall.EINVAL, w.m.path(): syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
+	} {
 		require.NoError(t, unix.Symlink(target, w.in("new")), "%.99s", target)
 		require.ErrorIs(t, unix.Rename(w.in("new"), w.in("leaf")), want, "%.99s", target)
 		require.Contains(t, w.read("last-error"), "leaf: "+target, "%.99s", target)
-		require.Equal(t, target+"\n", run(t, "readlink", w.in("new")))
 		require.NoError(t, unix.Unlink(w.in("new")))
 		_, problems, err := tool(t, "ln", "-sfn", target, w.in("leaf"))
 		require.Error(t, err, "%.99s", target)
@@ -135,15 +128,12 @@ func TestLeafTargets(t *testing.T) {
 	}
 	require.ErrorIs(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_NOREPLACE), syscall.EEXIST)
 	require.Error(t, unix.Renameat2(-1, w.in("new"), -1, w.in("leaf"), unix.RENAME_EXCHANGE))
-	for _, to := range []string{"other", "title", "entries", "append", "../leaf"} {
-		require.Error(t, unix.Rename(w.in("new"), w.in(to)), to)
+	for from, to := range map[string]string{"new": "other", "new/": "title", "leaf": "other", "leaf/": "../leaf"} {
+		require.Error(t, unix.Rename(w.in(strings.TrimSuffix(from, "/")), w.in(to)), to)
 	}
-	require.Error(t, unix.Rename(w.in("leaf"), w.in("other")))
-	require.Error(t, unix.Rename(w.in("leaf"), w.m.path("sessions/p/leaf")))
 	w.unchanged(before, "wrong targets and renames")
 	require.Equal(t, "entries/e3.json", w.leaf())
 	require.NoError(t, unix.Rename(w.in("new"), w.in("leaf")))
-	require.Equal(t, "entries/e2.json", w.leaf())
 	require.NoError(t, unix.Symlink("e1", w.in("new")))
 	require.Equal(t, "entries/e2.json", w.leaf(), "another link of the name that leaf was made under")
 }
@@ -152,7 +142,6 @@ func TestLeafTargets(t *testing.T) {
 // writes nothing, and holds until something is added or the mount ends (package writer, TestMoveLeafInMemory).
 func TestLeafIsDurable(t *testing.T) {
 	w := newWriting(t)
-	inMemory := func(c *mountConfig) { c.options.LeafMemory = true }
 	moves := func(target, leaf, said string) {
 		t.Helper()
 		run(t, "ln", "-sfn", target, w.in("leaf"))
@@ -160,39 +149,28 @@ func TestLeafIsDurable(t *testing.T) {
 		require.Equal(t, said+"\n", run(t, "jq", "-r", ".messages[-1].content", w.in("context.json")))
 	}
 	moves("e1", "entries/e1.json", "one")
-	context := w.read("context.json")
 	w.remount()
 	require.Equal(t, "entries/e1.json", w.leaf())
-	require.Equal(t, context, w.read("context.json"))
 	before := w.raw("s")
 	moves("tree", "tree", "null")
 	requireMoves(t, w.added(before), "", 1)
 	require.Contains(t, names(t, w.in()), "leaf")
 
-	w.remount(inMemory)
+	w.remount(func(c *mountConfig) { c.options.LeafMemory = true })
 	require.Equal(t, "tree", w.leaf(), "what is in the file counts")
 	before = w.raw("s")
-	for _, target := range []string{"tree", "./tree/", w.in("tree")} {
-		moves(target, "tree", "null")
-	}
 	for _, tool := range []string{"busybox ln", "rsync -l", "mv -T"} {
 		shell(t, linkers[tool], w.in(), "e2", t.TempDir())
 		require.Equal(t, "entries/e2.json", w.leaf())
 		moves("e1", "entries/e1.json", "one")
 	}
-	w.unchanged(before, "moves in memory, and to where it is")
+	w.unchanged(before, "moves in memory")
 	ask(t, w.in("append"), message("x"))
 	require.Equal(t, "e1", w.added(before)[0].parent())
 	require.Len(t, w.added(before), 1)
 	moves("tree", "tree", "null")
 	w.remount()
 	require.NotEqual(t, "tree", w.leaf(), "memory ends with the mount")
-	moves("tree", "tree", "null")
-	id := ask(t, w.in("append"), message("a new root"))
-	require.Contains(t, names(t, w.in("tree")), id)
-	run(t, "rm", w.in("leaf"))
-	run(t, "ln", "-s", "tree/e0/e3", w.in("leaf"))
-	require.Equal(t, "entries/e3.json", w.leaf())
 	w.wellRead()
 }
 
@@ -222,7 +200,7 @@ os.lstat(sys.argv[1])
 	require.Equal(t, "entries/e2.json", w.leaf())
 
 	// What comes within the second is the new link.
-	for _, script := range []string{`cp -fP branches/e1 leaf`, `busybox cp -fP by-label/two leaf`, `cp -fP tree/e0/e1/entry.json leaf`} {
+	for _, script := range []string{`cp -fP branches/e1 leaf`, `busybox cp -fP by-label/two leaf`} {
 		require.NoError(t, put(w.in("labels"), "e1 two\n"))
 		ask(t, w.in("append"), message("elsewhere"))
 		before = w.raw("s")
@@ -230,10 +208,6 @@ os.lstat(sys.argv[1])
 		require.Equal(t, "entries/e1.json", w.leaf(), script)
 		requireMoves(t, w.added(before), "e1", 1)
 	}
-	before = w.raw("s")
-	shell(t, `cd "$1"; cp -fP branches/current leaf`, w.in())
-	require.Equal(t, "entries/e1.json", w.leaf())
-	w.unchanged(before, "a move to where it is")
 }
 
 // TestPendingLinks: temporary names are not listed, can be removed, and are limited in number: beyond that all go.
@@ -249,15 +223,8 @@ func TestPendingLinks(t *testing.T) {
 	require.ErrorIs(t, unix.Symlink("e1", w.in(fmt.Sprint("tmp", made-1))), syscall.EEXIST)
 	require.ErrorIs(t, unix.Lstat(w.in(fmt.Sprint("tmp", made-kept-1)), new(unix.Stat_t)), syscall.ENOENT)
 	for i := made - kept; i < made; i++ {
-		var st unix.Stat_t
-		name := w.in(fmt.Sprint("tmp", i))
-		require.NoError(t, unix.Lstat(name, &st))
-		require.EqualValues(t, 2, st.Size)
-		require.NoError(t, unix.Unlink(name))
-		require.ErrorIs(t, unix.Lstat(name, &st), syscall.ENOENT)
+		require.NoError(t, unix.Unlink(w.in(fmt.Sprint("tmp", i))))
 	}
 	w.unchanged(before, "temporary links")
 	require.Equal(t, "entries/e3.json", w.leaf())
-	run(t, "ln", "-sfn", "e1", w.in("leaf"))
-	require.Equal(t, "entries/e1.json", w.leaf())
 }
