@@ -88,8 +88,7 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 		require.NoError(t, put())
 		_, err := h.State()
 		require.ErrorIs(t, err, fs.ErrNotExist, what)
-		_, err = h.Render(context.Background(), "", nil)
-		require.ErrorIs(t, err, fs.ErrNotExist, what)
+		refuses(t, h, "", fs.ErrNotExist, what)
 		require.NoError(t, os.RemoveAll(name))
 	}
 	// It comes, is replaced, and goes.
@@ -101,8 +100,7 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, nil, 0o644)) // the client has just made it
 	require.Empty(t, render(t, h, ""))
 	require.NoError(t, os.Remove(name))
-	_, err := h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	refuses(t, h, "", fs.ErrNotExist)
 }
 
 // TestState: what a stat shows is of the database file, and the times are of what changed last.
@@ -133,8 +131,7 @@ func TestHotJournal(t *testing.T) {
 	run(t, conn, "PRAGMA journal_mode=DELETE; PRAGMA cache_size=1; BEGIN; UPDATE history SET prompt = hex(zeroblob(90000)) || id")
 	h := open(t, dir)
 	before := picture(t, dir)
-	_, err := h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, ErrUnreadable)
+	refuses(t, h, "", ErrUnreadable)
 	require.Equal(t, before, picture(t, dir))
 	run(t, conn, "ROLLBACK")
 	require.Equal(t, "2 5 3 1", ids(t, render(t, h, "")))

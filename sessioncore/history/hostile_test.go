@@ -74,18 +74,16 @@ func TestTooSlow(t *testing.T) {
 	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
 	h.limit = 100 * time.Millisecond
 	began := time.Now()
-	_, err := h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, ErrTooSlow)
+	refuses(t, h, "", ErrTooSlow)
 	require.Less(t, time.Since(began), 2*time.Second)
 
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
-	_, err = h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, ErrTooSlow)
+	refuses(t, h, "", ErrTooSlow)
 	require.True(t, h.reads.TryAcquire(maxReads), "a read keeps its place")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err = h.Render(ctx, "", nil)
+	_, err := h.Render(ctx, "", nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -122,10 +120,8 @@ func TestNotADatabase(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
 		h := open(t, dir)
-		_, err := h.Render(context.Background(), "", nil)
-		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
-		_, err = h.Render(context.Background(), `"`, nil)
-		require.ErrorIs(t, err, ErrUnreadable, "%.20q", content)
+		refuses(t, h, "", ErrUnreadable, "%.20q", content)
+		refuses(t, h, `"`, ErrUnreadable, "%.20q", content)
 	}
 }
 

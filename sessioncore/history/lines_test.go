@@ -48,8 +48,7 @@ func TestLines(t *testing.T) {
 	} {
 		require.Equal(t, []string{want}, show(t, h, match), match)
 	}
-	_, err := h.Render(context.Background(), "?!", nil)
-	require.ErrorIs(t, err, ErrQuery)
+	refuses(t, h, "?!", ErrQuery)
 	before, err := h.State()
 	require.NoError(t, err)
 	name := filepath.Join(dir, linesName)
@@ -63,13 +62,11 @@ func TestLines(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)
 	require.NoError(t, os.Truncate(name, maxCopied+1))
-	_, err = h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, ErrTooBig)
+	refuses(t, h, "", ErrTooBig)
 	require.NoError(t, os.Remove(name))
 	_, err = h.State()
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = h.Render(context.Background(), "", nil)
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	refuses(t, h, "", fs.ErrNotExist)
 }
 
 // TestSeveral: the histories of several agents are one, by time, however many of them are there.
@@ -89,8 +86,7 @@ func TestSeveral(t *testing.T) {
 		`"codex" 2026-01-01T00:00:01Z`, `"omp" 1970-01-01T00:00:01Z`,
 	}, got)
 	require.Len(t, show(t, all, "pars"), 3)
-	_, err := all.Render(context.Background(), "?!", nil)
-	require.ErrorIs(t, err, ErrQuery)
+	refuses(t, all, "?!", ErrQuery)
 	require.Len(t, show(t, all, `"parse it"`), 1)
 	states := map[State]bool{}
 	for n := range 3 {

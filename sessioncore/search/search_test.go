@@ -20,11 +20,16 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-func look(t *testing.T, s *Searcher, text string) []string {
+func query(t *testing.T, text string) *Query {
 	t.Helper()
 	q, err := ParseQuery(text)
 	require.NoError(t, err, text)
-	r, err := s.Search(context.Background(), q)
+	return q
+}
+
+func look(t *testing.T, s *Searcher, text string) []string {
+	t.Helper()
+	r, err := s.Search(context.Background(), query(t, text))
 	require.NoError(t, err, text)
 	require.Empty(t, r.Unread)
 	var names []string
@@ -64,8 +69,7 @@ func TestVisible(t *testing.T) {
 
 func TestTitleInHeader(t *testing.T) {
 	s := New(Sessions{Files: sessiontest.Memory(t, []byte(strings.Replace(sessiontest.Header, `"cwd"`, `"title":"The \u0074ides","cwd"`, 1)+sessiontest.Entry("a", "")))})
-	q, err := ParseQuery("tides")
-	require.NoError(t, err)
+	q := query(t, "tides")
 	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Equal(t, "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\t0\t-\n", string(r.Table()))
@@ -150,8 +154,7 @@ func TestAgainReadsOnlyWhatChanged(t *testing.T) {
 func TestLimit(t *testing.T) {
 	const many = 3000 // while a thread waits for a processor with an early file, another one reads on
 	s := New(Sessions{Files: manyFiles(t, many), Limit: 20})
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
+	q := query(t, "common")
 	r, err := s.Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 20)
@@ -175,8 +178,7 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 		return nil
 	}}
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
+	q := query(t, "common")
 	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
@@ -189,9 +191,8 @@ func TestInterrupted(t *testing.T) {
 	files := &watched{Storage: manyFiles(t, 50)}
 	files.before = func(string) error { cancel(); return nil }
 	s := New(Sessions{Files: files})
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
-	_, err = s.Search(ctx, q)
+	q := query(t, "common")
+	_, err := s.Search(ctx, q)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, s.FilesRead(), int64(50))
 	files.before = nil
@@ -202,8 +203,7 @@ func TestInterrupted(t *testing.T) {
 func TestSearchesAtOnce(t *testing.T) {
 	hold := make(chan struct{})
 	s := New(Sessions{Files: &blocking{manyFiles(t, 1), hold}})
-	q, err := ParseQuery("common")
-	require.NoError(t, err)
+	q := query(t, "common")
 	done := make(chan error)
 	search := func(ctx context.Context) {
 		_, err := s.Search(ctx, q)
@@ -273,8 +273,7 @@ func TestCopies(t *testing.T) {
 	} {
 		require.NoError(t, files.WriteFile(name+".jsonl", []byte(text)))
 	}
-	q, err := ParseQuery("tides")
-	require.NoError(t, err)
+	q := query(t, "tides")
 	for _, limit := range []int{0, 7} {
 		r, err := New(Sessions{Files: files, Limit: limit}).Search(context.Background(), q)
 		require.NoError(t, err)
@@ -350,8 +349,7 @@ func TestParseQuery(t *testing.T) {
 		`"role:user"`:                          {words: []string{"role:user"}},
 		"--flag x":                             {words: []string{"x"}, without: []string{"-flag"}},
 	} {
-		q, err := ParseQuery(text)
-		require.NoError(t, err, text)
+		q := query(t, text)
 		got := slowQuery{role: q.role, cwd: q.cwd}
 		for _, w := range q.words {
 			got.words = append(got.words, w.text)
@@ -376,8 +374,7 @@ func TestParseQuery(t *testing.T) {
 		require.ErrorIs(t, err, ErrQuery, text)
 		require.ErrorContains(t, err, why, text)
 	}
-	q, err := ParseQuery("in:archive x")
-	require.NoError(t, err)
+	q := query(t, "in:archive x")
 	require.True(t, q.Archive())
 }
 
@@ -409,19 +406,18 @@ func FuzzParseQuery(f *testing.F) {
 }
 
 func TestMarks(t *testing.T) {
-	for query, want := range map[string]string{
+	for terms, want := range map[string]string{
 		"tide":            "the <Tide>s, a <tide>, tid.e",
 		"tide tides":      "the <Tides>, a <tide>, tid.e",
 		"Tide":            "the <Tide>s, a tide, tid.e",
 		`"a tide" tid.e`:  "the Tides, <a tide>, <tid.e>",
 		"-tide role:user": "the Tides, a tide, tid.e",
 	} {
-		q, err := ParseQuery(query)
-		require.NoError(t, err)
+		q := query(t, terms)
 		text := "the Tides, a tide, tid.e"
 		if marks := q.Marks(); marks != nil {
 			text = marks.ReplaceAllString(text, "<$0>")
 		}
-		require.Equal(t, want, text, query)
+		require.Equal(t, want, text, terms)
 	}
 }

@@ -73,8 +73,7 @@ func TestAppendFillsIn(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := startMemory(t, plainFile, Options{})
-			ids, err := w.append(test.give)
-			require.NoError(t, err)
+			ids := w.adds(test.give)
 			require.Equal(t, []string{test.want}, w.added(plainFile))
 			require.Len(t, ids, 1)
 			require.Equal(t, ids[0], w.leaf())
@@ -197,8 +196,7 @@ func TestAppendAfterCut(t *testing.T) {
 		if cut%2 == 0 {
 			w.snapshot() // with an index to go on from, and without
 		}
-		_, err := w.append(line)
-		require.NoError(t, err)
+		w.adds(line)
 		after := w.content()
 		require.True(t, strings.HasPrefix(after, before))
 		between := after[len(before) : strings.LastIndex(after[:len(after)-1], "\n")+1]
@@ -287,8 +285,7 @@ func TestAppendMovesAndGoesOn(t *testing.T) {
 		}},
 	} {
 		w := startMemory(t, test.file, Options{})
-		_, err := w.append(test.lines...)
-		require.NoError(t, err)
+		w.adds(test.lines...)
 		require.Equal(t, "a", w.parentOfID("x"))
 		require.Equal(t, "", w.parentOfID("y"))
 	}
@@ -315,8 +312,7 @@ func TestAppendBesideClient(t *testing.T) {
 		time.Sleep(liveLimit / 3)
 		done <- client.Close()
 	}()
-	_, err = w.append(line)
-	require.NoError(t, err)
+	w.adds(line)
 	require.NoError(t, <-done)
 }
 
@@ -353,8 +349,7 @@ func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 	}
 	require.ErrorIs(t, w.MoveLeaf(t.Context(), w.session, "old"), sessioncore.ErrNotFound)
 	require.Equal(t, content, w.content())
-	_, err := w.append(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
-	require.NoError(t, err)
+	w.adds(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
 }
 
 var longBase64 = strings.Repeat("QUJD", 256)
@@ -369,8 +364,7 @@ func TestPersistAsItsClient(t *testing.T) {
 	}{"of 14.9.9": {plainFile, false}, "of 18": {slot + plainFile, true}} {
 		t.Run(name, func(t *testing.T) {
 			w := startMemory(t, test.file, Options{})
-			_, err := w.append(line + longBase64 + `"}]}}}`)
-			require.NoError(t, err)
+			w.adds(line + longBase64 + `"}]}}}`)
 			require.Equal(t, test.kept, strings.Contains(w.content(), `"partialJson"`))
 			require.Equal(t, test.kept, strings.Contains(w.content(), `"blob:sha256:9f167a`))
 			require.Equal(t, test.kept, len(w.blobs.blobs) == 1)
@@ -383,12 +377,11 @@ func TestPersistAsItsClient(t *testing.T) {
 
 func TestBlobsBeforeTheLine(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
-	_, err := w.append(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`)
-	require.NoError(t, err)
+	w.adds(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`)
 	require.Equal(t, strings.Repeat("ABC", 256), w.blobs.blobs["9f167a0cd6a6c458fe987389ae9f7ade033e87b3cd888742573f527d1c5d3a29"])
 	require.Contains(t, w.content(), `"data":"blob:sha256:9f167a`)
 
-	_, err = w.append(`{"type":"message","parentId":"gone","message":{"role":"user","content":[{"type":"image","data":"` + strings.Repeat("QUJE", 256) + `"}]}}`)
+	_, err := w.append(`{"type":"message","parentId":"gone","message":{"role":"user","content":[{"type":"image","data":"` + strings.Repeat("QUJE", 256) + `"}]}}`)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Len(t, w.blobs.blobs, 1, "no blob of a refused line")
 }

@@ -62,8 +62,7 @@ func TestForkAsClient(t *testing.T) {
 			content, err := os.ReadFile("../../testdata/cases/" + test.file + ".jsonl")
 			require.NoError(t, err)
 			w := startMemory(t, string(content), Options{Root: "/agent/sessions"})
-			name, err := w.Fork(context.Background(), w.session, test.id)
-			require.NoError(t, err)
+			name := w.forks(test.id)
 			require.Equal(t, string(content), w.content())
 			require.Regexp(t, `^scope/2026-03-01T00-00-00-000Z_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.jsonl$`, name)
 			id := regexp.MustCompile(`_(.*)\.jsonl$`).FindStringSubmatch(name)[1]
@@ -102,17 +101,15 @@ func TestForkMends(t *testing.T) {
 		`{"parentId":"l2","type":"mode_change","id":"c","mode":"x", "n":1.0}`+"\n"+
 		`{"type":"label","id":"l3","parentId":null,"targetId":"c","label":"N"}`+"\n"+
 		`{"type":"mode_change","id":"d","parentId":"l3","mode":"x"}`+"\n", Options{})
-	name, err := w.Fork(context.Background(), w.session, "c")
-	require.NoError(t, err)
+	name := w.forks("c")
 	require.Contains(t, fileContent(t, w.storage, name), "\n"+`{"parentId":"b","type":"mode_change","id":"c","mode":"x", "n":1.0}`+"\n")
 	snap := sessiontest.Snapshot(t, w.store.Session(name))
 	require.Equal(t, "a<null b<a c<b (a=L) (b=M) (c=N)", outline(t, snap))
 	require.Empty(t, problemsOf(t, snap))
 
-	name, err = w.Fork(context.Background(), w.session, "d")
-	require.NoError(t, err)
+	name = w.forks("d")
 	require.Contains(t, fileContent(t, w.storage, name), `"id":"d","parentId":null`)
-	_, err = w.Fork(context.Background(), w.session, "gone")
+	_, err := w.Fork(context.Background(), w.session, "gone")
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 }
 
@@ -258,8 +255,7 @@ func TestForkKeepsHeader(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := startMemory(t, test.head+"\n"+strings.TrimPrefix(plainFile, plainHeader), Options{Root: "/agent/sessions"})
-			name, err := w.Fork(context.Background(), w.session, "b")
-			require.NoError(t, err)
+			name := w.forks("b")
 			content := fileContent(t, w.storage, name)
 			if test.slot != "" {
 				require.Equal(t, test.slot, content[:slotSize])

@@ -107,8 +107,7 @@ func TestMoveLeaf(t *testing.T) {
 	require.Empty(t, w.added(before))
 	require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "gone"), sessioncore.ErrNotFound)
 
-	ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err)
+	ids := w.adds(`{"type":"mode_change","mode":"plan"}`)
 	require.Equal(t, "a", w.parentOfID(ids[0]))
 
 	require.NoError(t, w.ResetLeaf(ctx, w.session))
@@ -116,8 +115,7 @@ func TestMoveLeaf(t *testing.T) {
 	before = w.content()
 	require.NoError(t, w.ResetLeaf(ctx, w.session))
 	require.Empty(t, w.added(before))
-	ids, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err)
+	ids = w.adds(`{"type":"mode_change","mode":"plan"}`)
 	require.Equal(t, "", w.parentOfID(ids[0]))
 }
 
@@ -143,8 +141,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 	require.NoError(t, w.SetTitle(ctx, w.session, "T"))
 	require.Equal(t, "a", w.leaf(), "a rewrite adds nothing")
 
-	ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err)
+	ids := w.adds(`{"type":"mode_change","mode":"plan"}`)
 	require.Equal(t, "a", w.parentOfID(ids[0]))
 	require.Equal(t, ids[0], w.leaf())
 

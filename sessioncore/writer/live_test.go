@@ -129,8 +129,7 @@ func TestLeases(t *testing.T) {
 	require.NoError(t, err)
 	in, base := filepath.Split(plainName)
 
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.NoError(t, err)
+	w.adds(`{"type":"mode_change","mode":"plan"}`)
 	_, endOther := childtest.Start(t, "lease", owners+"/another.lock")
 	defer endOther()
 	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)

@@ -209,8 +209,7 @@ func TestOperatorTimes(t *testing.T) {
 		}
 		before := w.content()
 		require.Equal(t, want, w.snapshot().Time(0).UnixMilli(), test.text)
-		_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
-		require.NoError(t, err)
+		w.adds(`{"type":"custom_info","custom_type":"x"}`)
 		require.Equal(t, []string{`{"type":"custom_info","id":"00000001","parent_id":"a","timestamp":` + test.now + `,"custom_type":"x"}`}, w.added(before), test.text)
 	}
 }
@@ -223,8 +222,7 @@ func TestOperatorTimeOfHeader(t *testing.T) {
 	} {
 		header := `{"type":"session_header","id":"x"` + stamp + "}\n"
 		w := startMemory(t, header, Options{})
-		_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
-		require.NoError(t, err)
+		w.adds(`{"type":"custom_info","custom_type":"x"}`)
 		require.Contains(t, w.added(header)[0], `"timestamp":`+now+`,`, stamp)
 	}
 }

@@ -76,8 +76,7 @@ func TestOperatorFork(t *testing.T) {
 	w := startMemory(t, "", Options{Root: "/agent/sessions"})
 	putFile(t, w.storage, name, file)
 	w.session = w.store.Session(name)
-	forked, err := w.Fork(ctx, w.session, "c")
-	require.NoError(t, err)
+	forked := w.forks("c")
 	require.Equal(t, file, w.content())
 	require.Regexp(t, `^2026-03-01T00-00-00-000000_[0-9a-f-]{36}\.jsonl$`, forked)
 	id := strings.TrimSuffix(forked[len("2026-03-01T00-00-00-000000_"):], ".jsonl")
@@ -90,10 +89,9 @@ func TestOperatorFork(t *testing.T) {
 		`{"type":"label","id":"00000002","parent_id":"00000001","timestamp":`+now+`,"target_id":"c","label":"C"}`+"\n",
 		fileContent(t, w.storage, forked))
 	sessiontest.Snapshot(t, w.store.Session(forked))
-	_, err = w.Fork(ctx, w.session, "gone")
+	_, err := w.Fork(ctx, w.session, "gone")
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
-	forked, err = w.Fork(ctx, w.session, "m")
-	require.NoError(t, err)
+	forked = w.forks("m")
 	require.Equal(t, 4, strings.Count(fileContent(t, w.storage, forked), "\n")-1, "of a leaf entry what is above it")
 }
 
@@ -181,8 +179,7 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := startMemory(t, opFile, Options{})
-			ids, err := w.append(test.give)
-			require.NoError(t, err)
+			ids := w.adds(test.give)
 			require.Equal(t, []string{test.want}, w.added(opFile))
 			require.Len(t, ids, 1)
 			require.Equal(t, test.leaf, w.leaf())
@@ -257,7 +254,6 @@ func TestAppendToAnotherDialect(t *testing.T) {
 	_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
 	require.ErrorIs(t, err, sessioncore.ErrInvalid)
 	require.NoError(t, w.storage.(*memory.Storage).WriteFile(plainName, []byte(opFile)))
-	_, err = w.append(`{"type":"custom_info","custom_type":"x"}`, `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+longBase64+`"}]}}`)
-	require.NoError(t, err)
+	w.adds(`{"type":"custom_info","custom_type":"x"}`, `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+longBase64+`"}]}}`)
 	require.Len(t, w.added(opFile), 2)
 }

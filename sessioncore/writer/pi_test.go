@@ -112,8 +112,7 @@ func TestPiImages(t *testing.T) {
 	} {
 		w := startMemory(t, test.content, Options{})
 		w.store.SetProgram(func(string) program.Program { return test.root })
-		_, err := w.append(line, line)
-		require.NoError(t, err)
+		w.adds(line, line)
 		added := w.content()[len(test.content):]
 		require.Equal(t, test.inline, strings.Count(added, `"data":"`+huge+`"`) == 2)
 		require.Equal(t, test.inline, strings.Count(added, `base64,`+huge+`"`) == 2)
@@ -140,8 +139,7 @@ func TestPiTypesElsewhere(t *testing.T) {
 // TestPiBranchSummary: without a parent it hangs under the leaf: from 0.84.3 on, fromId is the leaf that was left.
 func TestPiBranchSummary(t *testing.T) {
 	w := startPi(t, plainFile)
-	ids, err := w.append(`{"type":"branch_summary","fromId":"a","summary":"s"}`)
-	require.NoError(t, err)
+	ids := w.adds(`{"type":"branch_summary","fromId":"a","summary":"s"}`)
 	require.Equal(t, "b", w.parentOfID(ids[0]))
 }
 

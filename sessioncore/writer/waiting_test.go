@@ -121,14 +121,10 @@ func TestWaitingBytes(t *testing.T) {
 		}
 		return sum
 	}
-	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
-	require.NoError(t, err)
-	w.session = w.store.Session(name)
-	ids, err := w.append(userLine)
-	require.NoError(t, err)
+	name := w.begins(NewSession{CWD: "/w"})
+	ids := w.adds(userLine)
 	require.NoError(t, w.SetTitle(ctx, w.session, "longer"))
-	_, err = w.Fork(ctx, w.session, ids[0])
-	require.NoError(t, err)
+	w.forks(ids[0])
 	require.Len(t, p.Names(), 2)
 	require.Equal(t, count(), p.bytes)
 	require.NotZero(t, p.bytes)
@@ -137,13 +133,11 @@ func TestWaitingBytes(t *testing.T) {
 	const large = "scope/large.jsonl"
 	room := maxWaitingBytes - p.bytes
 	require.NoError(t, w.createNamed(large, true, true, storagetest.Content(strings.Repeat("x", int(room)))))
-	onDisk, err := w.Fork(ctx, w.session, ids[0])
-	require.NoError(t, err)
+	onDisk := w.forks(ids[0])
 	require.Contains(t, fileContent(t, disk, onDisk), ids[0])
-	_, err = w.append(userLine)
-	require.NoError(t, err)
+	w.adds(userLine)
 	require.Equal(t, w.content(), fileContent(t, disk, name))
-	_, err = w.toDisk(ctx, large, true)
+	_, err := w.toDisk(ctx, large, true)
 	require.NoError(t, err)
 	require.Equal(t, count(), p.bytes)
 	require.NoError(t, w.SyncAll(ctx))
@@ -162,24 +156,20 @@ func TestWaitingImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, disk := waitingTest(t, Options{})
-			made, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
-			require.NoError(t, err)
-			w.session = w.store.Session(made)
-			_, err = w.append(line, userLine)
-			require.NoError(t, err)
+			made := w.begins(NewSession{CWD: "/w"})
+			w.adds(line, userLine)
 			require.Empty(t, w.blobs.blobs)
 			require.Contains(t, w.content(), longBase64)
 			w.blobs.err = syscall.ENOSPC
 			require.ErrorIs(t, goes(w), syscall.ENOSPC)
-			_, err = disk.Stat(made)
+			_, err := disk.Stat(made)
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			w.blobs.err = nil
 			require.NoError(t, goes(w))
 			require.Len(t, w.blobs.blobs, 1)
 			require.Contains(t, fileContent(t, disk, made), `"data":"blob:sha256:9f167a`)
 			require.NotContains(t, fileContent(t, disk, made), longBase64)
-			_, err = w.append(line)
-			require.NoError(t, err)
+			w.adds(line)
 			require.NotContains(t, w.content(), longBase64)
 		})
 	}
@@ -353,21 +343,18 @@ func TestNewSession(t *testing.T) {
 		`","cwd":"/home/dev/pi","parentSession":"p","title":"my title","titleSource":"user"}`, string(header))
 
 	// Everything works in memory: append, label, leaf, title, fork.
-	ids, err := w.append(`{"type":"message","message":{"role":"user","content":"hi"}}`)
-	require.NoError(t, err)
+	ids := w.adds(`{"type":"message","message":{"role":"user","content":"hi"}}`)
 	require.NoError(t, w.SetLabel(ctx, w.session, ids[0], "L"))
 	require.NoError(t, w.MoveLeaf(ctx, w.session, ids[0]))
 	require.NoError(t, w.SetTitle(ctx, w.session, "new title"))
-	fork, err := w.Fork(ctx, w.session, ids[0])
-	require.NoError(t, err)
+	fork := w.forks(ids[0])
 	empty, err = storage.List(disk, "")
 	require.NoError(t, err)
 	require.Empty(t, empty)
 
 	// The first answer puts it on disk, with all that came before.
 	before := w.content()
-	_, err = w.append(testAnswer)
-	require.NoError(t, err)
+	w.adds(testAnswer)
 	onDisk := fileContent(t, disk, name)
 	require.True(t, strings.HasPrefix(onDisk, before))
 	require.Equal(t, onDisk, w.content())
@@ -379,8 +366,7 @@ func TestNewSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 
-	_, err = w.append(`{"type":"message","message":{"role":"user","content":"more"}}`)
-	require.NoError(t, err)
+	w.adds(`{"type":"message","message":{"role":"user","content":"more"}}`)
 	require.Greater(t, len(fileContent(t, disk, name)), len(onDisk))
 
 	w.session = w.store.Session(fork)
@@ -396,17 +382,14 @@ func TestNewSessionCannotGoToDisk(t *testing.T) {
 	for line, opts := range map[string]Options{testAnswer: {}, userLine: {Sync: true}} {
 		disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
 		w := startWaiting(t, disk, "", opts)
-		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
-		require.NoError(t, err)
-		w.session = w.store.Session(name)
+		name := w.begins(NewSession{CWD: "/w"})
 		before := w.content()
-		_, err = w.append(line)
+		_, err := w.append(line)
 		require.ErrorIs(t, err, fs.ErrPermission)
 		require.Equal(t, before, w.content())
 		require.ErrorIs(t, w.Writer.Sync(t.Context(), w.session), fs.ErrPermission)
 		disk.replaceErr = nil
-		_, err = w.append(line)
-		require.NoError(t, err)
+		w.adds(line)
 		require.False(t, w.opts.Waiting.Has(name))
 	}
 }

@@ -150,6 +150,32 @@ func (w *writing) append(lines ...string) ([]string, error) {
 	return w.Append(context.Background(), w.session, raw...)
 }
 
+// adds is append of lines that are taken.
+func (w *writing) adds(lines ...string) []string {
+	w.t.Helper()
+	ids, err := w.append(lines...)
+	require.NoError(w.t, err)
+	return ids
+}
+
+// begins makes a session, which is the one from then on.
+func (w *writing) begins(spec NewSession) (name string) {
+	w.t.Helper()
+	spec.Create = true
+	name, err := w.NewSession(w.t.Context(), spec)
+	require.NoError(w.t, err)
+	w.session = w.store.Session(name)
+	return name
+}
+
+// forks returns the name of a fork of the session.
+func (w *writing) forks(id string) (name string) {
+	w.t.Helper()
+	name, err := w.Fork(w.t.Context(), w.session, id)
+	require.NoError(w.t, err)
+	return name
+}
+
 func (w *writing) snapshot() *sessioncore.Snapshot {
 	w.t.Helper()
 	snap := sessiontest.Snapshot(w.t, w.session)
