@@ -10,43 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHold: what is held never exceeds the limit, whoever asks for more is refused and keeps what he has, and after
-// all are closed nothing is held.
-func TestHold(t *testing.T) {
-	b := New(Default)
-	first, second := b.Hold(), b.Hold()
-	require.NoError(t, first.Resize(b.Limit()-10))
-	require.NoError(t, second.Resize(10))
-	require.Equal(t, b.Limit(), b.Held())
-	err := second.Resize(11)
-	require.ErrorIs(t, err, ErrNoMemory)
-	require.Contains(t, err.Error(), "-o memory=", "what to do")
-	require.Equal(t, b.Limit(), b.Held())
-	require.NoError(t, first.Resize(b.Limit()-11))
-	require.NoError(t, second.Resize(11))
-	second.Set(100)
-	require.Equal(t, b.Limit()+89, b.Held(), "what exists counts")
-	require.NoError(t, second.Resize(99), "smaller, though beyond the limit")
-	first.Close()
-	first.Close()
-	second.Close()
-	require.Zero(t, b.Held())
-}
-
-// TestKept: what is kept leaves room for what is opened.
-func TestKept(t *testing.T) {
-	b := New(Default)
-	kept := b.Kept()
-	require.NoError(t, kept.Resize(b.Limit()/4))
-	require.ErrorIs(t, kept.Resize(b.Limit()/4+1), ErrNoMemory)
-	opened := b.Hold()
-	require.NoError(t, opened.Resize(b.Limit()-b.Limit()/4))
-	kept.Close()
-	require.ErrorIs(t, opened.Resize(b.Limit()+1), ErrNoMemory)
-	opened.Close()
-	require.Zero(t, b.Held())
-}
-
 // TestShown: what is small can always be seen, what is large by some at once.
 func TestShown(t *testing.T) {
 	b := New(Default)

@@ -76,21 +76,6 @@ func TestPersist(t *testing.T) {
 	}
 }
 
-// TestPersistKeepsBytes: what is not changed stays as it was given.
-func TestPersistKeepsBytes(t *testing.T) {
-	for _, text := range []string{
-		`{}`, `{ "a" : [ 1.50 , -0, 1E+2 ,[ ] , { } ] , "a":2}`, `{"\u0063ontent":"\/\u00e9","n":123456789012345678901234567890}`,
-		`{"content":[{"type":"image","type":"text","data":"` + longBase64 + `"}]}`,
-		`{"content":[{"type":"image","data":"` + longBase64 + `","data":1}]}`,
-		`{"content":[{"type":"image","data":"` + longBase64 + `","data":{}}]}`,
-	} {
-		got, err := Line(rawjson.Value(text), Rules{Blobs: true})
-		require.NoError(t, err)
-		require.Equal(t, text, string(got.Text))
-		require.Empty(t, got.Blobs)
-	}
-}
-
 func TestPersistEdits(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	long := strings.Repeat("x", maxPersist+1)
@@ -116,14 +101,6 @@ func TestPersistEdits(t *testing.T) {
 			require.Equal(t, test.want, string(got.Text))
 		})
 	}
-}
-
-// TestPersistWithoutBlobs: a picture stays whole where there is nothing to put it into.
-func TestPersistWithoutBlobs(t *testing.T) {
-	text := `{"content":[{"type":"image","data":` + jsonString("QUJD", 130_000) + `}],"image_url":"data:image/png;base64,QUJD"}`
-	got, err := Line(rawjson.Value(text), Rules{})
-	require.NoError(t, err)
-	require.Equal(t, text, string(got.Text))
 }
 
 func TestPersistDepth(t *testing.T) {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,43 +34,12 @@ func (o countingObject) ReadAt(p []byte, off int64) (int, error) {
 	return o.Object.ReadAt(p, off)
 }
 
-// answer is the line of an answer with a long text, whose members are in any order and spelling.
-func answer(rnd *rand.Rand, n, text int) string {
-	members := []string{
-		`"content":[{"type":"text","text":"` + strings.Repeat(`a \" `, text) + `"}]`, []string{`"provider" : "p"`, `"provider":"p"`}[rnd.IntN(2)],
-		[]string{`"model":"m"`, `"\u006dodel":"m"`, `"model":"x","model":"m"`, `"model":{"usage":1},"model":"m"`}[rnd.IntN(4)],
-		[]string{`"usage":{"input":1,"output":2}`, ` "usage" :{"output":2,"input":1 }`, `"usag\u0065":{"input":1,"output":2}`}[rnd.IntN(3)],
-	}
-	rnd.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	return sessiontest.MessageLine(n, `{"role":"assistant",`+strings.Join(members, ",")+`}`)
-}
-
 // settle waits until the file's times would show another change.
 func settle(t *testing.T, f *sessiontest.File) {
 	require.Eventually(t, func() bool {
 		st, err := f.Storage.Stat(sessiontest.FileName)
 		return err == nil && !st.Racy(time.Now().UnixNano())
 	}, time.Minute, time.Millisecond)
-}
-
-// TestCostsInAnyOrder: wherever a message says what it cost, it is found, also in a file that was changed just now, of
-// which entries are read as a whole.
-func TestCostsInAnyOrder(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(5, 6))
-	const answers = 300
-	text := sessiontest.Header
-	for n := range answers {
-		text += answer(rnd, n, rnd.IntN(30))
-	}
-	f := sessiontest.NewFile(t, text)
-	for range 2 {
-		snap := sessiontest.Snapshot(t, sessioncore.NewStore(f.Storage).Session(sessiontest.FileName))
-		usage, _ := readUsage(t, snap, sessioncore.NoEntry)
-		require.Equal(t, fmt.Sprintf("[%d,%d,0,0,%d,0,null]", answers, 2*answers, 3*answers), usage.Total.numbers())
-		require.Len(t, usage.Models, 1)
-		require.Contains(t, usage.Models, "p/m")
-		settle(t, f)
-	}
 }
 
 // TestTextsAreReadOnce: what a session cost takes its index, and of each answer the few bytes that say it.

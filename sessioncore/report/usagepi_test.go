@@ -50,20 +50,3 @@ func TestUsageAgreesWithPi(t *testing.T) {
 	}
 	require.NotZero(t, summaries, "usage of tools and summaries is among what was recorded")
 }
-
-// TestUsageOfAnotherDialect: an index whose session turns out to be one of pi is counted anew.
-func TestUsageOfAnotherDialect(t *testing.T) {
-	cost := `{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"cost":{"total":0.5}}`
-	result := `{"type":"message","id":"a","parentId":null,"message":{"role":"toolResult","toolName":"x","usage":` + cost + `}}` + "\n"
-	f := sessiontest.NewFile(t, sessiontest.Header+result)
-	store := sessioncore.NewStore(f.Storage)
-	t.Cleanup(store.Close)
-	for i, want := range []float64{0, 1} {
-		if i > 0 {
-			f.Append(`{"type":"usage","id":"u","parentId":"a","kind":"k","provider":"p","model":"m","usage":` + cost + `}` + "\n")
-		}
-		s := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
-		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
-		require.Equal(t, want, *usage.Total.Cost.Total, text)
-	}
-}

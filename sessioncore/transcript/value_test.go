@@ -33,15 +33,6 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 	require.Zero(t, e.left)
 }
 
-func TestExcerptOfLongText(t *testing.T) {
-	line := strings.Repeat("x", 99) + `\n`
-	var x excerpter
-	e := x.of(rawjson.Value(`"`+strings.Repeat(line, 1000)+`"`), excerptLimits{whole: 1000, head: 505, tail: 303})
-	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 5), string(e.head), "whole lines")
-	require.Equal(t, strings.Repeat(strings.Repeat("x", 99)+"\n", 3), string(e.tail))
-	require.Greater(t, e.left, 100_000)
-}
-
 func TestBase64IsLeftOut(t *testing.T) {
 	picture := strings.Repeat("iVBORw0KGgo/+", 500)
 	for _, c := range []struct{ in, want string }{

@@ -69,12 +69,3 @@ func TestFindWithoutProc(t *testing.T) {
 		require.Zero(t, pid)
 	}
 }
-
-func TestField(t *testing.T) {
-	const status = "Name:\tNSpid: 7\nPid:\t12\nNSpid:\t12\t1\nlast: 3"
-	require.Equal(t, "12\t1", Field(status, "NSpid"))
-	require.Equal(t, "NSpid: 7", Field(status, "Name"))
-	require.Equal(t, "3", Field(status, "last"))
-	require.Empty(t, Field(status, "pid"))
-	require.Empty(t, Field("", "Pid"))
-}

@@ -166,21 +166,6 @@ func TestBeginning(t *testing.T) {
 	require.NoError(t, obj.Close())
 }
 
-// TestIndexed: the index shows the tree of a session, and says what could not be read.
-func TestIndexed(t *testing.T) {
-	p := newProjects(t)
-	p.write(t, strings.Join([]string{
-		user("u1", "", "hello"), "no JSON at all", says("a1", "u1", "M", textBlock("hi"), 1), user("u2", "gone", "lost"),
-		user("u3", "a1", "on"), `{"type":"user","uuid":"torn`,
-	}, "\n"))
-	s := sessioncore.NewStore(p).Session(session)
-	snap := sessiontest.Snapshot(t, s)
-	leaf := sessiontest.Leaf(t, snap)
-	id, _ := snap.ID(leaf)
-	require.Equal(t, "u3", id)
-	require.Len(t, snap.Tree().Roots(), 2)
-}
-
 // TestGarbage: a file of bytes is no session, and bytes between records are problems.
 func TestGarbage(t *testing.T) {
 	p := newProjects(t)

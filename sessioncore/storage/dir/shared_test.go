@@ -92,10 +92,6 @@ func TestSharedAppend(t *testing.T) {
 			over(t, s, short, 4)
 			over(t, s, string(p), 4+int64(len(short)))
 		}, one + short + data, false},
-		"behind us": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			over(t, s, short, 4+int64(len(p)))
-		}, one + data + short, false},
 		"under us, and longer": {func(t *testing.T, s *Storage, p []byte) {
 			over(t, s, long, 4)
 			over(t, s, string(p), 4)
@@ -108,18 +104,10 @@ func TestSharedAppend(t *testing.T) {
 			over(t, s, string(p), 4)
 			over(t, s, short, 4+9)
 		}, one + "{ours a}\n" + short + strings.Repeat(" ", 8) + "\n", true},
-		"over all": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			over(t, s, long, 4)
-		}, one + long, true},
 		"and cut the file": {func(t *testing.T, s *Storage, p []byte) {
 			over(t, s, string(p), 4)
 			require.NoError(t, os.Truncate(pathOf(s, "x.jsonl"), 4+12))
 		}, one, true},
-		"and cut more than that": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			require.NoError(t, os.Truncate(pathOf(s, "x.jsonl"), 2))
-		}, one[:2], true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t)
