@@ -77,23 +77,6 @@ func TestClientAtTerminal(t *testing.T) {
 	}
 }
 
-// TestClientElsewhere: a client that left the session, and a client on another session.
-func TestClientElsewhere(t *testing.T) {
-	a := newAgentDir(t)
-	tty, id := clienttest.Terminal(t)
-	left, leftID := clienttest.Terminal(t)
-	a.Crumb(id, "p/other.jsonl")
-	a.Crumb(leftID, "p/s.jsonl")
-	clienttest.Imitation{Stdin: left, Control: left}.Start(t) // a shell, say
-	pid, _ := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
-	a.nobodyOn("p/s.jsonl")
-	a.somebodyOn(pid, id, "p/other.jsonl")
-	reader, err := os.Open(a.Database("history.db"))
-	require.NoError(t, err)
-	defer reader.Close()
-	a.nobodyOn("p/s.jsonl")
-}
-
 // TestClientComesBack: an earlier scan is not reused when a client comes back to the session.
 func TestClientComesBack(t *testing.T) {
 	a := newAgentDir(t)

@@ -2,16 +2,13 @@ package writer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -20,7 +17,6 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
-	"sessionfs/sessioncore/storage/storagetest/every"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -224,40 +220,6 @@ func TestAppendAfterCut(t *testing.T) {
 		require.Len(t, problemsOf(t, snap), torn, "cut at %d: %v", cut, problemsOf(t, snap))
 	}
 	require.Equal(t, 7, marks, "after the colons")
-}
-
-func TestAppendConcurrently(t *testing.T) {
-	every.Journals(t, func(t *testing.T, s every.Store) {
-		const writers, each = 8, 40
-		s.WriteFile(t, plainName, plainFile)
-		var group sync.WaitGroup
-		var stores []*sessioncore.Session
-		w := make([]*Writer, 2) // two mounts
-		for i := range w {
-			store := sessioncore.NewStore(s)
-			t.Cleanup(store.Close)
-			w[i] = New(store, Options{Journal: s})
-			stores = append(stores, store.Session(plainName))
-		}
-		for i := range writers {
-			group.Go(func() {
-				for n := range each {
-					line := fmt.Sprintf(`{"type":"custom","customType":"w%d","data":%d}`, i, n)
-					_, err := w[i%2].Append(context.Background(), stores[i%2], []byte(line))
-					for errors.Is(err, storage.ErrLocked) {
-						_, err = w[i%2].Append(context.Background(), stores[i%2], []byte(line))
-					}
-					assert.NoError(t, err)
-				}
-			})
-		}
-		group.Wait()
-		snap := sessiontest.Snapshot(t, stores[0])
-		require.Equal(t, 2+writers*each, snap.Len())
-		require.Empty(t, problemsOf(t, snap))
-		leaf := sessiontest.Leaf(t, snap)
-		require.Len(t, snap.Path(leaf), 2+writers*each, "each hangs under the one before")
-	})
 }
 
 func TestAppendGoneAndNoSession(t *testing.T) {

@@ -14,28 +14,13 @@ import (
 )
 
 // Secrets of many kinds, made at run time: a scanner of this repository must not find them.
-var planted = []struct{ kind, secret, around string }{
-	{"github-pat", "ghp" + "_" + mixed(36), "the token is %s."},
-	{"github-fine-grained-pat", "github" + "_pat_" + mixed(82), "%s"},
-	{"github-app-token", "ghs" + "_" + mixed(36), "x=%s;"},
-	{"aws-access-token", "AKI" + "A" + "QYLPMN5HFIQR7XYA", "export AWS_ACCESS_KEY_ID=%s"},
-	{"anthropic-api-key", "sk-" + "ant-api03-" + mixed(93) + "AA", "key: %s\n"},
-	{"openai-api-key", "sk-" + mixed(20) + "T3Blbk" + "FJ" + mixed(20), "OPENAI=%s"},
-	{"gitlab-pat", "glp" + "at-" + mixed(20), "git clone https://oauth2:%s@gitlab.com/a/b"},
-	{"slack-bot-token", "xox" + "b-1234567890123-1234567890123" + mixed(24), "%s"},
-	{"stripe-access-token", "sk" + "_live_" + mixed(24), "stripe: '%s'"},
-	{"gcp-api-key", "AIz" + "a" + mixed(35), "?key=%s "},
-	{"npm-access-token", "npm" + "_" + strings.ToLower(mixed(36)), "//registry/:_authToken=%s\n"},
-	{"sendgrid-api-token", "SG" + "." + strings.ToLower(mixed(66)), "%s"},
-	{"huggingface-access-token", "hf" + "_" + "abcdefghijkmnopqrstuvwxyzabcdefghi", "%s"},
-	{"digitalocean-pat", "dop" + "_v1_" + hexed(64), "%s"},
-	{"jwt", "ey" + "JhbGciOiJIUzI1NiJ9x." + "ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0." + mixed(43), "Authorization: Bearer %s"},
-	{"private-key", "-----BEGIN RSA PRIVATE " + "KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE " + "KEY-----", "cat id_rsa\n%s\n"},
-	{"generic-api-key", mixed(32), `{"api_key": "%s"}`},
-	{"generic-api-key", mixed(30), `DB_PASSWORD=%s` + "\n"},
-	{"discord-api-token", hexed(64), `discord_token = "%s"`},
-	{"vault-service-token", "hv" + "s." + mixed(95), "%s"},
-	{"microsoft-teams-webhook", "https://contoso.webhook." + "office.com/webhookb2/" + uuid + "@" + uuid + "/IncomingWebhook/" + hexed(32) + "/" + uuid, "%s"},
+var planted = []struct{ secret, around string }{
+	{"ghp" + "_" + mixed(36), "the token is %s."},
+	{"AKI" + "A" + "QYLPMN5HFIQR7XYA", "export AWS_ACCESS_KEY_ID=%s"},
+	{"glp" + "at-" + mixed(20), "git clone https://oauth2:%s@gitlab.com/a/b"},
+	{"ey" + "JhbGciOiJIUzI1NiJ9x." + "ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0." + mixed(43), "Authorization: Bearer %s"},
+	{"-----BEGIN RSA PRIVATE " + "KEY-----\n" + mixed(64) + "\n" + mixed(64) + "\n-----END RSA PRIVATE " + "KEY-----", "cat id_rsa\n%s\n"},
+	{mixed(32), `{"api_key": "%s"}`},
 }
 
 const uuid = "3f2b8a1c-9d4e-4b7f-8a6c-1e5d9b0c7f2a"
@@ -122,7 +107,7 @@ func TestPlaces(t *testing.T) {
 		{"no string", `{"a":` + token + `}`, ""},
 		{"no JSON", token, ""},
 		{"a value of several lines", "{\n  \"a\": \"" + token + "\"\n}\n", ""},
-		{"lines that are no JSON", strings.ReplaceAll(planted[15].secret, "\n", "\r\n") + "\n", ""},
+		{"lines that are no JSON", strings.ReplaceAll(planted[4].secret, "\n", "\r\n") + "\n", ""},
 		{"after a bad escape", `{"a":"\q ` + token + `"}`, "/a"},
 		{"beside bytes that are no UTF-8", "{\"a\":\"\xff\xfe " + token + " \xff\"}", "/a"},
 		{"deep", strings.Repeat(`{"a":`, 1000) + `"` + token + `"` + strings.Repeat("}", 1000), strings.Repeat("/a", 250) + "…"},
