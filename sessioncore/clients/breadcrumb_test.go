@@ -1,7 +1,10 @@
 package clients
 
 import (
+	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,4 +33,46 @@ func TestBreadcrumbs(t *testing.T) {
 		}
 		require.Equal(t, want, got, "%.60q", text)
 	}
+}
+
+func TestMovedBreadcrumb(t *testing.T) {
+	const (
+		base = "2026-02-16T10-20-30-000Z_1f9d2a6c7b8e4f05.jsonl"
+		root = "/home/dev/.omp/agent/sessions"
+		from = "--old--/" + base
+		to   = "-new/" + base
+	)
+	cwd := t.TempDir()
+	info, err := os.Stat(cwd)
+	require.NoError(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	stat := fmt.Sprintf("cwdstat %d %d", st.Dev, st.Ino)
+	for name, test := range map[string]struct {
+		text string
+		cwd  string
+		want string // "": another session's
+	}{
+		"of 14.9.9":             {"/old\n" + root + "/" + from + "\n", cwd, cwd + "\n" + root + "/" + to + "\n"},
+		"of 18":                 {"/old\n" + root + "/" + from + "\ncwdstat 1 2\n", cwd, cwd + "\n" + root + "/" + to + "\n" + stat + "\n"},
+		"fresh":                 {"/old\n" + root + "/" + from + "\nfresh\ncwdstat 1 2\n", cwd, cwd + "\n" + root + "/" + to + "\n" + stat + "\n"},
+		"no such directory":     {"/old\n" + root + "/" + from + "\ncwdstat 1 2\n", "/nowhere/at/all", "/nowhere/at/all\n" + root + "/" + to + "\n"},
+		"another line":          {"/old\n" + root + "/" + from + "\nlater x", cwd, cwd + "\n" + root + "/" + to + "\nlater x"},
+		"by another path":       {"/old\n/link/sessions/" + from + "\n", cwd, cwd + "\n/link/sessions/" + to + "\n"},
+		"another session":       {"/old\n" + root + "/--old--/x" + base + "\n", cwd, ""},
+		"another scope":         {"/old\n" + root + "/--other--/" + base + "\n", cwd, ""},
+		"one of its subagents":  {"/old\n" + root + "/--old--/" + strings.TrimSuffix(base, ".jsonl") + "/Task.jsonl\n", cwd, ""},
+		"one line":              {"/old", cwd, ""},
+		"nothing":               {"", cwd, ""},
+		"the path on line 3":    {"/old\nx\n" + root + "/" + from, cwd, ""},
+		"a working directory's": {root + "/" + from + "\n/x\n", cwd, ""},
+	} {
+		got, ok := movedBreadcrumb(test.text, root, from, to, test.cwd)
+		require.Equal(t, test.want != "", ok, name)
+		require.Equal(t, test.want, got, name)
+	}
+	_, ok := movedBreadcrumb("/old\n/elsewhere/p/s.jsonl\n", root, "p/s.jsonl", "q/s.jsonl", cwd)
+	require.False(t, ok, "a name that other stores have too")
+	got, ok := movedBreadcrumb("/old\n"+root+"/p/s.jsonl\n", root, "p/s.jsonl", "q/s.jsonl", "/new")
+	require.True(t, ok)
+	require.Equal(t, "/new\n"+root+"/q/s.jsonl\n", got)
 }

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,5 +16,17 @@ func TestFirstWords(t *testing.T) {
 		"a longest-word-ever": "a longest-…",
 	} {
 		require.Equal(t, want, FirstWords(text, 10), text)
+	}
+}
+
+func TestLeaseName(t *testing.T) {
+	for _, id := range []string{"1f9d2a6b9c0d1234", "a_B-9", strings.Repeat("x", 128), "h-0"} {
+		require.Equal(t, id, LeaseName(id))
+	}
+	for id, want := range map[string]string{ // as bun 1.4.5 gives them
+		"": "h-0409638ee2bde459", "a.b": "h-6128cedbde706793", "../x": "h-6dffa3e255467fa4", "é": "h-18c024238894ecca",
+		"\xed\xa0\xbd x": "h-7c2a400275c73637", strings.Repeat("x", 129): "h-6bc5ad476ab8a373",
+	} {
+		require.Equal(t, want, LeaseName(id), "%q", id)
 	}
 }

@@ -3,6 +3,7 @@ package transcript
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -69,4 +70,73 @@ func TestDiffOfLongTurns(t *testing.T) {
 	out := diffOf(t, Branch{before, 8}, Branch{before, 19})
 	require.Equal(t, 9, strings.Count(out, "\n-word"))
 	require.Equal(t, 20, strings.Count(out, "\n+word"))
+}
+
+// TestEdits: what each tool of each agent that changes files was told to change is a diff.
+func TestEdits(t *testing.T) {
+	const diff = "\n\n```diff\n"
+	for call, want := range map[string]string{
+		`"name":"Edit","input":{"file_path":"/a.go","old_string":"a\nb\nc\n","new_string":"a\nB\nc\n","replace_all":true}`:                 diff + "--- /a.go\n+++ /a.go\n@@\n a\n-b\n+B\n c\n```\n\n*replace\\_all:* `true`\n",
+		`"name":"MultiEdit","input":{"file_path":"/a.go","edits":[{"old_string":"a","new_string":""},{"old_string":"","new_string":"b"}]}`: diff + "--- /a.go\n+++ /a.go\n@@\n-a\n@@\n+b\n```\n",
+		`"name":"edit","arguments":{"_i":"Why","path":"a","oldText":"` + "```" + `","newText":"x\ny"}`:                                     " — Why\n\n````diff\n--- a\n+++ a\n@@\n-```\n+x\n+y\n````\n",
+		`"name":"edit","arguments":{"edits":[{"path":"a","op":"update","diff":"@@\n-x\n+y\n"}]}`:                                           diff + "--- a\n+++ a\n@@\n-x\n+y\n```\n",
+		`"name":"write","arguments":{"path":"a","content":"x\n\ny\n"}`:                                                                     diff + "+++ a\n+x\n+\n+y\n```\n",
+		`"name":"str_replace_based_edit_tool","input":{"command":"create","path":"a","file_text":"x"}`:                                     diff + "+++ a\n+x\n```\n",
+		`"name":"str_replace_based_edit_tool","input":{"command":"insert","path":"a","insert_line":3,"new_str":"x"}`:                       diff + "--- a\n+++ a\n@@\n+x\n```\n\n*insert\\_line:* `3`\n",
+		`"name":"apply_patch","input":"*** Begin Patch\n*** Update File: a\n-x\n+y"`:                                                       diff + "*** Begin Patch\n*** Update File: a\n-x\n+y\n```\n",
+		`"name":"apply_patch","arguments":{"input":"*** Begin Patch\n+y"}`:                                                                 diff + "*** Begin Patch\n+y\n```\n",
+		`"name":"shell","arguments":{"command":["apply_patch","*** Begin Patch\n+y"]}`:                                                     diff + "*** Begin Patch\n+y\n```\n",
+		`"name":"send","arguments":{"path":"a","content":"x"}`:                                                                             "\n\n```\npath: a\ncontent: x\n```\n",
+		`"name":"edit","arguments":{"path":"a","edits":[{"old_text":"x","new_text":"y"},7]}`:                                               "\n\n```\npath: a\nedits: [{\"old_text\":\"x\",\"new_text\":\"y\"},7]\n```\n",
+	} {
+		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+call+"}]}"))
+		_, got, _ = strings.Cut(got, "`**")
+		require.Equal(t, want, got, call)
+	}
+	// What is too long, or too much, is cut and said.
+	for _, input := range []string{
+		`"old_string":"` + strings.Repeat(`x\n`, 9000) + `","new_string":"y"`, `"edits":[` + strings.Repeat(`{"new_string":""},`, 100_000) + `{"new_string":""}]`,
+		`"edits":[` + strings.Repeat(`{"new_string":"`+strings.Repeat("x ", 3000)+`"},`, 500) + `{"new_string":""}]`,
+	} {
+		body := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall","name":"Edit","input":{"path":"a",`+input+"}}]}"))
+		require.Less(t, len(body), maxOutput+10_000)
+		require.Contains(t, body, "\n\n*Not all of it is shown:* [the whole entry](entries/e0.json)\n")
+	}
+	// The work grows with the arguments, and not faster.
+	transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall","name":"Edit","input":{`+strings.Repeat(`"description":"x",`, 200_000)+`"command":"x"}}]}`))
+}
+
+// TestCommon: what lists have in common is in both in that order, and of those that differ little it is as much as can be.
+func TestCommon(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for range 3000 {
+		list := func() []int {
+			l := make([]int, rnd.IntN(12))
+			for i := range l {
+				l[i] = rnd.IntN(4)
+			}
+			return l
+		}
+		a, b := list(), list()
+		pairs := common(a, b)
+		for i, p := range pairs {
+			require.Equal(t, a[p[0]], b[p[1]])
+			require.True(t, i == 0 || p[0] > pairs[i-1][0] && p[1] > pairs[i-1][1], pairs)
+		}
+		most := make([][]int, len(a)+1) // by the textbook
+		for i := range most {
+			most[i] = make([]int, len(b)+1)
+			for j := 1; i > 0 && j <= len(b); j++ {
+				if most[i][j] = max(most[i-1][j], most[i][j-1]); a[i-1] == b[j-1] {
+					most[i][j] = most[i-1][j-1] + 1
+				}
+			}
+		}
+		require.Len(t, pairs, most[len(a)][len(b)], "%v %v", a, b)
+	}
+	far, other := make([]int, 50_000), make([]int, 50_000)
+	for i := range far {
+		far[i], other[i] = i, -i
+	}
+	require.Equal(t, [][2]int{{0, 0}}, common(far, other))
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign/foreigntest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // side returns a record as that of a subagent.
@@ -171,4 +173,31 @@ func TestLongLines(t *testing.T) {
 	obj = p.open(t)
 	require.Contains(t, read(t, obj), "[41943040 bytes, in line 6")
 	require.NoError(t, obj.Close())
+}
+
+// TestHasChains: records of subagents are found wherever they are in a file, also across what is read at once.
+func TestHasChains(t *testing.T) {
+	for _, c := range []struct {
+		record string
+		want   bool
+	}{
+		{`{"isSidechain":true}`, true},
+		{`{"isSidechain":  true}`, true},
+		{`{"isSidechain":false}`, false},
+		{`{"isSidechain":false,"x":true}`, false},
+		{`{"isSidechain"`, false},
+		{``, false},
+	} {
+		for at := jsonl.ChunkSize - 2*len(c.record) - 30; at < jsonl.ChunkSize+60; at++ {
+			files := memory.New()
+			text := strings.Repeat("x", at) + c.record + strings.Repeat("y", 100)
+			require.NoError(t, files.WriteFile("f", []byte(text)))
+			obj, err := files.Open("f")
+			require.NoError(t, err)
+			has, err := hasChains(obj, int64(len(text)))
+			require.NoError(t, err)
+			require.Equal(t, c.want, has, "%s at %d", c.record, at)
+			require.NoError(t, obj.Close())
+		}
+	}
 }
