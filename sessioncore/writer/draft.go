@@ -28,7 +28,7 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draf
 	}
 	text := rawjson.Value(line[rawjson.SkipSpace(line, 0):])
 	var s rawjson.Scanner
-	end, st := s.ScanValue(text)
+	end, st := s.SkipValue(text, 0)
 	if st != rawjson.OK || rawjson.SkipSpace(text, end) != len(text) {
 		return nil, &FieldError{Want: "one JSON object", Got: notJSON(text, end)}
 	}

@@ -166,7 +166,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 			return err
 		}
 		c.classify(&l.scan)
-		if err := l.take(c, lines); err != nil {
+		if err := l.merge(c, lines); err != nil {
 			return err
 		}
 		lines += c.newlines
@@ -199,7 +199,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	for c := range ordered {
 		err := <-c.done
 		if err == nil {
-			err = l.take(c, lines)
+			err = l.merge(c, lines)
 		} else {
 			c.release()
 		}
@@ -236,14 +236,9 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered
 	}
 }
 
-// take is merge, after which a long line is given back.
-func (l *loader) take(c *chunk, linesBefore int64) error {
-	defer c.release()
-	return l.merge(c, linesBefore)
-}
-
-// merge emits the units of a classified chunk. linesBefore is the number of lines before it.
+// merge emits the units of a classified chunk, and gives back its long line. linesBefore is the number of lines before it.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
+	defer c.release()
 	for i := range c.lines {
 		info := &c.lines[i]
 		off := c.off + int64(info.start)

@@ -344,14 +344,6 @@ func plainKey(text []byte) []byte {
 	return text[:n+1]
 }
 
-// ScanValue validates the value at the start of text. Empty text is Short.
-func (s *Scanner) ScanValue(text Value) (int, Status) {
-	if len(text) == 0 {
-		return 0, Short
-	}
-	return s.SkipValue(text, 0)
-}
-
 // IsValidObject reports whether v, which need not be validated, is one JSON object and nothing more.
 func IsValidObject(v Value) bool {
 	var s Scanner

@@ -26,34 +26,24 @@ func AppendDecoded(dst, body []byte) []byte {
 		}
 		dst = AppendUTF8(dst, body[:n])
 		body = body[n:]
-		switch c := body[1]; c {
-		case 'u':
+		if body[1] == 'u' {
 			r, size := ReadEscape(body)
 			dst = AppendCodePoint(dst, r)
 			body = body[size:]
-		default:
-			dst = append(dst, unescaped(c))
+		} else {
+			dst = append(dst, unescaped[body[1]])
 			body = body[2:]
 		}
 	}
 	return dst
 }
 
-func unescaped(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c
-}
+// unescaped has what the byte after a backslash stands for, of escapes of two bytes; escaped is the opposite, for those that
+// AppendQuoted writes.
+var (
+	unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+	escaped   = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+)
 
 // Hex4 returns the value of four hexadecimal digits.
 func Hex4(b []byte) rune {
@@ -178,44 +168,24 @@ func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c != 0xED {
-			i++
-			continue
-		}
-		if c == 0xED {
-			b := []byte(text[i:min(i+3, len(text))])
-			if !IsSurrogate(b) {
-				i++
-				continue
-			}
-			r, _ := DecodeRune(b)
-			dst = append(dst, text[start:i]...)
-			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
-			i += 3
-			start = i
+	for i := 0; i < len(text); i++ {
+		c, length := text[i], 1
+		if c >= 0x20 && c != '"' && c != '\\' && (c != 0xED || !IsSurrogate([]byte(text[i:min(i+3, len(text))]))) {
 			continue
 		}
 		dst = append(dst, text[start:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
+		switch {
+		case c == 0xED:
+			r, _ := DecodeRune([]byte(text[i : i+3]))
+			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			length = 3
+		case escaped[c] != 0:
+			dst = append(dst, '\\', escaped[c])
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
-		i++
-		start = i
+		start = i + length
+		i = start - 1
 	}
 	dst = append(dst, text[start:]...)
 	return append(dst, '"')
@@ -231,21 +201,21 @@ func EscapeLen(b []byte) (int, Status) {
 	if len(b) < 2 {
 		return 0, Short
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, OK
-	case 'u':
-		for k := 2; k < 6; k++ {
-			if k >= len(b) {
-				return 0, Short
-			}
-			if HexDigit(b[k]) < 0 {
-				return 0, Bad
-			}
+	if b[1] != 'u' {
+		if unescaped[b[1]] == 0 {
+			return 0, Bad
 		}
-		return 6, OK
+		return 2, OK
 	}
-	return 0, Bad
+	for k := 2; k < 6; k++ {
+		if k >= len(b) {
+			return 0, Short
+		}
+		if HexDigit(b[k]) < 0 {
+			return 0, Bad
+		}
+	}
+	return 6, OK
 }
 
 // IsEscaped reports whether what follows a part of a string's body is escaped by its last byte.
@@ -301,25 +271,16 @@ func (s *Scanner) noteString(b []byte) {
 	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
 		return
 	}
-	for k := 0; k < len(BlobPrefix); k++ {
-		if len(b) == 0 {
+	for _, want := range []byte(BlobPrefix) {
+		if len(b) > 0 && b[0] == want {
+			b = b[1:]
+			continue
+		}
+		r, size := ReadEscape(b)
+		if size == 0 || r != rune(want) {
 			return
 		}
-		c, n := b[0], 1
-		if c == '\\' {
-			if len(b) < 6 || b[1] != 'u' || b[2] != '0' || b[3] != '0' {
-				return
-			}
-			hi, lo := HexDigit(b[4]), HexDigit(b[5])
-			if hi < 0 || lo < 0 {
-				return
-			}
-			c, n = byte(hi<<4|lo), 6
-		}
-		if c != BlobPrefix[k] {
-			return
-		}
-		b = b[n:]
+		b = b[size:]
 	}
 	s.Flags |= HasBlob
 }

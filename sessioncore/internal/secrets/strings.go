@@ -29,7 +29,7 @@ type level struct {
 func isWhole(line []byte) bool {
 	v := rawjson.Value(bytes.TrimSpace(line))
 	var s rawjson.Scanner
-	end, status := s.ScanValue(v)
+	end, status := s.SkipValue(v, 0)
 	return (v.IsObject() || v.IsArray()) && status == rawjson.OK && end == len(v)
 }
 
