@@ -18,8 +18,6 @@ import (
 // can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
-func makeBranches(d *SessionDir) fusefs.InodeEmbedder { return &BranchesDir{d.part()} }
-
 // find finds a fixed name, or the branch to any entry, by a link.
 func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	switch it.name {
@@ -106,9 +104,11 @@ type BranchDir struct {
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
-	{"context.json", syscall.S_IFREG, makeBranchContext, nil},
+	{"context.json", syscall.S_IFREG, func(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }, nil},
 	{entriesName, syscall.S_IFREG, nil, nil}, // see find
-	{layout.BranchPath, syscall.S_IFDIR, makeBranchPath, nil},
+	{layout.BranchPath, syscall.S_IFDIR, func(d *BranchDir) fusefs.InodeEmbedder {
+		return &BranchPathDir{BranchDir{d.part(), d.branch}}
+	}, nil},
 	{"transcript.md", syscall.S_IFREG, makeBranchTranscript, nil},
 }
 
@@ -121,9 +121,6 @@ func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 	f.init(d.view, d.session, nil)
 	return f
 }
-
-// makeBranchContext makes the context.json of a branch.
-func makeBranchContext(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }
 
 // belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
 const belowSession = 3
@@ -181,10 +178,6 @@ const pathToSession = "../../../../"
 // BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
 // the entry is.
 type BranchPathDir struct{ BranchDir }
-
-func makeBranchPath(d *BranchDir) fusefs.InodeEmbedder {
-	return &BranchPathDir{BranchDir{d.part(), d.branch}}
-}
 
 // find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
 func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {

@@ -157,7 +157,7 @@ func (d *RootDir) pruneOnce(enough int, stop <-chan struct{}) {
 	}
 	d.forgetMisses(stop)
 	before := len(nodes)
-	forget := d.forgetNodes
+	forget := d.NotifyPrune
 	for len(nodes) > 0 {
 		select {
 		case <-stop:
@@ -194,10 +194,7 @@ func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	return nodes
 }
 
-// forgetNodes makes the kernel forget those nodes that are not in use.
-func (d *RootDir) forgetNodes(nodes []*fusefs.Inode) syscall.Errno { return d.NotifyPrune(nodes) }
-
-// forgetNames is forgetNodes for older kernels, which can forget names only, whether in use or not. So it skips
+// forgetNames is NotifyPrune for older kernels, which can forget names only, whether in use or not. So it skips
 // directories: one may be the working directory of a process.
 func (d *RootDir) forgetNames(nodes []*fusefs.Inode) syscall.Errno {
 	for _, n := range nodes {

@@ -19,8 +19,6 @@ import (
 // EntriesDir is entries/: a file for each entry, listed in file order.
 type EntriesDir struct{ snapshotDir }
 
-func makeEntries(d *SessionDir) fusefs.InodeEmbedder { return &EntriesDir{d.part()} }
-
 // find uses the entry number of a listed item if that entry still has the name.
 func (d *EntriesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	name, ok := strings.CutSuffix(it.name, layout.EntrySuffix)

@@ -20,10 +20,6 @@ type LeafLink struct {
 	waits bool // it was made under another name
 }
 
-func makeLeaf(d *SessionDir) fusefs.InodeEmbedder {
-	return &LeafLink{Link: Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
-}
-
 // leafPath returns the target of leaf.
 func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) {
 	leaf, err := snap.Leaf()
@@ -63,13 +59,18 @@ func (d *SessionDir) pendingTarget(name string) (target string, ok bool) {
 	return target, ok
 }
 
-func (d *SessionDir) addPending(name, target string) {
+// addPending adds a pending link and reports whether there was none of that name.
+func (d *SessionDir) addPending(name, target string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, waiting := d.pending[name]; waiting {
+		return false
+	}
 	if d.pending == nil || len(d.pending) == maxPendingLinks {
 		d.pending = map[string]string{}
 	}
 	d.pending[name] = target
+	return true
 }
 
 // removePending removes a pending link and reports whether there was one.
@@ -127,13 +128,9 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse
 		}
 		return d.Lookup(ctx, name, out)
 	}
-	if sessionFiles.has(name) {
+	if sessionFiles.has(name) || !d.addPending(name, target) {
 		return nil, syscall.EEXIST
 	}
-	if _, waiting := d.pendingTarget(name); waiting {
-		return nil, syscall.EEXIST
-	}
-	d.addPending(name, target)
 	return d.Lookup(ctx, name, out)
 }
 

@@ -225,10 +225,6 @@ func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, e
 // looked for when it is listed; its own attributes are those of the session's directory.
 type ChildrenDir struct{ aboutSessions }
 
-func makeChildren(d *SessionDir) fusefs.InodeEmbedder {
-	return &ChildrenDir{newAboutSessions(d.view, d.session)}
-}
-
 // find finds the link to a child.
 func (d *ChildrenDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }
@@ -264,8 +260,6 @@ func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 // ByLabelDir is by-label/: a link to the entry that each label in effect is on, in the order in which the
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
-
-func makeByLabel(d *SessionDir) fusefs.InodeEmbedder { return &ByLabelDir{d.part()} }
 
 // find finds a label.
 func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {

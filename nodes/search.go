@@ -26,10 +26,6 @@ type SearchDir struct{ aboutSessions }
 // SearchName is the directory that searches all sessions.
 var SearchName = Name{layout.Search, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return &SearchDir{newAboutSessions(view, nil)} }, nil}
 
-func makeSearch(d *SessionDir) fusefs.InodeEmbedder {
-	return &SearchDir{newAboutSessions(d.view, d.session)}
-}
-
 func (d *SearchDir) noted() string { return layout.Search }
 
 // find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error. Programs look for
@@ -98,7 +94,7 @@ func (h *hits) up() string {
 }
 
 // another returns hits for another node of the same query.
-func (h *hits) another() hits { return hits{newAboutSessions(h.view, h.session), h.query, h.file} }
+func (h *hits) another() hits { return hits{h.alike(), h.query, h.file} }
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {

@@ -50,27 +50,31 @@ func newSessionDir(dir *SourceDir, name string) *SessionDir {
 // sessionFiles are the fixed names in a session's directory.
 var sessionFiles = fixedNames[*SessionDir]{
 	{"append", syscall.S_IFREG, makeAppend, nil},
-	{layout.Artifacts, syscall.S_IFDIR, (*SessionDir).makeArtifacts, (*SessionDir).hasArtifacts},
-	{layout.Branches, syscall.S_IFDIR, makeBranches, nil},
+	{layout.Artifacts, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return d.artifacts() }, (*SessionDir).hasArtifacts},
+	{layout.Branches, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &BranchesDir{d.part()} }, nil},
 	{"branches.tsv", syscall.S_IFREG, generated(report.Branches), nil},
-	{layout.ByLabel, syscall.S_IFDIR, makeByLabel, nil},
-	{"children", syscall.S_IFDIR, makeChildren, nil},
-	{"context.json", syscall.S_IFREG, makeContext, nil},
+	{layout.ByLabel, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &ByLabelDir{d.part()} }, nil},
+	{"children", syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &ChildrenDir{d.alike()} }, nil},
+	{"context.json", syscall.S_IFREG, func(d *SessionDir) fusefs.InodeEmbedder { return d.generated(atLeaf(d.view.contextAt)) }, nil},
 	{"cwd", syscall.S_IFREG, makeCWD, nil},
-	{layout.Entries, syscall.S_IFDIR, makeEntries, nil},
+	{layout.Entries, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &EntriesDir{d.part()} }, nil},
 	{"fork", syscall.S_IFREG, makeFork, nil},
 	{"header.json", syscall.S_IFREG, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
 	{"labels", syscall.S_IFREG, makeLabels, nil},
 	{"last-error", syscall.S_IFREG, makeLastError, nil},
-	{leafName, syscall.S_IFLNK, makeLeaf, (*SessionDir).hasLeaf},
+	{leafName, syscall.S_IFLNK, func(d *SessionDir) fusefs.InodeEmbedder {
+		return &LeafLink{Link: Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
+	}, (*SessionDir).hasLeaf},
 	{"owner", syscall.S_IFREG, makeOwner, (*SessionDir).hasOwner},
-	{"parent", syscall.S_IFLNK, makeParent, (*SessionDir).hasParent},
+	{"parent", syscall.S_IFLNK, func(d *SessionDir) fusefs.InodeEmbedder {
+		return &Link{node: node{view: d.view}, rule: &cacheAttr, find: d.parentTarget}
+	}, (*SessionDir).hasParent},
 	{"problems.jsonl", syscall.S_IFREG, makeProblems, nil},
-	{layout.Search, syscall.S_IFDIR, makeSearch, nil},
+	{layout.Search, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &SearchDir{d.alike()} }, nil},
 	{"secrets.jsonl", syscall.S_IFREG, generated(report.Secrets), (*SessionDir).hasSecrets},
 	{"title", syscall.S_IFREG, makeTitle, nil},
 	{"transcript.md", syscall.S_IFREG, makeTranscript, nil},
-	{layout.Tree, syscall.S_IFDIR, makeTree, nil},
+	{layout.Tree, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &TreeDir{snapshotDir: d.part(), up: 1} }, nil},
 	{"usage.json", syscall.S_IFREG, makeUsage, nil},
 }
 
@@ -107,8 +111,6 @@ func (d *SessionDir) hasArtifacts(context.Context) Presence {
 	return presentIf(err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind == storage.KindDir)
 }
 
-func (d *SessionDir) makeArtifacts() fusefs.InodeEmbedder { return d.artifacts() }
-
 // makeProblems makes problems.jsonl: what could not be read or joined or is missing.
 func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
 	return d.generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
@@ -124,6 +126,9 @@ type aboutSessions struct {
 	directory
 	session *sessioncore.Session // nil for all
 }
+
+// alike is the base of another directory of the same session, or of all.
+func (d *aboutSessions) alike() aboutSessions { return newAboutSessions(d.view, d.session) }
 
 func newAboutSessions(view *View, session *sessioncore.Session) aboutSessions {
 	return aboutSessions{newDirectory(view), session}
@@ -155,7 +160,7 @@ func (d *aboutSessions) member() listing.Member {
 type snapshotDir struct{ aboutSessions }
 
 // part is the base of a directory that shows a part of the same session.
-func (d *aboutSessions) part() snapshotDir { return snapshotDir{newAboutSessions(d.view, d.session)} }
+func (d *aboutSessions) part() snapshotDir { return snapshotDir{d.alike()} }
 
 func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
 	return d.session.Acquire(ctx)
@@ -167,11 +172,6 @@ func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sess
 		return sent.Context(ctx, snap, e, v.contextBlobs())
 	}
 	return snap.Context(ctx, e, v.contextBlobs())
-}
-
-// makeContext makes context.json: what the model would be sent from the leaf.
-func makeContext(d *SessionDir) fusefs.InodeEmbedder {
-	return d.generated(atLeaf(d.view.contextAt))
 }
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
@@ -232,11 +232,6 @@ func unlessNone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// makeParent makes parent, the link to the session that this one was forked from.
-func makeParent(d *SessionDir) fusefs.InodeEmbedder {
-	return &Link{node: node{view: d.view}, rule: &cacheAttr, find: d.parentTarget}
 }
 
 // parent finds the session that this one was forked from.

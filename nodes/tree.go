@@ -23,8 +23,6 @@ type TreeDir struct {
 	up int // levels above the stretch's first directory, up to the session's directory
 }
 
-func makeTree(d *SessionDir) fusefs.InodeEmbedder { return &TreeDir{snapshotDir: d.part(), up: 1} }
-
 // entry returns the entry whose directory it is; NoEntry for tree/ and .deep.
 func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	if d.name == "" {

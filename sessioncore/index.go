@@ -110,7 +110,8 @@ type index struct {
 }
 
 func newIndex(file storage.Object) *index {
-	return &index{file: file, contents: contents{symbols: newSymbolTable()}}
+	symbols := symbolTable{symbols: make([]symbolInfo, 1), slots: make([]uint32, firstSlots)}
+	return &index{file: file, contents: contents{symbols: symbols}}
 }
 
 // headerRef is the position of the header and of the title slot.
@@ -401,10 +402,6 @@ type symbolTable struct {
 var hashSeed = maphash.MakeSeed()
 
 const firstSlots = 64
-
-func newSymbolTable() symbolTable {
-	return symbolTable{symbols: make([]symbolInfo, 1), slots: make([]uint32, firstSlots)}
-}
 
 // text returns a symbol's text. Callers must not modify it.
 func (t *symbolTable) text(s symbol) []byte {

@@ -297,7 +297,7 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 
 // On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease.
 func (l *Leases) On(file, name string) *LiveError {
-	path := l.heldOf(file, name)
+	path := l.first(file, name, filelock.Held)
 	if path == "" {
 		return nil
 	}
@@ -316,9 +316,6 @@ func (l *Leases) Held() func(file, name string) bool {
 		return l.first(file, name, func(path string) bool { return locks[filelock.Socket(path)] != 0 }) != ""
 	}
 }
-
-// heldOf returns the path of a lease of the session that is held, "" if there is none.
-func (l *Leases) heldOf(file, name string) string { return l.first(file, name, filelock.Held) }
 
 // first returns the first of the paths that the lease of a session may have for which is returns true, "" if there is none.
 func (l *Leases) first(file, name string, is func(path string) bool) string {

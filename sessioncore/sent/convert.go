@@ -135,7 +135,7 @@ func (b *builder) compose(m *message, text rawjson.Value) (rawjson.Value, error)
 	case "custom", "hookMessage":
 		return composeCustom(text, isEntry, m.role == "hookMessage", at), nil
 	case "branchSummary":
-		return summarized(list(textBlock(branchSummary(or(text.Member("summary"), "")))), nil, at), nil
+		return summarized(list(textBlock(tidied(branchLead+or(text.Member("summary"), "")+summaryEnd))), nil, at), nil
 	case "compactionSummary":
 		if !isEntry {
 			return summarized(summaryContent(text), text.Member("providerPayload"), at), nil
@@ -145,7 +145,7 @@ func (b *builder) compose(m *message, text rawjson.Value) (rawjson.Value, error)
 		return summarized(content, payload, at), err
 	case roleNotes:
 		notes, _ := notesOf(text)
-		return written("developer", list(textBlock(contextNotesText(notes))), nil, at), nil
+		return written("developer", list(textBlock(rawjson.TrimSpace(tidied(notesLead+notes+notesEnd)))), nil, at), nil
 	}
 	return nil, nil // a role that the client does not send
 }
@@ -159,9 +159,9 @@ func summarized(content, payload, at rawjson.Value) rawjson.Value {
 func compactionBlock(text rawjson.Value) rawjson.Value {
 	summary := or(text.Member("summary"), "")
 	if text.Member("method").Is("handoff") {
-		return textBlock(handoffSummary(summary))
+		return textBlock(tidied(handoffLead + summary + handoffEnd))
 	}
-	return textBlock(compactionSummary(summary))
+	return textBlock(tidied(compactionLead + summary + summaryEnd))
 }
 
 // rawSummary returns the block of a summary that is followed by others, whatever the summary is: if it is missing, it has no text.

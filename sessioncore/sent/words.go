@@ -175,13 +175,7 @@ const (
 	notesEnd = "\n</experimental-context-notes>\n"
 )
 
-func branchSummary(summary string) string     { return tidied(branchLead + summary + summaryEnd) }
-func compactionSummary(summary string) string { return tidied(compactionLead + summary + summaryEnd) }
-func handoffSummary(summary string) string    { return tidied(handoffLead + summary + handoffEnd) }
-func interjection(text string) string         { return tidied(interjectionLead + text + "\n") }
-func contextNotesText(notes string) string {
-	return rawjson.TrimSpace(tidied(notesLead + notes + notesEnd))
-}
+func interjection(text string) string { return tidied(interjectionLead + text + "\n") }
 
 // closingTag matches a line that is a closing tag and nothing else.
 var closingTag = regexp.MustCompile(`^</[a-z_-]+>$`)

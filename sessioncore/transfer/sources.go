@@ -93,9 +93,9 @@ func (s *Sources) refuse(path string, err error) {
 func (s *Sources) add(ctx context.Context, given string) error {
 	entry := ""
 	real, err := realPath(given)
-	if file, id, ok := cutLast(given, "#"); ok && errors.Is(err, fs.ErrNotExist) {
-		entry = id
-		real, err = realPath(file)
+	if at := strings.LastIndexByte(given, '#'); at >= 0 && errors.Is(err, fs.ErrNotExist) {
+		entry = given[at+1:]
+		real, err = realPath(given[:at])
 	}
 	if err != nil {
 		return err
@@ -132,14 +132,6 @@ func realPath(given string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(real)
-}
-
-// cutLast is strings.Cut at the last sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // isShown reports whether a directory is that of a session in a mount.

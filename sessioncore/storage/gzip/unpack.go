@@ -143,8 +143,10 @@ func (m *members) Reset(in io.Reader) error {
 func (m *members) Read(p []byte) (n int, err error) {
 	for err = m.end; n == 0 && err == nil; {
 		if !m.began {
-			if err := m.gz.Reset(m.in); err != nil {
-				return 0, noEOF(err)
+			if err := m.gz.Reset(m.in); err == io.EOF { // before the first byte of a member: not the end of the file
+				return 0, io.ErrUnexpectedEOF
+			} else if err != nil {
+				return 0, err
 			}
 			m.gz.Multistream(false)
 			m.began = true
@@ -158,14 +160,6 @@ func (m *members) Read(p []byte) (n int, err error) {
 		}
 	}
 	return n, err
-}
-
-// noEOF returns the error for a member that ends before its first byte: not the end of the file.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // brokenError is an error that does not go away as long as the file is what it is.
