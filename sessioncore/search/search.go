@@ -5,12 +5,14 @@ import (
 	"context"
 	"math"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore"
@@ -288,16 +290,28 @@ const maxDepth = 32
 func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
 	dirs := []string{""}
 	for depth := 0; len(dirs) > 0 && depth < maxDepth; depth++ {
+		lists := make([][]storage.StatItem, len(dirs))
+		var listing errgroup.Group
+		listing.SetLimit(runtime.GOMAXPROCS(0))
+		for i, dir := range dirs {
+			listing.Go(func() (err error) {
+				defer storage.RecoverTo(&err)
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				lists[i], err = storage.ListStat(files, dir, mayHoldSessions)
+				if dir == "" && !storage.IsMissing(err) {
+					return err
+				}
+				return nil
+			})
+		}
+		if err := listing.Wait(); err != nil {
+			return nil, err
+		}
 		var below []string
-		for _, dir := range dirs {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			items, err := storage.ListStat(files, dir, mayHoldSessions)
-			if err != nil && dir == "" && !storage.IsMissing(err) {
-				return nil, err
-			}
-			for _, item := range items {
+		for i, dir := range dirs {
+			for _, item := range lists[i] {
 				name := path.Join(dir, item.Name)
 				switch item.Kind {
 				case storage.KindDir:
