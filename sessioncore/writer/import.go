@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"sessionfs/sessioncore"
@@ -239,6 +240,9 @@ func (w *Writer) publishCopy(name string, c Copy) error {
 
 // copyTo writes the copy.
 func (c Copy) copyTo(out io.Writer) error {
+	if memory, ok := out.(*strings.Builder); ok { // a store's that needs the whole of it
+		memory.Grow(int(c.Size))
+	}
 	n, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size))
 	if err == nil && n < c.Size {
 		err = fmt.Errorf("%w: the copy ends at %d", io.ErrUnexpectedEOF, n)

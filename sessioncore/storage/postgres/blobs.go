@@ -150,7 +150,8 @@ func (b *Blobs) Replace(name string, r storage.Replacement) (storage.Stat, error
 	if r.Write == nil { // a blob stays what it is
 		return storage.Stat{}, storage.ErrUnsupported
 	}
-	return b.replaceBy(name, r, func(data []byte) ([]any, error) {
+	return b.replaceBy(name, r, func(content string) ([]any, error) {
+		data := []byte(content)
 		sum := sha256.Sum256(data)
 		switch {
 		case hex.EncodeToString(sum[:]) != name:

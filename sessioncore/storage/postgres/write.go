@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,7 +38,7 @@ type change struct {
 	args    []any // from $3 on, after the path and the version
 
 	at    int64  // where in the content
-	data  []byte // what it wrote is
+	data  string // what it wrote is
 	title *title // and the title that it wrote, if it is not nil
 }
 
@@ -54,12 +55,13 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 		defer s.mu.RUnlock()
 		return r.stat(), nil
 	}
-	if err := checkText(data, before.size); err != nil {
+	text := string(data)
+	if err := checkText(text, before.size); err != nil {
 		return storage.Stat{}, err
 	}
 	c := change{
 		path: before.path, version: before.version, sql: s.sql.append,
-		args: []any{nowMs(), string(data), before.size}, at: before.size, data: data,
+		args: []any{nowMs(), text, before.size}, at: before.size, data: text,
 	}
 	after, asked, err := s.write(name, c)
 	if err != nil {
@@ -76,12 +78,13 @@ func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) 
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	if err := checkText(o.Tail, before.size); err != nil {
+	tail := string(o.Tail)
+	if err := checkText(tail, before.size); err != nil {
 		return storage.Stat{}, err
 	}
 	after, asked, err := s.write(name, change{
 		path: before.path, version: before.version, sql: s.sql.setTitle,
-		args: []any{nowMs(), string(o.Tail), t.text, t.source, t.updated}, at: before.size, data: o.Tail,
+		args: []any{nowMs(), tail, t.text, t.source, t.updated}, at: before.size, data: tail,
 		title: &t,
 	})
 	if err != nil {
@@ -119,10 +122,10 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 		}
 		o.Write = s.withHead(name, o)
 	}
-	return s.replaceBy(name, o, func(text []byte) (args []any, err error) {
-		args = []any{string(text)}
+	return s.replaceBy(name, o, func(text string) (args []any, err error) {
+		args = []any{text}
 		if s.sql.titles {
-			t, _ := parseSlot(text)
+			t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
 			args = append(args, t.text, t.source, t.updated)
 		}
 		return args, checkText(text, 0)
@@ -130,7 +133,7 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 }
 
 // replaceBy is Replace with what args makes of the content: the parameters from $4 on.
-func (s *Storage) replaceBy(name string, o storage.Replacement, args func(content []byte) ([]any, error)) (storage.Stat, error) {
+func (s *Storage) replaceBy(name string, o storage.Replacement, args func(content string) ([]any, error)) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
 	}
@@ -139,7 +142,7 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	var content bytes.Buffer
+	var content strings.Builder // the text of a parameter, which is not copied once more
 	if err := o.Write(&content); err != nil {
 		return storage.Stat{}, err
 	}
@@ -151,13 +154,13 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 			return storage.Stat{}, err
 		}
 	}
-	more, err := args(content.Bytes())
+	more, err := args(content.String())
 	if err != nil {
 		return storage.Stat{}, err
 	}
 	c := change{
 		path: s.PathOf(name), version: before.version, sql: s.sql.update,
-		args: append([]any{modified(o)}, more...), data: content.Bytes(),
+		args: append([]any{modified(o)}, more...), data: content.String(),
 	}
 	if before.version == "" {
 		c.sql = s.sql.insert
@@ -218,11 +221,11 @@ func modified(o storage.Replacement) int64 {
 func nowMs() int64 { return time.Now().UnixMilli() }
 
 // checkText returns an error for what PostgreSQL cannot store.
-func checkText(data []byte, size int64) error {
+func checkText(data string, size int64) error {
 	switch {
-	case !utf8.Valid(data):
+	case !utf8.ValidString(data):
 		return fmt.Errorf("%w: this is not UTF-8, and a database stores nothing else", unix.EINVAL)
-	case bytes.IndexByte(data, 0) >= 0:
+	case strings.IndexByte(data, 0) >= 0:
 		return fmt.Errorf("%w: a database stores no NUL byte", unix.EINVAL)
 	}
 	if size+int64(len(data)) > maxContent {
@@ -341,7 +344,7 @@ func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, e
 	}
 	defer release()
 	var is maybeFacts
-	sum := sha256.Sum256(c.data)
+	sum := sha256.Sum256([]byte(c.data))
 	var batch pgx.Batch
 	s.beginWrite(&batch, c.path) // it waits for what may be carried out still
 	batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
