@@ -26,6 +26,13 @@ type Importer struct {
 	To            string // the directory to which all of them go, if it is not ""
 
 	known map[string][]string // the names of the store's sessions, by id
+	dirs  map[workplace]string
+}
+
+// workplace is whose sessions lie in one directory.
+type workplace struct {
+	dialect *sessioncore.Dialect
+	cwd     string
 }
 
 // Result is what became of a session.
@@ -80,7 +87,7 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 		return err
 	}
 	r.Path = sessions + "/" + name
-	r.Outcome, err = im.Writer.Examine(ctx, name, c.Copy)
+	r.Outcome, err = im.examine(ctx, name, c.Copy)
 	if err == nil {
 		err = im.artifacts(ctx, f, name, r)
 	}
@@ -131,7 +138,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 		if err != nil && !storage.IsMissing(err) {
 			return "", err
 		}
-		im.known = map[string][]string{}
+		im.known, im.dirs = map[string][]string{}, map[workplace]string{}
 		for _, info := range list.All() {
 			im.known[info.ID] = append(im.known[info.ID], info.Name)
 		}
@@ -148,7 +155,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 	case d.IsOMP() && !path.IsAbs(cwd):
 		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
 	default:
-		dir, err = im.Writer.DirFor(ctx, path.Clean(cwd), d)
+		dir, err = im.dirFor(ctx, workplace{d, path.Clean(cwd)})
 	}
 	if err != nil && !(errors.Is(err, writer.ErrNotOwn) && id != "" && len(there) > 0) {
 		return "", err
@@ -166,6 +173,27 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 		return there[0], nil
 	}
 	return name, nil
+}
+
+// dirFor is writer.DirFor, asked once: it looks through all sessions that there are.
+func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err error) {
+	dir, ok := im.dirs[of]
+	if !ok {
+		if dir, err = im.Writer.DirFor(ctx, of.cwd, of.dialect); err == nil {
+			im.dirs[of] = dir
+		}
+	}
+	return dir, err
+}
+
+// examine tells what an import would do. A database has what is as large as the copy and was last changed in the same
+// millisecond, as an import leaves it: to compare all of it, the server would have to send it.
+func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (writer.Outcome, error) {
+	st, err := im.Files.Stat(name)
+	if im.SessionsAlone && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
+		return writer.Unchanged, nil
+	}
+	return im.Writer.Examine(ctx, name, c)
 }
 
 // blob brings a blob along.
@@ -228,7 +256,9 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 		if err == nil {
 			defer c.Close()
 			var of Result
-			err = im.session(ctx, f, c, to, &of)
+			if of.Outcome, err = im.examine(ctx, to, c.Copy); err == nil {
+				err = im.session(ctx, f, c, to, &of)
+			}
 			for _, note := range of.Notes {
 				r.note("%s beside it: %s", path.Base(to), note)
 			}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -269,6 +270,15 @@ func TestAlong(t *testing.T) {
 	require.Contains(t, said[0], "4 files beside it are left out")
 	require.Contains(t, said[0], "3 blobs are left out: there is no place")
 	require.Len(t, all(t, rows.top), 2)
+
+	put(t, elsewhere, map[string]string{"before.jsonl": headerOf("y", "/w") + line, "y.jsonl": headerOf("y", "/w") + strings.Replace(line, "one", "six", 1)})
+	require.Equal(t, []string{"new sessions/p/before.jsonl"}, rows.take(filepath.Join(elsewhere, "before.jsonl")))
+	for at, want := range map[int64]string{1: "refused " + writer.ErrOther.Error(), 0: "same sessions/p/before.jsonl"} {
+		info, err := os.Stat(filepath.Join(elsewhere, "before.jsonl"))
+		require.NoError(t, err)
+		require.NoError(t, os.Chtimes(filepath.Join(elsewhere, "y.jsonl"), time.Time{}, info.ModTime().Add(time.Duration(at)*time.Second)))
+		require.Equal(t, []string{want}, rows.take(filepath.Join(elsewhere, "y.jsonl")), "compared unless it is as large and as old")
+	}
 }
 
 // bundleOf returns a bundle of the sessions of a store.
