@@ -62,6 +62,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 // add adds a record to an answer.
 func (c *converter) add(a *answer, r *record, message foreign.Object) {
 	c.at(r, a.place, a.ID)
+	c.leaf.pinned, c.leaf.cleared = false, false
 	a.Lines = append(a.Lines, r.line)
 	c.addBlocks(a, message.Member("content"))
 	a.members = c.members(a, r, message)

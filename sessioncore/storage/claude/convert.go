@@ -115,7 +115,7 @@ func (c *converter) parentOf(r *record) *place {
 // tells takes what a record says that becomes no entry.
 func (c *converter) tells(r *record) {
 	if r.typ.Is("last-prompt") {
-		c.leaf.set(r, c.last)
+		c.leaf.set(r)
 	}
 	c.snip(r.Member("snipMetadata").Member("removedUuids"))
 }
@@ -172,10 +172,11 @@ func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
 	return out
 }
 
-// made notes that an entry is the last, and what its children hang on. The newest one is the end of a branch: what hangs on it
+// made notes that an entry is the last, and what its children hang on. Who went elsewhere goes on. The newest one is the end of a branch: what hangs on it
 // takes its place, whatever its time.
 func (c *converter) made(e *foreign.Entry, at *place) {
 	c.last, c.end = e.ID, at
+	c.leaf.pinned, c.leaf.cleared = false, false
 	ms, _, ok := rawjson.ReadTimestamp(e.Time)
 	if ok && ms >= c.latest || e.Parent == c.newest {
 		c.newest, c.latest = e.ID, max(ms, c.latest)
@@ -282,7 +283,7 @@ func (c *converter) Tail(out []byte) []byte {
 // stands returns the entry at which the conversation stands, "" before the first.
 func (c *converter) stands() string {
 	switch l := &c.leaf; {
-	case l.cleared && l.last == c.last:
+	case l.cleared:
 		return ""
 	case l.pinned:
 		if p := c.places[l.id]; p != nil {
@@ -297,19 +298,18 @@ func (c *converter) stands() string {
 // leaf is what the records say about where the conversation stands.
 type leaf struct {
 	id      string // of a record; "" for nothing
-	pinned  bool   // the person went there
-	cleared bool   // the person went before the first
-	last    string // the last entry at that time
+	pinned  bool   // the person went there, and nothing was said since then
+	cleared bool   // the same, before the first
 	line    int64
 }
 
 // set takes a record of type last-prompt: one that is explicit pins the leaf or, without a record, empties the conversation;
 // another one, with another leaf, takes the pin away.
-func (l *leaf) set(r *record, last string) {
+func (l *leaf) set(r *record) {
 	id, _ := r.Member("leafUuid").Text()
 	switch explicit := isTrue(r.Member("explicit")); {
 	case explicit:
-		*l = leaf{id, id != "", id == "", last, r.line}
+		*l = leaf{id, id != "", id == "", r.line}
 	case id != "" && id != l.id:
 		*l = leaf{id: id, line: r.line}
 	}

@@ -235,6 +235,16 @@ func TestConvert(t *testing.T) {
 				`leaf < a1 custom a1 [4]`,
 			},
 		},
+		"a pin that the conversation goes on from": {
+			[]string{
+				user("u1", "", "hello"), says("a1", "u1", "M", textBlock("hi"), 1), user("u2", "a1", "one way"),
+				leafOf(`"leafUuid":"a1","explicit":true`), user("u3", "a1", "another"),
+			},
+			[]string{
+				`u1 <  message user "hello" [1]`, `a1 < u1 message assistant "hi" stop 15+1 [2]`, `u2 < a1 message user "one way" [3]`,
+				`u3 < a1 message user "another" [5]`,
+			},
+		},
 		"a rewind that is not pinned is a branch": {
 			[]string{
 				user("u1", "", "hello"), says("a1", "u1", "M", textBlock("hi"), 1), user("u2", "a1", "one way"),

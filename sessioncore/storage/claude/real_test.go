@@ -378,7 +378,7 @@ func leafLine(records []*raw) int64 {
 	for _, r := range records {
 		byUUID[r.uuid] = r
 		if len(r.says) > 0 {
-			if last, cleared = r, false; newest == nil || r.time >= newest.time || r.parent == newest.uuid {
+			if last, pinned, cleared = r, false, false; newest == nil || r.time >= newest.time || r.parent == newest.uuid {
 				newest = r
 			}
 		}
