@@ -67,15 +67,6 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-func TestTitleInHeader(t *testing.T) {
-	s := New(Sessions{Files: sessiontest.Memory(t, []byte(strings.Replace(sessiontest.Header, `"cwd"`, `"title":"The \u0074ides","cwd"`, 1)+sessiontest.Entry("a", "")))})
-	q := query(t, "tides")
-	r, err := s.Search(context.Background(), q)
-	require.NoError(t, err)
-	require.Equal(t, "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n2026-01-05T09:00:00.000Z\tThe tides\ttitle\tsessions/x/title\tThe tides\t0\t-\n", string(r.Table()))
-	require.Empty(t, look(t, s, "tides role:user"))
-}
-
 // TestHostile: long words, text that is not UTF-8, and escapes at every place where text is cut.
 func TestHostile(t *testing.T) {
 	size, shifts := 10<<20, 7

@@ -316,27 +316,6 @@ func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 
 var longBase64 = strings.Repeat("QUJD", 256)
 
-// TestPersistAsItsClient: which client's rules count is found from the file, and looked at under the lock.
-func TestPersistAsItsClient(t *testing.T) {
-	const line = `{"type":"custom","customType":"c","data":{"partialJson":"p","x":{"mimeType":"image/png","images":[{"type":"image","mimeType":"IMAGE/PNG","data":"`
-	const slot = `{"type":"title","v":1,"title":"t","updatedAt":"","pad":""}` + "\n"
-	for name, test := range map[string]struct {
-		file string
-		kept bool
-	}{"of 14.9.9": {plainFile, false}, "of 18": {slot + plainFile, true}} {
-		t.Run(name, func(t *testing.T) {
-			w := startMemory(t, test.file, Options{})
-			w.adds(line + longBase64 + `"}]}}}`)
-			require.Equal(t, test.kept, strings.Contains(w.content(), `"partialJson"`))
-			require.Equal(t, test.kept, strings.Contains(w.content(), `"blob:sha256:9f167a`))
-			require.Equal(t, test.kept, len(w.blobs.blobs) == 1)
-			if test.kept {
-				require.Equal(t, []string{"png"}, w.blobs.endings)
-			}
-		})
-	}
-}
-
 func TestBlobsBeforeTheLine(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	w.adds(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`)

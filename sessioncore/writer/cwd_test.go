@@ -188,25 +188,6 @@ func TestCWDCompletes(t *testing.T) {
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 
-// TestCWDKeepsOthers: what is known of other sessions stays known; what moved holds no file open.
-func TestCWDKeepsOthers(t *testing.T) {
-	disk, cwd := dirtest.New(t), t.TempDir()
-	w := startWriting(t, disk, plainFile, Options{})
-	names := []string{plainName, strings.TrimSuffix(plainName, ".jsonl") + "/Task.jsonl", strings.TrimSuffix(plainName, ".jsonl") + "-2.jsonl"}
-	for _, name := range names {
-		putFile(t, disk, name, plainFile)
-		snap, err := w.store.Session(name).Acquire(t.Context())
-		require.NoError(t, err)
-		snap.Release()
-	}
-	require.Equal(t, 3, w.store.Indexed())
-	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	require.Equal(t, 1, w.store.Indexed())
-	other := w.store.Known(names[2], fileStat(t, disk, names[2]).Token)
-	require.NotNil(t, other)
-	other.Release()
-}
-
 // TestCWDShownIsWrittenBack: what the file cwd shows of a directory with control characters is that directory.
 func TestCWDShownIsWrittenBack(t *testing.T) {
 	disk := dirtest.New(t)

@@ -57,25 +57,6 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRepeatedHeaders: a header of either dialect further down is a problem and no entry; but for omp, whose
-// client takes operator's header for an entry of a type that it does not know.
-func TestRepeatedHeaders(t *testing.T) {
-	const first, second = "4: header a second session header is no entry", "5: header a second session header is no entry"
-	for _, test := range []struct {
-		file     string
-		entries  int
-		problems []string
-	}{
-		{opFile, 2, []string{first, second}},
-		{plainFile, 3, []string{first}},
-	} {
-		w := startMemory(t, test.file+plainHeader+opHeader, Options{})
-		snap := w.snapshot()
-		require.Equal(t, test.entries, snap.Len())
-		require.Equal(t, test.problems, problemsOf(t, snap))
-	}
-}
-
 // TestDialectsKeepApart: keys and types of the other dialect mean nothing.
 func TestDialectsKeepApart(t *testing.T) {
 	w := startMemory(t, opFile+
@@ -156,21 +137,6 @@ func TestOperatorLeaf(t *testing.T) {
 			require.Equal(t, sessioncore.Entry(1), leaf, "an older snapshot's")
 		})
 	}
-}
-
-// TestOperatorLeafEntries: without children in no tree; with some a node like any other.
-func TestOperatorLeafEntries(t *testing.T) {
-	leaf := `{"type":"leaf","id":"l","parent_id":"b","timestamp":1771237400,"target_id":"a"}` + "\n"
-	w := startMemory(t, opFile+leaf+`{"type":"leaf","target_id":"b"}`+"\n", Options{})
-	snap := w.snapshot()
-	require.Equal(t, "a", w.leaf(), "without an id it is in no leaf")
-	require.Equal(t, 4, snap.Len())
-	require.False(t, snap.Tree().Has(2))
-	require.Equal(t, []string{"5: no-id the entry has no id: it is in no tree and no path"}, problemsOf(t, snap))
-
-	snap = startMemory(t, opFile+leaf+`{"type":"custom_info","id":"x","parent_id":"l"}`+"\n", Options{}).snapshot()
-	require.True(t, snap.Tree().Has(2))
-	require.Equal(t, []sessioncore.Entry{0, 1, 2, 3}, snap.Path(3))
 }
 
 func TestOperatorTimes(t *testing.T) {
@@ -301,15 +267,4 @@ func TestOperatorContext(t *testing.T) {
 			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))
 		})
 	}
-}
-
-// TestOperatorImages: blob references are resolved as in omp, and wherever images are in a message.
-func TestOperatorImages(t *testing.T) {
-	hash := strings.Repeat("0", 64)
-	blobs := sessiontest.Blobs{hash: []byte("png")}
-	ref := "blob:sha256:" + hash
-	snap := startMemory(t, opHeader+`{"type":"message","id":"a","message":{"role":"user","content":[{"type":"image","data":"`+ref+`"},{"image_url":"`+ref+`"},{"type":"image","data":"blob:sha256:1"}]}}`+"\n", Options{}).snapshot()
-	doc, err := snap.Context(context.Background(), 0, blobs)
-	require.NoError(t, err)
-	require.Equal(t, `{"messages":[{"role":"user","content":[{"type":"image","data":"cG5n"},{"image_url":"png"},{"type":"image","data":"blob:sha256:1"}]}],"thinking_level":"off"}`, string(sessiontest.ReadObject(t, doc)))
 }

@@ -245,15 +245,3 @@ func TestOperatorFieldAtFault(t *testing.T) {
 		require.ErrorIs(t, err, sessioncore.ErrInvalid, "of an omp session: %s", line)
 	}
 }
-
-// TestAppendToAnotherDialect: lines are held against what the file is when they are written.
-func TestAppendToAnotherDialect(t *testing.T) {
-	w := startMemory(t, opFile, Options{})
-	w.snapshot() // kept: what the session was when last looked at
-	require.NoError(t, w.storage.(*memory.Storage).WriteFile(plainName, []byte(plainFile)))
-	_, err := w.append(`{"type":"custom_info","custom_type":"x"}`)
-	require.ErrorIs(t, err, sessioncore.ErrInvalid)
-	require.NoError(t, w.storage.(*memory.Storage).WriteFile(plainName, []byte(opFile)))
-	w.adds(`{"type":"custom_info","custom_type":"x"}`, `{"type":"message","message":{"role":"user","content":[{"type":"image","data":"`+longBase64+`"}]}}`)
-	require.Len(t, w.added(opFile), 2)
-}
