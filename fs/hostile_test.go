@@ -152,23 +152,6 @@ func TestLinksAndOtherFiles(t *testing.T) {
 	})
 }
 
-// TestUnreadable: a session that may not be read has no directory for a plain user; its raw file is there.
-func TestUnreadable(t *testing.T) {
-	a := newAgent(t)
-	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
-	a.write("secret", header("secret"))
-	require.NoError(t, os.Chmod(a.path("secret.jsonl"), 0))
-	opts, reader := asPlainUser(t, a)
-	m := mountForTest(t, a.dir, opts...)
-	problems, err := reader(`[ "$(ls "$1")" = "$(printf 'healthy\nhealthy.jsonl\nsecret.jsonl')" ]`, m.path("sessions/p"))
-	require.NoError(t, err, problems)
-	problems, err = reader(`cat "$1"`, m.path("sessions/p/secret.jsonl"))
-	require.Error(t, err)
-	require.Contains(t, problems, "Permission denied")
-	problems, err = reader(`cat "$1" | grep -q well`, m.session("healthy", "leaf"))
-	require.NoError(t, err, problems)
-}
-
 // TestHugeLine: a line over 64 MiB, which a mount would not write, is an entry like any other.
 func TestHugeLine(t *testing.T) {
 	onceIsEnough(t)

@@ -4,32 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // diskImage is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
 // slash.
 type diskImage map[string]string
-
-// Write makes the files of an image in a directory.
-func (i diskImage) Write(dir string) error {
-	for _, path := range slices.Sorted(maps.Keys(i)) {
-		at := filepath.Join(dir, path)
-		var err error
-		if strings.HasSuffix(path, "/") {
-			err = os.MkdirAll(at, 0o700)
-		} else {
-			err = os.WriteFile(at, []byte(i[path]), 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // key identifies an image.
 func (i diskImage) key() string {

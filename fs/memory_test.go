@@ -56,26 +56,6 @@ def write(fd, size):
     while size > 0: size -= os.write(fd, piece[:size])
 `
 
-// TestUnfinishedLinesAreBounded: files with the beginning of a line each do not fill the memory. Who asks for more gets
-// ENOMEM, and others write on; when the files are closed, there is room again.
-func TestUnfinishedLinesAreBounded(t *testing.T) {
-	w := newWriting(t, tightMemory)
-	out := python(t, hoarder+`
-append, size = sys.argv[1], int(sys.argv[2])
-answers = collections.Counter()
-files = [os.open(append, os.O_WRONLY) for _ in range(48)]
-for fd in files: answers[attempt(lambda: write(fd, size))] += 1
-one = os.open(append, os.O_WRONLY)
-print(sorted(answers), attempt(lambda: os.write(one, b'{"type":"custom","customType":"t"}\n')))
-for fd in files: attempt(lambda: os.close(fd))
-big = os.open(append, os.O_WRONLY)
-print(attempt(lambda: write(big, size)), attempt(lambda: os.write(big, b'\n')))
-`, w.in("append"), strconv.Itoa(sized(30<<20, 2<<20)))
-	require.Equal(t, "['ENOMEM', 'ok'] ok\nok EINVAL\n", out, "48 lines of x; a line that is whole; such a line again, ended")
-	require.Contains(t, w.m.logged(), "-o memory=")
-	w.m.staysSmall(t)
-}
-
 // TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
 // same time do not fill the memory, and all are read.
 func TestLongLinesOfManySessions(t *testing.T) {
@@ -171,28 +151,6 @@ assert "ok ok" in answers, answers
 `, w.m.dir, strconv.Itoa(sized(8<<20, 1<<20)))
 	require.Empty(t, out)
 	w.m.staysSmall(t)
-}
-
-// TestRefusalIsNotLostInShortWrite: the kernel divides a long write into requests and says nothing of one that fails
-// after another; the program writes the rest again, and must be told then.
-func TestRefusalIsNotLostInShortWrite(t *testing.T) {
-	w := newWriting(t)
-	out := python(t, hoarder+`
-import mmap
-append = os.open(sys.argv[1], os.O_WRONLY)
-page = mmap.PAGESIZE
-bad = 8 + 255 * page # a request has 256 pages at most
-for size in (bad, bad + 4): # the second one is nothing but the newline, or the line's end too
-    memory = mmap.mmap(-1, 1 << 21)
-    line = memoryview(memory)[page - 8:page - 8 + size + 1]
-    line[:] = b"y" * size + b"\n"
-    done, error = 0, None
-    while done < len(line) and error is None:
-        try: done += os.write(append, line[done:])
-        except OSError as e: error = errno.errorcode[e.errno]
-    print(error)
-`, w.in("append"))
-	require.Equal(t, "EINVAL\nEINVAL\n", out)
 }
 
 // TestNamesAndCrawlersAreBounded: names that are looked up, documents that stay open and programs that walk everything, all at

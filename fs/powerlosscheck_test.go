@@ -1,14 +1,11 @@
 package fs_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,14 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/mountopts"
-	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/writer"
 )
 
 // TestPowerLoss: power is lost after each change that a write makes to the disk, for each kind of write. What was made
-// durable is there, what was not is there or absent, whole: only a last line may be torn, which the next write leaves
-// behind.
+// durable is there, what was not is there or absent, whole: only a last line may be torn, which the next write leaves behind
+// (package writer, TestAppendAfterCut).
 func TestPowerLoss(t *testing.T) {
 	if raceEnabled {
 		t.Skip("takes long under the race detector, and is one of the tests at full size")
@@ -90,7 +84,7 @@ func (l *lossy) lost(image diskImage, marks []string) string {
 			return "there is " + path
 		}
 	}
-	return l.nextWrites(image)
+	return ""
 }
 
 var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
@@ -157,64 +151,6 @@ func lostLines(text string, known []string, titles map[string]bool) string {
 	}
 	if !titled {
 		return "there is no header"
-	}
-	return ""
-}
-
-// nextWrites appends to each session on the disk: what was readable stays, and so is what is new.
-func (l *lossy) nextWrites(image diskImage) string {
-	disk, err := os.MkdirTemp(l.t.TempDir(), "")
-	require.NoError(l.t, err)
-	defer os.RemoveAll(disk)
-	maps.DeleteFunc(image, func(path, _ string) bool { return strings.HasSuffix(path, ".lock") }) // storage/dir tests stale ones
-	require.NoError(l.t, image.Write(disk))
-	files, err := dir.Open(filepath.Join(disk, "sessions"))
-	require.NoError(l.t, err)
-	defer files.Close()
-	store := sessioncore.NewStore(files)
-	defer store.Close()
-	w := writer.New(store, writer.Options{Journal: files})
-	for path := range image {
-		name, ok := strings.CutPrefix(path, "sessions/")
-		if !ok || !strings.HasSuffix(path, ".jsonl") {
-			continue
-		}
-		if problem := l.nextWrite(w, store.Session(name), image[path], filepath.Join(disk, path)); problem != "" {
-			return fmt.Sprintf("after the next write to %s: %s", name, problem)
-		}
-	}
-	return ""
-}
-
-func (l *lossy) nextWrite(w *writer.Writer, s *sessioncore.Session, before, path string) string {
-	if _, err := w.Append(context.Background(), s, []byte(custom("next", 10))); err != nil {
-		return err.Error()
-	}
-	now, err := os.ReadFile(path)
-	require.NoError(l.t, err)
-	readable := func(text string) (lines []string) {
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
-				lines = append(lines, strings.TrimSuffix(line, "\n"))
-			}
-		}
-		return lines
-	}
-	was, is := readable(before), readable(string(now))
-	if !strings.Contains(before, `"version":3`) { // it was migrated
-		was = was[:0]
-	}
-	if len(is) <= len(was) || !slices.Equal(was, is[:len(was)]) || !strings.Contains(is[len(is)-1], `"next"`) {
-		return fmt.Sprintf("%.2000q", now)
-	}
-	snap, err := s.Acquire(context.Background())
-	if err != nil {
-		return err.Error()
-	}
-	defer snap.Release()
-	headers := strings.Count(string(now), `"type":"session"`) + strings.Count(string(now), `"type":"title"`)
-	if snap.Len() != len(is)-headers {
-		return fmt.Sprintf("%d entries are shown of %d", snap.Len(), len(is)-headers)
 	}
 	return ""
 }
