@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +26,27 @@ import (
 func TestDatabaseKilled(t *testing.T) {
 	t.Run("directly", func(t *testing.T) { databaseKilled(t, false) })
 	t.Run("behind PgBouncer", func(t *testing.T) { databaseKilled(t, true) })
+}
+
+// appendThrough has each mount append so many lines to sessions/p/s, each until it is there.
+func appendThrough(t *testing.T, mounts map[string]*mount, each int, all *sync.WaitGroup, done *atomic.Int64) {
+	for name, m := range mounts {
+		all.Go(func() {
+			for n := range each {
+				line := fmt.Sprintf(`{"type":"custom","id":"%s-%d","customType":"x","data":%d}`+"\n", name, n, n)
+				for err := put(m.session("s", "append"), line); err != nil; err = put(m.session("s", "append"), line) {
+					if errors.Is(err, syscall.EEXIST) { // by an earlier try that nobody answered
+						break
+					}
+					if !assert.Truef(t, errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ESTALE), "%v", err) {
+						return
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+				done.Add(1)
+			}
+		})
+	}
 }
 
 // databaseKilled is TestDatabaseKilled. If pooled, changes are noted by the trigger, and a mount is behind PgBouncer.
@@ -45,27 +68,10 @@ func databaseKilled(t *testing.T, pooled bool) {
 	if _, err := a.table.Exec(t.Context(), `ALTER TABLE `+a.table.Name+` ALTER content SET COMPRESSION lz4`); err != nil {
 		t.Logf("slow: %v", err)
 	}
-	b := database{mountForTest(t, source), a.table}
+	mounts := map[string]*mount{"a": a.mount, "b": mountForTest(t, source)}
 	var done atomic.Int64
 	var all sync.WaitGroup
-	for name, m := range map[string]database{"a": a, "b": b} {
-		all.Go(func() {
-			for n := range each {
-				line := fmt.Sprintf(`{"type":"custom","id":"%s-%d","customType":"x","data":%d}`+"\n", name, n, n)
-				for {
-					err := put(m.session("s", "append"), line)
-					if err == nil || errors.Is(err, syscall.EEXIST) { // by an earlier try that nobody answered
-						break
-					}
-					if !assert.Truef(t, errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ESTALE), "%v", err) {
-						return
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
-				done.Add(1)
-			}
-		})
-	}
+	appendThrough(t, mounts, each, &all, &done)
 	all.Go(func() {
 		ctx := context.Background()
 		for n := range each {
@@ -99,7 +105,42 @@ func databaseKilled(t *testing.T, pooled bool) {
 		}
 	}
 	require.Len(t, at, 3*each+1)
-	for _, m := range []database{a, b} {
+	for _, m := range mounts {
 		require.Eventually(t, func() bool { return len(names(t, m.session("s", "entries"))) == 3*each+1 }, patience, 10*time.Millisecond)
+	}
+}
+
+// TestDatabaseFailover: the server dies while two mounts append, and its standby takes over. What was acknowledged is there, and
+// everything is there once.
+func TestDatabaseFailover(t *testing.T) {
+	const each = 200
+	server := postgrestest.New(t)
+	table := server.NewTable(t)
+	table.Write(t, rowsPrefix+"p/s.jsonl", header("s")+entry(1, "first", "", "one"))
+	standby := server.Follow(t)
+	source := "postgres://tester@/postgres?target_session_attrs=read-write&table=" + table.Name + "&prefix=" + rowsPrefix +
+		"&host=" + filepath.Dir(server.Socket()) + "," + filepath.Dir(standby.Socket())
+	mounts := map[string]*mount{"a": mountForTest(t, source), "b": mountForTest(t, source)}
+	var done atomic.Int64
+	var all sync.WaitGroup
+	appendThrough(t, mounts, each, &all, &done)
+	require.Eventually(t, func() bool { return done.Load() >= each }, 10*patience, time.Millisecond)
+	server.Kill()
+	c, err := pgx.Connect(t.Context(), standby.URL("postgres"))
+	require.NoError(t, err)
+	defer c.Close(t.Context())
+	_, err = c.Exec(t.Context(), `SELECT pg_promote()`)
+	require.NoError(t, err)
+	all.Wait()
+	var text string
+	require.NoError(t, c.QueryRow(t.Context(), `SELECT content FROM `+table.Name).Scan(&text))
+	there := map[string]bool{}
+	for _, r := range records(t, text)[1:] {
+		require.False(t, there[r.ID], r.ID)
+		there[r.ID] = true
+	}
+	require.Len(t, there, 2*each+1)
+	for _, m := range mounts {
+		require.Eventually(t, func() bool { return len(names(t, m.session("s", "entries"))) == 2*each+1 }, patience, 10*time.Millisecond)
 	}
 }

@@ -37,20 +37,14 @@ func TestMissingBlob(t *testing.T) {
 	for range 3 {
 		look(false)
 		require.NoError(t, os.MkdirAll(blobs, 0o755))
-		look(false)
-		require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
-		look(true)
-		require.NoError(t, os.Remove(filepath.Join(blobs, hash)))
-		look(false)
 		require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
 		look(true)
 		require.NoError(t, os.Rename(blobs, blobs+".gone"))
 		look(false)
 		require.NoError(t, os.Rename(blobs+".gone", blobs))
 		look(true)
-		require.NoError(t, os.RemoveAll(blobs))
+		require.NoError(t, os.Remove(filepath.Join(blobs, hash)))
 	}
-	require.NoError(t, os.MkdirAll(blobs, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
 	require.NoError(t, os.Chtimes(blobs, time.Time{}, time.Now().Add(-time.Hour)))
 	time.Sleep(100 * time.Millisecond) // the directory is as it was for a while: its times tell of the next change
