@@ -50,6 +50,8 @@ func TestBackgroundDetached(t *testing.T) {
 		env, err := os.ReadFile(proc + "environ")
 		require.NoError(t, err)
 		require.Contains(t, string(env), "HOME="+s.dir)
+		require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP)) // of its terminal
+		s.requireMounted()
 	})
 }
 
@@ -94,17 +96,6 @@ func TestForegroundLogReaderGone(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM)) // logs
 	require.NoError(t, cmd.Wait())
 	s.requireUnmounted()
-}
-
-// SIGTERM in the background unmounts, and SIGHUP does nothing.
-func TestBackgroundSignals(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		pid := s.mount()
-		require.NoError(t, unix.Kill(pid, unix.SIGHUP))
-		s.requireMounted()
-		require.NoError(t, unix.Kill(pid, unix.SIGTERM))
-		s.requireUnmounted()
-	})
 }
 
 // An interrupt that comes before the mount is ready ends both processes, with a status that says so.

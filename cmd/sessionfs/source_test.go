@@ -4,14 +4,11 @@ package main
 
 import (
 	"fmt"
-	iofs "io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
@@ -288,31 +285,6 @@ func TestWrongSource(t *testing.T) {
 	require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(s.mountpoint, sessionPath)).stdout == sessionText }))
 	require.Zero(t, s.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
-}
-
-func TestUnpack(t *testing.T) {
-	old := unix.Umask(0)
-	defer unix.Umask(old)
-	dir := t.TempDir()
-	src := fstest.MapFS{
-		"sessions/--a--/x.jsonl": {Data: []byte("x\n{\"timestamp\":\"2026-02-16T10:20:30.005Z\"}\n"), Mode: 0o444},
-		"blobs/00":               {Data: []byte{0, 1, 2}, Mode: 0o777},
-		"empty":                  {Mode: iofs.ModeDir | 0o777},
-	}
-	require.NoError(t, unpack(src, dir))
-	require.NoError(t, fstest.TestFS(os.DirFS(dir), "sessions/--a--/x.jsonl", "blobs/00", "empty"))
-	for name, mode := range map[string]iofs.FileMode{
-		"sessions": 0o700 | iofs.ModeDir, "sessions/--a--/x.jsonl": 0o600, "blobs/00": 0o600, "empty": 0o700 | iofs.ModeDir,
-	} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode(), name)
-	}
-	info, err := os.Stat(filepath.Join(dir, "sessions/--a--/x.jsonl"))
-	require.NoError(t, err)
-	require.True(t, info.ModTime().Equal(time.Date(2026, 2, 16, 10, 20, 30, 5e6, time.UTC)), "the time of its last entry")
-	require.Error(t, unpack(src, dir), "nothing is overwritten")
-	require.Error(t, unpack(fstest.MapFS{"l": {Mode: iofs.ModeSymlink}}, t.TempDir()))
 }
 
 // The sample store is unpacked for this user alone and goes away with the mount, however that ends.
