@@ -77,8 +77,6 @@ func TestHistory(t *testing.T) {
 {"id":3,"prompt":"fix \"it\"\nplease","created_at":"2026-02-02T02:41:40Z","cwd":"/home/dev/p","session_id":null}
 {"id":1,"prompt":"fix the git-commit hook","created_at":"2026-02-02T02:40:00Z","cwd":"/home/dev/p","session_id":null}
 `, run(t, "cat", prompts))
-	require.Equal(t, "3\n1\n", run(t, "jq", "-r", `select(.cwd == "/home/dev/p").id`, prompts))
-	require.Equal(t, "2\n", run(t, "grep", "-c", "fix", prompts))
 	require.Equal(t, fmt.Sprintln("-r--------", then.Unix()), run(t, "stat", "-c", "%A %Y", prompts))
 	require.Equal(t, run(t, "wc", "-c", prompts), run(t, "stat", "-c", "%s %n", prompts))
 
@@ -94,10 +92,7 @@ func TestHistory(t *testing.T) {
 		require.Contains(t, problems, "Invalid argument", match)
 		require.Contains(t, run(t, "cat", m.path("last-error")), " history/search/"+strings.ReplaceAll(match, "\x01", `\u0001`)+": not a search query: ")
 	}
-	require.Contains(t, m.logged(), "not a search query")
-	require.Contains(t, m.logged(), "unterminated string")
 	require.NoFileExists(t, search+"/.git")
-	require.NoFileExists(t, at+"/nothing")
 	for _, name := range []string{prompts, search + "/fix"} {
 		_, err := os.OpenFile(name, os.O_WRONLY, 0)
 		require.ErrorIs(t, err, refusedOpen())
@@ -105,13 +100,10 @@ func TestHistory(t *testing.T) {
 	}
 	require.ErrorIs(t, os.WriteFile(search+"/new", nil, 0o644), os.ErrPermission)
 
-	require.Equal(t, "history\nhistory/prompts.jsonl\nhistory/search\n", shell(t, `cd "$1" && find history | sort`, m.dir))
-	require.Contains(t, shell(t, `tar -C "$1" -c history | tar -xO history/prompts.jsonl`, m.dir), "why is it red?")
 	copied := t.TempDir()
 	run(t, "rsync", "-a", at, copied)
 	require.Equal(t, run(t, "cat", prompts), run(t, "cat", copied+"/history/prompts.jsonl"))
 	require.Empty(t, run(t, "rsync", "-ai", at, copied), "a second run finds nothing new")
-	require.Equal(t, 3, strings.Count(run(t, "rg", "--no-config", "-uuu", "-I", "created_at", at), "\n"))
 	require.Equal(t, before, statListing(t, dir), "SOURCE was touched")
 }
 
@@ -139,9 +131,8 @@ func TestHistoryComesAndGoes(t *testing.T) {
 	require.Equal(t, "3\n", shell(t, `wc -l < "$1"`, prompts))
 	require.Equal(t, "1\n", shell(t, `wc -l < "$1"`, m.path("history", "search", "red")))
 	require.NoError(t, os.WriteFile(database, []byte("no database"), 0o644))
-	_, problems, err := tool(t, "cat", prompts)
-	require.Error(t, err)
-	require.Contains(t, problems, "Input/output error")
+	_, err := os.ReadFile(prompts)
+	require.ErrorIs(t, err, syscall.EIO)
 	require.Contains(t, m.logged(), "file is not a database")
 	require.NoError(t, os.Remove(database))
 	time.Sleep(time.Second) // that a directory exists may be remembered for a second

@@ -64,7 +64,6 @@ func TestSearch(t *testing.T) {
 	shell(t, `set -e; cd "$1/search/zanzibar"; [ "$(stat -c %s results.tsv)" = "$(wc -c < results.tsv)" ]
 		tail -n +2 results.tsv | cut -f 4 | (cd ../..; xargs cat) | cmp - <(cat entries/*); [ "$(ls sessions/*/header.json | wc -l)" = 2 ]`, m.dir)
 	require.Equal(t, 1, m.searches(), "again")
-
 	require.Len(t, m.table("search", "Zanzibar"), 1)
 	require.Len(t, m.table("search", "and%2For"), 1)
 	require.Empty(t, m.table("search", "%252F"))

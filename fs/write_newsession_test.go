@@ -40,16 +40,13 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, "A \"title\"\n", run(t, "cat", dir+"/title"))
 	require.Equal(t, "/nowhere/yet /x/y.jsonl 3\n", run(t, "jq", "-r", `"\(.cwd) \(.parentSession) \(.version)"`, dir+"/header.json"))
 	require.Equal(t, "tree\n", run(t, "readlink", dir+"/leaf"), "before the first entry")
-
 	first := ask(t, dir+"/append", message("hello"))
 	second := ask(t, dir+"/append", `{"type":"thinking_level_change","thinkingLevel":"high"}`)
 	require.NoError(t, put(dir+"/labels", first+" start\n"))
 	require.NoError(t, put(dir+"/title", "Another\n"))
 	run(t, "ln", "-sfn", "by-label/start", dir+"/leaf")
 	require.Equal(t, "entries/"+first+".json\n", run(t, "readlink", dir+"/leaf"))
-	require.Equal(t, "Another\n", run(t, "cat", dir+"/title"))
-	require.Equal(t, "hello\n", run(t, "jq", "-r", ".messages[0].content", dir+"/context.json"))
-	require.Equal(t, "hello\n", run(t, "jq", "-r", ".message.content", dir+"/leaf"))
+	require.Equal(t, "Another\nhello\n", shell(t, `cd "$1" && cat title && jq -r .messages[0].content context.json`, dir))
 	require.Equal(t, before, listing(t, w.dir), "still nothing is on disk")
 	inMemory := run(t, "cat", dir+".jsonl")
 	forked := ask(t, dir+"/fork", second)
@@ -107,15 +104,11 @@ func TestNewSessionRefused(t *testing.T) {
 	require.NoError(t, os.Symlink(t.TempDir(), sessions+"/--link--"))
 	before := listing(t, w.m.path("sessions"))
 	for line, want := range map[string]error{
-		"relative": syscall.EINVAL, `{"cwd":7}`: syscall.EINVAL, `{"cwd":"/x"`: syscall.EINVAL, "/a\x00b": syscall.EINVAL, `{"cwd":"/a\nb"}`: syscall.EINVAL,
-		"/" + strings.Repeat("x", 4095): syscall.EINVAL, `{"cwd":"/x","parentSession":"` + strings.Repeat("x", 4096) + `"}`: syscall.EINVAL,
-		`{"cwd":"/x","title":"` + strings.Repeat("x", 4097) + `"}`: syscall.EINVAL, `{"cwd":"/x","parentSession":[]}`: syscall.EINVAL,
-		anywhere("/file"): syscall.ENOTDIR, anywhere("/link"): syscall.ENOTDIR, anywhere("/dev/null"): syscall.ENOTDIR, "/no/where": syscall.ENOENT,
+		"relative": syscall.EINVAL, `{"cwd":"/x"`: syscall.EINVAL, anywhere("/file"): syscall.ENOTDIR, anywhere("/link"): syscall.ENOTDIR, anywhere("/dev/null"): syscall.ENOTDIR, "/no/where": syscall.ENOENT,
 	} {
 		require.ErrorIs(t, put(file, line+"\n"), want, "%.100q", line)
 		require.ErrorIs(t, put(file, line), want, "%.100q without newline", line)
 	}
-	require.Contains(t, w.m.logged(), "expected an absolute path")
 	require.ErrorIs(t, put(file, "/no/where\n"), syscall.ENOENT)
 	require.Contains(t, run(t, "cat", w.m.path("last-error")), `no such directory: /no/where (0 applied) (no such file or directory); make it first, or write {"cwd": …, "create": true}`)
 	require.Equal(t, before, listing(t, w.m.path("sessions")))
