@@ -55,8 +55,7 @@ func (s *store) fed(input, command string, args ...string) result {
 
 func TestListAndPrint(t *testing.T) {
 	s := commandStore(t)
-	r := s.here("ls")
-	require.Zero(t, r.code)
+	r := s.here("ls").ok(t)
 	require.Contains(t, r.stdout, "\nnew-session\nrecent\nrunning\nsearch\nsessions\n")
 	r = s.here("ls", "-l", "by-id/019d3d9/")
 	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
@@ -72,8 +71,7 @@ func TestListAndPrint(t *testing.T) {
 
 	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, s.here("cat", "by-id/019d3d9/title"))
 	require.Equal(t, s.here("cat", "by-id/019d3d9/entries/3a17833e.json"), s.here("cat", "by-id/019d3d9/leaf"))
-	raw, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	require.NoError(t, err)
+	raw := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
 	text, err := os.ReadFile(raw[0])
 	require.NoError(t, err)
 	require.Equal(t, string(text), s.here("cat", "sessions/*/*_019d3d9*.jsonl").stdout)
@@ -116,8 +114,7 @@ func TestWithoutFuse(t *testing.T) {
 	}
 	r := s.withoutFuse("cat", "--demo", "by-id/019d3d9/title")
 	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, r)
-	left, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
-	require.NoError(t, err)
+	left := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
 	require.Empty(t, left)
 }
 
@@ -133,8 +130,7 @@ func TestCheck(t *testing.T) {
 	s := commandStore(t)
 	require.Equal(t, result{exitFound, "6 sessions, 0 with problems\n", ""}, s.here("check"))
 
-	found, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	require.NoError(t, err)
+	found := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
 	f, err := os.OpenFile(found[0], os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = f.WriteString("torn {\n" + `{"type":"custom","customType":"x","id":"dddddddd","parentId":"gone"}` + "\nmore\n")

@@ -103,8 +103,7 @@ func TestCompletionsOfShells(t *testing.T) {
 	terminal := s.command("script", "-q", "-e", "-c", "bash --norc --noprofile -i", "/dev/null")
 	terminal.Stdin = strings.NewReader(typed)
 	terminal.Env = append(terminal.Env, "TERM=dumb", "PS1=")
-	r := s.finish(terminal)
-	require.Zero(t, r.code, r)
+	r := s.finish(terminal).ok(t)
 	require.Contains(t, r.stdout, "An hour late, a hand too high\r\n")
 	require.Contains(t, r.stdout, "recent/03-Tide sheets as a calendar (fork of 04)/header.json\r\n")
 }

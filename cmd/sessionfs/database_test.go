@@ -197,8 +197,7 @@ func newTeam(t *testing.T, server *postgrestest.Server, s *store) *pgx.Conn {
 // sessionsOf returns the session files of a store.
 func sessionsOf(t *testing.T, s *store) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*.jsonl"))
-	require.NoError(t, err)
+	files := glob(t, filepath.Join(s.source, "sessions/*/*.jsonl"))
 	require.NotEmpty(t, files)
 	return files
 }

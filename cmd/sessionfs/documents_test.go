@@ -56,8 +56,7 @@ func readDocument(t *testing.T, name, text string) []block {
 func documents(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		found, err := filepath.Glob(filepath.Join(projectRoot, pattern))
-		require.NoError(t, err)
+		found := glob(t, filepath.Join(projectRoot, pattern))
 		for _, name := range found {
 			names = append(names, strings.TrimPrefix(name, projectRoot+"/"))
 		}

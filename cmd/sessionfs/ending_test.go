@@ -138,8 +138,7 @@ func TestEndingKeepsWhatWasTyped(t *testing.T) {
 				s.mount()      // and it goes on
 				s.ask(typed+"/append", typedLine("more"))
 				require.Contains(t, s.onDisk(typed), "more")
-				require.Zero(t, s.run("-u", s.mountpoint).code)
-				s.requireUnmounted()
+				s.unmount()
 			})
 		})
 	}
@@ -178,15 +177,13 @@ func TestKill(t *testing.T) {
 				s.mount(test.options...)
 				session := s.newSession("/home/dev/killed")
 				s.ask(session+"/append", typedLine("first"))
-				r := s.exec("bash", "-c", test.save, "bash", s.in(session), s.mountpoint)
-				require.Zero(t, r.code, r)
+				s.exec("bash", "-c", test.save, "bash", s.in(session), s.mountpoint).ok(t)
 				s.kill()
 				require.Contains(t, s.onDisk(session), "first")
 				s.requireOwned(session)
 				s.mount(test.options...)
 				require.Equal(t, s.onDisk(session), s.exec("cat", s.in(session+".jsonl")).stdout)
-				require.Zero(t, s.run("-u", s.mountpoint).code)
-				s.requireUnmounted()
+				s.unmount()
 			})
 		})
 	}
@@ -353,11 +350,9 @@ func TestForegroundUnsaved(t *testing.T) {
 		u.mend(s)
 
 		// As the log says, they can be copied to their place.
-		r = s.exec("cp", "-r", filepath.Join(s.dir, ".local/state/sessionfs/unsaved")+"/.", filepath.Join(s.source, "sessions"))
-		require.Zero(t, r.code, r)
+		s.exec("cp", "-r", filepath.Join(s.dir, ".local/state/sessionfs/unsaved")+"/.", filepath.Join(s.source, "sessions")).ok(t)
 		s.mount()
 		require.Contains(t, s.exec("cat", s.in(session+"/transcript.md")).stdout, "typed")
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 	})
 }

@@ -105,8 +105,7 @@ func (s *store) withoutFuse(args ...string) result {
 // A path that is a link to a directory is the directory, and what is not there does not keep the rest away.
 func TestTarOfASession(t *testing.T) {
 	s := commandStore(t)
-	r := s.here("tar", "by-id/019d3d9")
-	require.Zero(t, r.code, r.stderr)
+	r := s.here("tar", "by-id/019d3d9").ok(t)
 	require.Equal(t, r, s.here("tar", "by-id/019d3d9"), "the order is the same each time")
 	files, names := readArchive(t, r.stdout)
 	require.Equal(t, []string{"by-id/019d3d9/", "by-id/019d3d9/append", "by-id/019d3d9/artifacts/"}, names[:3])
@@ -120,12 +119,10 @@ func TestTarOfASession(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	s := commandStore(t)
-	r := s.here("tree", "-L", "1", "by-id/019d3d9")
-	require.Zero(t, r.code)
+	r := s.here("tree", "-L", "1", "by-id/019d3d9").ok(t)
 	require.True(t, strings.HasPrefix(r.stdout, "by-id/019d3d9\n├── append\n├── artifacts\n"), r.stdout)
 	require.True(t, strings.HasSuffix(r.stdout, "├── leaf -> entries/3a17833e.json\n├── problems.jsonl\n├── search\n├── title\n├── transcript.md\n├── tree\n└── usage.json\n"), r.stdout)
-	r = s.here("tree", "-n", "3")
-	require.Zero(t, r.code)
+	r = s.here("tree", "-n", "3").ok(t)
 	require.Equal(t, 4, strings.Count(r.stdout, "\n"))
 	require.Contains(t, r.stderr, "only the first 3 names")
 	require.Contains(t, s.here("tree", "history").stdout, "history\n├── prompts.jsonl\n└── search\n")
@@ -136,8 +133,7 @@ func TestWriteWithoutMount(t *testing.T) {
 	s := commandStore(t)
 	const session = "by-id/019d3d9"
 	message := `{"type":"message","message":{"role":"user","content":"And in Lisbon?"}}` + "\n"
-	r := s.fed(message+message, "write", session+"/append")
-	require.Zero(t, r.code, r)
+	r := s.fed(message+message, "write", session+"/append").ok(t)
 	ids := strings.Fields(r.stdout)
 	require.Len(t, ids, 2)
 	require.Contains(t, s.here("cat", session+"/leaf").stdout, `"id":"`+ids[1]+`","parentId":"`+ids[0]+`"`)
@@ -149,13 +145,11 @@ func TestWriteWithoutMount(t *testing.T) {
 	require.Equal(t, result{}, s.fed("by-label/here\n", "write", session+"/leaf"))
 	require.Contains(t, s.here("ls", "-l", session+"/").stdout, "leaf -> entries/ba100fbb.json\n")
 
-	r = s.fed("ba100fbb\n", "write", session+"/fork")
-	require.Zero(t, r.code, r)
+	r = s.fed("ba100fbb\n", "write", session+"/fork").ok(t)
 	require.FileExists(t, filepath.Join(s.source, strings.TrimSpace(r.stdout)+".jsonl"))
 	require.Contains(t, s.here("ls", "-l", strings.TrimSpace(r.stdout)).stdout, "parent -> ")
 
-	r = s.fed(`{"cwd":"/some/where","create":true}`, "write", "new-session")
-	require.Zero(t, r.code, r)
+	r = s.fed(`{"cwd":"/some/where","create":true}`, "write", "new-session").ok(t)
 	made := strings.TrimSpace(r.stdout)
 	require.FileExists(t, filepath.Join(s.source, made+".jsonl"))
 	require.Zero(t, s.fed(message, "write", made+"/append").code)

@@ -71,6 +71,38 @@ func requireFuse(t *testing.T, u user) {
 	skip(t, "FUSE cannot be used by "+u.name+": "+reason)
 }
 
+// needsRoot skips a test that only root can do.
+func needsRoot(t *testing.T, why string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip(why)
+	}
+}
+
+// needsMounts skips a test that mounts, or takes something away in a mount namespace.
+func needsMounts(t *testing.T, why string) {
+	t.Helper()
+	if needsRoot(t, why); !mayMount() {
+		t.Skip(why)
+	}
+}
+
+// newMountable is newStore where the user can mount.
+func newMountable(t *testing.T, u user) *store {
+	t.Helper()
+	s := newStore(t, u)
+	requireFuse(t, u)
+	return s
+}
+
+// glob is filepath.Glob.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	return found
+}
+
 // skip skips, or fails where everything must be there.
 func skip(t *testing.T, reason string) {
 	t.Helper()
@@ -117,8 +149,7 @@ func stop(t *testing.T, pid int) {
 	t.Helper()
 	require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
 	require.True(t, eventually(func() bool {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-		require.NoError(t, err)
+		tasks := glob(t, fmt.Sprintf("/proc/%d/task/*/status", pid))
 		for _, task := range tasks {
 			if text, err := os.ReadFile(task); err == nil && !strings.Contains(string(text), "\nState:\tT") {
 				return false
@@ -146,6 +177,13 @@ func requireStatus(t *testing.T, want int, r result, names ...string) {
 	for _, name := range names {
 		require.Contains(t, r.stderr, name)
 	}
+}
+
+// ok requires that the program ended well.
+func (r result) ok(t *testing.T) result {
+	t.Helper()
+	require.Zero(t, r.code, r)
+	return r
 }
 
 // String makes a result readable in a failure.
@@ -293,6 +331,13 @@ func (s *store) requireUnmounted() {
 	require.True(s.t, eventually(func() bool { return len(daemons(s.dir)) == 0 }), "still running")
 	_, mounted := mountAt(s.mountpoint)
 	require.False(s.t, mounted, "still mounted")
+}
+
+// unmount ends the mount with the program under test.
+func (s *store) unmount() {
+	s.t.Helper()
+	s.run("-u", s.mountpoint).ok(s.t)
+	s.requireUnmounted()
 }
 
 // kill kills the process that serves the store, which leaves a dead mount.

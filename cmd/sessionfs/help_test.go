@@ -15,8 +15,7 @@ import (
 // The help fits a screen of 24 lines with the prompt below it, and names every command.
 func TestHelp(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
-	r := s.run("-h")
-	require.Zero(t, r.code)
+	r := s.run("-h").ok(t)
 	require.Empty(t, r.stderr)
 	require.LessOrEqual(t, strings.Count(r.stdout, "\n"), 23)
 	requireNarrow(t, r.stdout)
@@ -30,16 +29,14 @@ func TestHelp(t *testing.T) {
 		}
 		require.Regexp(t, `(?m)^  [a-z ]*\b`+c.Name()+`\b`, r.stdout)
 	}
-	r = s.run("help", "mount")
-	require.Zero(t, r.code)
+	r = s.run("help", "mount").ok(t)
 	require.Contains(t, r.stdout, "Exit status")
 	requireNarrow(t, r.stdout)
 	for _, c := range root.Commands() {
 		if c.DisableFlagParsing {
 			continue // it is another program
 		}
-		r := s.run(c.Name(), "--help")
-		require.Zero(t, r.code)
+		r := s.run(c.Name(), "--help").ok(t)
 		require.LessOrEqual(t, strings.Count(r.stdout, "\n"), 23, c.Name())
 		requireNarrow(t, r.stdout)
 		require.Contains(t, r.stdout, "\nExample:\n  ", c.Name())
@@ -98,8 +95,7 @@ func TestDescribe(t *testing.T) {
 // The program tells a version whichever way it was built and asked.
 func TestVersion(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
-	r := s.run("--version")
-	require.Zero(t, r.code)
+	r := s.run("--version").ok(t)
 	// The tests build it without its commit.
 	require.Regexp(t, `^sessionfs unknown \(built without its commit, go1\.\d+.*, go-fuse v2\.\d+\.\d+\)\n$`, r.stdout)
 	require.Equal(t, r, s.run("version"))

@@ -17,14 +17,11 @@ import (
 
 // mount(8) of type fuse.sessionfs, by hand and from fstab, through mount.fuse3.
 func TestMount8(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mount(8) is root's")
-	}
+	needsRoot(t, "mount(8) is root's")
 	if _, err := exec.LookPath("mount.fuse3"); err != nil {
 		skip(t, "mount.fuse3 (package fuse3) is missing: "+err.Error())
 	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"root", 0})
 	s.installInPath()
 	fstab := filepath.Join(s.dir, "fstab")
 	options := "rw,noauto,nofail,user,_netdev,noatime,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,comment=x,live=allow"
@@ -78,25 +75,20 @@ func TestMountHelper(t *testing.T) {
 		_, mounted := mountAt(s.mountpoint)
 		require.False(t, mounted)
 
-		r = s.exec(helper, s.source, s.mountpoint, "-s", "-n", "-v", "-t", "fuse.sessionfs", "-o", "rw,nosuid,user=nobody,bogus")
-		require.Zero(t, r.code, r)
+		s.exec(helper, s.source, s.mountpoint, "-s", "-n", "-v", "-t", "fuse.sessionfs", "-o", "rw,nosuid,user=nobody,bogus").ok(t)
 		s.requireMounted()
 		require.Equal(t, helperMount, s.exec(helper, s.source, s.mountpoint).code)
 		require.Equal(t, helperUsage, s.exec(helper, s.source, s.mountpoint, "-o", "bogus").code)
 		require.Equal(t, helperUsage, s.exec(helper, s.mountpoint).code)
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 	})
 }
 
 // Under x-systemd.automount, autofs lets only systemd's process group reach the mount point until the mount
 // is there; whoever else touches it waits. Mounting from a session of one's own would wait for itself.
 func TestAutomount(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("mounts an autofs, so root")
-	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
+	needsMounts(t, "mounts an autofs, so root")
+	s := newMountable(t, user{"root", 0})
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
@@ -141,9 +133,7 @@ func (s *store) inNamespace(script string, args ...string) result {
 
 // What is missing for FUSE is told apart.
 func TestFuseProblems(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("takes devices and programs away in a mount namespace, so root")
-	}
+	needsMounts(t, "takes devices and programs away in a mount namespace, so root")
 	const noDevice = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3\n"
 	const noFusermount = `for p in $(command -v fusermount3 fusermount || true) /bin/fusermount3 /bin/fusermount; do
 		if [ -e "$p" ]; then mount --bind /dev/null "$p"; fi
@@ -178,11 +168,8 @@ func TestFuseProblems(t *testing.T) {
 
 // Root needs no fusermount3, neither to mount nor to unmount.
 func TestRootWithoutFusermount(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("takes a program away in a mount namespace, so root")
-	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
+	needsMounts(t, "takes a program away in a mount namespace, so root")
+	s := newMountable(t, user{"root", 0})
 	r := s.inNamespace(`for p in $(command -v fusermount3 fusermount || true); do mount --bind /dev/null "$p"; done
 		"$1" -o noexec,ro "$2" "$3"; grep " $3 " /proc/self/mountinfo; "$1" -u "$3"`, s.source, s.mountpoint)
 	require.Zero(t, r.code, r)
@@ -191,15 +178,12 @@ func TestRootWithoutFusermount(t *testing.T) {
 
 // TestOtherUsers: nobody but the user who mounts gets in, and root only with allow_root, whatever the modes allow.
 func TestOtherUsers(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("needs several users and a mount namespace, so root")
-	}
+	needsMounts(t, "needs several users and a mount namespace, so root")
 	conf := filepath.Join(t.TempDir(), "fuse.conf")
 	require.NoError(t, os.WriteFile(conf, []byte("user_allow_other\n"), 0o644))
 	for options, who := range map[string]string{"rw": "65534", "allow_root": "0 65534"} {
 		t.Run(options, func(t *testing.T) {
-			s := newStore(t, user{"user", nobody})
-			requireFuse(t, s.user)
+			s := newMountable(t, user{"user", nobody})
 			r := s.inNamespace(`mount --bind `+conf+` /etc/fuse.conf
 				chmod -R a+rX "$2"; chmod 755 "$3"
 				(run "$1" -o $4 "$2" "$3")

@@ -4,7 +4,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,9 +15,7 @@ import (
 // TestHungSource: a mount of a SOURCE that does not answer can be ended, by -u -z and by a signal, and nobody waits for it
 // any more.
 func TestHungSource(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("ends a connection without fusectl, so root")
-	}
+	needsRoot(t, "ends a connection without fusectl, so root")
 	for _, end := range []string{"-u -z", "signal"} {
 		t.Run(end, func(t *testing.T) {
 			below := newStore(t, user{"root", 0})
@@ -26,8 +23,7 @@ func TestHungSource(t *testing.T) {
 			s := *below
 			s.source, s.mountpoint = below.mountpoint, below.mkdir("above")
 			hangs := below.mount()
-			r := s.run("-o", "noshared", s.source, s.mountpoint)
-			require.Zero(t, r.code, r)
+			s.run("-o", "noshared", s.source, s.mountpoint).ok(t)
 			pids := daemons(s.dir)
 			require.Len(t, pids, 2)
 			above := pids[0] + pids[1] - hangs
@@ -39,8 +35,7 @@ func TestHungSource(t *testing.T) {
 			if end == "signal" {
 				require.NoError(t, unix.Kill(above, unix.SIGTERM))
 			} else {
-				r = s.run("-u", "-z", s.mountpoint)
-				require.Zero(t, r.code, r)
+				s.run("-u", "-z", s.mountpoint).ok(t)
 			}
 			s.requireEnds(waits)
 			require.False(t, waits.ProcessState.Success())
@@ -76,8 +71,7 @@ func TestStoppedServer(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, visitor.Start())
 		began := time.Now()
-		r := s.run("-u", "-z", s.mountpoint)
-		require.Zero(t, r.code, r)
+		s.run("-u", "-z", s.mountpoint).ok(t)
 		require.Less(t, time.Since(began), 3*liveLimit, "it is seen that nobody is there")
 		text, err := io.ReadAll(said)
 		require.NoError(t, err)

@@ -30,8 +30,7 @@ func TestCommandsAreInterrupted(t *testing.T) {
 		return cmd, out
 	}
 	requireTidy := func() {
-		left, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
-		require.NoError(t, err)
+		left := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
 		require.Empty(t, left)
 	}
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {

@@ -59,16 +59,14 @@ func TestLogFile(t *testing.T) {
 		require.Contains(t, line, " new=0 ")
 		require.Regexp(t, " memory=[1-9]", line)
 		release()
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 		s.awaitText(log, "msg=unmounted")
 	})
 }
 
 // In front with a log file SIGHUP does not end the mount, unless its terminal was closed.
 func TestLogFileInFront(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	log := filepath.Join(s.dir, "log")
 	start := func(name string, args ...string) {
 		cmd := s.command(name, args...)
@@ -80,8 +78,7 @@ func TestLogFileInFront(t *testing.T) {
 	require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
 	s.awaitText(log, "opened anew")
 	s.requireMounted()
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
+	s.unmount()
 	require.NoError(t, os.Remove(log))
 
 	script := fmt.Sprintf("exec %s -f --log-file %s %s %s", program, log, s.source, s.mountpoint)
@@ -121,9 +118,7 @@ func TestLogFileRefused(t *testing.T) {
 
 // TestLogFileOfAnother: in a directory like /tmp a log is not written to a file that another user has put there.
 func TestLogFileOfAnother(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("has several users, so root")
-	}
+	needsRoot(t, "has several users, so root")
 	forEachUser(t, func(t *testing.T, s *store) {
 		dir := s.mkdir("tmp")
 		log := filepath.Join(dir, "log")

@@ -38,8 +38,7 @@ func TestPickWithoutTerminal(t *testing.T) {
 	odd := filepath.Join(s.source, "sessions", "odd\t\ndirectory")
 	require.NoError(t, os.Rename(filepath.Join(s.source, filepath.Dir(hourFile)), odd))
 	require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", "hour", "late"))
-	r := s.here("pick", "--preview", hourLate+"#6ab2fbe0")
-	require.Zero(t, r.code, r)
+	r := s.here("pick", "--preview", hourLate+"#6ab2fbe0").ok(t)
 	require.True(t, strings.HasPrefix(r.stdout, "omp, $0.66, in /home/dev/tidetable\n"+hourLate+"\n\n"), r.stdout)
 	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
 }
@@ -173,8 +172,7 @@ func TestPickInTerminal(t *testing.T) {
 
 // s goes to the last session of the working directory or of one above it, and to one that is chosen, in each shell.
 func TestShellInit(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	s.session("0123old", "project", "The old one", time.Hour)
 	s.session("0123new", "project", "The new one", time.Minute)
 	s.session("0123other", "it's another", "Other words", time.Second)

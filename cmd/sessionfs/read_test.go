@@ -64,8 +64,7 @@ func TestColours(t *testing.T) {
 // log has the branches of branches.tsv, and all entries if it is told so.
 func TestLog(t *testing.T) {
 	s := commandStore(t)
-	r := s.here("log", "019d3d9")
-	require.Zero(t, r.code, r.stderr)
+	r := s.here("log", "019d3d9").ok(t)
 	require.True(t, strings.HasPrefix(r.stdout, "* 3a17833e (leaf) 2026-03-30 08:00:15 assistant: Green on both machines."), r.stdout)
 	require.Contains(t, r.stdout, "\n| * 829e4cce (lost) 2026-03-30 07:39:04 label: fudge factor\n| * d00726d0 (label: fudge factor) 2026")
 	require.Contains(t, r.stdout, "\n|/\n* 902859a2 2026-03-30 07:38:07 assistant: bash go run . -check testdata/gauge-2026-03-28.csv\n")

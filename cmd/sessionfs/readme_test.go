@@ -144,8 +144,7 @@ func newReadmeStore(t *testing.T) *store {
 	require.NoError(t, unpack(testdata.Demo(), s.source))
 	require.NoError(t, unpack(testdata.DemoClaude(), s.mkdir(".claude")))
 	project := s.mkdir("tidetable")
-	sessions, err := filepath.Glob(filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
-	require.NoError(t, err)
+	sessions := glob(t, filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
 	require.NotEmpty(t, sessions)
 	for _, name := range sessions {
 		data, err := os.ReadFile(name)

@@ -112,8 +112,7 @@ func TestRefusalsPermission(t *testing.T) {
 
 // What was written to new-session while nothing was mounted is not lost: the message says how to have it done.
 func TestWrittenWhileNotMounted(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	typed := filepath.Join(s.mountpoint, newSession)
 	require.NoError(t, os.WriteFile(typed, []byte(s.dir+"\n"), 0o600))
 	r := s.run(s.source, s.mountpoint)
@@ -139,19 +138,15 @@ func TestAlreadyMounted(t *testing.T) {
 		requireStatus(t, exitMountpoint, s.run(s.source, s.mountpoint), "already mounted", s.mountpoint, "-u")
 		requireStatus(t, exitMountpoint, s.run("--demo", s.mountpoint), "already mounted")
 		s.requireMounted()
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
-		demos, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
-		require.NoError(t, err)
+		s.unmount()
+		demos := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
 		require.Empty(t, demos)
 	})
 }
 
 // SOURCE bound to another place is still SOURCE.
 func TestRefusalBindMount(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("needs to make a bind mount, so root")
-	}
+	needsMounts(t, "needs to make a bind mount, so root")
 	s := newStore(t, user{"root", 0})
 	s.mkdir("agent/empty")
 	bound := s.mkdir("bound")
@@ -209,9 +204,7 @@ func TestIsWithin(t *testing.T) {
 // TestLinksToWhatIsNotTheOwners: root's daemon does not follow the links in a user's SOURCE to what is not his.
 func TestLinksToWhatIsNotTheOwners(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("needs two users, so root")
-	}
+	needsRoot(t, "needs two users, so root")
 	for _, c := range []struct {
 		name, link string
 		uid        int // of the link's target

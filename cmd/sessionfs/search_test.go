@@ -96,8 +96,7 @@ func TestSearchUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		s.user = user{"user", nobody}
 	}
-	found, err := filepath.Glob(filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	require.NoError(t, err)
+	found := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
 	require.NoError(t, os.Chmod(found[0], 0))
 	s.chown()
 	r := s.run("search", "-s", s.source, "tides")

@@ -41,8 +41,7 @@ func TestBackgroundDetached(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, os.DevNull, target)
 		}
-		links, err := filepath.Glob(proc + "fd/*")
-		require.NoError(t, err)
+		links := glob(t, proc+"fd/*")
 		for _, link := range links {
 			target, _ := os.Readlink(link)
 			require.NotEqual(t, lock.Name(), target, "an inherited descriptor was kept")
@@ -84,8 +83,7 @@ func TestForeground(t *testing.T) {
 
 // A reader of the log that goes away does not take the mount down.
 func TestForegroundLogReaderGone(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	cmd := s.command(program, "-f", "-d", s.source, s.mountpoint)
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -150,11 +148,8 @@ func TestIdle(t *testing.T) {
 
 // As long as new sessions cannot be put on disk, an idle mount stays.
 func TestIdleUnsaved(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("makes SOURCE read-only, so root")
-	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
+	needsMounts(t, "makes SOURCE read-only, so root")
+	s := newMountable(t, user{"root", 0})
 	log := filepath.Join(s.mkdir("logs"), "log")
 	require.NoError(t, unix.Mount(s.source, s.source, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { _ = unix.Unmount(s.source, unix.MNT_DETACH) })
@@ -198,8 +193,7 @@ func TestNotify(t *testing.T) {
 			cmd = s.command(program, s.source, s.mountpoint)
 			cmd.Env = append(cmd.Env, notifyEnv+"="+name)
 			require.Zero(t, s.finish(cmd).code)
-			require.Zero(t, s.run("-u", s.mountpoint).code)
-			s.requireUnmounted()
+			s.unmount()
 			require.Contains(t, hear(time.Millisecond), "timeout", "all that was said came before the end")
 			require.NoError(t, socket.Close())
 		}
@@ -215,8 +209,7 @@ func TestNotify(t *testing.T) {
 
 // A server that was killed leaves a dead mount behind, on which mkdir fails: the unit starts again nevertheless.
 func TestUnitAfterKill(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	text := strings.ReplaceAll(readProject(t, "scripts/sessionfs.service"), "%h/agent-sessions", s.mountpoint)
 	s.mount()
 	s.kill()
@@ -228,8 +221,7 @@ func TestUnitAfterKill(t *testing.T) {
 		}
 	}
 	s.mount()
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
+	s.unmount()
 }
 
 // The unit is one that systemd takes.

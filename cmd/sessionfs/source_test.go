@@ -20,8 +20,7 @@ import (
 // TestSourceThroughALink: a client that knows the agent directory by the same link as the user who mounts has the lock of
 // that path, and writes respect it.
 func TestSourceThroughALink(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	link := filepath.Join(s.dir, "link")
 	require.NoError(t, os.Symlink(s.source, link))
 	s.source = "link"
@@ -283,15 +282,13 @@ func TestWrongSource(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(session), 0o700))
 	require.NoError(t, os.WriteFile(session, []byte(sessionText), 0o600))
 	require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(s.mountpoint, sessionPath)).stdout == sessionText }))
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
+	s.unmount()
 }
 
 // The sample store is unpacked for this user alone and goes away with the mount, however that ends.
 func TestDemo(t *testing.T) {
 	demos := func() []string {
-		names, err := filepath.Glob(filepath.Join(testRoot, "sessionfs-demo-*"))
-		require.NoError(t, err)
+		names := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
 		return names
 	}
 	forEachUser(t, func(t *testing.T, s *store) {
@@ -308,8 +305,7 @@ func TestDemo(t *testing.T) {
 			},
 		} {
 			require.Zero(t, s.run("--demo", s.mountpoint).code, name)
-			r := s.exec("find", s.mountpoint+"/sessions", "-name", "*.jsonl")
-			require.Zero(t, r.code, r)
+			r := s.exec("find", s.mountpoint+"/sessions", "-name", "*.jsonl").ok(t)
 			require.NotEmpty(t, r.stdout)
 			require.Len(t, demos(), 1)
 			info, err := os.Stat(demos()[0])

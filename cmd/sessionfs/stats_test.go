@@ -42,8 +42,7 @@ func TestStats(t *testing.T) {
 		Cost            struct{ Total float64 }
 	}
 	read := func(command string, args ...string) (lines []line, output, cost float64) {
-		r := s.here(command, args...)
-		require.Zero(t, r.code, r.stderr)
+		r := s.here(command, args...).ok(t)
 		for d := json.NewDecoder(strings.NewReader(r.stdout)); ; {
 			var l line
 			if err := d.Decode(&l); err == io.EOF {

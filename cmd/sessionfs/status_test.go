@@ -92,18 +92,14 @@ func TestStatus(t *testing.T) {
 		dead := s.status(exitFailure)
 		require.Equal(t, "dead", dead["state"])
 		require.NotContains(t, dead, "pid")
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 	})
 }
 
 // Nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.
 func TestStatusOfOthers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("has several users, so root")
-	}
-	s := newStore(t, user{"user", nobody})
-	requireFuse(t, s.user)
+	needsRoot(t, "has several users, so root")
+	s := newMountable(t, user{"user", nobody})
 	s.mount()
 	e, ok := mountAt(s.mountpoint)
 	require.True(t, ok)
@@ -133,8 +129,7 @@ func TestStatusOfOthers(t *testing.T) {
 		defer impostor.Close()
 	}
 	require.Equal(t, "ok", s.status(exitOK)["state"])
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
+	s.unmount()
 	require.True(t, eventually(func() bool { // the daemon ends
 		_, _, err = askDaemon(e, "", socketLimit, socketLimit)
 		return errors.Is(err, errNotTheirs)
@@ -143,9 +138,7 @@ func TestStatusOfOthers(t *testing.T) {
 
 // TestSocketIsNotTaken: who takes the name by which a mount could be known, before it is there, hinders nothing.
 func TestSocketIsNotTaken(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("has several users, so root")
-	}
+	needsRoot(t, "has several users, so root")
 	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, as(nobody, func() error {
 		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(0, a.minor), Net: "unix"})
@@ -193,18 +186,14 @@ func readAs(uid int, name string) (text []byte, err error) {
 
 // Where the socket cannot be reached, the mount itself is looked at. The socket is gone when the mount is.
 func TestStatusWithoutSocket(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("makes a network namespace, so root")
-	}
-	s := newStore(t, user{"root", 0})
-	requireFuse(t, s.user)
+	needsRoot(t, "makes a network namespace, so root")
+	s := newMountable(t, user{"root", 0})
 	s.mount()
 	e, _ := mountAt(s.mountpoint)
 	r := s.exec("unshare", "--net", program, "status", "--json", s.mountpoint)
 	require.Equal(t, exitFailure, r.code, r)
 	require.Contains(t, r.stdout, `"state":"silent"`)
-	require.Zero(t, s.run("-u", s.mountpoint).code)
-	s.requireUnmounted()
+	s.unmount()
 	require.True(t, eventually(func() bool {
 		sockets, err := socketsOf(e.uid, e.minor)
 		return err == nil && len(sockets) == 0

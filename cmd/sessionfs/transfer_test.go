@@ -126,8 +126,7 @@ func TestImportConformance(t *testing.T) {
 	require.Equal(t, before, s.exec("find", s.source, "-printf", "%p %T@ %C@ %i %s\n").stdout, "the same once more changes nothing")
 
 	bundle := filepath.Join(s.dir, "x.tar")
-	r = s.here("bundle", "sessions/*/*.jsonl")
-	require.Zero(t, r.code, r.stderr)
+	r = s.here("bundle", "sessions/*/*.jsonl").ok(t)
 	require.NoError(t, os.WriteFile(bundle, []byte(r.stdout), 0o600))
 	first := filesBelow(t, s.source)
 	s.source = s.mkdir("other/agent")
@@ -213,8 +212,7 @@ func TestImportKilled(t *testing.T) {
 		for name, text := range filesBelow(t, source) {
 			require.True(t, text == want[name] || before[name] != "" && text == before[name], "%s is half", name)
 		}
-		r := s.run("import", "-s", source, folder)
-		require.Zero(t, r.code, r)
+		s.run("import", "-s", source, folder).ok(t)
 		require.Equal(t, want, filesBelow(t, source))
 	}
 	require.NotZero(t, killed)
@@ -228,8 +226,7 @@ func TestImportTo(t *testing.T) {
 		"p": "sessions/p", "p/q": "sessions/p/q", "/other/place/": "sessions/--other-place--",
 	} {
 		require.NoError(t, os.WriteFile(x, []byte(strings.ReplaceAll(sessionText, "1f9d2a6b9c0d1234", sha256Of(to))), 0o600))
-		r := s.here("import", "--to", to, x)
-		require.Zero(t, r.code, r)
+		s.here("import", "--to", to, x).ok(t)
 		require.FileExists(t, filepath.Join(s.source, want, "x.jsonl"))
 	}
 	requireStatus(t, exitUsage, s.here("import", "--to", "../p", x), "--to")
@@ -241,15 +238,13 @@ func TestImportTo(t *testing.T) {
 // TestImportForeign: a session of Claude Code is the same one from its file, from its directory and from a mount. The agent
 // directory of another agent takes none.
 func TestImportForeign(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	home := s.mkdir(".claude")
 	require.NoError(t, unpack(testdata.DemoClaude(), home))
 	s.chown()
 	const id = "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"
 	file := filepath.Join(home, "projects/-home-dev-tidetable", id+".jsonl")
-	r := s.here("import", file)
-	require.Zero(t, r.code, r)
+	r := s.here("import", file).ok(t)
 	require.Regexp(t, `^new +sessions/--home-dev-tidetable--/2026-05-12T09-02-18-752Z_\S+\.jsonl\n1 new, 0 longer, 0 same, 0 refused\n$`, r.stdout)
 	want := filesBelow(t, s.source)
 	s.source, home = home, s.source
@@ -271,8 +266,7 @@ func TestBundleRefuses(t *testing.T) {
 	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions is not a session")
 	requireStatus(t, exitUsage, s.here("bundle", "by-id/019d3d9/leaf"), "names an entry")
 	requireStatus(t, exitUsage, s.here("bundle"), "at least 1 arg")
-	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*")
-	require.Zero(t, r.code, r.stderr)
+	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*").ok(t)
 	require.Equal(t, 1, strings.Count(r.stdout, `"id":"019d3d96-6b66-7996-8ead-42aae5653abc"`), "once")
 	terminal := s.command("script", "-q", "-e", "-c", program+" bundle -s "+s.source+" 019d3d9", "/dev/null")
 	terminal.Stdin = strings.NewReader("")
@@ -283,8 +277,7 @@ func TestBundleRefuses(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	s := commandStore(t)
-	r := s.here("export", "019d3d9")
-	require.Zero(t, r.code, r.stderr)
+	r := s.here("export", "019d3d9").ok(t)
 	require.Contains(t, r.stdout, "<title>An hour late, a hand too high</title>")
 	require.Contains(t, r.stdout, "CI has been red since Sunday morning")
 	require.NotContains(t, r.stdout, "<script")
@@ -295,8 +288,7 @@ func TestExport(t *testing.T) {
 	}
 	require.Contains(t, s.here("export", "by-id/019d3d9/branches/6ab2fbe0").stdout, "could a sheet come out as a calendar")
 
-	blobs, err := filepath.Glob(filepath.Join(s.source, "blobs", "*"))
-	require.NoError(t, err)
+	blobs := glob(t, filepath.Join(s.source, "blobs", "*"))
 	require.NotEmpty(t, blobs)
 	image, err := os.ReadFile(blobs[0])
 	require.NoError(t, err)
@@ -324,8 +316,7 @@ func TestExportRedacted(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "rules.toml")
 	require.NoError(t, os.WriteFile(rules, []byte("[[rules]]\nid = \"word\"\nregex = 'key is'\n"), 0o600))
 	for options, said := range map[string]string{"redact": ": 1 (1 aws-access-token)\n", "redact-rules=" + rules: ": 2 (1 aws-access-token, 1 word)\n"} {
-		r = s.here("export", "-o", options, "by-id/019d3d9/branches/current")
-		require.Zero(t, r.code, r.stderr)
+		r = s.here("export", "-o", options, "by-id/019d3d9/branches/current").ok(t)
 		require.NotContains(t, r.stdout, key)
 		require.Equal(t, options == "redact", strings.Contains(r.stdout, "the key is "))
 		require.NotContains(t, r.stdout, "base64,")

@@ -18,20 +18,17 @@ func TestUnmountBusy(t *testing.T) {
 		requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), s.mountpoint, "fuser -vm", "-z")
 		s.requireMounted()
 		release()
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 	})
 }
 
 // -u takes the path as a person has it: relative, with a slash, through a symlink.
 func TestUnmountPaths(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireFuse(t, s.user)
+	s := newMountable(t, user{"self", os.Geteuid()})
 	require.NoError(t, os.Symlink("mnt", filepath.Join(s.dir, "link")))
 	for _, path := range []string{"mnt", "mnt/", "./mnt/.", "link", "agent/../link", s.mountpoint} {
 		s.mount()
-		r := s.run("-u", path)
-		require.Zero(t, r.code, r)
+		s.run("-u", path).ok(t)
 		s.requireUnmounted()
 	}
 	// umount(8) and fusermount3 do as well.
@@ -61,18 +58,14 @@ func TestUnmountMistaken(t *testing.T) {
 		s.requireMounted()
 		s.kill()
 		requireStatus(t, exitUnmount, s.run("-u", session), session, wayOut)
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-		s.requireUnmounted()
+		s.unmount()
 	})
 }
 
 // Without /etc/mtab fusermount3 mounts, but does not unmount: a user is told what root can do, and root needs none of it.
 func TestUnmountWithoutMtab(t *testing.T) {
-	if os.Geteuid() != 0 || !mayMount() {
-		t.Skip("takes a file away in a mount namespace, so root")
-	}
-	s := newStore(t, user{"user", nobody})
-	requireFuse(t, s.user)
+	needsMounts(t, "takes a file away in a mount namespace, so root")
+	s := newMountable(t, user{"user", nobody})
 	r := s.inNamespace(`cp /etc/passwd "$4"; mount -t tmpfs none /etc; cp "$4" /etc/passwd
 		(run "$1" "$2" "$3")
 		(run "$1" -u "$3") || echo "status $?"
@@ -92,11 +85,8 @@ func TestUnmountWithoutMtab(t *testing.T) {
 
 // Only root unmounts what another user mounted.
 func TestUnmountForeign(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs two users, so root")
-	}
-	s := newStore(t, user{"user", nobody})
-	requireFuse(t, s.user)
+	needsRoot(t, "needs two users, so root")
+	s := newMountable(t, user{"user", nobody})
 	s.mount()
 	other := *s
 	other.user.uid = nobody - 1
@@ -126,12 +116,10 @@ func TestDeadMountUnmount(t *testing.T) {
 		s.hold()
 		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
 		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 0 }))
-		r := s.run(s.source, link)
-		require.Zero(t, r.code, r.stderr)
+		s.run(s.source, link).ok(t)
 		s.requireMounted()
 		s.kill()
-		r = s.run("-u", link)
-		require.Zero(t, r.code, r.stderr)
+		s.run("-u", link).ok(t)
 		s.requireUnmounted()
 	})
 }
