@@ -80,6 +80,7 @@ func TestSessionsAreFound(t *testing.T) {
 		leads("by-id/"+map[bool]string{true: "0197a", false: "0197bbbb"}[name == first], name)
 	}
 	leads("by-id/0197", "twin")
+	time.Sleep(tick)
 	a.write(first, sessionOf("0197aaaa", "/moved", "Renamed"))
 	leads("by-cwd/moved/latest", first)
 	require.Equal(t, "01-Renamed", recent()[0])
