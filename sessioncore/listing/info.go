@@ -7,9 +7,12 @@ import (
 	"math"
 	"path"
 	"sort"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -107,12 +110,14 @@ func (i *Info) Modified() time.Time { return time.Unix(0, i.modified()) }
 // compare orders the list: most recently modified first. Of sessions modified at the same time, the one with the
 // greater name comes first, since names begin with the session's start time.
 func (i *Info) compare(other *Info) int {
-	return cmp.Or(
-		cmp.Compare(other.modified(), i.modified()),
-		cmp.Compare(path.Base(other.Name), path.Base(i.Name)),
-		cmp.Compare(other.Name, i.Name),
-	)
+	if c := cmp.Compare(other.modified(), i.modified()); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(path.Base(other.Name), path.Base(i.Name)), cmp.Compare(other.Name, i.Name))
 }
+
+// prefixes are for reading files: lists read thousands at once.
+var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
 // readInfo reads the Info of a file; it is nil if the client does not list the file. old is what was known of the file; it
 // may be nil.
@@ -126,7 +131,9 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 	if err != nil {
 		return nil, st, err
 	}
-	prefix := make([]byte, min(prefixSize, st.Size))
+	buffer := prefixes.Get().(*[prefixSize]byte)
+	defer prefixes.Put(buffer)
+	prefix := buffer[:min(prefixSize, st.Size)]
 	if err := storage.ReadFull(obj, prefix, 0); err != nil {
 		return nil, st, err
 	}
@@ -152,7 +159,7 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 	if l.isTop(storage.Dir(name)) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
-	info.lineSize = len(info.appendLine(nil))
+	info.lineSize = len(info.appendLine(buffer[:0]))
 	return info, st, nil
 }
 
@@ -248,56 +255,68 @@ func displayed(text string) string {
 	return rawjson.TrimSpace(string(out))
 }
 
-// sessionLine is a line of index.jsonl. Every line has all ten keys, in this order, so that tools which take columns
-// from the first line find them; a missing value is null. Where there are several agents, all lines have agent too, where several people who.
-type sessionLine struct {
-	ID            string  `json:"id"`
-	Path          string  `json:"path"`
-	CWD           string  `json:"cwd"`
-	Title         *string `json:"title"`
-	Created       *string `json:"created"`
-	Modified      string  `json:"modified"`
-	MessageCount  int     `json:"messageCount"`
-	FirstMessage  string  `json:"firstMessage"`
-	ParentSession *string `json:"parentSession"`
-	Size          int64   `json:"size"`
-	Agent         string  `json:"agent,omitempty"`
-	Who           string  `json:"who,omitempty"`
-}
-
 // appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
-// become U+FFFD, since jq stops at the escape of one and would lose the following lines.
+// become U+FFFD, since jq stops at the escape of one and would lose the following lines. Every line has all ten keys, in this order, so that tools which take
+// columns from the first line find them; a missing value is null. Where there are several agents, all lines have agent too, where
+// several people who.
 func (i *Info) appendLine(dst []byte) []byte {
-	created := ""
+	dst = appendText(append(dst, `{"id":`...), i.ID)
+	dst = appendText(append(dst, `,"path":`...), textOf(i.Path()))
+	dst = appendText(append(dst, `,"cwd":`...), i.CWD)
+	dst = appendOrNull(append(dst, `,"title":`...), i.Title)
+	dst = append(dst, `,"created":`...)
 	if ms, ok := i.Created(); ok {
-		created = isoTime(ms)
+		dst = appendTime(dst, time.UnixMilli(ms))
+	} else {
+		dst = append(dst, "null"...)
 	}
-	return rawjson.AppendLine(dst, sessionLine{
-		ID:            names.TextUTF8(i.ID),
-		Path:          string(rawjson.AppendUTF8([]byte(i.shownIn+"/"), []byte(i.DirName()))),
-		CWD:           names.TextUTF8(i.CWD),
-		Title:         orNull(names.TextUTF8(i.Title)),
-		Created:       orNull(created),
-		Modified:      isoTime(time.Unix(0, i.modified()).UnixMilli()),
-		MessageCount:  int(i.MessageCount),
-		FirstMessage:  names.TextUTF8(i.first),
-		ParentSession: orNull(names.TextUTF8(i.Parent)),
-		Size:          i.Stat.Size,
-		Agent:         i.Agent(),
-		Who:           i.Who(),
-	})
+	dst = appendTime(append(dst, `,"modified":`...), i.Modified())
+	dst = strconv.AppendInt(append(dst, `,"messageCount":`...), int64(i.MessageCount), 10)
+	dst = appendText(append(dst, `,"firstMessage":`...), i.first)
+	dst = appendOrNull(append(dst, `,"parentSession":`...), i.Parent)
+	dst = strconv.AppendInt(append(dst, `,"size":`...), i.Stat.Size, 10)
+	if agent := i.Agent(); agent != "" {
+		dst = appendText(append(dst, `,"agent":`...), agent)
+	}
+	if who := i.Who(); who != "" {
+		dst = appendText(append(dst, `,"who":`...), who)
+	}
+	return append(dst, "}\n"...)
 }
 
-// orNull returns a pointer to text, or nil, which is marshaled as null, if there is none.
-func orNull(text string) *string {
+// separators are escaped: some programs take them for the end of a line.
+var separators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// appendText appends a text as JSON.
+func appendText(dst []byte, text string) []byte {
+	at := len(dst)
+	dst = rawjson.AppendQuoted(dst, names.TextUTF8(text))
+	if strings.Contains(text, "\u2028"[:2]) {
+		dst = append(dst[:at], separators.Replace(string(dst[at:]))...)
+	}
+	return dst
+}
+
+// textOf returns the text of a name, whose bytes need not be text.
+func textOf(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return string(rawjson.AppendUTF8(nil, []byte(name)))
+}
+
+// appendOrNull appends a text as JSON, or null if there is none.
+func appendOrNull(dst []byte, text string) []byte {
 	if text == "" {
-		return nil
+		return append(dst, "null"...)
 	}
-	return &text
+	return appendText(dst, text)
 }
 
-// isoTime formats milliseconds since the epoch.
-func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(rawjson.TimestampLayout) }
+// appendTime appends a time as JSON.
+func appendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), rawjson.TimestampLayout), '"')
+}
 
 // IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
 // rendered when they are read. Its methods are safe for concurrent use.

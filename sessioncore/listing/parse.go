@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -17,7 +18,10 @@ import (
 // follows client 14.9.9; for files with a title slot, which that version does not know, 18.2.3. It also knows the
 // keys of the operator dialect.
 func parseInfo(prefix []byte) *Info {
-	content := rawjson.AppendUTF8(nil, bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF")))
+	content := bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF"))
+	if !utf8.Valid(content) {
+		content = rawjson.AppendUTF8(nil, content)
+	}
 	p := infoParser{content: content, values: prefixValues(content)}
 	isNull := func(v rawjson.Value) bool { return string(v) == "null" }
 	if !p.header() || slices.ContainsFunc(p.values, isNull) { // on which the client fails
@@ -98,9 +102,11 @@ func (p *infoParser) entries() {
 				p.summary = text
 			}
 		case typ.Is("message"):
-			message := v.Member("message")
 			p.MessageCount++
-			if p.first == "" && message.Member("role").Is("user") {
+			if p.first != "" {
+				continue
+			}
+			if message := v.Member("message"); message.Member("role").Is("user") {
 				p.first = contentText(message.Member("content"))
 			}
 		}
@@ -171,8 +177,13 @@ func unescapeFragment(raw []byte) string {
 }
 
 // countMessageMarkers counts what looks like the type member of a message, at any depth, as clients and the operator write it.
-func countMessageMarkers(text []byte) int {
-	return bytes.Count(text, []byte(`"type":"message"`)) + bytes.Count(text, []byte(`"type": "message"`))
+func countMessageMarkers(text []byte) (n int) {
+	for found := true; found; {
+		if _, text, found = bytes.Cut(text, []byte(`"type":`)); bytes.HasPrefix(bytes.TrimPrefix(text, []byte(" ")), []byte(`"message"`)) {
+			n++
+		}
+	}
+	return n
 }
 
 // firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,

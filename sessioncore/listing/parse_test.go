@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -117,7 +118,7 @@ func TestCreated(t *testing.T) {
 		info := parseInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
 		created := "-"
 		if info.created != 0 {
-			created = isoTime(info.created)
+			created = strings.Trim(string(appendTime(nil, time.UnixMilli(info.created))), `"`)
 		}
 		require.Equal(t, want, created, timestamp)
 	}

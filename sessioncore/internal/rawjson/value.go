@@ -35,10 +35,8 @@ func (v Value) Missing() bool { return len(v) == 0 || v[0] == 'n' }
 
 // Text returns the text of a string as WTF-8. ok is false if v is not a string.
 func (v Value) Text() (text string, ok bool) {
-	if !v.IsString() {
-		return "", false
-	}
-	return string(AppendDecoded(nil, v[1:len(v)-1])), true
+	decoded, ok := v.Bytes()
+	return string(decoded), ok
 }
 
 // Bytes is like Text, but does not copy the text if the file has it unescaped and in ASCII.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"slices"
@@ -52,9 +53,12 @@ type content struct {
 type dropped struct {
 	version string // the row's then
 	n       int64
-	sum     [16]byte // a half of its SHA-256
-	known   bool     // sum is; not where the text was in a file, all of which would have to be read for it
+	sum     uint64 // its hash
+	known   bool   // sum is; not where the text was in a file, all of which would have to be read for it
 }
+
+// droppedSeed makes the hash of what was taken away one that nobody can make other rows for.
+var droppedSeed = maphash.MakeSeed()
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
 type object struct {
@@ -316,8 +320,10 @@ func (c *content) beginsAsBefore(now facts, t *text) (bool, error) {
 	}
 	before := *t
 	before.n = d.n
-	sum, err := before.sum()
-	return bytes.HasPrefix(sum, d.sum[:]), err
+	var hash maphash.Hash
+	hash.SetSeed(droppedSeed)
+	err := before.writeTo(&hash)
+	return hash.Sum64() == d.sum, err
 }
 
 // isGone takes the row out of the catalogue, and returns ErrStale.
@@ -414,10 +420,11 @@ func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err erro
 			return err
 		}
 		defer rows.Close()
+		var f maybeFacts
+		var head []byte
+		targets := append(f.targets(), &head)
 		for rows.Next() {
-			var f maybeFacts
-			var head []byte
-			if err := rows.Scan(append(f.targets(), &head)...); err != nil {
+			if err := rows.Scan(targets...); err != nil {
 				return err
 			}
 			found, heads = append(found, f.facts()), append(heads, head)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"container/list"
 	"crypto/sha256"
+	"hash/maphash"
 	"io"
 	"sync"
 
@@ -111,8 +112,7 @@ func (c *content) drop() bool {
 	if c.version != "" {
 		c.dropped = &dropped{version: c.version, n: c.text.n}
 		if c.text.file == nil {
-			sum, _ := c.text.sum() // of memory
-			c.dropped.known = copy(c.dropped.sum[:], sum) > 0
+			c.dropped.sum, c.dropped.known = maphash.Bytes(droppedSeed, c.text.data[:c.text.n]), true
 		}
 	}
 	if c.text.file != nil {
@@ -162,15 +162,20 @@ func (t *text) add(b []byte) (err error) {
 	return err
 }
 
-// sum returns the hash of the text.
+// sum returns the hash of the text, as the server has it.
 func (t *text) sum() ([]byte, error) {
 	hash := sha256.New()
+	err := t.writeTo(hash)
+	return hash.Sum(nil), err
+}
+
+func (t *text) writeTo(w io.Writer) (err error) {
 	if t.file == nil {
-		hash.Write(t.data[:t.n])
-	} else if _, err := io.Copy(hash, io.NewSectionReader(t.file, 0, t.n)); err != nil {
-		return nil, err
+		_, err = w.Write(t.data[:t.n])
+	} else {
+		_, err = io.Copy(w, io.NewSectionReader(t.file, 0, t.n))
 	}
-	return hash.Sum(nil), nil
+	return err
 }
 
 // toFile makes a text one in a file, with what is known.

@@ -149,9 +149,11 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	case n.row != nil:
 		return missing("open", dir)
 	}
+	var st storage.Stat
+	state := func() (storage.Stat, error) { return st, nil }
 	item := func(name string, child *node) bool {
-		st := s.statOf(child)
-		return f(storage.Item{Name: name, Kind: st.Kind, State: func() (storage.Stat, error) { return st, nil }})
+		st = s.statOf(child)
+		return f(storage.Item{Name: name, Kind: st.Kind, State: state})
 	}
 	for _, name := range only {
 		if child := n.children[name]; child != nil && !item(name, child) {
