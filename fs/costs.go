@@ -21,5 +21,5 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r costs.Row
 	}
 	hold := t.view.Memory.Hold()
 	defer hold.Close()
-	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name))) })
+	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name()))) })
 }

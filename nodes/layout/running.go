@@ -62,7 +62,7 @@ func (d *Running) look(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(infos, func(a, b *listing.Info) int { return strings.Compare(path.Base(a.Name), path.Base(b.Name)) })
+	slices.SortFunc(infos, func(a, b *listing.Info) int { return strings.Compare(path.Base(a.Name()), path.Base(b.Name())) })
 	var entries []Entry
 	taken := map[string]bool{}
 	for _, info := range infos {
@@ -95,9 +95,9 @@ func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
 	}
 	for _, info := range sessions.All() {
 		isNamed := slices.ContainsFunc(named, func(name string) bool {
-			return name == info.Name || strings.HasPrefix(name, info.DirName()+"/")
+			return name == info.Name() || strings.HasPrefix(name, info.DirName()+"/")
 		})
-		if isNamed || held != nil && held(info.Name, names.LeaseName(info.ID)) {
+		if isNamed || held != nil && held(info.Name(), names.LeaseName(info.ID)) {
 			open = append(open, info)
 		}
 	}

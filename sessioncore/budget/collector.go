@@ -9,7 +9,7 @@ import (
 )
 
 // LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
-// twice what is in use. The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
+// twice what is in use, however much of that is kept for long: here garbage has as much room only up to a bound (percent). The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
 // in use after a collection, apart from the most that the budget gave since the last one: some of that may be free by
 // now, but what is free must not be taken for an index. The same holds for what others use for a moment: others returns
 // the most of that since its last call. If the environment sets GOMEMLIMIT, that holds.
@@ -27,6 +27,7 @@ type collector struct {
 	b      *Budget
 	others func() int64
 	last   atomic.Int64 // the limit that was set
+	room   atomic.Int64 // the percent that was set
 }
 
 // cycle is an object that nothing refers to: its finalizer runs after the next collection.
@@ -49,10 +50,27 @@ const (
 // step is the difference below which the limit stays: setting it stops all goroutines for a moment.
 const step = 8 << 20
 
+const (
+	// garbage is how much garbage there may be before it is collected, or leastRoom percent of what is in use: each collection
+	// looks at all of that.
+	garbage, leastRoom = 24 << 20, 25
+	// percentStep is as step for the percent.
+	percentStep = 5
+)
+
+// percent returns how much garbage there may be for 100 bytes in use.
+func percent(live int64) int64 { return min(100, max(leastRoom, 100*garbage/max(live, 1))) }
+
 func (c *collector) adjust() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	besides := int64(live[0].Value.Uint64()) - c.b.takePeak() - c.others()
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	live := int64(sample[0].Value.Uint64())
+	room, before := percent(live), c.room.Load()
+	if os.Getenv("GOGC") == "" && (room < before-percentStep || room > before+percentStep) {
+		c.room.Store(room)
+		debug.SetGCPercent(int(room))
+	}
+	besides := live - c.b.takePeak() - c.others()
 	limit := c.b.size - program + max(besides-ordinary, 0)
 	if last := c.last.Load(); limit < last-step || limit > last+step {
 		c.last.Store(limit)

@@ -67,7 +67,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	defer c.mu.Unlock()
 	sessions, of := c.withSubagents(sessions)
 	isSame := func(old, now *listing.Info) bool {
-		return old == now || of[now] != nil && old.Name == now.Name && old.CWD == now.CWD && stateOf(old) == stateOf(now)
+		return old == now || of[now] != nil && old.Name() == now.Name() && old.CWD == now.CWD && stateOf(old) == stateOf(now)
 	}
 	if c.last.text != nil && slices.EqualFunc(c.last.sessions, sessions, isSame) {
 		return c.last.text, nil
@@ -132,7 +132,10 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 		case known != otherKnown:
 			return 1
 		}
-		return cmp.Or(cmp.Compare(began, other), cmp.Compare(a.Name, b.Name))
+		if c := cmp.Compare(began, other); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Name(), b.Name())
 	})
 }
 
@@ -159,7 +162,7 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, of
 		at := path.Join(dir, base, subagents)
 		_ = files.List(at, nil, func(item storage.Item) bool {
 			if st, err := item.State(); err == nil && st.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding) {
-				sub := &listing.Info{Name: path.Join(at, item.Name), Stat: st, CWD: info.CWD}
+				sub := listing.NewInfo(path.Join(at, item.Name), st, info.CWD)
 				all, of[sub] = append(all, sub), info
 			}
 			return true
@@ -181,7 +184,7 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums,
 			return false, err
 		}
 		for i, info := range batch {
-			a := c.known[info.Name]
+			a := c.known[info.Name()]
 			isKnown := a.isOf(info.Stat.Token)
 			if !isKnown || a.left != sums.takenBefore(a.copies) {
 				r := changed[i]
@@ -192,7 +195,7 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums,
 				}
 				a = sums.account(r)
 				settled = settled && a.Settled
-				c.keep(info.Name, a)
+				c.keep(info.Name(), a)
 			}
 			if err := sums.add(info, a, each); err != nil {
 				return false, err
@@ -226,7 +229,7 @@ func (c *Costs) forgetOthers(there []*listing.Info) {
 	}
 	names := make(map[string]bool, len(there))
 	for _, info := range there {
-		names[info.Name] = true
+		names[info.Name()] = true
 	}
 	for name := range c.known {
 		if !names[name] {

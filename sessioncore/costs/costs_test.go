@@ -271,7 +271,7 @@ func TestOldestFirst(t *testing.T) {
 	require.NoError(t, err)
 	var ids []string
 	for _, info := range oldestFirst(sessions.All()) {
-		ids = append(ids, filepath.Dir(info.Name)+"/"+info.ID)
+		ids = append(ids, filepath.Dir(info.Name())+"/"+info.ID)
 	}
 	require.Equal(t, []string{"p/z", "p/b", "q/b", "a/none"}, ids)
 }

@@ -30,7 +30,7 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]readin
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
 	for i, info := range sessions {
-		if !c.known[info.Name].isOf(info.Stat.Token) {
+		if !c.known[info.Name()].isOf(info.Stat.Token) {
 			running.Go(func() (err error) {
 				read[i], err = c.readOne(ctx, info)
 				return err

@@ -91,7 +91,7 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 			if !want(info.BaseName()) {
 				continue
 			}
-			child := Member{l, l.store.Session(info.Name)}
+			child := Member{l, l.store.Session(info.Name())}
 			parent, err := f.Parent(ctx, child)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

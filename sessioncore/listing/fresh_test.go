@@ -187,7 +187,7 @@ func TestListingIsTrue(t *testing.T) {
 			return
 		}
 		require.NoError(t, err, key)
-		require.Equal(t, want, info.Name, key)
+		require.Equal(t, want, info.Name(), key)
 	}
 	old := func(name string) {
 		at := time.Now().Add(-time.Hour)
@@ -214,11 +214,11 @@ func TestListingIsTrue(t *testing.T) {
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
 		latest, err := l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
 		require.NoError(t, err)
-		require.Equal(t, d+"a.jsonl", latest.Session.Name)
+		require.Equal(t, d+"a.jsonl", latest.Session.Name())
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
 		latest, err = l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
 		require.NoError(t, err)
-		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name)
+		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name())
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
 		resumes(id+"c", d+"c.jsonl")
 		write(d+"d.jsonl", headerLine(id+"c", "/a")) // a copy of an id, newer
@@ -259,7 +259,7 @@ func TestListingOfWaiting(t *testing.T) {
 	for _, key := range []string{id(two), strings.ToUpper(id(two))} {
 		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)
-		require.Equal(t, two.Name(), info.Name)
+		require.Equal(t, two.Name(), info.Name())
 	}
 	_, err := w.Append(t.Context(), one, []byte(`{"type":"mode_change","mode":"plan"}`))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -31,11 +32,10 @@ const (
 // Info is what the list knows of one session: what the client's list takes from the first 4 KB of its file. Texts are
 // WTF-8. An Info does not change; when the file has changed, a later call of Sessions returns a new one.
 //
-// It takes about 400 bytes plus its texts, less than 1 KB for a usual session. These are no longer than what was read of the
+// It takes about 300 bytes plus its texts, less than 1 KB for a usual session. These are no longer than what was read of the
 // file, 4 KB or, of pi, 128 KB.
 type Info struct {
-	// Name is the file's name in the storage.
-	Name string
+	file *sessionFile // only what does not change of it
 	// Stat is that of the file when its prefix was read.
 	Stat storage.Stat
 	// ID and CWD are those of the header; CWD may be empty.
@@ -47,12 +47,11 @@ type Info struct {
 	// MessageCount is the number of messages in the prefix.
 	MessageCount int
 
-	shownIn  string // see Listing
 	first    string // the first message
-	lineSize int    // size of the line in index.jsonl, in bytes
-	created  int64  // milliseconds since the epoch; 0 if the header's timestamp cannot be read
-	activity int64  // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
+	lineSize int32  // size of the line in index.jsonl, in bytes
 	flags    infoFlags
+	created  int64 // milliseconds since the epoch; 0 if the header's timestamp cannot be read
+	activity int64 // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
 }
 
 type infoFlags uint16
@@ -66,11 +65,20 @@ const (
 	infoPerson                         // of one of several people
 )
 
+// NewInfo returns what is known of a session of which a list knows nothing.
+func NewInfo(name string, stat storage.Stat, cwd string) *Info {
+	dir := &sessionDir{name: storage.Dir(name)}
+	return &Info{file: &sessionFile{dir: dir, base: path.Base(name)}, Stat: stat, CWD: cwd}
+}
+
+// Name returns the file's name in the storage.
+func (i *Info) Name() string { return i.file.name() }
+
 // DirName returns the path below sessions/ of the directory that shows the session.
-func (i *Info) DirName() string { return strings.TrimSuffix(i.Name, sessioncore.FileEnding) }
+func (i *Info) DirName() string { return strings.TrimSuffix(i.Name(), sessioncore.FileEnding) }
 
 // Path returns the path of the directory that shows the session, from the mount's root.
-func (i *Info) Path() string { return i.shownIn + "/" + i.DirName() }
+func (i *Info) Path() string { return i.file.dir.shownIn + "/" + i.DirName() }
 
 // Agent returns the name of the agent whose session it is, where there are several, else "".
 func (i *Info) Agent() string {
@@ -85,7 +93,7 @@ func (i *Info) topIf(flag infoFlags) string {
 	if i.flags&flag == 0 {
 		return ""
 	}
-	top, _, _ := strings.Cut(i.Name, "/")
+	top, _, _ := strings.Cut(i.file.dir.name, "/")
 	return top
 }
 
@@ -93,7 +101,7 @@ func (i *Info) topIf(flag infoFlags) string {
 func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }
 
 // BaseName returns the file's name without its directory and suffix.
-func (i *Info) BaseName() string { return path.Base(i.DirName()) }
+func (i *Info) BaseName() string { return strings.TrimSuffix(i.file.base, sessioncore.FileEnding) }
 
 // modified returns when the session was modified, in nanoseconds since the epoch: for pi, as in its list, the time of the
 // last message.
@@ -113,15 +121,18 @@ func (i *Info) compare(other *Info) int {
 	if c := cmp.Compare(other.modified(), i.modified()); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(path.Base(other.Name), path.Base(i.Name)), cmp.Compare(other.Name, i.Name))
+	if c := cmp.Compare(other.file.base, i.file.base); c != 0 {
+		return c
+	}
+	return cmp.Compare(other.Name(), i.Name())
 }
 
 // prefixes are for reading files: lists read thousands at once.
 var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-// readInfo reads the Info of a file; it is nil if the client does not list the file. old is what was known of the file; it
-// may be nil.
-func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) {
+// readInfo reads the Info of a file; it is nil if the client does not list the file.
+func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
+	name := f.name()
 	obj, err := l.store.Storage().Open(name)
 	if err != nil {
 		return nil, storage.Stat{}, err
@@ -144,7 +155,11 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 	if info == nil || err != nil {
 		return nil, st, err
 	}
-	info.Name, info.Stat, info.shownIn = name, st, l.shownIn
+	info.file, info.Stat = f, st
+	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as clients name files
+		info.ID = base[len(base)-len(info.ID):]
+	}
+	info.CWD = unique.Make(info.CWD).Value() // that of many sessions
 	switch {
 	case l.nameOf != nil:
 		info.flags |= infoPerson
@@ -152,14 +167,14 @@ func (l *Listing) readInfo(name string, old *Info) (*Info, storage.Stat, error) 
 		info.flags |= infoAgent
 	}
 	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(name), prefix) {
-		if err := l.readPi(obj, st, info, old); err != nil {
+		if err := l.readPi(obj, st, info, f.info); err != nil {
 			return nil, st, err
 		}
 	}
-	if l.isTop(storage.Dir(name)) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
+	if l.isTop(f.dir.name) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
-	info.lineSize = len(info.appendLine(buffer[:0]))
+	info.lineSize = int32(len(info.appendLine(buffer[:0])))
 	return info, st, nil
 }
 
@@ -207,23 +222,22 @@ func (i *Info) name() string {
 // ForkOf reports whether the session's parentSession names another one, by its id or by the name of its file.
 func (i *Info) ForkOf(other *Info) bool {
 	key := parentKey(i.Parent)
-	return key != "" && other != i && (key == other.ID || key == path.Base(other.Name))
+	return key != "" && other != i && (key == other.ID || key == other.file.base)
 }
 
 // DisplayName returns the display name of a session in a file of that name, also of one that the client does not list, and the
 // text that it is the beginning of. Where nothing names it, that is the file's name.
 func DisplayName(snap *sessioncore.Snapshot, name string) (short, whole string) {
-	info := &Info{}
+	info := NewInfo(name, storage.Stat{}, "")
 	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
 	if err := storage.ReadFull(snap, prefix, 0); err == nil {
 		if parsed := parseInfo(prefix); parsed != nil {
-			info = parsed
+			parsed.file, info = info.file, parsed
 		}
 	}
 	if given, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && given != "" {
 		info.Title = given
 	}
-	info.Name = name
 	return info.DisplayName(), info.name()
 }
 

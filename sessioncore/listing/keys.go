@@ -131,7 +131,7 @@ func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Inf
 				files = append(files, k.file)
 			}
 		}
-		return files, true, func(i *Info) bool { return i.ID == id && i.Name != except }
+		return files, true, func(i *Info) bool { return i.ID == id && i.Name() != except }
 	})
 }
 

@@ -132,7 +132,7 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 		return err
 	}
 	slices.SortFunc(files, func(a, b *sessionFile) int {
-		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(path.Base(b.name), path.Base(a.name)))
+		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(b.base, a.base))
 	})
 	for n := firstBatch; err == nil && len(files) > 0; n *= 2 {
 		batch := files[:min(n, len(files))]
@@ -159,7 +159,7 @@ func (l *Listing) Known() *Sessions {
 
 // IsCurrent reports whether the file of a session is as it was when the Info was made.
 func (l *Listing) IsCurrent(i *Info) bool {
-	st, err := l.store.Storage().Stat(i.Name)
+	st, err := l.store.Storage().Stat(i.Name())
 	return err == nil && st.Token == i.Stat.Token
 }
 

@@ -60,7 +60,7 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 		if err != nil {
 			return nil, err
 		}
-		return l.store.Session(info.Name), nil
+		return l.store.Session(info.Name()), nil
 	}
 	s, err := l.Locate(ctx, text)
 	if errors.Is(err, sessioncore.ErrNotFound) && strings.HasSuffix(text, sessioncore.FileEnding) && len(text) <= sessioncore.MaxPath {
@@ -129,5 +129,5 @@ func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error
 	if found == nil {
 		return "", fmt.Errorf("%w: no session has the file name %.100q", sessioncore.ErrNotFound, base)
 	}
-	return path.Dir(found.Name), nil
+	return path.Dir(found.Name()), nil
 }

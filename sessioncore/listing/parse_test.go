@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -96,7 +97,8 @@ func TestDisplayNames(t *testing.T) {
 		"surrogate":      {"a\xED\xA0\xBD", "", "", "a\xED\xA0\xBD"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			info := Info{Name: "p/2026_x.jsonl", Title: c.title, first: c.first, ID: c.id}
+			info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
+			info.Title, info.first, info.ID = c.title, c.first, c.id
 			require.Equal(t, c.want, info.DisplayName())
 		})
 	}
@@ -137,7 +139,7 @@ func FuzzListPrefix(f *testing.F) {
 		if info == nil {
 			return
 		}
-		info.Name = "p/x.jsonl"
+		info.file = NewInfo("p/x.jsonl", storage.Stat{}, "").file
 		line := info.appendLine(nil)
 		require.True(t, utf8.Valid(line))
 		require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])), "%s", line)
@@ -148,7 +150,7 @@ func FuzzListPrefix(f *testing.F) {
 		total := len(info.ID) + len(info.CWD) + len(info.Title) + len(info.Parent) + len(info.first)
 		require.LessOrEqual(t, total, 5*3*prefixSize, "bounded memory")
 		l := newListing(t, memory.New())
-		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name, prefix))
+		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(info.Name(), prefix))
 		found, err := l.Resume(context.Background(), names.FileName(info.ID), false)
 		require.NoError(t, err)
 		require.Equal(t, info.ID, found.ID)
@@ -159,7 +161,7 @@ func FuzzListPrefix(f *testing.F) {
 // TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
 func TestLineOfJSON(t *testing.T) {
 	info := parseInfo([]byte(`{"type":"session","id":"<\u2028","cwd":"/a&b\ud83c","parentSession":"p\u0001"}` + "\n"))
-	info.Name, info.shownIn = "p/x.jsonl", "sessions"
+	info.file = &sessionFile{dir: &sessionDir{name: "p", shownIn: "sessions"}, base: "x.jsonl"}
 	require.Equal(t, `{"id":"<\u2028","path":"sessions/p/x","cwd":"/a&b`+"\uFFFD"+`","title":null,"created":null,"modified":"1970-01-01T00:00:00.000Z",`+
 		`"messageCount":0,"firstMessage":"(no messages)","parentSession":"p\u0001","size":0}`+"\n", string(info.appendLine(nil)))
 }

@@ -116,7 +116,7 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 			return err
 		}
 		p.lines(text[bytes.IndexByte(text, '\n')+1:])
-		exact = l.indexed(info.Name, st, &p) || exact
+		exact = l.indexed(info.Name(), st, &p) || exact
 	}
 	p.fill(info, exact)
 	return nil

@@ -120,7 +120,7 @@ func TestPiOrder(t *testing.T) {
 	require.NoError(t, files.WriteFile("d/old.jsonl", []byte(at(1767603800000)))) // written last
 	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, []string{"d/new.jsonl", "d/old.jsonl"}, []string{found.All()[0].Name, found.All()[1].Name})
+	require.Equal(t, []string{"d/new.jsonl", "d/old.jsonl"}, []string{found.All()[0].Name(), found.All()[1].Name()})
 	require.Contains(t, string(found.All()[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
 }
 
@@ -133,7 +133,7 @@ func TestPiFlat(t *testing.T) {
 	require.Empty(t, found.All())
 	l, _ = startPi(t, program.Pi, files)
 	l.SetFlat(true)
-	require.Equal(t, "x.jsonl", only(t, l).Name)
+	require.Equal(t, "x.jsonl", only(t, l).Name())
 }
 
 // TestPiResume: a whole id goes before the beginning of another, newer one.
@@ -144,6 +144,6 @@ func TestPiResume(t *testing.T) {
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {
 		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)
-		require.Equal(t, want, info.Name, key)
+		require.Equal(t, want, info.Name(), key)
 	}
 }

@@ -37,7 +37,7 @@ const readTries = 3
 func Read(ctx context.Context, store *sessioncore.Store, info *Info, do func(*sessioncore.Snapshot) error) (s State, err error) {
 	defer storage.RecoverTo(&err)
 	for range readTries {
-		if s, err = readOnce(ctx, store.Session(info.Name), do); !errors.Is(err, storage.ErrStale) {
+		if s, err = readOnce(ctx, store.Session(info.Name()), do); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}

@@ -20,25 +20,41 @@ import (
 
 // sessionDir is a directory and the session files directly in it.
 type sessionDir struct {
-	name   string
-	stat   storage.Stat // when its names were read
-	readAt int64        // nanoseconds since the epoch
-	files  []*sessionFile
-	dirs   []string // its directories; only those of a top are read
+	name    string
+	shownIn string       // see Listing
+	stat    storage.Stat // when its names were read
+	readAt  int64        // nanoseconds since the epoch
+	files   []*sessionFile
+	dirs    []string // its directories; only those of a top are read
 }
 
 // sessionFile is a file with the name of a session file.
 type sessionFile struct {
-	name   string
-	token  storage.Token // when its prefix was read
+	dir    *sessionDir
+	base   string
 	readAt int64
-	info   *Info // nil if the client does not list it
+	info   *Info          // nil if the client does not list it
+	other  *storage.Token // then: when its prefix was read
 	// modified is when it was, as its directory told last; only where it has to be read.
 	modified int64
 }
 
+// name returns the file's name in the storage.
+func (f *sessionFile) name() string {
+	if f.dir.name == "" {
+		return f.base
+	}
+	return f.dir.name + "/" + f.base
+}
+
 // differs reports whether a file that now has this token has to be read.
-func (f *sessionFile) differs(t storage.Token) bool { return f.token != t || t.Racy(f.readAt) }
+func (f *sessionFile) differs(t storage.Token) bool {
+	before := f.other
+	if f.info != nil {
+		before = &f.info.Stat.Token
+	}
+	return before == nil || *before != t || t.Racy(f.readAt)
+}
 
 // lock locks l, and brings it up to date by the names in the directories unless known is set.
 func (l *Listing) lock(ctx context.Context, known bool) error {
@@ -68,7 +84,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 		if d := l.dirs[name]; d != nil {
 			return d
 		}
-		return &sessionDir{name: name}
+		return &sessionDir{name: name, shownIn: l.shownIn}
 	}
 	var dirs []*sessionDir
 	var changes []dirChanges
@@ -135,7 +151,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
 	differ := make([]bool, len(files))
 	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
-		st, err := l.store.Storage().Stat(files[i].name)
+		st, err := l.store.Storage().Stat(files[i].name())
 		differ[i] = err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token)
 		if unreachable(err) {
 			err = nil
@@ -210,7 +226,7 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	var names []string
 	for _, f := range d.files {
 		if all || f.info == nil {
-			which, names = append(which, f), append(names, path.Base(f.name))
+			which, names = append(which, f), append(names, f.base)
 		}
 	}
 	if len(which) == 0 {
@@ -244,7 +260,7 @@ func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && it
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	known := make(map[string]*sessionFile, len(d.files))
 	for _, f := range d.files {
-		known[path.Base(f.name)] = f
+		known[f.base] = f
 	}
 	d.dirs, d.files = nil, nil
 	for _, item := range items {
@@ -254,7 +270,7 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 		}
 		f := known[item.Name]
 		if f == nil {
-			f = &sessionFile{name: path.Join(d.name, item.Name)}
+			f = &sessionFile{dir: d, base: item.Name}
 		}
 		delete(known, item.Name)
 		d.files = append(d.files, f)
@@ -312,16 +328,16 @@ func (l *Listing) announce(files []*sessionFile) {
 	defer storage.RecoverTo(&err)
 	names := make([]string, len(files))
 	for i, f := range files {
-		names[i] = f.name
+		names[i] = f.name()
 	}
 	l.store.Storage().ReadAhead(names)
 }
 
 func (l *Listing) readPrefix(f *sessionFile) readResult {
 	at := time.Now().UnixNano()
-	info, st, err := l.readInfo(f.name, f.info)
+	info, st, err := l.readInfo(f)
 	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
-		info, st, err = l.readInfo(f.name, f.info)
+		info, st, err = l.readInfo(f)
 	}
 	if err != nil {
 		return readResult{at: at}
@@ -331,8 +347,10 @@ func (l *Listing) readPrefix(f *sessionFile) readResult {
 
 // setInfo stores what was read of a file. If nothing changed, the sorted list and the keys stay.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
-	f.token, f.readAt = r.token, r.at
 	old := f.info
+	if f.readAt, f.other = r.at, nil; r.info == nil {
+		f.other = &r.token
+	}
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return

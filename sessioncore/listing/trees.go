@@ -113,7 +113,10 @@ func keyOfDir(dir string) string {
 
 // compare orders by directory, and then by the names of links.
 func (k treeKey) compare(other treeKey) int {
-	return cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.name, other.name), strings.Compare(k.file.name, other.file.name))
+	if c := cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.name, other.name)); c != 0 {
+		return c
+	}
+	return strings.Compare(k.file.name(), other.file.name())
 }
 
 // sort sorts the keys, and gives those a name of their own whose name something else in their directory has: it is followed by a
@@ -128,7 +131,7 @@ func (x treeKeys) sort() {
 		}
 	}
 	for _, i := range shared {
-		x[i].name = withHash(x[i].name, x[i].file.name)
+		x[i].name = withHash(x[i].name, x[i].file.name())
 	}
 	if len(shared) > 0 {
 		slices.SortFunc(x, treeKey.compare)
@@ -341,14 +344,14 @@ func (l *Listing) treeLink(t Tree, dir, name string) finder {
 		}
 		return files, true, func(i *Info) bool { // which may be called otherwise by now
 			e, ok := l.tree(t).find(dir, name)
-			return ok && e.file != nil && e.file.name == i.Name
+			return ok && e.file != nil && e.file == i.file
 		}
 	}
 }
 
 // Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
 // the time. It is "" if no directory has one. Sessions that lie in no directory do not count, nor does the file except.
-func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, err error) {
+func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, err error) {
 	dir, ok := cleanCwd(cwd)
 	if !ok {
 		return "", nil
@@ -361,9 +364,9 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (dir string, er
 	defer l.mu.Unlock()
 	latest := ""
 	for _, f := range l.tree(ByCwd).files(dir) {
-		if storage.Dir(f.name) != "" && f.name != except && path.Base(f.name) > path.Base(latest) {
-			latest = f.name
+		if f.dir.name != "" && f.base > latest && f.name() != except {
+			latest, scope = f.base, f.dir.name
 		}
 	}
-	return storage.Dir(latest), nil
+	return scope, nil
 }

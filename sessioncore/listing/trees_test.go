@@ -112,11 +112,11 @@ func TestCwdCollisions(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
 		if e.Dir == "" && name != "latest" {
-			require.Empty(t, sessions[e.Session.Name])
-			sessions[e.Session.Name] = name
+			require.Empty(t, sessions[e.Session.Name()])
+			sessions[e.Session.Name()] = name
 			again, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
 			require.NoError(t, err)
-			require.Equal(t, e.Session.Name, again.Session.Name)
+			require.Equal(t, e.Session.Name(), again.Session.Name())
 		}
 	}
 	require.Len(t, sessions, 5)
@@ -161,7 +161,7 @@ func TestTreeNames(t *testing.T) {
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	e, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide charts", false)
 	require.NoError(t, err)
-	require.Equal(t, "p/a.jsonl", e.Session.Name)
+	require.Equal(t, "p/a.jsonl", e.Session.Name())
 	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(header("2026-01-06T02:07:09.000Z", "Tides", ""))))
 	require.Equal(t, []string{"21-07-Tides", "latest"}, list(ByDate, "/2026-01-05"))
 }

@@ -71,7 +71,7 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 			return nil, err
 		}
 		for i, info := range batch {
-			l.keep(info.Name, read[i])
+			l.keep(info.Name(), read[i])
 			for _, t := range read[i].all {
 				all = append(all, row{info, t})
 			}
@@ -93,7 +93,7 @@ func (l *Lost) read(ctx context.Context, sessions []*listing.Info, known map[str
 	running, ctx := errgroup.WithContext(ctx)
 	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
 	for i, info := range sessions {
-		if read[i] = known[info.Name]; read[i].Is(info.Stat.Token) {
+		if read[i] = known[info.Name()]; read[i].Is(info.Stat.Token) {
 			continue
 		}
 		running.Go(func() (err error) {
@@ -125,7 +125,7 @@ type row struct {
 // newest returns the rows that are shown, in their order.
 func newest(rows []row) []row {
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.session.Name, b.session.Name), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.session.Name(), b.session.Name()), cmp.Compare(a.Name, b.Name))
 	})
 	return rows[:min(len(rows), maxRows)]
 }

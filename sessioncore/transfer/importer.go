@@ -140,7 +140,7 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 		}
 		im.known, im.dirs = map[string][]string{}, map[workplace]string{}
 		for _, info := range list.All() {
-			im.known[info.ID] = append(im.known[info.ID], info.Name)
+			im.known[info.ID] = append(im.known[info.ID], info.Name())
 		}
 	}
 	d, dir, err := sessioncore.DialectOf(c.header), "", error(nil)

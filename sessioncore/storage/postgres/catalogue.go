@@ -34,7 +34,6 @@ type facts struct {
 // titles, leave it the same object. What is in it is in content.go.
 type row struct {
 	facts
-	name    string
 	inode   uint64
 	changed int64
 	told    int64 // the value of Storage.clock when facts were stored
@@ -57,19 +56,20 @@ func (r *row) modified() int64 { return r.mtime * int64(time.Millisecond) }
 // newRow returns a row that is new to the catalogue. Callers must hold s.mu.
 func (s *Storage) newRow(f facts) *row {
 	s.inodes++
-	r := &row{facts: f, name: s.nameFor(f.path), inode: s.inodes}
+	r := &row{facts: f, inode: s.inodes}
 	r.changed = nextChange(0, r.modified())
 	r.content.row, r.content.s = r, s
 	s.tell(r)
 	return r
 }
 
-// nameFor returns the name of a row that is there, which may be none that is usable.
-func (s *Storage) nameFor(path string) string {
+// name returns the name of a row, which may be none that is usable. There are many rows, so none keeps it.
+func (r *row) name() string {
+	s := r.content.s
 	if s.people != nil {
-		return s.people.name(path, true)
+		return s.people.name(r.path, true)
 	}
-	return strings.TrimPrefix(path, s.prefix)
+	return strings.TrimPrefix(r.path, s.prefix)
 }
 
 // find returns the node of a name, nil if there is none. Callers must hold s.mu.
@@ -89,24 +89,30 @@ func (s *Storage) find(name string) *node {
 	return n
 }
 
-// enter returns the node of a name, and makes it and its directories where they are missing. Callers must hold s.mu.
-func (s *Storage) enter(name string) *node {
+// enter returns the node of the name of a row, and makes it and its directories where they are missing. Callers must hold s.mu.
+func (s *Storage) enter(name, path string) *node {
 	n := s.root
-	for part := range strings.SplitSeq(name, "/") {
-		child := n.children[part]
-		if child == nil {
-			s.inodes++
-			child = &node{parent: n, name: part, inode: s.inodes}
-			if n.children == nil {
-				n.children = map[string]*node{}
-			}
-			n.children[part] = child
-			n.touch(time.Now().UnixNano())
-			child.touch(n.modified)
+	if dir := storage.Dir(name); dir != "" {
+		for part := range strings.SplitSeq(dir, "/") {
+			n = s.enterIn(n, part)
 		}
-		n = child
 	}
-	return n
+	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the end of both; the text of the path is kept anyway
+}
+
+func (s *Storage) enterIn(n *node, name string) *node {
+	child := n.children[name]
+	if child == nil {
+		s.inodes++
+		child = &node{parent: n, name: name, inode: s.inodes}
+		if n.children == nil {
+			n.children = map[string]*node{}
+		}
+		n.children[name] = child
+		n.touch(time.Now().UnixNano())
+		child.touch(n.modified)
+	}
+	return child
 }
 
 // touch gives a directory a new token. Callers must hold Storage.mu.
@@ -163,14 +169,15 @@ func (s *Storage) now() int64 {
 // add adds a row. One whose path is no usable name is not shown; the first one is logged. Callers must hold s.mu.
 func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
-	if storage.CheckName(r.name) != nil {
+	name := r.name()
+	if storage.CheckName(name) != nil {
 		if !s.odd {
 			s.odd = true
 			s.opts.Log.Warn("a row is not shown: its path has no usable name below prefix, or does not tell whose it is", "path", r.path, "prefix", s.prefix)
 		}
 		return
 	}
-	n := s.enter(r.name)
+	n := s.enter(name, r.path)
 	n.row = r
 	if n.parent.modified < r.modified() && r.modified() < time.Now().UnixNano() {
 		n.parent.modified = r.modified()
@@ -184,7 +191,7 @@ func (s *Storage) replace(old *row, f facts) *row {
 	r := s.newRow(f)
 	r.changed = nextChange(old.changed, r.modified())
 	s.rows[f.path] = r
-	if n := s.find(r.name); n != nil && n.row == old {
+	if n := s.find(r.name()); n != nil && n.row == old {
 		n.row = r
 	}
 	return r
@@ -198,10 +205,11 @@ func (s *Storage) remove(path string) {
 	}
 	delete(s.rows, path)
 	r.gone = true
-	if storage.CheckName(r.name) != nil {
+	name := r.name()
+	if storage.CheckName(name) != nil {
 		return
 	}
-	if n := s.find(r.name); n != nil && n.row == r {
+	if n := s.find(name); n != nil && n.row == r {
 		n.row = nil
 		n.parent.touch(time.Now().UnixNano())
 		s.prune(n)

@@ -150,7 +150,7 @@ func (c *content) readAt(p []byte, off int64) (int, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.row.name)
+	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.row.name())
 }
 
 // copy reads what is kept, the title of the columns in place of that in the slot.
@@ -201,7 +201,7 @@ func (c *content) fetch(want int64) error {
 	case known.n >= want && (gone || version == f.version):
 		return nil
 	case gone:
-		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
+		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
 	case want <= headSize && known.n <= headSize:
 		if err := c.fetchHead(); !errors.Is(err, errTooShort) {
 			return err
@@ -333,7 +333,7 @@ func (c *content) isGone() error {
 	if c.s.rows[c.row.path] == c.row {
 		c.s.remove(c.row.path)
 	}
-	return fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name)
+	return fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name())
 }
 
 // isAnother makes the name stand for another object, and returns ErrStale.
@@ -348,7 +348,7 @@ func (c *content) isAnother(now facts) error {
 	if c.whole { // who has it open reads what it was
 		c.row.size = c.text.n
 	}
-	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name)
+	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
 }
 
 // wrote adds what was appended to what is kept, if that is all of the row as it was before, and nobody reads it on.
