@@ -2,7 +2,6 @@ package claude
 
 import (
 	"slices"
-	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
@@ -141,7 +140,7 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 		dst = append(dst, `,"model":"unknown"`...)
 	}
 	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] {
-		dst = appendUsage(dst, usage) // it is that of the whole answer: the last part has it
+		dst = used(usage).AppendTo(dst) // it is that of the whole answer: the last part has it
 	}
 	reason := stopReason(message.Member("stop_reason"), a.calls)
 	if isError(r) {
@@ -160,24 +159,15 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 	return foreign.AppendMillis(dst, r.time())
 }
 
-// appendUsage appends the tokens of an answer. The client records no costs.
-func appendUsage(dst []byte, usage rawjson.Value) []byte {
-	dst = append(dst, `,"usage":{`...)
-	total := int64(0)
-	for i, m := range [...]struct{ name, of string }{
-		{"input", "input_tokens"}, {"output", "output_tokens"},
-		{"cacheRead", "cache_read_input_tokens"}, {"cacheWrite", "cache_creation_input_tokens"},
-	} {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		n := foreign.Count(usage.Member(m.of))
-		total += n
-		dst = append(append(append(dst, '"'), m.name...), `":`...)
-		dst = strconv.AppendInt(dst, n, 10)
+// used returns the tokens of an answer.
+func used(usage rawjson.Value) foreign.Usage {
+	count := func(key string) int64 { return foreign.Count(usage.Member(key)) }
+	u := foreign.Usage{
+		Input: count("input_tokens"), Output: count("output_tokens"),
+		CacheRead: count("cache_read_input_tokens"), CacheWrite: count("cache_creation_input_tokens"),
 	}
-	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), total, 10)
-	return append(dst, '}')
+	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	return u
 }
 
 // stopReason returns why an answer ended, in the words of a session. While it is written, the client does not say.

@@ -251,15 +251,7 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
-	b := append(c.body, `"message":{"role":"toolResult"`...)
-	b = foreign.AppendMember(b, "toolCallId", id)
-	if name := c.calls[text].name; len(name) > 0 {
-		b = foreign.AppendMember(b, "toolName", name)
-	} else {
-		b = append(b, `,"toolName":"unknown"`...)
-	}
-	b = append(b, `,"content":`...)
-	b = appendContent(b, result.Member("content"))
+	b := appendContent(foreign.AppendResult(c.body, id, c.calls[text].name), result.Member("content"))
 	if only {
 		b = foreign.AppendMember(b, "details", r.Member("toolUseResult"))
 	}
@@ -358,15 +350,13 @@ func isEmptyText(block rawjson.Value) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
-// appendContent appends content as a list of blocks.
+// appendContent appends content as the rest of a list of blocks.
 func appendContent(dst []byte, content rawjson.Value) []byte {
-	dst = append(dst, '[')
 	if content.IsString() {
 		dst = append(append(append(dst, `{"type":"text","text":`...), content...), '}')
 	}
-	n := 0
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if n++; n > 1 {
+		if dst[len(dst)-1] != '[' { // it is not the first
 			dst = append(dst, ',')
 		}
 		dst = appendBlock(dst, block)

@@ -3,7 +3,6 @@ package codex
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
@@ -17,15 +16,12 @@ type answer struct {
 	foreign.Entry
 	blocks []byte
 	model  rawjson.Value
-	used   usage
+	used   foreign.Usage
 	stop   string
 	failed rawjson.Value
 	ended  bool   // what comes next is another answer
 	after  []byte // entries that follow it
 }
-
-// usage are the tokens of an answer. The program records no costs.
-type usage struct{ input, output, cached, total int64 }
 
 // tokens are the totals of a session.
 type tokens struct{ input, cached, output, total int64 }
@@ -56,7 +52,7 @@ func (c *converter) begin(out []byte, r *record) []byte {
 	for _, h := range c.hidden {
 		a.add(h.block, h.at.line)
 	}
-	c.at, c.last, c.open, c.asked, c.hidden, c.due = a.ID, a.ID, a, false, nil, usage{}
+	c.at, c.last, c.open, c.asked, c.hidden, c.due = a.ID, a.ID, a, false, nil, foreign.Usage{}
 	return out
 }
 
@@ -177,10 +173,10 @@ func (c *converter) count(info rawjson.Value) {
 	if c.open != nil {
 		u = &c.open.used
 	}
-	u.input += max(0, used.input-used.cached)
-	u.cached += used.cached
-	u.output += used.output
-	u.total += used.total
+	u.Input += max(0, used.input-used.cached)
+	u.CacheRead += used.cached
+	u.Output += used.output
+	u.Total += used.total
 }
 
 // failed makes an error the end of the answer, or an answer of its own.
@@ -214,12 +210,8 @@ func (a *answer) appendTo(out []byte) []byte {
 	} else {
 		b = append(b, `,"model":"codex"`...)
 	}
-	if u := a.used; u != (usage{}) {
-		b = strconv.AppendInt(append(b, `,"usage":{"input":`...), u.input, 10)
-		b = strconv.AppendInt(append(b, `,"output":`...), u.output, 10)
-		b = strconv.AppendInt(append(b, `,"cacheRead":`...), u.cached, 10)
-		b = strconv.AppendInt(append(b, `,"cacheWrite":0,"totalTokens":`...), u.total, 10)
-		b = append(b, '}')
+	if a.used != (foreign.Usage{}) {
+		b = a.used.AppendTo(b)
 	}
 	stop := a.stop
 	if stop == "" {

@@ -31,8 +31,8 @@ type converter struct {
 	early  []early                  // what events said and no item yet
 	model  setting
 	effort setting
-	totals tokens // that were counted last
-	due    usage  // tokens of an answer that is written already
+	totals tokens        // that were counted last
+	due    foreign.Usage // tokens of an answer that is written already
 }
 
 // hidden is reasoning that cannot be read.
@@ -218,13 +218,7 @@ func (c *converter) result(out []byte, r *record, id rawjson.Value, blocks []byt
 	if !ok {
 		return out
 	}
-	b := foreign.AppendMember([]byte(`"message":{"role":"toolResult"`), "toolCallId", id)
-	if name := c.names[call]; len(name) > 0 {
-		b = foreign.AppendMember(b, "toolName", name)
-	} else {
-		b = append(b, `,"toolName":"unknown"`...)
-	}
-	b = append(append(append(b, `,"content":[`...), blocks...), `],"isError":`...)
+	b := append(append(foreign.AppendResult(nil, id, c.names[call]), blocks...), `],"isError":`...)
 	b = foreign.AppendMillis(strconv.AppendBool(b, failed), r.time)
 	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: append(b, '}')})
 }

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"fmt"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -58,6 +59,15 @@ func (a *About) AppendMembers(dst []byte) []byte {
 		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), a.Parent)
 	}
 	return dst
+}
+
+// Usage are the tokens of an answer. Other agents record no costs.
+type Usage struct{ Input, Output, CacheRead, CacheWrite, Total int64 }
+
+// AppendTo appends the member usage of a message.
+func (u Usage) AppendTo(dst []byte) []byte {
+	return fmt.Appendf(dst, `,"usage":{"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"totalTokens":%d}`,
+		u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Total)
 }
 
 // Count returns a number of tokens, 0 for what is none.

@@ -84,6 +84,16 @@ func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
 }
 
+// AppendResult appends the message of a tool's result, up to what is in its content. Where its call is missing, the tool is
+// unknown.
+func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
+	if len(tool) == 0 {
+		tool = rawjson.Value(`"unknown"`)
+	}
+	dst = AppendMember(append(dst, `"message":{"role":"toolResult"`...), "toolCallId", call)
+	return append(AppendMember(dst, "toolName", tool), `,"content":[`...)
+}
+
 // AppendLeaf appends a move of the leaf to an entry, or before the first with "": where the conversation stands, if that is not
 // its last entry.
 func AppendLeaf(dst []byte, id string, line int64) []byte {
