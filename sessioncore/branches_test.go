@@ -131,8 +131,7 @@ func snapshotOf(t testing.TB, content string) *Snapshot {
 	require.NoError(t, files.WriteFile("s.jsonl", []byte(content)))
 	store := NewStore(files)
 	t.Cleanup(store.Close)
-	snap := sessiontest.Snapshot(t, store.Session("s.jsonl"))
-	return snap
+	return sessiontest.Snapshot(t, store.Session("s.jsonl"))
 }
 
 func TestPathLabel(t *testing.T) {

@@ -170,8 +170,7 @@ func (s *foreignStore) ofSession(name, parent string) [2]float64 {
 		if name == "" {
 			return nil
 		}
-		snap := sessiontest.Snapshot(s.t, s.store.Session(name))
-		return snap
+		return sessiontest.Snapshot(s.t, s.store.Session(name))
 	}
 	doc, err := report.Usage(context.Background(), acquire(name), sessioncore.NoEntry, acquire(parent), report.Prices{})
 	require.NoError(s.t, err)

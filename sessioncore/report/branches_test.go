@@ -207,8 +207,7 @@ func isArchived(t *testing.T, s *sessioncore.Snapshot, e sessioncore.Entry) bool
 
 // snapshotOf returns a snapshot of a session with that text.
 func snapshotOf(t *testing.T, text string) *sessioncore.Snapshot {
-	snap := sessiontest.Snapshot(t, newTestSession(t, text).session)
-	return snap
+	return sessiontest.Snapshot(t, newTestSession(t, text).session)
 }
 
 // TestManyTips: what is told of all tips costs no more than the session is long.

@@ -146,6 +146,5 @@ func TestOwn(t *testing.T) {
 }
 
 func acquired(t *testing.T, entries string) *sessioncore.Snapshot {
-	snap := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+entries).session)
-	return snap
+	return sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+entries).session)
 }

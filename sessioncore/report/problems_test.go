@@ -92,8 +92,7 @@ func TestMissingBlobs(t *testing.T) {
 		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+`"},"other":"blob:sha256:`+c+`"}`)+
 		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
 	acquire := func() *sessioncore.Snapshot {
-		snap := sessiontest.Snapshot(t, s.session)
-		return snap
+		return sessiontest.Snapshot(t, s.session)
 	}
 	blobs := (&testBlobs{}).only()
 	snap := acquire()

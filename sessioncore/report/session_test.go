@@ -73,6 +73,5 @@ func TestEditInTheMiddle(t *testing.T) {
 }
 
 func (s *testSession) acquire(t *testing.T) *sessioncore.Snapshot {
-	snap := sessiontest.Snapshot(t, s.session)
-	return snap
+	return sessiontest.Snapshot(t, s.session)
 }

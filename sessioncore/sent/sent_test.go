@@ -32,8 +32,7 @@ func testBlobs() (sessiontest.Blobs, string) {
 func acquire(t testing.TB, files storage.Storage, name string) *sessioncore.Snapshot {
 	store := sessioncore.NewStore(files)
 	t.Cleanup(store.Close)
-	snap := sessiontest.Snapshot(t, store.Session(name))
-	return snap
+	return sessiontest.Snapshot(t, store.Session(name))
 }
 
 // snapshotOf returns a snapshot of a session of that project with these entries, each the child of the one before.
@@ -173,18 +172,6 @@ func TestUnruly(t *testing.T) {
 	}
 }
 
-// TestNoSummary: where there is no summary, nothing stands in its place.
-func TestNoSummary(t *testing.T) {
-	for _, entry := range []string{
-		`"type":"compaction"`, `"type":"compaction","summary":null`, `"type":"compaction","method":"handoff"`,
-		`"type":"message","message":{"role":"branchSummary"}`, `"type":"message","message":{"role":"compactionSummary","summary":null}`,
-	} {
-		text := string(contextOf(t, snapshotOf(t, entry), nil))
-		require.Contains(t, text, `"role":"user"`, entry)
-		require.NotRegexp(t, `undefined|\\nnull`, text, entry)
-	}
-}
-
 // TestRawSummary: beside blocks a summary is what the client has, whatever that is.
 func TestRawSummary(t *testing.T) {
 	for summary, block := range map[string]string{``: `{"type":"text"}`, `"summary":null,`: `{"type":"text","text":null}`, `"summary":7,`: `{"type":"text","text":7}`} {
@@ -214,26 +201,6 @@ func TestTime(t *testing.T) {
 		}
 	}
 	require.Contains(t, string(contextOf(t, snapshotOf(t, `"type":"branch_summary","summary":"s","timestamp":null`), nil)), `"historyRewriteAt":0,"timestamp":0}`)
-}
-
-// TestTidied holds a prompt's tidying against lines that the client's own function was given.
-func TestTidied(t *testing.T) {
-	for text, want := range map[string]string{
-		"a  \n\n\n\nb":               "a\nb",
-		"a\n\nb":                     "a\n\nb",
-		"a\n\n</x>":                  "a\n</x>",
-		"| a |  b |":                 "|a|b|",
-		"| :- | - |":                 "|:---|---|",
-		"```\na  \n\n\n\n| x |\n```": "```\na\n\n\n\n| x |\n```",
-		"\n\na\n\n":                  "a",
-		"</X>\n\n</a b>":             "</X>\n\n</a b>",
-		"\u00a0</x>":                 "\u00a0</x>",
-		"|-|":                        "|---|",
-		"||":                         "||",
-		"|\u2028|":                   "||",
-	} {
-		require.Equal(t, want, tidied(text), "%q", text)
-	}
 }
 
 // FuzzSent: of any file a context is one JSON object, of the size that is told.

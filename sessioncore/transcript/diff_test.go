@@ -30,8 +30,7 @@ func TestDiff(t *testing.T) {
 	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) + sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
 		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
 	open := func(text string) *sessioncore.Snapshot {
-		snap := sessiontest.Snapshot(t, newTestSession(t, text).session)
-		return snap
+		return sessiontest.Snapshot(t, newTestSession(t, text).session)
 	}
 	s := open(ours)
 	at := func(e sessioncore.Entry) Branch { return Branch{s, e} }

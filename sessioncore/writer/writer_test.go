@@ -178,8 +178,7 @@ func (w *writing) forks(id string) (name string) {
 
 func (w *writing) snapshot() *sessioncore.Snapshot {
 	w.t.Helper()
-	snap := sessiontest.Snapshot(w.t, w.session)
-	return snap
+	return sessiontest.Snapshot(w.t, w.session)
 }
 
 // leaf returns the id of the leaf, "" for none.
