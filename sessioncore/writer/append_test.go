@@ -293,6 +293,16 @@ func TestAppendLocked(t *testing.T) {
 	require.Equal(t, plainFile, w.content())
 }
 
+func TestGoesOn(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"a":`: true, `{"a":[`: true, `{"a":[{},`: true, "[": true, "{\"a\":\t": true,
+		"": false, " ": false, `{`: false, `{"a"`: false, `{"a":"x`: false, `{"a":1`: false, `{"a":{}`: false, `{"a":1}`: false,
+		`{"a":tru`: false, "\x00": false, "text": false,
+	} {
+		require.Equal(t, want, canContinue([]byte(line)), "%q", line)
+	}
+}
+
 // TestAppendUnderAnOverwrittenEntry: appended lines cannot refer to an id that is in the index but no longer in the
 // file.
 func TestAppendUnderAnOverwrittenEntry(t *testing.T) {

@@ -188,6 +188,16 @@ func TestCWDCompletes(t *testing.T) {
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 
+// TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
+func TestCWDKeepsLeafInMemory(t *testing.T) {
+	disk, cwd := dirtest.New(t), t.TempDir()
+	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
+	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
+	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
+	w.session = w.store.Session(clients.AbsoluteScope(cwd) + "/session.jsonl")
+	require.Equal(t, "a", w.leaf())
+}
+
 // TestCWDShownIsWrittenBack: what the file cwd shows of a directory with control characters is that directory.
 func TestCWDShownIsWrittenBack(t *testing.T) {
 	disk := dirtest.New(t)

@@ -41,6 +41,8 @@ func TestSkipValue(t *testing.T) {
 		{`"abc\u12`, rawjson.Short, 0},
 		{`tru`, rawjson.Short, 0},
 		{`-`, rawjson.Short, 0},
+		{`1e`, rawjson.Short, 0},
+		{`1.x`, rawjson.Bad, 0},
 		{deep[:len(deep)-1], rawjson.Short, 0},
 		{"\"a\nb\"", rawjson.Bad, 0},
 		{"\"a\x01b\"", rawjson.Bad, 0},

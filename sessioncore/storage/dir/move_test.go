@@ -76,6 +76,7 @@ func TestMove(t *testing.T) {
 		"beside is a link to elsewhere": {[]string{"a/x.jsonl", "c/y/", "a/x -> ../c/y"}, "b/x.jsonl", unix.ENOTDIR, nil},
 		"beside is a link to another's": {[]string{"a/x.jsonl", "c/x/", "c/x.jsonl", "a/x -> ../c/x"}, "b/x.jsonl", unix.ENOTDIR, nil},
 		"no file":                       {[]string{"a/x/"}, "b/x.jsonl", fs.ErrNotExist, nil},
+		"no file but a directory":       {[]string{"a/x.jsonl/"}, "b/x.jsonl", storage.ErrNotRegular, nil},
 		"no directory to go to":         {beside, "d/x.jsonl", fs.ErrNotExist, nil},
 		// What a killed move left.
 		"killed after 1":               {append(beside, "b/x -> ../b/x/."), "b/x.jsonl", nil, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}},
