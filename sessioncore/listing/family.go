@@ -123,7 +123,7 @@ func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*
 	}
 	var files []*sessionFile
 	for _, key := range keys {
-		files = append(files, l.collectKeys().children[key]...)
+		files = append(files, l.childrenOf(key)...)
 	}
 	if err := l.refreshFiles(ctx, files); err != nil {
 		return nil, err

@@ -12,12 +12,12 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// keys is what the known sessions are found by. It is made when it is first needed after a session was added or removed,
+// keys is what the known sessions are found by. Each part is nil until it is needed after a session was added or removed,
 // or changed its id or parent.
 type keys struct {
-	resume   []resumeKey               // sorted, since keys are prefixes
-	cutIDs   map[string]string         // ids by file names that are too long to contain them
-	trees    [trees]treeKeys           // each nil until it is needed
+	resume   []resumeKey       // sorted, since keys are prefixes
+	cutIDs   map[string]string // ids by file names that are too long to contain them
+	trees    [trees]treeKeys
 	children map[string][]*sessionFile // by parentKey
 }
 
@@ -31,33 +31,55 @@ type resumeKey struct {
 
 // collectKeys returns the keys of all known sessions. Callers must hold l.mu.
 func (l *Listing) collectKeys() *keys {
-	if l.keys != nil {
-		return l.keys
+	if l.keys == nil {
+		l.keys = &keys{}
 	}
-	k := &keys{cutIDs: map[string]string{}, children: map[string][]*sessionFile{}}
+	return l.keys
+}
+
+// known calls f with all known sessions until it returns false. Callers must hold l.mu.
+func (l *Listing) known(f func(*sessionFile) bool) {
 	for _, d := range l.dirs {
-		for _, f := range d.files {
-			if f.info != nil {
-				k.add(f)
+		for _, file := range d.files {
+			if file.info != nil && !f(file) {
+				return
 			}
 		}
 	}
+}
+
+// resumeKeys returns the keys with those of --resume. Callers must hold l.mu.
+func (l *Listing) resumeKeys() *keys {
+	k := l.collectKeys()
+	if k.resume != nil {
+		return k
+	}
+	k.resume, k.cutIDs = []resumeKey{}, map[string]string{}
+	for f := range l.known {
+		k.resume = append(k.resume, resumeKey{strings.ToLower(f.info.ID), true, f})
+		for _, key := range f.info.fileKeys() {
+			k.resume = append(k.resume, resumeKey{key, false, f})
+		}
+		if names.TooLong([]byte(f.info.ID)) {
+			k.cutIDs[names.FileName(f.info.ID)] = f.info.ID
+		}
+	}
 	slices.SortFunc(k.resume, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
-	l.keys = k
 	return k
 }
 
-func (k *keys) add(f *sessionFile) {
-	k.resume = append(k.resume, resumeKey{strings.ToLower(f.info.ID), true, f})
-	for _, key := range f.info.fileKeys() {
-		k.resume = append(k.resume, resumeKey{key, false, f})
+// childrenOf returns the sessions whose parent has a key. Callers must hold l.mu.
+func (l *Listing) childrenOf(key string) []*sessionFile {
+	k := l.collectKeys()
+	if k.children == nil {
+		k.children = map[string][]*sessionFile{}
+		for f := range l.known {
+			if key := parentKey(f.info.Parent); key != "" {
+				k.children[key] = append(k.children[key], f)
+			}
+		}
 	}
-	if names.TooLong([]byte(f.info.ID)) {
-		k.cutIDs[names.FileName(f.info.ID)] = f.info.ID
-	}
-	if key := parentKey(f.info.Parent); key != "" {
-		k.children[key] = append(k.children[key], f)
-	}
+	return k.children[key]
 }
 
 // fileKeys returns the keys that the name of the file has.
@@ -95,7 +117,7 @@ func (i *Info) resumes(key string) bool {
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
 	whole := ""
 	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
-		k := l.collectKeys()
+		k := l.resumeKeys()
 		key, ok := names.DecodeName(name)
 		if !ok {
 			if key, ok = k.cutIDs[name]; !ok {
@@ -126,7 +148,7 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
 	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
-		for _, k := range l.collectKeys().startingWith(strings.ToLower(id)) {
+		for _, k := range l.resumeKeys().startingWith(strings.ToLower(id)) {
 			if k.isID && k.file.info.ID == id {
 				files = append(files, k.file)
 			}

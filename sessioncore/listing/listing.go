@@ -169,14 +169,10 @@ func (l *Listing) collectSessions() *Sessions {
 		return l.sessions
 	}
 	s := &Sessions{stat: l.newest}
-	for _, d := range l.dirs {
-		for _, f := range d.files {
-			if f.info != nil {
-				s.infos = append(s.infos, f.info)
-				s.stat.Modified = max(s.stat.Modified, f.info.Stat.Modified)
-				s.stat.Changed = max(s.stat.Changed, f.info.Stat.Changed)
-			}
-		}
+	for f := range l.known {
+		s.infos = append(s.infos, f.info)
+		s.stat.Modified = max(s.stat.Modified, f.info.Stat.Modified)
+		s.stat.Changed = max(s.stat.Changed, f.info.Stat.Changed)
 	}
 	slices.SortFunc(s.infos, (*Info).compare)
 	l.sessions = s

@@ -122,7 +122,7 @@ func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error
 	}
 	defer l.mu.Unlock()
 	var files []*sessionFile
-	for _, k := range l.collectKeys().startingWith(strings.ToLower(base)) {
+	for _, k := range l.resumeKeys().startingWith(strings.ToLower(base)) {
 		files = append(files, k.file)
 	}
 	found := newestOf(files, func(i *Info) bool { return i.BaseName() == base })

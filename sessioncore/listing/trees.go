@@ -261,14 +261,9 @@ func (l *Listing) tree(t Tree) treeKeys {
 		return k.trees[t]
 	}
 	x := treeKeys{}
-	for _, d := range l.dirs {
-		for _, f := range d.files {
-			if f.info == nil {
-				continue
-			}
-			if dir, ok := t.dirOf(f.info); ok {
-				x = append(x, treeKey{keyOfDir(dir), t.linkName(f.info), f})
-			}
+	for f := range l.known {
+		if dir, ok := t.dirOf(f.info); ok {
+			x = append(x, treeKey{keyOfDir(dir), t.linkName(f.info), f})
 		}
 	}
 	x.sort()
