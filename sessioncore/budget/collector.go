@@ -54,6 +54,9 @@ const (
 	// garbage is how much garbage there may be before it is collected, or leastRoom percent of what is in use: each collection
 	// looks at all of that.
 	garbage, leastRoom = 24 << 20, 25
+	// indexRoom is the part of an index that comes on top of it, for garbage beside it: where the budget is small, a collection for
+	// each few megabytes would take most of the processor.
+	indexRoom = 8
 	// percentStep is as step for the percent.
 	percentStep = 5
 )
@@ -71,7 +74,8 @@ func (c *collector) adjust() {
 		debug.SetGCPercent(int(room))
 	}
 	besides := live - c.b.takePeak() - c.others()
-	limit := c.b.size - program + max(besides-ordinary, 0)
+	index := max(besides-ordinary, 0)
+	limit := c.b.size - program + index + index/indexRoom
 	if last := c.last.Load(); limit < last-step || limit > last+step {
 		c.last.Store(limit)
 		debug.SetMemoryLimit(limit)

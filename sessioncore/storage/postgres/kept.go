@@ -14,7 +14,7 @@ import (
 const (
 	// maxInMemory is how long a row is at most that is kept in memory, and maxMemory how much is in all: of most rows a list
 	// reads the beginning once.
-	maxInMemory, maxMemory = 2 << 20, 16 << 20
+	maxInMemory, maxMemory = 2 << 20, 12 << 20
 	// maxDisk bounds what is kept in files, each of which counts as maxInMemory at least. One that is in use may be larger.
 	maxDisk = 1 << 30
 )
