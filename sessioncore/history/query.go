@@ -174,7 +174,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
 	var ids map[int64]bool
 	if found.index { // which knows an accent from a letter
-		if ids, err = matching(conn, prefixQuery(words)); err != nil {
+		if ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`); err != nil {
 			return err
 		}
 	}
@@ -184,39 +184,46 @@ func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, o
 }
 
 // matching returns the ids of the prompts that match an FTS5 query.
-func matching(conn *sqlite3.Conn, match string) (ids map[int64]bool, err error) {
-	stmt, _, err := conn.Prepare("SELECT rowid FROM history_fts WHERE history_fts MATCH ?")
+func matching(conn *sqlite3.Conn, match string) (map[int64]bool, error) {
+	ids := map[int64]bool{}
+	return ids, eachRow(conn, "SELECT rowid FROM history_fts WHERE history_fts MATCH ?", match, func(row *sqlite3.Stmt) error {
+		ids[row.ColumnInt64(0)] = true
+		return nil
+	})
+}
+
+// eachRow calls f for each row of a query, which has a parameter for match if that is not empty, until f fails.
+func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) error) error {
+	stmt, _, err := conn.Prepare(sql)
 	if err != nil {
-		return nil, readError(err)
+		return readError(err)
 	}
 	defer stmt.Close()
-	// If match began with a *, FTS5 would take it for a special query about its own state.
-	if err := stmt.BindText(1, " "+match); err != nil {
-		return nil, readError(err)
+	if match != "" {
+		// If match began with a *, FTS5 would take it for a special query about its own state.
+		if err := stmt.BindText(1, " "+match); err != nil {
+			return readError(err)
+		}
 	}
-	ids = map[int64]bool{}
 	for stmt.Step() {
-		ids[stmt.ColumnInt64(0)] = true
+		if err := f(stmt); err != nil {
+			return err
+		}
 	}
 	err = stmt.Err()
 	var code sqlite3.ExtendedErrorCode
 	switch {
 	case err == nil:
-		return ids, nil
-	case errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
-		return nil, fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
+		return nil
+	case match != "" && errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
+		return fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
 	}
-	return nil, readError(err)
+	return readError(err)
 }
 
 // wordsOf splits a text as the client's own search does: each run of letters and digits is a word, in lower case.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-}
-
-// prefixQuery returns the FTS5 query for prompts that have words beginning with each of the words.
-func prefixQuery(words []string) string {
-	return `"` + strings.Join(words, `"* "`) + `"*`
 }
 
 // containsAll reports whether a prompt contains all words. As in SQLite's LIKE, only ASCII letters match in both
@@ -244,70 +251,41 @@ type tables struct {
 
 // findTables reads the schema. It refuses a view or a virtual table with the name of a table: it could do anything.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
-	stmt, _, err := conn.Prepare("SELECT lower(name), sql FROM sqlite_schema" +
-		" WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')")
-	if err != nil {
-		return found, readError(err)
-	}
-	defer stmt.Close()
-	for stmt.Step() {
-		name, sql := stmt.ColumnText(0), strings.ToLower(stmt.ColumnText(1))
+	const schema = "SELECT lower(name), sql FROM sqlite_schema WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')"
+	err = eachRow(conn, schema, "", func(row *sqlite3.Stmt) error {
+		name, sql := row.ColumnText(0), strings.ToLower(row.ColumnText(1))
 		switch {
 		case name == "history" && strings.HasPrefix(sql, "create table "):
 			found.history = true
 		case name == "history_fts" && strings.HasPrefix(sql, "create virtual table ") && strings.Contains(sql, " using fts5"):
 			found.index = true
 		default:
-			return found, fmt.Errorf("%w: %s is not what the client makes: %.100q", ErrUnreadable, name, sql)
+			return fmt.Errorf("%w: %s is not what the client makes: %.100q", ErrUnreadable, name, sql)
 		}
+		return nil
+	})
+	if err != nil || !found.history {
+		return found, err
 	}
-	if err := stmt.Err(); err != nil {
-		return found, readError(err)
-	}
-	if found.history {
-		err = findColumns(conn, &found)
-	}
-	return found, err
-}
-
-// findColumns looks for the columns of newer clients. It refuses generated columns, which can take any time.
-func findColumns(conn *sqlite3.Conn, found *tables) error {
-	stmt, _, err := conn.Prepare("SELECT lower(name), hidden FROM pragma_table_xinfo('history')")
-	if err != nil {
-		return readError(err)
-	}
-	defer stmt.Close()
-	for stmt.Step() {
-		if stmt.ColumnInt(1) != 0 {
+	// The columns of newer clients. Generated ones are refused, which can take any time.
+	err = eachRow(conn, "SELECT lower(name), hidden FROM pragma_table_xinfo('history')", "", func(row *sqlite3.Stmt) error {
+		if row.ColumnInt(1) != 0 {
 			return fmt.Errorf("%w: history has a generated column", ErrUnreadable)
 		}
-		if name := stmt.ColumnText(0); name == "session_id" || name == "use_count" {
+		if name := row.ColumnText(0); name == "session_id" || name == "use_count" {
 			found.columns = append(found.columns, name)
 		}
-	}
-	if err := stmt.Err(); err != nil {
-		return readError(err)
-	}
-	return nil
+		return nil
+	})
+	return found, err
 }
 
 // readRows writes the rows for which want returns true, or all if it is nil.
 func readRows(conn *sqlite3.Conn, sql string, want func(*sqlite3.Stmt) bool, out *lines) error {
-	stmt, _, err := conn.Prepare(sql)
-	if err != nil {
-		return readError(err)
-	}
-	defer stmt.Close()
-	for stmt.Step() {
-		if want != nil && !want(stmt) {
-			continue
+	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
+		if want != nil && !want(row) {
+			return nil
 		}
-		if err := out.add(stmt); err != nil {
-			return err
-		}
-	}
-	if err := stmt.Err(); err != nil {
-		return readError(err)
-	}
-	return nil
+		return out.add(row)
+	})
 }
