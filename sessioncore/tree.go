@@ -201,14 +201,8 @@ func (s *Snapshot) EndsBranch(e Entry) bool {
 // BranchBelow returns the end of the branch that ended in e in an earlier snapshot: the leaf if that is below e,
 // otherwise e.
 func (s *Snapshot) BranchBelow(e Entry) Entry {
-	leaf, err := s.Leaf()
-	if err != nil || leaf == NoEntry || leaf == e {
-		return e
-	}
-	for _, above := range s.Branch(leaf).entries {
-		if above == e {
-			return leaf
-		}
+	if leaf, err := s.Leaf(); err == nil && leaf != NoEntry && slices.Contains(s.Branch(leaf).entries, e) {
+		return leaf
 	}
 	return e
 }
