@@ -139,11 +139,11 @@ func (t *team) measure(ctx context.Context) {
 			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, seconds(median(times)), seconds(slices.Max(times)), len(times))
 		}
 	}
-	memory := 0.0
+	var memory []float64
 	for _, m := range t.mounts {
-		memory = max(memory, m.Memory("VmRSS"))
+		memory = append(memory, m.Memory("VmRSS"))
 	}
-	fmt.Printf("memory of a mount: at most %s\n", megabytes(memory))
+	fmt.Printf("memory of a mount: median %s, at most %s\n", megabytes(median(memory)), megabytes(slices.Max(memory)))
 }
 
 // note adds how long ago something began.
