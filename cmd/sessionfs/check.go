@@ -135,7 +135,7 @@ func (c *checker) session(dir string) error {
 // cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.
 func (c *checker) cannot(name string, err error) error {
 	if c.cmd.Context().Err() != nil {
-		return errors.New("interrupted")
+		return err
 	}
 	if !isGone(err) {
 		sayError(c.cmd, err)

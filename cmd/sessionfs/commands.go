@@ -82,6 +82,10 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	if err == nil { // it was done all the same
 		return exitOK
 	}
+	var said *refusal
+	if ctx.Err() != nil && !(errors.As(err, &said) && said.text != "") {
+		err = errors.New("interrupted")
+	}
 	status := exitBrokenPipe
 	if !errors.Is(err, syscall.EPIPE) {
 		status = report(err, mountopts.Command{}, s.err)
@@ -105,7 +109,7 @@ func endsWithTwo(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
 		var r *refusal
-		if err == nil || errors.As(err, &r) && r.text == "" || errors.Is(err, syscall.EPIPE) {
+		if err == nil || errors.As(err, &r) && r.text == "" || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

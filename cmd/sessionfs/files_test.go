@@ -88,6 +88,15 @@ func TestSameAsTheMount(t *testing.T) {
 				r := s.exec("env", "LC_ALL=C", "ls", filepath.Join(s.mountpoint, dir))
 				require.Equal(t, r, s.here("ls", "-o", options, dir+"/"), dir)
 			}
+			for name, line := range map[string]string{"append": `{"type":"massage"}`, "labels": "nothing x", "leaf": "nothing"} {
+				name = "by-id/019d3d9/" + name
+				at := filepath.Join(s.mountpoint, name)
+				require.NotZero(t, s.exec("sh", "-c", `case $1 in *leaf) ln -sfn "$2" "$1";; *) echo "$2" > "$1";; esac`, "sh", at, line).code)
+				if options == "rw" {
+					_, why, _ := strings.Cut(s.exec("cat", filepath.Dir(at)+"/last-error").stdout, ": ")
+					require.Equal(t, "sessionfs: "+name+": "+why, s.fed(line+"\n", "write", name).stderr)
+				}
+			}
 			require.Zero(t, s.run("-u", s.mountpoint).code)
 		})
 	}

@@ -34,6 +34,9 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(found) == 0 && query == "" { // what was typed since, fzf does not tell
+		return "", refuse(exitFailure, "no %s is chosen", what)
+	}
 	if len(found) == 0 {
 		return "", refuse(exitFailure, "there is no %s with %q", what, query)
 	}

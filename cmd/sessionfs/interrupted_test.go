@@ -3,15 +3,38 @@
 package main
 
 import (
+	"context"
 	"io"
+	iofs "io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
+
+// Whatever an interrupt makes of what a command does, it is told as that.
+func TestInterruptIsTold(t *testing.T) {
+	for _, tells := range []bool{false, true} {
+		root := &cobra.Command{Use: "sessionfs", SilenceErrors: true, SilenceUsage: true}
+		cmd := &cobra.Command{Use: "wait", RunE: func(cmd *cobra.Command, _ []string) error {
+			require.NoError(t, unix.Kill(unix.Getpid(), unix.SIGINT))
+			<-cmd.Context().Done()
+			return &iofs.PathError{Op: "read", Path: "index.jsonl", Err: context.Cause(cmd.Context())}
+		}}
+		if tells {
+			endsWithTwo(cmd)
+		}
+		root.AddCommand(cmd)
+		var stderr strings.Builder
+		require.Equal(t, exitSignal+int(unix.SIGINT), runCommand(root, []string{"wait"}, streams{nil, io.Discard, &stderr}))
+		require.Equal(t, "sessionfs: interrupted\n", stderr.String())
+	}
+}
 
 // A command that a signal ends has tidied up, and ends by the signal, as a shell and a service manager want it.
 func TestCommandsAreInterrupted(t *testing.T) {

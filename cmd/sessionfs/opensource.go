@@ -161,10 +161,8 @@ func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 		switch {
 		case err == nil:
 			continue
-		case errors.Is(err, syscall.EPIPE):
+		case errors.Is(err, syscall.EPIPE), cmd.Context().Err() != nil:
 			return err
-		case cmd.Context().Err() != nil:
-			return errors.New("interrupted")
 		}
 		sayError(cmd, err)
 		failed = true

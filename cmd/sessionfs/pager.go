@@ -43,7 +43,7 @@ func paged(cmd *cobra.Command, print func(out *screen) error) error {
 
 // pagerWords returns the command line of the pager, nil if there is to be none.
 func pagerWords(lookup func(string) (string, bool), lookPath func(string) (string, error)) []string {
-	if term, _ := lookup("TERM"); term == "dumb" { // pagers ask for a key before they show anything there
+	if term, _ := lookup("TERM"); term == "" || term == "dumb" { // pagers ask for a key before they show anything there
 		return nil
 	}
 	switch own, set := lookup("PAGER"); strings.TrimSpace(own) {
@@ -100,7 +100,7 @@ func (p *pager) start() (err error) {
 	return nil
 }
 
-// end waits until the user has read. Its error says that there is no such pager.
+// end waits until the user has read. Its error says that the pager failed, as one that is not there.
 func (p *pager) end() error {
 	if p.in == nil {
 		return nil
@@ -108,15 +108,9 @@ func (p *pager) end() error {
 	_ = p.in.Close()
 	_ = p.child.Wait()
 	p.cmd.SetErr(nil) // the root's again
-	if status := p.child.ProcessState.ExitCode(); status == notExecutable || status == notFound {
-		return refuse(exitFailure, "%s: the pager %q cannot be run: set PAGER to one that is installed, or to cat for none",
-			p.cmd.Name(), os.Getenv("PAGER"))
+	if status := p.child.ProcessState.ExitCode(); status > 0 {
+		return refuse(exitFailure, "%s: the pager %q ended with status %d: set PAGER to one that is installed, or to cat for none",
+			p.cmd.Name(), os.Getenv("PAGER"), status)
 	}
 	return nil
 }
-
-// The statuses with which a shell says that it could not run a command.
-const (
-	notExecutable = 126
-	notFound      = 127
-)

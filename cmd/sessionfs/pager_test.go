@@ -15,9 +15,14 @@ import (
 
 func TestPagerWords(t *testing.T) {
 	for env, want := range map[string]string{
-		"": "/usr/bin/less -FRX", "PAGER=cat": "", "PAGER=": "", "TERM=dumb": "", "PAGER=most -w": "sh -c most -w",
+		"": "/usr/bin/less -FRX", "PAGER=cat": "", "PAGER=": "", "TERM=dumb": "", "TERM=": "", "PAGER=most -w": "sh -c most -w",
 	} {
-		lookup := func(name string) (string, bool) { return strings.CutPrefix(env, name+"=") }
+		lookup := func(name string) (string, bool) {
+			if value, ok := strings.CutPrefix(env, name+"="); ok || name != "TERM" {
+				return value, ok
+			}
+			return "xterm", true
+		}
 		got := pagerWords(lookup, func(name string) (string, error) { return "/usr/bin/" + name, nil })
 		require.Equal(t, want, strings.Join(got, " "), env)
 	}
@@ -33,7 +38,8 @@ func TestPaged(t *testing.T) {
 	defer terminal.Close()
 	t.Setenv("TERM", "xterm")
 	for pager, want := range map[string]string{
-		"cat > " + dir + "/read": "", "head -c 1 > " + dir + "/read": "", "nosuch-pager 2> " + dir + "/read": "cannot be run",
+		"cat > " + dir + "/read": "", "head -c 1 > " + dir + "/read": "", "nosuch-pager 2> " + dir + "/read": "status 127",
+		"less ( 2> " + dir + "/read": "ended with status",
 	} {
 		t.Setenv("PAGER", pager)
 		cmd := &cobra.Command{Use: "show"}

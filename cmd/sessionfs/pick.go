@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -268,8 +270,8 @@ func (p *picker) show(arg string) error {
 	if c := usage.Total.Cost; c != nil {
 		cost = fmt.Sprintf("$%.2f", c.Total)
 	}
-	out := p.cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))
+	var out bytes.Buffer // fzf goes to the end of what comes at once
+	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))
 	f, err := p.src.OpenFile(path.Join(at.branch(), "transcript.md"), os.O_RDONLY)
 	if err != nil {
 		return err
@@ -281,9 +283,10 @@ func (p *picker) show(arg string) error {
 	text, err = io.ReadAll(f)
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-previewLines):] {
-		fmt.Fprintln(out, visibleText(line))
+		fmt.Fprintln(&out, visibleText(line))
 	}
-	return err
+	_, written := out.WriteTo(p.cmd.OutOrStdout())
+	return cmp.Or(err, written)
 }
 
 // previewLines is how much of the end of a transcript is shown beside the list, and previewSize how much of it is read for that,

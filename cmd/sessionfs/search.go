@@ -44,6 +44,9 @@ func searchCommand() *cobra.Command {
 		f.marks, f.advice = query.Marks(), "add words, after: or cwd:"
 		return f.run(cmd, src, query, query)
 	})
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return refuse(exitUsage, "search: %s (see 'sessionfs help search'; -- stands before words that begin with -)", err)
+	})
 	f.flags(cmd)
 	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -137,9 +140,6 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 		return nil
 	})
 	if err != nil {
-		if cmd.Context().Err() != nil {
-			return errors.New("interrupted")
-		}
 		return err
 	}
 	for _, u := range unread {
@@ -250,7 +250,7 @@ func (p *hitPrinter) coloured(colour, text string) {
 
 // wantsColours reports whether a terminal gets colours (no-color.org).
 func wantsColours(getenv func(string) string) bool {
-	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "" && getenv("TERM") != "dumb"
 }
 
 // visibleText is visible for text, in which tabs are common.

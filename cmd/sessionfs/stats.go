@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -40,9 +39,6 @@ func statsCommand() *cobra.Command {
 				s.total.Add(totalName, &r)
 			}
 		})
-		if cmd.Context().Err() != nil {
-			return errors.New("interrupted")
-		}
 		if err != nil {
 			return err
 		}

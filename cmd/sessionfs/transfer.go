@@ -102,7 +102,7 @@ func bundleCommand() *cobra.Command {
 		})
 		for _, session := range dirs {
 			if err := src.Bundle(cmd.Context(), b, session); err != nil {
-				return refuse(exitFailure, "bundle: %s: %s; the archive is of no use", session, reasonOf(err))
+				return fmt.Errorf("bundle: %s: %w; the archive is of no use", session, err)
 			}
 		}
 		if err := errors.Join(b.Close(), out.Flush()); err != nil {

@@ -115,7 +115,7 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direc
 		typed.CloseWithError(err)
 	})()
 	defer context.AfterFunc(ctx, func() {
-		typed.CloseWithError(errors.New("interrupted: a line that was not ended is not written"))
+		typed.CloseWithError(refuse(exitFailure, "interrupted: a line that was not ended is not written"))
 	})()
 	for buf := make([]byte, copySize); ; {
 		n, err := in.Read(buf)
