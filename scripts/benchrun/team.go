@@ -29,13 +29,21 @@ type team struct {
 	mounts                       []*mount
 	connections                  int
 
-	mu            sync.Mutex // guards those below
-	waits, delays []float64  // seconds
+	mu      sync.Mutex          // guards those below
+	waits   []float64           // seconds that appends took
+	written map[int64]time.Time // when these ended, by when the line was made
+	shown   []sighting
+}
+
+// sighting is when a line showed in the mount of another member.
+type sighting struct {
+	made int64 // nanoseconds since the epoch
+	at   time.Time
 }
 
 // measureTeam is scripts/team.
 func measureTeam(b *bench, args []string) {
-	t := &team{}
+	t := &team{written: map[int64]time.Time{}}
 	f := flag.NewFlagSet("team", flag.ExitOnError)
 	f.IntVar(&t.rows, "rows", 10_000, "sessions in the table")
 	f.IntVar(&t.size, "bytes", 50_000, "of each of them")
@@ -98,8 +106,8 @@ func (t *team) row(i int) string {
 	return fmt.Sprintf("/home/user%03d/.omp/agent/sessions/--work--/2026-02-16T10-20-30-000Z_%08d-0000-7000-8000-000000000000.jsonl", i%t.members, i)
 }
 
-// shown returns the directory of a member's first session in a mount.
-func (t *team) shown(mount, member int) string {
+// session returns the directory of a member's first session in a mount.
+func (t *team) session(mount, member int) string {
 	name := strings.TrimSuffix(filepath.Base(t.row(member)), ".jsonl")
 	return t.mounts[mount].path("sessions", fmt.Sprintf("user%03d/--work--", member), name)
 }
@@ -125,8 +133,11 @@ func (t *team) measure(ctx context.Context) {
 	quiet := t.cpuDuring(nil)
 	all := t.cpuDuring(func(i int, line string) {
 		began := time.Now()
-		t.must(os.WriteFile(t.shown(i, i)+"/append", []byte(line), 0))
-		t.note(&t.waits, began)
+		t.must(os.WriteFile(t.session(i, i)+"/append", []byte(line), 0))
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.waits = append(t.waits, time.Since(began).Seconds())
+		t.written[madeAt(line)] = time.Now()
 	})
 	time.Sleep(2 * time.Second)
 	fmt.Printf("server, of a core: writes alone %.1f %%, %d mounts that wait %.1f %%, with writes %.1f %%, beside the writes %.1f %%\n",
@@ -134,7 +145,11 @@ func (t *team) measure(ctx context.Context) {
 	fmt.Printf("connections: %d\n", t.connections)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for what, times := range map[string][]float64{"an append takes": t.waits, "a line shows after": t.delays} {
+	var delays []float64
+	for _, s := range t.shown {
+		delays = append(delays, max(0, s.at.Sub(t.written[s.made]).Seconds()))
+	}
+	for what, times := range map[string][]float64{"an append takes": t.waits, "a line that is written shows after": delays} {
 		if len(times) > 0 {
 			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, seconds(median(times)), seconds(slices.Max(times)), len(times))
 		}
@@ -144,13 +159,6 @@ func (t *team) measure(ctx context.Context) {
 		memory = append(memory, m.Memory("VmRSS"))
 	}
 	fmt.Printf("memory of a mount: median %s, at most %s\n", megabytes(median(memory)), megabytes(slices.Max(memory)))
-}
-
-// note adds how long ago something began.
-func (t *team) note(times *[]float64, began time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	*times = append(*times, time.Since(began).Seconds())
 }
 
 // maxWatchers is how many members look often, which costs the server more than a tail -f.
@@ -163,7 +171,7 @@ func (t *team) follow(ctx context.Context, mount int) {
 	if mount < min(2*t.writers, maxWatchers) {
 		every = "0.01"
 	}
-	cmd := exec.CommandContext(ctx, "tail", "-n", "0", "-s", every, "-f", t.shown(mount, (mount+1)%t.writers)+".jsonl")
+	cmd := exec.CommandContext(ctx, "tail", "-n", "0", "-s", every, "-f", t.session(mount, (mount+1)%t.writers)+".jsonl")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	t.must(err)
@@ -171,14 +179,21 @@ func (t *team) follow(ctx context.Context, mount int) {
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			var nanoseconds int64
-			_, at, _ := strings.Cut(lines.Text(), "at=")
-			if n, _ := fmt.Sscan(at, &nanoseconds); n == 1 && every != "1" {
-				t.note(&t.delays, time.Unix(0, nanoseconds))
+			if made := madeAt(lines.Text()); made != 0 && every != "1" {
+				t.mu.Lock()
+				t.shown = append(t.shown, sighting{made, time.Now()})
+				t.mu.Unlock()
 			}
 		}
 		_ = cmd.Wait()
 	}()
+}
+
+// madeAt returns when a line was made, 0 if it is none of ours.
+func madeAt(line string) (nanoseconds int64) {
+	_, at, _ := strings.Cut(line, "at=")
+	_, _ = fmt.Sscan(at, &nanoseconds)
+	return nanoseconds
 }
 
 // cpuDuring returns how much of a core the server takes while writers, if there are some, write a line each second.
