@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -97,18 +99,27 @@ func TestLockedTable(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
-// TestRefused: a server that refuses is as one that cannot be reached.
+// TestRefused: a server that refuses is as one that cannot be reached. Where the password was changed, the new one is found.
 func TestRefused(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	role := "refused" + strings.Split(table.Name, ".")[0]
 	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+strings.Split(table.Name, ".")[0]+` TO `+role+`; GRANT SELECT, UPDATE ON `+table.Name+` TO `+role)
 	table.Write(t, prefix+"kept", lines(500))
 	table.Write(t, prefix+"other", lines(500))
+	passwords := filepath.Join(t.TempDir(), "pgpass")
+	t.Setenv("PGPASSFILE", passwords)
+	knows := func(password string) {
+		require.NoError(t, os.WriteFile(passwords, []byte("*:*:*:"+role+":"+password), 0o600))
+	}
+	knows("old")
+	table.Do(t, `ALTER ROLE `+role+` PASSWORD 'old'`)
+	table.AskPassword(t, role)
 	hangUp := func() {
 		table.Do(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, role)
 	}
 	for _, c := range []struct{ refuse, allow, says string }{
 		{`ALTER ROLE {role} CONNECTION LIMIT 0`, `ALTER ROLE {role} CONNECTION LIMIT -1`, "too many connections"},
+		{`ALTER ROLE {role} PASSWORD 'new'`, `SELECT 1`, "password authentication failed"},
 		{`ALTER ROLE {role} NOLOGIN`, `ALTER ROLE {role} LOGIN`, "not permitted to log in"},
 		{`REVOKE SELECT ON {table} FROM {role}`, `GRANT SELECT ON {table} TO {role}`, "permission denied for table"},
 		{`ALTER ROLE {role} SET statement_timeout = 1`, `ALTER ROLE {role} RESET statement_timeout`, "statement timeout"},
@@ -141,6 +152,9 @@ func TestRefused(t *testing.T) {
 			require.NoError(t, locked.Rollback(t.Context()))
 		}
 		table.Do(t, do.Replace(c.allow))
+		if strings.Contains(c.says, "password") {
+			knows("new")
+		}
 		hangUp()
 		<-back
 		require.Eventually(t, func() bool { _, err := readOther(s); return err == nil }, storagetest.Generous, time.Millisecond)

@@ -70,6 +70,9 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 		if p.unprepared.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
 		}
+		if now, err := pgconn.ParseConfig(c.ConnString()); err == nil {
+			c.Password = now.Password // which may have been changed
+		}
 		return nil
 	}
 	p.Pool, err = pgxpool.NewWithConfig(ctx, config)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -79,6 +80,23 @@ func (t *Table) Content(tb testing.TB, path string) (content string) {
 		tb.Fatalf("%s: %v", path, err)
 	}
 	return content
+}
+
+// AskPassword makes the server ask a role for its password.
+func (t *Table) AskPassword(tb testing.TB, role string) {
+	tb.Helper()
+	var rules string
+	if err := t.QueryRow(context.Background(), `SHOW hba_file`).Scan(&rules); err != nil {
+		tb.Fatal(err)
+	}
+	t.Do(tb, `COPY (VALUES ('local all `+role+` scram-sha-256'), ('local all all trust')) TO '`+rules+`'`)
+	for asks := false; !asks; {
+		t.Do(tb, `SELECT pg_reload_conf()`) // which takes a moment
+		c, err := pgx.Connect(context.Background(), strings.Replace(t.server.URL("postgres"), "tester", role+":none", 1))
+		if asks = err != nil; !asks {
+			_ = c.Close(context.Background())
+		}
+	}
 }
 
 // Script carries out statements as psql does.
