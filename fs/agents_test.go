@@ -79,8 +79,7 @@ func TestForeignMount(t *testing.T) {
 			s := func(parts ...string) string { return m.path(append([]string{"sessions", c.session}, parts...)...) }
 			require.Equal(t, string(read(t, filepath.Join(c.source, c.raw))), string(read(t, m.path("sessions", c.session+".jsonl"))), "byte for byte")
 			require.Equal(t, c.title+"\n", string(read(t, s("title"))))
-			leaf, err := os.Readlink(s("leaf"))
-			require.NoError(t, err)
+			leaf := readLink(t, s("leaf"))
 			require.Equal(t, "entries/"+c.leaf+".json", leaf)
 			for _, name := range names(t, s("entries")) {
 				var e struct {
@@ -278,13 +277,6 @@ func TestAllForeign(t *testing.T) {
 	require.Len(t, names(t, m.path("recent")), 2)
 }
 
-func readLink(t testing.TB, name string) string {
-	t.Helper()
-	to, err := os.Readlink(name)
-	require.NoError(t, err)
-	return to
-}
-
 // TestForeignOpens: of the directories of other agents nothing is opened but sessions and what is known of them.
 func TestForeignOpens(t *testing.T) {
 	dirs, all := allAgents(t)
@@ -294,8 +286,7 @@ func TestForeignOpens(t *testing.T) {
 	} {
 		agent, name, _ := strings.Cut(secret, "/")
 		file := filepath.Join(dirs[agent], name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		require.NoError(t, os.WriteFile(file, []byte("secret"), 0o600))
+		writeFile(t, file, "secret")
 	}
 	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	require.NoError(t, err)

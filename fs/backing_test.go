@@ -70,8 +70,7 @@ func TestBackings(t *testing.T) {
 			c := accompany(t, client, filepath.Join(behind, "sessions", "p", "s.jsonl"))
 			require.NoError(t, put(w.in("append"), message("beside")+"\n"), "who has the file open behind SOURCE is not seen")
 			c.end()
-			raw, err := os.ReadFile(filepath.Join(behind, "sessions", "p", "s.jsonl"))
-			require.NoError(t, err)
+			raw := read(t, filepath.Join(behind, "sessions", "p", "s.jsonl"))
 			require.Equal(t, w.raw("s"), string(raw))
 		})
 	}

@@ -30,8 +30,7 @@ func TestContinue(t *testing.T) {
 	require.NoError(t, os.WriteFile(a.path("s/Task.jsonl"), []byte(header("task")), 0o644))
 	require.NoError(t, os.Symlink("s.jsonl", a.path("link.jsonl")))
 	outside := filepath.Join(t.TempDir(), "sessions", "p")
-	require.NoError(t, os.MkdirAll(outside, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(outside, "out.jsonl"), []byte(header("out")), 0o644))
+	writeFile(t, filepath.Join(outside, "out.jsonl"), header("out"))
 	require.NoError(t, os.Symlink(outside, filepath.Join(a.dir, "sessions", "linked")))
 	here := filepath.Join(a.dir, "sessions", "p")
 	valid := map[string]string{
@@ -56,8 +55,7 @@ func TestContinue(t *testing.T) {
 	require.Equal(t, "-rf ../sessions/p/s s\na b ../sessions/p/s s\nkitty-7 ../sessions/p/s s\npts-3 ../sessions/p/s s\ntmux-%3 ../sessions/p/s/Task task\n",
 		shell(t, `cd "$1" && ls -U | while read -r name; do echo "$name" $(readlink -- "$name") $(jq -r .id "./$name/header.json"); done`, m.path("continue")))
 	for terminal := range invalid {
-		_, err := os.Lstat(m.path("continue", terminal))
-		require.ErrorIs(t, err, os.ErrNotExist, terminal)
+		absent(t, m.path("continue", terminal))
 	}
 	a.write("t", header("t"))
 	a.crumb("pts-3", "/w\n"+here+"/t.jsonl\n")
@@ -83,8 +81,7 @@ func TestParent(t *testing.T) {
 	sessions := filepath.Join(a.dir, "sessions")
 	write := func(name, parent string) {
 		file := filepath.Join(sessions, name+".jsonl")
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(childOf(filepath.Base(name), parent)), 0o644))
+		writeFile(t, file, childOf(filepath.Base(name), parent))
 	}
 	for name, parent := range map[string]string{
 		"p/byid": "top", "p/bypath": sessions + "/p/top.jsonl", "q/copied": "/home/dev/.omp/agent/sessions/p/top.jsonl", "p/twin": "top", "q/twin": "top",
@@ -106,8 +103,7 @@ func TestParent(t *testing.T) {
 			require.FileExists(t, path+"/header.json")
 			return
 		}
-		_, err := os.Lstat(path)
-		require.ErrorIs(t, err, os.ErrNotExist, session)
+		absent(t, path)
 	}
 	for session, want := range map[string]string{
 		"sessions/p/bypath": "../top", "sessions/q/copied": "../../p/top", "archive/p/older": "../old", "sessions/p/ofTask": "../top/Task",
@@ -127,8 +123,7 @@ func TestParent(t *testing.T) {
 	require.Empty(t, children("sessions/p/self"))
 	require.Equal(t, "../../../../archive/p/old", link(t, m.session("top", "children/old")))
 	for _, name := range []string{"top", "grandchild", "twin", "bypat", "byid~0000000000000000", "self"} {
-		_, err := os.Readlink(m.session("top", "children", name))
-		require.ErrorIs(t, err, os.ErrNotExist, name)
+		absent(t, m.session("top", "children", name))
 	}
 
 	write("p/late", "top")

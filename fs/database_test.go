@@ -53,8 +53,7 @@ func inTable(t testing.TB, table *postgrestest.Table, dir string) {
 		if err != nil || item.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := read(t, path)
 		info, err := item.Info()
 		require.NoError(t, err)
 		at := time.UnixMilli(info.ModTime().UnixMilli())

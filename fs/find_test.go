@@ -88,15 +88,13 @@ func TestSessionsAreFound(t *testing.T) {
 	require.Contains(t, names(t, m.path("by-cwd/w")), "2026-02-16T10-20-Another title")
 	require.NoError(t, os.Remove(a.path("odd.jsonl")))
 	for _, gone := range []string{"by-id/odd", "by-id/zzz", "recent/02-First", "by-cwd/w/2026-02-16T10-20-First"} {
-		_, err := os.Lstat(m.path(gone))
-		require.ErrorIs(t, err, os.ErrNotExist, gone)
+		absent(t, m.path(gone))
 	}
 }
 
 // link reads a link, whose size is that of its target.
 func link(t testing.TB, path string) string {
-	target, err := os.Readlink(path)
-	require.NoError(t, err)
+	target := readLink(t, path)
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, len(target), int(info.Size()), path)

@@ -134,8 +134,7 @@ func TestLinksAndOtherFiles(t *testing.T) {
 		for name, target := range map[string]string{
 			"file.jsonl": filepath.Join(outside, "o.jsonl"), "folder": outside, "inside.jsonl": "healthy.jsonl", "loop.jsonl": "loop.jsonl", "art": outside,
 		} {
-			got, err := os.Readlink(m.path("sessions/p", name))
-			require.NoError(t, err)
+			got := readLink(t, m.path("sessions/p", name))
 			require.Equal(t, target, got)
 		}
 		list := names(t, m.path("sessions/p"))
@@ -145,8 +144,7 @@ func TestLinksAndOtherFiles(t *testing.T) {
 			require.ErrorIs(t, err, os.ErrNotExist, no)
 		}
 		require.DirExists(t, m.path("sessions/p/dir.jsonl/in"))
-		got, err := os.Readlink(m.path("sessions/etc"))
-		require.NoError(t, err)
+		got := readLink(t, m.path("sessions/etc"))
 		require.Equal(t, "/etc", got)
 		require.Equal(t, 2, strings.Count(run(t, "find", m.path(), "-name", "header.json"), "\n"), "healthy and in: what is really there wins over art")
 	})

@@ -52,8 +52,7 @@ func TestLastErrorOfTheRoot(t *testing.T) {
 	}
 	gone := func(path string) {
 		t.Helper()
-		_, err := os.Lstat(w.m.path(path))
-		require.ErrorIs(t, err, os.ErrNotExist)
+		absent(t, w.m.path(path))
 	}
 	tells(`^$`)
 	require.ErrorIs(t, put(w.m.path("new-session"), "relative/path\n"), syscall.EINVAL)

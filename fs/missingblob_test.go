@@ -36,8 +36,7 @@ func TestMissingBlob(t *testing.T) {
 	}
 	for range 3 {
 		look(false)
-		require.NoError(t, os.MkdirAll(blobs, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(blobs, hash), []byte("an image"), 0o644))
+		writeFile(t, filepath.Join(blobs, hash), "an image")
 		look(true)
 		require.NoError(t, os.Rename(blobs, blobs+".gone"))
 		look(false)

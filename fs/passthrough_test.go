@@ -27,8 +27,7 @@ func linuxIs(t *testing.T, major, minor int) bool {
 // passthroughWorks reports whether the kernel reads files of SOURCE without the daemon here: that takes
 // Linux 6.9, root of the machine, and a file system that lies on no other.
 func passthroughWorks(t *testing.T, dir string) bool {
-	uids, err := os.ReadFile("/proc/self/uid_map")
-	require.NoError(t, err)
+	uids := read(t, "/proc/self/uid_map")
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(dir, &st))
 	return os.Geteuid() == 0 && linuxIs(t, 6, 9) &&

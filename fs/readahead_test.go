@@ -2,7 +2,6 @@ package fs_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestReadAhead(t *testing.T) {
 	if unix.Access(setting, unix.W_OK) != nil {
 		t.Skip("the kernel's setting cannot be changed here")
 	}
-	text, err := os.ReadFile(setting)
-	require.NoError(t, err)
+	text := read(t, setting)
 	require.Equal(t, "1024\n", string(text))
 }
 

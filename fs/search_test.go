@@ -40,8 +40,7 @@ func searchStore(t *testing.T) string {
 		"q/other": {header("other"), entry(2, "c0", "", "nothing")},
 	} {
 		file := filepath.Join(a, "sessions", name+".jsonl")
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o644))
+		writeFile(t, file, strings.Join(lines, ""))
 	}
 	time.Sleep(50 * time.Millisecond) // what changed just now is read again at each look
 	return a
@@ -80,8 +79,7 @@ func TestSearch(t *testing.T) {
 
 	// Archived sessions are another tree.
 	archived := filepath.Join(m.source, "archive/sessions/p/old.jsonl")
-	require.NoError(t, os.MkdirAll(filepath.Dir(archived), 0o755))
-	require.NoError(t, os.WriteFile(archived, []byte(header("old")+entry(0, "d0", "", "zanzibar long ago")), 0o644))
+	writeFile(t, archived, header("old")+entry(0, "d0", "", "zanzibar long ago"))
 	run(t, "gzip", archived)
 	require.Equal(t, "archive/p/old/entries/d0.json", m.table("search", "in:archive zanzibar")[0][3])
 	require.Contains(t, run(t, "cat", m.path("search/in:archive zanzibar/entries/0001-user-d0.json")), "long ago")
@@ -179,8 +177,7 @@ func TestListedHits(t *testing.T) {
 	newer(2, "sessions/p/one/search/zanzibar")
 	before = m.searches()
 	for _, name := range listed {
-		to, err := os.Readlink(filepath.Join(list, name))
-		require.NoError(t, err)
+		to := readLink(t, filepath.Join(list, name))
 		require.Equal(t, name[len("0001-user-"):], filepath.Base(to))
 	}
 	require.Len(t, listed, entries+2)

@@ -50,8 +50,7 @@ not JSON: TOKEN
 // plantedStore is an agent directory with one such session, p/s.
 func plantedStore(t *testing.T) string {
 	a := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(a, "sessions", "p"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions", "p", "s.jsonl"), []byte(plantedSession("s")), 0o600))
+	writeFile(t, filepath.Join(a, "sessions", "p", "s.jsonl"), plantedSession("s"))
 	return a
 }
 
@@ -104,14 +103,12 @@ func TestRedacted(t *testing.T) {
 		"../../blobs/b": plantedToken,
 	} {
 		file := filepath.Join(p, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		writeFile(t, file, text)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(p, plantedToken+".jsonl"), []byte(plantedSession("named")), 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(a, "sessions", plantedToken), 0o755))
 	require.NoError(t, os.Symlink(plantedToken, filepath.Join(p, "link")))
-	require.NoError(t, os.MkdirAll(filepath.Join(a, "terminal-sessions"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(a, "terminal-sessions", "pts-1"), []byte(plantedToken), 0o644))
+	writeFile(t, filepath.Join(a, "terminal-sessions", "pts-1"), plantedToken)
 
 	m := mountForTest(t, a, redacted, ownRules(t))
 	seen := shell(t, `cd "$1"; find . -printf '%p %l\n'; for f in $(find . -type f ! -name '*.log' ! -name '*.bak' ! -name Makefile); do cat "$f" || echo "failed $f"; done
@@ -131,8 +128,7 @@ func TestRedacted(t *testing.T) {
 	run(t, "jq", ".", m.session("s", "context.json"), m.session("s", "usage.json"), m.path("index.jsonl"))
 	require.Equal(t, "by-cwd\nby-date\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
 	for _, gone := range []string{"blobs", "blobs/b", "history", "terminal-sessions", "continue", "sessions/" + plantedToken, "sessions/p/link"} {
-		_, err := os.Lstat(m.path(gone))
-		require.ErrorIs(t, err, os.ErrNotExist, gone)
+		absent(t, m.path(gone))
 	}
 	for _, name := range []string{"sessions/p/Makefile", "sessions/p/s/1.bash.log", "sessions/p/s/artifacts/1.bash.log"} {
 		_, err := os.ReadFile(m.path(name))
@@ -168,8 +164,7 @@ func TestRedactedAgents(t *testing.T) {
 			lines = strings.ReplaceAll(string(text), "tide", secrets+" tide")
 			require.NotEqual(t, string(text), lines)
 		}
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+		writeFile(t, file, lines)
 	}
 	m := mountForTest(t, mountopts.All, all, redacted, ownRules(t))
 	found := shell(t, `cd "$1"; shift; for secret; do cat "search/$secret/results.tsv" | tail -n +2; grep -rl -e "$secret" . ; find . -name "*$secret*"

@@ -272,6 +272,28 @@ func read(t testing.TB, file string) []byte {
 	return text
 }
 
+// readLink is where a link leads.
+func readLink(t testing.TB, name string) string {
+	t.Helper()
+	to, err := os.Readlink(name)
+	require.NoError(t, err)
+	return to
+}
+
+// absent requires that there is nothing at a path.
+func absent(t testing.TB, path string) {
+	t.Helper()
+	_, err := os.Lstat(path)
+	require.ErrorIs(t, err, os.ErrNotExist, path)
+}
+
+// writeFile writes a file, and makes its directory.
+func writeFile(t testing.TB, file, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+}
+
 // names lists a directory in the order of readdir.
 func names(t testing.TB, dir string) []string {
 	t.Helper()

@@ -117,8 +117,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 	require.NoError(t, os.Symlink("entries/x.json", m.path(subagent, "waiting"))) // to be renamed to leaf
 	unlisted := []string{"0.bash.log", "local", "owner", "secrets.jsonl", "waiting"}
-	current, err := os.Readlink(m.path(subagent, "branches/current"))
-	require.NoError(t, err)
+	current := readLink(t, m.path(subagent, "branches/current"))
 	branch := "branches/" + current
 	unlisted = append(unlisted, branch, branch+"/path/"+names(t, m.path(subagent, branch, "path"))[0])
 	for _, name := range names(t, m.path(subagent, branch)) {

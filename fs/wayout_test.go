@@ -52,8 +52,7 @@ func TestRefusalsNameTheWayOut(t *testing.T) {
 		require.Contains(t, said, c.shown, c.script)
 		told, way := w.read("last-error"), c.way
 		if strings.HasPrefix(way, "/") {
-			text, err := os.ReadFile(w.m.path("last-error"))
-			require.NoError(t, err)
+			text := read(t, w.m.path("last-error"))
 			told, way = string(text), way[1:]
 		}
 		require.Contains(t, told, way, c.script)

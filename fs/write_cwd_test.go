@@ -91,8 +91,7 @@ func TestCWD(t *testing.T) {
 	}
 	require.Empty(t, run(t, "find", v.dir, "(", "-type", "l", "-o", "-name", "*.tmp", "-o", "-name", "*.lock", ")"))
 	ask(t, at+"/append", message("and on"))
-	crumb, err := os.ReadFile(filepath.Join(v.dir, "terminal-sessions/pts-77"))
-	require.NoError(t, err)
+	crumb := read(t, filepath.Join(v.dir, "terminal-sessions/pts-77"))
 	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
 }
 
