@@ -268,15 +268,6 @@ func TestAllAgents(t *testing.T) {
 	require.Contains(t, string(read(t, m.path("last-error"))), "sessions/x")
 }
 
-// TestAllForeign: without an agent whose sessions can be written, new-session says what makes one.
-func TestAllForeign(t *testing.T) {
-	_, all := allAgents(t)
-	m := mountForTest(t, mountopts.All, all, func(c *mountConfig) { c.options.Agents = c.options.Agents[2:] })
-	require.ErrorIs(t, os.WriteFile(m.path("new-session"), []byte("/tmp\n"), 0), syscall.EROFS)
-	require.Contains(t, string(read(t, m.path("last-error"))), "sessionfs import")
-	require.Len(t, names(t, m.path("recent")), 2)
-}
-
 // TestForeignOpens: of the directories of other agents nothing is opened but sessions and what is known of them.
 func TestForeignOpens(t *testing.T) {
 	dirs, all := allAgents(t)

@@ -136,21 +136,3 @@ func TestParent(t *testing.T) {
 	write("r/top", "none") // the client moved it
 	parent("sessions/p/byid", "../../r/top")
 }
-
-// TestForksAndNewSessionsAreFound: also while they are in memory only.
-func TestForksAndNewSessionsAreFound(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s"), entry(0, "e0", "", "x"))
-	m := mountForTest(t, a.dir)
-	path := ask(t, m.path("new-session"), `{"cwd":"/nowhere/yet","title":"In memory","parentSession":"s","create":true}`)
-	require.Equal(t, "../"+path, link(t, m.path("recent/01-In memory (fork of 02)")))
-	require.Equal(t, "../../../"+path, link(t, m.path("by-cwd/nowhere/yet/latest")))
-	require.Equal(t, "../../p/s", link(t, m.path(path, "parent")))
-	id := strings.TrimSpace(run(t, "jq", "-r", ".id", m.path(path, "header.json")))
-	require.Equal(t, "../"+path, link(t, m.path("by-id", id)))
-	ask(t, m.path(path, "append"), assistant("now it is on disk"))
-	require.Equal(t, "../"+path, link(t, m.path("by-id", id)))
-	forked := ask(t, m.path("sessions/p/s/fork"), "e0")
-	require.Equal(t, "../s", link(t, m.path(forked, "parent")))
-	require.Contains(t, run(t, "cat", m.path("index.jsonl")), forked)
-}

@@ -118,18 +118,6 @@ func TestByCwd(t *testing.T) {
 	}
 }
 
-// TestRecentAreFew: the 50 that were modified last.
-func TestRecentAreFew(t *testing.T) {
-	a := newAgent(t)
-	for n := range 55 {
-		a.write(fmt.Sprint("s", n), sessionOf(fmt.Sprint("s", n), "/w", fmt.Sprint("Title ", n)))
-		a.age(fmt.Sprint("s", n), n)
-	}
-	list := names(t, mountForTest(t, a.dir).path("recent"))
-	require.Len(t, list, 50)
-	require.Equal(t, "50-Title 49", list[49])
-}
-
 // TestIndex: index.jsonl is valid JSON with all keys in each line, newest first; one version a handle.
 func TestIndex(t *testing.T) {
 	a := newAgent(t)

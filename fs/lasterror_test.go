@@ -91,17 +91,3 @@ func TestVim(t *testing.T) {
 	require.Empty(t, w.read("last-error"))
 	require.Contains(t, w.m.logged(), ".append.swp", "the log has what was refused")
 }
-
-// TestEditorsFchmod: the mode that a control file has can be set, another one not, and last-error is about lines.
-func TestEditorsFchmod(t *testing.T) {
-	w := newWriting(t)
-	require.ErrorIs(t, put(w.in("append"), "[]\n"), syscall.EINVAL)
-	was := w.read("last-error")
-	info, err := os.Stat(w.in("append"))
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(w.in("append"), info.Mode()))
-	require.NoError(t, os.Chown(w.in("append"), os.Geteuid(), os.Getegid()))
-	require.NoError(t, os.Chtimes(w.in("append"), info.ModTime(), info.ModTime()))
-	require.ErrorIs(t, os.Chmod(w.in("append"), 0o777), syscall.EPERM)
-	require.Equal(t, was, w.read("last-error"))
-}

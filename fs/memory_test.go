@@ -21,9 +21,6 @@ import (
 
 // What clients make the daemon hold is bounded (docs/design.md section 7, Memory).
 
-// maxControlLine is the longest line that can be written (nodes, control.go).
-const maxControlLine = 64 << 20
-
 // tightMemory is a budget in which little goes.
 func tightMemory(c *mountConfig) { c.options.Memory = int64(sized(150<<20, budget.Min)) }
 

@@ -75,6 +75,8 @@ func TestCWD(t *testing.T) {
 	v := newMovable(t)
 	v.isAt("p", "/home/dev/project")
 	at := v.m.path("sessions/p", movedName)
+	require.ErrorIs(t, put(at+"/cwd", v.project+"/x\n"), syscall.ENOENT)
+	require.Contains(t, run(t, "cat", at+"/last-error"), "no such directory: "+v.project+"/x") // package writer has all reasons
 	shell(t, `touch "$1/cwd"; truncate -s 0 "$1/cwd"; echo /home/dev/project >"$1/cwd"`, at)
 	v.isAt("p", "/home/dev/project") // as the child's is there
 	for i, move := range []struct{ script, project string }{
@@ -93,31 +95,6 @@ func TestCWD(t *testing.T) {
 	ask(t, at+"/append", message("and on"))
 	crumb := read(t, filepath.Join(v.dir, "terminal-sessions/pts-77"))
 	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
-}
-
-// TestCWDRefused: what is refused has its errno and its reason. Package writer has all reasons.
-func TestCWDRefused(t *testing.T) {
-	v := newMovable(t)
-	at := v.m.path("sessions/p", movedName)
-	waits := v.m.path(ask(t, v.m.path("new-session"), anywhere("/home/waits")))
-	refused := func(session, cwd string, want error, why string) {
-		t.Helper()
-		require.ErrorIs(t, put(session+"/cwd", cwd+"\n"), want)
-		require.Contains(t, run(t, "cat", session+"/last-error"), why)
-	}
-	refused(at, "project", syscall.EINVAL, "cwd: expected an absolute path")
-	refused(at, v.project+"/x", syscall.ENOENT, "no such directory: "+v.project+"/x")
-	refused(at+"/artifacts/Task", v.project, syscall.EINVAL, "cwd: ")
-	refused(waits, v.project, syscall.EBUSY, "not on disk yet")
-	c, _, _ := v.resume(movedName)
-	refused(at, v.project, syscall.EBUSY, "live=allow")
-	c.end()
-	require.Equal(t, "/home/waits\n", run(t, "cat", waits+"/cwd"))
-	v.m.stop()
-	v.m = mountForTest(t, v.dir, func(c *mountConfig) { c.options.ReadOnly = true })
-	require.ErrorIs(t, put(v.m.path("sessions/p", movedName, "cwd"), v.project+"\n"), syscall.EROFS)
-	require.Equal(t, slot("Moved")+header("moved")+v.text, v.raw(movedName))
-	require.FileExists(t, v.path(movedName+"/3.bash.log"))
 }
 
 // TestCWDOpenHandles: what is open when a session moves writes to no other file, and says so.

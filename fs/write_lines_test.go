@@ -11,37 +11,6 @@ import (
 
 // How lines are cut from what is written to append (docs/design.md section 2).
 
-// TestLongLines: a line may come in any number of writes. One of 300 KB is echoed by each shell; one of megabytes (2 but at
-// full size), of many strings, comes in parts of 4 KB.
-func TestLongLines(t *testing.T) {
-	t.Parallel()
-	notUnderRace(t)
-	w := newWriting(t)
-	check := func(name, sh, script, line string) {
-		t.Run(name, func(t *testing.T) {
-			before := w.raw("s")
-			_, problems, err := inShell(t, sh, script, w.in("append"), tempFile(t, line+"\n"))
-			require.NoError(t, err, problems)
-			added := w.added(before)
-			require.Len(t, added, 1)
-			require.Equal(t, len(line), len(string(added[0].Message))+len(`{"type":"message","message":}`))
-			require.Equal(t, strings.TrimPrefix(w.raw("s"), before), w.read("leaf"))
-		})
-	}
-	text := strings.Repeat("etaoin shrdlu ", 400_000/14)
-	for _, sh := range shells {
-		check(sh, sh, `line=$(cat "$2"); echo "$line" > "$1"`, message(text[:300_000]))
-	}
-	block := `{"type":"text","text":"` + text + `"}`
-	long := `{"type":"message","message":{"role":"user","content":[` + strings.Repeat(block+",", sized(26, 4)) + block + `]}}`
-	check("jq", "bash", `jq -c . "$2" > "$1"`, long)
-	check("python", "bash", `python3 -c '
-import os, sys
-fd, data = os.open(sys.argv[1], os.O_WRONLY), open(sys.argv[2], "rb").read()
-for i in range(0, len(data), 4096): assert os.write(fd, data[i:i+4096]) == len(data[i:i+4096])
-os.close(fd)' "$1" "$2"`, long)
-}
-
 // openAppend opens append for the system calls themselves.
 func (w *writing) openAppend(flags int) int {
 	fd, err := unix.Open(w.in("append"), flags|unix.O_CLOEXEC, 0)

@@ -36,6 +36,7 @@ func TestNewSession(t *testing.T) {
 	dir := w.m.path(path)
 	require.Equal(t, before, listing(t, w.dir), "nothing is on disk")
 	require.Contains(t, names(t, w.m.path("sessions")), "--nowhere-yet--")
+	require.Equal(t, "../../../"+path, link(t, w.m.path("by-cwd/nowhere/yet/latest")))
 	require.Equal(t, []string{filepath.Base(path), filepath.Base(path) + ".jsonl"}, names(t, filepath.Dir(dir)))
 	require.Equal(t, "A \"title\"\n", run(t, "cat", dir+"/title"))
 	require.Equal(t, "/nowhere/yet /x/y.jsonl 3\n", run(t, "jq", "-r", `"\(.cwd) \(.parentSession) \(.version)"`, dir+"/header.json"))

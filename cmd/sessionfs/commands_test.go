@@ -72,8 +72,7 @@ func TestListAndPrint(t *testing.T) {
 	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, s.here("cat", "by-id/019d3d9/title"))
 	require.Equal(t, s.here("cat", "by-id/019d3d9/entries/3a17833e.json"), s.here("cat", "by-id/019d3d9/leaf"))
 	raw := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	text, err := os.ReadFile(raw[0])
-	require.NoError(t, err)
+	text := readFile(t, raw[0])
 	require.Equal(t, string(text), s.here("cat", "sessions/*/*_019d3d9*.jsonl").stdout)
 
 	for args, want := range map[string]string{

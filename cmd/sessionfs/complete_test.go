@@ -14,56 +14,46 @@ import (
 
 func TestCompletions(t *testing.T) {
 	s := commandStore(t)
+	complete := func(words ...string) string {
+		var out, stderr bytes.Buffer
+		require.Zero(t, run(append([]string{"sessionfs"}, words...), streams{nil, &out, &stderr}), "%q: %s", words, &stderr)
+		return out.String()
+	}
 	for typed, want := range map[string]string{
 		"rec": "recent/\n:38\n", "by-id/019d42": "by-id/019d42a6-5232-7813-8906-b2eb1701614a/\n:38\n",
 		"by-id/019d3d9/tr": "by-id/019d3d9/transcript.md\nby-id/019d3d9/tree/\n:38\n",
 		"by-id/019d3d9/ti": "by-id/019d3d9/title\n:36\n", "by-id/019d3d9/le": "by-id/019d3d9/leaf\n:36\n", "none/": ":0\n",
 	} {
-		var out, stderr bytes.Buffer
-		code := run([]string{"sessionfs", "__complete", "cat", "-s", s.source, typed}, streams{nil, &out, &stderr})
-		require.Zero(t, code)
-		require.Equal(t, want, out.String(), typed)
+		require.Equal(t, want, complete("__complete", "cat", "-s", s.source, typed), typed)
 	}
 	for _, command := range []string{"ls", "tree", "tar", "write", "export", "bundle", "show", "log", "diff"} {
-		var out, stderr bytes.Buffer
-		require.Zero(t, run([]string{"sessionfs", "__complete", command, "--source", s.source, "by-id/019d3d9/ti"}, streams{nil, &out, &stderr}))
-		require.Equal(t, "by-id/019d3d9/title\n:36\n", out.String(), command)
+		require.Equal(t, "by-id/019d3d9/title\n:36\n", complete("__complete", command, "--source", s.source, "by-id/019d3d9/ti"), command)
 	}
 	for line, want := range map[string]string{
 		"mn": ":16\n", "ca": "cat\tPrint files of what a mount would show\n:4\n", "agent s": ":16\n",
 		"-o live": "live=refuse\nlive=allow\n:6\n", "-o ro,mem": "ro,memory=\n:6\n", "cat -o redac": "redact\nredact-rules=\n:6\n",
 		"cat -s ": ":16\n", "import x": ":0\n", "bundle --red": "--redact\tmask keys, tokens and passwords that are known, as -o redact does\n:4\n",
 	} {
-		var out, stderr bytes.Buffer
-		require.Zero(t, run(append([]string{"sessionfs", "__complete"}, strings.Split(line, " ")...), streams{nil, &out, &stderr}))
-		require.Equal(t, want, out.String(), line)
+		require.Equal(t, want, complete(append([]string{"__complete"}, strings.Split(line, " ")...)...), line)
 	}
 	tide := "019d42a6-5232-7813-8906-b2eb1701614a"
 	for words, want := range map[string]string{
 		"export 019d4": tide + "\tTide sheets as a calendar\n:36\n", "bundle x": ":0\n", "write 019d4": tide + "/\tTide sheets as a calendar\n:36\n",
 		"write 019d42a/": "append\ncwd\nfork\nlabels\nleaf\ntitle\n:36\n", "write n": "new-session\n:36\n", "write la": ":0\n", "cat ./": ":0\n",
 	} {
-		var out, stderr bytes.Buffer
 		line := strings.SplitN(words, " ", 2)
-		require.Zero(t, run([]string{"sessionfs", "__complete", line[0], "-s", s.source, line[1]}, streams{nil, &out, &stderr}))
-		require.Equal(t, want, strings.ReplaceAll(out.String(), "019d42a/", ""), words)
+		require.Equal(t, want, strings.ReplaceAll(complete("__complete", line[0], "-s", s.source, line[1]), "019d42a/", ""), words)
 	}
-	var out, stderr bytes.Buffer
-	require.Zero(t, run([]string{"sessionfs", "__complete", ""}, streams{nil, &out, &stderr}))
-	require.Contains(t, out.String(), "export\tWrite a session")
-	require.Regexp(t, `(?m)^help\t[^$]*^version\t`, out.String())
-	require.NotContains(t, out.String(), "umount")
-	require.NotContains(t, out.String(), "no-")
-	out.Reset()
-	require.Zero(t, run([]string{"sessionfs", "__complete", "help", ""}, streams{nil, &out, &stderr}))
-	require.Contains(t, out.String(), "\nmount\tall options of a mount\n")
+	all := complete("__complete", "")
+	require.Contains(t, all, "export\tWrite a session")
+	require.Regexp(t, `(?m)^help\t[^$]*^version\t`, all)
+	require.NotContains(t, all, "umount")
+	require.NotContains(t, all, "no-")
+	require.Contains(t, complete("__complete", "help", ""), "\nmount\tall options of a mount\n")
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		out.Reset()
-		require.Zero(t, run([]string{"sessionfs", "completion", shell}, streams{nil, &out, &stderr}))
-		require.Greater(t, strings.Count(out.String(), "sessionfs"), 10)
+		require.Greater(t, strings.Count(complete("completion", shell), "sessionfs"), 10)
 	}
-	r := s.here("ls", "-s", "/nowhere")
-	requireStatus(t, exitSource, r)
+	requireStatus(t, exitSource, s.here("ls", "-s", "/nowhere"))
 }
 
 // What a user of fish, and one of bash with the package bash-completion, gets for a tab.

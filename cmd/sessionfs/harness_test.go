@@ -103,6 +103,14 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
+// readFile is os.ReadFile.
+func readFile(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
+}
+
 // skip skips, or fails where everything must be there.
 func skip(t *testing.T, reason string) {
 	t.Helper()

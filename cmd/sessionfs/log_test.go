@@ -110,8 +110,7 @@ func TestLogFileRefused(t *testing.T) {
 			requireStatus(t, exitUsage, r, file, say)
 			s.requireUnmounted()
 		}
-		text, err := os.ReadFile(filepath.Join(other, sessionPath))
-		require.NoError(t, err)
+		text := readFile(t, filepath.Join(other, sessionPath))
 		require.Equal(t, sessionText, string(text))
 	})
 }

@@ -165,8 +165,7 @@ func TestPickInTerminal(t *testing.T) {
 	s.fake("fzf", `cat >`+s.dir+`/list; sed -n 2p `+s.dir+`/list`)
 	term.keys("clear; PATH="+s.dir+"/bin:$PATH "+pick+" | sed 's,^,by fzf: ,'", "Enter")
 	term.see("by fzf: " + s.mountpoint + "/sessions/")
-	list, err := os.ReadFile(filepath.Join(s.dir, "list"))
-	require.NoError(t, err)
+	list := readFile(t, filepath.Join(s.dir, "list"))
 	require.Equal(t, 5, strings.Count(string(list), "\n"))
 }
 

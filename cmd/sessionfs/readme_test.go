@@ -147,8 +147,7 @@ func newReadmeStore(t *testing.T) *store {
 	sessions := glob(t, filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
 	require.NotEmpty(t, sessions)
 	for _, name := range sessions {
-		data, err := os.ReadFile(name)
-		require.NoError(t, err)
+		data := readFile(t, name)
 		info, err := os.Stat(name)
 		require.NoError(t, err)
 		data = bytes.Replace(data, []byte(`"cwd":"/home/dev/tidetable"`), []byte(`"cwd":"`+project+`"`), 1)

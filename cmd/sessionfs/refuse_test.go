@@ -125,8 +125,7 @@ func TestWrittenWhileNotMounted(t *testing.T) {
 	require.Zero(t, s.exec("sh", "-c", commands[0]).code)
 	s.mount()
 	require.Zero(t, s.exec("sh", "-c", commands[1]).code)
-	index, err := os.ReadFile(filepath.Join(s.mountpoint, "index.jsonl"))
-	require.NoError(t, err)
+	index := readFile(t, filepath.Join(s.mountpoint, "index.jsonl"))
 	require.Contains(t, string(index), `"cwd":"`+s.dir+`"`)
 	require.Zero(t, s.run("-u", s.mountpoint).code)
 }

@@ -46,8 +46,7 @@ func TestBackgroundDetached(t *testing.T) {
 			target, _ := os.Readlink(link)
 			require.NotEqual(t, lock.Name(), target, "an inherited descriptor was kept")
 		}
-		env, err := os.ReadFile(proc + "environ")
-		require.NoError(t, err)
+		env := readFile(t, proc+"environ")
 		require.Contains(t, string(env), "HOME="+s.dir)
 		require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP)) // of its terminal
 		s.requireMounted()

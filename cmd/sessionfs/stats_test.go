@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,8 +67,7 @@ func TestStats(t *testing.T) {
 
 	picture := filepath.Join(s.dir, "days.svg")
 	require.Equal(t, result{}, s.here("stats", "--svg", picture))
-	text, err := os.ReadFile(picture)
-	require.NoError(t, err)
+	text := readFile(t, picture)
 	require.NoError(t, xml.Unmarshal(text, new(any)))
 	require.Contains(t, string(text), ">2026-03-30</text><rect ")
 	require.NotRegexp(t, `href|url\(|<script|@import`, string(text))

@@ -72,8 +72,7 @@ func wantedOf(t *testing.T, folder, said string) map[string]string {
 		if !isSession && !beside {
 			return nil // notes, backups
 		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := readFile(t, file)
 		for _, line := range strings.Split(said, "\n") {
 			_, after, torn := strings.Cut(line, "its last line is torn: ")
 			if torn && strings.Contains(line, " sessions/"+place+" ") {
@@ -290,8 +289,7 @@ func TestExport(t *testing.T) {
 
 	blobs := glob(t, filepath.Join(s.source, "blobs", "*"))
 	require.NotEmpty(t, blobs)
-	image, err := os.ReadFile(blobs[0])
-	require.NoError(t, err)
+	image := readFile(t, blobs[0])
 	data := base64.StdEncoding.EncodeToString(image)
 	all := ""
 	for _, id := range strings.Fields(s.here("ls", "by-id").stdout) {
