@@ -38,7 +38,7 @@ func TestOperatorWriting(t *testing.T) {
 		shell(t, c.script, at)
 		require.True(t, strings.HasPrefix(string(read(t, file)), before), "lines that were there have changed")
 		last := strings.Fields(shell(t, `tail -n 1 "$1" | jq -r '"\(.type) \(.parent_id) \(.target_id)"'`, file))
-		want := strings.Fields(strings.Replace(c.last, "_", last[1], 1))
+		want := strings.Fields(strings.Replace(c.last, " _ ", " "+last[1]+" ", 1))
 		require.Equal(t, want, last, c.script)
 		if c.leaf != "" {
 			require.Equal(t, c.leaf, link(t, at+"/leaf"), c.script)
