@@ -29,21 +29,15 @@ type team struct {
 	mounts                       []*mount
 	connections                  int
 
-	mu      sync.Mutex          // guards those below
-	waits   []float64           // seconds that appends took
-	written map[int64]time.Time // when these ended, by when the line was made
-	shown   []sighting
-}
-
-// sighting is when a line showed in the mount of another member.
-type sighting struct {
-	made int64 // nanoseconds since the epoch
-	at   time.Time
+	mu      sync.Mutex            // guards those below
+	waits   []float64             // seconds that appends took
+	written map[int64]time.Time   // when these ended, by when the line was made
+	shown   map[int64][]time.Time // when the line was in the mounts of other members
 }
 
 // measureTeam is scripts/team.
 func measureTeam(b *bench, args []string) {
-	t := &team{written: map[int64]time.Time{}}
+	t := &team{written: map[int64]time.Time{}, shown: map[int64][]time.Time{}}
 	f := flag.NewFlagSet("team", flag.ExitOnError)
 	f.IntVar(&t.rows, "rows", 10_000, "sessions in the table")
 	f.IntVar(&t.size, "bytes", 50_000, "of each of them")
@@ -114,24 +108,21 @@ func (t *team) session(mount, member int) string {
 
 // measure prints what the members cost the server, and what they wait.
 func (t *team) measure(ctx context.Context) {
-	alone := t.cpuDuring(func(i int, line string) {
+	alone := t.cpuDuring(t.writers, func(i int, line string) {
 		t.exec(`UPDATE omp_session_files SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = $2`, line, t.row(t.rows-1-i))
 	})
 	began := time.Now()
 	for range t.members {
 		t.mounts = append(t.mounts, t.mount(func(at string) []string { return append(slices.Clone(t.daemon), t.url, at) }))
 	}
-	ready := time.Since(began).Seconds()
-	took := func(line string) string { return seconds(t.time(t.mounts[0].dir, line+" >/dev/null")) }
-	fmt.Printf("%d mounts, ready after %.1f s; the first: index.jsonl %s, again %s; ls recent %s\n", t.members, ready,
-		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"))
-	for i, m := range t.mounts {
-		t.time(m.dir, "ls recent >/dev/null")
+	fmt.Printf("%d mounts, ready after %.1f s\n", t.members, time.Since(began).Seconds())
+	for i := range t.mounts {
+		t.time(t.session(i, (i+1)%t.writers), "ls >/dev/null")
 		t.follow(ctx, i)
 	}
 	time.Sleep(3 * time.Second)
-	quiet := t.cpuDuring(nil)
-	all := t.cpuDuring(func(i int, line string) {
+	quiet := t.cpuDuring(0, nil)
+	all := t.cpuDuring(t.writers, func(i int, line string) {
 		began := time.Now()
 		t.must(os.WriteFile(t.session(i, i)+"/append", []byte(line), 0))
 		t.mu.Lock()
@@ -146,8 +137,10 @@ func (t *team) measure(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var delays []float64
-	for _, s := range t.shown {
-		delays = append(delays, max(0, s.at.Sub(t.written[s.made]).Seconds()))
+	for made, times := range t.shown {
+		for _, at := range times {
+			delays = append(delays, max(0, at.Sub(t.written[made]).Seconds()))
+		}
 	}
 	for what, times := range map[string][]float64{"an append takes": t.waits, "a line that is written shows after": delays} {
 		if len(times) > 0 {
@@ -159,16 +152,16 @@ func (t *team) measure(ctx context.Context) {
 		memory = append(memory, m.Memory("VmRSS"))
 	}
 	fmt.Printf("memory of a mount: median %s, at most %s\n", megabytes(median(memory)), megabytes(slices.Max(memory)))
+	took := func(line string) string { return seconds(t.time(t.mounts[0].dir, line+" >/dev/null")) }
+	fmt.Printf("index.jsonl %s, again %s; ls recent %s; then %s of memory\n",
+		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"), megabytes(t.mounts[0].Memory("VmRSS")))
 }
 
-// maxWatchers is how many members look often, which costs the server more than a tail -f.
-const maxWatchers = 10
-
-// follow runs tail -f on the session of a writer in the mount of another member. The first of them look often, to tell how late
-// a line shows.
+// follow runs tail -f on the session of a writer in the mount of another member. The first ten look often, to tell how late a
+// line shows, which costs the server more.
 func (t *team) follow(ctx context.Context, mount int) {
 	every := "1"
-	if mount < min(2*t.writers, maxWatchers) {
+	if mount < min(2*t.writers, 10) {
 		every = "0.01"
 	}
 	cmd := exec.CommandContext(ctx, "tail", "-n", "0", "-s", every, "-f", t.session(mount, (mount+1)%t.writers)+".jsonl")
@@ -181,7 +174,7 @@ func (t *team) follow(ctx context.Context, mount int) {
 		for lines.Scan() {
 			if made := madeAt(lines.Text()); made != 0 && every != "1" {
 				t.mu.Lock()
-				t.shown = append(t.shown, sighting{made, time.Now()})
+				t.shown[made] = append(t.shown[made], time.Now())
 				t.mu.Unlock()
 			}
 		}
@@ -196,14 +189,11 @@ func madeAt(line string) (nanoseconds int64) {
 	return nanoseconds
 }
 
-// cpuDuring returns how much of a core the server takes while writers, if there are some, write a line each second.
-func (t *team) cpuDuring(write func(i int, line string)) float64 {
+// cpuDuring returns how much of a core the server takes while writers write a line each second.
+func (t *team) cpuDuring(writers int, write func(i int, line string)) float64 {
 	before, began := t.cpu(), time.Now()
 	var writing sync.WaitGroup
-	for i := range t.writers {
-		if write == nil {
-			break
-		}
+	for i := range writers {
 		writing.Go(func() {
 			for time.Since(began) < t.period && t.ctx.Err() == nil {
 				next := time.Now().Add(time.Second)

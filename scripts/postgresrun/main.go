@@ -10,15 +10,12 @@ import (
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 )
 
-// exitNone is the status where there is no PostgreSQL.
-const exitNone = 3
-
 func main() {
 	server, err := postgrestest.Start("fsync=off")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		if postgrestest.IsMissing(err) {
-			os.Exit(exitNone)
+			os.Exit(3)
 		}
 		os.Exit(1)
 	}
