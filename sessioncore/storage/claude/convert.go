@@ -172,8 +172,8 @@ func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
 	return out
 }
 
-// made notes that an entry is the last, and what its children hang on. Who went elsewhere goes on. The newest one is the end of a branch: what hangs on it
-// takes its place, whatever its time.
+// made notes that an entry is the last, and what its children hang on. Who went elsewhere goes on. The newest one is the end of a
+// branch: what hangs on it takes its place, whatever its time.
 func (c *converter) made(e *foreign.Entry, at *place) {
 	c.last, c.end = e.ID, at
 	c.leaf.pinned, c.leaf.cleared = false, false
