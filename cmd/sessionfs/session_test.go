@@ -65,7 +65,7 @@ func testPlaces(t *testing.T, s *store) {
 	require.NoError(t, unpack(testdata.Demo(), agent))
 	s.chown()
 	file := filepath.Join(agent, hourFile) + ".jsonl"
-	r := s.exec("cp", file, filepath.Join(copies, "copy.jsonl")).ok(t)
+	s.exec("cp", file, filepath.Join(copies, "copy.jsonl")).ok(t)
 	require.Zero(t, s.run(agent, s.mountpoint).code)
 	require.Zero(t, s.run("-o", "redact", agent, masked).code)
 
@@ -101,7 +101,7 @@ func testPlaces(t *testing.T, s *store) {
 		require.Equal(t, title+"\n", in(session, "cat", "./title").stdout)
 	}
 	// A session that is in the memory of a mount alone.
-	r = s.exec("sh", "-c", `exec 3<>"$1/new-session"; echo "$2" >&3; read -r session <&3; cd "$1/$session" && "$3" export .`, "sh", s.mountpoint, copies, program)
+	r := s.exec("sh", "-c", `exec 3<>"$1/new-session"; echo "$2" >&3; read -r session <&3; cd "$1/$session" && "$3" export .`, "sh", s.mountpoint, copies, program)
 	requireStatus(t, exitFailure, r, ". is not on disk yet: sync")
 	// What a redacted mount shows is redacted, and a file alone is only read.
 	requireStatus(t, exitFailure, write(masked, "019d3d9/title", "D"), "read-only")
