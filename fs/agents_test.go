@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -60,18 +61,14 @@ func TestForeignMount(t *testing.T) {
 		name, source, session, raw string
 		title, leaf, file, said    string
 		tips                       int
-		next, line                 string // an entry that the agent writes, and its record
 	}{
 		{
 			"claude", unpack(t, testdata.DemoClaude()), claudeDemo, "projects/" + claudeDemo + ".jsonl",
 			"Calendar times in UTC", "a32dc482-96ce-4859-942a-f46d1c8d5358", "/home/dev/tidetable/internal/ical/write.go", "TZID", 2,
-			"0f", `{"parentUuid":"a32dc482-96ce-4859-942a-f46d1c8d5358","isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":"0f",` +
-				`"timestamp":"2026-05-12T10:00:00.000Z","message":{"role":"user","content":"one more"}}`,
 		},
 		{
 			"codex", unpack(t, testdata.DemoCodex()), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
 			"Stations without a datum", "l12", "/home/dev/tidetable/internal/table/table.go", "Ilfracombe", 1,
-			"l14", `{"timestamp":"2026-05-12T14:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one more"}]}}`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -131,18 +128,6 @@ func TestForeignMount(t *testing.T) {
 			require.Contains(t, string(read(t, m.path("last-error"))), "sessionfs import makes an omp session of it")
 			require.Error(t, os.WriteFile(m.path("sessions", c.session+".jsonl"), []byte("x"), 0)) // nobody may; root is EROFS
 			require.Equal(t, before, state(t, c.source))
-
-			// Its agent writes a record in two parts, of which the first is no entry. Packages claude and codex cut at every place.
-			tail, known := follow(t, "tail -f", s("transcript.md")), names(t, s("entries"))
-			grow(t, filepath.Join(c.source, c.raw), c.line[:len(c.line)/2])
-			require.Equal(t, known, names(t, s("entries")))
-			require.True(t, json.Valid(read(t, s("context.json"))))
-			grow(t, filepath.Join(c.source, c.raw), c.line[len(c.line)/2:], "\n")
-			require.Equal(t, append(known, c.next+".json"), names(t, s("entries")))
-			require.Equal(t, "entries/"+c.next+".json", readLink(t, s("leaf")))
-			require.Contains(t, string(read(t, s("context.json"))), "one more")
-			tail.prints(string(read(t, s("transcript.md"))))
-			require.Empty(t, read(t, s("problems.jsonl")))
 		})
 	}
 }
@@ -334,4 +319,118 @@ func opened(t *testing.T, watch int) (all []string) {
 			b = b[unix.SizeofInotifyEvent+size:]
 		}
 	}
+}
+
+// TestForeignLive: while an agent writes its session, also a record in two writes, no reader sees half an entry or a wrong one,
+// and each new one within a second.
+func TestForeignLive(t *testing.T) {
+	const records = 40
+	for _, c := range []struct {
+		name, source, session, file string
+		record                      func(n int) (id, text, line string)
+	}{
+		{"claude", unpack(t, testdata.DemoClaude()), claudeDemo, "projects/" + claudeDemo + ".jsonl", func(n int) (id, text, line string) {
+			id, text = fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n), fmt.Sprintf("claude says %d", n)
+			parent := fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n-1)
+			if n == 0 {
+				parent = "a32dc482-96ce-4859-942a-f46d1c8d5358"
+			}
+			return id, text, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:%02d.000Z","message":{"role":"user","content":%q}}`, parent, id, n, text)
+		}},
+		{"codex", unpack(t, testdata.DemoCodex()), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl", func(n int) (id, text, line string) {
+			id, text = fmt.Sprintf("l%d", 14+n), fmt.Sprintf("codex says %d", n)
+			return id, text, fmt.Sprintf(`{"timestamp":"2026-05-12T14:00:%02d.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, n, text)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := mountForTest(t, c.source)
+			s := func(parts ...string) string { return m.path(append([]string{"sessions", c.session}, parts...)...) }
+			file := filepath.Join(c.source, c.file)
+			tail := follow(t, "tail -f", s("transcript.md"))
+			known := len(names(t, s("entries")))
+			for n := range records {
+				id, text, line := c.record(n)
+				cut := len(line) * n / records
+				if n%2 == 0 {
+					grow(t, file, line[:cut])
+					require.Len(t, names(t, s("entries")), known, "half a record is no entry")
+					require.True(t, json.Valid(read(t, s("context.json"))))
+				} else {
+					cut = 0
+				}
+				grow(t, file, line[cut:], "\n")
+				wrote := time.Now()
+				listed := names(t, s("entries"))
+				require.Contains(t, listed, id+".json", "after %s", time.Since(wrote))
+				require.Less(t, time.Since(wrote), time.Second)
+				known = len(listed)
+				var e struct {
+					ID      string
+					Message struct{ Content json.RawMessage }
+				}
+				require.NoError(t, json.Unmarshal(read(t, s("entries", id+".json")), &e))
+				require.Equal(t, id, e.ID)
+				require.Contains(t, string(e.Message.Content), `"`+text+`"`)
+				require.Equal(t, "entries/"+id+".json", readLink(t, s("leaf")))
+				context := read(t, s("context.json"))
+				require.True(t, json.Valid(context))
+				require.Contains(t, string(context), `"`+text+`"`)
+			}
+			tail.prints(string(read(t, s("transcript.md"))))
+			require.Empty(t, read(t, s("problems.jsonl")))
+			for n := range records {
+				_, text, _ := c.record(n)
+				require.Equal(t, 1, strings.Count(tail.output(), text+"\n"), text)
+			}
+		})
+	}
+}
+
+// TestForeignHostile: no file of another agent crashes or hangs the mount, and problems.jsonl says what is wrong.
+func TestForeignHostile(t *testing.T) {
+	source := unpack(t, testdata.DemoClaude())
+	good := string(read(t, filepath.Join(source, "projects", claudeDemo+".jsonl")))
+	long := 100 << 20
+	if !full() {
+		long = 9 << 20
+	}
+	rec := func(id, parent string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:00.000Z","message":{"role":"user","content":"said %s"}}`, parent, id, id) + "\n"
+	}
+	for name, content := range map[string]string{
+		"garbage": good + "\x00\xff\xfe{{{]\n\x1b[2J\n" + rec("after", "none"),
+		"torn":    good + rec("torn", "x")[:50],
+		"cycle":   good + rec("c1", "c2") + rec("c2", "c1") + rec("self", "self"),
+		"long":    good + strings.Replace(rec("long", "x"), "said", "said "+strings.Repeat("x", long), 1) + rec("after", "long"),
+		"nothing": "", "noise": "\x7fELF\x02\x01\x01" + strings.Repeat("\x00\xa5", 4096),
+		"array":  "[1,2,3]\n\"text\"\nnull\n",
+		"wrong":  `{"type":"user","uuid":5,"message":[],"timestamp":{}}` + "\n" + `{"type":"assistant","uuid":"a","message":{"id":"m","content":{"type":"text"}}}` + "\n",
+		"nested": `{"type":"user","uuid":"n","message":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + "}\n" + good,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(source, "projects/-home-dev-tidetable", name+".jsonl"), []byte(content), 0o600))
+	}
+	m := mountForTest(t, source)
+	for _, name := range []string{"garbage", "torn", "cycle", "long", "wrong", "nested"} {
+		in := func(file string) string { return m.path("sessions/-home-dev-tidetable", name, file) }
+		if _, err := os.Stat(in("")); err != nil {
+			require.Equal(t, "wrong", name, "%v", err)
+			continue
+		}
+		for _, file := range []string{"entries", "tree", "branches", "by-label", "children"} {
+			names(t, in(file))
+		}
+		for _, file := range []string{"context.json", "transcript.md", "usage.json", "problems.jsonl", "branches.tsv", "title", "header.json"} {
+			if name != "long" || file != "transcript.md" { // which takes as long for a session of any agent
+				read(t, in(file))
+			}
+		}
+		require.Equal(t, name == "garbage" || name == "torn", strings.Contains(string(read(t, in("problems.jsonl"))), "line "), "%s: %s", name, read(t, in("problems.jsonl")))
+	}
+	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/garbage/entries")), "after.json")
+	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/long/entries")), "after.json")
+	require.NotEmpty(t, read(t, m.path("index.jsonl")))
+	require.Contains(t, string(read(t, m.path("search/TZID/results.tsv"))), "/entries/")
+	require.Contains(t, string(read(t, m.path("sessions/-home-dev-tidetable/garbage/search/TZID/results.tsv"))), "/garbage/")
+	require.NotEmpty(t, read(t, m.path("usage.jsonl")))
 }

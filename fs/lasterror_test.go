@@ -3,6 +3,7 @@ package fs_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -90,4 +91,50 @@ func TestVim(t *testing.T) {
 	require.Len(t, w.added(before), 1)
 	require.Empty(t, w.read("last-error"))
 	require.Contains(t, w.m.logged(), ".append.swp", "the log has what was refused")
+}
+
+// TestScriptGoesOn: a script that goes on after a refused line ends with an error, and the session before the gap.
+func TestScriptGoesOn(t *testing.T) {
+	for name, script := range map[string]string{
+		"a loop of bash":   `exec 3>> "$1"; while read -r line; do printf '%s\n' "$line" >&3; done < "$2"`,
+		"a loop that asks": `exec 3>> "$1"; e=0; while read -r line; do printf '%s\n' "$line" >&3 || e=1; done < "$2"; exit $e`,
+		"jq":               `jq --unbuffered -c . "$2" > "$1"`,
+		"awk":              `awk -v f="$1" '{ print >> f; fflush(f) }' "$2"`,
+		"node": `node -e 'const fs = require("fs"), f = fs.openSync(process.argv[1], "a")
+for (const line of fs.readFileSync(process.argv[2], "utf8").trimEnd().split("\n"))
+	try { fs.writeSync(f, line + "\n") } catch { process.exitCode = 1 }' "$1" "$2"`,
+		"python": `python3 -c "import os, sys
+f, bad = os.open(sys.argv[1], os.O_WRONLY), 0
+for line in open(sys.argv[2], 'rb'):
+    try: os.write(f, line)
+    except OSError: bad = 1
+sys.exit(bad)" "$1" "$2"`,
+	} {
+		if _, err := exec.LookPath(name); name == "node" && err != nil {
+			continue
+		}
+		w := newWriting(t)
+		lines := tempFile(t, message("1")+"\n"+badLine+"\n"+message("3")+"\n"+message("4")+"\n")
+		was := strings.Count(w.raw("s"), "\n")
+		_, _, err := tool(t, "bash", "-c", script, "bash", w.in("append"), lines)
+		require.Error(t, err, name) // bash: of its last line
+		require.Regexp(t, `append: line 2: .* \(1 applied\) \(invalid argument\)`, w.read("last-error"), name)
+		require.Equal(t, was+1, strings.Count(w.raw("s"), "\n"), "%s: nothing behind the gap", name)
+		require.NoError(t, put(w.in("append"), message("5")+"\n"))
+		require.Empty(t, w.read("last-error"))
+	}
+}
+
+// TestEditorsFchmod: the mode that a control file has can be set, another one not, and last-error is about lines.
+func TestEditorsFchmod(t *testing.T) {
+	w := newWriting(t)
+	require.ErrorIs(t, put(w.in("append"), "[]\n"), syscall.EINVAL)
+	was := w.read("last-error")
+	info, err := os.Stat(w.in("append"))
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(w.in("append"), info.Mode()))
+	require.NoError(t, os.Chown(w.in("append"), os.Geteuid(), os.Getegid()))
+	require.NoError(t, os.Chtimes(w.in("append"), info.ModTime(), info.ModTime()))
+	require.ErrorIs(t, os.Chmod(w.in("append"), 0o777), syscall.EPERM)
+	require.Equal(t, was, w.read("last-error"))
 }

@@ -210,3 +210,25 @@ func TestNamesAndCrawlersAreBounded(t *testing.T) {
 	}, 3*patience, time.Second)
 	t.Logf("%d kB are left", after)
 }
+
+// TestRefusalIsNotLostInShortWrite: the kernel divides a long write into requests and says nothing of one that fails
+// after another; the program writes the rest again, and must be told then.
+func TestRefusalIsNotLostInShortWrite(t *testing.T) {
+	w := newWriting(t)
+	out := python(t, hoarder+`
+import mmap
+append = os.open(sys.argv[1], os.O_WRONLY)
+page = mmap.PAGESIZE
+bad = 8 + 255 * page # a request has 256 pages at most
+for size in (bad, bad + 4): # the second one is nothing but the newline, or the line's end too
+    memory = mmap.mmap(-1, 1 << 21)
+    line = memoryview(memory)[page - 8:page - 8 + size + 1]
+    line[:] = b"y" * size + b"\n"
+    done, error = 0, None
+    while done < len(line) and error is None:
+        try: done += os.write(append, line[done:])
+        except OSError as e: error = errno.errorcode[e.errno]
+    print(error)
+`, w.in("append"))
+	require.Equal(t, "EINVAL\nEINVAL\n", out)
+}

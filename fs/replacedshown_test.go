@@ -103,3 +103,39 @@ func TestDirectoryBecomesSession(t *testing.T) {
 		require.NoError(t, os.Remove(a.path("s")))
 	}
 }
+
+// TestFileSystemOfSourceReplaced: SOURCE is unmounted and mounted again, and mounted over.
+func TestFileSystemOfSourceReplaced(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	base := t.TempDir()
+	disk, source := filepath.Join(base, "disk"), filepath.Join(base, "source")
+	replaceable(t, disk)
+	require.NoError(t, os.Mkdir(source, 0o755))
+	bind := func(from string) {
+		run(t, "mount", "--bind", from, source)
+		t.Cleanup(func() { _ = unix.Unmount(source, unix.MNT_DETACH) })
+	}
+	bind(disk)
+	m := mountForTest(t, source)
+	ask(t, m.session("s0", "append"), message("one"))
+	run(t, "umount", "-l", source)
+	_, err := os.Stat(m.session("s0", "leaf"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Error(t, put(m.session("s0", "append"), message("x")+"\n"))
+	require.Empty(t, names(t, source), "nothing is made below the mount")
+	bind(disk)
+	ask(t, m.session("s0", "append"), message("two"))
+	require.Contains(t, agent{t, disk}.raw("s0"), "two")
+
+	run(t, "mount", "-t", "tmpfs", "none", source)
+	require.Empty(t, names(t, m.path("sessions")))
+	replaceable(t, source)
+	ask(t, m.session("s0", "append"), message("three"))
+	require.NotContains(t, agent{t, disk}.raw("s0"), "three")
+	require.Contains(t, agent{t, source}.raw("s0"), "three")
+	run(t, "df", m.dir)
+	run(t, "umount", "-l", source)
+	require.Contains(t, run(t, "cat", m.session("s0", "context.json")), "two")
+}
