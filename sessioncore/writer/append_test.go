@@ -2,13 +2,16 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -17,6 +20,7 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/every"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -485,4 +489,41 @@ func TestAppendLeftInPart(t *testing.T) {
 			require.Equal(t, 6, w.snapshot().Len())
 		})
 	}
+}
+
+func TestAppendConcurrently(t *testing.T) {
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		const writers, each = 8, 40
+		s.WriteFile(t, plainName, plainFile)
+		var group sync.WaitGroup
+		var stores []*sessioncore.Session
+		w := make([]*Writer, 2) // two mounts
+		for i := range w {
+			store := sessioncore.NewStore(s)
+			t.Cleanup(store.Close)
+			w[i] = New(store, Options{Journal: s})
+			stores = append(stores, store.Session(plainName))
+		}
+		for i := range writers {
+			group.Go(func() {
+				for n := range each {
+					line := fmt.Sprintf(`{"type":"custom","customType":"w%d","data":%d}`, i, n)
+					_, err := w[i%2].Append(context.Background(), stores[i%2], []byte(line))
+					for errors.Is(err, storage.ErrLocked) {
+						_, err = w[i%2].Append(context.Background(), stores[i%2], []byte(line))
+					}
+					assert.NoError(t, err)
+				}
+			})
+		}
+		group.Wait()
+		snap, err := stores[0].Acquire(context.Background())
+		require.NoError(t, err)
+		defer snap.Release()
+		require.Equal(t, 2+writers*each, snap.Len())
+		require.Empty(t, problemsOf(t, snap))
+		leaf, err := snap.Leaf()
+		require.NoError(t, err)
+		require.Len(t, snap.Path(leaf), 2+writers*each, "each hangs under the one before")
+	})
 }

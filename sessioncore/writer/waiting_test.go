@@ -482,3 +482,45 @@ func TestWaitingFollowsConcurrently(t *testing.T) {
 	require.Len(t, p.Names(), 1)
 	require.Len(t, p.find(p.Names()[0]).data, each)
 }
+
+// TestWaitingConcurrently: appends, readers and the answer that puts the session on disk, all at once.
+func TestWaitingConcurrently(t *testing.T) {
+	ctx := context.Background()
+	disk := dirtest.New(t)
+	waiting := NewWaiting(disk, nil)
+	store := sessioncore.NewStore(waiting)
+	t.Cleanup(store.Close)
+	w := New(store, Options{Journal: disk, Waiting: waiting})
+	name, err := w.NewSession(ctx, NewSession{Create: true, CWD: "/w"})
+	require.NoError(t, err)
+	s := store.Session(name)
+	const each = 30
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range each {
+				line := `{"type":"message","message":{"role":"user","content":"x"}}`
+				if i == 0 && n == each/2 {
+					line = testAnswer
+				}
+				_, err := w.Append(ctx, s, []byte(line))
+				assert.NoError(t, err)
+				snap, err := s.Acquire(context.Background())
+				if assert.NoError(t, err) {
+					snap.Release()
+				}
+				_, err = storage.List(store.Storage(), "--w--")
+				assert.NoError(t, err)
+			}
+		})
+	}
+	group.Wait()
+	snap, err := s.Acquire(context.Background())
+	require.NoError(t, err)
+	defer snap.Release()
+	leaf, err := snap.Leaf()
+	require.NoError(t, err)
+	require.Len(t, snap.Path(leaf), 4*each)
+	require.Equal(t, fileContent(t, store.Storage(), name), fileContent(t, disk, name))
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
+}
