@@ -111,7 +111,7 @@ func (d *RootDir) KeepNodes(limit int, rest time.Duration) {
 func (d *RootDir) Prune(stop <-chan struct{}) {
 	c, rest := &d.view.crowd, time.NewTicker(d.view.crowd.rest)
 	defer rest.Stop()
-	before, idle := c.room.Load(), true
+	before, idle := int64(c.limit), true // and not what it is now: on one processor this may start after the first look
 	for {
 		select {
 		case <-c.full:
