@@ -192,6 +192,15 @@ func TestControlRelease(t *testing.T) {
 	require.Zero(t, h.Release(t.Context()))
 	require.Contains(t, f.lastError(), errUnfinished.Error())
 	require.Equal(t, []string{"a"}, f.applied)
+
+	h, later := f.open(), f.open()
+	_, errno = h.Write(t.Context(), []byte("{half"), 0)
+	require.Zero(t, errno)
+	require.Equal(t, syscall.EINVAL, h.Flush(t.Context()))
+	_, errno = later.Write(t.Context(), []byte("bad\n"), 0)
+	require.Equal(t, syscall.EINVAL, errno)
+	require.Zero(t, h.Release(t.Context()))
+	require.NotContains(t, f.lastError(), errUnfinished.Error(), "the kernel may release a file after the next is written")
 }
 
 // FuzzControlWrites cuts many texts into writes.

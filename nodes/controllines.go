@@ -28,6 +28,7 @@ type controlHandle struct {
 	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
 	mu      sync.Mutex
 	pending [][]byte // the beginning of a line, in pieces; all but the last are full
+	cut     bool     // a close was refused since pending is no whole line
 	lines   int      // newlines that were taken, including those of empty lines
 	applied int      // lines that took effect
 	refused refusedLine
@@ -53,6 +54,7 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (uint
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.account()
+	h.cut = false
 	if h.appends {
 		off = -1
 	}
@@ -234,6 +236,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		}
 		line := h.pending[0]
 		if h.file.part != nil && h.file.part(line) {
+			h.cut = true
 			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
 		}
 		h.pending = nil
@@ -266,11 +269,12 @@ func (h *controlHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.
 
 var _ = (fusefs.FileReleaser)((*controlHandle)(nil))
 
-// Release is called after the last close. An incomplete line is refused; only last-error and the log say so.
+// Release is called some time after the last close. An incomplete line is refused; only last-error and the log say so, but for
+// one that was refused at that close: something else may have been refused since.
 func (h *controlHandle) Release(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.pending) > 0 {
+	if len(h.pending) > 0 && !h.cut {
 		_ = h.refuse(errUnfinished, nil, 0)
 	}
 	h.pending, h.results = nil, answers{}
