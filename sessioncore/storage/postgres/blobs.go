@@ -185,7 +185,7 @@ func (o *blob) ReadAt(p []byte, off int64) (int, error) {
 		version = c.dropped.version
 	}
 	if version != "" && version != o.version {
-		return 0, fmt.Errorf("%w: blob %s was replaced", storage.ErrStale, o.row.name())
+		return 0, fmt.Errorf("%w: blob %s was replaced", storage.ErrStale, c.name())
 	}
 	return n, err
 }

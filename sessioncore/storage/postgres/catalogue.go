@@ -63,7 +63,8 @@ func (s *Storage) newRow(f facts) *row {
 	return r
 }
 
-// name returns the name of a row, which may be none that is usable. There are many rows, so none keeps it.
+// name returns the name of a row, which may be none that is usable. There are many rows, so none keeps it. Callers must hold
+// s.mu.
 func (r *row) name() string {
 	s := r.content.s
 	if s.people != nil {

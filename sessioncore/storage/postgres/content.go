@@ -139,6 +139,13 @@ func (c *content) facts() (facts, bool) {
 	return c.row.facts, c.row.gone
 }
 
+// name returns the name of the row.
+func (c *content) name() string {
+	c.s.mu.RLock()
+	defer c.s.mu.RUnlock()
+	return c.row.name()
+}
+
 // readAt reads all of p, which the row was said to have.
 func (c *content) readAt(p []byte, off int64) (int, error) {
 	for range contentTries {
@@ -150,7 +157,7 @@ func (c *content) readAt(p []byte, off int64) (int, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.row.name())
+	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.name())
 }
 
 // copy reads what is kept, the title of the columns in place of that in the slot.
@@ -201,7 +208,7 @@ func (c *content) fetch(want int64) error {
 	case known.n >= want && (gone || version == f.version):
 		return nil
 	case gone:
-		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
+		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.name())
 	case want <= headSize && known.n <= headSize:
 		if err := c.fetchHead(); !errors.Is(err, errTooShort) {
 			return err

@@ -3,6 +3,7 @@ package postgres
 import (
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,4 +197,28 @@ func TestFresh(t *testing.T) {
 	unlock := storagetest.Lock(t, s, "a")
 	require.Equal(t, int64(3), storagetest.Stat(t, s, "a").Size, "a writer is told of its row at once")
 	require.NoError(t, unlock())
+}
+
+// TestNameOfGrowingRow: a row is named in a reason while a look stores what it is now; for the race detector.
+func TestNameOfGrowingRow(t *testing.T) {
+	_, s := openTable(t, Options{Fresh: time.Hour})
+	f := facts{path: prefix + "a.jsonl", version: "1"}
+	s.mu.Lock()
+	r := s.newRow(f)
+	s.add(r)
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 1000 {
+			s.mu.Lock()
+			f.version, f.size = strconv.FormatInt(f.size, 10), f.size+1
+			s.put(f, s.clock)
+			s.mu.Unlock()
+		}
+	}()
+	for range 1000 {
+		require.Equal(t, "a.jsonl", r.content.name())
+	}
+	<-done
 }
