@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -63,6 +64,7 @@ const (
 	infoNamed                          // of pi, and Title is certainly that of the whole file
 	infoAgent                          // of one of several agents
 	infoPerson                         // of one of several people
+	infoPlain                          // see setPlain
 )
 
 // NewInfo returns what is known of a session of which a list knows nothing.
@@ -174,7 +176,9 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	if l.isTop(f.dir.name) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
 		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
 	}
-	info.lineSize = int32(len(info.appendLine(buffer[:0])))
+	line := info.appendLine(buffer[:0])
+	info.lineSize = int32(len(line))
+	info.setPlain(line)
 	return info, st, nil
 }
 
@@ -274,10 +278,18 @@ func displayed(text string) string {
 // columns from the first line find them; a missing value is null. Where there are several agents, all lines have agent too, where
 // several people who.
 func (i *Info) appendLine(dst []byte) []byte {
-	dst = appendText(append(dst, `{"id":`...), i.ID)
-	dst = appendText(append(dst, `,"path":`...), textOf(i.Path()))
-	dst = appendText(append(dst, `,"cwd":`...), i.CWD)
-	dst = appendOrNull(append(dst, `,"title":`...), i.Title)
+	dst = i.appendText(append(dst, `{"id":`...), i.ID)
+	if dst = append(dst, `,"path":`...); i.flags&infoPlain == 0 {
+		dst = i.appendText(dst, textOf(i.Path()))
+	} else {
+		dst = append(append(append(dst, '"'), i.file.dir.shownIn...), '/')
+		if dir := i.file.dir.name; dir != "" {
+			dst = append(append(dst, dir...), '/')
+		}
+		dst = append(append(dst, i.BaseName()...), '"')
+	}
+	dst = i.appendText(append(dst, `,"cwd":`...), i.CWD)
+	dst = i.appendOrNull(append(dst, `,"title":`...), i.Title)
 	dst = append(dst, `,"created":`...)
 	if ms, ok := i.Created(); ok {
 		dst = appendTime(dst, time.UnixMilli(ms))
@@ -286,14 +298,14 @@ func (i *Info) appendLine(dst []byte) []byte {
 	}
 	dst = appendTime(append(dst, `,"modified":`...), i.Modified())
 	dst = strconv.AppendInt(append(dst, `,"messageCount":`...), int64(i.MessageCount), 10)
-	dst = appendText(append(dst, `,"firstMessage":`...), i.first)
-	dst = appendOrNull(append(dst, `,"parentSession":`...), i.Parent)
+	dst = i.appendText(append(dst, `,"firstMessage":`...), i.first)
+	dst = i.appendOrNull(append(dst, `,"parentSession":`...), i.Parent)
 	dst = strconv.AppendInt(append(dst, `,"size":`...), i.Stat.Size, 10)
 	if agent := i.Agent(); agent != "" {
-		dst = appendText(append(dst, `,"agent":`...), agent)
+		dst = i.appendText(append(dst, `,"agent":`...), agent)
 	}
 	if who := i.Who(); who != "" {
-		dst = appendText(append(dst, `,"who":`...), who)
+		dst = i.appendText(append(dst, `,"who":`...), who)
 	}
 	return append(dst, "}\n"...)
 }
@@ -301,9 +313,20 @@ func (i *Info) appendLine(dst []byte) []byte {
 // separators are escaped: some programs take them for the end of a line.
 var separators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
+// setPlain notes whether all texts are in the line as they are: lists of thousands have little else, which need not be
+// looked into each time.
+func (i *Info) setPlain(line []byte) {
+	if !slices.ContainsFunc(line, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
+		i.flags |= infoPlain
+	}
+}
+
 // appendText appends a text as JSON.
-func appendText(dst []byte, text string) []byte {
+func (i *Info) appendText(dst []byte, text string) []byte {
 	at := len(dst)
+	if i.flags&infoPlain != 0 {
+		return append(append(append(dst, '"'), text...), '"')
+	}
 	dst = rawjson.AppendQuoted(dst, names.TextUTF8(text))
 	if strings.Contains(text, "\u2028"[:2]) {
 		dst = append(dst[:at], separators.Replace(string(dst[at:]))...)
@@ -320,11 +343,11 @@ func textOf(name string) string {
 }
 
 // appendOrNull appends a text as JSON, or null if there is none.
-func appendOrNull(dst []byte, text string) []byte {
+func (i *Info) appendOrNull(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, "null"...)
 	}
-	return appendText(dst, text)
+	return i.appendText(dst, text)
 }
 
 // appendTime appends a time as JSON.

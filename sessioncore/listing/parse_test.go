@@ -142,6 +142,8 @@ func FuzzListPrefix(f *testing.F) {
 		info.file = NewInfo("p/x.jsonl", storage.Stat{}, "").file
 		line := info.appendLine(nil)
 		require.True(t, utf8.Valid(line))
+		info.setPlain(line)
+		require.Equal(t, line, info.appendLine(nil))
 		require.True(t, rawjson.IsValidObject(rawjson.Value(line[:len(line)-1])), "%s", line)
 		require.NotContains(t, string(line[:len(line)-1]), "\n")
 		name := names.FileName("01-" + info.DisplayName())

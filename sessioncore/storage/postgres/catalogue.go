@@ -217,18 +217,18 @@ func (s *Storage) remove(path string) {
 	}
 }
 
-// stat returns the state of a row. Callers must hold Storage.mu.
-func (r *row) stat() storage.Stat {
-	st := r.content.s.ours
+// rowStat returns the state of a row. Callers must hold s.mu.
+func (s *Storage) rowStat(r *row) storage.Stat {
+	st := s.ours
 	st.Kind, st.Mode = storage.KindFile, storage.FileMode
-	st.Token = storage.Token{Device: r.content.s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
+	st.Token = storage.Token{Device: s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
 	return st
 }
 
 // statOf returns the state of a node. Callers must hold s.mu.
 func (s *Storage) statOf(n *node) storage.Stat {
 	if n.row != nil {
-		return n.row.stat()
+		return s.rowStat(n.row)
 	}
 	st := s.ours
 	st.Kind, st.Mode = storage.KindDir, storage.DirMode

@@ -97,7 +97,7 @@ func (o *object) Stat() (storage.Stat, error) {
 	s.refresh()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return o.row.stat(), nil
+	return s.rowStat(o.row), nil
 }
 
 // Close implements storage.Object.

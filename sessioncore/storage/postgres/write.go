@@ -53,7 +53,7 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	if len(data) == 0 {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		return r.stat(), nil
+		return s.rowStat(r), nil
 	}
 	text := string(data)
 	if err := checkText(text, before.size); err != nil {
@@ -193,7 +193,7 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 		return facts{}, fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
 	case n.row == nil:
 		return facts{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
-	case n.row.stat().Token != token:
+	case s.rowStat(n.row).Token != token:
 		return facts{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	default:
 		return n.row.facts, nil
@@ -368,7 +368,7 @@ func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
 		s.put(after, asked)
 		r = s.rows[r.path]
 	}
-	return r.stat()
+	return s.rowStat(r)
 }
 
 // writtenAnew is written for a row that is another object now.
@@ -380,10 +380,10 @@ func (s *Storage) writtenAnew(name string, after facts, asked int64) storage.Sta
 	case old == nil:
 		r := s.newRow(after)
 		s.add(r)
-		return r.stat()
+		return s.rowStat(r)
 	case old.told > asked && old.version != after.version: // somebody wrote to it since, or it was read before
 		old = s.replace(old, old.facts)
-		return old.stat()
+		return s.rowStat(old)
 	}
-	return s.replace(old, after).stat()
+	return s.rowStat(s.replace(old, after))
 }
