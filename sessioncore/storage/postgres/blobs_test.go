@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 func openBlobs(t *testing.T, s opened) *Blobs {
@@ -79,6 +81,28 @@ func TestBlobs(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = o.ReadAt(part, 5*pieceSize)
 	require.NoError(t, err, "it was read while it was there")
+}
+
+// TestBlobsByKey: who asks for a blob by its name, again and again, has nobody look through the table.
+func TestBlobsByKey(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Hour})
+	mine, others := openBlobs(t, s), openBlobs(t, open(t, table.Source("&prefix="+prefix), Options{}))
+	looks, data := s.sent.count(mine.sql.changed), []byte("an image")
+	require.Positive(t, looks)
+	mine.lookAgain() // the last look is too old
+	require.NoError(t, putBlob(others, hashOf(data), storage.Token{}, data))
+	for range 3 {
+		require.Equal(t, string(data), storagetest.Read(t, mine, hashOf(data)))
+		whole, err := mine.IsWhole(hashOf(data))
+		require.NoError(t, err)
+		require.True(t, whole)
+		_, err = mine.Stat(hashOf([]byte("another")))
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = mine.Stat("no hash")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	require.Equal(t, 3, s.sent.count(mine.sql.row))
+	require.Zero(t, s.sent.count(mine.sql.changed))
 }
 
 // TestBlobsOfOthers: a row that is not what its name says is never read, and written anew where its blob is stored; one

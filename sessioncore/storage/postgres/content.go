@@ -94,7 +94,7 @@ func (o *object) Stat() (storage.Stat, error) {
 		return storage.Stat{}, fs.ErrClosed
 	}
 	s := o.row.content.s
-	s.refresh()
+	s.refreshFor(o.row.content.name())
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.rowStat(o.row), nil

@@ -170,7 +170,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 
 // Stat implements storage.Storage.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
-	s.refresh()
+	s.refreshFor(name)
 	return s.known(name)
 }
 
@@ -210,12 +210,12 @@ func (s *Storage) fileNow(op, name string) (*row, error) {
 	return s.file(op, name)
 }
 
-// refreshUnlocked is refresh for who asks for a name.
+// refreshUnlocked is refreshFor unless the name is locked.
 func (s *Storage) refreshUnlocked(name string) {
 	s.mu.RLock()
 	_, held := s.held[name]
 	s.mu.RUnlock()
 	if !held {
-		s.refresh()
+		s.refreshFor(name)
 	}
 }

@@ -13,6 +13,7 @@ type queries struct {
 	titles bool // the table has the title columns
 
 	changed, noted, lockRow     string
+	row                         string // of a name; "" where a look is as good
 	heads, notedHeads, rest     string
 	append, setTitle            string
 	update, insert, whatIsThere string
@@ -56,6 +57,9 @@ func makeQueries(table, changes string, of tableOf) queries {
 			WHERE path = c.path), ARRAY[c.path, NULL, NULL, NULL, NULL, NULL, NULL])
 		FROM ` + changes + ` c WHERE c.tab = to_regclass($3) AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (c.path = '' OR starts_with(c.path, $1)))`
+	if of == ofBlobs {
+		q.row = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 AND path ~ '^[0-9a-f]{64}$'`
+	}
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
