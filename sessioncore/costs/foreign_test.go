@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,9 +32,7 @@ type foreignStore struct {
 func newForeignStore(t *testing.T, files map[string]string, show func(storage.Storage) (storage.Files, foreign.Agent)) *foreignStore {
 	root := t.TempDir()
 	for name, text := range files {
-		file := filepath.Join(root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		sessiontest.WriteFile(t, filepath.Join(root, name), text)
 	}
 	settle()
 	raw, agent := show(sessiontest.OpenDir(t, root))
@@ -154,12 +151,8 @@ func TestTokensOfClaude(t *testing.T) {
 	require.Equal(t, [2]float64{2*60 + 47, 67}, s.ofSession("p/fork.jsonl", "p/main.jsonl"))
 	require.Equal(t, [2]float64{9060, 9060}, s.ofSession("p/main/subagents/agent-a.jsonl", ""))
 	s.requireKept()
-	f, err := os.OpenFile(filepath.Join(s.root, "p/main/subagents/agent-a.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
 	more := block("x3", "x2", "main", "X2", true, 7)
-	_, err = f.WriteString(more)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	sessiontest.AppendTo(t, filepath.Join(s.root, "p/main/subagents/agent-a.jsonl"), more)
 	files["p/main/subagents/agent-a.jsonl"] += more
 	require.Equal(t, countByID(t, files), s.tokens()["anthropic/m"], "of a subagent that is at work")
 }

@@ -82,29 +82,25 @@ type object map[string]any
 func (s *testStore) put(dir string, header object, entries []object) string {
 	id := header["id"].(string)
 	name := filepath.Join(dir, strings.NewReplacer(":", "-", ".", "-").Replace(header["timestamp"].(string))+"_"+id+".jsonl")
-	var text strings.Builder
-	for _, o := range append([]object{header}, entries...) {
-		line, err := json.Marshal(o)
-		require.NoError(s.t, err)
-		text.Write(append(line, '\n'))
-	}
-	require.NoError(s.t, os.MkdirAll(filepath.Join(s.root, dir), 0o755))
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.root, name), []byte(text.String()), 0o644))
+	sessiontest.WriteFile(s.t, filepath.Join(s.root, name), s.linesOf(append([]object{header}, entries...)))
 	s.names = append(s.names, name)
 	return name
 }
 
 // add appends entries to a file as another program would.
 func (s *testStore) add(name string, entries []object) {
-	out, err := os.OpenFile(filepath.Join(s.root, name), os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(s.t, err)
-	for _, o := range entries {
+	sessiontest.AppendTo(s.t, filepath.Join(s.root, name), s.linesOf(entries))
+}
+
+// linesOf returns a line for each of some objects.
+func (s *testStore) linesOf(objects []object) string {
+	var text strings.Builder
+	for _, o := range objects {
 		line, err := json.Marshal(o)
 		require.NoError(s.t, err)
-		_, err = out.Write(append(line, '\n'))
-		require.NoError(s.t, err)
+		text.Write(append(line, '\n'))
 	}
-	require.NoError(s.t, out.Close())
+	return text.String()
 }
 
 // get reads a session file.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/sessioncore/internal/sessiontest"
+
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/stretchr/testify/require"
-
-	sessiondir "sessionfs/sessioncore/storage/dir"
 )
 
 // The tables as versions 14.9.9 and 18.2.3 of the client make them.
@@ -78,10 +78,7 @@ func age(t testing.TB, dir string) {
 
 // open returns the history in dir.
 func open(t testing.TB, dir string) *Database {
-	files, err := sessiondir.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { files.Close() })
-	return New(files)
+	return New(sessiontest.OpenDir(t, dir))
 }
 
 // render returns the answer to a query.

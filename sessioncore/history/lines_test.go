@@ -9,19 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"sessionfs/sessioncore/internal/sessiontest"
 
-	sessiondir "sessionfs/sessioncore/storage/dir"
+	"github.com/stretchr/testify/require"
 )
 
 // typed makes a directory with a history.jsonl.
 func typed(t *testing.T, lines ...string) (dir string, h History) {
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, linesName), []byte(strings.Join(lines, "\n")), 0o600))
-	files, err := sessiondir.Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	return dir, Lines{Files: files}
+	return dir, Lines{Files: sessiontest.OpenDir(t, dir)}
 }
 
 const (
@@ -52,11 +49,7 @@ func TestLines(t *testing.T) {
 	before, err := h.State()
 	require.NoError(t, err)
 	name := filepath.Join(dir, linesName)
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(`n","timestamp":1767225610000}` + "\n")
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	sessiontest.AppendTo(t, name, `n","timestamp":1767225610000}`+"\n")
 	require.Contains(t, show(t, h, "torn")[0], `"id":10,"prompt":"torn"`)
 	after, err := h.State()
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -168,17 +169,8 @@ func headerLine(id, cwd string) string {
 func TestListingIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	write := func(name, text string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path(name)), 0o755))
-		require.NoError(t, os.WriteFile(path(name), []byte(text), 0o644))
-	}
-	add := func(name, text string) {
-		f, err := os.OpenFile(path(name), os.O_WRONLY|os.O_APPEND, 0)
-		require.NoError(t, err)
-		_, err = f.WriteString(text)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-	}
+	write := func(name, text string) { sessiontest.WriteFile(t, path(name), text) }
+	add := func(name, text string) { sessiontest.AppendTo(t, path(name), text) }
 	l := listDir(t, dir)
 	resumes := func(key, want string) {
 		info, err := l.Resume(context.Background(), key, false)
@@ -275,8 +267,7 @@ func TestListingOfWaiting(t *testing.T) {
 func TestListingDirectories(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"p/a.jsonl", "-q/b.jsonl", ".h/c.jsonl", "p/.d.jsonl", "p/e/f.jsonl", "g.jsonl", "p/h.JSONL", "p/i.jsonl.0f.bak", "p/j", "dir.jsonl/k.jsonl"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(headerLine(name, "/")), 0o644))
+		sessiontest.WriteFile(t, filepath.Join(dir, name), headerLine(name, "/"))
 	}
 	require.NoError(t, os.Symlink("a.jsonl", filepath.Join(dir, "p/link.jsonl")))
 	require.NoError(t, os.Symlink("p", filepath.Join(dir, "linked")))

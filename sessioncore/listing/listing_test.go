@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -34,10 +33,7 @@ func newListing(t testing.TB, files storage.Storage) *Listing {
 
 // listDir returns the listing of a directory on disk.
 func listDir(t testing.TB, root string) *Listing {
-	files, err := dir.Open(root)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = files.Close() })
-	return newListing(t, files)
+	return newListing(t, sessiontest.OpenDir(t, root))
 }
 
 // indexLine is a line of index.jsonl.
@@ -129,8 +125,7 @@ func TestNewest(t *testing.T) {
 	now := time.Now()
 	for i := range firstBatch * 4 {
 		name := filepath.Join(dir, fmt.Sprintf("p%d/2026-03-01T00-00-00-000Z_%04d.jsonl", i%3, i))
-		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		require.NoError(t, os.WriteFile(name, fmt.Appendf(nil, `{"type":"session","version":3,"id":"%04d","cwd":"/"}`+"\n", i), 0o600))
+		sessiontest.WriteFile(t, name, fmt.Sprintf(`{"type":"session","version":3,"id":"%04d","cwd":"/"}`+"\n", i))
 		at := now.Add(-time.Duration(i*7%firstBatch*4) * time.Minute)
 		require.NoError(t, os.Chtimes(name, at, at))
 	}

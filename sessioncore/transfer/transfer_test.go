@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -59,9 +60,7 @@ func packed(t *testing.T, text string) string {
 func put(t *testing.T, top string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		file := filepath.Join(top, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		sessiontest.WriteFile(t, filepath.Join(top, name), text)
 	}
 }
 

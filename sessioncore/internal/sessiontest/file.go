@@ -61,12 +61,23 @@ func (f *File) Write(content string) {
 }
 
 // Append adds text to the end of the file.
-func (f *File) Append(text string) {
-	out, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(f.t, err)
+func (f *File) Append(text string) { AppendTo(f.t, f.Path, text) }
+
+// AppendTo adds text to the end of a file.
+func AppendTo(t testing.TB, path, text string) {
+	t.Helper()
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
 	_, err = out.WriteString(text)
-	require.NoError(f.t, err)
-	require.NoError(f.t, out.Close())
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+}
+
+// WriteFile writes a file, and makes its directory.
+func WriteFile(t testing.TB, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // OpenDir returns the storage of a directory. It is closed at the end of the test.

@@ -14,7 +14,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
@@ -30,10 +29,7 @@ const session = "-w/s.jsonl"
 func newProjects(t testing.TB) *projects {
 	p := &projects{dir: t.TempDir()}
 	require.NoError(t, os.MkdirAll(filepath.Join(p.dir, "-w"), 0o700))
-	files, err := dir.Open(p.dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	p.Files = foreign.New(NewProjects(files), Agent{}, nil, t.TempDir())
+	p.Files = foreign.New(NewProjects(sessiontest.OpenDir(t, p.dir)), Agent{}, nil, t.TempDir())
 	return p
 }
 
@@ -42,11 +38,7 @@ func (p *projects) write(t *testing.T, text string) {
 }
 
 func (p *projects) add(t *testing.T, text string) {
-	f, err := os.OpenFile(filepath.Join(p.dir, session), os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(text)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	sessiontest.AppendTo(t, filepath.Join(p.dir, session), text)
 }
 
 // read returns the whole text of an open session.

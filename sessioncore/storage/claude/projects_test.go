@@ -2,7 +2,6 @@ package claude
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign/foreigntest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -21,9 +21,7 @@ func side(record string) string {
 }
 
 func (p *projects) put(t *testing.T, name string, lines ...string) {
-	at := filepath.Join(p.dir, name)
-	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
-	require.NoError(t, os.WriteFile(at, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	sessiontest.WriteFile(t, filepath.Join(p.dir, name), strings.Join(lines, "\n")+"\n")
 }
 
 func (p *projects) outline(t *testing.T, name string) []string {

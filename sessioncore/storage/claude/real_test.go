@@ -177,9 +177,7 @@ func checkFile(t *testing.T, name, file string) {
 	} else {
 		name = "-w/" + name
 	}
-	at := filepath.Join(p.dir, name)
-	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
-	require.NoError(t, os.WriteFile(at, []byte(file), 0o600))
+	sessiontest.WriteFile(t, filepath.Join(p.dir, name), file)
 	records := readRaw(file)
 	if len(records) == 0 {
 		return

@@ -1,29 +1,21 @@
 package codex
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // TestDays: the directories of days are one list, and the state of the root changes with it.
 func TestDays(t *testing.T) {
 	home := t.TempDir()
-	put := func(name string) {
-		file := filepath.Join(home, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
-	}
+	put := func(name string) { sessiontest.WriteFile(t, filepath.Join(home, name), "x") }
 	put("auth.json")
-	files, err := dir.Open(home)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = files.Close() })
-	days := Days{files}
+	days := Days{sessiontest.OpenDir(t, home)}
 	list := func(dir string) (names []string) {
 		items, err := storage.List(days, dir)
 		require.NoError(t, err)

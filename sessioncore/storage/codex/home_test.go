@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
@@ -28,10 +28,7 @@ type home struct {
 
 func newHome(t testing.TB) *home {
 	h := &home{t: t, dir: t.TempDir()}
-	files, err := dir.Open(h.dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	made := New(files, h.dir)
+	made := New(sessiontest.OpenDir(t, h.dir), h.dir)
 	h.Files = foreign.New(made, made, nil, t.TempDir())
 	return h
 }
@@ -49,9 +46,7 @@ func name(n int) string {
 func (h *home) write(n int, lines ...string) { h.put(filepath.Join(days, name(n)), lines...) }
 
 func (h *home) put(file string, lines ...string) {
-	file = filepath.Join(h.dir, file)
-	require.NoError(h.t, os.MkdirAll(filepath.Dir(file), 0o700))
-	require.NoError(h.t, os.WriteFile(file, []byte(strings.Join(append(lines, ""), "\n")), 0o600))
+	sessiontest.WriteFile(h.t, filepath.Join(h.dir, file), strings.Join(append(lines, ""), "\n"))
 }
 
 // read returns the session of the nth thread.

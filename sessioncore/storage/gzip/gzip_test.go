@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -375,8 +376,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(append(bytes.Clone(good), good[:20]...))
 	f.Add(pack(""))
 	d, temporary := f.TempDir(), f.TempDir()
-	files, err := dir.Open(d)
-	require.NoError(f, err)
+	files := sessiontest.OpenDir(f, d)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(d, "x.jsonl.gz"), data, 0o600))
 		want, wantErr := unpackOther(data)

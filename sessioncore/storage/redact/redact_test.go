@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/secrets"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // The secrets are put together at run time, so that no scanner finds them in this file.
@@ -26,10 +26,7 @@ func store(t *testing.T, text string) (files *Storage, path string) {
 	d := t.TempDir()
 	path = filepath.Join(d, "s.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	inner, err := dir.Open(d)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = inner.Close() })
-	return New(inner, secrets.Known()), path
+	return New(sessiontest.OpenDir(t, d), secrets.Known()), path
 }
 
 func read(t *testing.T, files *Storage, name string) string {
