@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -144,10 +145,8 @@ var errDatabaseLast = errors.New("a database is SOURCE, not MOUNTPOINT, which is
 // mountArgs parses [SOURCE] MOUNTPOINT.
 func (c *Command) mountArgs(args []string) error {
 	o := &c.Options
-	for _, a := range args {
-		if a == "" {
-			return errors.New("an argument is empty")
-		}
+	if slices.Contains(args, "") {
+		return errors.New("an argument is empty")
 	}
 	switch {
 	case len(args) == 0:

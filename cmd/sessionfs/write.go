@@ -188,8 +188,7 @@ func (w *lineWriter) moveLeaf() error {
 
 // explain adds to a refusal the reason that last-error gives.
 func (w *lineWriter) explain(err error) error {
-	var at *iofs.PathError
-	if !errors.As(err, &at) {
+	if _, ok := errors.AsType[*iofs.PathError](err); !ok {
 		return err
 	}
 	text, readErr := iofs.ReadFile(w.src, path.Join(path.Dir(w.path), "last-error"))

@@ -40,7 +40,7 @@ func newClient(p *program) *client {
 	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
 		s := &own{
-			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: ref(answerID), durable: true, slot: name == "slot",
+			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: new(answerID), durable: true, slot: name == "slot",
 		}
 		c.own = append(c.own, s)
 		c.isDurable(s.path)
@@ -53,8 +53,6 @@ func (c *client) next() {
 	pick(clientCommands, d.kind)(c, d)
 	c.did++
 }
-
-func ref(id string) *string { return &id }
 
 // control writes text to a control file in one write(2), and returns what became of its lines, and what can be read back.
 // The kernel may divide a long write.
@@ -104,7 +102,7 @@ func (o *options) leafOf(mount, session string) (*string, error) {
 	if err != nil || target == "tree" {
 		return nil, err
 	}
-	return ref(strings.TrimSuffix(filepath.Base(target), ".json")), nil
+	return new(strings.TrimSuffix(filepath.Base(target), ".json")), nil
 }
 
 func (c *client) sharedNow(d draw) string {

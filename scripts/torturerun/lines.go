@@ -62,7 +62,7 @@ func (s *session) leaf() *string {
 	if target, ok := last.move(); ok {
 		return target
 	}
-	return ref(last.ID)
+	return new(last.ID)
 }
 
 // move is the target of a recorded move of the leaf.

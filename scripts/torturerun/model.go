@@ -117,7 +117,7 @@ func (r *run) appended(who, name string, entries []entry, parent *string, out ou
 	var summaries []string
 	for _, e := range entries {
 		summaries = append(summaries, fmt.Sprintf("entry %s of %d%s", e.id, e.size, under(name, parent)))
-		parent = ref(e.id)
+		parent = new(e.id)
 	}
 	return r.wants(who, name, out, summaries...)
 }

@@ -64,7 +64,7 @@ func TestModel(t *testing.T) {
 				}
 				want, under = append(want, line), e.id
 			}
-			require.Equal(t, there, r.appended("c1", name, entries, ref(answerID), outcome{acked: there / 2, maybe: true}))
+			require.Equal(t, there, r.appended("c1", name, entries, new(answerID), outcome{acked: there / 2, maybe: true}))
 			r.titled(name, "one", outcome{acked: 1})
 			r.titled(name, "two", outcome{})
 			r.titled(name, "three", outcome{maybe: true})
@@ -112,7 +112,7 @@ func TestSummary(t *testing.T) {
 		require.Len(t, s.lines, 3)
 		who, summary, problem := s.lines[2].summary(own)
 		require.Equal(t, []string{"c1", "entry c1-1 of 40 under " + answerID, ""}, []string{who, summary, problem})
-		require.Equal(t, ref("c1-1"), s.leaf())
+		require.Equal(t, new("c1-1"), s.leaf())
 
 		s.lines[2].ID = "c1-2" // the text is another's
 		_, _, problem = s.lines[2].summary(own)

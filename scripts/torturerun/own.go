@@ -23,7 +23,7 @@ type own struct {
 }
 
 // made is a leaf at an entry whose id the mount made; it is to be looked up.
-var made = ref("made")
+var made = new("made")
 
 // use chooses an own session and a mount to write to it. It returns nil where there is none that can be written to.
 func (c *client) use(d draw) (*own, string) {
@@ -73,7 +73,7 @@ func appendOwn(many int) func(*client, *own, string, draw) error {
 		}
 		there, err := c.append(mount, s.path, entries, s.at, mayEnd)
 		for _, e := range entries[:there] {
-			s.ids, s.at = append(s.ids, e.id), ref(e.id)
+			s.ids, s.at = append(s.ids, e.id), new(e.id)
 			if e.what == "assistant" && !s.durable {
 				s.durable = true
 				c.isDurable(s.path)
@@ -91,7 +91,7 @@ func (c *client) moveOwn(s *own, mount string, d draw) error {
 	}
 	target, id := "tree", (*string)(nil)
 	if d.target%8 > 0 {
-		id = ref(pick(s.ids, d.target>>3))
+		id = new(pick(s.ids, d.target>>3))
 		target = "entries/" + *id + ".json"
 	}
 	if textOf(s.at) == textOf(id) {

@@ -143,8 +143,7 @@ func isShown(files storage.Files, name string) bool {
 
 // withoutPath drops the path from an error, as the line that tells it names the one that was given.
 func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

@@ -195,8 +195,7 @@ func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, err
 // can pass. What is damaged has a byte more than can be read, which is the error.
 func (s *Storage) learn(file string, token storage.Token, size int64, err error) measured {
 	m := measured{token: token, size: size, exact: err == nil}
-	var broken *brokenError
-	if errors.As(err, &broken) {
+	if _, ok := errors.AsType[*brokenError](err); ok {
 		m.size, m.err = m.size+1, err
 	}
 	if m.exact || m.err != nil {
