@@ -49,7 +49,7 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	var leaf *string
 	changed := false
 	err = w.change(ctx, s, func(c *change) (err error) {
-		leaf, _ = c.leafID()
+		leaf, _ = leafID(c.snap)
 		to, changed, err = c.setCWD(cwd)
 		return err
 	})
@@ -126,16 +126,6 @@ func cwdOf(s *sessioncore.Snapshot) (string, error) {
 	header, _, err := s.ReadHeader()
 	cwd, _ := header.Member("cwd").Text()
 	return cwd, err
-}
-
-// leafID returns the id of the leaf, nil before the first entry.
-func (c *change) leafID() (*string, error) {
-	e, err := c.snap.Leaf()
-	if err != nil || e == sessioncore.NoEntry {
-		return nil, err
-	}
-	id, _ := c.snap.ID(e)
-	return &id, nil
 }
 
 // setCWD is SetCWD under the lock. It returns the name that the file has then, and whether anything changed.

@@ -82,14 +82,20 @@ func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
 	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]batchLine{}}
 }
 
-func (w *Writer) batch(snap *sessioncore.Snapshot) (*batch, error) {
-	b := w.emptyBatch(snap)
-	leaf, err := snap.Leaf()
-	if err == nil && leaf != sessioncore.NoEntry {
-		id, _ := snap.ID(leaf)
-		b.leaf = &id
-	}
+func (w *Writer) batch(snap *sessioncore.Snapshot) (b *batch, err error) {
+	b = w.emptyBatch(snap)
+	b.leaf, err = leafID(snap)
 	return b, err
+}
+
+// leafID returns the id of the leaf, nil before the first entry.
+func leafID(snap *sessioncore.Snapshot) (*string, error) {
+	e, err := snap.Leaf()
+	if err != nil || e == sessioncore.NoEntry {
+		return nil, err
+	}
+	id, _ := snap.ID(e)
+	return &id, nil
 }
 
 func (b *batch) has(id string) bool {

@@ -53,7 +53,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	if err != nil {
 		return "", err
 	}
-	return w.create(ctx, path.Dir(s.Name()), content, w.waits(s))
+	return w.create(path.Dir(s.Name()), content, w.waits(s))
 }
 
 // fork returns the content of a fork of the session in the file parent, except for its id and time.
@@ -177,7 +177,7 @@ const createTries = 3
 
 // create creates a session file in a directory and returns its name. If wait is set and there is room, the
 // session waits in memory.
-func (w *Writer) create(ctx context.Context, dir string, f newFile, wait bool) (name string, err error) {
+func (w *Writer) create(dir string, f newFile, wait bool) (name string, err error) {
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)

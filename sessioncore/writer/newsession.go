@@ -97,7 +97,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err != nil {
 		return "", err
 	}
-	return w.create(ctx, dir, file, true)
+	return w.create(dir, file, true)
 }
 
 // DirFor returns the directory below the storage's root for a new session of a working directory.
