@@ -7,8 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"sort"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -248,14 +249,13 @@ const readBatch = 16
 // returns with the text of entries[i], in no particular order. The text is valid during the call only. ReadEntries
 // stops at the first error and returns it; when ctx is done, that is its error.
 func (s *Snapshot) ReadEntries(ctx context.Context, entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	running, stopped := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	work := func() (err error) {
 		defer storage.RecoverTo(&err)
 		take := worker()
 		r := NewEntryReader(s)
-		for ctx.Err() == nil {
+		for stopped.Err() == nil {
 			end := int(next.Add(readBatch))
 			for i := end - readBatch; i < min(end, len(entries)); i++ {
 				text, err := r.Read(entries[i])
@@ -272,19 +272,10 @@ func (s *Snapshot) ReadEntries(ctx context.Context, entries []Entry, worker func
 		}
 		return nil
 	}
-	var running sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), 4, (len(entries)+readBatch-1)/readBatch) {
-		running.Go(func() {
-			if err := work(); err != nil {
-				stop(err)
-			}
-		})
+		running.Go(work)
 	}
-	running.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return cmp.Or(running.Wait(), context.Cause(ctx))
 }
 
 // EntryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.
