@@ -10,7 +10,6 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
 
@@ -154,11 +153,6 @@ func (p *Projects) first(name, member string) (text string) {
 		return ""
 	}
 	defer obj.Close()
-	return p.firstIn(obj, name, st, member)
-}
-
-// firstIn is first for an open file.
-func (p *Projects) firstIn(obj storage.Object, name string, st storage.Stat, member string) (text string) {
 	_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
 			text, _ = rawjson.Value(u.Text).Member(member).Text()
@@ -168,11 +162,21 @@ func (p *Projects) firstIn(obj storage.Object, name string, st storage.Stat, mem
 		}
 		return nil
 	})
-	if storage.CheckName(text) != nil || strings.Contains(text, "/") {
+	if !isName(text) {
 		return ""
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.firsts[name] = firstText{st.Device, st.Inode, text}
 	return text
+}
+
+// firstIn returns the uuid of the first record in the head of a file that has one, "" if that alone does not tell.
+func firstIn(head []byte) string {
+	for line, rest, whole := bytes.Cut(head, []byte{'\n'}); whole && rawjson.IsValidObject(line); line, rest, whole = bytes.Cut(rest, []byte{'\n'}) {
+		if uuid, _ := rawjson.Value(line).Member("uuid").Text(); uuid != "" {
+			return uuid
+		}
+	}
+	return ""
 }

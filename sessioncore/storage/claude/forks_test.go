@@ -39,10 +39,13 @@ func TestForks(t *testing.T) {
 			if c.undecided {
 				want = ""
 			}
-			for range 2 {
+			for range 2 { // the second time after a listing, which has read the first records
 				require.Equal(t, want, p.about(t, agent, "-w/f.jsonl").Parent)
 				require.Empty(t, p.about(t, agent, "-w/s.jsonl").Parent)
 				require.Empty(t, p.about(t, agent, "-w/other.jsonl").Parent)
+				agent.Projects = NewProjects(agent.Projects.Files)
+				require.NoError(t, agent.Projects.List("-w", nil, func(storage.Item) bool { return true }))
+				require.Len(t, agent.Projects.firsts, 3)
 			}
 		})
 	}

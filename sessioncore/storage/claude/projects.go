@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -154,35 +155,38 @@ func (p *Projects) agents(in *project, project, session string) []string {
 		}
 		defer obj.Close()
 		now = &inFile{token: st.Token}
-		p.firstIn(obj, file, st, "uuid") // it is open now, and the first conversion of one of them asks for all
-		if now.names, err = chainsIn(obj, st.Size); err == nil {
+		first := ""
+		if now.names, first, err = chainsIn(obj, st.Size); err == nil {
 			p.mu.Lock()
-			p.inFiles[file] = now
+			if p.inFiles[file] = now; isName(first) { // the first conversion of one of them asks for all
+				p.firsts[file] = firstText{st.Device, st.Inode, first}
+			}
 			p.mu.Unlock()
 		}
 	}
 	return append(slices.Clip(beside), now.names...)
 }
 
-// chainsIn returns the names of the sessions of subagents with records in a file. Clients that begin a session today write
-// them elsewhere.
-func chainsIn(obj storage.Object, size int64) (names []string, err error) {
+// chainsIn returns the names of the sessions of subagents with records in a file, and what firstIn says of its head. Clients
+// that begin a session today write them elsewhere.
+func chainsIn(obj storage.Object, size int64) (names []string, first string, err error) {
 	var version []byte
 	for _, part := range [...]int64{nearSize, headSize} {
 		head := make([]byte, min(size, part))
 		if err := storage.ReadFull(obj, head, 0); err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		first = cmp.Or(first, firstIn(head))
 		var ok bool
 		if _, version, ok = bytes.Cut(head, []byte(`"version"`)); ok {
 			break
 		}
 	}
 	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
-		return nil, nil
+		return nil, first, nil
 	}
 	if has, err := hasChains(obj, size); err != nil || !has {
-		return nil, err
+		return nil, first, err
 	}
 	side := newChains()
 	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
@@ -197,7 +201,7 @@ func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 		}
 		return nil
 	})
-	return names, err
+	return names, first, err
 }
 
 // hasChains reports whether a file has records of subagents, at the speed of reading it: most have none, and all are asked when
