@@ -32,9 +32,10 @@ type arguments int
 
 const (
 	noPaths    arguments = iota // nothing of a mount
+	words                       // words; SOURCE is that of the working directory
 	treePaths                   // what is in a mount
 	anySession                  // sessions, also as files that lie in no agent directory
-	anyWords                    // words; SOURCE is that of the working directory, or of a mount of all agents that has the default
+	anyWords                    // words; SOURCE is that of the working directory, or else of a mount of all agents that has the default
 )
 
 // onSource makes a command work on SOURCE: it adds the flags that say where that is and how it is shown, opens it, and

@@ -21,7 +21,7 @@ type place struct {
 // this machine: that of the first that lies in a mount or in an agent directory, or that of a session file alone. Without any
 // it is the default.
 func placeOf(args []string, are arguments) (place, error) {
-	if are == anyWords {
+	if are == words || are == anyWords {
 		args = []string{"."}
 	}
 	for _, arg := range args {
@@ -150,7 +150,7 @@ func (src *source) isUnsaved(arg string) bool {
 
 // local returns the path in the tree of what an argument stands for as a path of this machine.
 func (src *source) local(arg string) (shown string, ok bool) {
-	if src.flags.args == noPaths {
+	if src.flags.args == noPaths || src.flags.args == words {
 		return "", false
 	}
 	for _, real := range realPaths(arg) {

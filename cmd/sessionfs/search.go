@@ -17,7 +17,7 @@ import (
 func searchCommand() *cobra.Command {
 	f := &finding{}
 	var pattern string
-	cmd := onSource(noPaths, &cobra.Command{
+	cmd := onSource(words, &cobra.Command{
 		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
 		Short:      "Find what was said in any session",
 		SuggestFor: []string{"find", "grep"},
@@ -57,7 +57,7 @@ func searchCommand() *cobra.Command {
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
 	f := &finding{}
-	cmd := onSource(noPaths, &cobra.Command{
+	cmd := onSource(words, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
 		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, which " +

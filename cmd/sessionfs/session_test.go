@@ -91,6 +91,14 @@ func testPlaces(t *testing.T, s *store) {
 		require.Zero(t, got.code, "%s: %s", at, got.stderr)
 		require.Equal(t, want.stdout, got.stdout, at)
 	}
+	for _, query := range [][]string{{"search", "-l", "harmonic"}, {"touched", "-l", "/home/dev/tidetable"}, {"stats"}} {
+		want := s.run(append(query, "-s", agent)...)
+		require.Zero(t, want.code, want)
+		for _, dir := range []string{s.mountpoint, session, agent} {
+			require.Equal(t, want, in(dir, query...), "%s in %s", query, dir)
+		}
+		require.Contains(t, in(copies, query...).stderr, filepath.Join(s.dir, ".omp/agent")+" does not exist")
+	}
 	write := func(dir, at, title string) result {
 		cmd := s.command(program, "write", at)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(title)

@@ -20,7 +20,7 @@ import (
 func statsCommand() *cobra.Command {
 	var by, since, svg string
 	var asJSON bool
-	cmd := onSource(noPaths, &cobra.Command{
+	cmd := onSource(words, &cobra.Command{
 		Use:   "stats [--by WHAT] [--since WHEN] [--json | --svg FILE]",
 		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called\n" +
