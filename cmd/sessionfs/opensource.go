@@ -77,7 +77,11 @@ var sourceFlagNames = []string{"source", "options", "demo", "debug"}
 
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.source, "source", "s", "", "the agent `DIR`, if not that of a PATH or the default")
+	where := "a PATH"
+	if f.args == words || f.args == anyWords {
+		where = "."
+	}
+	flags.StringVarP(&f.source, "source", "s", "", "the agent `DIR`, if not that of "+where+" or the default")
 	flags.StringArrayVarP(&f.options, "options", "o", nil, "mount `OPTIONS`, such as redact, separated by commas")
 	flags.BoolVar(&f.demo, "demo", false, "work on a built-in sample store; changes are not kept")
 	flags.BoolVar(&f.debug, "debug", false, "log to stderr")

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"sessionfs/sessioncore/internal/sessiontest"
-
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // The tables as versions 14.9.9 and 18.2.3 of the client make them.

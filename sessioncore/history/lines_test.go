@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"sessionfs/sessioncore/internal/sessiontest"
-
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // typed makes a directory with a history.jsonl.

@@ -80,7 +80,15 @@ func (i *Info) Name() string { return i.file.name() }
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name(), sessioncore.FileEnding) }
 
 // Path returns the path of the directory that shows the session, from the mount's root.
-func (i *Info) Path() string { return i.file.dir.shownIn + "/" + i.DirName() }
+func (i *Info) Path() string { return string(i.appendPath(make([]byte, 0, 128))) }
+
+func (i *Info) appendPath(dst []byte) []byte {
+	dst = append(append(dst, i.file.dir.shownIn...), '/')
+	if dir := i.file.dir.name; dir != "" {
+		dst = append(append(dst, dir...), '/')
+	}
+	return append(dst, i.BaseName()...)
+}
 
 // Agent returns the name of the agent whose session it is, where there are several, else "".
 func (i *Info) Agent() string {
@@ -282,11 +290,7 @@ func (i *Info) appendLine(dst []byte) []byte {
 	if dst = append(dst, `,"path":`...); i.flags&infoPlain == 0 {
 		dst = i.appendText(dst, textOf(i.Path()))
 	} else {
-		dst = append(append(append(dst, '"'), i.file.dir.shownIn...), '/')
-		if dir := i.file.dir.name; dir != "" {
-			dst = append(append(dst, dir...), '/')
-		}
-		dst = append(append(dst, i.BaseName()...), '"')
+		dst = append(i.appendPath(append(dst, '"')), '"')
 	}
 	dst = i.appendText(append(dst, `,"cwd":`...), i.CWD)
 	dst = i.appendOrNull(append(dst, `,"title":`...), i.Title)

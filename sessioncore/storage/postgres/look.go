@@ -40,7 +40,7 @@ type look struct {
 	good    time.Time     // until when that is good
 	slow    bool          // that it took slowLook
 
-	asked map[string]time.Time // for a row alone, by its path
+	rowsAt map[string]time.Time // when a row alone was read, by its path
 }
 
 // refresh brings the catalogue up to date if the last look is too old. Where the server does not answer, or somebody has
@@ -66,8 +66,8 @@ func (s *Storage) refresh() {
 	}
 }
 
-// maxAsked is of how many rows it is known when they were asked for alone.
-const maxAsked = 1000
+// maxRowsAt is of how many rows it is known when they were read alone.
+const maxRowsAt = 1000
 
 // refreshFor is refresh for who asks for a name. Of blobs, which nothing notes, the row is read by its key: the whole table is
 // for who lists it.
@@ -81,7 +81,7 @@ func (s *Storage) refreshFor(name string) {
 func (s *Storage) readRow(path string) error {
 	l, began := &s.look, time.Now()
 	l.mu.Lock()
-	known := began.Sub(l.asked[path]) < s.opts.Fresh
+	known := began.Sub(l.rowsAt[path]) < s.opts.Fresh
 	l.mu.Unlock()
 	if known {
 		return nil
@@ -103,10 +103,10 @@ func (s *Storage) readRow(path string) error {
 	s.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.asked) >= maxAsked || l.asked == nil {
-		l.asked = map[string]time.Time{}
+	if len(l.rowsAt) >= maxRowsAt || l.rowsAt == nil {
+		l.rowsAt = map[string]time.Time{}
 	}
-	l.asked[path] = began
+	l.rowsAt[path] = began
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (s *Storage) lookAside(done chan struct{}) {
 func (s *Storage) lookAgain() {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
-	s.look.good, s.look.slow, s.look.asked = time.Time{}, false, nil
+	s.look.good, s.look.slow, s.look.rowsAt = time.Time{}, false, nil
 }
 
 // lookNow reads what changed since the last look, and all rows if that cannot be told.

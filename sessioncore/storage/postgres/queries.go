@@ -28,6 +28,9 @@ const (
 	ofBlobs
 )
 
+// isBlob tells the rows of a table of blobs that are some.
+const isBlob = `path ~ '^[0-9a-f]{64}$'`
+
 // makeQueries returns what is sent for a table. changes is the table in which its changes are noted (Source.Trigger), which
 // need not be there.
 func makeQueries(table, changes string, of tableOf) queries {
@@ -40,7 +43,7 @@ func makeQueries(table, changes string, of tableOf) queries {
 	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled // in the order of maybeFacts.targets
 	utf8, kind, shown := `convert_to(content, 'UTF8')`, `text`, `starts_with(path, $1)`
 	if of == ofBlobs {
-		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND path ~ '^[0-9a-f]{64}$'`
+		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND `+isBlob
 	}
 
 	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, with
@@ -58,7 +61,7 @@ func makeQueries(table, changes string, of tableOf) queries {
 		FROM ` + changes + ` c WHERE c.tab = to_regclass($3) AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (c.path = '' OR starts_with(c.path, $1)))`
 	if of == ofBlobs {
-		q.row = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 AND path ~ '^[0-9a-f]{64}$'`
+		q.row = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 AND ` + isBlob
 	}
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
