@@ -24,14 +24,12 @@ type team struct {
 	*database
 	url                          string // of what the mounts reach
 	rows, size, members, writers int
-	period                       time.Duration
 	trigger, bouncer             bool
 	mounts                       []*mount
 	connections                  int
 
 	mu      sync.Mutex            // guards those below
-	waits   []float64             // seconds that appends took
-	written map[int64]time.Time   // when these ended, by when the line was made
+	written map[int64]time.Time   // when appends ended, by when the line was made
 	shown   map[int64][]time.Time // when the line was in the mounts of other members
 }
 
@@ -43,7 +41,6 @@ func measureTeam(b *bench, args []string) {
 	f.IntVar(&t.size, "bytes", 50_000, "of each of them")
 	f.IntVar(&t.members, "mounts", 20, "members")
 	f.IntVar(&t.writers, "writers", 4, "of them who append a line a second")
-	f.DurationVar(&t.period, "time", 10*time.Second, "that each part takes")
 	f.BoolVar(&t.trigger, "trigger", false, "install the trigger")
 	f.BoolVar(&t.bouncer, "pgbouncer", false, "reach the server through PgBouncer, pool_mode=transaction")
 	_ = f.Parse(args)
@@ -108,7 +105,7 @@ func (t *team) session(mount, member int) string {
 
 // measure prints what the members cost the server, and what they wait.
 func (t *team) measure(ctx context.Context) {
-	alone := t.cpuDuring(t.writers, func(i int, line string) {
+	alone := t.cpuDuring(10*time.Second, t.writers, func(i int, line string) {
 		t.exec(`UPDATE omp_session_files SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = $2`, line, t.row(t.rows-1-i))
 	})
 	began := time.Now()
@@ -121,32 +118,20 @@ func (t *team) measure(ctx context.Context) {
 		t.follow(ctx, i)
 	}
 	time.Sleep(3 * time.Second)
-	quiet := t.cpuDuring(0, nil)
-	all := t.cpuDuring(t.writers, func(i int, line string) {
-		began := time.Now()
+	write := func(i int, line string) {
 		t.must(os.WriteFile(t.session(i, i)+"/append", []byte(line), 0))
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.waits = append(t.waits, time.Since(began).Seconds())
 		t.written[madeAt(line)] = time.Now()
-	})
-	time.Sleep(2 * time.Second)
-	fmt.Printf("server, of a core: writes alone %.1f %%, %d mounts that wait %.1f %%, with writes %.1f %%, beside the writes %.1f %%\n",
-		alone, t.members, quiet, all, all-alone)
-	fmt.Printf("connections: %d\n", t.connections)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var delays []float64
-	for made, times := range t.shown {
-		for _, at := range times {
-			delays = append(delays, max(0, at.Sub(t.written[made]).Seconds()))
-		}
 	}
-	for what, times := range map[string][]float64{"an append takes": t.waits, "a line that is written shows after": delays} {
-		if len(times) > 0 {
-			fmt.Printf("%s: median %s, worst %s (%d lines)\n", what, seconds(median(times)), seconds(slices.Max(times)), len(times))
-		}
-	}
+	// Each mount connects to the server for its first write, all in the same moment.
+	t.cpuDuring(time.Second, t.writers, write)
+	t.tell("a first")
+	quiet := t.cpuDuring(10*time.Second, 0, nil)
+	all := t.cpuDuring(10*time.Second, t.writers, write)
+	fmt.Printf("server, of a core: writes alone %.1f %%, %d mounts that wait %.1f %%, with writes %.1f %%, beside the writes %.1f %%; connections: %d\n",
+		alone, t.members, quiet, all, all-alone, t.connections)
+	t.tell("a later")
 	var memory []float64
 	for _, m := range t.mounts {
 		memory = append(memory, m.Memory("VmRSS"))
@@ -157,8 +142,25 @@ func (t *team) measure(ctx context.Context) {
 		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"), megabytes(t.mounts[0].Memory("VmRSS")))
 }
 
-// follow runs tail -f on the session of a writer in the mount of another member. The first ten look often, to tell how late a
-// line shows, which costs the server more.
+// tell prints what appends took since it did so last, and after what time their lines showed.
+func (t *team) tell(which string) {
+	time.Sleep(2 * time.Second)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var waits, delays []float64
+	for made, ended := range t.written {
+		waits = append(waits, ended.Sub(time.Unix(0, made)).Seconds())
+		for _, at := range t.shown[made] {
+			delays = append(delays, max(0, at.Sub(ended).Seconds()))
+		}
+	}
+	clear(t.written)
+	for what, times := range map[string][]float64{"append takes": waits, "line that is written shows after": delays} {
+		fmt.Printf("%s %s: median %s, worst %s (%d)\n", which, what, seconds(median(times)), seconds(slices.Max(times)), len(times))
+	}
+}
+
+// follow runs tail -f on the session of a writer in another mount. The first ten look often, to tell how late a line shows.
 func (t *team) follow(ctx context.Context, mount int) {
 	every := "1"
 	if mount < min(2*t.writers, 10) {
@@ -190,19 +192,19 @@ func madeAt(line string) (nanoseconds int64) {
 }
 
 // cpuDuring returns how much of a core the server takes while writers write a line each second.
-func (t *team) cpuDuring(writers int, write func(i int, line string)) float64 {
+func (t *team) cpuDuring(period time.Duration, writers int, write func(i int, line string)) float64 {
 	before, began := t.cpu(), time.Now()
 	var writing sync.WaitGroup
 	for i := range writers {
 		writing.Go(func() {
-			for time.Since(began) < t.period && t.ctx.Err() == nil {
+			for time.Since(began) < period && t.ctx.Err() == nil {
 				next := time.Now().Add(time.Second)
 				write(i, fmt.Sprintf(`{"type":"message","message":{"role":"user","content":"at=%d"}}`+"\n", time.Now().UnixNano()))
 				time.Sleep(time.Until(next))
 			}
 		})
 	}
-	for time.Since(began) < t.period {
+	for time.Since(began) < period {
 		var n int
 		t.query(&n, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'`)
 		t.connections = max(t.connections, n-int(t.Stat().TotalConns()))
