@@ -4,7 +4,9 @@ package main
 
 import (
 	"io"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,16 +31,23 @@ func TestHungSource(t *testing.T) {
 			above := pids[0] + pids[1] - hangs
 			require.NoError(t, unix.Kill(hangs, unix.SIGSTOP))
 			t.Cleanup(func() { _ = unix.Kill(hangs, unix.SIGCONT) })
-			waits := s.command("cat", filepath.Join(s.mountpoint, sessionPath))
-			require.NoError(t, waits.Start())
+			waits := []*exec.Cmd{s.command("cat", filepath.Join(s.mountpoint, sessionPath))}
+			for i := range 16 { // each takes a thread of the server, the first one too
+				waits = append(waits, s.command("stat", filepath.Join(s.mountpoint, "sessions", strconv.Itoa(i))))
+			}
+			for _, cmd := range waits {
+				require.NoError(t, cmd.Start())
+			}
 			time.Sleep(200 * time.Millisecond)
 			if end == "signal" {
 				require.NoError(t, unix.Kill(above, unix.SIGTERM))
 			} else {
 				s.run("-u", "-z", s.mountpoint).ok(t)
 			}
-			s.requireEnds(waits)
-			require.False(t, waits.ProcessState.Success())
+			for _, cmd := range waits {
+				s.requireEnds(cmd)
+				require.False(t, cmd.ProcessState.Success())
+			}
 			require.True(t, eventually(func() bool { _, ok := mountAt(s.mountpoint); return !ok }))
 		})
 	}

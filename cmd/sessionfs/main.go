@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -26,6 +27,7 @@ type streams struct {
 func run(args []string, s streams) int {
 	root := newRoot(s)
 	if isCommand(root, args) {
+		runtime.UnlockOSThread() // a command has no need of its first thread, and is slower on one alone
 		return runCommand(root, args[1:], s)
 	}
 	if err := mistyped(root, args); err != nil {

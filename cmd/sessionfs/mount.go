@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,10 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
+
+// init keeps the first thread for the goroutine that obeys signals, which only init can claim: the kernel gives a signal to that
+// thread first, where it stays if the thread waits for a SOURCE that hangs.
+func init() { runtime.LockOSThread() }
 
 // mount mounts or unmounts; it returns the exit status.
 func mount(args []string, s streams) int {
