@@ -14,6 +14,7 @@ require (
 	github.com/moby/sys/mountinfo v0.7.2
 	github.com/ncruces/go-sqlite3 v0.35.6
 	github.com/rivo/uniseg v0.4.7
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1
@@ -41,6 +42,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/term v0.29.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
+	golang.org/x/tools v0.50.0 // indirect
 )
 
 tool github.com/cpuguy83/go-md2man/v2
