@@ -24,6 +24,7 @@ type bench struct {
 	divisor  int // of all sizes
 	runs     int // of each row that counts; one more comes before them, to warm up
 	client   *client
+	ccusage  string // its program, "" without it
 	sessions map[string]*session
 	rare     bool // the store of many sessions has a rare word
 }
@@ -62,6 +63,7 @@ func run() error {
 	flag.IntVar(&b.runs, "runs", 5, "how often each row is run")
 	installed := flag.String("client", "", "directory with the client's node_modules")
 	bun := flag.String("bun", "", "the client's runtime")
+	flag.StringVar(&b.ccusage, "ccusage", "", "ccusage's program, peer of row u")
 	report := flag.String("report", "", "file to write the table to")
 	flag.Parse()
 	b.daemon = strings.Fields(*daemon)

@@ -26,6 +26,7 @@ var allRows = []row{
 	{"q", rowDatabase},
 	{"s", rowClaude},
 	{"t", rowSearchClaude},
+	{"u", rowUsage},
 }
 
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"sessionfs/sessioncore/storage/claude/claudetest"
+)
+
+// rowUsage adds up a store of Claude Code whose bill is known, beside ccusage. Both must have each model's tokens and, with the
+// prices that come along, agree on its dollars to the cent.
+func rowUsage(b *bench) []result {
+	n, size := b.shrink(620), b.shrink(500*megabyte)
+	home := filepath.Join(b.dir, "bill")
+	truth, err := claudetest.Make(home, claudetest.Spec{Sessions: n, Bytes: size})
+	b.must(err)
+	settle()
+	what := fmt.Sprintf("%d sessions of Claude Code, %d MB", n, size/megabyte)
+	res := []result{{what: "`sessionfs stats`, " + what + ", processor time", peer: "`ccusage claude daily --offline`", ratio: 2}}
+	return b.repeat(res, func() {
+		ours, used := b.bill(home, b.daemon[0], "stats", "-s", home, "--by", "model", "--json")
+		b.checkTokens(truth, ours)
+		theirs := 0.0
+		if b.ccusage != "" {
+			var bill []byte
+			var peer *os.ProcessState
+			bill, peer = b.bill(home, b.ccusage, "claude", "daily", "--json", "--offline", "--breakdown")
+			b.checkDollars(ours, bill)
+			theirs = processor(peer)
+		}
+		res[0].add(processor(used), theirs)
+		res[0].peak = max(res[0].peak, float64(used.SysUsage().(*syscall.Rusage).Maxrss)*1024)
+	})
+}
+
+// bill runs a command over the store and returns its output and the resources that it used.
+func (b *bench) bill(home string, command ...string) ([]byte, *os.ProcessState) {
+	cmd := exec.CommandContext(b.ctx, command[0], command[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent", "CLAUDE_CONFIG_DIR=" + home}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		b.fail("%s: %v: %.200s", command, err, stderr.String())
+	}
+	return out, cmd.ProcessState
+}
+
+// processor returns a process's time on processors, in seconds.
+func processor(p *os.ProcessState) float64 {
+	return (p.UserTime() + p.SystemTime()).Round(time.Millisecond).Seconds()
+}
+
+// sums are the members of a line of stats --json that are compared.
+type sums struct {
+	Model                                string
+	Answers                              int64 `json:"assistantMessages"`
+	Input, Output, CacheRead, CacheWrite float64
+	Cost                                 struct{ Total float64 }
+}
+
+// byModel reads the lines of stats --json.
+func (b *bench) byModel(lines []byte) map[string]sums {
+	found := map[string]sums{}
+	for line := range bytes.Lines(lines) {
+		var s sums
+		b.must(json.Unmarshal(line, &s))
+		found[filepath.Base(s.Model)] = s // without the provider
+	}
+	return found
+}
+
+// checkTokens fails where a model's answers or tokens are not those that the store was made with.
+func (b *bench) checkTokens(truth claudetest.Truth, lines []byte) {
+	found, want := b.byModel(lines), truth.ByModel()
+	if len(found) != len(want) {
+		b.fail("stats has %d models of %d", len(found), len(want))
+	}
+	for model, t := range want {
+		s := found[model]
+		got := claudetest.Tokens{Answers: s.Answers, Input: int64(s.Input), Output: int64(s.Output), Read: int64(s.CacheRead), Write: int64(s.CacheWrite), Hour: t.Hour}
+		if got != *t {
+			b.fail("stats has %+v of %s instead of %+v", got, model, *t)
+		}
+	}
+}
+
+// checkDollars fails where a model's dollars differ from ccusage's by a cent.
+func (b *bench) checkDollars(lines, ccusage []byte) {
+	var bill struct {
+		Daily []struct {
+			ModelBreakdowns []struct {
+				ModelName string
+				Cost      float64
+			}
+		}
+	}
+	b.must(json.Unmarshal(ccusage, &bill))
+	theirs := map[string]float64{}
+	for _, day := range bill.Daily {
+		for _, m := range day.ModelBreakdowns {
+			theirs[m.ModelName] += m.Cost
+		}
+	}
+	for model, s := range b.byModel(lines) {
+		if math.Abs(s.Cost.Total-theirs[model]) >= 0.01 {
+			b.fail("%s cost %.4f, by ccusage %.4f", model, s.Cost.Total, theirs[model])
+		}
+	}
+}
