@@ -61,6 +61,12 @@ func TestEachPath(t *testing.T) {
 		EachPath(rawjson.Value(arguments), func(name string) { found = append(found, name) })
 		require.Equal(t, want, strings.Trim(strings.Join(found, "|"), "|"), arguments)
 	}
+	quoted := `"const p = \"*** Begin Patch\\n*** Update File: no\\r\\n*** Move to: no\\\\\\\\n\";\n*** Add File: a\\\\nb\\"`
+	require.NotPanics(t, func() { EachPath(rawjson.Value(quoted), func(string) {}) })
+	for cut := range 12 { // a name that is too long ends anywhere in an escape
+		long := `"*** Begin Patch\n*** Add File: ` + strings.Repeat("x", cut) + strings.Repeat(`\ud83d\ude00`, MaxPath) + `"`
+		EachPath(rawjson.Value(long), func(name string) { require.Less(t, len(name), MaxPath+12) })
+	}
 	line := `"x\n*** Add File: dir/name.go\n+name.go"`
 	for at := range line {
 		require.Equal(t, at >= 18 && at < 29, IsPatched([]byte(line), at), "%d of %s", at, line)

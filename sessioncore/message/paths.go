@@ -82,16 +82,27 @@ func eachPatched(body []byte, f func(string)) {
 func patchPath(text []byte) []byte {
 	for _, begin := range patchLines {
 		if name, ok := bytes.CutPrefix(text, begin); ok {
-			name = name[:min(len(name), MaxPath)]
-			for end, c := range name {
-				if c == '"' || c == '\\' && (end+1 == len(name) || name[end+1] == 'n' || name[end+1] == 'r') {
-					return name[:end]
-				}
-			}
-			return name
+			return name[:lineEnd(name[:min(len(name), MaxPath)])]
 		}
 	}
 	return nil
+}
+
+// lineEnd returns where a line in the body of a string ends: before a quote, or before the backslashes of a line break, which
+// are several where the string is that of another language within the JSON.
+func lineEnd(text []byte) int {
+	slashes := 0
+	for end, c := range text {
+		switch {
+		case c == '"', slashes > 0 && (c == 'n' || c == 'r'):
+			return end - slashes
+		case c == '\\':
+			slashes++
+		default:
+			slashes = 0
+		}
+	}
+	return len(text) - slashes
 }
 
 // IsPatched reports whether an offset of the bytes of a file can be in the path in a line of a patch. It looks at no more than

@@ -16,8 +16,8 @@ import (
 // Replacement replaces bytes that are not UTF-8.
 const Replacement = "�"
 
-// AppendDecoded appends the text of a validated JSON string to dst, as WTF-8. body is the string without its
-// quotes.
+// AppendDecoded appends the text of a JSON string to dst, as WTF-8. body is the string without its quotes. It must be validated;
+// a backslash that begins no escape, as where a body is cut, is kept as it is.
 func AppendDecoded(dst, body []byte) []byte {
 	for len(body) > 0 {
 		n := bytes.IndexByte(body, '\\')
@@ -26,13 +26,15 @@ func AppendDecoded(dst, body []byte) []byte {
 		}
 		dst = AppendUTF8(dst, body[:n])
 		body = body[n:]
-		if body[1] == 'u' {
-			r, size := ReadEscape(body)
+		if r, size := ReadEscape(body); size > 0 {
 			dst = AppendCodePoint(dst, r)
 			body = body[size:]
-		} else {
+		} else if len(body) > 1 && unescaped[body[1]] != 0 {
 			dst = append(dst, unescaped[body[1]])
 			body = body[2:]
+		} else {
+			dst = append(dst, '\\')
+			body = body[1:]
 		}
 	}
 	return dst
