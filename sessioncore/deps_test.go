@@ -60,7 +60,7 @@ var ownImports = map[string][]string{
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
-	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/persist", "/program", "/storage", "/storage/claude", "/storage/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
+	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/storage/claude", "/storage/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
 	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 

@@ -11,7 +11,11 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
+	"unicode/utf8"
 
+	"sessionfs/sessioncore/internal/unnamed"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -39,7 +43,25 @@ const (
 	maxManifest = 256 << 20
 )
 
-// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest says.
+// maxDepth and maxPath bound the names that a bundle or a directory makes in SOURCE: parts, and bytes. Those of nested
+// subagents have ten parts at most.
+const maxDepth, maxPath = 32, 2048
+
+// checkName returns an error for a name that could hurt a terminal, or programs that walk through a tree. No client makes one.
+func checkName(name string) error {
+	switch {
+	case storage.CheckName(name) != nil:
+		return errors.New("its name leads elsewhere")
+	case len(name) > maxPath || strings.Count(name, "/") >= maxDepth:
+		return fmt.Errorf("its name has more than %d parts or %d bytes", maxDepth, maxPath)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, names.IsControl):
+		return errors.New("its name has a control character: rename it")
+	}
+	return nil
+}
+
+// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest says. As no file may be
+// sparse, they are not larger than the archive, and room on the disk is left to others.
 func unpack(ctx context.Context, in io.Reader, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {
@@ -81,10 +103,20 @@ func unpack(ctx context.Context, in io.Reader, to string) error {
 	return root.Remove(manifestName)
 }
 
-// unpackFile writes a file and returns its hash. A sparse one could fill the disk with zeros.
+// unpackFile writes a file and returns its hash.
 func unpackFile(ctx context.Context, root *os.Root, h *tar.Header, in io.Reader) (string, error) {
-	if h.Typeflag != tar.TypeReg || storage.CheckName(h.Name) != nil || h.PAXRecords["GNU.sparse.major"] != "" {
-		return "", fmt.Errorf("%.200q is not a plain file below it", h.Name)
+	isSparse := h.Typeflag == tar.TypeGNUSparse
+	for key := range h.PAXRecords {
+		isSparse = isSparse || strings.HasPrefix(key, "GNU.sparse.")
+	}
+	err := checkName(h.Name)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%.200q: %w", h.Name, err)
+	case isSparse:
+		return "", fmt.Errorf("%.200q is sparse, and could fill the disk", h.Name)
+	case h.Typeflag != tar.TypeReg:
+		return "", fmt.Errorf("%.200q is not a plain file", h.Name)
 	}
 	if err := root.MkdirAll(path.Dir(h.Name), storage.DirMode); err != nil {
 		return "", err
@@ -94,7 +126,10 @@ func unpackFile(ctx context.Context, root *os.Root, h *tar.Header, in io.Reader)
 		return "", err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, sum), &interruptible{ctx: ctx, in: in})
+	out, err := unnamed.Named(f, root.Name())
+	if err == nil {
+		_, err = io.Copy(io.MultiWriter(out, sum), &interruptible{ctx: ctx, in: in})
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = root.Chtimes(h.Name, h.ModTime, h.ModTime)
 	}

@@ -49,13 +49,16 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 		b.wrote(at)
 		at = sessions + "/" + place
 	}
+	if err := checkName(at); err != nil {
+		return errors.Join(err, c.Close())
+	}
 	if err := b.session(ctx, at, c); err != nil {
 		return err
 	}
 	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(rel string) error {
 		name, at := path.Join(beside, rel), path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
-		if sessioncore.IsSessionName(path.Base(name)) {
+		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {
 			if c, err := openContent(ctx, files, name); err == nil {
 				return b.session(ctx, at, c)
 			}
@@ -90,6 +93,10 @@ func MaskedIn(file storage.Object) map[string]int {
 // other adds a file that is no session.
 func (b *Bundler) other(ctx context.Context, at string, open func() (storage.Object, error)) error {
 	b.wrote(at)
+	if err := checkName(at); err != nil {
+		b.Left(at, err)
+		return nil
+	}
 	if b.Redacted {
 		b.unmasked++
 		return nil

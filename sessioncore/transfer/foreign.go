@@ -134,8 +134,9 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	}
 	if c, err = m.make(ctx, store.Session(name)); err != nil {
 		_ = os.RemoveAll(m.at)
+		return nil, err
 	}
-	return c, err
+	return im.total.weigh(c, f.files, name)
 }
 
 var errEmpty = errors.New("there is no conversation in it")

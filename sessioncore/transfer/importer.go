@@ -27,6 +27,7 @@ type Importer struct {
 
 	known map[string][]string // the names of the store's sessions, by id
 	dirs  map[workplace]string
+	total total
 }
 
 // workplace is whose sessions lie in one directory.
@@ -65,7 +66,7 @@ func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 }
 
 func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
-	c, err := openContent(ctx, f.files, f.name)
+	c, err := im.total.open(ctx, f.files, f.name)
 	switch {
 	case errors.Is(err, errNoSession):
 		var done func()
@@ -85,6 +86,11 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	name, err := im.place(ctx, f, c)
 	if err != nil {
 		return err
+	}
+	if _, err := im.Files.Stat(name); storage.IsMissing(err) {
+		if err := checkName(name); err != nil {
+			return err
+		}
 	}
 	r.Path = sessions + "/" + name
 	r.Outcome, err = im.examine(ctx, name, c.Copy)
@@ -247,8 +253,11 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 var errNoPlace = errors.New("no place")
 
 func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *Result) error {
+	if err := checkName(to); err != nil {
+		return err
+	}
 	if sessioncore.IsSessionName(path.Base(from)) {
-		c, err := openContent(ctx, f.files, from)
+		c, err := im.total.open(ctx, f.files, from)
 		if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
 			f.entry, f.path = "", strings.TrimSuffix(f.path, f.name)+from
 			c, err = im.made(ctx, f, from)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,6 +111,8 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	switch {
 	case err != nil:
 		return err
+	case st.Kind != storage.KindDir && st.Kind != storage.KindFile: // opening it could wait
+		return errors.New("it is no regular file; to import from a pipe, name -")
 	case st.Kind != storage.KindDir && strings.HasSuffix(session, sessioncore.FileEnding):
 		s.addFile(given, session, entry)
 		return nil
@@ -118,12 +121,12 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	case st.Kind == storage.KindDir:
 		return s.walk(ctx, given, name, "")
 	}
-	f, err := os.Open(real)
+	f, err := s.disk.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return s.addBundle(ctx, given, f)
+	return s.addBundle(ctx, given, io.NewSectionReader(f, 0, math.MaxInt64))
 }
 
 func realPath(given string) (string, error) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -339,89 +338,6 @@ func TestBundle(t *testing.T) {
 	require.NoError(t, sources.Add(t.Context(), "-", strings.NewReader(text)))
 	require.Len(t, sources.Found, 1)
 	require.NoError(t, sources.Found[0].Err)
-}
-
-// archived returns a tar archive, with a manifest that is right for it if it has none.
-func archived(t *testing.T, headers []tar.Header, content string, change func(*manifest)) string {
-	t.Helper()
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	m := manifest{Format: bundleFormat}
-	for _, h := range headers {
-		text := content
-		if h.Typeflag != 0 && h.Typeflag != tar.TypeReg {
-			text = ""
-		}
-		h.Size, h.Mode = int64(len(text)), 0o600
-		require.NoError(t, w.WriteHeader(&h))
-		_, err := io.WriteString(w, text)
-		require.NoError(t, err)
-		m.Files = append(m.Files, bundledFile{h.Name, h.Size, hashOf(text)})
-	}
-	if change != nil {
-		change(&m)
-	}
-	if m.Format != "" {
-		text, err := json.Marshal(m)
-		require.NoError(t, err)
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: manifestName, Size: int64(len(text)), Mode: 0o600}))
-		_, err = w.Write(text)
-		require.NoError(t, err)
-	}
-	require.NoError(t, w.Close())
-	return out.String()
-}
-
-// TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and nothing is written.
-func TestHostileBundles(t *testing.T) {
-	text := headerOf("x", "/w") + line
-	file := func(name string) tar.Header { return tar.Header{Name: name} }
-	good := archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, nil)
-	huge := []byte(good)
-	copy(huge[124:136], "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff") // the size, in base 256
-	for i := range huge[148:156] {
-		huge[148+i] = ' '
-	}
-	sum := 0
-	for _, b := range huge[:512] {
-		sum += int(b)
-	}
-	copy(huge[148:156], fmt.Sprintf("%06o\x00 ", sum))
-	for name, bundle := range map[string]string{
-		"above":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("../x.jsonl")}, text, nil),
-		"absolute":        archived(t, []tar.Header{file("/sessions/p/x.jsonl")}, text, nil),
-		"through":         archived(t, []tar.Header{file("sessions/p/../../../x.jsonl")}, text, nil),
-		"a link":          archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
-		"a hard link":     archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
-		"a device":        archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
-		"twice":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"file and dir":    archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl/y.jsonl")}, text, nil),
-		"dir and file":    archived(t, []tar.Header{file("sessions/p/x.jsonl/y.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"no manifest":     archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "" }),
-		"another format":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "sessionfs bundle 2" }),
-		"another hash":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
-		"one too many":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = nil }),
-		"one is missing":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
-		"after manifest":  archived(t, []tar.Header{file(manifestName), file("sessions/p/x.jsonl")}, `{"format":"sessionfs bundle 1"}`, nil),
-		"cut":             good[:700],
-		"a changed byte":  strings.Replace(good, "one", "two", 1),
-		"a huge size":     string(huge),
-		"nothing in it":   strings.Repeat("\x00", 1024),
-		"an odd manifest": archived(t, []tar.Header{file(manifestName)}, "[1]", func(m *manifest) { m.Format = "" }),
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "x.tar")
-			require.NoError(t, os.WriteFile(path, []byte(bundle), 0o600))
-			s := newStore(t, nil)
-			said := s.take(path)
-			require.Len(t, said, 1)
-			require.True(t, strings.HasPrefix(said[0], "refused it is neither "), said[0])
-			require.Empty(t, all(t, s.top))
-		})
-	}
-	path := filepath.Join(t.TempDir(), "x.tar")
-	require.NoError(t, os.WriteFile(path, []byte(good), 0o600))
-	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t, nil).take(path))
 }
 
 // TestInterrupted: an interrupt ends an import between sessions and in the middle of one.

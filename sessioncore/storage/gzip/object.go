@@ -55,6 +55,9 @@ func (o *object) Stat() (storage.Stat, error) {
 	return st, err
 }
 
+// Packed returns how large the compressed file is.
+func (o *object) Packed() int64 { return o.known.token.Size }
+
 // ReadAt implements storage.Object. What lies after the beginning is read only once everything was unpacked and the
 // checksum was right. If the file has another size than it said, the error is storage.ErrStale, and who opens the file
 // again gets the right one.

@@ -1,0 +1,258 @@
+package transfer
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// archived returns a tar archive, with a manifest that is right for it if it has none.
+func archived(t *testing.T, headers []tar.Header, content string, change func(*manifest)) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	m := manifest{Format: bundleFormat}
+	for _, h := range headers {
+		text := content
+		if h.Typeflag != 0 && h.Typeflag != tar.TypeReg {
+			text = ""
+		}
+		h.Size, h.Mode = int64(len(text)), 0o600
+		require.NoError(t, w.WriteHeader(&h))
+		_, err := io.WriteString(w, text)
+		require.NoError(t, err)
+		m.Files = append(m.Files, bundledFile{h.Name, h.Size, hashOf(text)})
+	}
+	if change != nil {
+		change(&m)
+	}
+	if m.Format != "" {
+		text, err := json.Marshal(m)
+		require.NoError(t, err)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: manifestName, Size: int64(len(text)), Mode: 0o600}))
+		_, err = w.Write(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return out.String()
+}
+
+// TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and nothing is written.
+func TestHostileBundles(t *testing.T) {
+	text := headerOf("x", "/w") + line
+	file := func(name string) tar.Header { return tar.Header{Name: name} }
+	good := archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, nil)
+	huge := []byte(good)
+	copy(huge[124:136], "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff") // the size, in base 256
+	for i := range huge[148:156] {
+		huge[148+i] = ' '
+	}
+	sum := 0
+	for _, b := range huge[:512] {
+		sum += int(b)
+	}
+	copy(huge[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	for name, bundle := range map[string]string{
+		"above":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("../x.jsonl")}, text, nil),
+		"absolute":        archived(t, []tar.Header{file("/sessions/p/x.jsonl")}, text, nil),
+		"through":         archived(t, []tar.Header{file("sessions/p/../../../x.jsonl")}, text, nil),
+		"a link":          archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
+		"a hard link":     archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
+		"a device":        archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
+		"twice":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
+		"file and dir":    archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl/y.jsonl")}, text, nil),
+		"dir and file":    archived(t, []tar.Header{file("sessions/p/x.jsonl/y.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
+		"no manifest":     archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "" }),
+		"another format":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "sessionfs bundle 2" }),
+		"another hash":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
+		"one too many":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = nil }),
+		"one is missing":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
+		"after manifest":  archived(t, []tar.Header{file(manifestName), file("sessions/p/x.jsonl")}, `{"format":"sessionfs bundle 1"}`, nil),
+		"cut":             good[:700],
+		"a changed byte":  strings.Replace(good, "one", "two", 1),
+		"a huge size":     string(huge),
+		"nothing in it":   strings.Repeat("\x00", 1024),
+		"a newline":       archived(t, []tar.Header{file("sessions/p\nq/x.jsonl")}, text, nil),
+		"an escape":       archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x/\x1b[2J.log")}, text, nil),
+		"a C1 control":    archived(t, []tar.Header{file("sessions/p/\u009b2J.jsonl")}, text, nil),
+		"a byte of C1":    archived(t, []tar.Header{file("sessions/p/\x9b2J.jsonl")}, text, nil),
+		"backwards":       archived(t, []tar.Header{file("sessions/p/\u202elnosj.jsonl")}, text, nil),
+		"deep":            archived(t, []tar.Header{file("sessions/" + strings.Repeat("d/", 1000) + "x.jsonl")}, text, nil),
+		"a long name":     archived(t, []tar.Header{file("sessions/" + strings.Repeat(strings.Repeat("d", 200)+"/", 16) + "x.jsonl")}, text, nil),
+		"an odd manifest": archived(t, []tar.Header{file(manifestName)}, "[1]", func(m *manifest) { m.Format = "" }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.tar")
+			require.NoError(t, os.WriteFile(path, []byte(bundle), 0o600))
+			s := newStore(t, nil)
+			said := s.take(path)
+			require.Len(t, said, 1)
+			require.True(t, strings.HasPrefix(said[0], "refused it is neither "), said[0])
+			require.Empty(t, all(t, s.top))
+		})
+	}
+	path := filepath.Join(t.TempDir(), "x.tar")
+	require.NoError(t, os.WriteFile(path, []byte(good), 0o600))
+	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t, nil).take(path))
+}
+
+// sparse returns a bundle of one file that says it has 3 GB, of which 512 bytes are in the archive, in a way of GNU tar.
+func sparse(t *testing.T, way string) string {
+	t.Helper()
+	const name, size = "sessions/p/x.jsonl", "3221225472"
+	data := fmt.Sprintf("%-511s\n", headerOf("x", "/w"))
+	records, inHeader := map[string]string{}, "x"
+	switch way {
+	case "0.0":
+		records, inHeader = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1"}, name
+	case "0.1":
+		records, inHeader = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512"}, name
+	case "0.1, with a name":
+		records = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512", "GNU.sparse.name": name}
+	case "1.0":
+		records = map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": size, "GNU.sparse.name": name}
+		data = fmt.Sprintf("%-512s", "1\n0\n512\n") + data
+	case "a name alone":
+		records = map[string]string{"GNU.sparse.name": name}
+	}
+	var pax strings.Builder
+	record := func(key, value string) {
+		line := fmt.Sprintf(" %s=%s\n", key, value)
+		n := len(line) + 2
+		if n > 99 {
+			n++
+		}
+		fmt.Fprintf(&pax, "%d%s", n, line)
+	}
+	for key, value := range records {
+		record(key, value)
+	}
+	if way == "0.0" { // a pair of records a block
+		record("GNU.sparse.offset", "0")
+		record("GNU.sparse.numbytes", "512")
+	}
+	old := way == "the oldest"
+	block := func(name string, typ byte, size int) string {
+		h := make([]byte, 512)
+		copy(h, name)
+		copy(h[100:], "0000600\x000000000\x000000000\x00")
+		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00        ", size))
+		h[156] = typ
+		if copy(h[257:], "ustar\x0000"); old {
+			copy(h[257:], "ustar  \x00")
+			copy(h[386:], "00000000000\x0000000001000\x00")
+			copy(h[483:], "30000000000\x00")
+		}
+		sum := 0
+		for _, b := range h {
+			sum += int(b)
+		}
+		copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+		return string(h)
+	}
+	if old {
+		return block(name, tar.TypeGNUSparse, len(data)) + data + strings.Repeat("\x00", 1024)
+	}
+	return block("pax", tar.TypeXHeader, pax.Len()) + fmt.Sprintf("%s%s", pax.String(), strings.Repeat("\x00", -pax.Len()&511)) +
+		block(inHeader, tar.TypeReg, len(data)) + data + strings.Repeat("\x00", 1024)
+}
+
+// TestSparseBundles tries all ways in which an archive of 3 KB can say that it has 3 GB: none is unpacked.
+func TestSparseBundles(t *testing.T) {
+	for _, way := range []string{"the oldest", "0.0", "0.1", "0.1, with a name", "1.0", "a name alone"} {
+		t.Run(way, func(t *testing.T) {
+			bundle := sparse(t, way)
+			h, err := tar.NewReader(strings.NewReader(bundle)).Next()
+			require.NoError(t, err)
+			if way != "a name alone" {
+				require.Equal(t, int64(3221225472), h.Size)
+			}
+			to := t.TempDir()
+			require.ErrorContains(t, unpack(t.Context(), strings.NewReader(bundle), to), "is sparse")
+			require.Empty(t, all(t, to))
+		})
+	}
+}
+
+// TestNoRegularFile names a pipe, which has no writer, and a device: an import does not wait for them.
+func TestNoRegularFile(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"pipe", "pipe.jsonl", "pipe.jsonl.gz"} {
+		require.NoError(t, unix.Mkfifo(filepath.Join(top, name), 0o600))
+		done := time.AfterFunc(10*time.Second, func() { panic("the import waits for a writer") })
+		said := newStore(t, nil).take(filepath.Join(top, name))
+		done.Stop()
+		require.Len(t, said, 1)
+		require.True(t, strings.HasPrefix(said[0], "refused "), said[0])
+	}
+	for _, name := range []string{"pipe", "/dev/null", "/dev/zero"} {
+		if name == "pipe" {
+			name = filepath.Join(top, name)
+		}
+		require.Equal(t, []string{"refused it is no regular file; to import from a pipe, name -"}, newStore(t, nil).take(name))
+	}
+}
+
+// TestCompressedInTotal imports archives each of which is as large as a session may be, but together they are larger than
+// sessions of that many compressed bytes can be.
+func TestCompressedInTotal(t *testing.T) {
+	defer func(free int64) { freeTotal = free }(freeTotal)
+	freeTotal = 3 << 20
+	large, files := strings.Repeat(strings.Replace(line, "one", strings.Repeat("x", 1000), 1), 1000), map[string]string{}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		files["sessions/p/"+id+".jsonl.gz"] = packed(t, headerOf(id, "/w")+large)
+	}
+	files["sessions/p/z.jsonl"] = headerOf("z", "/w") + line
+	files["sessions/p/z/sub.jsonl.gz"] = packed(t, headerOf("sub", "/w")+large)
+	top := t.TempDir()
+	put(t, top, files)
+	s := newStore(t, nil)
+	said := s.take(top)
+	require.Equal(t, []string{"new sessions/p/a.jsonl", "new sessions/p/b.jsonl"}, said[:2])
+	for _, text := range said[2:5] {
+		require.Equal(t, "refused "+errBomb.Error(), text)
+	}
+	require.Equal(t, "partly new sessions/p/z.jsonl; sub.jsonl beside it is refused: "+errBomb.Error(), said[5])
+	require.Len(t, all(t, s.top), 3)
+
+	// What is not compressed has no such limit, nor have archives that are as small as those of sessions are.
+	files = map[string]string{"sessions/p/z.jsonl": headerOf("z", "/w") + line}
+	for id, text := range maps.All(map[string]string{"a": large, "b": large, "c": large, "d": large}) {
+		files["sessions/p/"+id+".jsonl"] = headerOf(id, "/w") + text
+	}
+	top = t.TempDir()
+	put(t, top, files)
+	s = newStore(t, nil)
+	s.take(top)
+	require.Len(t, all(t, s.top), len(files))
+}
+
+// TestNamesOnDisk imports a directory with names that no session has: they are not made in SOURCE.
+func TestNamesOnDisk(t *testing.T) {
+	top := t.TempDir()
+	deep := "sessions/" + strings.Repeat("d/", maxDepth) + "x.jsonl"
+	put(t, top, map[string]string{
+		"sessions/p\nq/x.jsonl":          headerOf("x", "/w") + line,
+		"sessions/p/y.jsonl":             headerOf("y", "/w") + line,
+		"sessions/p/y/\x1b[2Jz.log":      "z",
+		"sessions/p/y/fine.log":          "fine",
+		deep:                             headerOf("deep", "/w") + line,
+		"sessions/p/\x1b]0;evil\a.jsonl": headerOf("evil", "/w") + line,
+	})
+	s := newStore(t, nil)
+	for _, text := range s.take(top) {
+		require.True(t, strings.HasPrefix(text, "refused its name") || strings.HasPrefix(text, "partly new sessions/p/y.jsonl; \x1b[2Jz.log beside it is refused: its name"), text)
+	}
+	require.Equal(t, map[string]string{"sessions/p/y.jsonl": headerOf("y", "/w") + line, "sessions/p/y/fine.log": "fine"}, all(t, s.top))
+}

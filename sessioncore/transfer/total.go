@@ -1,0 +1,68 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// total is the size of all sessions that an import reads, and of the files in which they are: compressed, or as another
+// agent writes them, which can let many sessions begin in one file.
+type total struct {
+	sizes, files int64
+	full         bool // more would be refused
+}
+
+// maxTotal is how many times larger than their files sessions may become together, if they become larger than freeTotal.
+// Real ones become 3 to 30 times as large. What is not compressed has no bound.
+const maxTotal = 128
+
+// freeTotal is a constant, but in tests.
+var freeTotal int64 = 1 << 30
+
+var errBomb = fmt.Errorf("it and what came before it would be more than %d times as large as their files: import it by itself", maxTotal)
+
+// open is openContent within the total.
+func (t *total) open(ctx context.Context, files storage.Files, name string) (*content, error) {
+	if st, err := files.Stat(name); t.full && err == nil { // before it is unpacked
+		if err := t.add(files, name, st.Size); err != nil {
+			return nil, err
+		}
+	}
+	c, err := openContent(ctx, files, name)
+	if err != nil {
+		return nil, err
+	}
+	return t.weigh(c, files, name)
+}
+
+// weigh adds content that is made of a file, or closes it and returns errBomb if that is too much.
+func (t *total) weigh(c *content, files storage.Files, name string) (*content, error) {
+	if err := t.add(files, name, c.Size); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (t *total) add(files storage.Files, name string, size int64) error {
+	obj, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if packed, ok := obj.(interface{ Packed() int64 }); ok {
+		st.Size = packed.Packed()
+	}
+	if err != nil || size <= st.Size {
+		return err
+	}
+	t.full = t.full || t.sizes+size > max(freeTotal, maxTotal*(t.files+st.Size))
+	if t.full {
+		return errBomb
+	}
+	t.sizes, t.files = t.sizes+size, t.files+st.Size
+	return nil
+}
