@@ -39,7 +39,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 		c.pass(r)
 		return out
 	}
-	out = c.flush(out)
+	out = c.flush(c.send(out))
 	if c.closed[key] {
 		learn(c.learned, c.learned.last, key, r.line)
 	}

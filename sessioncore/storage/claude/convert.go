@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
 	"strconv"
 
@@ -24,6 +25,7 @@ type converter struct {
 	open   *answer         // the last answer, while it can still get more
 	closed map[string]bool // the ids of earlier answers
 	bound  *boundary       // the compaction whose summary is to come
+	queue  queue
 
 	leaf   leaf
 	last   string // the entry made last
@@ -57,6 +59,7 @@ func newConverter(about foreign.About, known *learned) *converter {
 	return &converter{
 		About: about, learned: known, places: map[string]*place{}, passed: map[string]string{}, missed: map[string]bool{},
 		calls: map[string]call{}, side: newChains(), closed: map[string]bool{}, end: &place{},
+		queue: queue{guessed: map[string]int64{}, told: map[string]int{}},
 	}
 }
 
@@ -84,17 +87,21 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r.parent = c.above(r)
 	switch {
 	case isUser && isTrue(r.Member("isCompactSummary")):
-		out = c.compaction(c.flush(out), r)
+		out = c.compaction(c.flush(c.send(out)), r)
 	case isUser:
-		out = c.user(out, r, r.Member("message").Member("content"), isTrue(r.Member("isMeta")))
-	case r.typ.Is("attachment") && r.Member("attachment").Member("type").Is("queued_command"):
-		queued := foreign.Read(r.Member("attachment"))
-		mode := queued.Member("commandMode")
-		out = c.user(out, r, queued.Member("prompt"), !mode.Missing() && !mode.Is("prompt"))
+		content, meta := r.Member("message").Member("content"), isTrue(r.Member("isMeta"))
+		if !meta {
+			c.tell(content, true)
+		}
+		out = c.user(out, r, content, meta || isOfClient(content))
+	case isQueuedCommand(r):
+		content, meta := queuedCommand(r)
+		c.tell(content, false)
+		out = c.user(out, r, content, meta)
 	case isAnswer:
 		out = c.assistant(out, r)
 	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
-		out = c.flush(out)
+		out = c.flush(c.send(out))
 		c.leaf = leaf{}
 		c.bound = newBoundary(c, r)
 	default:
@@ -114,8 +121,13 @@ func (c *converter) parentOf(r *record) *place {
 
 // tells takes what a record says that becomes no entry.
 func (c *converter) tells(r *record) {
-	if r.typ.Is("last-prompt") {
+	switch {
+	case r.typ.Is("last-prompt"):
 		c.leaf.set(r)
+	case r.typ.Is("queue-operation"):
+		c.queueOperation(r)
+	case isQueuedCommand(r):
+		c.attached(r)
 	}
 	c.snip(r.Member("snipMetadata").Member("removedUuids"))
 }
@@ -126,8 +138,9 @@ type record struct {
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
-	copyOf       string // the uuid of the record that it was copied from
-	follows      bool   // it names no parent at all, as files do that other programs wrote: it follows what is before it
+	copyOf       string  // the uuid of the record that it was copied from
+	more         []int64 // lines of other records that say the same
+	follows      bool    // it names no parent at all, as files do that other programs wrote: it follows what is before it
 }
 
 // id returns the id of the first entry that a record becomes. A copy in a fork has that of the original, as in all forks.
@@ -191,23 +204,22 @@ func (c *converter) user(out []byte, r *record, content rawjson.Value, meta bool
 		c.pass(r)
 		return out
 	}
-	at := c.parentOf(r)
+	if results < len(parts) {
+		out = c.send(out)
+	}
+	return c.say(out, r, parts, results, meta, c.parentOf(r))
+}
+
+// say makes entries of the parts of a record's content.
+func (c *converter) say(out []byte, r *record, parts []part, results int, meta bool, at *place) []byte {
 	for i, p := range parts {
-		e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: []int64{r.line}}
-		if i > 0 {
-			e.ID += "." + strconv.Itoa(i+1)
-		}
-		switch {
-		case p.isResult():
+		var e foreign.Entry
+		if p.isResult() {
 			at = c.resultPlace(p.result, at)
-			e.Body = c.result(r, p.result, results == 1)
+			e = c.entry(r, i, c.result(r, p.result, results == 1))
 			e.Session = c.subagent(r, p.result)
-		case meta:
-			e.Type = "custom_message"
-			e.Body = append(append(append(c.body, `"customType":"claude/meta","content":`...), p.content...), `,"display":false`...)
-		default:
-			e.Body = append(append(c.body, `"message":{"role":"user","content":`...), p.content...)
-			e.Body = append(foreign.AppendMillis(e.Body, r.time()), '}')
+		} else {
+			e = c.saying(r, i, p.content, meta)
 		}
 		e.Parent = at.id
 		if p.isResult() {
@@ -221,6 +233,27 @@ func (c *converter) user(out []byte, r *record, content rawjson.Value, meta bool
 	}
 	c.at(r, at, r.id())
 	return out
+}
+
+// entry returns the entry of a part of a record, a message without a parent.
+func (c *converter) entry(r *record, i int, body []byte) foreign.Entry {
+	e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: append(r.more[:len(r.more):len(r.more)], r.line), Body: body}
+	if i > 0 {
+		e.ID += "." + strconv.Itoa(i+1)
+	}
+	return e
+}
+
+// saying is entry for texts and images of a person or, with meta, of the client.
+func (c *converter) saying(r *record, i int, content []byte, meta bool) foreign.Entry {
+	if meta {
+		body := append(append(append(c.body, `"customType":"claude/meta","content":`...), content...), `,"display":false`...)
+		e := c.entry(r, i, body)
+		e.Type = "custom_message"
+		return e
+	}
+	body := append(append(c.body, `"message":{"role":"user","content":`...), content...)
+	return c.entry(r, i, append(foreign.AppendMillis(body, r.time()), '}'))
 }
 
 // reuse returns memory for another use, unless that is too much to keep.
@@ -265,6 +298,9 @@ func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
 func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out, &c.body)
+	}
+	if c.begun {
+		out = c.unsent(out)
 	}
 	if at := c.stands(); at != c.last {
 		return foreign.AppendLeaf(out, at, c.leaf.line)
@@ -377,4 +413,22 @@ func appendBlock(dst []byte, block rawjson.Value) []byte {
 	}
 	dst = foreign.AppendMember(append(dst, `{"type":"image"`...), "data", data)
 	return append(foreign.AppendMember(dst, "mimeType", mime), '}')
+}
+
+// isOfClient reports whether content of a person's record was written by the client: the output of a command that ran on
+// this machine, or the end of a task.
+func isOfClient(content rawjson.Value) bool {
+	text := content
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		text = block.Member("text")
+		return false
+	})
+	for _, tag := range [...]string{
+		"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr", "task-notification",
+	} {
+		if bytes.HasPrefix(text, []byte(`"<`+tag+`>`)) {
+			return true
+		}
+	}
+	return false
 }

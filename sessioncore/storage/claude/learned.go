@@ -10,20 +10,21 @@ type learned struct {
 	counts  map[string]int64  // the line that counts of a record that is in the file several times: the last
 	late    map[string]string // of a record that stands behind one that hangs on it, another that its children can hang on
 	removed map[string]bool   // records that were taken out of the context
+	queued  map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last    map[string]int64  // the first line of the last part of an answer between whose records another one stands
 	news    bool
 	moved   bool // records are elsewhere than they were, and what is late has to be found anew
 }
 
 func newLearned() *learned {
-	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, last: map[string]int64{}}
+	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, queued: map[int64]bool{}, last: map[string]int64{}}
 }
 
 // maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.
 const maxLate = 100
 
 // learn notes something, and returns whether that was not known.
-func learn[V comparable](l *learned, m map[string]V, key string, value V) bool {
+func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 	old, ok := m[key]
 	isNew := !ok || old != value
 	m[key], l.news = value, l.news || isNew

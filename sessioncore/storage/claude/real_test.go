@@ -50,6 +50,7 @@ type raw struct {
 	side, follows         bool
 	time                  string
 	says                  []string
+	queued                []string // in the client's queue; another record may say it too
 	usage                 object
 	object
 }
@@ -80,6 +81,9 @@ func readRaw(file string) (records []*raw) {
 		}
 		if queued, _ := r.object["attachment"].(object); r.typ == "attachment" && queued["type"] == "queued_command" {
 			r.says = saidIn(queued["prompt"])
+		}
+		if content := text(r.object, "content"); r.typ == "queue-operation" && content != "" {
+			r.queued = []string{"text " + content}
 		}
 		if r.typ == "assistant" {
 			r.id = text(message, "id")
@@ -236,11 +240,13 @@ func checkTexts(t *testing.T, records []*raw, entries []*shown) {
 	}
 	for _, e := range entries {
 		says := e.says()
-		got = append(got, says...)
 		var lines []string
 		for _, line := range e.lines() {
 			require.NotNil(t, from[line], "line %d", line)
-			lines = append(lines, from[line].says...)
+			lines = append(append(lines, from[line].says...), from[line].queued...)
+		}
+		if from[e.lines()[0]].queued == nil {
+			got = append(got, says...)
 		}
 		require.Subset(t, lines, says, "%s is from %v", e.ID, e.lines())
 	}
@@ -307,8 +313,12 @@ func checkTree(t *testing.T, p *projects, session string, records []*raw, entrie
 	}
 	id, _ := snap.ID(leaf)
 	at := byID[id]
+	isQueued := func(e *shown) bool {
+		i := slices.IndexFunc(inFile, func(r *raw) bool { return r.line == e.lines()[0] })
+		return i >= 0 && inFile[i].queued != nil
+	}
 	for want > 0 && !slices.Contains(at.lines(), want) { // it stands behind all results, and behind what is between an answer's records
-		require.True(t, at.Message["role"] == "toolResult" || at.Origin.Line < want, "the leaf is %s", id)
+		require.True(t, at.Message["role"] == "toolResult" || at.Origin.Line < want || isQueued(at), "the leaf is %s", id)
 		require.NotNil(t, byID[at.ParentID], "the leaf is %s", id)
 		at = byID[at.ParentID]
 	}

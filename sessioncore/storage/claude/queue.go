@@ -1,0 +1,186 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// This file handles prompts that a person typed while the client worked (docs/format.md, Claude
+// Code). Some versions write them into queue-operation records alone, others into an attachment or
+// into several of these.
+
+// maxQueued is the number of prompts that are held: in the client's queue, or for the next answer.
+const maxQueued = 1000
+
+// queued is a prompt that a person typed while the client worked.
+type queued struct {
+	content rawjson.Value // a text or blocks; missing if no record has it
+	text    string
+	time    rawjson.Value
+	lines   []int64 // those of its records; the first one has the words
+	meta    bool    // the client made it
+	told    bool    // another record has the words
+	later   bool    // a later record has the words, which follows a dequeue
+}
+
+// queue holds the prompts that a person typed while the client worked.
+type queue struct {
+	waiting []queued         // in the client's queue
+	sent    []queued         // with the last results; their entries stand before the next answer
+	guessed map[string]int64 // by their text: lines of prompts that a record without words was taken to be about
+	told    map[string]int   // by their text: prompts in attachments of which no record said that they waited
+	popped  string           // the text of the prompt that was to come next as a message of its own
+}
+
+// queueOperation handles a record of type queue-operation.
+func (c *converter) queueOperation(r *record) {
+	q := &c.queue
+	content := r.Member("content")
+	switch op := r.Member("operation"); {
+	case op.Is("enqueue") && len(q.waiting) < maxQueued:
+		p := newQueued(r, content)
+		p.later = c.learned.queued[r.line]
+		q.waiting = append(q.waiting, p)
+	case op.Is("dequeue"):
+		q.popped = q.take(content, func(p *queued) bool { return p.later }).text
+	case op.Is("popAll") && content.IsString():
+		q.take(content, nil)
+	case op.Is("popAll"):
+		q.waiting = nil
+	case op.Is("remove"):
+		q.remove(r, content)
+	}
+}
+
+func newQueued(r *record, content rawjson.Value) queued {
+	return queued{
+		content: slices.Clone(content), text: strings.TrimSpace(textOf(content)), time: slices.Clone(r.time()),
+		lines: []int64{r.line}, meta: isOfClient(content),
+	}
+}
+
+// remove handles a prompt that left the client's queue. Newer versions give a reason where it was
+// not sent.
+func (q *queue) remove(r *record, content rawjson.Value) {
+	p := q.take(content, func(p *queued) bool { return p.told || !p.later && !strings.HasPrefix(p.text, "/") })
+	if len(p.lines) == 0 { // its other record is not in the file
+		p = newQueued(r, content)
+		if q.told[p.text] > 0 {
+			q.told[p.text]--
+			return
+		}
+	} else {
+		p.lines, p.time = append(p.lines, r.line), slices.Clone(r.time())
+	}
+	reason := r.Member("reason")
+	isSent := reason.Missing() || reason.Is("absorbed_mid_turn")
+	if p.text == "" || p.told || !isSent || len(q.sent) == maxQueued {
+		return
+	}
+	if !content.IsString() {
+		q.guessed[p.text] = p.lines[0]
+	}
+	q.sent = append(q.sent, p)
+}
+
+// take takes a prompt out of the queue: the one with that text, or without a text the first that
+// prefer picks, else the first. It returns one without lines if there is none.
+func (q *queue) take(content rawjson.Value, prefer func(*queued) bool) (p queued) {
+	at := -1
+	if content.IsString() {
+		text := strings.TrimSpace(textOf(content))
+		at = slices.IndexFunc(q.waiting, func(p queued) bool { return p.text == text })
+	} else if len(q.waiting) > 0 {
+		at = max(0, slices.IndexFunc(q.waiting, func(p queued) bool { return prefer(&p) }))
+	}
+	if at >= 0 {
+		p = q.waiting[at]
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	return p
+}
+
+func indexText(prompts []queued, text string) int {
+	return slices.IndexFunc(prompts, func(p queued) bool { return p.text == text && !p.told })
+}
+
+// tell notes that a record has the words of a prompt, so that they become one entry. A message of
+// the person need not be one of the queue.
+func (c *converter) tell(content rawjson.Value, isMessage bool) {
+	q := &c.queue
+	text := strings.TrimSpace(textOf(content))
+	line, isGuess := q.guessed[text]
+	switch sent, waiting := indexText(q.sent, text), indexText(q.waiting, text); {
+	case text == "":
+	case sent >= 0:
+		q.sent = slices.Delete(q.sent, sent, sent+1)
+	case isMessage && q.popped == text:
+		q.popped = ""
+	case waiting >= 0:
+		q.waiting[waiting].told = true
+	case isGuess && (!isMessage || q.popped != ""):
+		learn(c.learned, c.learned.queued, line, true)
+	case !isMessage && len(q.told) < maxQueued:
+		q.told[text]++
+	}
+}
+
+// attached handles a prompt in an attachment without a uuid, on which no record hangs.
+func (c *converter) attached(r *record) {
+	content, meta := queuedCommand(r)
+	c.tell(content, false)
+	if p := newQueued(r, content); len(c.queue.sent) < maxQueued {
+		p.meta, p.told = p.meta || meta, true
+		c.queue.sent = append(c.queue.sent, p)
+	}
+}
+
+// queuedCommand returns the prompt of an attachment, and whether the client made it.
+func queuedCommand(r *record) (content rawjson.Value, meta bool) {
+	attachment := foreign.Read(r.Member("attachment"))
+	mode := attachment.Member("commandMode")
+	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || isTrue(attachment.Member("isMeta"))
+}
+
+// isQueuedCommand reports whether a record is an attachment with a prompt.
+func isQueuedCommand(r *record) bool {
+	return r.typ.Is("attachment") && r.Member("attachment").Member("type").Is("queued_command")
+}
+
+// send makes entries of the prompts that were sent with the last results. What hangs on these hangs
+// on the prompts.
+func (c *converter) send(out []byte) []byte {
+	sent, before := c.queue.sent, c.end
+	c.queue.sent = nil
+	for i := range sent {
+		parts, _ := split(sent[i].content)
+		out = c.say(out, sent[i].record(), parts, 0, sent[i].meta, c.end)
+	}
+	before.id = c.end.id
+	return out
+}
+
+// unsent appends the entries of the prompts that send will make entries of.
+func (c *converter) unsent(out []byte) []byte {
+	parent := c.end.id
+	for i := range c.queue.sent {
+		p := &c.queue.sent[i]
+		parts, _ := split(p.content)
+		for n := range parts {
+			e := c.saying(p.record(), n, parts[n].content, p.meta)
+			e.Parent, parent = parent, e.ID
+			out = e.AppendTo(out)
+			c.body = reuse(e.Body)
+		}
+	}
+	return out
+}
+
+// record returns the record of the entries of a prompt.
+func (q *queued) record() *record {
+	members := foreign.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
+	return &record{Object: members, line: q.lines[len(q.lines)-1], more: q.lines[:len(q.lines)-1]}
+}
