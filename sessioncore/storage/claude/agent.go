@@ -37,7 +37,7 @@ func isSubagent(base string) bool {
 }
 
 // Converter implements foreign.Agent.
-func (Agent) Converter(about foreign.About) foreign.Converter {
+func (Agent) Converter(about foreign.About, _ storage.Object) foreign.Converter {
 	return newConverter(about, newLearned())
 }
 

@@ -55,11 +55,14 @@ func (s *setting) note(v rawjson.Value, r *record) {
 	}
 }
 
-// newConverter returns a converter for a file. parent has the lines of the rollout that its own may begin with, nil if it is
-// not there.
-func newConverter(about foreign.About, parent *lines) *converter {
+// newConverter returns a converter for a file. before is the chain that it is joined with, nil for none. parent has the lines
+// of the rollout that its own may begin with, nil if it is not there.
+func newConverter(about foreign.About, before *chain, parent *lines) *converter {
+	if before == nil {
+		before = &chain{}
+	}
 	return &converter{
-		About: about, lineage: newLineage(about.Before, parent),
+		About: about, lineage: lineage{chain: before, parent: parent},
 		names: map[string]rawjson.Value{}, heard: map[uint64]struct{}{},
 	}
 }
@@ -129,7 +132,11 @@ func (c *converter) header(out []byte, r *record, isMeta bool) []byte {
 	out = foreign.AppendText(out, "cliVersion", p.Member("cli_version"))
 	out = foreign.AppendMember(out, "git", p.Member("git"))
 	out = foreign.AppendMember(out, "historyBase", p.Member("history_base"))
-	return append(out, "}\n"...)
+	out = append(out, "}\n"...)
+	for _, problem := range c.problems { // a line that is no object is in problems.jsonl
+		out = append(rawjson.AppendQuoted(out, problem), '\n')
+	}
+	return out
 }
 
 // item makes what it is of a thing that the model was sent or said.

@@ -210,7 +210,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := meta + "\n" + strings.Join(c.lines, "\n") + "\n"
-			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil), file)
+			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), file)
 			require.Equal(t, append([]string{"session s"}, c.want...), foreigntest.Outline(t, whole))
 			for _, state := range states {
 				foreigntest.Outline(t, state)
@@ -247,11 +247,11 @@ func FuzzConvert(f *testing.F) {
 	for i := range all {
 		all[i] = byte(i)
 	}
-	f.Add(all, all[:9], `{"type":"event_msg"}`, "")
-	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", "1 /x\n")
-	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, "")
-	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, "")
-	f.Fuzz(func(t *testing.T, own, theirs []byte, other, before string) {
+	f.Add(all, all[:9], `{"type":"event_msg"}`, uint8(0))
+	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", uint8(1))
+	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, uint8(0))
+	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, uint8(0))
+	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, before uint8) {
 		write := func(lines []byte) string {
 			var text strings.Builder
 			for i, b := range lines[:min(len(lines), 40)] {
@@ -264,7 +264,11 @@ func FuzzConvert(f *testing.F) {
 			return text.String()
 		}
 		parent := write(theirs)
-		c := newConverter(foreign.About{ID: "s", Before: before}, &lines{open: func() (storage.Object, error) {
+		chained := &chain{lines: int64(before)}
+		for n := range int64(before) { // with a line each
+			chained.parts = append(chained.parts, part{path: "/x", lines: 1, lineAt: n, skipped: 1})
+		}
+		c := newConverter(foreign.About{ID: "s"}, chained, &lines{open: func() (storage.Object, error) {
 			return memory{strings.NewReader(parent)}, nil
 		}})
 		whole, states := foreigntest.Convert(t, c, write(own))

@@ -29,7 +29,10 @@ type Home struct {
 	titlesAt storage.Token
 	places   map[string]string // of rollouts, by id
 	placesAt storage.Stat
-	counted  map[part]int64
+	// beginnings has the rollouts that were opened, by name.
+	beginnings map[string]beginning
+
+	parents parents
 }
 
 var (
@@ -39,7 +42,9 @@ var (
 
 // New returns the Home that files are, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
-	return &Home{Days: Days{files}, root: root, counted: map[part]int64{}}
+	h := &Home{Days: Days{files}, root: root, beginnings: map[string]beginning{}}
+	h.parents.init(h.Days)
+	return h
 }
 
 // IsSession implements foreign.Agent.
@@ -55,10 +60,13 @@ func idOf(name string) string {
 }
 
 // Converter implements foreign.Agent.
-func (h *Home) Converter(about foreign.About) foreign.Converter {
+func (h *Home) Converter(about foreign.About, obj storage.Object) foreign.Converter {
+	if j, ok := obj.(*joined); ok {
+		return newConverter(about, j.chain, nil)
+	}
 	var parent *lines
-	if about.Parent != "" && about.Before == "" {
-		if name := h.find(about.Parent); name != "" {
+	if about.Parent != "" {
+		if name, _, ok := h.find(about.Parent); ok {
 			parent = &lines{open: func() (storage.Object, error) {
 				obj, err := h.Open(name)
 				if err == nil {
@@ -68,7 +76,7 @@ func (h *Home) Converter(about foreign.About) foreign.Converter {
 			}}
 		}
 	}
-	return newConverter(about, parent)
+	return newConverter(about, nil, parent)
 }
 
 // About implements foreign.Agent. The title is the one that the person gave, else what the person said first, which the
@@ -76,7 +84,7 @@ func (h *Home) Converter(about foreign.About) foreign.Converter {
 func (h *Home) About(name string, obj storage.Object, size int64) (foreign.About, error) {
 	about := foreign.About{ID: idOf(name), Title: h.title(idOf(name))}
 	if j, ok := obj.(*joined); ok {
-		about.Before = j.before()
+		about.Before = j.identity()
 	}
 	var named, asked string
 	metas := 0
@@ -196,21 +204,21 @@ func (h *Home) readTitles(size int64) (map[string]string, error) {
 	return titles, nil
 }
 
-// find returns the name of a rollout, as Days shows it, "" if it is not there.
-func (h *Home) find(id string) string {
+// find returns the name of a thread's rollout, as Days shows it, and its state.
+func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name, known := h.places[id]
 	if name != "" {
-		if _, err := h.Stat(name); err == nil {
-			return name
+		if st, err := h.Stat(name); err == nil {
+			return name, st, true
 		}
 	}
-	st, err := h.Stat("")
-	if err != nil || known && name == "" && st == h.placesAt {
-		return ""
+	all, err := h.Stat("")
+	if err != nil || known && name == "" && all == h.placesAt {
+		return "", st, false
 	}
-	h.places, h.placesAt = map[string]string{id: ""}, st
+	h.places, h.placesAt = map[string]string{id: ""}, all
 	days, _ := storage.List(h, "")
 	for _, day := range days {
 		_ = h.List(day.Name, nil, func(item storage.Item) bool {
@@ -220,5 +228,9 @@ func (h *Home) find(id string) string {
 			return true
 		})
 	}
-	return h.places[id]
+	if name = h.places[id]; name == "" {
+		return "", st, false
+	}
+	st, err = h.Stat(name)
+	return name, st, err == nil
 }

@@ -246,28 +246,6 @@ func TestJoined(t *testing.T) {
 	snap.Release()
 }
 
-// TestNotJoined: where the rollout from which another one goes on cannot be shown, that has its own lines.
-func TestNotJoined(t *testing.T) {
-	first := []string{metaOf(1, ""), user("one"), answered("1")}
-	for name, base := range map[string]string{
-		"gone":               based(7, 3, first...),
-		"itself":             based(2, 3, first...),
-		"in a line":          based(1, 3, first[:2]...)[:10] + strings.Replace(based(1, 3, first...)[10:], `set":`, `set":1`, 1),
-		"no number":          `,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":-3}`,
-		"a circle of others": based(3, 3, metaOf(3, based(4, 1, "x"))),
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHome(t)
-			h.write(1, first...)
-			h.write(3, metaOf(3, based(4, 1, metaOf(4, based(3, 1, "x")))))
-			h.write(4, metaOf(4, based(3, 1, metaOf(3, based(4, 1, "x")))))
-			h.write(2, metaOf(2, base), user("mine"))
-			require.Contains(t, h.read(2), "mine")
-			require.NotContains(t, h.read(2), `"one"`)
-		})
-	}
-}
-
 // TestGrowth: at each state of a rollout that is written in pieces of any size, what is shown is what the same file shows that
 // was never seen before.
 func TestGrowth(t *testing.T) {

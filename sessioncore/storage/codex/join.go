@@ -1,152 +1,162 @@
 package codex
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
+	"hash/fnv"
 	"path/filepath"
+	"slices"
+	"sort"
 
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
-const (
-	// maxFirst is how long the first line of a rollout may be. It has the instructions, some 20 KB.
-	maxFirst = 1 << 20
-	// maxJoined is how many rollouts are joined.
-	maxJoined = 32
-	// maxCounted is how many numbers of lines are kept.
-	maxCounted = 1 << 12
-)
+// chain has the rollouts from which a rollout goes on, the oldest first: their lines up to there are shown as if they
+// followed its own first line. Their first lines are left out, since a session has one header. A chain is never changed.
+type chain struct {
+	parts    []part
+	size     int64    // bytes of all parts
+	lines    int64    // lines of all parts
+	problems []string // name each part that is left out or short, and why
+}
 
-// joined is a rollout that goes on from another one: as if the lines of that, up to where it went on, followed its first line.
+// part is the beginning of a rollout, without its first line.
+type part struct {
+	name       string        // in Days
+	path       string        // of the file, absolute
+	object     storage.Token // the file when it was looked at
+	from, to   int64         // its bytes
+	skipped    int64         // lines before from
+	lines      int64
+	at, lineAt int64 // bytes and lines of the chain before it
+}
+
+// joined is a rollout with the chain from which it goes on.
 type joined struct {
 	storage.Object // the rollout
 	first          int64
-	base           storage.Object // may be a joined one too
-	size           int64          // of what is shown of base
-	level
+	*chain
+	parents *parents
 }
 
-// part is the beginning of a rollout.
-type part struct {
-	name string
-	size int64
-}
-
-// Join implements foreign.Joiner. Where the rollout is not there from which another one goes on, the session has that one's
-// own lines.
+// Join implements foreign.Joiner. A rollout whose chain cannot be shown has its own lines, and the chain says why.
 func (h *Home) Join(name string, obj storage.Object) storage.Object {
-	return h.join(name, obj, maxJoined)
-}
-
-func (h *Home) join(name string, obj storage.Object, left int) storage.Object {
-	first, meta := firstOf(obj)
-	from := meta.Member("history_base")
-	id, ok := from.Member("thread_id").Text()
-	size := foreign.Count(from.Member("end_byte_offset"))
-	at := ""
-	if ok && size > 0 && left > 0 && id != idOf(name) {
-		at = h.find(id)
-	}
-	if at == "" {
-		return obj
-	}
-	base, err := h.Open(at)
+	st, err := obj.Stat()
 	if err != nil {
 		return obj
 	}
-	lines, err := h.count(base, part{at, size})
-	if err != nil {
-		_ = base.Close()
+	own, err := h.beginningOf(name, st.Token, obj)
+	if err != nil || own.base.thread == "" {
 		return obj
 	}
-	file, _ := real(at)
-	j := &joined{Object: obj, first: first, base: h.join(at, base, left-1), size: size, level: level{filepath.Join(h.root, file), lines}}
-	if b, ok := j.base.(*joined); ok {
-		j.size += b.size
-	}
-	return j
+	h.parents.enter()
+	return &joined{Object: obj, first: own.first, chain: h.chainOf(name, own.base), parents: &h.parents}
 }
 
-// firstOf returns the size of the first line of a rollout, and what it says.
-func firstOf(obj storage.Object) (size int64, meta rawjson.Value) {
-	for n := int64(32 << 10); n <= maxFirst; n *= 4 {
-		text := make([]byte, n)
-		have, _ := obj.ReadAt(text, 0)
-		if end := bytes.IndexByte(text[:have], '\n'); end >= 0 {
-			line := rawjson.Value(bytes.TrimSpace(text[:end]))
-			if bytes.Contains(line, []byte(`"history_base"`)) && rawjson.IsValidObject(line) && line.Member("type").Is("session_meta") {
-				meta = line.Member("payload")
-			}
-			return int64(end) + 1, meta
+// chainOf follows a rollout back to its beginning. It costs a stat for each rollout that was looked at before. A rollout that
+// is in the chain already, or is the one that is asked for, ends it.
+func (h *Home) chainOf(name string, base base) *chain {
+	c := &chain{}
+	seen := map[string]bool{name: true}
+	for child := name; base.thread != ""; {
+		problem := func(what string) {
+			c.problems = append(c.problems, fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, what))
 		}
-		if int64(have) < n {
+		at, st, ok := h.find(base.thread)
+		if !ok {
+			problem("which is not there: it is left out")
 			break
 		}
-	}
-	return 0, nil
-}
-
-// count returns how many lines the beginning of a rollout has, which must be whole ones.
-func (h *Home) count(obj storage.Object, p part) (n int64, err error) {
-	h.mu.Lock()
-	n, ok := h.counted[p]
-	h.mu.Unlock()
-	if ok {
-		return n, nil
-	}
-	buf := make([]byte, readAhead)
-	for at := int64(0); at < p.size; at += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), p.size-at)]
-		if err := storage.ReadFull(obj, buf, at); err != nil {
-			return 0, err
+		if seen[at] {
+			problem("which goes on from this one: the circle is cut here")
+			break
 		}
-		n += int64(bytes.Count(buf, []byte{'\n'}))
+		p, next, err := h.partOf(at, st.Token, base.size)
+		if err != nil {
+			problem("which cannot be read and is left out: " + err.Error())
+			break
+		}
+		if p.to != base.size {
+			problem(fmt.Sprintf("which has whole lines up to byte %d: these are shown", p.to))
+		}
+		if p.lines > 0 {
+			c.parts = append(c.parts, p)
+		}
+		seen[at], base, child = true, next, at
 	}
-	if buf[len(buf)-1] != '\n' {
-		return 0, fmt.Errorf("%w: byte %d of %s is in a line", storage.ErrStale, p.size, p.name)
+	slices.Reverse(c.parts)
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.at, p.lineAt = c.size, c.lines
+		c.size, c.lines = c.size+p.to-p.from, c.lines+p.lines
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.counted) >= maxCounted {
-		clear(h.counted)
-	}
-	h.counted[p] = n
-	return n, nil
+	return c
 }
 
-// before returns what a converter has to know of what is joined (newLineage).
-func (j *joined) before() string {
-	text := fmt.Sprintf("%d %s\n", j.lines, j.path)
-	if b, ok := j.base.(*joined); ok {
-		text += b.before()
+// partOf returns the beginning of a rollout up to a size, or to the end of the last whole line before that, and what the
+// rollout goes on from itself.
+func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, error) {
+	own, err := h.beginningOf(name, now, nil)
+	if err != nil {
+		return part{}, base{}, err
 	}
-	return text
+	file, _ := real(name)
+	p := part{name: name, path: filepath.Join(h.root, file), object: now, from: own.first, to: min(size, now.Size)}
+	if own.first > 0 {
+		p.skipped = 1
+	}
+	if p.to <= p.from {
+		return p, own.base, nil
+	}
+	counted, err := h.count(name, p)
+	p.to, p.lines = counted.end, counted.lines
+	return p, own.base, err
+}
+
+// identity returns a text that differs for chains of which something else is shown.
+func (c *chain) identity() string {
+	sum := fnv.New128a()
+	for i := range c.parts {
+		p := &c.parts[i]
+		fmt.Fprintln(sum, p.path, p.object.Device, p.object.Inode, p.from, p.to, p.lines)
+	}
+	for _, problem := range c.problems {
+		fmt.Fprintln(sum, problem)
+	}
+	return string(sum.Sum(nil))
+}
+
+// origin returns the file of a line of the chain, from 0, and the line's number there.
+func (c *chain) origin(line int64) (path string, at int64) {
+	p := &c.parts[sort.Search(len(c.parts), func(i int) bool { return c.parts[i].lineAt > line })-1]
+	return p.path, line - p.lineAt + p.skipped + 1
 }
 
 // ReadAt implements storage.Object.
 func (j *joined) ReadAt(p []byte, off int64) (n int, err error) {
-	read := func(obj storage.Object, at, end int64) bool { // from at, which is off+n, up to end
-		want := p[n:]
-		if int64(len(want)) > end-at {
-			want = want[:end-at]
+	if off < j.first {
+		n, err = j.Object.ReadAt(p[:min(int64(len(p)), j.first-off)], off)
+		if n == len(p) || off+int64(n) < j.first {
+			return n, err
 		}
-		var got int
-		got, err = obj.ReadAt(want, at)
-		n += got
-		return got == len(want) && n < len(p)
 	}
-	const toItsEnd = 1 << 62
-	if at := off; at < j.first && !read(j.Object, at, j.first) {
-		return n, err
+	for off += int64(n) - j.first; n < len(p) && off < j.size; {
+		i := sort.Search(len(j.parts), func(i int) bool { return j.parts[i].at > off }) - 1
+		part := &j.parts[i]
+		at := part.from + off - part.at
+		want := p[n:]
+		if int64(len(want)) > part.to-at {
+			want = want[:part.to-at]
+		}
+		if err := j.parents.readFull(part, want, at); err != nil {
+			return n, err
+		}
+		n, off = n+len(want), off+int64(len(want))
 	}
-	if at := off + int64(n) - j.first; at < j.size && !read(j.base, at, j.size) {
-		return n, err
+	if n == len(p) {
+		return n, nil
 	}
-	read(j.Object, off+int64(n)-j.size, toItsEnd)
-	return n, err
+	more, err := j.Object.ReadAt(p[n:], off-j.size+j.first)
+	return n + more, err
 }
 
 // Stat implements storage.Object. The size is that of all that is read.
@@ -157,4 +167,10 @@ func (j *joined) Stat() (storage.Stat, error) {
 }
 
 // Close implements storage.Object.
-func (j *joined) Close() error { return cmp.Or(j.Object.Close(), j.base.Close()) }
+func (j *joined) Close() error {
+	if err := j.Object.Close(); err != nil {
+		return err
+	}
+	j.parents.leave()
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -18,8 +17,7 @@ import (
 //
 // Such a line becomes the same entry here and there, with the same id and the same time: what they cost counts once.
 type lineage struct {
-	levels []level
-	length int64  // lines that are shown as if they were here
+	*chain        // lines that are shown as if they were here
 	metas  int64  // session_meta at the beginning
 	copied bool   // the next line may be another rollout's
 	parent *lines // nil if it cannot be compared
@@ -28,27 +26,9 @@ type lineage struct {
 	ms     int64  // time of the line before
 }
 
-// level is a rollout of which lines are shown as if they were here.
-type level struct {
-	path  string
-	lines int64
-}
-
 // batchGap is how long after one line the next one was written, in ms, if both were copied at once. The model takes longer
 // for an answer.
 const batchGap = 1000
-
-// newLineage returns what is known from About.Before: a rollout a line, the nearest first.
-func newLineage(before string, parent *lines) (l lineage) {
-	for line := range strings.Lines(before) {
-		n, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		count, _ := strconv.ParseInt(n, 10, 64)
-		l.levels = append(l.levels, level{path, count})
-		l.length += count
-	}
-	l.parent = parent
-	return l
-}
 
 // place says where a record is from. It returns true for the first one that is the session's own after others that are not.
 func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
@@ -57,7 +37,7 @@ func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 	}
 	ms, _, timed := rawjson.ReadTimestamp(r.time)
 	if line == 2 {
-		l.copied = l.metas == 2
+		l.copied = l.metas == 2 || l.chain.lines > 0
 	}
 	if line > 1 && l.copied {
 		l.copied = l.isCopied(r, o, line, timed && ms-l.ms < batchGap)
@@ -67,15 +47,22 @@ func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 		l.ms = ms
 	}
 	r.id = "l" + strconv.FormatInt(line+l.left-max(0, l.metas-1), 10)
-	r.path, r.line = l.origin(line)
+	switch {
+	case line == 1:
+		r.line = 1
+	case line <= l.chain.lines+1:
+		r.path, r.line = l.origin(line - 2)
+	default:
+		r.line = line - l.chain.lines
+	}
 	return own
 }
 
 // isCopied reports whether a line is another rollout's, and gives the record the time that it has there. soon is set if it was
 // written right after the one before.
 func (l *lineage) isCopied(r *record, o foreign.Object, line int64, soon bool) bool {
-	if l.length > 0 {
-		return line <= l.length+1
+	if l.chain.lines > 0 {
+		return line <= l.chain.lines+1
 	}
 	if l.parent != nil {
 		for {
@@ -97,26 +84,7 @@ func (l *lineage) isCopied(r *record, o foreign.Object, line int64, soon bool) b
 }
 
 // alreadyCounted reports whether the tokens of a line are the parent's, whose line was not found.
-func (l *lineage) alreadyCounted() bool { return l.copied && l.length == 0 && l.parent == nil }
-
-// origin returns the rollout in which a line is, "" for the session's own, and its number there.
-func (l *lineage) origin(line int64) (path string, at int64) {
-	if len(l.levels) == 0 || line == 1 {
-		return "", line
-	}
-	depth := int64(len(l.levels))
-	if line <= depth+1 { // the first lines come first
-		return l.levels[line-2].path, 1
-	}
-	rest := line - depth - 1
-	for _, level := range slices.Backward(l.levels) {
-		if rest < level.lines {
-			return level.path, rest + 1
-		}
-		rest -= level.lines - 1
-	}
-	return "", rest + 1
-}
+func (l *lineage) alreadyCounted() bool { return l.copied && l.chain.lines == 0 && l.parent == nil }
 
 // lines reads the lines of a file one after the other, and keeps no file open meanwhile.
 type lines struct {

@@ -36,7 +36,7 @@ func TestRollouts(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			require.NoError(t, err)
-			session, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil), string(text))
+			session, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), string(text))
 			requireWhole(t, string(text), session)
 		})
 	}

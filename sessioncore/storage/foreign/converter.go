@@ -14,8 +14,8 @@ type Agent interface {
 	IsSession(name string) bool
 	// About returns what is known of a session besides its records, of which obj has size bytes.
 	About(name string, obj storage.Object, size int64) (About, error)
-	// Converter returns what makes session lines of the records of a file.
-	Converter(About) Converter
+	// Converter returns what makes session lines of the records of a file, which obj has open.
+	Converter(about About, obj storage.Object) Converter
 }
 
 // Joiner is an Agent whose sessions may begin in other files.
@@ -45,7 +45,7 @@ type About struct {
 	ID     string // of the session
 	Title  string
 	Parent string // path or id of the session that it was forked from, "" for none
-	Before string // what its converter has to know of the files that are joined before it
+	Before string // tells what is joined before it from anything else
 	Side   bool   // it is a subagent's
 	Chain  string // the first record of the subagent that it is, where the file has other conversations too
 }

@@ -157,7 +157,7 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 	if err != nil {
 		return st, err
 	}
-	taken, converter := s.before.taken, f.agent.Converter(about)
+	taken, converter := s.before.taken, f.agent.Converter(about, obj)
 	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != st.Token) {
 		taken++
 	}
@@ -324,7 +324,7 @@ func (o *object) begun() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, out := o.files.agent.Converter(about), []byte(nil)
+	c, out := o.files.agent.Converter(about, o.raw), []byte(nil)
 	err = jsonl.LoadFirst(context.Background(), o.raw, min(st.Size, fromBeginning), func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
 			out = c.Add(out, OneLine(u), u.Line)

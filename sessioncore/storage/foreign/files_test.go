@@ -17,7 +17,7 @@ type doubling struct{}
 
 func (doubling) IsSession(name string) bool                         { return strings.HasSuffix(name, ".jsonl") }
 func (doubling) About(string, storage.Object, int64) (About, error) { return About{}, nil }
-func (doubling) Converter(About) Converter                          { return doubling{} }
+func (doubling) Converter(About, storage.Object) Converter          { return doubling{} }
 func (doubling) Add(out []byte, v rawjson.Value, _ int64) []byte {
 	return append(append(append(append(out, v...), '\n'), v...), '\n')
 }

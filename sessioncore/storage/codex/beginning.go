@@ -1,0 +1,128 @@
+package codex
+
+import (
+	"bytes"
+	"maps"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+const (
+	// maxFirst is how long the first line of a rollout may be. It has the instructions, some 20 KB.
+	maxFirst = 8 << 20
+	// maxBeginnings is how many rollouts are remembered, and maxCounted how many places in one.
+	maxBeginnings, maxCounted = 1 << 14, 64
+)
+
+// beginning is what is remembered of a rollout, since its beginning does not change.
+type beginning struct {
+	file    storage.Token // when it was looked at last
+	first   int64         // bytes of the first line, 0 if it is too long or not whole
+	base    base
+	counted map[int64]lineCount // by the size up to which lines were counted
+}
+
+// base is the place from which a rollout goes on.
+type base struct {
+	thread string // "" if it begins by itself
+	size   int64  // bytes of that thread's rollout
+}
+
+// lineCount is how many whole lines are in a part of a rollout, and where the last of them ends.
+type lineCount struct{ lines, end int64 }
+
+// beginningOf returns what the first line of a rollout says. obj is the open file, nil to open it as a parent.
+func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (beginning, error) {
+	if b, ok := h.remembered(name, now); ok {
+		return b, nil
+	}
+	b := beginning{file: now}
+	read := func(text []byte) (n int, err error) { return obj.ReadAt(text, 0) }
+	if obj == nil {
+		p := &part{name: name, object: now}
+		read = func(text []byte) (int, error) {
+			text = text[:min(int64(len(text)), now.Size)]
+			return len(text), h.parents.readFull(p, text, 0)
+		}
+	}
+	for size := int64(32 << 10); size <= maxFirst; size *= 4 {
+		text := make([]byte, size)
+		n, err := read(text)
+		if obj == nil && err != nil {
+			return b, err
+		}
+		if end := bytes.IndexByte(text[:n], '\n'); end >= 0 {
+			b.first, b.base = int64(end)+1, baseOf(bytes.TrimSpace(text[:end]))
+			break
+		}
+		if int64(n) < size {
+			return b, nil // it may be written yet
+		}
+	}
+	h.remember(name, b)
+	return b, nil
+}
+
+// baseOf returns what a first line says of the place from which the rollout goes on.
+func baseOf(line rawjson.Value) (b base) {
+	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) || !line.Member("type").Is("session_meta") {
+		return base{}
+	}
+	from := line.Member("payload").Member("history_base")
+	b.thread, _ = from.Member("thread_id").Text()
+	if b.size = foreign.Count(from.Member("end_byte_offset")); b.size == 0 {
+		return base{}
+	}
+	return b
+}
+
+// count counts the lines of a part.
+func (h *Home) count(name string, p part) (lineCount, error) {
+	b, _ := h.remembered(name, p.object)
+	if c, ok := b.counted[p.to]; ok {
+		return c, nil
+	}
+	c := lineCount{end: p.from}
+	buf := make([]byte, readAhead)
+	for at := p.from; at < p.to; at += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), p.to-at)]
+		if err := h.parents.readFull(&p, buf, at); err != nil {
+			return c, err
+		}
+		if last := bytes.LastIndexByte(buf, '\n'); last >= 0 {
+			c.lines, c.end = c.lines+int64(bytes.Count(buf, []byte{'\n'})), at+int64(last)+1
+		}
+	}
+	if b.file != (storage.Token{}) {
+		if b.counted = maps.Clone(b.counted); b.counted == nil || len(b.counted) >= maxCounted {
+			b.counted = map[int64]lineCount{}
+		}
+		b.counted[p.to] = c
+		h.remember(name, b)
+	}
+	return c, nil
+}
+
+// remembered returns what is remembered of a rollout that is as it was, or has grown.
+func (h *Home) remembered(name string, now storage.Token) (beginning, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b, ok := h.beginnings[name]
+	if !ok || b.file != now && (!b.file.SameObject(now) || now.Size <= b.file.Size) {
+		return beginning{}, false
+	}
+	b.file = now
+	h.beginnings[name] = b
+	return b, true
+}
+
+func (h *Home) remember(name string, b beginning) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.beginnings) >= maxBeginnings {
+		clear(h.beginnings)
+	}
+	h.beginnings[name] = b
+}

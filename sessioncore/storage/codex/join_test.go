@@ -1,0 +1,261 @@
+package codex
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+// problemsOf returns the lines of a session that are no entries, and the outline of the others.
+func problemsOf(t *testing.T, session string) (problems, outline []string) {
+	var entries strings.Builder
+	for line := range strings.Lines(session) {
+		if line[0] == '"' {
+			problems = append(problems, strings.TrimSpace(line))
+		} else {
+			entries.WriteString(line)
+		}
+	}
+	return problems, foreigntest.Outline(t, entries.String())
+}
+
+// TestBrokenChains: what a chain has is shown once, and what of it is left out is a problem.
+func TestBrokenChains(t *testing.T) {
+	first := []string{metaOf(1, ""), user("one"), answered("1")}
+	whole := []string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`}
+	alone := []string{`l2 <  message user "mine" [2]`}
+	on := func(n, parent, size int) []string { // goes on from a rollout; all sizes have three digits
+		return []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%d}`, rolloutID(parent), size)), user(fmt.Sprintf("of %d", n))}
+	}
+	size := len(strings.Join(on(3, 4, 100), "\n")) + 1
+	for name, c := range map[string]struct {
+		base     string
+		want     []string
+		problems int
+		why      string
+	}{
+		"gone":              {based(7, 3, first...), alone, 1, "not there"},
+		"itself":            {based(2, 3, first...), alone, 1, "circle"},
+		"in a line":         {based(1, 3, first[0], first[1], "x"), append(whole[:1:1], `l3 < l2 message user "mine" [2]`), 1, "whole lines"},
+		"beyond it":         {strings.Replace(based(1, 3, first...), `offset":`, `offset":9`, 1), append(whole[:2:2], `l4 < l3 message user "mine" [2]`), 1, "whole lines"},
+		"its meta":          {based(1, 1, first[0]), alone, 0, ""},
+		"in its meta":       {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":3}`, alone, 0, ""},
+		"no number":         {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":-3}`, alone, 0, ""},
+		"no thread":         {`,"history_base":{"thread_id":7,"end_byte_offset":3}`, alone, 0, ""},
+		"gone behind":       {based(5, 2, on(5, 7, 100)...), []string{`l2 <  message user "of 5" [2]`, `l3 < l2 message user "mine" [2]`}, 1, "not there"},
+		"a circle of three": {based(3, 2, on(3, 4, size)...), []string{`l2 <  message user "of 8" [2]`, `l3 < l2 message user "of 4" [2]`, `l4 < l3 message user "of 3" [2]`, `l5 < l4 message user "mine" [2]`}, 1, "circle"},
+		"no line of it":     {based(6, 2, metaOf(6, ""), "torn"), alone, 1, "whole lines"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			h.write(1, first...)
+			h.write(3, on(3, 4, size)...)
+			h.write(4, on(4, 8, size)...)
+			h.write(8, on(8, 3, size)...)
+			h.write(5, on(5, 7, 100)...)
+			h.write(6, metaOf(6, ""))
+			h.write(2, metaOf(2, c.base), user("mine"))
+			problems, outline := problemsOf(t, h.read(2))
+			require.Equal(t, c.want, outline[1:])
+			require.Len(t, problems, c.problems)
+			require.Contains(t, strings.Join(problems, ""), c.why)
+		})
+	}
+}
+
+// watched counts the files that are open, and the bytes that are read.
+type watched struct {
+	storage.Files
+	mu         sync.Mutex
+	open, most int
+	read       map[string]int
+}
+
+func (w *watched) Open(name string) (storage.Object, error) {
+	obj, err := w.Files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open++
+	w.most = max(w.most, w.open)
+	return &watchedObject{obj, w, name}, nil
+}
+
+type watchedObject struct {
+	storage.Object
+	w    *watched
+	name string
+}
+
+func (o *watchedObject) ReadAt(p []byte, off int64) (int, error) {
+	n, err := o.Object.ReadAt(p, off)
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	o.w.read[o.name] += n
+	return n, err
+}
+
+func (o *watchedObject) Close() error {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	o.w.open--
+	return o.Object.Close()
+}
+
+// TestCircle: each of two rollouts that go on from one another has the other's lines once, and neither is read more than
+// twice, but for its ends.
+func TestCircle(t *testing.T) {
+	h := newHome(t)
+	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
+	made := New(w, h.dir)
+	h.Files = foreign.New(made, made, nil, t.TempDir())
+	const lines = 3000
+	of := func(n, other int, size int) (all []string) {
+		all = []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%07d}`, rolloutID(other), size))}
+		all[0] = strings.Replace(all[0], fmt.Sprintf("%07d", size), fmt.Sprintf("%7d", size), 1)
+		for i := range lines {
+			all = append(all, user(fmt.Sprintf("%d says %04d %s", n, i, strings.Repeat("x", 1000))))
+		}
+		return all
+	}
+	size := len(strings.Join(of(1, 2, 0), "\n")) + 1
+	h.write(1, of(1, 2, size)...)
+	h.write(2, of(2, 1, size)...)
+	for n := 1; n <= 2; n++ {
+		clear(w.read)
+		problems, outline := problemsOf(t, h.read(n))
+		require.Len(t, problems, 1)
+		require.Contains(t, problems[0], "circle")
+		require.Len(t, outline, 1+2*lines)
+		require.Contains(t, outline[1], fmt.Sprintf(`"%d says 0000`, 3-n))
+		require.Contains(t, outline[lines+1], fmt.Sprintf(`"%d says 0000`, n))
+		for name, bytes := range w.read {
+			require.Less(t, bytes, 2*size+1<<20, name)
+		}
+	}
+	require.Zero(t, w.open)
+}
+
+// writeChain writes n rollouts, each of which goes on from the one before.
+func (h *home) writeChain(n int, more ...string) {
+	before := []string(nil)
+	for i := range n {
+		lines := []string{metaOf(i, ""), user(fmt.Sprintf("turn %d", i))}
+		if i > 0 {
+			lines[0] = metaOf(i, based(i-1, 2, before...))
+		}
+		lines = append(lines, more...)
+		h.put(filepath.Join(days, chainName(i)), lines...)
+		before = lines
+	}
+}
+
+// chainName is name for a thread of any number.
+func chainName(n int) string {
+	return fmt.Sprintf("rollout-2026-03-30T07-00-00-%s.jsonl", rolloutID(n))
+}
+
+// TestLongChain: a chain of any length is whole, and the files that are open for it are few, also while all its sessions are
+// open at once.
+func TestLongChain(t *testing.T) {
+	const length = 300
+	h := newHome(t)
+	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
+	made := New(w, h.dir)
+	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.writeChain(length, answered("well"))
+	var group sync.WaitGroup
+	objects := make([]storage.Object, length)
+	for part := range 3 {
+		group.Go(func() {
+			for i := part; i < length; i += 3 {
+				obj, err := h.Open(day + "/" + chainName(i))
+				require.NoError(t, err)
+				st, err := obj.Stat()
+				require.NoError(t, err)
+				text := make([]byte, st.Size)
+				require.NoError(t, storage.ReadFull(obj, text, 0))
+				require.Equal(t, 1+2*(i+1), strings.Count(string(text), "\n"))
+				rest := string(text)
+				for turn := range i + 1 {
+					_, after, found := strings.Cut(rest, fmt.Sprintf(`"text":"turn %d"`, turn))
+					require.True(t, found)
+					rest = after
+				}
+				objects[i] = obj
+			}
+		})
+	}
+	group.Wait()
+	require.LessOrEqual(t, w.most, length+maxParents)
+	for _, obj := range objects {
+		require.NoError(t, obj.Close())
+	}
+	require.Zero(t, w.open)
+	shown := 0
+	for i := range length {
+		st, err := os.Stat(filepath.Join(h.dir, days, chainName(i)))
+		require.NoError(t, err)
+		shown += int(st.Size()) * (length - i)
+	}
+	all := 0
+	for _, n := range w.read {
+		all += n
+	}
+	require.Less(t, all, 5*shown)
+}
+
+// TestParentChanges: a rollout whose parent is replaced, truncated or removed shows what is there then, and never parts of
+// both.
+func TestParentChanges(t *testing.T) {
+	first := []string{metaOf(1, ""), user("one"), answered("1")}
+	for how, change := range map[string]func(t *testing.T, file string){
+		"removed": func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) },
+		"truncated": func(t *testing.T, file string) {
+			require.NoError(t, os.Truncate(file, int64(len(first[0]+first[1])+2)))
+		},
+		"replaced": func(t *testing.T, file string) {
+			require.NoError(t, os.Rename(file, file+".old"))
+			sessiontest.WriteFile(t, file, strings.Join([]string{metaOf(1, ""), user("two"), answered("2"), ""}, "\n"))
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			h := newHome(t)
+			h.write(1, first...)
+			h.write(2, metaOf(2, based(1, 3, first...)), user("mine"))
+			early, err := h.Open(day + "/" + name(2))
+			require.NoError(t, err)
+			defer early.Close()
+			_, before := problemsOf(t, h.read(2))
+			require.Len(t, before, 4)
+			change(t, filepath.Join(h.dir, days, name(1)))
+			st, err := early.Stat()
+			require.NoError(t, err)
+			require.NoError(t, storage.ReadFull(early, make([]byte, st.Size), 0), "what was converted stays")
+			h.write(2, metaOf(2, based(1, 3, first...)), user("mine"), user("more"))
+			problems, after := problemsOf(t, h.read(2))
+			require.Contains(t, after[len(after)-1], `"more"`)
+			require.Equal(t, how != "replaced", len(problems) > 0, problems)
+			switch how {
+			case "removed":
+				require.Len(t, after, 3)
+			case "truncated":
+				require.Len(t, after, 4)
+			default:
+				require.Contains(t, after[1], `"two"`)
+			}
+		})
+	}
+}
