@@ -1,8 +1,10 @@
 package sessioncore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -180,13 +182,20 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		return nil, err
 	}
 	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil, err
-	}
+	var st storage.Stat
 	var header rawjson.Value
 	x := newIndex(obj)
-	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
+	var from io.ReaderAt = obj
+	if c, ok := obj.(Converted); ok {
+		text, _, _, err := c.Beginning()
+		if err != nil {
+			return nil, err
+		}
+		from, st.Size = bytes.NewReader(text), int64(len(text))
+	} else if st, err = obj.Stat(); err != nil {
+		return nil, err
+	}
+	err = jsonl.LoadFirst(ctx, from, st.Size, func(u *jsonl.Unit) error {
 		if err := x.add(u); err != nil {
 			return err
 		}
@@ -197,6 +206,13 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		return nil
 	})
 	return header, err
+}
+
+// Converted is an open session that is made of another agent's file, which takes long.
+type Converted interface {
+	// Beginning returns the beginning of the session as a list needs it, its state, and the size of the agent's file, which
+	// it does not convert.
+	Beginning() (text []byte, st storage.Stat, size int64, err error)
 }
 
 // LeaseName returns the name of the lease that a client of the session holds (names.LeaseName).

@@ -117,10 +117,7 @@ func (p *picker) print(chosen named) error {
 		if err != nil {
 			return err
 		}
-		if at = h.ID; visible(at) != at {
-			at = names.FileName(at) // by which it is found too
-		}
-		if chosen.entry != "" {
+		if at = h.ID; chosen.entry != "" {
 			at += "#" + chosen.entry
 		}
 	}
@@ -203,7 +200,7 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	if visible(at) != at { // lines are cut at line breaks and tabs
 		at = path.Join("by-id", names.FileName(i.ID))
 	}
-	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Stat.Size), title, visibleText(dir), visible(i.ID))
+	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, visibleText(dir), visible(i.ID))
 }
 
 // titleColumn is how wide the titles are: display names have 40 characters at most.

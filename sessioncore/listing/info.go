@@ -39,6 +39,8 @@ type Info struct {
 	file *sessionFile // only what does not change of it
 	// Stat is that of the file when its prefix was read.
 	Stat storage.Stat
+	// Size is that of the raw file, which is another one than Stat says where the session is made of it.
+	Size int64
 	// ID and CWD are those of the header; CWD may be empty.
 	ID, CWD string
 	// Title is that of the header or of a title slot, or a compaction's short summary; "" if there is none.
@@ -70,7 +72,7 @@ const (
 // NewInfo returns what is known of a session of which a list knows nothing.
 func NewInfo(name string, stat storage.Stat, cwd string) *Info {
 	dir := &sessionDir{name: storage.Dir(name)}
-	return &Info{file: &sessionFile{dir: dir, base: path.Base(name)}, Stat: stat, CWD: cwd}
+	return &Info{file: &sessionFile{dir: dir, base: path.Base(name)}, Stat: stat, Size: stat.Size, CWD: cwd}
 }
 
 // Name returns the file's name in the storage.
@@ -148,24 +150,20 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 		return nil, storage.Stat{}, err
 	}
 	defer obj.Close()
-	st, err := obj.Stat()
+	buffer := prefixes.Get().(*[prefixSize]byte)
+	defer prefixes.Put(buffer)
+	prefix, st, size, err := beginning(obj, buffer[:])
 	if err != nil {
 		return nil, st, err
 	}
-	buffer := prefixes.Get().(*[prefixSize]byte)
-	defer prefixes.Put(buffer)
-	prefix := buffer[:min(prefixSize, st.Size)]
-	if err := storage.ReadFull(obj, prefix, 0); err != nil {
-		return nil, st, err
-	}
-	info := parseInfo(prefix)
-	if info == nil && st.Size > prefixSize {
-		info, err = parseLong(obj, st.Size)
+	info := parseInfo(prefix[:min(prefixSize, len(prefix))])
+	if info == nil && size > prefixSize {
+		info, err = parseLong(obj, prefix, size)
 	}
 	if info == nil || err != nil {
 		return nil, st, err
 	}
-	info.file, info.Stat = f, st
+	info.file, info.Stat, info.Size = f, st, size
 	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as clients name files
 		info.ID = base[len(base)-len(info.ID):]
 	}
@@ -190,15 +188,30 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	return info, st, nil
 }
 
+// beginning returns what a list reads of a session: its prefix, or as much as is made of another agent's file; and the size of
+// the file.
+func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Stat, size int64, err error) {
+	if c, ok := obj.(sessioncore.Converted); ok {
+		return c.Beginning()
+	}
+	if st, err = obj.Stat(); err != nil {
+		return nil, st, 0, err
+	}
+	prefix = buffer[:min(int64(len(buffer)), st.Size)]
+	return prefix, st, st.Size, storage.ReadFull(obj, prefix, 0)
+}
+
 // maxHeader is the size of the longest header that is listed, with what comes before it. Of those that clients write, the list
 // of directories and of earlier places can grow.
 const maxHeader = 64 << 10
 
 // parseLong is parseInfo for a file whose header is longer than the prefix, which then has no message.
-func parseLong(obj storage.Object, size int64) (*Info, error) {
-	head := make([]byte, min(maxHeader, size))
-	if err := storage.ReadFull(obj, head, 0); err != nil {
-		return nil, err
+func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
+	if _, ok := obj.(sessioncore.Converted); !ok {
+		head = make([]byte, min(maxHeader, size))
+		if err := storage.ReadFull(obj, head, 0); err != nil {
+			return nil, err
+		}
 	}
 	end := 0
 	for range 2 { // the first line may be a title slot
@@ -304,7 +317,7 @@ func (i *Info) appendLine(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"messageCount":`...), int64(i.MessageCount), 10)
 	dst = i.appendText(append(dst, `,"firstMessage":`...), i.first)
 	dst = i.appendOrNull(append(dst, `,"parentSession":`...), i.Parent)
-	dst = strconv.AppendInt(append(dst, `,"size":`...), i.Stat.Size, 10)
+	dst = strconv.AppendInt(append(dst, `,"size":`...), i.Size, 10)
 	if agent := i.Agent(); agent != "" {
 		dst = i.appendText(append(dst, `,"agent":`...), agent)
 	}

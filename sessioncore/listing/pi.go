@@ -92,9 +92,11 @@ func (p *piParser) entry(v rawjson.Value) {
 // be nil.
 func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) error {
 	var p piParser
-	exact := st.Size <= piWhole
+	exact, packed := st.Size <= piWhole, storage.IsPacked(obj)
 	head := st.Size
-	if !exact {
+	if packed { // of which the end takes unpacking all of it
+		head, exact = min(head, piPart), head <= piPart
+	} else if !exact {
 		head = piPart
 	}
 	text, err := readPart(obj, 0, head)
@@ -106,8 +108,11 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 	}
 	p.lines(text)
 	if !exact {
-		known := old != nil && old.flags&infoPi != 0 && old.flags&infoNamed != 0 && old.Stat.SameObject(st.Token) && old.Stat.Size <= st.Size
+		known := !packed && old != nil && old.flags&infoPi != 0 && old.flags&infoNamed != 0 && old.Stat.SameObject(st.Token) && old.Stat.Size <= st.Size
 		from := st.Size - piPart
+		if packed {
+			from = st.Size
+		}
 		if known && st.Size-old.Stat.Size <= piGrowth {
 			from = min(from, max(old.Stat.Size-piPart, head))
 			exact, p.name = true, old.Title

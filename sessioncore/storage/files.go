@@ -51,6 +51,12 @@ type Object interface {
 	Stat() (Stat, error)
 }
 
+// IsPacked reports whether an open file is compressed, so that to read its end takes unpacking all of it.
+func IsPacked(obj Object) bool {
+	_, ok := obj.(interface{ Packed() int64 })
+	return ok
+}
+
 // Item is a name in a directory.
 type Item struct {
 	Name string

@@ -41,10 +41,9 @@ func (Agent) Converter(about foreign.About, _ storage.Object) foreign.Converter 
 	return newConverter(about, newLearned())
 }
 
-// About implements foreign.Agent. The title is the one that the person gave, else the one that the client made, else a
-// summary. A fork has copies of records that name the session they are from: in a member of their own, or in one of two
-// spellings of the same; or they are copied as they are.
-func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About, error) {
+// About implements foreign.Agent. A fork has copies of records that name the session they are from: in a member of their own,
+// or in one of two spellings of the same; or they are copied as they are.
+func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
 	if about.Side = isSubagent(about.ID); about.Side {
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
@@ -53,22 +52,24 @@ func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About
 		}
 		return about, nil
 	}
-	var custom, made, summary, first string
-	tells := func(line []byte) bool {
-		return tells(line) || first == "" && bytes.Contains(line, []byte(`"uuid"`))
+	var titles titles
+	first := ""
+	want := func(line []byte) bool {
+		titles.read += len(line)
+		return tells(line)
 	}
-	err := foreign.Ends(obj, size, tells, func(v rawjson.Value) {
+	err := foreign.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		r := foreign.Read(v)
+		if isHead {
+			titles.note(r)
+		} else {
+			titles.named(r)
+		}
+		if first != "" && !tellsParent(v) {
+			return
+		}
 		if first == "" {
 			first, _ = r.Member("uuid").Text()
-		}
-		switch typ := r.Member("type"); {
-		case typ.Is("custom-title"):
-			custom, _ = r.Member("customTitle").Text()
-		case typ.Is("ai-title"):
-			made, _ = r.Member("aiTitle").Text()
-		case typ.Is("summary"):
-			summary, _ = r.Member("summary").Text()
 		}
 		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id"), r.Member("sessionId")} {
 			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
@@ -76,19 +77,29 @@ func (a Agent) About(name string, obj storage.Object, size int64) (foreign.About
 			}
 		}
 	})
-	for _, title := range [...]string{custom, made, summary} {
-		if about.Title == "" {
-			about.Title = title
-		}
-	}
 	if about.Parent == "" && first != "" && a.Projects != nil {
-		about.Parent = a.Projects.parentOf(name, first)
+		about.Parent = a.Projects.parentOf(name, first, listed)
 	}
+	if !listed || err != nil {
+		return about, err
+	}
+	if titles.title() == "" && !titles.done {
+		err = foreign.Beyond(obj, size, want, func(v rawjson.Value) bool {
+			titles.note(foreign.Read(v))
+			return !titles.done
+		})
+	}
+	about.Title = titles.title()
 	return about, err
 }
 
 // tells reports whether a line may say something about the session.
 func tells(line []byte) bool {
+	return bytes.Contains(line, []byte(`"uuid"`)) || tellsParent(line)
+}
+
+// tellsParent reports whether it may say more than that it is a record of the session.
+func tellsParent(line []byte) bool {
 	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`, `"session_id"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true

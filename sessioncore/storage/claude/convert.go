@@ -15,6 +15,7 @@ import (
 type converter struct {
 	foreign.About
 	learned *learned
+	titles  titles
 
 	begun  bool // the header is written
 	places map[string]*place
@@ -70,6 +71,9 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
+	if c.titles.read += len(v) + 1; !c.Side {
+		c.titles.note(r.Object)
+	}
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
 	if !c.isMine(r, isUser) || c.isOutdated(r) {
 		return out

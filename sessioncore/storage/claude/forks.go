@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
 
@@ -22,45 +23,53 @@ const maxForks = 16
 
 // compared is what came of comparing a session with others.
 type compared struct {
-	with   string // the names of the others
+	with   string // the names of all
 	parent string
 }
 
-// parentOf returns the session of which another one, which begins with the record first, is a fork; "" for none.
-func (p *Projects) parentOf(name, first string) (parent string) {
-	dir, base := path.Split(name)
-	in, err := p.project(path.Clean(dir))
+// parentOf returns the session of which another one, which begins with the record first, is a fork; "" for none. All sessions
+// with this beginning are compared at once. A list (listed) has only short ones compared, which it reads as a whole anyway.
+func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
+	dir := storage.Dir(name)
+	in, err := p.project(dir)
 	if err != nil {
 		return ""
 	}
-	var others []string
-	for _, other := range p.beginning(in, path.Clean(dir))[first] {
-		if other+ending != base {
-			others = append(others, other)
-		}
-	}
-	if len(others) == 0 || len(others) > maxForks {
+	family := slices.Sorted(slices.Values(p.beginning(in, dir)[first]))
+	if len(family) < 2 || len(family) > maxForks+1 {
 		return ""
 	}
-	slices.Sort(others)
-	with := strings.Join(others, "\n")
+	with := strings.Join(family, "\n")
 	p.mu.Lock()
 	known, ok := p.forks[name]
 	p.mu.Unlock()
-	if ok && known.with == with {
+	if ok && known.with == with || listed && p.anyLong(dir, family) {
 		return known.parent
 	}
-	own, most := p.times(name), 0
-	for _, other := range others {
-		theirs := p.times(path.Join(dir, other+ending))
-		if likely := compare(own, theirs); likely > most {
-			most, parent = likely, other
-		}
+	times := make([]map[uint64]int64, len(family))
+	for i, session := range family {
+		times[i] = p.times(path.Join(dir, session+ending))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forks[name] = compared{with, parent}
-	return parent
+	for i, session := range family {
+		now, most := compared{with: with}, 0
+		for j, other := range family {
+			if likely := compare(times[i], times[j]); j != i && likely > most {
+				most, now.parent = likely, other
+			}
+		}
+		p.forks[path.Join(dir, session+ending)] = now
+	}
+	return p.forks[name].parent
+}
+
+// anyLong reports whether a list does not read all of one of some sessions.
+func (p *Projects) anyLong(dir string, sessions []string) bool {
+	return slices.ContainsFunc(sessions, func(session string) bool {
+		st, err := p.Files.Stat(path.Join(dir, session+ending))
+		return err == nil && st.Size > foreign.ShortSize
+	})
 }
 
 // beginning returns the sessions of a project by the uuid of their first record.

@@ -83,7 +83,7 @@ func (p *projects) about(t *testing.T, agent Agent, name string) foreign.About {
 	st, err := obj.Stat()
 	require.NoError(t, err)
 	require.Equal(t, storage.KindFile, st.Kind)
-	about, err := agent.About(name, obj, st.Size)
+	about, err := agent.About(name, obj, st.Size, true)
 	require.NoError(t, err)
 	return about
 }

@@ -33,7 +33,7 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 
 // Again implements foreign.Rereader.
 func (c *converter) Again() foreign.Converter {
-	if !c.learned.news {
+	if !c.learned.news && c.Title() == c.About.Title {
 		return nil
 	}
 	if c.learned.moved {
@@ -41,8 +41,13 @@ func (c *converter) Again() foreign.Converter {
 		clear(c.learned.last)
 	}
 	c.learned.news, c.learned.moved = false, false
-	return newConverter(c.About, c.learned)
+	about := c.About
+	about.Title = c.Title()
+	return newConverter(about, c.learned)
 }
+
+// Title implements foreign.Titler.
+func (c *converter) Title() string { return c.titles.title() }
 
 // isOutdated reports whether a record comes again. If it was not known before, that is learned.
 func (c *converter) isOutdated(r *record) bool {

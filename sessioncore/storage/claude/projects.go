@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -27,6 +26,13 @@ type Projects struct {
 	forks    map[string]compared
 	projects map[string]*project
 	inFiles  map[string]*inFile
+	olds     map[string]old
+}
+
+// old is whether the oldest clients may have written a file, which begins with the record first.
+type old struct {
+	device, inode uint64
+	is            bool
 }
 
 // firstText is what the first record of a file says: of a session its uuid, of a subagent the session that it belongs to.
@@ -53,13 +59,16 @@ type inFile struct {
 const (
 	// firstSize is how much of a file is read for what its first record says.
 	firstSize = 64 << 10
-	// headSize is how much of a session's file is read for the version of its client, which is near its beginning.
-	nearSize, headSize = 4 << 10, 16 << 10
+	// nearSize is how much of a session's file is read for the version of its client, which is near its beginning.
+	nearSize = 4 << 10
 )
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	return &Projects{Files: files, firsts: map[string]firstText{}, forks: map[string]compared{}, projects: map[string]*project{}, inFiles: map[string]*inFile{}}
+	return &Projects{
+		Files: files, firsts: map[string]firstText{}, forks: map[string]compared{}, projects: map[string]*project{},
+		inFiles: map[string]*inFile{}, olds: map[string]old{},
+	}
 }
 
 // List implements storage.Files.
@@ -75,14 +84,19 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	if err != nil {
 		return err
 	}
-	var added []string
-	if len(parts) == 1 {
-		for session := range in.agents {
-			if len(p.agents(in, dir, session)) > 0 {
+	var added, likely []string
+	switch {
+	case len(parts) == 1:
+		for session, beside := range in.agents {
+			if len(beside) > 0 {
 				added = append(added, session)
+			} else if p.isOld(path.Join(dir, session+ending)) {
+				likely = append(likely, session)
 			}
 		}
-	} else if added = p.agents(in, parts[0], parts[1]); len(parts) == 2 && len(added) > 0 {
+	case len(parts) == 3:
+		added = p.agents(in, parts[0], parts[1])
+	case len(p.agents(in, parts[0], parts[1])) > 0:
 		added = []string{subagents}
 	}
 	there, stopped := map[string]bool{}, false
@@ -94,7 +108,14 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	if stopped || err != nil && !(storage.IsMissing(err) && len(added) > 0) {
 		return err
 	}
-	return storage.ListOnly(p, dir, slices.DeleteFunc(added, func(name string) bool { return there[name] }), f)
+	isThere := func(name string) bool { return there[name] }
+	for _, name := range slices.DeleteFunc(likely, isThere) { // only all of the session's file tells whether it is there
+		state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
+		if !f(storage.Item{Name: name, Kind: storage.KindDir, State: state}) {
+			return nil
+		}
+	}
+	return storage.ListOnly(p, dir, slices.DeleteFunc(added, isThere), f)
 }
 
 // project returns what lies in a project's directory.
@@ -145,6 +166,9 @@ func (p *Projects) agents(in *project, project, session string) []string {
 	if !ok || err != nil {
 		return nil
 	}
+	if !p.isOld(file) {
+		return beside
+	}
 	p.mu.Lock()
 	now := p.inFiles[file]
 	p.mu.Unlock()
@@ -155,38 +179,55 @@ func (p *Projects) agents(in *project, project, session string) []string {
 		}
 		defer obj.Close()
 		now = &inFile{token: st.Token}
-		first := ""
-		if now.names, first, err = chainsIn(obj, st.Size); err == nil {
+		if now.names, err = chainsIn(obj, st.Size); err == nil {
 			p.mu.Lock()
-			if p.inFiles[file] = now; isName(first) { // the first conversion of one of them asks for all
-				p.firsts[file] = firstText{st.Device, st.Inode, first}
-			}
+			p.inFiles[file] = now
 			p.mu.Unlock()
 		}
 	}
 	return append(slices.Clip(beside), now.names...)
 }
 
-// chainsIn returns the names of the sessions of subagents with records in a file, and what firstIn says of its head. Clients
-// that begin a session today write them elsewhere.
-func chainsIn(obj storage.Object, size int64) (names []string, first string, err error) {
-	var version []byte
-	for _, part := range [...]int64{nearSize, headSize} {
-		head := make([]byte, min(size, part))
-		if err := storage.ReadFull(obj, head, 0); err != nil {
-			return nil, "", err
-		}
-		first = cmp.Or(first, firstIn(head))
-		var ok bool
-		if _, version, ok = bytes.Cut(head, []byte(`"version"`)); ok {
-			break
-		}
+// isOld reports whether a client may have written a session's file that wrote the records of subagents into it.
+func (p *Projects) isOld(file string) bool {
+	st, err := p.Files.Stat(file)
+	if err != nil || st.Size == 0 {
+		return false
 	}
-	if version = bytes.TrimLeft(version, `: "`); isNew(string(version[:min(len(version), 8)])) {
-		return nil, first, nil
+	p.mu.Lock()
+	known, ok := p.olds[file]
+	p.mu.Unlock()
+	if ok && known.device == st.Device && known.inode == st.Inode {
+		return known.is
 	}
+	obj, err := p.Files.Open(file)
+	if err != nil {
+		return false
+	}
+	defer obj.Close()
+	head := make([]byte, min(st.Size, nearSize))
+	if err := storage.ReadFull(obj, head, 0); err != nil {
+		return false
+	}
+	_, version, told := bytes.Cut(head, []byte(`"version"`))
+	version = bytes.TrimLeft(version, `: "`)
+	now := old{st.Device, st.Inode, !isNew(string(version[:min(len(version), 8)]))}
+	first := firstIn(head)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if told || len(head) == nearSize {
+		p.olds[file] = now
+	}
+	if isName(first) { // the first look at one of them asks for all
+		p.firsts[file] = firstText{st.Device, st.Inode, first}
+	}
+	return now.is
+}
+
+// chainsIn returns the names of the sessions of subagents with records in a file.
+func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 	if has, err := hasChains(obj, size); err != nil || !has {
-		return nil, first, err
+		return nil, err
 	}
 	side := newChains()
 	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
@@ -201,7 +242,7 @@ func chainsIn(obj storage.Object, size int64) (names []string, first string, err
 		}
 		return nil
 	})
-	return names, first, err
+	return names, err
 }
 
 // hasChains reports whether a file has records of subagents, at the speed of reading it: most have none, and all are asked when

@@ -133,7 +133,7 @@ func TestAbout(t *testing.T) {
 		require.NoError(t, err)
 		st, err := obj.Stat()
 		require.NoError(t, err)
-		about, err := Agent{}.About(session, obj, st.Size)
+		about, err := Agent{}.About(session, obj, st.Size, true)
 		require.NoError(t, err)
 		require.Equal(t, []string{c.title, c.parent}, []string{about.Title, about.Parent}, c.lines)
 		require.NoError(t, obj.Close())

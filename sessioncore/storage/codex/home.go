@@ -1,9 +1,11 @@
 package codex
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -15,8 +17,8 @@ const (
 	uuidSize       = 36
 	// titlesName is where the program keeps the titles of sessions. Of several for one the last counts.
 	titlesName = "session_index.jsonl"
-	// maxTitles is how large that file may be, and maxTitle how many bytes of a first message are a title.
-	maxTitles, maxTitle = 16 << 20, 200
+	// maxTitles is how large that file may be.
+	maxTitles = 16 << 20
 )
 
 // Home is ~/.codex: its rollouts, as Days shows them, and what is known of them.
@@ -27,8 +29,10 @@ type Home struct {
 	mu       sync.Mutex // guards what follows
 	titles   map[string]string
 	titlesAt storage.Token
-	places   map[string]string // of rollouts, by id
-	placesAt storage.Stat
+	places   map[string]string   // of rollouts, by id
+	days     map[string]rollouts // by directory
+	daysAt   time.Time           // when all were looked at last
+	prompts  map[string]string   // by the name of a rollout from which others go on: its title, where nobody gave one
 	// beginnings has the rollouts that were opened, by name.
 	beginnings map[string]beginning
 
@@ -42,7 +46,7 @@ var (
 
 // New returns the Home that files are, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
-	h := &Home{Days: Days{files}, root: root, beginnings: map[string]beginning{}}
+	h := &Home{Days: Days{files}, root: root, days: map[string]rollouts{}, prompts: map[string]string{}, beginnings: map[string]beginning{}}
 	h.parents.init(h.Days)
 	return h
 }
@@ -61,54 +65,71 @@ func idOf(name string) string {
 
 // Converter implements foreign.Agent.
 func (h *Home) Converter(about foreign.About, obj storage.Object) foreign.Converter {
-	if j, ok := obj.(*joined); ok {
-		return newConverter(about, j.chain, nil)
-	}
-	var parent *lines
-	if about.Parent != "" {
-		if name, _, ok := h.find(about.Parent); ok {
-			parent = &lines{open: func() (storage.Object, error) {
-				obj, err := h.Open(name)
-				if err == nil {
-					obj = h.Join(name, obj)
-				}
-				return obj, err
-			}}
+	begin := func(about foreign.About) *converter {
+		if j, ok := obj.(*joined); ok {
+			return newConverter(about, j.chain, nil)
 		}
+		return newConverter(about, nil, h.parentLines(about))
 	}
-	return newConverter(about, nil, parent)
+	return &titled{converter: begin(about), begin: begin, home: h, inList: h.title(about.ID)}
 }
 
-// About implements foreign.Agent. The title is the one that the person gave, else what the person said first, which the
-// program takes for it too.
-func (h *Home) About(name string, obj storage.Object, size int64) (foreign.About, error) {
+// parentLines returns the lines of the rollout that one may begin with, nil if there is none or it is not to be read.
+func (h *Home) parentLines(about foreign.About) *lines {
+	if about.Parent == "" || about.Listed {
+		return nil
+	}
+	name, _, ok := h.find(about.Parent)
+	if !ok {
+		return nil
+	}
+	return &lines{open: func() (storage.Object, error) {
+		obj, err := h.Open(name)
+		if err == nil {
+			obj = h.Join(name, obj)
+		}
+		return obj, err
+	}}
+}
+
+// About implements foreign.Agent. The title is that in the program's list; of a list of sessions also what the rollout says of
+// it (titles).
+func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := foreign.About{ID: idOf(name), Title: h.title(idOf(name))}
 	if j, ok := obj.(*joined); ok {
 		about.Before = j.identity()
 	}
-	var named, asked string
+	var titles titles
+	base := ""
 	metas := 0
-	err := foreign.Ends(obj, size, tells, func(v rawjson.Value) {
-		payload := v.Member("payload")
-		switch typ := v.Member("type"); {
-		case typ.Is("session_meta"):
+	err := foreign.Ends(obj, size, tells, func(v rawjson.Value, isHead bool) {
+		payload := payloadOf(v)
+		if v.Member("type").Is("session_meta") && isHead {
 			if metas++; metas <= 2 {
 				about.Parent, about.Side = parentOf(payload, about, metas)
 			}
 			if thread, _ := payload.Member("id").Text(); metas == 1 && about.Title == "" {
 				about.Title = h.title(thread) // a thread that was reverted goes on in another file
 			}
-		case payload.Member("type").Is("thread_name_updated"):
-			named, _ = payload.Member("thread_name").Text()
-		case asked == "":
-			asked = firstLine(payload)
+			if metas == 1 {
+				base, _ = payload.Member("history_base").Member("thread_id").Text()
+			}
 		}
+		titles.note(payload, isHead)
 	})
-	for _, title := range [...]string{named, asked} {
-		if about.Title == "" {
-			about.Title = title
-		}
+	if err != nil || !listed || about.Title != "" {
+		return about, err
 	}
+	if about.Title = titles.named; about.Title == "" && base != "" && about.Before == "" {
+		about.Title = h.titleOf(base)
+	}
+	if about.Title == "" && titles.asked == "" {
+		err = foreign.Beyond(obj, size, tells, func(v rawjson.Value) bool {
+			titles.note(payloadOf(v), true)
+			return titles.asked == ""
+		})
+	}
+	about.Title = cmp.Or(about.Title, titles.asked)
 	return about, err
 }
 
@@ -131,36 +152,6 @@ func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, 
 		}
 	}
 	return parent, len(spawned) > 0
-}
-
-// firstLine returns the first line of what the person says in an item, "" if it is something else.
-func firstLine(payload rawjson.Value) string {
-	var text string
-	switch typ := payload.Member("type"); {
-	case typ.Is("user_message"):
-		text, _ = payload.Member("message").Text()
-	case typ.Is("message") && payload.Member("role").Is("user") && !isContext(payload.Member("content")):
-		payload.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
-			text, _ = block.Member("text").Text()
-			return text == ""
-		})
-	}
-	text, _, _ = strings.Cut(rawjson.TrimSpace(text), "\n")
-	if len(text) > maxTitle {
-		text = strings.ToValidUTF8(text[:maxTitle], "") + "…"
-	}
-	return text
-}
-
-// tells reports whether a line may say something about the session.
-func tells(line []byte) bool {
-	line = line[:min(len(line), 400)]
-	for _, word := range [...]string{`"session_meta"`, `"thread_name_updated"`, `"user_message"`, `"user"`} {
-		if strings.Contains(string(line), word) {
-			return true
-		}
-	}
-	return false
 }
 
 // Beside returns what is shown of a rollout that is not in it: its title in the program's list.
@@ -204,33 +195,64 @@ func (h *Home) readTitles(size int64) (map[string]string, error) {
 	return titles, nil
 }
 
+// rollouts are those in one directory.
+type rollouts struct {
+	token  storage.Token
+	readAt int64
+	names  map[string]string // by id
+}
+
+// lookAgain is how long a rollout that was not there is taken to be missing: many sessions name parents that are gone, and to
+// look for one means to look at all days.
+const lookAgain = 250 * time.Millisecond
+
 // find returns the name of a thread's rollout, as Days shows it, and its state.
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	name, known := h.places[id]
-	if name != "" {
-		if st, err := h.Stat(name); err == nil {
-			return name, st, true
-		}
+	if name, st, ok = h.known(id); ok || time.Since(h.daysAt) < lookAgain {
+		return name, st, ok
 	}
-	all, err := h.Stat("")
-	if err != nil || known && name == "" && all == h.placesAt {
+	days, err := storage.List(h, "")
+	if err != nil {
 		return "", st, false
 	}
-	h.places, h.placesAt = map[string]string{id: ""}, all
-	days, _ := storage.List(h, "")
+	now := map[string]rollouts{}
+	h.places = map[string]string{}
 	for _, day := range days {
-		_ = h.List(day.Name, nil, func(item storage.Item) bool {
-			if item.Kind == storage.KindFile && h.IsSession(item.Name) {
-				h.places[idOf(item.Name)] = path.Join(day.Name, item.Name)
-			}
-			return true
-		})
+		in := h.look(day.Name)
+		for id, name := range in.names {
+			h.places[id] = path.Join(day.Name, name)
+		}
+		now[day.Name] = in
 	}
+	h.days, h.daysAt = now, time.Now()
+	return h.known(id)
+}
+
+// known is find in what was found before. Callers must hold h.mu.
+func (h *Home) known(id string) (name string, st storage.Stat, ok bool) {
 	if name = h.places[id]; name == "" {
 		return "", st, false
 	}
-	st, err = h.Stat(name)
+	st, err := h.Stat(name)
 	return name, st, err == nil
+}
+
+// look returns the rollouts of a day. It reads the directory only if that changed. Callers must hold h.mu.
+func (h *Home) look(day string) rollouts {
+	at := time.Now().UnixNano()
+	st, err := h.Stat(day)
+	in := h.days[day]
+	if err == nil && in.token == st.Token && !in.token.Racy(in.readAt) {
+		return in
+	}
+	in = rollouts{st.Token, at, map[string]string{}}
+	_ = h.List(day, nil, func(item storage.Item) bool { // what was read before an error counts
+		if item.Kind == storage.KindFile && h.IsSession(item.Name) {
+			in.names[idOf(item.Name)] = item.Name
+		}
+		return true
+	})
+	return in
 }

@@ -45,6 +45,15 @@ func (c *conversion) token() storage.Token {
 	return t
 }
 
+// given returns what is told of the session.
+func (c *conversion) given() given {
+	g := given{about: c.about, title: c.about.Title, raw: c.raw, shown: c.token(), taken: c.taken}
+	if t, ok := c.converter.(Titler); ok {
+		g.title = t.Title()
+	}
+	return g
+}
+
 // extend converts what a file has more than before. ok is false if it is not the file that it was.
 func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
 	if to.Size < c.at.Off || c.at.Guessed {

@@ -12,8 +12,9 @@ import (
 type Agent interface {
 	// IsSession reports whether a file is a session of the agent.
 	IsSession(name string) bool
-	// About returns what is known of a session besides its records, of which obj has size bytes.
-	About(name string, obj storage.Object, size int64) (About, error)
+	// About returns what is known of a session besides its records, of which obj has size bytes. For a list (listed) that
+	// is also what both ends of obj say of the title, and no other file is read as a whole.
+	About(name string, obj storage.Object, size int64, listed bool) (About, error)
 	// Converter returns what makes session lines of the records of a file, which obj has open.
 	Converter(about About, obj storage.Object) Converter
 }
@@ -33,6 +34,14 @@ type Converter interface {
 	Tail(out []byte) []byte
 }
 
+// A Titler is a Converter that finds the title among the records.
+type Titler interface {
+	Converter
+	// Title returns the title, as far as it is known. Where the header has another one, Again returns a Converter that
+	// writes this.
+	Title() string
+}
+
 // A Rereader is a Converter that can learn from a value that what it made of those before was wrong.
 type Rereader interface {
 	Converter
@@ -48,6 +57,7 @@ type About struct {
 	Before string // tells what is joined before it from anything else
 	Side   bool   // it is a subagent's
 	Chain  string // the first record of the subagent that it is, where the file has other conversations too
+	Listed bool   // it is for a list, and its converter reads no other file
 }
 
 // AppendMembers appends the members of a header that an About gives.

@@ -2,35 +2,131 @@ package foreign
 
 import (
 	"bytes"
+	"context"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
-// endSize is how much of both ends of a file Ends looks at. Claude Code itself reads no more to list its sessions, and
-// writes the titles anew for that.
-const endSize = 64 << 10
+const (
+	// HeadSize and tailSize are how much a list reads at both ends of a file. With the 4 KiB of Claude Code's that tell
+	// of subagents, that is 64 KiB.
+	HeadSize, tailSize = 28 << 10, 32 << 10
+	// ShortSize is the size of the largest file that it reads as a whole.
+	ShortSize = HeadSize + tailSize
+	// packedSize is how much it reads of a file whose end is not to be had without unpacking all of it.
+	packedSize = 64 << 10
+	// maxHead is how far it reads on where the beginning does not have the first prompt.
+	maxHead = 4 << 20
+	// readOn is how much it then reads at once.
+	readOn = 256 << 10
+	// maxNested is how deep the values in a line are that is cut.
+	maxNested = 64
+)
 
-// Ends calls f for the objects that are whole lines in the first and the last 64 KiB of a file. Lines for which want returns
-// false are not parsed.
-func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value)) error {
-	buf := make([]byte, min(size, 2*endSize))
-	if size <= 2*endSize {
-		if err := storage.ReadFull(obj, buf, 0); err != nil {
+// head is an open file whose beginning was read once, since a list looks at it several times.
+type head struct {
+	storage.Object
+	text  []byte
+	first int64 // size of the beginning; the rest of text was read on
+	// packed reports whether no more than text can be read without unpacking all of it.
+	packed bool
+}
+
+// newHead reads the beginning of a file of so many bytes.
+func newHead(obj storage.Object, size int64) (*head, error) {
+	h := &head{Object: obj, packed: storage.IsPacked(obj)}
+	h.first, _ = h.parts(size)
+	h.text = make([]byte, h.first)
+	return h, storage.ReadFull(obj, h.text, 0)
+}
+
+// parts returns how much is read at both ends of a file.
+func (h *head) parts(size int64) (first, last int64) {
+	switch {
+	case h.packed:
+		return min(size, packedSize), 0
+	case size <= ShortSize:
+		return size, 0
+	}
+	return HeadSize, tailSize
+}
+
+// ReadAt implements storage.Object.
+func (h *head) ReadAt(p []byte, off int64) (int, error) {
+	if off >= 0 && off+int64(len(p)) <= int64(len(h.text)) {
+		return copy(p, h.text[off:]), nil
+	}
+	return h.Object.ReadAt(p, off)
+}
+
+// lines returns the size of the whole lines in the beginning of a file.
+func (h *head) lines(size int64) int64 {
+	if h.first == size {
+		return size
+	}
+	return int64(bytes.LastIndexByte(h.text[:h.first], '\n') + 1)
+}
+
+// Ends calls f for the objects that are whole lines at both ends of a file: in its first 28 and its last 32 KiB. Lines for
+// which want returns false are not parsed.
+func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value, isHead bool)) error {
+	h, err := headOf(obj, size)
+	if err != nil {
+		return err
+	}
+	eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
+	_, last := h.parts(size)
+	tail := make([]byte, last)
+	if err := storage.ReadFull(obj, tail, size-last); err != nil {
+		return err
+	}
+	eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
+	return nil
+}
+
+// Head calls f for the objects in the whole lines at the beginning of a file.
+func Head(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value)) error {
+	h, err := headOf(obj, size)
+	if err == nil {
+		eachObject(h.text[:h.lines(size)], want, f)
+	}
+	return err
+}
+
+// headOf returns the beginning of a file, which may have been read before.
+func headOf(obj storage.Object, size int64) (*head, error) {
+	if h, ok := obj.(*head); ok {
+		return h, nil
+	}
+	return newHead(obj, size)
+}
+
+// Beyond calls f for the objects in the lines that follow those at the beginning of a file, until it returns false: up to
+// 4 MiB, and nothing of a compressed file. Lines for which want returns false are not parsed.
+func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value) (more bool)) error {
+	h, err := headOf(obj, size)
+	if err != nil || h.packed {
+		return err
+	}
+	at, last := h.lines(size), min(size, maxHead)
+	for more := true; more && int64(len(h.text)) < last; {
+		off := int64(len(h.text))
+		next := make([]byte, min(readOn, last-off))
+		if err := storage.ReadFull(h.Object, next, off); err != nil {
 			return err
 		}
-		eachObject(buf, want, f)
-		return nil
+		h.text = append(h.text, next...)
+		whole := int64(bytes.LastIndexByte(h.text, '\n') + 1)
+		if int64(len(h.text)) == size {
+			whole = size
+		}
+		if whole > at {
+			eachObject(h.text[at:whole], func(line []byte) bool { return more && want(line) }, func(v rawjson.Value) { more = f(v) })
+			at = whole
+		}
 	}
-	head, tail := buf[:endSize], buf[endSize:]
-	if err := storage.ReadFull(obj, head, 0); err != nil {
-		return err
-	}
-	if err := storage.ReadFull(obj, tail, size-endSize); err != nil {
-		return err
-	}
-	eachObject(head[:bytes.LastIndexByte(head, '\n')+1], want, f)
-	eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, f)
 	return nil
 }
 
@@ -44,4 +140,73 @@ func eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Valu
 			f(v)
 		}
 	}
+}
+
+// wholeMembers returns an object with the members that are whole in the beginning of a line, nil if that begins no object.
+func wholeMembers(line []byte) rawjson.Value {
+	var open, then []byte // what closes the values that are open: now, and behind the last whole member
+	end, inText := 0, false
+	for i := 0; i < len(line) && line[i] != '\n'; i++ {
+		switch c := line[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case (c == '{' || c == '[') && len(open) < maxNested:
+			open = append(open, c+2) // the bracket that closes it
+			end, then = i+1, bytes.Clone(open)
+		case c == '{', c == '[', len(open) == 0:
+			return nil
+		case c == '}', c == ']':
+			open = open[:len(open)-1]
+			end, then = i+1, bytes.Clone(open)
+		case c == ',':
+			end, then = i, bytes.Clone(open)
+		}
+	}
+	whole := append(rawjson.Value{}, line[:end]...)
+	for i := len(then) - 1; i >= 0; i-- {
+		whole = append(whole, then[i])
+	}
+	if whole = bytes.TrimSpace(whole); len(whole) == 0 || whole[0] != '{' || !rawjson.IsValidObject(whole) {
+		return nil
+	}
+	return whole
+}
+
+// convert converts the beginning of a file for a list: what is whole in it, and more only where that gives no header. What
+// begins with a line that is longer still has a header of what is known of it.
+func (h *head) convert(agent Agent, about About, size int64) (out []byte, err error) {
+	limits := []int64{h.lines(size)}
+	if !h.packed {
+		limits = append(limits, min(size, maxHead))
+	}
+	var c Converter
+	for _, limit := range limits {
+		c = agent.Converter(about, h)
+		err = jsonl.LoadFirst(context.Background(), h, limit, func(u *jsonl.Unit) error {
+			if u.Kind == jsonl.ObjectUnit {
+				out = c.Add(out, OneLine(u), u.Line)
+			}
+			if len(out) >= enough {
+				return jsonl.ErrStop
+			}
+			return nil
+		})
+		if err == nil && limit == size && len(out) < enough {
+			out = c.Tail(out)
+		}
+		if err != nil || len(out) > 0 {
+			return out, err
+		}
+	}
+	if first := wholeMembers(h.text[:h.first]); len(first) > 0 {
+		out = c.Add(nil, first, 1)
+	}
+	if len(out) == 0 && size > maxHead { // it may be a session, and those that are not listed are not found
+		out = about.AppendMembers(rawjson.AppendQuoted([]byte(`{"type":"session","version":3,"id":`), about.ID))
+		out = append(out, "}\n"...)
+	}
+	return out, nil
 }

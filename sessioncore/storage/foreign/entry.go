@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"strconv"
+	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -54,6 +55,21 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 		dst = rawjson.AppendQuoted(append(dst, `,"session":`...), e.Session)
 	}
 	return append(dst, "}}\n"...)
+}
+
+// maxTitle is how many bytes of a first prompt are a title.
+const maxTitle = 200
+
+// FirstLine returns the first line of a prompt as a title.
+func FirstLine(text string) string {
+	text = rawjson.TrimSpace(text)
+	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
+		text = rawjson.TrimSpace(text[:at])
+	}
+	if len(text) > maxTitle {
+		text = strings.ToValidUTF8(text[:maxTitle], "") + "…"
+	}
+	return text
 }
 
 // AppendMember appends a comma and a member of an object, unless its value is missing.

@@ -8,15 +8,14 @@ import (
 	"sync/atomic"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
 )
 
 const (
 	// maxKept is how many converted sessions are kept that nobody has open.
 	maxKept = 32
-	// beginning is how much of a session is made for who reads no further, from so much of its file.
-	beginning, fromBeginning = 8 << 10, 256 << 10
+	// enough is how much of a session is made for a list.
+	enough = 8 << 10
 	// maxReadings is how often a file is converted until its Converter has learned nothing more. What one learns can move
 	// a record, and show that another one comes too late.
 	maxReadings = 4
@@ -41,6 +40,7 @@ type Files struct {
 // given is what was told of a session whose conversion was given back: while its file is as it was, so is the session.
 type given struct {
 	about      About
+	title      string // that the records were found to have
 	raw, shown storage.Token
 	taken      uint64
 }
@@ -139,7 +139,7 @@ func (f *Files) forget() {
 		}
 		delete(f.slots, name)
 		if c := oldest.now; c != nil {
-			f.given[name] = given{c.about, c.raw, c.token(), c.taken}
+			f.given[name] = c.given()
 			oldest.drop()
 		}
 		oldest.mu.Unlock()
@@ -153,11 +153,11 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 		return st, err
 	}
 	ctx := context.Background()
-	about, err := f.agent.About(name, obj, st.Size)
+	about, err := f.agent.About(name, obj, st.Size, false)
 	if err != nil {
 		return st, err
 	}
-	taken, converter := s.before.taken, f.agent.Converter(about, obj)
+	taken, converter := s.before.taken, Converter(nil)
 	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != st.Token) {
 		taken++
 	}
@@ -178,6 +178,17 @@ func (f *Files) update(s *slot, name string, obj storage.Object) (storage.Stat, 
 		}
 		taken = c.taken + 1
 		s.drop()
+	}
+	if converter == nil {
+		likely := about
+		if likely.Title == "" {
+			listed, err := f.agent.About(name, obj, st.Size, true)
+			if err != nil {
+				return st, err
+			}
+			likely.Title = listed.Title
+		}
+		converter = f.agent.Converter(likely, obj)
 	}
 	for range maxReadings {
 		c := &conversion{about: about, converter: converter, taken: taken}
@@ -204,47 +215,58 @@ func (s *slot) drop() {
 	s.now = nil
 }
 
-// converted reports whether the file was converted, as far as that can be told at once.
-func (s *slot) converted() bool {
-	if !s.mu.TryLock() {
-		return false
-	}
-	defer s.mu.Unlock()
-	return s.now != nil
-}
-
 // Open implements storage.Files.
 func (f *Files) Open(name string) (storage.Object, error) {
 	if !f.agent.IsSession(name) {
 		return f.Files.Open(name)
 	}
-	raw, err := f.open(name)
+	raw, err := f.Files.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	s, _ := f.slot(name, true)
-	s.open.Add(1)
-	return &object{files: f, name: name, raw: raw, slot: s}, nil
+	return &object{files: f, name: name, file: raw}, nil
 }
 
 // open opens what a session is made of.
 func (f *Files) open(name string) (storage.Object, error) {
 	obj, err := f.Files.Open(name)
-	if j, ok := f.agent.(Joiner); ok && err == nil {
-		obj = j.Join(name, obj)
+	if err == nil {
+		obj = f.join(name, obj)
 	}
 	return obj, err
 }
 
-// object is an open session.
+// join returns what a session is made of, of which obj is its own file.
+func (f *Files) join(name string, obj storage.Object) storage.Object {
+	if j, ok := f.agent.(Joiner); ok {
+		return j.Join(name, obj)
+	}
+	return obj
+}
+
+// known returns what was told of a session whose file is in the state raw. ok is false if it was not converted in that state.
+func (f *Files) known(name string, raw storage.Token) (g given, ok bool) {
+	s, g := f.slot(name, false)
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.now != nil {
+			g = s.now.given()
+		}
+	}
+	return g, g.raw == raw
+}
+
+// object is an open session. Until it is read, it has no slot, and its file is not joined with others: a list opens all.
 type object struct {
 	files  *Files
 	name   string
-	raw    storage.Object
-	slot   *slot
+	file   storage.Object
 	closed atomic.Bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex     // guards what follows
+	raw   storage.Object // the file, joined with others
+	slot  *slot
 	taken uint64
 	text  text // the version that was seen last; without a sink if none was
 	token storage.Token
@@ -255,22 +277,37 @@ func (o *object) Raw() (file storage.Object, beside string) {
 	if agent, ok := o.files.agent.(interface{ Beside(name string) string }); ok {
 		beside = agent.Beside(o.name)
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.use(); o.raw == nil {
+		return o.file, beside
+	}
 	return o.raw, beside
 }
 
+// use makes the object one of a session that is read. Callers must hold o.mu.
+func (o *object) use() {
+	if o.slot == nil && !o.closed.Load() {
+		o.raw = o.files.join(o.name, o.file)
+		o.slot, _ = o.files.slot(o.name, true)
+		o.slot.open.Add(1)
+	}
+}
+
 // see returns the newest version that has all that was seen, and its token.
-func (o *object) see() (text, storage.Token, error) {
+func (o *object) see() (st storage.Stat, t text, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed.Load() {
-		return text{}, storage.Token{}, fs.ErrClosed
+	if o.use(); o.closed.Load() {
+		return st, text{}, fs.ErrClosed
 	}
 	o.slot.mu.Lock()
 	defer o.slot.mu.Unlock()
-	st, err := o.raw.Stat()
+	st, err = o.raw.Stat()
 	c := o.slot.now
 	if err == nil && c != nil && o.text.sink != nil && !c.raw.SameObject(st.Token) {
-		return o.text, o.token, nil // the file was replaced
+		st.Token = o.token
+		return st, o.text, nil // the file was replaced
 	}
 	if err == nil && (c == nil || c.raw != st.Token) {
 		_, err = o.files.update(o.slot, o.name, o.raw)
@@ -278,63 +315,55 @@ func (o *object) see() (text, storage.Token, error) {
 	}
 	switch {
 	case err != nil:
-		return text{}, storage.Token{}, err
+		return st, text{}, err
 	case o.text.sink == nil:
 		c.text.sink.use()
 		o.taken, o.text, o.token = c.taken, c.text, c.token()
 	case o.taken == c.taken && o.text.sink == c.text.sink:
 		o.text, o.token = c.text, c.token()
 	}
-	return o.text, o.token, nil
+	st.Token = o.token
+	return st, o.text, nil
 }
 
 // Stat implements storage.Object.
 func (o *object) Stat() (storage.Stat, error) {
-	st, err := o.raw.Stat()
-	if err == nil {
-		_, st.Token, err = o.see()
-	}
+	st, _, err := o.see()
 	return st, err
 }
 
-// ReadAt implements storage.Object. Who reads the beginning alone has no more converted.
+// ReadAt implements storage.Object.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
-	o.mu.Lock()
-	unseen := o.text.sink == nil
-	o.mu.Unlock()
-	if end := off + int64(len(p)); unseen && end <= beginning && !o.slot.converted() {
-		if begun, err := o.begun(); err == nil && int64(len(begun)) >= end {
-			return copy(p, begun[off:]), nil
-		}
-	}
-	t, _, err := o.see()
+	_, t, err := o.see()
 	if err != nil {
 		return 0, err
 	}
 	return t.ReadAt(p, off)
 }
 
-// begun converts the beginning of the file, as far as it does not change any more.
-func (o *object) begun() ([]byte, error) {
-	st, err := o.raw.Stat()
-	if err != nil {
-		return nil, err
+// Beginning returns the beginning of a session as a list needs it, its state, and the size of the agent's file, which it
+// does not convert. It tells also what was found when the file was converted, as long as that is as it was.
+func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
+	raw, err := o.file.Stat()
+	if err == nil {
+		st, err = o.files.converted(o.name, func() (storage.Stat, error) { return raw, nil })
 	}
-	about, err := o.files.agent.About(o.name, o.raw, st.Size)
 	if err != nil {
-		return nil, err
+		return nil, st, 0, err
 	}
-	c, out := o.files.agent.Converter(about, o.raw), []byte(nil)
-	err = jsonl.LoadFirst(context.Background(), o.raw, min(st.Size, fromBeginning), func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.ObjectUnit {
-			out = c.Add(out, OneLine(u), u.Line)
-		}
-		if len(out) >= beginning || u.Kind != jsonl.ObjectUnit {
-			return jsonl.ErrStop
-		}
-		return nil
-	})
-	return out, err
+	h, err := newHead(o.file, raw.Size)
+	if err != nil {
+		return nil, st, 0, err
+	}
+	var about About
+	if known, ok := o.files.known(o.name, raw.Token); ok {
+		about, about.Title, about.Before = known.about, known.title, ""
+	} else if about, err = o.files.agent.About(o.name, h, raw.Size, true); err != nil {
+		return nil, st, 0, err
+	}
+	about.Listed = true
+	text, err = h.convert(o.files.agent, about, raw.Size)
+	return text, st, raw.Size, err
 }
 
 // Close implements storage.Object.
@@ -346,6 +375,9 @@ func (o *object) Close() error {
 	defer o.mu.Unlock()
 	if o.text.sink != nil {
 		o.text.sink.leave()
+	}
+	if o.slot == nil {
+		return o.file.Close()
 	}
 	o.slot.open.Add(-1)
 	return o.raw.Close()

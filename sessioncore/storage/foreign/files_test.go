@@ -15,9 +15,9 @@ import (
 // doubling makes two lines of each.
 type doubling struct{}
 
-func (doubling) IsSession(name string) bool                         { return strings.HasSuffix(name, ".jsonl") }
-func (doubling) About(string, storage.Object, int64) (About, error) { return About{}, nil }
-func (doubling) Converter(About, storage.Object) Converter          { return doubling{} }
+func (doubling) IsSession(name string) bool                               { return strings.HasSuffix(name, ".jsonl") }
+func (doubling) About(string, storage.Object, int64, bool) (About, error) { return About{}, nil }
+func (doubling) Converter(About, storage.Object) Converter                { return doubling{} }
 func (doubling) Add(out []byte, v rawjson.Value, _ int64) []byte {
 	return append(append(append(append(out, v...), '\n'), v...), '\n')
 }

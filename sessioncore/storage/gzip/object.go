@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// beginning is what is unpacked of a file for who reads no further, in bytes: a listing reads so much of each.
-	beginning = 4 << 10
+	// beginning is how much of a file is unpacked by itself, in bytes: a listing reads no more of it.
+	beginning = 64 << 10
 	// maxInMemory is how much of one file is kept in memory; more goes to a temporary file, and so does what there is no room
 	// for. Most sessions are smaller.
 	maxInMemory = 4 << 20

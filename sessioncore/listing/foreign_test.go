@@ -1,0 +1,253 @@
+package listing
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/claude"
+	"sessionfs/sessioncore/storage/codex"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/gzip"
+	"sessionfs/sessioncore/storage/storagetest/memory"
+)
+
+// readingStorage counts the bytes that are read of each file, and the directories that are listed.
+type readingStorage struct {
+	*memory.Storage
+	mu    sync.Mutex // guards the fields below
+	bytes map[string]int64
+	lists int
+}
+
+func (r *readingStorage) List(dir string, only []string, f func(storage.Item) bool) error {
+	r.mu.Lock()
+	r.lists++
+	r.mu.Unlock()
+	return r.Storage.List(dir, only, f)
+}
+
+func (r *readingStorage) Open(name string) (storage.Object, error) {
+	obj, err := r.Storage.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return readObject{obj, r, name}, nil
+}
+
+type readObject struct {
+	storage.Object
+	of   *readingStorage
+	name string
+}
+
+func (o readObject) ReadAt(p []byte, off int64) (int, error) {
+	n, err := o.Object.ReadAt(p, off)
+	o.of.mu.Lock()
+	o.of.bytes[o.name] += int64(n)
+	o.of.mu.Unlock()
+	return n, err
+}
+
+// foreignList is a list of another agent's sessions.
+type foreignList struct {
+	*readingStorage
+	t     *testing.T
+	files *foreign.Files
+	list  *Listing
+}
+
+func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, foreign.Agent)) *foreignList {
+	l := &foreignList{t: t, readingStorage: &readingStorage{Storage: memory.New(), bytes: map[string]int64{}}}
+	raw, agent := show(l.readingStorage)
+	l.files = foreign.New(foreign.Shown{Files: raw, Agent: agent}, agent, nil, t.TempDir())
+	store := sessioncore.NewStore(l.files)
+	t.Cleanup(store.Close)
+	l.list = New(store, "")
+	return l
+}
+
+func ofClaude(files storage.Files) (storage.Files, foreign.Agent) {
+	p := claude.NewProjects(files)
+	return p, claude.Agent{Projects: p}
+}
+
+func ofCodex(files storage.Files) (storage.Files, foreign.Agent) {
+	home := codex.New(gzip.NewZstd(files, nil, ""), "/")
+	return home, home
+}
+
+// sessions returns the sessions by the last digits of their ids.
+func (l *foreignList) sessions() map[string]*Info {
+	sessions, err := l.list.Sessions(context.Background())
+	require.NoError(l.t, err)
+	found := map[string]*Info{}
+	for _, info := range sessions.All() {
+		found[info.ID[max(0, len(info.ID)-4):]] = info
+	}
+	return found
+}
+
+// open converts a session.
+func (l *foreignList) open(name string) {
+	obj, err := l.files.Open(name)
+	require.NoError(l.t, err)
+	_, err = obj.Stat()
+	require.NoError(l.t, err)
+	require.NoError(l.t, obj.Close())
+}
+
+const claudeID = "5e550000-0000-4000-8000-00000000%04d"
+
+// claudeFile returns the lines of a session of Claude Code.
+func claudeFile(n int, version string, between string, turns int) string {
+	id, parent, b := fmt.Sprintf(claudeID, n), "null", strings.Builder{}
+	record := func(i int, typ, message string) {
+		uuid := fmt.Sprintf("%04d-%04d", n, i)
+		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/home/me/w","sessionId":%q,"version":%q,"type":%q,"message":%s,"uuid":%q,"timestamp":"2026-03-01T10:%02d:%02d.000Z"}`+"\n",
+			parent, id, version, typ, message, uuid, i/60%60, i%60)
+		parent = fmt.Sprintf("%q", uuid)
+	}
+	b.WriteString(between)
+	record(0, "user", fmt.Sprintf(`{"role":"user","content":"prompt %d"}`, n))
+	for i := range turns {
+		record(2*i+1, "assistant", fmt.Sprintf(`{"id":"m%d","role":"assistant","model":"m","content":[{"type":"text","text":%q}],"stop_reason":"end_turn"}`, i, strings.Repeat("shingle ", 1000)))
+		record(2*i+2, "user", fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("pebble ", 1000)))
+	}
+	return b.String()
+}
+
+func snapshotLine(size int) string {
+	return fmt.Sprintf(`{"type":"file-history-snapshot","messageId":"x","snapshot":{"text":%q}}`+"\n", strings.Repeat("x", size))
+}
+
+const most = 64 << 10
+
+// TestForeignRead: a list reads 64 KiB of a session of Claude Code, and more only up to the first prompt.
+func TestForeignRead(t *testing.T) {
+	l := newForeignList(t, ofClaude)
+	titled := func(key, title string) string {
+		return fmt.Sprintf(`{"type":"%s-title","%sTitle":%q}`+"\n", key, key, title)
+	}
+	plain, old := claudeFile(1, "2.1.200", "", 60), claudeFile(2, "1.0.24", "", 60)
+	middle := plain[:strings.LastIndex(plain[:len(plain)/2], "\n")+1]
+	for n, c := range []struct {
+		file, title, first string
+		read               int64
+	}{
+		1: {plain, "", "prompt 1", most},
+		2: {old, "", "prompt 2", most},
+		3: {claudeFile(3, "2.1.200", "", 60) + titled("ai", "At the end"), "At the end", "prompt 3", most},
+		4: {titled("custom", "At the beginning") + claudeFile(4, "2.1.200", "", 60), "At the beginning", "prompt 4", most},
+		5: {claudeFile(5, "2.1.200", snapshotLine(100<<10), 60), "prompt 5", "", 1 << 20},
+		6: {claudeFile(6, "2.1.200", strings.Repeat(snapshotLine(1000), 300), 60), "prompt 6", "", 1 << 20},
+		7: {claudeFile(7, "2.1.200", snapshotLine(6<<20), 1), "", "", 9 << 20},
+		8: {strings.ReplaceAll(middle, "0001", "0008") + titled("custom", "In the middle") + strings.ReplaceAll(plain[len(middle):], "0001", "0008"), "", "prompt 1", most},
+		9: {claudeFile(9, "2.1.200", "", 1), "", "prompt 9", 64 << 10},
+	} {
+		if n == 0 {
+			continue
+		}
+		name := path.Join("-home-me-w", fmt.Sprintf(claudeID, n)+".jsonl")
+		require.NoError(t, l.WriteFile(name, []byte(c.file)))
+		key := fmt.Sprintf("%04d", n)
+		info := l.sessions()[key]
+		require.NotNil(t, info, n)
+		require.Equal(t, c.title, info.Title, n)
+		if c.first != "" {
+			require.Equal(t, c.first, info.first, n)
+		}
+		if n != 7 {
+			require.Equal(t, "/home/me/w", info.CWD, n)
+		}
+		require.LessOrEqual(t, l.bytes[name], c.read, n)
+		require.EqualValues(t, len(c.file), info.Size, n)
+		require.Contains(t, string(info.appendLine(nil)), fmt.Sprintf(`"size":%d}`, len(c.file)))
+		l.bytes[name] = 0
+		require.NotNil(t, l.sessions()[key])
+		require.Zero(t, l.bytes[name], "it is read again")
+	}
+	for n := range 40 { // what was learned is kept when the conversion is not
+		l.open(path.Join("-home-me-w", fmt.Sprintf(claudeID, n%8+1)+".jsonl"))
+	}
+	opened := l.sessions()
+	require.Equal(t, "In the middle", opened["0008"].Title)
+	require.Equal(t, "At the end", opened["0003"].Title)
+	require.EqualValues(t, len(plain), opened["0001"].Size, "that of the raw file")
+}
+
+// TestForeignForks: of long sessions that begin alike a list does not read more than of others; which one is a fork shows once
+// that was opened.
+func TestForeignForks(t *testing.T) {
+	l := newForeignList(t, ofClaude)
+	file := claudeFile(1, "2.1.200", "", 60)
+	name := func(n int) string { return path.Join("-home-me-w", fmt.Sprintf(claudeID, n)+".jsonl") }
+	require.NoError(t, l.WriteFile(name(1), []byte(file)))
+	for n := 2; n < 6; n++ {
+		more := fmt.Sprintf(`{"parentUuid":null,"sessionId":%q,"type":"user","message":{"role":"user","content":"on"},"uuid":"f%d","timestamp":"2026-03-02T10:00:00.000Z"}`+"\n", fmt.Sprintf(claudeID, n), n)
+		require.NoError(t, l.WriteFile(name(n), []byte(strings.ReplaceAll(file, fmt.Sprintf(claudeID, 1), fmt.Sprintf(claudeID, n))+more)))
+	}
+	require.Len(t, l.sessions(), 5)
+	for n := 1; n < 6; n++ {
+		require.LessOrEqual(t, l.bytes[name(n)], int64(most), n)
+	}
+	l.open(name(2))
+	require.Equal(t, fmt.Sprintf(claudeID, 1), l.sessions()["0002"].Parent)
+}
+
+const codexID = "0198a000-0000-7000-8000-00000000%04d"
+
+func codexName(n int) string {
+	return fmt.Sprintf("sessions/2026/08/%02d/rollout-2026-08-03T09-00-00-"+codexID+".jsonl", n%28+1, n)
+}
+
+func codexFile(n int, more string, turns int) string {
+	var b strings.Builder
+	line := func(typ, payload string) {
+		fmt.Fprintf(&b, `{"timestamp":"2026-08-03T09:00:02.000Z","type":%q,"payload":{%s}}`+"\n", typ, payload)
+	}
+	line("session_meta", fmt.Sprintf(`"id":"`+codexID+`","timestamp":"2026-08-03T09:00:00.000Z","cwd":"/w","cli_version":"0.146.0","source":"cli"%s`, n, more))
+	for i := range turns {
+		line("response_item", fmt.Sprintf(`"type":"message","role":"user","content":[{"type":"input_text","text":"prompt %d of %d\r\nmore"}]`, i, n))
+		line("response_item", fmt.Sprintf(`"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]`, strings.Repeat("shelf ", 2000)))
+	}
+	return b.String()
+}
+
+// TestCodexRead: a list reads 64 KiB of a rollout, also where all name parents that are gone; and to open all of them lists the
+// days as often as needed for a few.
+func TestCodexRead(t *testing.T) {
+	l := newForeignList(t, ofCodex)
+	const forks = 90
+	instructions := fmt.Sprintf(`,"base_instructions":{"text":%q}`, strings.Repeat("do ", 7000))
+	for n := range forks {
+		gone := fmt.Sprintf(codexID, 5000+n)
+		more := fmt.Sprintf(`,"forked_from_id":%q`, gone)
+		switch n % 3 {
+		case 1:
+			more = fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":700}`, gone)
+		case 2:
+			more = fmt.Sprintf(`,"source":{"subagent":{"thread_spawn":{"parent_thread_id":%q}}}`, gone)
+		}
+		require.NoError(t, l.WriteFile(codexName(n), []byte(codexFile(n, instructions[:min(len(instructions), n%2*len(instructions))]+more, 8))))
+	}
+	found := l.sessions()
+	require.Len(t, found, forks)
+	for n := range forks {
+		require.LessOrEqual(t, l.bytes[codexName(n)], int64(most))
+		require.Equal(t, fmt.Sprintf("prompt 0 of %d", n), found[fmt.Sprintf("%04d", n)].Title)
+	}
+	require.Less(t, l.lists, 200)
+	listed := l.lists
+	for n := range forks {
+		l.open(strings.Replace(codexName(n)[len("sessions/"):], "/", "-", 2))
+	}
+	require.Less(t, l.lists-listed, 50*32, "the days are listed for each")
+}

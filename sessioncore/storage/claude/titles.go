@@ -1,0 +1,152 @@
+package claude
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// titles finds the title of a session in its records: the one that the person gave, else the one that the client made, else
+// a summary. Where the session begins otherwise than with a prompt, it is the prompt that the client shows; else there is
+// none, as a list finds the first message by itself.
+type titles struct {
+	custom, made, summary string
+	prompt                string
+	waiting               string // a command of which the next record tells whether it is a prompt
+	local                 string // the first local command, for a session with nothing else
+	read, before          int    // bytes of records; of messages that the person did not write
+	begun                 bool   // a list does not find what is said from here on
+	done                  bool   // the first prompt was there
+}
+
+// maxBefore is how much may stand before the first message for a list to find that in its 4 KiB.
+const maxBefore = 2 << 10
+
+// title returns the title, "" for none.
+func (t *titles) title() string {
+	return cmp.Or(t.custom, t.made, t.summary, t.prompt, t.waiting, t.local)
+}
+
+// note notes what a record says. Callers add its size to t.read.
+func (t *titles) note(r foreign.Object) {
+	t.named(r)
+	t.begun = t.begun || t.read > foreign.HeadSize
+	typ := r.Member("type")
+	switch {
+	case t.done || isTrue(r.Member("isSidechain")):
+	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
+		t.answered(r)
+	case typ.Is("user") && (isTrue(r.Member("isMeta")) || isTrue(r.Member("isCompactSummary"))):
+		t.answered(r) // a command that is a prompt is followed by what it stands for
+	case typ.Is("user"):
+		t.said(r.Member("message").Member("content"))
+	}
+}
+
+// named notes a title.
+func (t *titles) named(r foreign.Object) {
+	switch typ := r.Member("type"); {
+	case typ.Is("custom-title"):
+		t.custom, _ = r.Member("customTitle").Text()
+	case typ.Is("ai-title"):
+		t.made, _ = r.Member("aiTitle").Text()
+	case typ.Is("summary"):
+		t.summary, _ = r.Member("summary").Text()
+	}
+}
+
+// answered notes that the client went on with what was typed. A list still finds the first message behind little.
+func (t *titles) answered(r foreign.Object) {
+	t.before += len(r.Member("message"))
+	if t.begun = t.begun || t.before > maxBefore; t.waiting != "" {
+		t.settle(t.waiting)
+	}
+}
+
+// settle takes the first prompt.
+func (t *titles) settle(prompt string) {
+	t.prompt, t.waiting, t.done = foreign.FirstLine(prompt), "", true
+}
+
+// said notes the texts of a record of the person.
+func (t *titles) said(content rawjson.Value) {
+	text, _ := content.Text()
+	t.text(text)
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if block.Member("type").Is("text") {
+			text, _ := block.Member("text").Text()
+			t.text(text)
+		}
+		return true
+	})
+	t.begun = true
+}
+
+// text notes a text, by what the client itself takes for the first prompt.
+func (t *titles) text(text string) {
+	text = rawjson.TrimSpace(text)
+	name, isCommand := tagged(text, "command-name")
+	typed, isShell := tagged(text, "bash-input")
+	switch {
+	case t.done || text == "":
+	case isOutput(text):
+		t.local, t.waiting, t.begun = cmp.Or(t.local, t.waiting), "", true
+	case t.waiting != "":
+		t.settle(t.waiting)
+	case isCommand:
+		name = "/" + strings.TrimPrefix(name, "/")
+		args, _ := tagged(text, "command-args")
+		if t.begun = true; slices.Contains(localCommands, name) {
+			t.local = cmp.Or(t.local, name)
+		} else {
+			t.waiting = foreign.FirstLine(name + " " + args)
+		}
+	case isShell:
+		t.settle("! " + typed)
+	case isPutIn(text):
+		t.begun = true
+	case t.begun:
+		t.settle(text)
+	default:
+		t.done = true
+	}
+}
+
+// tagged returns the text between the first tags of a name.
+func tagged(text, name string) (inside string, ok bool) {
+	_, text, ok = strings.Cut(text, "<"+name+">")
+	inside, _, closed := strings.Cut(text, "</"+name+">")
+	return rawjson.TrimSpace(inside), ok && closed
+}
+
+// isOutput reports whether a text in the person's name is the output of a local command.
+func isOutput(text string) bool {
+	text = rawjson.TrimSpace(text)
+	return strings.HasPrefix(text, "<local-command-stdout>") || strings.HasPrefix(text, "<local-command-stderr>") ||
+		strings.HasPrefix(text, "<bash-stdout>") || strings.HasPrefix(text, "<bash-stderr>")
+}
+
+// isPutIn reports whether a text in the person's name was put in by the client: it is in tags, or says that the person stopped it.
+func isPutIn(text string) bool {
+	if strings.HasPrefix(text, "[Request interrupted by user") {
+		return true
+	}
+	end := strings.IndexFunc(text, func(c rune) bool { return c == '>' || c == ' ' || c == '\n' || c == '\t' || c == '\r' })
+	return end > 1 && text[0] == '<' && text[1] >= 'a' && text[1] <= 'z' &&
+		strings.Trim(text[1:end], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+// localCommands are those that the client carries out by itself.
+var localCommands = []string{
+	"/add-dir", "/agents", "/allowed-tools", "/app", "/bashes", "/branch", "/btw", "/bug", "/checkpoint", "/chrome", "/clear",
+	"/color", "/compact", "/config", "/context", "/continue", "/copy", "/cost", "/desktop", "/diff", "/doctor", "/effort", "/exit",
+	"/export", "/extra-usage", "/fast", "/feedback", "/files", "/fork", "/help", "/hooks", "/ide", "/install-github-app",
+	"/install-slack-app", "/keybindings", "/login", "/logout", "/mcp", "/memory", "/mobile", "/model", "/new", "/output-style",
+	"/passes", "/permissions", "/plan", "/plugin", "/plugins", "/privacy-settings", "/quit", "/rate-limit-options", "/rc",
+	"/release-notes", "/reload-plugins", "/remote-control", "/remote-env", "/rename", "/reset", "/resume", "/rewind", "/sandbox",
+	"/session", "/settings", "/skills", "/stats", "/status", "/stickers", "/tag", "/tasks", "/terminal-setup", "/theme", "/todos",
+	"/upgrade", "/usage", "/vim", "/voice",
+}
