@@ -253,6 +253,9 @@ func (c *contextBuilder) writeTime(l loaded) {
 
 func (c *contextBuilder) writeCustomMessage(e Entry) {
 	l := c.load(e)
+	if l.text.Member("excludeFromContext").Truthy() {
+		return // another agent's, which does not send it
+	}
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
 	c.writeKeys(l, c.words.customKeys)

@@ -24,6 +24,7 @@ type checker struct {
 	prompt  lastPrompt
 	decoded []byte
 	folded  []byte
+	output  []byte // the long result of the next entry, from a file beside the session
 }
 
 const (
@@ -40,6 +41,7 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	}
 	c.begin()
 	role := c.entry(s, e, text)
+	c.output = nil
 	if !c.isHit() || !c.hasRole(role) {
 		return Hit{}, false
 	}
@@ -127,6 +129,18 @@ func (c *checker) body(body []byte) {
 	}
 }
 
+// plain looks at a text that is no JSON.
+func (c *checker) plain(text []byte) {
+	for from := 0; from < len(text) && !c.refused; {
+		to := len(text)
+		if c.overlap >= 0 {
+			to = min(to, from+window)
+		}
+		c.find(bytes.ToValidUTF8(text[max(0, from-max(0, c.overlap)):to], []byte("\uFFFD")))
+		from = to
+	}
+}
+
 // find looks for the words in decoded text.
 func (c *checker) find(text []byte) {
 	for _, w := range c.q.without {
@@ -202,6 +216,7 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		m := message.Read(s.Message(e, text))
 		if c.refused = !c.isOfModel(&m); !c.refused {
 			c.message(&m)
+			c.plain(c.output)
 		}
 		return m[message.Role]
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
@@ -266,10 +281,22 @@ func (c *checker) block(v rawjson.Value, depth int) bool {
 	if !c.strings(&b, blockTexts) || !c.scalars(b[message.Arguments]) {
 		return false
 	}
+	if source := b[message.Source]; source.IsObject() && !c.document(source, depth) {
+		return false
+	}
 	if depth == maxContentDepth {
 		return true
 	}
 	return c.content(b[message.Content], depth+1) && (!b[message.Block].IsObject() || c.block(b[message.Block], depth+1))
+}
+
+// document looks at the text or the blocks of a document.
+func (c *checker) document(source rawjson.Value, depth int) bool {
+	if source.Member("type").Is("text") {
+		return c.string(source.Member("data"))
+	}
+	blocks := source.Member("content")
+	return !blocks.IsArray() || depth == maxContentDepth || c.content(blocks, depth+1)
 }
 
 // scalars looks at the strings and numbers in a value, except keys. It does not recurse: the value can be nested deeply.

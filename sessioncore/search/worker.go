@@ -50,9 +50,9 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	if err != nil || !ok {
 		return err
 	}
-	var lines []candidate
-	found.token, lines, err = w.scan(ctx, found.File, found.token, needle)
-	if err != nil || len(lines) == 0 {
+	var at place
+	found.token, at, err = w.scan(ctx, found.File, found.token, needle)
+	if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 {
 		return err
 	}
 	session := w.s.store.Session(found.File)
@@ -63,39 +63,50 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	}
 	defer snap.Release()
 	if snap.Stat().Token != found.token {
-		found.token, lines = snap.Stat().Token, everywhere // it changed meanwhile
+		found.token, at.lines = snap.Stat().Token, everywhere // it changed meanwhile
 	}
 	if !w.hasDirectory(found.File) {
 		return nil
 	}
-	return w.check(ctx, found, snap, lines)
+	return w.check(ctx, found, snap, at)
 }
 
-// scan finds the lines of a file with the needle, and returns its state, which was token a moment ago.
-func (w *worker) scan(ctx context.Context, name string, token storage.Token, needle *Needle) (_ storage.Token, lines []candidate, err error) {
+// place is where a session may have hits.
+type place struct {
+	lines   []candidate // of the file
+	outputs []string    // names of long results beside it
+}
+
+// scan finds where a session has the needle, and returns the state of its file, which was token a moment ago.
+func (w *worker) scan(ctx context.Context, name string, token storage.Token, needle *Needle) (_ storage.Token, at place, err error) {
 	obj, err := w.s.Files.Open(name)
 	if err != nil {
-		return token, nil, err
+		return token, at, err
 	}
 	defer obj.Close()
-	if c, ok := obj.(converted); ok && needle.isInRaw() {
-		raw, beside := c.Raw()
-		st, err := raw.Stat()
-		if err == nil {
-			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
+	if c, ok := obj.(converted); ok {
+		if at.outputs, err = w.outputs(ctx, name, needle); err != nil {
+			return token, at, err
 		}
-		if err != nil || len(lines) == 0 && !needle.isIn([]byte(beside)) {
-			return token, nil, err
+		if needle.isInRaw() {
+			raw, beside := c.Raw()
+			st, err := raw.Stat()
+			if err == nil {
+				at.lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
+			}
+			if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 && !needle.isIn([]byte(beside)) {
+				return token, at, err
+			}
 		}
 	}
 	st, err := obj.Stat()
 	if err == nil {
-		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
+		at.lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}
-	if len(lines) > 0 && needle != nil && needle.anyLine {
-		lines = everywhere
+	if len(at.lines) > 0 && needle != nil && needle.anyLine {
+		at.lines = everywhere
 	}
-	return st.Token, lines, err
+	return st.Token, at, err
 }
 
 // converted is a session that is made of another file, whose strings are the same JSON. That is searched first, as to make
@@ -114,9 +125,13 @@ func (w *worker) hasDirectory(name string) bool {
 // fewEntries is how many entries are not worth the buffer of a reader.
 const fewEntries = 16
 
-// check looks at the entries on lines, and at the title.
-func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate) error {
+// check looks at the entries in a place, and at the title.
+func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, at place) error {
 	found.Hits = nil
+	lines, err := withOutputs(ctx, snap, at.lines, at.outputs)
+	if err != nil {
+		return err
+	}
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return err
@@ -124,15 +139,16 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	name, whole := listing.DisplayName(snap, found.File)
 	found.Session, found.began = name, snap.HeaderTime()
 	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
-	checker, title := w.m.Checker(header, whole), header.Member("title")
-	if checker == nil {
+	matching, title := w.m.Checker(header, whole), header.Member("title")
+	if matching == nil {
 		return nil
 	}
+	q, _ := matching.(*checker)
 	if slot != nil {
 		title = slot.Member("title")
 	}
 	var hits []Hit
-	if line, ok := checker.Title(title, snap.HeaderTime()); ok {
+	if line, ok := matching.Title(title, snap.HeaderTime()); ok {
 		hits = append(hits, Hit{File: found.File, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
@@ -149,7 +165,10 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if err != nil {
 			return err
 		}
-		hit, ok := checker.Entry(snap, e, text)
+		if q != nil && snap.Role(e) == sessioncore.RoleToolResult {
+			q.output = w.output(found.File, text)
+		}
+		hit, ok := matching.Entry(snap, e, text)
 		if !ok {
 			continue
 		}

@@ -97,7 +97,8 @@ func (b *builder) take(e sessioncore.Entry, text rawjson.Value) {
 		}
 	case sessioncore.TypeCustomMessage:
 		custom := text.Member("customType")
-		if custom.Is(prewalkPlan) || custom.Is(vibeModeContext) || !isContent(text.Member("content")) {
+		if custom.Is(prewalkPlan) || custom.Is(vibeModeContext) || !isContent(text.Member("content")) ||
+			text.Member("excludeFromContext").Truthy() {
 			return
 		}
 		m.role, m.interrupted = "custom", custom.Is(interruptedThinking)

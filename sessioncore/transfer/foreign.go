@@ -299,6 +299,11 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 			add(message, "usage", noUsage)
 		}
 		return edits.Apply(text)
+	case text.Member("excludeFromContext").Truthy(): // omp would send it
+		typ := text.Member("type")
+		at := typ.OffsetIn(text)
+		edits = append(edits, rawjson.Edit{Start: at, End: at + len(typ), Text: `"custom"`})
+		return edits.Apply(text)
 	case content == nil:
 		content = text.Member("content")
 	}

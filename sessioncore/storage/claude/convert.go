@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"cmp"
 	"strconv"
 
@@ -93,15 +92,15 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case isUser && isTrue(r.Member("isCompactSummary")):
 		out = c.compaction(c.flush(c.send(out)), r)
 	case isUser:
-		content, meta := r.Member("message").Member("content"), isTrue(r.Member("isMeta"))
-		if !meta {
+		content, isMeta := r.Member("message").Member("content"), isTrue(r.Member("isMeta"))
+		if !isMeta {
 			c.tell(content, true)
 		}
-		out = c.user(out, r, content, meta || isOfClient(content))
+		out = c.user(out, r, content, sayerOf(content, isMeta))
 	case isQueuedCommand(r):
-		content, meta := queuedCommand(r)
+		content, isMeta := queuedCommand(r)
 		c.tell(content, false)
-		out = c.user(out, r, content, meta)
+		out = c.user(out, r, content, sayerOf(content, isMeta))
 	case isAnswer:
 		out = c.assistant(out, r)
 	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
@@ -110,7 +109,12 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 		c.bound = newBoundary(c, r)
 	default:
 		c.tells(r)
-		c.pass(r)
+		e, ok := c.aside(r)
+		if !ok {
+			c.pass(r)
+			break
+		}
+		out = c.hang(c.send(out), r, e, c.parentOf(r))
 	}
 	return out
 }
@@ -200,9 +204,8 @@ func (c *converter) made(e *foreign.Entry, at *place) {
 	}
 }
 
-// user makes entries of a person's message, of what the agent put in for the model (meta), and of results of tools, which are
-// all records of this type. What is said while the agent works is in an attachment.
-func (c *converter) user(out []byte, r *record, content rawjson.Value, meta bool) []byte {
+// user makes entries of a record with content: messages of the person, texts of the client and results of tools.
+func (c *converter) user(out []byte, r *record, content rawjson.Value, by sayer) []byte {
 	parts, results := split(content)
 	if len(parts) == 0 {
 		c.pass(r)
@@ -211,27 +214,21 @@ func (c *converter) user(out []byte, r *record, content rawjson.Value, meta bool
 	if results < len(parts) {
 		out = c.send(out)
 	}
-	return c.say(out, r, parts, results, meta, c.parentOf(r))
+	return c.say(out, r, parts, results, by, c.parentOf(r))
 }
 
 // say makes entries of the parts of a record's content.
-func (c *converter) say(out []byte, r *record, parts []part, results int, meta bool, at *place) []byte {
+func (c *converter) say(out []byte, r *record, parts []part, results int, by sayer, at *place) []byte {
 	for i, p := range parts {
-		var e foreign.Entry
-		if p.isResult() {
-			at = c.resultPlace(p.result, at)
-			e = c.entry(r, i, c.result(r, p.result, results == 1))
-			e.Session = c.subagent(r, p.result)
-		} else {
-			e = c.saying(r, i, p.content, meta)
+		if !p.isResult() {
+			out = c.hang(out, r, c.saying(r, i, p.content, by), at)
+			at = c.end
+			continue
 		}
-		e.Parent = at.id
-		if p.isResult() {
-			at.id = e.ID
-		} else {
-			at.taken = true
-			at = &place{id: e.ID, first: r.id()}
-		}
+		at = c.resultPlace(p.result, at)
+		e := entryOf(r, i, c.result(r, p.result, results == 1))
+		e.Parent, e.Session = at.id, c.subagent(r, p.result)
+		at.id = e.ID
 		out = c.put(out, &e, at)
 		c.body = reuse(e.Body)
 	}
@@ -239,25 +236,24 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, meta b
 	return out
 }
 
-// entry returns the entry of a part of a record, a message without a parent.
-func (c *converter) entry(r *record, i int, body []byte) foreign.Entry {
-	e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: append(r.more[:len(r.more):len(r.more)], r.line), Body: body}
-	if i > 0 {
-		e.ID += "." + strconv.Itoa(i+1)
-	}
-	return e
+// hang makes an entry that hangs on a place, and on which the children of its record hang.
+func (c *converter) hang(out []byte, r *record, e foreign.Entry, on *place) []byte {
+	e.Parent, on.taken = on.id, true
+	at := &place{id: e.ID, first: r.id()}
+	out = c.put(out, &e, at)
+	c.body = reuse(e.Body)
+	c.at(r, at, r.id())
+	return out
 }
 
-// saying is entry for texts and images of a person or, with meta, of the client.
-func (c *converter) saying(r *record, i int, content []byte, meta bool) foreign.Entry {
-	if meta {
-		body := append(append(append(c.body, `"customType":"claude/meta","content":`...), content...), `,"display":false`...)
-		e := c.entry(r, i, body)
-		e.Type = "custom_message"
-		return e
+// entryOf returns the entry of a part of a record, a message without a parent.
+func entryOf(r *record, part int, body []byte) foreign.Entry {
+	lines := append(r.more[:len(r.more):len(r.more)], r.line)
+	e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: lines, Body: body}
+	if part > 0 {
+		e.ID += "." + strconv.Itoa(part+1)
 	}
-	body := append(append(c.body, `"message":{"role":"user","content":`...), content...)
-	return c.entry(r, i, append(foreign.AppendMillis(body, r.time()), '}'))
+	return e
 }
 
 // reuse returns memory for another use, unless that is too much to keep.
@@ -417,22 +413,4 @@ func appendBlock(dst []byte, block rawjson.Value) []byte {
 	}
 	dst = foreign.AppendMember(append(dst, `{"type":"image"`...), "data", data)
 	return append(foreign.AppendMember(dst, "mimeType", mime), '}')
-}
-
-// isOfClient reports whether content of a person's record was written by the client: the output of a command that ran on
-// this machine, or the end of a task.
-func isOfClient(content rawjson.Value) bool {
-	text := content
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		text = block.Member("text")
-		return false
-	})
-	for _, tag := range [...]string{
-		"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr", "task-notification",
-	} {
-		if bytes.HasPrefix(text, []byte(`"<`+tag+`>`)) {
-			return true
-		}
-	}
-	return false
 }

@@ -21,9 +21,9 @@ type queued struct {
 	text    string
 	time    rawjson.Value
 	lines   []int64 // those of its records; the first one has the words
-	meta    bool    // the client made it
-	told    bool    // another record has the words
-	later   bool    // a later record has the words, which follows a dequeue
+	by      sayer
+	told    bool // another record has the words
+	later   bool // a later record has the words, which follows a dequeue
 }
 
 // queue holds the prompts that a person typed while the client worked.
@@ -58,7 +58,7 @@ func (c *converter) queueOperation(r *record) {
 func newQueued(r *record, content rawjson.Value) queued {
 	return queued{
 		content: slices.Clone(content), text: strings.TrimSpace(textOf(content)), time: slices.Clone(r.time()),
-		lines: []int64{r.line}, meta: isOfClient(content),
+		lines: []int64{r.line}, by: sayerOf(content, false),
 	}
 }
 
@@ -130,16 +130,16 @@ func (c *converter) tell(content rawjson.Value, isMessage bool) {
 
 // attached handles a prompt in an attachment without a uuid, on which no record hangs.
 func (c *converter) attached(r *record) {
-	content, meta := queuedCommand(r)
+	content, isMeta := queuedCommand(r)
 	c.tell(content, false)
 	if p := newQueued(r, content); len(c.queue.sent) < maxQueued {
-		p.meta, p.told = p.meta || meta, true
+		p.by, p.told = sayerOf(content, isMeta), true
 		c.queue.sent = append(c.queue.sent, p)
 	}
 }
 
 // queuedCommand returns the prompt of an attachment, and whether the client made it.
-func queuedCommand(r *record) (content rawjson.Value, meta bool) {
+func queuedCommand(r *record) (content rawjson.Value, isMeta bool) {
 	attachment := foreign.Read(r.Member("attachment"))
 	mode := attachment.Member("commandMode")
 	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || isTrue(attachment.Member("isMeta"))
@@ -157,7 +157,7 @@ func (c *converter) send(out []byte) []byte {
 	c.queue.sent = nil
 	for i := range sent {
 		parts, _ := split(sent[i].content)
-		out = c.say(out, sent[i].record(), parts, 0, sent[i].meta, c.end)
+		out = c.say(out, sent[i].record(), parts, 0, sent[i].by, c.end)
 	}
 	before.id = c.end.id
 	return out
@@ -170,7 +170,7 @@ func (c *converter) unsent(out []byte) []byte {
 		p := &c.queue.sent[i]
 		parts, _ := split(p.content)
 		for n := range parts {
-			e := c.saying(p.record(), n, parts[n].content, p.meta)
+			e := c.saying(p.record(), n, parts[n].content, p.by)
 			e.Parent, parent = parent, e.ID
 			out = e.AppendTo(out)
 			c.body = reuse(e.Body)

@@ -82,8 +82,15 @@ func readRaw(file string) (records []*raw) {
 		if queued, _ := r.object["attachment"].(object); r.typ == "attachment" && queued["type"] == "queued_command" {
 			r.says = saidIn(queued["prompt"])
 		}
-		if content := text(r.object, "content"); r.typ == "queue-operation" && content != "" {
+		switch content := text(r.object, "content"); {
+		case content == "":
+		case r.typ == "queue-operation":
 			r.queued = []string{"text " + content}
+		case r.typ == "system" && (r.object["subtype"] == "away_summary" || r.object["subtype"] == "local_command"):
+			r.says = []string{"text " + content}
+		}
+		if named, _ := r.object["attachment"].(object); r.typ == "attachment" && (named["type"] == "file" || named["type"] == "directory") {
+			r.says = saidOf(named)
 		}
 		if r.typ == "assistant" {
 			r.id = text(message, "id")
@@ -96,6 +103,22 @@ func readRaw(file string) (records []*raw) {
 		records = append(records, r)
 	}
 	return slices.DeleteFunc(records, func(r *raw) bool { return r.typ == "" })
+}
+
+// saidOf returns what an attachment with a file or directory says.
+func saidOf(named object) []string {
+	content, _ := named["content"].(object)
+	file, _ := content["file"].(object)
+	name := cmp.Or(text(named, "filename"), text(named, "path"), text(file, "filePath"))
+	for _, said := range []any{named["content"], file["content"]} {
+		if s, ok := said.(string); ok && name != "" {
+			return []string{"file " + name + " " + s}
+		}
+	}
+	if data := text(file, "base64"); name != "" && content["type"] == "image" && data != "" && text(file, "type") != "" {
+		return []string{"file " + name + " image " + data}
+	}
+	return nil
 }
 
 // saidIn returns what content says, in words that a session's content gives too.
@@ -167,6 +190,14 @@ func (e *shown) says() []string {
 		return []string{"text " + e.Summary}
 	case e.Message != nil && text(e.Message, "role") == "toolResult":
 		return []string{fmt.Sprintf("result %s %v %q", text(e.Message, "toolCallId"), e.Message["isError"], saidIn(e.Message["content"]))}
+	case e.Message != nil && text(e.Message, "role") == "fileMention":
+		files, _ := e.Message["files"].([]any)
+		file, _ := files[0].(object)
+		said := text(file, "content")
+		if image, ok := file["image"].(object); ok {
+			said = "image " + text(image, "data")
+		}
+		return []string{"file " + text(file, "path") + " " + said}
 	case e.Message != nil:
 		return saidIn(e.Message["content"])
 	}

@@ -52,11 +52,13 @@ func Outline(t testing.TB, lines string) (outline []string) {
 		var e struct {
 			Type, ID, ParentID, Summary, Title, FirstKeptEntryID string
 			Content                                              any
+			ExcludeFromContext                                   bool
 			Data                                                 struct{ TargetID string }
 			Model, ThinkingLevel                                 string
 			Message                                              struct {
 				Role, ToolName, StopReason string
 				Content                    any
+				Files                      []struct{ Path, Content string }
 				IsError                    bool
 				Usage                      *struct{ Input, Output, CacheRead, CacheWrite, TotalTokens int }
 			}
@@ -77,6 +79,12 @@ func Outline(t testing.TB, lines string) (outline []string) {
 			if text != "" {
 				add("%s", text)
 			}
+		}
+		for _, file := range m.Files {
+			add("%s %q", file.Path, file.Content)
+		}
+		if e.ExcludeFromContext {
+			add("not sent")
 		}
 		if e.FirstKeptEntryID != "" {
 			add("kept %s", e.FirstKeptEntryID)

@@ -1,0 +1,122 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file finds words in long results that another agent keeps in files beside a session (docs/format.md, Claude Code):
+// the entry of the result names the file, and is the hit.
+
+const (
+	outputsDir = "tool-results"
+	// maxOutput is the number of bytes of such a file that are searched.
+	maxOutput = 16 << 20
+	// maxName is the maximum length of its name.
+	maxName = 255
+)
+
+// outputsOf returns the directory with the long results of a session, which is also that of its subagents.
+func outputsOf(file string) string {
+	session, _, _ := strings.Cut(strings.TrimSuffix(file, sessioncore.FileEnding), "/subagents/")
+	return path.Join(session, outputsDir)
+}
+
+// outputs returns the names of long results beside a session that may have a hit.
+func (w *worker) outputs(ctx context.Context, file string, needle *Needle) (names []string, err error) {
+	if _, ok := w.m.(*Query); !ok {
+		return nil, nil
+	}
+	if needle != nil {
+		needle = needle.anywhere()
+	}
+	dir := outputsOf(file)
+	items, err := storage.List(w.s.Files, dir)
+	if err != nil {
+		return nil, ctx.Err() // there are none, or none can be read
+	}
+	for _, item := range items {
+		if item.Kind != storage.KindFile {
+			continue
+		}
+		obj, err := w.s.Files.Open(path.Join(dir, item.Name))
+		if err != nil {
+			continue
+		}
+		var lines []candidate
+		st, err := obj.Stat()
+		if err == nil {
+			lines, err = w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
+		}
+		_ = obj.Close()
+		if err == nil && len(lines) > 0 {
+			names = append(names, item.Name)
+		}
+	}
+	return names, ctx.Err()
+}
+
+// withOutputs adds to lines those of the entries that name one of some long results.
+func withOutputs(ctx context.Context, snap *sessioncore.Snapshot, lines []candidate, names []string) ([]candidate, error) {
+	if len(names) == 0 {
+		return lines, nil
+	}
+	lines = slices.Clip(lines)
+	r := sessioncore.NewEntryReader(snap)
+	for e := range sessioncore.Entry(snap.Len()) {
+		if snap.Role(e) != sessioncore.RoleToolResult {
+			continue
+		}
+		text, err := r.Read(e)
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, outputName(text)) {
+			at, _ := snap.EntryRange(e)
+			lines = append(lines, candidate{at.Offset, at.Offset + at.Size})
+		}
+	}
+	slices.SortFunc(lines, func(a, b candidate) int { return cmp.Compare(a.from, b.from) })
+	return lines, nil
+}
+
+// outputName returns the name of the file with the long result of an entry, "" for none.
+func outputName(text rawjson.Value) string {
+	_, rest, _ := bytes.Cut(text, []byte(outputsDir))
+	name := bytes.TrimLeft(rest, `/\`)
+	end := bytes.IndexAny(name, `"\</`)
+	if len(name) == len(rest) || end <= 0 || end > maxName || storage.CheckName(string(name[:end])) != nil {
+		return ""
+	}
+	return string(name[:end])
+}
+
+// output returns the long result of an entry, nil if it is not there.
+func (w *worker) output(file string, text rawjson.Value) []byte {
+	name := outputName(text)
+	if name == "" {
+		return nil
+	}
+	obj, err := w.s.Files.Open(path.Join(outputsOf(file), name))
+	if err != nil {
+		return nil
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil
+	}
+	output := make([]byte, min(st.Size, maxOutput))
+	if storage.ReadFull(obj, output, 0) != nil {
+		return nil
+	}
+	return output
+}

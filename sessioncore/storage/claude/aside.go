@@ -1,0 +1,120 @@
+package claude
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// This file tells the words of a person from those that the client writes into records of the same kind, and makes entries
+// of the client's records that have words (docs/format.md, Claude Code).
+
+// sayer is whose words an entry has: the customType of an entry of the client, "" for a person.
+type sayer string
+
+const (
+	person sayer = ""
+	// meta is text for the model that the client does not show.
+	meta sayer = "claude/meta"
+	// output is what a command printed that ran on this machine.
+	output sayer = "claude/output"
+	// recap is what the client tells a person who comes back.
+	recap sayer = "claude/recap"
+)
+
+// sayers are the tags with which the client begins its texts in records of a person.
+var sayers = map[string]sayer{
+	"local-command-caveat": meta, "task-notification": meta,
+	"local-command-stdout": output, "local-command-stderr": output, "bash-stdout": output, "bash-stderr": output,
+}
+
+// sayerOf returns whose words content is that stands where a person's does. isMeta reports what its record says.
+func sayerOf(content rawjson.Value, isMeta bool) sayer {
+	text := content
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		text = block.Member("text")
+		return false
+	})
+	if tag, ok := bytes.CutPrefix(text, []byte(`"<`)); ok {
+		tag, _, _ = bytes.Cut(tag[:min(len(tag), 64)], []byte(">"))
+		if by, ok := sayers[string(tag)]; ok {
+			return by
+		}
+	}
+	if isMeta {
+		return meta
+	}
+	return person
+}
+
+// saying returns the entry of texts and images, a part of a record.
+func (c *converter) saying(r *record, part int, content []byte, by sayer) foreign.Entry {
+	if by != person {
+		return c.custom(r, part, content, by)
+	}
+	body := append(append(c.body, `"message":{"role":"user","content":`...), content...)
+	return entryOf(r, part, append(foreign.AppendMillis(body, r.time()), '}'))
+}
+
+func (c *converter) custom(r *record, part int, content []byte, by sayer) foreign.Entry {
+	body := append(append(append(c.body, `"customType":"`...), by...), `","content":`...)
+	body = append(append(body, content...), `,"display":`...)
+	if by == meta {
+		body = append(body, "false"...)
+	} else {
+		body = append(body, "true"...)
+	}
+	e := entryOf(r, part, body)
+	e.Type = "custom_message"
+	return e
+}
+
+// aside returns the entry of a record of the client that is no part of the talk and has words that a person may look for.
+// ok is false for all others.
+func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
+	if r.typ.Is("attachment") {
+		return c.mention(r)
+	}
+	content, by := r.Member("content"), recap
+	switch subtype := r.Member("subtype"); {
+	case !r.typ.Is("system") || !content.IsString() || content.Is(""):
+		return e, false
+	case subtype.Is("local_command"):
+		by = output
+	case !subtype.Is("away_summary"):
+		return e, false
+	}
+	e = c.custom(r, 0, content, by)
+	e.Body = append(e.Body, `,"excludeFromContext":true`...)
+	return e, true
+}
+
+// mention returns the entry of an attachment with a file or directory that the person named in a prompt.
+func (c *converter) mention(r *record) (e foreign.Entry, ok bool) {
+	attachment := foreign.Read(r.Member("attachment"))
+	if kind := attachment.Member("type"); !kind.Is("file") && !kind.Is("directory") {
+		return e, false
+	}
+	content := attachment.Member("content")
+	file := content.Member("file")
+	name := attachment.AnyOf("filename", "path")
+	if !name.IsString() {
+		if name = file.Member("filePath"); !name.IsString() {
+			return e, false
+		}
+	}
+	body := append(append(c.body, `"message":{"role":"fileMention","files":[{"path":`...), name...)
+	switch text := file.Member("content"); {
+	case content.IsString():
+		body = foreign.AppendMember(body, "content", content)
+	case text.IsString():
+		body = foreign.AppendMember(body, "content", text)
+	case content.Member("type").Is("image") && file.Member("base64").IsString() && file.Member("type").IsString():
+		body = foreign.AppendMember(append(body, `,"image":{"type":"image"`...), "data", file.Member("base64"))
+		body = append(foreign.AppendMember(body, "mimeType", file.Member("type")), '}')
+	default:
+		return e, false
+	}
+	return entryOf(r, 0, append(foreign.AppendMillis(append(body, "}]"...), r.time()), '}')), true
+}

@@ -1,0 +1,54 @@
+package claude
+
+import "testing"
+
+// TestAside: words of the client are no words of the person, and those that are not part of the talk are not sent.
+func TestAside(t *testing.T) {
+	system := func(uuid, parent, subtype, content string) string {
+		return rec("system", uuid, parent, `"subtype":"`+subtype+`","content":`+content)
+	}
+	attachment := func(uuid, parent, members string) string {
+		return rec("attachment", uuid, parent, `"attachment":{`+members+`}`)
+	}
+	for name, c := range map[string]convertCase{
+		"recaps and output of slash commands": {
+			[]string{
+				user("u1", "", "go"), system("x1", "u1", "away_summary", `"so far"`), system("x2", "x1", "local_command", `"<local-command-stdout>out</local-command-stdout>"`),
+				system("x3", "x2", "local_command", `""`), system("x4", "x3", "away_summary", `["no text"]`), system("x5", "x4", "informational", `"note"`),
+				says("a1", "x5", "M", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "go" [1]`, `x1 < u1 custom_message "so far" not sent [2]`,
+				`x2 < x1 custom_message "<local-command-stdout>out</local-command-stdout>" not sent [3]`, `a1 < x2 message assistant "so" stop 15+1 [7]`,
+			},
+		},
+		"output in a record of the person": {
+			[]string{
+				user("u1", "", "<bash-input>ls</bash-input>"), user("u2", "u1", "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>"),
+				rec("user", "u3", "u2", `"message":{"role":"user","content":[{"type":"text","text":"<local-command-stdout>out"}]}`),
+				user("u4", "u3", "<command-message>review</command-message>\n<command-name>/review</command-name>"), user("u5", "u4", "<bash-stdout is a tag"),
+			},
+			[]string{
+				`u1 <  message user "<bash-input>ls</bash-input>" [1]`, `u2 < u1 custom_message "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>" [2]`,
+				`u3 < u2 custom_message "<local-command-stdout>out" [3]`, `u4 < u3 message user "<command-message>review</command-message>\n<command-name>/review</command-name>" [4]`,
+				`u5 < u4 message user "<bash-stdout is a tag" [5]`,
+			},
+		},
+		"files that a prompt names": {
+			[]string{
+				user("u1", "", "see @a"), attachment("x1", "u1", `"type":"file","filename":"/a","content":{"type":"text","file":{"filePath":"/b","content":"in a"}}`),
+				attachment("x2", "x1", `"type":"directory","path":"/d","content":"a\nb"`),
+				attachment("x3", "x2", `"type":"file","content":{"type":"image","file":{"filePath":"/i.png","base64":"QUJD","type":"image/png"}}`),
+				attachment("x4", "x3", `"type":"file","filename":7,"content":{"type":"text","file":{"content":"in"}}`),
+				attachment("x5", "x4", `"type":"file","filename":"/n","content":{"type":"notebook","file":{"cells":[]}}`),
+				says("a1", "x5", "M", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "see @a" [1]`, `x1 < u1 message fileMention /a "in a" [2]`, `x2 < x1 message fileMention /d "a\nb" [3]`,
+				`x3 < x2 message fileMention /i.png "" [4]`, `a1 < x3 message assistant "so" stop 15+1 [7]`,
+			},
+		},
+	} {
+		t.Run(name, c.check)
+	}
+}
