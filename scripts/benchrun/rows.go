@@ -27,6 +27,7 @@ var allRows = []row{
 	{"s", rowClaude},
 	{"t", rowSearchClaude},
 	{"u", rowUsage},
+	{"v", rowManyClaude},
 }
 
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:

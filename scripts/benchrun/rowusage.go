@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -114,4 +116,33 @@ func (b *bench) checkDollars(lines, ccusage []byte) {
 			b.fail("%s cost %.4f, by ccusage %.4f", model, s.Cost.Total, theirs[model])
 		}
 	}
+}
+
+// rowManyClaude reads the files that are about all sessions of a large store of Claude Code, ten times in turn, while the
+// agent writes to ten of them, in a daemon with the least memory. Once: memory is not timing.
+func rowManyClaude(b *bench) []result {
+	n, size := b.shrink(10_000), b.shrink(5000*megabyte)
+	home := filepath.Join(b.dir, "many-claude")
+	_, err := claudetest.Make(home, claudetest.Spec{Sessions: n, Bytes: size})
+	b.must(err)
+	files, err := filepath.Glob(filepath.Join(home, "projects/*/*.jsonl"))
+	b.must(err)
+	settle()
+	what := fmt.Sprintf("peak memory with `-o memory=64m`, `usage.jsonl`, `search/`, `lost.tsv` and `index.jsonl` ten times, %d sessions of Claude Code, %d MB",
+		n, size/megabyte)
+	res := []result{{what: what, unit: megabytes, limit: 150 * megabyte}}
+	daemon := append(slices.Clone(b.daemon), "-o", "memory=64m")
+	g := newGenerator(n)
+	b.withMount(func(at string) []string { return append(daemon, home, at) }, func(mt *mount) {
+		for pass := range 10 {
+			b.time(mt.dir, "cat usage.jsonl >/dev/null && ls search/"+rareWord+"/sessions && cat lost.tsv >/dev/null")
+			b.expect(mt.dir, "cat index.jsonl | wc -l", n)
+			for i := range min(10, n) {
+				id := strings.TrimSuffix(filepath.Base(files[i]), ".jsonl")
+				b.must(appendLine(files[i], g.claudeRecord("user", id, cwdOf(0), "", fmt.Sprintf(`"message":{"role":"user","content":"pass %d"}`, pass))))
+			}
+		}
+		res[0].add(mt.Memory("VmHWM"), 0)
+	})
+	return res
 }
