@@ -22,7 +22,8 @@ const maxTotal = 128
 // freeTotal is a constant, but in tests.
 var freeTotal int64 = 1 << 30
 
-var errBomb = fmt.Errorf("it and what came before it would be more than %d times as large as their files: import it by itself", maxTotal)
+var errBomb = fmt.Errorf("it and what came before it would be more than %d times as large as "+
+	"their files: import it by itself", maxTotal)
 
 // open is openContent within the total.
 func (t *total) open(ctx context.Context, files storage.Files, name string) (*content, error) {

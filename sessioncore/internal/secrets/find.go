@@ -51,7 +51,7 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	case !r.anchored:
 		set.matches(r, text, 0, len(text), found)
 		return len(text)
-	case at == 0 || r.separate && isWord(text[at-1]) && isWord(text[at]):
+	case at == 0 || r.separate && !beginsWord(text, at, !r.common):
 		return 0
 	}
 	// Short texts are searched faster; hardly any secret is longer.
@@ -61,6 +61,22 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 		}
 	}
 	return at + longestValue
+}
+
+// beginsWord reports whether a word begins at at, as regular expressions understand it, or where a
+// key may begin nevertheless: behind an escape of a URL, a mail or a program, and, with below,
+// behind an underscore.
+func beginsWord(text []byte, at int, below bool) bool {
+	last := text[at-1]
+	switch {
+	case !isWord(last) || !isWord(text[at]) || last == '_' && below:
+		return true
+	case at >= 2 && text[at-2] == '\\':
+		return bytes.IndexByte([]byte("0abefnrtv"), last) >= 0
+	case at >= 3 && isHex(last) && text[at-2] >= '2' && text[at-2] <= '7':
+		return text[at-3] == '%' || text[at-3] == '=' || text[at-3] == 'x' && at >= 4 && text[at-4] == '\\'
+	}
+	return false
 }
 
 // isWord reports whether a byte is part of a word, as regular expressions understand it.

@@ -203,6 +203,20 @@ func TestNoSecrets(t *testing.T) {
 			"DB_PASSWORD=${DB_PASSWORD}", "DB_PASSWORD=$DB_PASSWORD", `TOKEN="$(cat file)"`, "PASSWORD=", `PASSWORD=""`, "API_KEY=<your key>", "API_KEY=your-api-key-here", "PASSWORD=changeme", "PASSWORD=***", "SECRET=xxxxxxxx", "TOKEN=os.environ[\"TOKEN\"]", "API_KEY=process.env.API_KEY",
 			"TOKEN=get_token()", "POSTGRES_PASSWORD_FILE=/run/secrets/db", "SSH_PRIVATE_KEY=~/.ssh/id_rsa", "PWD=/home/dev/project", "OLDPWD=/home/dev", "API_KEY={{ api_key }}", "TOKEN=op://vault/item/field", "PASSWORD=%PASSWORD%", "SECRET=true", "TOKEN=null",
 		},
+		"names": {
+			"cache_key_" + hexed(64), "is_live_" + strings.Repeat("session_", 5), "x_api-" + uuid, "client_secret_store_for_all_tenants_of_the_cluster", "core_re_compile_x",
+			"\x1b[31mtask-" + hexed(32) + "\x1b[m", "a%3Dbook%2020", "x=3Dtoken", "sha%3D" + hexed(40), `C:\table\new`, "desk%2D" + mixed(30), "\x1b[32mPASS\x1b[0m pkg/a 1.203s",
+		},
+		"arguments": {
+			"ENV TOKEN_LIMIT 200000", "ENV PATH /usr/local/bin:$PATH", "ENV DB_PASSWORD_FILE /run/secrets/db", "ENV API_KEY $API_KEY", "ENV SECRET_KEY changeme", "ENV variables with a token in them",
+			"set -x API_KEY (cat key)", "set -e; token 12345678", "set -euo pipefail", "set -x MAX_TOKENS 128000", "setenv TOKEN $1", "set -gx GITHUB_TOKEN your-token-here",
+			"mysql -u root -p db", "mysql -P 3306 -h db", "docker run --name mysql -p3306:3306 x", "mysql -p$MYSQL_PASSWORD x", "mysqldump --protocol=tcp x", "mkdir -p/a/b", "curl -u $U:$P x", "curl -u user:password x",
+			"redis-cli -a $REDIS_AUTH ping", "curl -H 'Accept: a/b1' -L http://x:8080/a",
+		},
+		"pairs": {
+			`<input type="password" value="Log in">`, `<add key="Timeout" value="12345678"/>`, `{"name":"max_tokens","value":"12345678"}`, `{"key":"token","value":"$TOKEN_2"}`, `<string name="password">Password</string>`,
+			"- name: TOKEN\n  valueFrom: secretKeyRef1", "password, value = parse2(x)", `{"name":"token","value":"string"}`, `<label for="password">Your password 1</label>`,
+		},
 		"parameters": {
 			`password: "string"`, `"password": "Enter your password"`, "password: hunter2", "password: z.string().min(8)", "token: string", "token=self.token", "apiKey: process.env.API_KEY", `token = tokens[1]`, "password=args.password1", "secretKey: []byte{0x01, 0x02, 0x03}", `type: "password"`,
 			"f(token=token2)", `"password": {"type": "string"}`, "password=None", `"token": "identifier"`, "passwordHash: sha256Sum", "token := sha256Token", "secret: SHA256withRSA", `"apiKey": "${API_KEY_2}"`, "<label>Password</label>", "--token TOKEN", "--password-stdin", "--token $GH_TOKEN2", "machine learning login page",

@@ -30,6 +30,16 @@ var (
 	notAtKeyword = []string{"azure-ad-client-secret", "azure-devops-token", "new-relic-license-key"}
 )
 
+// wordBegins matches a rule that begins where a word does. One whose keyword is no word is left as
+// it is.
+var wordBegins = regexp.MustCompile(`^((?:\(\?i\))?)\\b([^:].*)$`)
+
+// commonKeyword are rules whose keywords stand in names of other things: cache_key_<hash>.
+var commonKeyword = []string{
+	"cursor-api-key", "launchdarkly-key", "live-key", "mailgun-api-key", "notion-token", "resend-api-key",
+	"fireworks-api-key", "crates-io-token", "bearer-token", "azure-sas-signature",
+}
+
 // notForText are rules that mean something only in files of a certain name, which text in a session has not.
 var notForText = []string{"hashicorp-tf-password"}
 
@@ -39,7 +49,8 @@ var wholeMatch = []string{"jwt-base64", "microsoft-teams-webhook"}
 // vague are rules that know secrets only by what stands before them; each other rule says more.
 var vague = []string{
 	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment", "password-parameter",
-	"secret-assignment", "secret-parameter", "password-argument", "json-web-token", "sk-api-key",
+	"secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
+	"json-web-token", "sk-api-key",
 }
 
 // atEnd is what must stand after many a token for gitleaks, which reads files of settings: in a sentence there can be a full
@@ -77,7 +88,8 @@ var Known = sync.OnceValue(func() *Rules {
 				r.keywords = []string{rarer}
 			}
 			r.whole = slices.Contains(wholeMatch, text.ID)
-			if slices.Contains(atKeyword, text.ID) || file == moreFile && !slices.Contains(notAtKeyword, text.ID) {
+			if slices.Contains(atKeyword, text.ID) || r.beginsWithKeyword() ||
+				file == moreFile && !slices.Contains(notAtKeyword, text.ID) {
 				r.anchor(r.text)
 			}
 			rules = append(rules, r)
@@ -152,9 +164,10 @@ type rule struct {
 	allow    []*allowed
 	// anchored says that every match begins with a keyword. The expression then begins with the byte before it.
 	anchored bool
-	// separate says that a match does not begin within a word.
-	separate bool
-	regex    func() *regexp.Regexp
+	// separate says that a match does not begin within a word, and common that names of other
+	// things go on with its keyword behind an underscore.
+	separate, common bool
+	regex            func() *regexp.Regexp
 }
 
 // anyBefore is how the rules begin that know a secret by the name before it, their keyword: an attempt at each of 50 positions before the keyword, which changes neither
@@ -183,10 +196,22 @@ func newRule(text ruleText) *rule {
 	return r
 }
 
+// beginsWithKeyword reports whether each match begins with the only keyword, as its expression
+// says.
+func (r *rule) beginsWithKeyword() bool {
+	begin := wordBegins.FindStringSubmatch(r.text)
+	return begin != nil && len(r.keywords) == 1 &&
+		strings.HasPrefix(strings.ToLower(strings.TrimLeft(begin[2], "(")), regexp.QuoteMeta(r.keywords[0])) &&
+		!strings.Contains(begin[2], `|\b`)
+}
+
 // anchor makes a rule one whose matches begin with a keyword.
 func (r *rule) anchor(regex string) {
 	if !r.anchored {
-		r.anchored, r.separate = true, strings.HasPrefix(regex, `\b`)
+		r.anchored, r.common = true, slices.Contains(commonKeyword, r.id)
+		if begin := wordBegins.FindStringSubmatch(regex); begin != nil {
+			r.separate, regex = true, begin[1]+begin[2] // beginsWord knows more than \b
+		}
 		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`) })
 	}
 }

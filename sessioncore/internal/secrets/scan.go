@@ -142,8 +142,8 @@ type pass struct {
 	line    int64 // number of lines before at
 
 	text, buf []byte
-	unescaped []byte // to which the rules are applied
-	block     []byte // lines that are not JSON
+	readable  readable // to which the rules are applied
+	block     []byte   // lines that are not JSON
 	blockAt   int64
 	blockLine int64
 	safe      int64 // Scan.next after this pass
@@ -313,16 +313,32 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 	return nil
 }
 
-// searchRules applies the rules to text in which the escapes of JSON inside a string are looked at as what they stand for,
-// after blanks: the rules know quotes and line breaks, and a word begins after them.
+const (
+	// besideBefore and besideAfter bound how far from where text differs that is read joined the
+	// rules are applied to it as it reads then, in bytes.
+	besideBefore, besideAfter = 256, 1024
+)
+
+// searchRules applies the rules to text as it reads, and, near where that differs, as it reads
+// joined.
 func (p *pass) searchRules(ctx context.Context, text []byte, take func(match)) error {
-	p.unescaped = append(p.unescaped[:0], text...)
-	for rest := p.unescaped; ; {
-		next := bytes.IndexByte(rest, '\\')
-		if next < 0 {
-			return p.rules().find(ctx, p.unescaped, take)
+	differs := p.readable.read(text, false)
+	err := p.searchRead(ctx, 0, take)
+	for i := 0; i < len(differs) && err == nil; {
+		from, to := max(differs[i]-besideBefore, 0), 0
+		for ; i < len(differs) && (to == 0 || differs[i]-besideBefore < to); i++ {
+			to = min(differs[i]+besideAfter, len(text))
 		}
-		rest = rest[next:]
-		rest = rest[unescape(rest):]
+		p.readable.read(text[from:to], true)
+		err = p.searchRead(ctx, from, take)
 	}
+	return err
+}
+
+// searchRead applies the rules to what was read, which begins at from.
+func (p *pass) searchRead(ctx context.Context, from int, take func(match)) error {
+	return p.rules().find(ctx, p.readable.text, func(m match) {
+		m.start, m.end = from+p.readable.origin(m.start), from+p.readable.origin(m.end)
+		take(m)
+	})
 }

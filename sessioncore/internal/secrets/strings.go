@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -23,6 +22,7 @@ type level struct {
 	key      []byte // the body of the current member's key
 	isMember bool   // the colon after the key has been seen
 	number   int    // of the current element
+	name     []byte // the body of the member that names what the member value is: {"name":"TOKEN","value":"x"}
 }
 
 // isWhole reports whether a line has nothing but one object or array.
@@ -44,6 +44,8 @@ func eachString(line []byte, visit func(jsonString, place)) {
 			visit(s, at)
 			if s.isKey {
 				top.key = line[s.start:s.end]
+			} else if string(top.key) == "name" || string(top.key) == "key" {
+				top.name = line[s.start:s.end]
 			}
 			i = s.end
 		case '{', '[':
@@ -73,6 +75,9 @@ func stringEnd(line []byte, i int) int {
 // key returns the key under which a value is, nil if there is none: that of the next object around it.
 func (p place) key() []byte {
 	for i := len(p) - 1; i >= 0; i-- {
+		if p[i].object && p[i].name != nil && string(p[i].key) == "value" {
+			return p[i].name
+		}
 		if p[i].object {
 			return p[i].key
 		}
@@ -155,23 +160,4 @@ func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 		e.body, e.text = e.body+n, e.text+size
 	}
 	return e.body, e.body
-}
-
-// unescape replaces the escape of a quote, a line break or a character of ASCII at the beginning of text by blanks and what it
-// stands for. It returns the length of what it has looked at.
-func unescape(text []byte) int {
-	c, size := rawjson.ReadEscape(text)
-	switch {
-	case size == 6 && c < utf8.RuneSelf:
-		copy(text, "     ")
-		text[5] = byte(c)
-		return size
-	case len(text) > 1 && text[1] == '"':
-		text[0] = ' '
-		return 2
-	case len(text) > 1 && text[1] == 'n':
-		text[0], text[1] = ' ', '\n'
-		return 2
-	}
-	return 1
 }

@@ -1,0 +1,183 @@
+package secrets
+
+import (
+	"bytes"
+	"sort"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// readable is text as the rules expect it: without the escapes of JSON in JSON, at any depth, and
+// without what a terminal does not show. Its shifts lead back to the text that it was made of.
+type readable struct {
+	text   []byte
+	shifts []shift
+}
+
+// shift says that text from at on lies by bytes further back in the text that it was made of.
+type shift struct{ at, by int }
+
+// origin returns where the byte at i lies in the text that r was made of.
+func (r *readable) origin(i int) int {
+	n := sort.Search(len(r.shifts), func(n int) bool { return r.shifts[n].at > i })
+	if n == 0 {
+		return i
+	}
+	return i + r.shifts[n-1].by
+}
+
+// put adds the character c for the first size bytes of text.
+func (r *readable) put(c byte, size int) {
+	r.text = append(r.text, c)
+	r.drop(size - 1)
+}
+
+func (r *readable) drop(size int) {
+	by := size
+	if n := len(r.shifts); n > 0 {
+		by += r.shifts[n-1].by
+	}
+	if size > 0 {
+		r.shifts = append(r.shifts, shift{len(r.text), by})
+	}
+}
+
+// read makes r of text. Sequences that control a terminal become blanks, so that a word begins
+// after them. With joined they are dropped, as a key may be written in two colors, and the escapes
+// of URLs and mails become characters. The result has the places where another reading with joined
+// differs.
+func (r *readable) read(text []byte, joined bool) (differs []int) {
+	r.text, r.shifts = r.text[:0], r.shifts[:0]
+	isMail := bytes.Contains(text, []byte("=3D"))
+	for i := 0; i < len(text); {
+		c := text[i]
+		if !begins[c] || c == '=' && !isMail {
+			r.text = append(r.text, c)
+			i++
+			continue
+		}
+		run := 0
+		for i+run < len(text) && text[i+run] == '\\' {
+			run++
+		}
+		size, to := 1, c
+		if n := sequenceLen(text[i:], run); n > 0 {
+			differs = append(differs, i)
+			if size, to = n, ' '; joined {
+				r.drop(n)
+				i += n
+				continue
+			}
+		} else if run > 0 {
+			if size, to = unescape(text[i:], run); size == 0 {
+				r.text = append(r.text, text[i:i+run]...)
+				i += run
+				continue
+			}
+		} else if n, decoded := decodedByte(text[i:]); n > 0 {
+			differs = append(differs, i)
+			if joined {
+				size, to = n, decoded
+			}
+		}
+		r.put(to, size)
+		i += size
+	}
+	return differs
+}
+
+// begins has the bytes with which read does more than to copy them.
+var begins = [256]bool{'\\': true, '\x1b': true, 0xC2: true, '^': true, '%': true, '=': true}
+
+// decodedByte returns the length of an escape of a URL, or of a mail, at the beginning of text, and
+// the character of ASCII that it stands for; 0 if there is none.
+func decodedByte(text []byte) (size int, c byte) {
+	if len(text) < 3 || text[0] != '%' && text[0] != '=' {
+		return 0, 0
+	}
+	high, low := rawjson.HexDigit(text[1]), rawjson.HexDigit(text[2])
+	c = byte(high<<4 | low)
+	if !isHex(text[1]) || !isHex(text[2]) || c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' {
+		return 0, 0
+	}
+	return 3, c
+}
+
+func isHex(c byte) bool {
+	c = fold[c]
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+}
+
+// escapes are the spellings of the byte that begins a sequence for a terminal, behind backslashes.
+var escapes = []string{"u001b", "x1b", "033", "e"}
+
+// sequenceLen returns the length of a sequence that controls a terminal at the beginning of text,
+// which has run backslashes there; 0 if there is none. It may be spelled as in a program, or as cat
+// -v shows it. Of a sequence that has text in it, such as a title or a link, only the beginning
+// counts: the text can have a secret.
+func sequenceLen(text []byte, run int) int {
+	switch {
+	case text[0] == '\x1b':
+		return 1 + restLen(text[1:])
+	case bytes.HasPrefix(text, []byte("\u009b")):
+		return 2 + controlLen(text[2:])
+	case bytes.HasPrefix(text, []byte("^[[")):
+		return 3 + controlLen(text[3:])
+	case run > 0:
+		for _, escape := range escapes {
+			at := run + len(escape)
+			if len(text) >= at && bytes.EqualFold(text[run:at], []byte(escape)) {
+				if n := restLen(text[at:]); n > 0 || len(escape) > 1 {
+					return at + n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// restLen returns the length of what goes on after the byte that begins a sequence.
+func restLen(rest []byte) int {
+	switch {
+	case len(rest) == 0:
+	case rest[0] == '[':
+		return 1 + controlLen(rest[1:])
+	case len(rest) > 1 && (rest[0] == '(' || rest[0] == ')') && bytes.IndexByte([]byte("AB0"), rest[1]) >= 0:
+		return 2
+	case rest[0] == ']' || rest[0] == '=' || rest[0] == '>':
+		return 1
+	}
+	return 0
+}
+
+// maxControl bounds the parameters of a sequence, in bytes.
+const maxControl = 64
+
+// controlLen returns the length of the parameters and the end of a sequence, 0 if it has no end.
+func controlLen(text []byte) int {
+	for i, c := range text[:min(len(text), maxControl)] {
+		if c >= 0x40 && c <= 0x7E {
+			return i + 1
+		} else if c < 0x20 || c > 0x3F {
+			break
+		}
+	}
+	return 0
+}
+
+// unescape returns the length of an escape of JSON at the beginning of text, which has run
+// backslashes there, and the character of ASCII that it stands for; 0 if there is none. The
+// backslashes are those of the strings in which the string is.
+func unescape(text []byte, run int) (size int, c byte) {
+	if u, n := rawjson.ReadEscape(text[run-1:]); n == 6 && u < utf8.RuneSelf {
+		return run + 5, byte(u)
+	}
+	switch {
+	case run < len(text) && text[run] == '"':
+		return run + 1, '"'
+	case run < len(text) && text[run] == 'n':
+		return run + 1, '\n'
+	}
+	return 0, 0
+}
