@@ -45,13 +45,26 @@ func newPattern(pattern string) *word {
 // needle returns the best needle of the word, nil if it has none.
 func (w *word) needle() *Needle {
 	if w.pattern == nil {
-		return newNeedle(w)
+		return needleOfText(w.text, w.exact)
 	}
 	re, err := syntax.Parse(w.text, syntax.Perl)
 	if err != nil {
 		return nil
 	}
 	return needleOf(re.Simplify())
+}
+
+// needleOfText returns the best needle of a text, nil if it has none. Names like mcp__docs__search are made of parts that lie
+// apart in the files of some agents, so that a needle must be in one part.
+func needleOfText(text string, exact bool) (best *Needle) {
+	parts := []string{text}
+	if strings.Contains(text, "__") {
+		parts = strings.Split(text, "_")
+	}
+	for _, part := range parts {
+		best = better(best, newNeedle(&word{text: part, exact: exact}))
+	}
+	return best
 }
 
 // maxNeedles is how many alternatives are looked for in the bytes of a file, which is read for each.
@@ -67,7 +80,7 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 			if fold {
 				text = strings.ToLower(text)
 			}
-			best = better(best, newNeedle(&word{text: text, exact: !fold}))
+			best = better(best, needleOfText(text, !fold))
 		}
 	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
 		for _, sub := range re.Sub {

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -24,7 +23,7 @@ type answer struct {
 }
 
 // tokens are the totals of a session.
-type tokens struct{ input, cached, output, total int64 }
+type tokens struct{ input, cached, written, output, total int64 }
 
 // said adds blocks to the answer that the model is giving, or begins one.
 func (c *converter) said(out []byte, r *record, blocks []byte) []byte {
@@ -67,53 +66,6 @@ func (a *answer) add(blocks []byte, line int64) {
 	}
 }
 
-// called adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) called(out []byte, r *record, item foreign.Object, kind string) []byte {
-	name, id := item.Member("name"), item.AnyOf("call_id", "id")
-	if kind == "web_search" {
-		return c.searched(out, r, item, id)
-	}
-	if !name.IsString() {
-		name = rawjson.AppendQuoted(nil, kind)
-	}
-	return c.call(c.speakAll(out), r, id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
-}
-
-// call adds a call to the answer.
-func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []byte {
-	if !id.IsString() {
-		id = rawjson.AppendQuoted(nil, r.id)
-	}
-	text, _ := id.Text()
-	c.names[text] = slices.Clone(name)
-	b := foreign.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
-	b = foreign.AppendMember(b, "name", name)
-	b = append(append(b, `,"arguments":`...), arguments(args)...)
-	if c.open == nil || c.open.ended {
-		out = c.begin(out, r)
-	}
-	if c.open.stop == "" {
-		c.open.stop = "toolUse"
-	}
-	return c.said(out, r, append(b, '}'))
-}
-
-// arguments returns the arguments of a call as an object: what is in a string where that is one, else the text as the member
-// input.
-func arguments(v rawjson.Value) rawjson.Value {
-	if v.IsObject() {
-		return v
-	}
-	text, ok := v.Text()
-	if !ok {
-		return rawjson.Value("{}")
-	}
-	if object := rawjson.Value(bytes.TrimSpace([]byte(text))); len(object) > 0 && object[0] == '{' && rawjson.IsValidObject(object) {
-		return object
-	}
-	return append(append([]byte(`{"input":`), v...), '}')
-}
-
 // reasoning adds what the model thought to its answer. What cannot be read waits for something that can.
 func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte {
 	var blocks []byte
@@ -147,22 +99,30 @@ func thinkingBlock(dst []byte, text rawjson.Value) []byte {
 	return append(foreign.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", text), '}')
 }
 
-// count counts the tokens of the answer before them. The program writes them again where nothing was added.
+// tokensOf reads a count of tokens.
+func tokensOf(v rawjson.Value) tokens {
+	o := foreign.Read(v)
+	n := func(key string) int64 { return foreign.Count(o.Member(key)) }
+	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"), n("output_tokens"), n("total_tokens")}
+}
+
+// since returns what was counted after t.
+func (all tokens) since(t tokens) tokens {
+	return tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.written-t.written),
+		max(0, all.output-t.output), max(0, all.total-t.total)}
+}
+
+// count counts the tokens of the answer before them. The program writes them again where nothing was added. The input has
+// what was read from the cache and written to it.
 func (c *converter) count(info rawjson.Value) {
-	read := func(v rawjson.Value) tokens {
-		o := foreign.Read(v)
-		return tokens{foreign.Count(o.Member("input_tokens")), foreign.Count(o.Member("cached_input_tokens")),
-			foreign.Count(o.Member("output_tokens")), foreign.Count(o.Member("total_tokens"))}
-	}
 	totals, last := info.Member("total_token_usage"), info.Member("last_token_usage")
-	all, used := read(totals), read(last)
+	all, used := tokensOf(totals), tokensOf(last)
 	if totals.IsObject() {
 		if all == c.totals {
 			return
 		}
 		if !last.IsObject() {
-			t := c.totals
-			used = tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.output-t.output), max(0, all.total-t.total)}
+			used = all.since(c.totals)
 		}
 		c.totals = all
 	}
@@ -173,8 +133,9 @@ func (c *converter) count(info rawjson.Value) {
 	if c.open != nil {
 		u = &c.open.used
 	}
-	u.Input += max(0, used.input-used.cached)
+	u.Input += max(0, used.input-used.cached-used.written)
 	u.CacheRead += used.cached
+	u.CacheWrite += used.written
 	u.Output += used.output
 	u.Total += used.total
 }

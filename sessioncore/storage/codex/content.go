@@ -24,7 +24,7 @@ func contentBlocks(content rawjson.Value) (blocks []byte) {
 		}
 		typ, text := block.Member("type"), block.Member("text")
 		switch {
-		case (typ.Is("input_text") || typ.Is("output_text") || typ.Is("text")) && text.IsString():
+		case (typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")) && text.IsString():
 			blocks = textBlock(blocks, text)
 		case typ.Is("input_image"):
 			blocks = imageBlock(blocks, block)

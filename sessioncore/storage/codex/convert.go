@@ -17,22 +17,27 @@ type converter struct {
 	foreign.About
 	lineage
 
-	begun  bool                     // the header is written
-	last   string                   // the entry made last
-	rolled int64                    // the line that rolled turns back last
-	at     string                   // the entry on which the next one hangs
-	turns  []string                 // what each message of the person hangs on
-	asked  bool                     // nothing was answered since the person's last message
-	replay bool                     // what is converted is said again after a compaction
-	open   *answer                  // the last answer, while its tokens may still come
-	hidden []hidden                 // reasoning that cannot be read and to which nothing was added yet
-	names  map[string]rawjson.Value // of tools, by call
-	heard  map[uint64]struct{}      // hashes of the texts of items
-	early  []early                  // what events said and no item yet
-	model  setting
-	effort setting
-	totals tokens        // that were counted last
-	due    foreign.Usage // tokens of an answer that is written already
+	begun  bool // the header is written
+	bare   bare
+	last   string              // the entry made last
+	rolled int64               // the line that rolled turns back last
+	at     string              // the entry on which the next one hangs
+	turns  []string            // what each message of the person hangs on
+	asked  bool                // nothing was answered since the person's last message
+	replay bool                // what is converted is said again after a compaction
+	open   *answer             // the last answer, while its tokens may still come
+	hidden []hidden            // reasoning that cannot be read and to which nothing was added yet
+	tools  map[string]tool     // by call
+	script string              // the last call of a tool that may call others
+	heard  map[uint64]struct{} // hashes of the texts of items
+	early  []early             // what events said and no item yet
+	// waiting are the calls whose results only events said until now, and kept how many bytes these have.
+	waiting []string
+	kept    int
+	model   setting
+	effort  setting
+	totals  tokens        // that were counted last
+	due     foreign.Usage // tokens of an answer that is written already
 }
 
 // hidden is reasoning that cannot be read.
@@ -63,7 +68,7 @@ func newConverter(about foreign.About, before *chain, parent *lines) *converter 
 	}
 	return &converter{
 		About: about, lineage: lineage{chain: before, parent: parent},
-		names: map[string]rawjson.Value{}, heard: map[uint64]struct{}{},
+		tools: map[string]tool{}, heard: map[uint64]struct{}{},
 	}
 }
 
@@ -97,12 +102,18 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	if c.place(r, o, line) && c.open != nil {
 		c.open.ended = true // what follows is the session's own
 	}
+	if len(r.payload) == 0 {
+		return c.addBare(out, r, o, v)
+	}
 	typ := o.Member("type")
-	if !c.begun && len(r.payload) > 0 { // of the session_meta, unless that is damaged
-		out, c.begun = c.header(out, r, typ.Is("session_meta")), true
+	if out = c.beginBare(out); !c.begun {
+		meta := r.payload
+		if !typ.Is("session_meta") { // it is damaged
+			meta = nil
+		}
+		out = c.header(out, r.time, meta)
 	}
 	switch {
-	case !c.begun:
 	case typ.Is("response_item"):
 		return c.item(out, r, r.payload)
 	case typ.Is("event_msg"):
@@ -116,35 +127,16 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	return out
 }
 
-// header appends the session's header.
-func (c *converter) header(out []byte, r *record, isMeta bool) []byte {
-	out = append(out, `{"type":"session","version":3,"id":`...)
-	out = rawjson.AppendQuoted(out, c.ID)
-	at, p := r.time, foreign.Object(nil)
-	if isMeta {
-		p = r.payload
-		if told := p.Member("timestamp"); !told.Missing() {
-			at = told
-		}
-	}
-	out = c.AppendMembers(foreign.AppendText(foreign.AppendMember(out, "timestamp", at), "cwd", p.Member("cwd")))
-	out = foreign.AppendText(out, "originator", p.Member("originator"))
-	out = foreign.AppendText(out, "cliVersion", p.Member("cli_version"))
-	out = foreign.AppendMember(out, "git", p.Member("git"))
-	out = foreign.AppendMember(out, "historyBase", p.Member("history_base"))
-	out = append(out, "}\n"...)
-	for _, problem := range c.problems { // a line that is no object is in problems.jsonl
-		out = append(rawjson.AppendQuoted(out, problem), '\n')
-	}
-	return out
-}
-
 // item makes what it is of a thing that the model was sent or said.
 func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	typ, _ := item.Member("type").Text()
 	content := item.Member("content")
+	isAnswer := typ == "message" && item.Member("role").Is("assistant")
+	if isAnswer || (c.open == nil || c.open.ended) && (typ == "reasoning" || strings.HasSuffix(typ, "_call")) {
+		out = c.finish(out)
+	}
 	switch {
-	case typ == "message" && item.Member("role").Is("assistant"):
+	case isAnswer:
 		return c.said(c.hear(out, assistant, content), r, contentBlocks(content))
 	case typ == "message", typ == "agent_message":
 		if item.Member("role").Is("user") {
@@ -156,9 +148,7 @@ func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	case strings.HasSuffix(typ, "_call"):
 		return c.called(out, r, item, strings.TrimSuffix(typ, "_call"))
 	case strings.HasSuffix(typ, "_output"):
-		output := item.AnyOf("output", "tools")
-		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
-		return c.result(c.speakAll(out), r, item.Member("call_id"), outputBlocks(output), failed)
+		return c.output(out, r, item)
 	}
 	return out
 }
@@ -172,19 +162,26 @@ func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	if item.Member("role").Is("user") {
 		context := c.replay || isContext(item.Member("content"))
 		if !context {
-			out = c.speakAll(out)
+			out = c.settle(out)
 		}
 		return c.asks(out, r, blocks, context)
 	}
-	e := foreign.Entry{Type: "custom_message", Time: r.time}
-	e.Body = []byte(`"customType":"codex/message"`)
-	if item.Member("type").Is("agent_message") {
-		e.Body = []byte(`"customType":"codex/agent_message"`)
+	isAgent := item.Member("type").Is("agent_message")
+	kind := "codex/message"
+	if isAgent {
+		kind = "codex/agent_message"
 	}
+	return c.toldModel(out, r, kind, item, blocks, isAgent)
+}
+
+// toldModel makes an entry of what the model is told, but not by the person.
+func (c *converter) toldModel(out []byte, r *record, kind string, item foreign.Object, blocks []byte, display bool) []byte {
+	e := foreign.Entry{Type: "custom_message", Time: r.time}
+	e.Body = rawjson.AppendQuoted([]byte(`"customType":`), kind)
 	e.Body = foreign.AppendMember(e.Body, "role", item.Member("role"))
 	e.Body = foreign.AppendMember(e.Body, "author", item.Member("author"))
 	e.Body = append(append(append(e.Body, `,"content":[`...), blocks...), `],"display":`...)
-	e.Body = strconv.AppendBool(e.Body, item.Member("type").Is("agent_message"))
+	e.Body = strconv.AppendBool(e.Body, display)
 	return c.put(out, r, &e)
 }
 
@@ -217,17 +214,6 @@ func isContext(content rawjson.Value) (is bool) {
 		return !is
 	})
 	return is
-}
-
-// result makes an entry of what a tool gave back.
-func (c *converter) result(out []byte, r *record, id rawjson.Value, blocks []byte, failed bool) []byte {
-	call, ok := id.Text()
-	if !ok {
-		return out
-	}
-	b := append(append(foreign.AppendResult(nil, id, c.names[call]), blocks...), `],"isError":`...)
-	b = foreign.AppendMillis(strconv.AppendBool(b, failed), r.time)
-	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: append(b, '}')})
 }
 
 // put appends an entry to out, or to what follows the answer that is still open.
@@ -268,7 +254,7 @@ func (c *converter) settings(out []byte) []byte {
 
 // rollBack makes the next entry hang on what was there before the last turns. These stay, as a branch.
 func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
-	out = c.flush(c.speakAll(out))
+	out = c.flush(c.settle(out))
 	n := max(0, len(c.turns)-turns)
 	if turns == 0 || n == len(c.turns) {
 		return out
@@ -279,7 +265,7 @@ func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 
 // compacted makes the entries of a compaction and of what the model is sent from then on besides the summary.
 func (c *converter) compacted(out []byte, r *record) []byte {
-	out = c.settings(c.flush(c.speakAll(out)))
+	out = c.settings(c.flush(c.settle(out)))
 	e := foreign.Entry{Type: "compaction", Time: r.time}
 	summary := r.payload.Member("message")
 	if !summary.IsString() {
@@ -299,9 +285,13 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 // Tail implements foreign.Converter. Where turns were rolled back and nothing came after that, the conversation stands
 // before them.
 func (c *converter) Tail(out []byte) []byte {
-	if len(c.early) > 0 {
+	if c.bare.first != nil {
 		c = c.copy()
-		out = c.speakAll(out)
+		out = c.beginBare(out)
+	}
+	if len(c.early) > 0 || len(c.waiting) > 0 {
+		c = c.copy()
+		out = c.settle(out)
 	}
 	if c.open != nil {
 		out = c.open.appendTo(out)
@@ -315,7 +305,7 @@ func (c *converter) Tail(out []byte) []byte {
 // copy returns a converter that can go on without a change of c.
 func (c *converter) copy() *converter {
 	d := *c
-	d.turns, d.names = slices.Clip(c.turns), maps.Clone(c.names)
+	d.turns, d.tools, d.waiting = slices.Clip(c.turns), maps.Clone(c.tools), slices.Clone(c.waiting)
 	if c.open != nil {
 		open := *c.open
 		open.blocks, open.Lines, open.after = slices.Clip(open.blocks), slices.Clip(open.Lines), slices.Clip(open.after)

@@ -35,6 +35,20 @@ func output(id, text string) string {
 	return item(fmt.Sprintf(`"type":"function_call_output","call_id":%q,"output":%q`, id, text))
 }
 
+// script is a call of the tool that runs a script, which may call other tools.
+func script(id string) string {
+	return item(fmt.Sprintf(`"type":"custom_tool_call","call_id":%q,"name":"exec","input":"await x"`, id))
+}
+
+// ended is the event of the end of a call.
+func ended(typ, id, more string) string {
+	return line("event_msg", fmt.Sprintf(`"type":%q,"call_id":%q,%s`, typ, id, more))
+}
+
+func patched(id string, success bool, changes string) string {
+	return ended("patch_apply_end", id, fmt.Sprintf(`"stdout":"patched","stderr":"","success":%t,"changes":{%s}`, success, changes))
+}
+
 // counted is the event after an answer: in all, and of it.
 func counted(total, input, cached, out int) string {
 	return line("event_msg", fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}`, total, input, cached, out, input+out))
@@ -207,6 +221,89 @@ func TestConvert(t *testing.T) {
 			[]string{said("developer", "input_text", "rules"), user("one")},
 			[]string{`l2 <  custom_message "rules" [2]`, `l3 < l2 message user "one" [3]`},
 		},
+		"a script whose patch is only named by an event": {
+			[]string{
+				user("one"), script("c1"), patched("exec-1", true, `"/a":{"type":"update"}`), patched("exec-2", true, `"/b":{"type":"add"},"/a":{"type":"delete"}`),
+				patched("exec-3", false, `"/no":{}`), output("c1", "done"), patched("exec-4", true, `"/late":{}`), patched("c1", true, `"/again":{}`), answered("1"),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant c1:exec{"input":"await x"} toolUse [3]`,
+				`l7 < l3 message toolResult exec "done" {"changes":{"/a":{"type":"delete"},"/b":{"type":"add"}},"success":true} [7]`,
+				`l8 < l7 message assistant exec-4:apply_patch{} toolUse [8]`,
+				`l8.2 < l8 message toolResult apply_patch "patched" {"changes":{"/late":{}},"success":true} [8]`, `l10 < l8.2 message assistant "1" stop [10]`,
+			},
+		},
+		"a patch that failed, and the results of calls that have no item": {
+			[]string{
+				user("one"), script("c1"), patched("exec-1", false, `"/a":{}`), call("c2"), ended("exec_command_end", "c2", `"aggregated_output":"pot","exit_code":1`),
+				line("event_msg", `"type":"task_complete"`), user("two"), call("c3"), ended("exec_command_end", "c3", `"aggregated_output":"x"`), output("c3", "as the model has it"),
+				ended("exec_command_end", "c3", `"aggregated_output":"late"`), call("c4"), ended("exec_command_end", "c4", `"stdout":"o","stderr":"e","exit_code":0`), answered("2"),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`, `l3 < l2 message assistant c1:exec{"input":"await x"} c2:shell{"command":"ls"} toolUse [3 5]`,
+				`l4 < l3 message toolResult exec "patched" failed {"changes":{"/a":{}},"success":false} [4]`, `l6 < l4 message toolResult shell "pot" failed [6]`,
+				`l8 < l6 message user "two" [8]`, `l9 < l8 message assistant c3:shell{"command":"ls"} toolUse [9]`,
+				`l11 < l9 message toolResult shell "as the model has it" [11]`, `l13 < l11 message assistant c4:shell{"command":"ls"} toolUse [13]`,
+				`l14 < l13 message toolResult shell "o" "e" [14]`, `l15 < l14 message assistant "2" stop [15]`,
+			},
+		},
+		"calls that a script makes, and of which only events tell": {
+			[]string{
+				user("one"), script("c1"),
+				ended("mcp_tool_call_end", "exec-1", `"invocation":{"server":"pantry","tool":"search","arguments":{"q":"x"}},"result":{"Ok":{"content":[{"type":"text","text":"shelf"}]}}`),
+				ended("mcp_tool_call_end", "exec-2", `"invocation":{"server":"cellar","tool":"search"},"result":{"Err":"no"}`),
+				ended("dynamic_tool_call_response", "exec-3", `"namespace":"codex_app","tool":"read","arguments":{"n":1},"content_items":[{"type":"inputText","text":"read"}],"success":true`),
+				ended("exec_command_end", "exec-4", `"command":["ls"],"cwd":"/w","aggregated_output":"a b"`), ended("exec_command_end", "exec-5", `"source":"user_shell","aggregated_output":"mine"`),
+				ended("mcp_tool_call_end", "exec-6", `"invocation":{"server":"s","tool":"t"},"result":{"Ok":{"content":[],"structuredContent":{"n":1},"isError":true}}`),
+				output("c1", "done"), answered("1"),
+			},
+			[]string{
+				`l2 <  message user "one" [2]`,
+				`l3 < l2 message assistant c1:exec{"input":"await x"} exec-1:mcp__pantry__search{"q":"x"} exec-2:mcp__cellar__search{} exec-3:codex_app__read{"n":1} ` +
+					`exec-4:exec_command{"command":["ls"],"type":"exec","workdir":"/w"} exec-6:mcp__s__t{} toolUse [3 4 5 6 7 9]`,
+				`l4 < l3 message toolResult mcp__pantry__search "shelf" [4]`, `l5 < l4 message toolResult mcp__cellar__search "no" failed [5]`,
+				`l6 < l5 message toolResult codex_app__read "read" [6]`, `l7 < l6 message toolResult exec_command "a b" [7]`,
+				`l9 < l7 message toolResult mcp__s__t "{\"n\":1}" failed [9]`, `l10 < l9 message toolResult exec "done" [10]`, `l11 < l10 message assistant "1" stop [11]`,
+			},
+		},
+		"a search that is a call like others": {
+			[]string{
+				item(`"type":"function_call","namespace":"web","name":"run","arguments":"{\"q\":1}","call_id":"w1"`), line("event_msg", `"type":"web_search_end","call_id":"w1","query":"q","action":{"query":"q"}`),
+				output("w1", "found"), line("event_msg", `"type":"web_search_end","call_id":"w1","query":"q"`), line("event_msg", `"type":"web_search_end","call_id":"w2","query":"r"`),
+				item(`"type":"function_call","namespace":"web","name":"run","arguments":"{}","call_id":"w2"`), output("w2", "found, too"),
+			},
+			[]string{
+				`l2 <  message assistant w1:web__run{"q":1} toolUse [2]`, `l4 < l2 message toolResult web__run "found" [4]`,
+				`l7 < l4 message assistant w2:web__run{} toolUse [7]`, `l8 < l7 message toolResult web__run "found, too" [8]`,
+			},
+		},
+		"texts that events have without what only the program reads": {
+			[]string{
+				line("event_msg", `"type":"agent_message","message":"Nine."`), answered("Nine.\n\n<oai-mem-citation>\nM.md:1\n</oai-mem-citation>"),
+				answered("Ten. <oai-mem-citation>a</oai-mem-citation>\n<proposed_plan>\nb\n</proposed_plan>\n"), line("event_msg", `"type":"agent_message","message":"Ten."`),
+				answered("Open <oai-mem-citation> end"), line("event_msg", `"type":"agent_message","message":"Open"`), line("event_msg", `"type":"agent_message","message":"new"`),
+				line("event_msg", `"type":"task_complete"`),
+			},
+			[]string{
+				`l3 <  message assistant "Nine.\n\n<oai-mem-citation>\nM.md:1\n</oai-mem-citation>" ` +
+					`"Ten. <oai-mem-citation>a</oai-mem-citation>\n<proposed_plan>\nb\n</proposed_plan>\n" "Open <oai-mem-citation> end" "new" stop [3 4 6 8]`,
+			},
+		},
+		"results that belong to no call": {
+			[]string{
+				item(`"type":"function_call_output","id":"fco","name":"automation_update","namespace":"codex_app","output":"wake up"`),
+				item(`"type":"function_call_output","call_id":"c8","name":"read","namespace":"mcp__docs","output":"x"`), item(`"type":"function_call_output","output":"of nobody"`),
+			},
+			[]string{`l2 <  custom_message "wake up" [2]`, `l3 < l2 message toolResult mcp__docs__read "x" [3]`, `l4 < l3 custom_message "of nobody" [4]`},
+		},
+		"tokens that were written to the cache": {
+			[]string{
+				answered("1"),
+				line("event_msg", `"type":"token_count","info":{"total_token_usage":{"total_tokens":110},"last_token_usage":{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":30,"output_tokens":10,"total_tokens":110}}`),
+				answered("2"),
+			},
+			[]string{`l2 <  message assistant "1" "2" stop 100+10 [2 4]`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := meta + "\n" + strings.Join(c.lines, "\n") + "\n"
@@ -235,7 +332,12 @@ var palette = []string{
 	item(`"type":"web_search_call","action":{"query":"q"}`), item(`"type":"local_shell_call","call_id":"c2","action":{"type":"exec"}`),
 	item(`"type":"agent_message","author":"a","content":[{"type":"input_text","text":"go on"}]`), item(`"type":"function_call_output","call_id":7}`),
 	line("event_msg", `"type":"agent_reasoning","text":"hm"`), line("event_msg", `"type":"agent_message","message":"1"`), line("event_msg", `"type":"user_message","message":"one"`),
-	line("event_msg", `"type":"web_search_end","call_id":"w","query":"q"`),
+	line("event_msg", `"type":"web_search_end","call_id":"w","query":"q"`), line("event_msg", `"type":"web_search_end","call_id":"c1","query":"q"`),
+	script("c4"), patched("exec-1", true, `"/a":{"type":"update"}`), patched("exec-2", false, `"/b":7`), patched("c1", true, ""), output("c4", "z"),
+	ended("mcp_tool_call_end", "exec-3", `"invocation":{"server":"s","tool":"t","arguments":{}},"result":{"Ok":{"content":[{"type":"text","text":"y"}]}}`),
+	ended("exec_command_end", "c2", `"aggregated_output":"x","exit_code":1`), ended("dynamic_tool_call_response", "c1", `"content_items":7`),
+	`{"id":"b","timestamp":"2025-06-03T09:00:00.000Z","instructions":null,"git":{}}`, `{"record_type":"state"}`, `{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n<cwd>/x</cwd>"}]}`,
+	`{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}`, `{"type":"function_call","name":"f","namespace":"mcp__s","arguments":"{}","call_id":"c1"}`,
 	line("event_msg", `"type":"thread_rolled_back","num_turns":1`), line("event_msg", `"type":"thread_rolled_back","num_turns":3`), line("event_msg", `"type":"turn_aborted"`),
 	line("event_msg", `"type":"error","message":"no"`), line("event_msg", `"type":"task_complete"`), line("turn_context", `"model":"gpt","effort":"high"`), line("turn_context", `"model":"other"`),
 	line("compacted", `"message":"In short","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]},{"type":"function_call","name":"f","call_id":"c1"}]`),

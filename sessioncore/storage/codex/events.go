@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 
@@ -29,12 +30,12 @@ type early struct {
 
 var seed = maphash.MakeSeed()
 
-// hashOf returns a hash of a text and of who says it.
+// hashOf returns a hash of a text, but for white space around it, and of who says it.
 func hashOf(by byte, text []byte) uint64 {
 	if by == thought {
 		by = assistant
 	}
-	return maphash.Bytes(seed, text)*2 + uint64(by&1)
+	return maphash.Bytes(seed, bytes.TrimSpace(text))*2 + uint64(by&1)
 }
 
 // hear notes the texts of an item: one by one, and all together as an event has them. What events said of it is done with, and
@@ -45,7 +46,7 @@ func (c *converter) hear(out []byte, by byte, contents ...rawjson.Value) []byte 
 	for _, content := range contents {
 		content.EachElement(func(block rawjson.Value, _ int) bool {
 			if text, ok := block.Member("text").Bytes(); ok && len(text) > 0 {
-				c.heard[hashOf(by, text)] = struct{}{}
+				c.hearText(by, text)
 				all = append(all, text...)
 				parts++
 			}
@@ -53,7 +54,7 @@ func (c *converter) hear(out []byte, by byte, contents ...rawjson.Value) []byte 
 		})
 	}
 	if parts > 1 {
-		c.heard[hashOf(by, all)] = struct{}{}
+		c.hearText(by, all)
 	}
 	if parts == 0 || len(c.early) == 0 {
 		return out
@@ -68,6 +69,32 @@ func (c *converter) hear(out []byte, by byte, contents ...rawjson.Value) []byte 
 		return out
 	}
 	return c.speak(out, passed)
+}
+
+// markup are the tags in an answer that the program reads and a person does not see: events have the text without them.
+var markup = [...]string{"oai-mem-citation", "proposed_plan"}
+
+// hearText notes the text of an item, and what events say of it.
+func (c *converter) hearText(by byte, text []byte) {
+	c.heard[hashOf(by, text)] = struct{}{}
+	for _, tag := range markup {
+		if bytes.Contains(text, []byte("<"+tag+">")) {
+			text = without(text, tag)
+			c.heard[hashOf(by, text)] = struct{}{}
+		}
+	}
+}
+
+// without returns a text without what is in a tag. One that is not closed goes on to the end.
+func without(text []byte, tag string) (out []byte) {
+	for {
+		before, in, found := bytes.Cut(text, []byte("<"+tag+">"))
+		if !found {
+			return append(out, text...)
+		}
+		out = append(out, before...)
+		_, text, _ = bytes.Cut(in, []byte("</"+tag+">"))
+	}
 }
 
 // says notes what an event says, unless an item said it.
@@ -99,7 +126,7 @@ func (c *converter) speak(out []byte, n int) []byte {
 			out = c.said(out, &e.at, thinkingBlock(nil, e.text))
 		case search:
 			out = c.call(out, &e.at, e.id, rawjson.Value(`"web_search"`), e.text)
-			out = c.result(out, &e.at, e.id, outputBlocks(e.results), false)
+			out = c.result(out, &e.at, e.id, nil, &outcome{blocks: outputBlocks(e.results)})
 		}
 	}
 	return out
@@ -107,18 +134,29 @@ func (c *converter) speak(out []byte, n int) []byte {
 
 // searched makes what it is of a call of the web search. Its id and what was found may be in the event before it.
 func (c *converter) searched(out []byte, r *record, item foreign.Object, id rawjson.Value) []byte {
-	i := slices.IndexFunc(c.early, func(e early) bool {
-		return e.by == search && (!id.IsString() || string(id) == string(e.id))
-	})
+	i := c.earlySearch(id)
 	args := item.AnyOf("action", "arguments", "input")
 	if i < 0 {
-		return c.call(c.speakAll(out), r, id, rawjson.Value(`"web_search"`), args)
+		out = c.call(c.speakAll(out), r, id, rawjson.Value(`"web_search"`), args)
+		if call, ok := id.Text(); ok {
+			t := c.tools[call]
+			t.hosted = true
+			c.tools[call] = t
+		}
+		return out
 	}
 	out = c.speak(out, i)
 	e := c.early[0]
 	c.early = c.early[1:]
 	out = c.call(out, r, e.id, rawjson.Value(`"web_search"`), args)
-	return c.result(out, &e.at, e.id, outputBlocks(e.results), false)
+	return c.result(out, &e.at, e.id, nil, &outcome{blocks: outputBlocks(e.results)})
+}
+
+// earlySearch returns the place of a search that ended, of any one where the id is missing, -1 if there is none.
+func (c *converter) earlySearch(id rawjson.Value) int {
+	return slices.IndexFunc(c.early, func(e early) bool {
+		return e.by == search && (!id.IsString() || string(id) == string(e.id))
+	})
 }
 
 // event takes what only events say.
@@ -132,25 +170,27 @@ func (c *converter) event(out []byte, r *record) []byte {
 			c.open.ended = true
 		}
 	case "user_message":
-		out = c.speakAll(out)
+		out = c.settle(out)
 		c.says(person, r, r.payload.Member("message"))
 	case "agent_message":
 		c.says(assistant, r, r.payload.Member("message"))
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		c.says(thought, r, r.payload.Member("text"))
 	case "turn_aborted":
-		out = c.speakAll(out)
+		out = c.settle(out)
 		if c.open != nil && !c.asked {
 			c.open.stop = "aborted"
 		}
 	case "task_complete", "turn_complete":
-		return c.speakAll(out)
+		return c.settle(out)
 	case "error":
-		return c.failed(c.speakAll(out), r)
+		return c.failed(c.settle(out), r)
 	case "thread_rolled_back":
 		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
 	case "web_search_end":
 		return c.searchEnded(out, r)
+	case "mcp_tool_call_end", "dynamic_tool_call_response", "exec_command_end", "patch_apply_end":
+		return c.toolEnded(out, r, typ)
 	}
 	return out
 }
@@ -160,8 +200,13 @@ func (c *converter) event(out []byte, r *record) []byte {
 func (c *converter) searchEnded(out []byte, r *record) []byte {
 	id, results := r.payload.Member("call_id"), r.payload.AnyOf("results", "query")
 	text, ok := id.Text()
-	if _, known := c.names[text]; known {
-		return c.result(out, r, id, outputBlocks(results), false)
+	switch t, known := c.tools[text]; {
+	case known && t.done:
+		return out
+	case t.hosted:
+		return c.result(out, r, id, nil, &outcome{blocks: outputBlocks(results)})
+	case known:
+		return c.wait(out, text, &outcome{at: r.kept(), blocks: outputBlocks(results)})
 	}
 	if ok {
 		args := r.payload.AnyOf("action", "query")

@@ -113,6 +113,9 @@ func wordsOfItem(p map[string]any) (all []string) {
 		if name == nil {
 			name = strings.TrimSuffix(typ, "_call")
 		}
+		if space, ok := p["namespace"].(string); ok {
+			name = fmt.Sprintf("%s__%s", space, name)
+		}
 		return []string{fmt.Sprintf("call %v", name)}
 	case strings.HasSuffix(typ, "_output"):
 		output := p["output"]
@@ -132,6 +135,69 @@ func wordsOfItem(p map[string]any) (all []string) {
 		return []string{"text " + string(text)}
 	}
 	return nil
+}
+
+// wordsOfEnd returns what an event of the end of a call says, if no item does.
+func wordsOfEnd(rollout []raw, at int) (all []string) {
+	p := rollout[at].Payload
+	isCall, hasOutput, script, scriptDone := false, false, any(nil), false
+	for i, r := range rollout {
+		typ, _ := r.Payload["type"].(string)
+		same := r.Payload["call_id"] == p["call_id"]
+		switch {
+		case strings.HasSuffix(typ, "_output"):
+			hasOutput = hasOutput || same
+			scriptDone = scriptDone || i < at && script != nil && r.Payload["call_id"] == script
+		case strings.HasSuffix(typ, "_call"):
+			isCall = isCall || same
+			if i < at && typ == "custom_tool_call" {
+				script, scriptDone = r.Payload["call_id"], false
+			}
+		}
+	}
+	var of struct {
+		Invocation                                    struct{ Server, Tool string }
+		Result                                        struct{ Ok, Err any }
+		ContentItems                                  any `json:"content_items"`
+		Namespace, Tool, Source, Stdout, Stderr, Type string
+		Aggregated                                    string `json:"aggregated_output"`
+	}
+	text, _ := json.Marshal(p)
+	_ = json.Unmarshal(text, &of)
+	name := "apply_patch"
+	switch isPatch := of.Type == "patch_apply_end"; {
+	case hasOutput, of.Source == "user_shell", isPatch && !isCall && script != nil && !scriptDone && hasOutputOf(rollout, script):
+		return nil
+	case isPatch && !isCall && script != nil && !scriptDone:
+		isCall = true
+	case of.Type == "mcp_tool_call_end":
+		name = "mcp__" + of.Invocation.Server + "__" + of.Invocation.Tool
+	case of.Type == "exec_command_end":
+		name = "exec_command"
+	case of.Type == "dynamic_tool_call_response":
+		name = of.Namespace + "__" + of.Tool
+	}
+	if !isCall {
+		all = []string{"call " + name}
+	}
+	if ok, _ := of.Result.Ok.(map[string]any); ok != nil {
+		if all = append(all, words(ok["content"])...); ok["structuredContent"] != nil {
+			text, _ := json.Marshal(ok["structuredContent"])
+			all = append(all, "text "+string(text))
+		}
+	}
+	all = append(append(all, words(of.Result.Err)...), words(of.ContentItems)...)
+	if of.Aggregated != "" {
+		return append(all, "text "+of.Aggregated)
+	}
+	return append(append(all, words(of.Stdout)...), words(of.Stderr)...)
+}
+
+func hasOutputOf(rollout []raw, call any) bool {
+	return slices.ContainsFunc(rollout, func(r raw) bool {
+		typ, _ := r.Payload["type"].(string)
+		return strings.HasSuffix(typ, "_output") && r.Payload["call_id"] == call
+	})
 }
 
 // requireWhole fails unless everything that is said in a rollout is in exactly one entry of the session, which is made of that
@@ -173,7 +239,10 @@ func requireWhole(t *testing.T, file, session string) {
 		if r.Type == "response_item" {
 			said := wordsOfItem(r.Payload)
 			for _, text := range said {
-				texts[text[strings.IndexByte(text, ' ')+1:]] = true
+				text = text[strings.IndexByte(text, ' ')+1:]
+				texts[text] = true
+				shown, _, _ := strings.Cut(text, "<oai-mem-citation>")
+				texts[strings.TrimSpace(shown)] = true
 			}
 			texts[strings.ReplaceAll(strings.Join(said, ""), "text ", "")] = true
 		}
@@ -215,6 +284,9 @@ func requireWhole(t *testing.T, file, session string) {
 					n = now - was
 				}
 				wanted, totals, counted = wanted+int(n), all, true
+			case typ == "web_search_end" && hasOutputOf(rollout, r.Payload["call_id"]):
+			case typ == "mcp_tool_call_end", typ == "exec_command_end", typ == "dynamic_tool_call_response", typ == "patch_apply_end":
+				said = wordsOfEnd(rollout, i)
 			case typ == "web_search_end":
 				said = []string{fmt.Sprintf("text %v", r.Payload["query"])}
 				if !slices.ContainsFunc(rollout[i:], func(r raw) bool { return r.Payload["type"] == "web_search_call" }) {

@@ -60,7 +60,11 @@ func Outline(t testing.TB, lines string) (outline []string) {
 				Content                    any
 				Files                      []struct{ Path, Content string }
 				IsError                    bool
-				Usage                      *struct{ Input, Output, CacheRead, CacheWrite, TotalTokens int }
+				Details                    struct {
+					Changes any `json:"changes"`
+					Success any `json:"success"`
+				}
+				Usage *struct{ Input, Output, CacheRead, CacheWrite, TotalTokens int }
 			}
 			Origin struct {
 				Line  int
@@ -91,6 +95,10 @@ func Outline(t testing.TB, lines string) (outline []string) {
 		}
 		if m.IsError {
 			add("failed")
+		}
+		if m.Details.Changes != nil {
+			details, _ := json.Marshal(m.Details)
+			add("%s", details)
 		}
 		if m.Role == "assistant" {
 			add("%s", m.StopReason)

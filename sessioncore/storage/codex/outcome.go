@@ -1,0 +1,204 @@
+package codex
+
+import (
+	"slices"
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// outcome is the result of a call. An event says it before the item does; where there is no item, the event counts.
+type outcome struct {
+	at        record
+	blocks    []byte
+	failed    bool
+	changes   []rawjson.Member // files, and what was done to them
+	patched   bool             // a patch was applied, successfully or not
+	succeeded bool             // one was
+}
+
+// toolEnded takes the result of a call from an event. Calls that a script makes (`exec`) have no items at all.
+func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
+	p := r.payload
+	id := p.AnyOf("call_id", "callId")
+	call, ok := id.Text()
+	if !ok || p.Member("source").Is("user_shell") { // a message of the person says it
+		return out
+	}
+	o, name, args := outcomeOf(typ, p)
+	t, known := c.tools[call]
+	if !known && o.patched { // in the script that called last
+		if script := c.tools[c.script]; c.script != "" && !script.done && script.said.size()+o.size() <= maxWaiting {
+			call, t, known = c.script, script, true
+		}
+	}
+	o.at = r.kept()
+	switch {
+	case known && t.done:
+		return out
+	case known:
+		return c.wait(out, call, o)
+	}
+	within := c.open != nil && !c.open.ended
+	out = c.result(c.call(out, r, id, name, args), r, id, name, o)
+	if within && c.open != nil {
+		c.open.ended = false // the script may call more, before its own result
+	}
+	return out
+}
+
+// outcomeOf returns what an event says, and the call that it is of.
+func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Value) {
+	o = &outcome{failed: string(p.Member("success")) == "false" || p.Member("status").Is("failed") || p.Member("status").Is("declined")}
+	switch typ {
+	case "mcp_tool_call_end":
+		of, result := foreign.Read(p.Member("invocation")), p.Member("result")
+		server, _ := of.Member("server").Text()
+		name, args = qualified(rawjson.AppendQuoted(nil, "mcp__"+server), of.Member("tool")), of.Member("arguments")
+		wrong := foreign.Object{}.Read(result).AnyOf("Err", "err")
+		if len(wrong) == 0 {
+			wrong = p.Member("error")
+		}
+		if ok := result.Member("Ok"); len(ok) > 0 {
+			result = ok
+		}
+		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) || wrong.IsString()
+		switch {
+		case wrong.IsString():
+			o.blocks = textBlock(nil, wrong)
+		case len(result) > 0 && string(result) != "null":
+			if o.blocks = outputBlocks(result); len(o.blocks) == 0 {
+				o.blocks = outputBlocks(foreign.Read(result).AnyOf("structuredContent", "structured_content"))
+			}
+		}
+	case "dynamic_tool_call_response":
+		name, args = qualified(p.Member("namespace"), p.Member("tool")), p.Member("arguments")
+		o.blocks = contentBlocks(p.Member("content_items"))
+		if text := p.Member("error"); len(o.blocks) == 0 && text.IsString() {
+			o.blocks = textBlock(nil, text)
+		}
+	case "exec_command_end":
+		name = rawjson.Value(`"exec_command"`)
+		args = append(foreign.AppendMember(foreign.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command")), "workdir", p.Member("cwd")), '}')
+		o.failed = o.failed || len(p.Member("exit_code")) > 0 && string(p.Member("exit_code")) != "0"
+		o.blocks = texts(p, "aggregated_output")
+		if len(o.blocks) == 0 {
+			o.blocks = texts(p, "stdout", "stderr")
+		}
+	case "patch_apply_end":
+		name, o.patched, o.succeeded = rawjson.Value(`"apply_patch"`), true, !o.failed
+		o.blocks = texts(p, "stdout", "stderr")
+		p.Member("changes").EachMember(func(m rawjson.Member) bool {
+			o.changes = append(o.changes, rawjson.Member{Key: slices.Clone(m.Key), Value: slices.Clone(m.Value)})
+			return true
+		})
+	}
+	if !name.IsString() {
+		name = rawjson.Value(`"unknown"`)
+	}
+	return o, name, args
+}
+
+func isTrue(v rawjson.Value) bool { return string(v) == "true" }
+
+// texts returns a block for each member that is a text with something in it.
+func texts(p foreign.Object, keys ...string) (blocks []byte) {
+	for _, key := range keys {
+		if text := p.Member(key); text.IsString() && len(text) > len(`""`) {
+			if len(blocks) > 0 {
+				blocks = append(blocks, ',')
+			}
+			blocks = textBlock(blocks, text)
+		}
+	}
+	return blocks
+}
+
+// size returns how many bytes an outcome takes.
+func (o *outcome) size() (n int) {
+	if o == nil {
+		return 0
+	}
+	for _, m := range o.changes {
+		n += len(m.Key) + len(m.Value)
+	}
+	return n + len(o.blocks)
+}
+
+// with returns what is said of a call by two patches: a script may apply several. Files of one that failed count where none
+// succeeded.
+func (o *outcome) with(next *outcome) *outcome {
+	if !o.patched || !next.patched {
+		return o
+	}
+	both := *o
+	both.succeeded = o.succeeded || next.succeeded
+	both.failed = !both.succeeded
+	if both.blocks = slices.Clip(o.blocks); len(o.blocks) > 0 && len(next.blocks) > 0 {
+		both.blocks = append(both.blocks, ',')
+	}
+	both.blocks = append(both.blocks, next.blocks...)
+	switch {
+	case o.succeeded == next.succeeded:
+		both.changes = append(slices.Clip(o.changes), next.changes...)
+	case next.succeeded:
+		both.changes = next.changes
+	}
+	return &both
+}
+
+// appendTo appends the member details of a result: the files that a patch changed.
+func (o *outcome) appendTo(dst []byte) []byte {
+	if !o.patched {
+		return dst
+	}
+	last := make(map[string]int, len(o.changes))
+	for i, m := range o.changes {
+		last[string(m.Key)] = i
+	}
+	dst = append(dst, `,"details":{"changes":{`...)
+	first := true
+	for i, m := range o.changes {
+		if last[string(m.Key)] != i {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, m.Key...), ':'), m.Value...)
+	}
+	return append(strconv.AppendBool(append(dst, `},"success":`...), o.succeeded), '}')
+}
+
+// wait keeps what an event says of a call until its item is there, or cannot come any more.
+func (c *converter) wait(out []byte, call string, o *outcome) []byte {
+	t := c.tools[call]
+	c.kept -= t.said.size()
+	if t.said == nil {
+		t.said = o
+		c.waiting = append(c.waiting, call)
+	} else {
+		t.said = t.said.with(o)
+	}
+	c.tools[call] = t
+	if c.kept += t.said.size(); c.kept > maxWaiting {
+		return c.finish(out)
+	}
+	return out
+}
+
+// finish makes results of all that only events said.
+func (c *converter) finish(out []byte) []byte {
+	for _, call := range slices.Clone(c.waiting) {
+		if t := c.tools[call]; t.said != nil {
+			r := t.said.at
+			out = c.result(out, &r, rawjson.AppendQuoted(nil, call), t.name, t.said)
+		}
+	}
+	return out
+}
+
+// settle is finish for what was said, too: no item comes any more.
+func (c *converter) settle(out []byte) []byte { return c.speakAll(c.finish(out)) }
