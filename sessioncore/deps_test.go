@@ -28,7 +28,7 @@ var ownImports = map[string][]string{
 	"/budget":                         {},
 	"/document":                       {"/internal/rawjson", "/storage"},
 	"/internal/secrets":               {"/internal/rawjson"},
-	"/message":                        {"/internal/rawjson"},
+	"/message":                        {"/internal/rawjson", "/names"},
 	"/internal/unnamed":               {},
 	"/internal/wyhash":                {},
 	"/storage":                        {},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 )
 
@@ -68,15 +69,22 @@ func touchedCommand() *cobra.Command {
 		Example: "  sessionfs touched main.go",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		name, err := filepath.Abs(args[0])
-		if err != nil {
-			return err
+		name, windows, isAbs := names.AbsPath(args[0])
+		if !isAbs {
+			var err error
+			if name, err = filepath.Abs(args[0]); err != nil {
+				return err
+			}
 		}
 		touched, err := search.NewTouched(filepath.ToSlash(name))
 		if err != nil {
 			return err
 		}
-		f.marks, f.advice = regexp.MustCompile(regexp.QuoteMeta(filepath.Base(name))), "look at a file or directory below"
+		base := regexp.QuoteMeta(filepath.Base(name))
+		if windows {
+			base = "(?i)" + base
+		}
+		f.marks, f.advice = regexp.MustCompile(base), "look at a file or directory below"
 		return f.run(cmd, src, nil, touched)
 	})
 	f.flags(cmd)

@@ -3,15 +3,11 @@ package message
 import (
 	"bytes"
 	"path"
+	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 )
-
-// pathKeys are the arguments, in camelCase, in which the tools of the clients and of others name files.
-var pathKeys = map[string]bool{
-	"path": true, "filePath": true, "file": true, "filename": true, "paths": true, "files": true, "absolutePath": true, "relativePath": true,
-	"notebookPath": true, "targetFile": true, "oldPath": true, "newPath": true, "rename": true, "move": true, "dir": true, "directory": true,
-}
 
 const (
 	// MaxPath is how many bytes of the file a path among the arguments of a call has at most. No system opens longer ones, and
@@ -21,100 +17,102 @@ const (
 	maxArgumentDepth = 4
 )
 
-// EachPath calls f for each path of a file that the arguments of a call name: as an argument of their own, or in a patch,
-// wherever that stands.
-func EachPath(arguments rawjson.Value, f func(string)) {
-	eachPath(arguments, 0, false, f, func(name string) {
-		if dir, ok := arguments.Member("workdir").Text(); ok && !path.IsAbs(name) {
-			name = path.Join(dir, name)
-		}
-		f(name)
-	})
+// EachPath calls f for each path of a file that the arguments of a tool's call name: as an argument of their own, in a list, or
+// in a patch, wherever that stands. f reports whether it knows the path; a list is a path itself where f knows none in it.
+func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
+	r := pathReader{tool: tool, f: f}
+	r.dir, _ = arguments.Member("workdir").Text()
+	use := OtherUse
+	if arguments.IsString() {
+		use = useOf(tool, "input")
+	}
+	r.value(arguments, 0, use)
 }
 
-// eachPath calls f for each path in a value at a depth below the arguments of a call, and patched for those in patches. isPath
-// says that the value is one, or a list of them.
-func eachPath(v rawjson.Value, depth int, isPath bool, f, patched func(string)) {
-	if v.IsString() {
-		if isPath && len(v) <= MaxPath+len(`""`) {
-			text, _ := v.Text()
-			f(text)
+// EachResultPath calls f for each path of a file that the details of a tool's result name: what was changed, and from where it
+// was moved.
+func EachResultPath(details rawjson.Value, f func(string) bool) {
+	r := pathReader{f: f}
+	file := func(v rawjson.Value) {
+		r.value(v.Member("path"), 0, PathUse)
+		r.value(v.Member("sourcePath"), 0, PathUse)
+	}
+	file(details)
+	for result := range details.Member("perFileResults").EachElement {
+		file(result)
+	}
+	if success := details.Member("success"); success.Missing() || success.Truthy() {
+		for change := range details.Member("changes").EachMember {
+			r.value(change.Key, 0, PathUse)
+			r.value(change.Value.AnyOf("move_path", "movePath"), 0, PathUse)
 		}
-		eachPatched(v[1:len(v)-1], patched)
+	}
+}
+
+// pathReader reads the paths in the arguments of one call.
+type pathReader struct {
+	tool, dir string // dir is what names in patches are relative to; "" for the session's directory
+	f         func(string) bool
+	decoded   []byte
+}
+
+// value reads a value of some use at a depth below the arguments.
+func (r *pathReader) value(v rawjson.Value, depth int, use Use) {
+	if v.IsString() {
+		r.text(v, use)
 		return
 	}
 	if depth < maxArgumentDepth {
 		for m := range v.EachMember {
-			eachPath(m.Value, depth+1, pathKeys[m.Name()], f, patched)
+			r.value(m.Value, depth+1, useOf(r.tool, m.Name()))
 		}
 	}
 	if depth <= maxArgumentDepth {
 		for e := range v.EachElement {
-			eachPath(e, depth+1, isPath, f, patched)
+			r.value(e, depth+1, use)
 		}
 	}
 }
 
-// patchBegin begins a patch of the tool apply_patch, which is also run as a command of a shell.
-var patchBegin = []byte("*** Begin Patch")
-
-// patchLines begin the lines of a patch that name files.
-var patchLines = [][]byte{[]byte("*** Add File: "), []byte("*** Update File: "), []byte("*** Delete File: "), []byte("*** Move to: ")}
-
-// eachPatched calls f for each path that patches in the body of a string name.
-func eachPatched(body []byte, f func(string)) {
-	at := bytes.Index(body, patchBegin)
-	for at >= 0 {
-		if at == 0 || bytes.HasSuffix(body[:at], []byte(`\n`)) {
-			if name := patchPath(body[at:]); name != nil {
-				f(string(bytes.TrimRight(rawjson.AppendDecoded(nil, name), " ")))
-			}
-		}
-		next := bytes.Index(body[at+1:], []byte("*** "))
-		if at++; next < 0 {
-			return
-		}
-		at += next
+// text reads a string.
+func (r *pathReader) text(v rawjson.Value, use Use) {
+	switch {
+	case use == ContentUse, use == DirectoryUse:
+	case use == PathsUse && bytes.IndexByte(v, ';') >= 0:
+		r.list(v)
+	case use == PathUse, use == PathsUse:
+		r.path(v)
+	case use == PatchUse, bytes.Contains(v, patchBegin):
+		r.decoded = rawjson.AppendDecoded(r.decoded[:0], v[1:len(v)-1])
+		eachPatched(r.decoded, use == PatchUse, r.patched)
 	}
 }
 
-// patchPath returns the path in a line of a patch that begins text, as it is in the body of a string; nil if it has none.
-func patchPath(text []byte) []byte {
-	for _, begin := range patchLines {
-		if name, ok := bytes.CutPrefix(text, begin); ok {
-			return name[:lineEnd(name[:min(len(name), MaxPath)])]
-		}
+func (r *pathReader) path(v rawjson.Value) {
+	if len(v) <= MaxPath+len(`""`) {
+		text, _ := v.Text()
+		r.f(text)
 	}
-	return nil
 }
 
-// lineEnd returns where a line in the body of a string ends: before a quote, or before the backslashes of a line break, which
-// are several where the string is that of another language within the JSON.
-func lineEnd(text []byte) int {
-	slashes := 0
-	for end, c := range text {
-		switch {
-		case c == '"', slashes > 0 && (c == 'n' || c == 'r'):
-			return end - slashes
-		case c == '\\':
-			slashes++
-		default:
-			slashes = 0
+// list reads paths with a ; between them. A file may be called like a list.
+func (r *pathReader) list(v rawjson.Value) {
+	text, _ := v.Text()
+	isKnown := false
+	for part := range strings.SplitSeq(text, ";") {
+		if name := strings.TrimSpace(part); name != "" && fits([]byte(part)) {
+			isKnown = r.f(name) || isKnown
 		}
 	}
-	return len(text) - slashes
+	if !isKnown {
+		r.path(v)
+	}
 }
 
-// IsPatched reports whether an offset of the bytes of a file can be in the path in a line of a patch. It looks at no more than
-// MaxPath bytes before it.
-func IsPatched(b []byte, at int) bool {
-	least := max(0, at-MaxPath)
-	begin := bytes.LastIndex(b[least:at], []byte("*** "))
-	if begin < 0 {
-		return false
+// patched calls f for the name of a file in a patch.
+func (r *pathReader) patched(name string) {
+	if _, _, isAbs := names.AbsPath(name); r.dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
+		name = path.Join(r.dir, name)
 	}
-	begin += least
-	name := patchPath(b[begin:])
-	begin += bytes.IndexByte(b[begin:], ':') + len(": ")
-	return name != nil && at >= begin && at < begin+len(name)
+	r.f(name)
 }

@@ -21,6 +21,7 @@ import (
 // TestTouched: each way in which a call can name a file.
 func TestTouched(t *testing.T) {
 	const cwd = "/home/dev"
+	t.Setenv("HOME", "/home/elsewhere")
 	for _, c := range []struct {
 		call string // block of an assistant's message
 		path string
@@ -47,6 +48,22 @@ func TestTouched(t *testing.T) {
 		{`{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],"workdir":"sub"}}`, "/home/dev/a.go", ""},
 		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a", "edit " + strings.Repeat("./", 87) + ".…"},
 		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev", "edit main.go; edit x/y.go"},
+		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev/x/y.go", "edit x/y.go"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"a; x/b.go:5-9;c"}}`, "/home/dev/x/b.go", "read x/b.go:5-9"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"/a;/b"}}`, "/a;/b", "read /a;/b"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"` + strings.Repeat("long/name; ", 1000) + `x"}}`, "/home/dev/x", "read x"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"~/main.go"}}`, "/home/dev/main.go", "read ~/main.go"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"@~/main.go"}}`, "/home/elsewhere/main.go", "read @~/main.go"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"~"}}`, "/home/elsewhere", "read ~"},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"~dev/main.go"}}`, "/home/dev/main.go", ""},
+		{`{"type":"toolCall","name":"read","arguments":{"path":"file:///srv/main.go"}}`, "/srv/main.go", "read file:///srv/main.go"},
+		{`{"type":"tool_use","name":"Read","input":{"file_path":"c:\\Users\\Ada\\a.txt:3-9"}}`, `C:\Users\ada`, `Read c:\Users\Ada\a.txt:3-9`},
+		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:/Users/Ada/a.txt"}}`, `/C:/Users/Ada/a.txt`, `Read C:/Users/Ada/a.txt`},
+		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, `/C:\Users\Ada/a.txt`, `Read C:\Users\Ada\a.txt`},
+		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, "/home/dev", ""},
+		{`{"type":"tool_use","name":"Read","input":{"file_path":"\\\\host\\share\\a.txt"}}`, "/host/share/a.txt", `Read \\host\share\a.txt`},
+		{`{"type":"toolCall","name":"exec","arguments":{"input":"f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\a.go\\n\")"}}`, `C:\new\a.go`, `exec C:\new\a.go`},
 	} {
 		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
 		require.Contains(t, text, cwd)
@@ -71,6 +88,46 @@ func TestTouched(t *testing.T) {
 	for _, name := range []string{"", "a", "./a", "/a\x00b"} {
 		_, err := NewTouched(name)
 		require.ErrorContains(t, err, "not an absolute path", name)
+	}
+}
+
+// TestTouchedByResults: what a result names leads to its call, and counts once where that names it too.
+func TestTouchedByResults(t *testing.T) {
+	t.Setenv("HOME", "/nowhere")
+	entry := func(id, parent, message string) string {
+		return `{"type":"message","id":"` + id + `","parentId":"` + parent + `","timestamp":"2026-01-02T03:04:05.000Z","message":` + message + "}\n"
+	}
+	call := func(calls string) string { return `{"role":"assistant","content":[` + calls + `]}` }
+	result := func(call, details string) string {
+		return `{"role":"toolResult","toolCallId":"` + call + `","toolName":"edit","content":[],"details":` + details + `}`
+	}
+	text := sessiontest.Header +
+		entry("u", "", `{"role":"user","content":"go"}`) +
+		entry("a1", "u", call(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},{"type":"toolCall","id":"c2","name":"exec","arguments":{}}`)) +
+		entry("r1", "a1", result("c1", `{"path":"/w/one.go"}`)) +
+		entry("r2", "r1", result("c2", `{"success":true,"changes":{"/w/two.go":{},"/w/x/three.go":{}}}`)) +
+		entry("r3", "r2", result("gone", `{"perFileResults":[{"path":"four.go"}]}`)) +
+		entry("a2", "r3", call(`{"type":"toolCall","id":"c4","name":"edit","arguments":{"input":"[two.go#1A2B]\nMV five.go"}}`)) +
+		entry("r4", "a2", result("c4", `{"path":"/w/five.go","sourcePath":"/w/two.go"}`)) +
+		entry("r5", "a2", result("c2", `{"success":false,"changes":{"/w/six.go":{}}}`))
+	for file, want := range map[string][]string{
+		"/w/one.go":  {"a1 edit one.go"},
+		"/w/two.go":  {"a2 edit two.go", "a1 exec /w/two.go"},
+		"/w/x":       {"a1 exec /w/x/three.go"},
+		"/w/four.go": {"r3 edit four.go"},
+		"/w/five.go": {"a2 edit five.go"},
+		"/w/six.go":  nil,
+		"/w":         {"a2 edit two.go; edit five.go", "r3 edit four.go", "a1 edit one.go; exec /w/two.go; exec /w/x/three.go"},
+	} {
+		m, err := NewTouched(file)
+		require.NoError(t, err)
+		found, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
+		require.NoError(t, err)
+		var got []string
+		for _, h := range found.Hits {
+			got = append(got, h.Entry+" "+h.Line)
+		}
+		require.Equal(t, want, got, file)
 	}
 }
 

@@ -157,6 +157,11 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	if len(entries) < fewEntries {
 		read = snap.EntryText
 	}
+	if calls, ok := checker.(*touchChecker); ok {
+		if entries, err = calls.callsOf(ctx, snap, entries, read); err != nil {
+			return err
+		}
+	}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -205,10 +210,13 @@ func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessi
 			entries = append(entries, next)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b sessioncore.Entry) int {
-		return cmp.Or(snap.Time(b).Compare(snap.Time(a)), cmp.Compare(b, a))
-	})
+	slices.SortFunc(entries, newer(snap))
 	return entries
+}
+
+// newer compares entries by time. Of equal times, the later entry in the file is the newer.
+func newer(snap *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
+	return func(a, b sessioncore.Entry) int { return cmp.Or(snap.Time(b).Compare(snap.Time(a)), cmp.Compare(b, a)) }
 }
 
 // chunkSize is how much of a file is read at once: what fits into the cache of a core beside everything else.

@@ -1,0 +1,216 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// patchBegin begins a patch of the tool apply_patch, which is also run as a command of a shell, or as a string of a program.
+var patchBegin = []byte("*** Begin Patch")
+
+// patchMark begins the lines of a patch that are no content, patchLines those of them that name files.
+var (
+	patchMark  = []byte("*** ")
+	patchLines = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}
+)
+
+// eachPatched calls f for each path that patches in a text name. isPatch says that the text is one, also without a beginning, and
+// can be one of omp's edit: a section for each file, below a line with its name.
+func eachPatched(text []byte, isPatch bool, f func(string)) {
+	if isPatch {
+		for line := range bytes.Lines(text) {
+			if !beginsSection(bytes.TrimLeft(line, " \t")) || !fits(line) {
+				continue
+			}
+			if name := sectionPath(strings.TrimRight(string(line), " \t\r\n")); name != "" {
+				f(name)
+			}
+		}
+	}
+	begin := bytes.Index(text, patchBegin)
+	if begin < 0 {
+		return
+	}
+	quoted := begin > 0 && text[begin-1] != '\n'
+	for at := begin; ; {
+		next := bytes.Index(text[at+1:], patchMark)
+		if next < 0 {
+			return
+		}
+		at += 1 + next
+		name := patchPath(text, at)
+		if name != "" && !(quoted && strings.Contains(name, "${")) { // which the program replaces
+			f(name)
+		}
+	}
+}
+
+// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] of the newer ones, ¶PATH#TAG or §PATH of
+// the older ones, and MV PATH, where the file goes. It returns "" if the line has none.
+func sectionPath(line string) string {
+	if to, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV "); ok {
+		return unquoted(to)
+	}
+	for _, sign := range []string{"¶", "§"} {
+		if name, ok := strings.CutPrefix(line, sign); ok {
+			if at := strings.LastIndexByte(name, '#'); at >= 0 && isTag(name[at+1:]) {
+				name = name[:at]
+			}
+			return unquoted(name)
+		}
+	}
+	name, isSection := strings.CutPrefix(line, "[")
+	if name, isSection = strings.CutSuffix(name, "]"); !isSection || len(name)+len("[]") != len(line) {
+		return ""
+	}
+	if path, tag, hasTag := strings.Cut(name, "#"); !hasTag || len(tag) == tagLength && isTag(tag) {
+		return unquoted(path)
+	}
+	return ""
+}
+
+// tagLength is how many digits of a hash follow the name of a file.
+const tagLength = 4
+
+func isTag(text string) bool {
+	isDigit := func(c byte) bool { return rawjson.HexDigit(c) >= 0 }
+	for i := range len(text) {
+		if !isDigit(text[i]) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// unquoted returns a name without the quotes around it.
+func unquoted(name string) string {
+	name = strings.TrimSpace(name)
+	if n := len(name); n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
+		return name[1 : n-1]
+	}
+	return name
+}
+
+// patchPath returns the path in the line of a patch that begins at an offset of a text, "" if it has none. The patch may be part
+// of the text, or of a string in it, whose line breaks are escaped.
+func patchPath(text []byte, at int) string {
+	var name []byte
+	for _, begin := range patchLines {
+		if bytes.HasPrefix(text[at:], []byte(begin)) {
+			name = text[at+len(begin):]
+		}
+	}
+	if name == nil {
+		return ""
+	}
+	slashes, quote := 0, byte(0)
+	if at > 0 {
+		switch c := text[at-1]; c {
+		case '\n', '\r':
+		case '"', '\'', '`':
+			slashes, quote = 1, c
+		case 'n', 'r':
+			if slashes = slashesBefore(text[:at-1]); slashes == 0 {
+				return ""
+			}
+			slashes &= -slashes // those of the line break; others stand for backslashes before it
+		default:
+			return ""
+		}
+	}
+	name = name[:nameEnd(name[:min(len(name), MaxPath)], slashes, quote)]
+	if !fits(name) {
+		return ""
+	}
+	for ; slashes > 0; slashes /= 2 {
+		name = unescape(name)
+	}
+	return strings.TrimRight(string(name), " ")
+}
+
+// nameEnd returns where a name in a patch ends: at the end of the line, or in a string at a line break that is escaped with so
+// many backslashes, or at the end of the string. Twice as many are a backslash, as in paths of Windows.
+func nameEnd(name []byte, slashes int, quote byte) int {
+	run := 0
+	for i, c := range name {
+		switch {
+		case c == '\n', c == '\r', quote != 0 && c == quote, quote == 0 && slashes > 0 && (c == '"' || c == '`'):
+			return i - run
+		case slashes > 0 && (c == 'n' || c == 'r') && run&-run == slashes:
+			return i - slashes
+		case c == '\\':
+			run++
+			continue
+		}
+		run = 0
+	}
+	return len(name)
+}
+
+// longestPatchLine is the length of the longest of patchLines.
+const longestPatchLine = len("*** Update File: ")
+
+// fits reports whether a decoded name is short enough for all of it, and what is before it in its line, to be in MaxPath bytes of
+// the file, if no more is escaped than must be.
+func fits(name []byte) bool {
+	return len(name)+bytes.Count(name, []byte(`\`))+bytes.Count(name, []byte(`"`)) <= MaxPath-longestPatchLine
+}
+
+// slashesBefore returns how many backslashes a text ends with.
+func slashesBefore(text []byte) int {
+	return len(text) - len(bytes.TrimRight(text, `\`))
+}
+
+// unescape returns the text of a string of another language: \uXXXX, or the character behind a backslash.
+func unescape(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	var out []byte
+	for len(text) > 0 {
+		if r, size := rawjson.ReadEscape(text); size > 0 {
+			out, text = rawjson.AppendCodePoint(out, r), text[size:]
+			continue
+		}
+		if text[0] == '\\' && len(text) > 1 {
+			text = text[1:]
+		}
+		out, text = append(out, text[0]), text[1:]
+	}
+	return out
+}
+
+// MayBePatched reports whether an offset of the bytes of a file can be in a path that a patch names. It looks at no more than
+// MaxPath bytes before it, in the same line of the same string.
+func MayBePatched(b []byte, at int) bool {
+	start, least := at, max(0, at-MaxPath)
+	for start > least {
+		c, slashes := b[start-1], 0
+		if c == '"' || c == 'n' || c == 'r' {
+			slashes = slashesBefore(b[least : start-1])
+		}
+		if c == '"' && slashes%2 == 0 || slashes%2 == 1 && c != '"' {
+			break // the string begins here, or the line
+		}
+		start -= 1 + slashes
+	}
+	line := b[start:at]
+	for _, begin := range patchLines {
+		if bytes.Contains(line, []byte(begin)) {
+			return true
+		}
+	}
+	return beginsSection(bytes.TrimLeft(line, " "))
+}
+
+// beginsSection reports whether the beginning of a line, as it is in the body of a string, can be that of a sectionPath.
+func beginsSection(line []byte) bool {
+	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `} {
+		if bytes.HasPrefix(line, []byte(begin)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,44 @@
+package names
+
+import (
+	"path"
+	"strings"
+)
+
+// AbsPath returns the clean form of an absolute path that a client wrote on any system: that of POSIX, in which C:\a of Windows
+// is /C:/a and \\host\share is /host/share. windows says that the path is one of Windows, whose names have no case. ok is false
+// if the path is not absolute.
+func AbsPath(name string) (clean string, windows, ok bool) {
+	switch rest := strings.TrimPrefix(name, `\\?\`); {
+	case isDrive(rest):
+		return drivePath(rest), true, true
+	case strings.HasPrefix(name, "/") && isDrive(name[1:]):
+		return drivePath(name[1:]), true, true
+	case strings.HasPrefix(name, `\\`):
+		return path.Clean("/" + strings.ReplaceAll(rest, `\`, "/")), true, true
+	case path.IsAbs(name):
+		return path.Clean(name), false, true
+	}
+	return "", false, false
+}
+
+// isDrive reports whether a path begins with a drive of Windows. "C:a" does not: a colon can also be part of a name.
+func isDrive(name string) bool {
+	return len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') && ('a' <= name[0]|' ' && name[0]|' ' <= 'z')
+}
+
+// drivePath returns the form of POSIX of a path that begins with a drive.
+func drivePath(name string) string {
+	below := path.Clean(strings.ReplaceAll(name[2:], `\`, "/"))
+	return "/" + strings.ToUpper(name[:1]) + ":" + strings.TrimSuffix(below, "/")
+}
+
+// FoldPath returns what two clean paths of Windows have in common if they are the same.
+func FoldPath(clean string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r | ' '
+		}
+		return r
+	}, clean)
+}

@@ -1,0 +1,116 @@
+package search
+
+import (
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+)
+
+// place resolves the paths that calls in one session name, and holds them against the file that is looked for.
+type place struct {
+	*Touched
+	cwd     string // clean, in the form of POSIX; "" if the session has none
+	homes   []string
+	windows bool // cwd is one of Windows
+}
+
+// in returns the place of a session with a header. ~ is the home directory above the working directory, which the session may have
+// from another machine, and that of the user.
+func (t *Touched) in(header rawjson.Value) *place {
+	p := &place{Touched: t}
+	text, _ := header.Member("cwd").Text()
+	p.cwd, p.windows, _ = names.AbsPath(text)
+	for _, home := range []string{homeAbove(p.cwd), t.home} {
+		if clean, _, ok := names.AbsPath(home); ok {
+			p.homes = append(p.homes, clean)
+		}
+	}
+	return p
+}
+
+// homeAbove returns the home directory at or above a directory, by how systems name these; "" if it shows none.
+func homeAbove(dir string) string {
+	at := strings.Split(dir, "/")
+	if len(at) > 1 && strings.HasSuffix(at[1], ":") {
+		at = at[1:]
+	}
+	switch {
+	case len(at) > 2 && (at[1] == "home" || strings.EqualFold(at[1], "Users")):
+		return strings.TrimSuffix(dir, strings.TrimPrefix(strings.Join(at, "/"), strings.Join(at[:3], "/")))
+	case len(at) > 1 && at[1] == "root":
+		return "/root"
+	}
+	return ""
+}
+
+// named returns the file that a path in a call stands for, if that is the one looked for or below it, else "". Tools take what is
+// behind a colon as lines of the file, or as what is in it.
+func (p *place) named(name string) string {
+	name = strings.TrimPrefix(name, "file://")
+	if name == "" || strings.Contains(name, "://") {
+		return ""
+	}
+	drive := 0
+	if _, windows, _ := names.AbsPath(name); windows {
+		drive = strings.IndexByte(name, ':') + 1
+	}
+	if before, _, ok := strings.Cut(name[drive:], ":"); ok && before != "" {
+		if file := p.below(name[:drive] + before); file != "" {
+			return file
+		}
+	}
+	return p.below(name)
+}
+
+// isNamed reports whether a path in a call stands for the file or what is below it.
+func (p *place) isNamed(name string) bool { return p.named(name) != "" }
+
+// below is named for a path without lines.
+func (p *place) below(name string) string {
+	for _, file := range p.resolve(name) {
+		if p.isBelow(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// resolve returns the clean absolute paths that a path in a call can be.
+func (p *place) resolve(name string) []string {
+	if rest, ok := strings.CutPrefix(name, "@"); ok && (strings.HasPrefix(rest, "~") || path.IsAbs(rest)) {
+		name = rest // so models refer to files
+	}
+	var all []string
+	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
+		for _, home := range p.homes {
+			all = append(all, path.Join(home, strings.ReplaceAll(rest, `\`, "/")))
+		}
+	}
+	switch clean, _, isAbs := names.AbsPath(name); {
+	case isAbs:
+		return []string{clean}
+	case p.cwd == "" || name == "":
+		return all
+	case p.windows:
+		name = strings.ReplaceAll(name, `\`, "/")
+		if drive, _, _ := strings.Cut(p.cwd[1:], "/"); path.IsAbs(name) && strings.HasSuffix(drive, ":") {
+			return []string{path.Join("/", drive, name)}
+		}
+	}
+	return append(all, path.Join(p.cwd, name))
+}
+
+// isBelow reports whether a clean path is the file or below it.
+func (p *place) isBelow(clean string) bool {
+	if p.Touched.windows {
+		clean = names.FoldPath(clean)
+	}
+	return isBelow(clean, p.path)
+}
+
+// isBelow reports whether a directory is dir or below it.
+func isBelow(name, dir string) bool {
+	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
+}

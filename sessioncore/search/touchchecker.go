@@ -1,0 +1,161 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+)
+
+// touchChecker holds entries of a session against a Touched.
+type touchChecker struct {
+	*place
+	results map[sessioncore.Entry][]result // those that name the file, by the entry of their call
+	found   []string
+	files   []string // of the call that is read, resolved
+	prompt  lastPrompt
+}
+
+// result is what the result of a call names.
+type result struct {
+	call  string // its id
+	tool  rawjson.Value
+	names []string
+}
+
+const (
+	// maxCallSteps is how many entries above a result its call is looked for, and maxCallReads how many answers are read for it: only
+	// other results and what else the client notes are between them.
+	maxCallSteps = 1000
+	maxCallReads = 16
+	// maxNamed is how many files of a call are named. The line is cut before that.
+	maxNamed = 64
+)
+
+// Title implements Checker.
+func (c *touchChecker) Title(rawjson.Value, time.Time) (line string, ok bool) { return "", false }
+
+// callsOf returns the entries with each result replaced by the entry of its call if the result names the file, else left out. A
+// result without a call stays.
+func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry,
+	read func(sessioncore.Entry) (rawjson.Value, error)) ([]sessioncore.Entry, error) {
+	var all []sessioncore.Entry
+	for _, e := range entries {
+		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			text, err := read(e)
+			if err != nil {
+				return nil, err
+			}
+			if e, err = c.result(s, e, text); err != nil {
+				return nil, err
+			}
+		}
+		if e != sessioncore.NoEntry {
+			all = append(all, e)
+		}
+	}
+	if len(c.results) > 0 {
+		slices.SortFunc(all, newer(s))
+		all = slices.Compact(all)
+	}
+	return all, nil
+}
+
+// result notes what a result names, and returns the entry of its call; NoEntry if it does not name the file.
+func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (sessioncore.Entry, error) {
+	m := message.Read(s.Message(e, text))
+	var r result
+	message.EachResultPath(m[message.Details], func(name string) bool {
+		if len(r.names) < maxNamed && c.named(name) != "" {
+			r.names = append(r.names, name)
+		}
+		return true
+	})
+	if len(r.names) == 0 {
+		return sessioncore.NoEntry, nil
+	}
+	r.call, _ = m[message.CallID].Text()
+	r.tool = slices.Clone(m[message.ToolName])
+	of, err := callOf(s, e, r.call)
+	c.results[of] = append(c.results[of], r)
+	return of, err
+}
+
+// callOf returns the entry with the call that a result answers, the result itself if that is not found.
+func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessioncore.Entry, error) {
+	reads := 0
+	e := s.Parent(result)
+	for n := 0; id != "" && e != sessioncore.NoEntry && n < maxCallSteps && reads < maxCallReads; n++ {
+		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
+			text, err := s.EntryText(e)
+			if err != nil {
+				return result, err
+			}
+			isIt := false
+			eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) { isIt = isIt || b[message.ID].Is(id) })
+			if isIt {
+				return e, nil
+			}
+			reads++
+		}
+		e = s.Parent(e)
+	}
+	return result, nil
+}
+
+// Entry implements Checker. The line names each tool and what it was told to touch, and then what else its result names.
+func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
+	if s.Kind(e) != sessioncore.TypeMessage {
+		return Hit{}, false
+	}
+	c.found = c.found[:0]
+	results := c.results[e]
+	eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) { results = c.call(b, results) })
+	for _, r := range results { // without a call
+		c.files = c.files[:0]
+		c.addResult(r.tool, r)
+	}
+	if len(c.found) == 0 {
+		return Hit{}, false
+	}
+	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.prompt.before(s, e)}, true
+}
+
+// call notes what a call names, and its results, and returns the results of other calls.
+func (c *touchChecker) call(b *message.Members, results []result) (others []result) {
+	c.files = c.files[:0]
+	tool, _ := b[message.Name].Text()
+	message.EachPath(tool, b[message.Arguments], func(name string) bool { return c.add(tool, name) })
+	for _, r := range results {
+		if b[message.ID].Is(r.call) {
+			c.addResult(b[message.Name], r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	return others
+}
+
+func (c *touchChecker) addResult(tool rawjson.Value, r result) {
+	name, _ := tool.Text()
+	for _, file := range r.names {
+		c.add(name, file)
+	}
+}
+
+// add notes a path that a call, or its result, names, once for each file. It reports whether it is the one looked for, or below it.
+func (c *touchChecker) add(tool, name string) bool {
+	file := c.named(name)
+	if file != "" && len(c.files) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.files, file) {
+		c.files = append(c.files, file)
+		c.found = append(c.found, strings.TrimSpace(tool+" "+name))
+	}
+	return file != ""
+}
