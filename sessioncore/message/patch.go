@@ -163,7 +163,7 @@ func slashesBefore(text []byte) int {
 	return len(text) - len(bytes.TrimRight(text, `\`))
 }
 
-// unescape returns the text of a string of another language: \uXXXX, or the character behind a backslash.
+// unescape returns the text of a string of another language, of whose escapes names have \uXXXX and those of signs.
 func unescape(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -174,7 +174,7 @@ func unescape(text []byte) []byte {
 			out, text = rawjson.AppendCodePoint(out, r), text[size:]
 			continue
 		}
-		if text[0] == '\\' && len(text) > 1 {
+		if text[0] == '\\' && len(text) > 1 && bytes.IndexByte([]byte("\\\"'`$/"), text[1]) >= 0 {
 			text = text[1:]
 		}
 		out, text = append(out, text[0]), text[1:]

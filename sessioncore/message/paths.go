@@ -21,7 +21,9 @@ const (
 // in a patch, wherever that stands. f reports whether it knows the path; a list is a path itself where f knows none in it.
 func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r := pathReader{tool: tool, f: f}
-	r.dir, _ = arguments.Member("workdir").Text()
+	if dir := arguments.Member("workdir"); len(dir) <= MaxPath {
+		r.dir, _ = dir.Text()
+	}
 	use := OtherUse
 	if arguments.IsString() {
 		use = useOf(tool, "input")

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +14,9 @@ import (
 
 // touchChecker holds entries of a session against a Touched.
 type touchChecker struct {
-	*place
+	*paths
 	results map[sessioncore.Entry][]result // those that name the file, by the entry of their call
+	calls   map[sessioncore.Entry][]uint64 // hashes of the ids of calls in the answers that were read for these
 	found   []string
 	files   []string // of the call that is read, resolved
 	prompt  lastPrompt
@@ -28,12 +30,14 @@ type result struct {
 }
 
 const (
-	// maxCallSteps is how many entries above a result its call is looked for, and maxCallReads how many answers are read for it: only
-	// other results and what else the client notes are between them.
+	// maxCallSteps is how many entries above a result its call is looked for, and maxAnswers in how many answers: only other results
+	// and what else the client notes are between them.
 	maxCallSteps = 1000
-	maxCallReads = 16
-	// maxNamed is how many files of a call are named. The line is cut before that.
+	maxAnswers   = 16
+	// maxNamed is how many files of a call are named, and maxNames how many bytes of names are kept of a result. The line is cut
+	// before that.
 	maxNamed = 64
+	maxNames = 1 << 10
 )
 
 // Title implements Checker.
@@ -72,9 +76,11 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
 	var r result
+	size := 0
 	message.EachResultPath(m[message.Details], func(name string) bool {
-		if len(r.names) < maxNamed && c.named(name) != "" {
+		if len(r.names) < maxNamed && size < maxNames && c.named(name) != "" {
 			r.names = append(r.names, name)
+			size += len(name)
 		}
 		return true
 	})
@@ -83,31 +89,50 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	}
 	r.call, _ = m[message.CallID].Text()
 	r.tool = slices.Clone(m[message.ToolName])
-	of, err := callOf(s, e, r.call)
+	of, err := c.callOf(s, e, maphash.String(hashSeed, r.call))
 	c.results[of] = append(c.results[of], r)
 	return of, err
 }
 
-// callOf returns the entry with the call that a result answers, the result itself if that is not found.
-func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessioncore.Entry, error) {
-	reads := 0
+var hashSeed = maphash.MakeSeed()
+
+// callOf returns the entry with the call that a result answers, by the hash of its id, the result itself if that is not found.
+func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id uint64) (sessioncore.Entry, error) {
+	answers := 0
 	e := s.Parent(result)
-	for n := 0; id != "" && e != sessioncore.NoEntry && n < maxCallSteps && reads < maxCallReads; n++ {
+	for n := 0; e != sessioncore.NoEntry && n < maxCallSteps && answers < maxAnswers; n++ {
 		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
-			text, err := s.EntryText(e)
+			ids, err := c.callsIn(s, e)
 			if err != nil {
 				return result, err
 			}
-			isIt := false
-			eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) { isIt = isIt || b[message.ID].Is(id) })
-			if isIt {
+			if slices.Contains(ids, id) {
 				return e, nil
 			}
-			reads++
+			answers++
 		}
 		e = s.Parent(e)
 	}
 	return result, nil
+}
+
+// callsIn returns the hashes of the ids of calls in an answer, which is read once.
+func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]uint64, error) {
+	ids, known := c.calls[e]
+	if known {
+		return ids, nil
+	}
+	text, err := s.EntryText(e)
+	if err != nil {
+		return nil, err
+	}
+	eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) {
+		if id, ok := b[message.ID].Text(); ok {
+			ids = append(ids, maphash.String(hashSeed, id))
+		}
+	})
+	c.calls[e] = ids
+	return ids, nil
 }
 
 // Entry implements Checker. The line names each tool and what it was told to touch, and then what else its result names.

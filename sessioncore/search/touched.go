@@ -34,9 +34,19 @@ func NewTouched(name string) (*Touched, error) {
 	}
 	t.home, _ = os.UserHomeDir()
 	if base := path.Base(t.path); base != "/" && !strings.HasSuffix(base, ":") {
-		t.needle = newNeedle(&word{text: base, exact: !windows})
+		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})
 	}
 	return t, nil
+}
+
+// plainest returns the longest part of a name without signs that a string of another language within one of JSON may escape.
+func plainest(name string) (longest string) {
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("'`$", r) }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
 }
 
 // Key implements Matcher. No query has a NUL.
@@ -73,7 +83,7 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{place: t.in(header), results: map[sessioncore.Entry][]result{}}
+	return &touchChecker{paths: t.in(header), results: map[sessioncore.Entry][]result{}, calls: map[sessioncore.Entry][]uint64{}}
 }
 
 // eachCall calls f for each call of a tool in the content of a message.

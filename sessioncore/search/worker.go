@@ -157,7 +157,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	if len(entries) < fewEntries {
 		read = snap.EntryText
 	}
-	if calls, ok := checker.(*touchChecker); ok {
+	if calls, ok := matching.(*touchChecker); ok {
 		if entries, err = calls.callsOf(ctx, snap, entries, read); err != nil {
 			return err
 		}

@@ -5,23 +5,26 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/names"
 )
 
-// place resolves the paths that calls in one session name, and holds them against the file that is looked for.
-type place struct {
+// paths resolves the paths that calls in one session name, and holds them against the file that is looked for.
+type paths struct {
 	*Touched
 	cwd     string // clean, in the form of POSIX; "" if the session has none
 	homes   []string
 	windows bool // cwd is one of Windows
 }
 
-// in returns the place of a session with a header. ~ is the home directory above the working directory, which the session may have
+// in returns the paths of a session with a header. ~ is the home directory above the working directory, which the session may have
 // from another machine, and that of the user.
-func (t *Touched) in(header rawjson.Value) *place {
-	p := &place{Touched: t}
-	text, _ := header.Member("cwd").Text()
-	p.cwd, p.windows, _ = names.AbsPath(text)
+func (t *Touched) in(header rawjson.Value) *paths {
+	p := &paths{Touched: t}
+	if cwd := header.Member("cwd"); len(cwd) <= message.MaxPath {
+		text, _ := cwd.Text()
+		p.cwd, p.windows, _ = names.AbsPath(text)
+	}
 	for _, home := range []string{homeAbove(p.cwd), t.home} {
 		if clean, _, ok := names.AbsPath(home); ok {
 			p.homes = append(p.homes, clean)
@@ -47,7 +50,7 @@ func homeAbove(dir string) string {
 
 // named returns the file that a path in a call stands for, if that is the one looked for or below it, else "". Tools take what is
 // behind a colon as lines of the file, or as what is in it.
-func (p *place) named(name string) string {
+func (p *paths) named(name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if name == "" || strings.Contains(name, "://") {
 		return ""
@@ -65,10 +68,10 @@ func (p *place) named(name string) string {
 }
 
 // isNamed reports whether a path in a call stands for the file or what is below it.
-func (p *place) isNamed(name string) bool { return p.named(name) != "" }
+func (p *paths) isNamed(name string) bool { return p.named(name) != "" }
 
 // below is named for a path without lines.
-func (p *place) below(name string) string {
+func (p *paths) below(name string) string {
 	for _, file := range p.resolve(name) {
 		if p.isBelow(file) {
 			return file
@@ -78,7 +81,7 @@ func (p *place) below(name string) string {
 }
 
 // resolve returns the clean absolute paths that a path in a call can be.
-func (p *place) resolve(name string) []string {
+func (p *paths) resolve(name string) []string {
 	if rest, ok := strings.CutPrefix(name, "@"); ok && (strings.HasPrefix(rest, "~") || path.IsAbs(rest)) {
 		name = rest // so models refer to files
 	}
@@ -103,7 +106,7 @@ func (p *place) resolve(name string) []string {
 }
 
 // isBelow reports whether a clean path is the file or below it.
-func (p *place) isBelow(clean string) bool {
+func (p *paths) isBelow(clean string) bool {
 	if p.Touched.windows {
 		clean = names.FoldPath(clean)
 	}
