@@ -117,7 +117,10 @@ func (p *picker) print(chosen named) error {
 		if err != nil {
 			return err
 		}
-		if at = h.ID; chosen.entry != "" {
+		if at = h.ID; visible(at) != at {
+			at = names.FileName(at) // by which it is found too
+		}
+		if chosen.entry != "" {
 			at += "#" + chosen.entry
 		}
 	}

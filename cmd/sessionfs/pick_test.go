@@ -79,7 +79,7 @@ func TestPickResume(t *testing.T) {
 		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
 		return s.finish(cmd)
 	}
-	want := "omp --resume 0123abcd in " + s.dir + "/project, "
+	want := "omp --resume=0123abcd in " + s.dir + "/project, "
 	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir, "-s", s.source, "title"))
 	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir+"/project", "-s", s.source, "--here"))
 	s.mkdir(".omp")
@@ -89,6 +89,32 @@ func TestPickResume(t *testing.T) {
 	require.NoError(t, err)
 	requireStatus(t, exitFailure, resume(s.dir, "title"), "a running agent has 0123abcd open")
 	require.NoError(t, f.Close())
+}
+
+// TestResumeCommand: an id becomes a value, or no command.
+func TestResumeCommand(t *testing.T) {
+	const id = "0198a000-0000-7000-8000-000000000001"
+	for agent, want := range map[string]string{
+		"omp": "omp --resume=" + id, "xcsh": "xcsh --resume=" + id, "pi": "pi --session " + id,
+		"claude": "claude --resume=" + id, "codex": "codex resume -- " + id, "another": "",
+	} {
+		command, ok := resumeCommand(agent, id)
+		require.Equal(t, want, strings.Join(command, " "))
+		require.Equal(t, want != "", ok)
+		for _, id := range []string{
+			"", "-", "--", "-r", "--extension=x.ts", " --extension=x.ts", "a b", "a\n--yolo", "a\x00b",
+			"\x1b[2J", "..", ".", "../x", "/x", `a\b`, "x.jsonl", "@x", "~", "$(id)", "`id`", "a;b", "'", "\u202ex", "é", id + "\n", strings.Repeat("a", 129),
+		} {
+			_, ok := resumeCommand(agent, id)
+			require.False(t, ok, "%s with %q", agent, id)
+		}
+	}
+	for _, id := range []string{"6ab2fbe0", "of.my_own-1", "_x", id} {
+		_, ok := resumeCommand("pi", id)
+		require.True(t, ok, id)
+	}
+	_, ok := resumeCommand("claude", "6ab2fbe0")
+	require.False(t, ok)
 }
 
 // terminal is a shell in tmux.

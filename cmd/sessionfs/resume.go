@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,19 +16,44 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/names"
 )
 
-// resuming are the command lines, less the id, with which agents go on with a session, and the variable that names their
-// directory.
+// resuming has the command line with which each agent goes on with a session, without the session's
+// id, which is joined to a last word that ends in "=". The pattern matches the ids that the agent
+// makes, or lets its user choose. A session file can name any id, which must not become an option,
+// a path, or a title to search for. To join it is not enough: omp 14 parses the value of --resume=
+// as a word of its own. pi has no such form, and takes any next word as the value.
 var resuming = map[string]struct {
 	command  []string
-	variable string
+	ids      *regexp.Regexp
+	variable string // that names the agent's directory
 }{
-	"omp":    {[]string{"omp", "--resume"}, "PI_CODING_AGENT_DIR"},
-	"xcsh":   {[]string{"xcsh", "--resume"}, "PI_CODING_AGENT_DIR"},
-	"pi":     {[]string{"pi", "--session"}, "PI_CODING_AGENT_DIR"},
-	"claude": {[]string{"claude", "--resume"}, "CLAUDE_CONFIG_DIR"},
-	"codex":  {[]string{"codex", "resume"}, "CODEX_HOME"},
+	"omp":    {[]string{"omp", "--resume="}, anyID, "PI_CODING_AGENT_DIR"},
+	"xcsh":   {[]string{"xcsh", "--resume="}, anyID, "PI_CODING_AGENT_DIR"},
+	"pi":     {[]string{"pi", "--session"}, anyID, "PI_CODING_AGENT_DIR"},
+	"claude": {[]string{"claude", "--resume="}, uuid, "CLAUDE_CONFIG_DIR"},
+	"codex":  {[]string{"codex", "resume", "--"}, uuid, "CODEX_HOME"},
+}
+
+var (
+	anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	uuid  = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+)
+
+// resumeCommand returns the command line with which an agent goes on with the session that has an
+// id, or ok false if there is none. A name that ends in .jsonl is a path for omp and pi.
+func resumeCommand(agent, id string) (command []string, ok bool) {
+	how, ok := resuming[agent]
+	if !ok || !how.ids.MatchString(id) || strings.HasSuffix(id, sessionSuffix) {
+		return nil, false
+	}
+	command = slices.Clone(how.command)
+	if last := len(command) - 1; strings.HasSuffix(command[last], "=") {
+		command[last] += id
+		return command, true
+	}
+	return append(command, id), true
 }
 
 // agent returns whose a session is, by its path in the tree, and where that agent's sessions are, "" in a database.
@@ -71,26 +97,37 @@ func (p *picker) goOn(session string) error {
 	}
 	of := p.agent(session)
 	name, dir := of.Name, of.Source
-	agent := resuming[name]
-	bin, err := exec.LookPath(agent.command[0])
+	command, ok := resumeCommand(name, h.ID)
+	switch {
+	case h.Type != "session":
+		return refuse(exitFailure, "pick: how the agent of %s is started is not known: its id is %s",
+			visible(session), visible(h.ID))
+	case !ok:
+		return refuse(exitFailure, "pick: %s cannot be started with the id %q: it makes no such id; "+
+			"read the session before you go on with it", name, h.ID)
+	}
+	bin, err := exec.LookPath(command[0])
 	switch {
 	case err != nil:
-		return refuse(exitFailure, "pick: %s cannot be started: %s is not in PATH", name, agent.command[0])
-	case h.Type != "session":
-		return refuse(exitFailure, "pick: how the agent of %s is started is not known: its id is %s", session, h.ID)
+		return refuse(exitFailure, "pick: %s cannot be started: %s is not in PATH", name, command[0])
 	case !strings.HasPrefix(session, layout.Sessions+"/"):
 		return refuse(exitFailure, "pick: %s is archived; its agent puts it back", h.ID)
+	case strings.ContainsFunc(h.CWD, names.IsControl):
+		return refuse(exitFailure, "pick: the working directory of %s has a control character: %q", h.ID, h.CWD)
+	case !path.IsAbs(h.CWD):
+		return refuse(exitFailure, "pick: the working directory of %s is no absolute path: %q", h.ID, h.CWD)
 	case !isDir(h.CWD):
 		return refuse(exitFailure, "pick: the working directory of %s is not there any more: %s. Write another one to its cwd: "+
 			"echo /DIR | sessionfs write %[1]s/cwd", h.ID, h.CWD)
 	}
 	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
-		return refuse(exitFailure, "pick: a running agent has %s open: %s", h.ID, strings.TrimSpace(string(owner)))
+		text := visible(strings.TrimSpace(string(owner)))
+		return refuse(exitFailure, "pick: a running agent has %s open: %s", h.ID, text)
 	}
 	env := os.Environ()
 	usual := func(a mountopts.AgentDir) bool { return a.Name == name && isSame(a.Source, dir) }
 	if dir != "" && !slices.ContainsFunc(agentDirs(os.Getenv), usual) {
-		env = append(env, agent.variable+"="+dir)
+		env = append(env, resuming[name].variable+"="+dir)
 	}
 	p.then = func() error {
 		if err := os.Chdir(h.CWD); err != nil {
@@ -98,7 +135,7 @@ func (p *picker) goOn(session string) error {
 		}
 		// What is ignored is ignored by the agent too, and by all that it starts; what is caught is not.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-		err := syscall.Exec(bin, append(slices.Clone(agent.command), h.ID), append(env, "PWD="+h.CWD))
+		err := syscall.Exec(bin, command, append(env, "PWD="+h.CWD))
 		return fmt.Errorf("pick: starting %s: %w", bin, err)
 	}
 	return nil

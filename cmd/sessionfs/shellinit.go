@@ -15,12 +15,12 @@ var goTo = map[string]string{
 	"fish": `function s
     set -l how --here
     test (count $argv) -gt 0; and set how -- "$argv"
-    set -l at (%s pick --mounted $how); and cd $at
+    set -l at (%s pick --mounted $how); and cd -- $at
 end
 `,
 	"sh": `s() {
     if [ $# -eq 0 ]; then set -- --here; else set -- -- "$*"; fi
-    set -- "$(%s pick --mounted "$@")" && [ -n "$1" ] && cd "$1"
+    set -- "$(%s pick --mounted "$@")" && [ -n "$1" ] && cd -- "$1"
 }
 `,
 }

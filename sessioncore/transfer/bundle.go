@@ -43,11 +43,12 @@ const (
 	maxManifest = 256 << 20
 )
 
-// maxDepth and maxPath bound the names that a bundle or a directory makes in SOURCE: parts, and bytes. Those of nested
-// subagents have ten parts at most.
+// maxDepth and maxPath bound the names that a bundle or a directory makes in SOURCE: parts, and
+// bytes. Those of nested subagents have ten parts at most.
 const maxDepth, maxPath = 32, 2048
 
-// checkName returns an error for a name that could hurt a terminal, or programs that walk through a tree. No client makes one.
+// checkName returns an error for a name that could hurt a terminal, or programs that walk through a
+// tree. No client makes one.
 func checkName(name string) error {
 	switch {
 	case storage.CheckName(name) != nil:
@@ -60,8 +61,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest says. As no file may be
-// sparse, they are not larger than the archive, and room on the disk is left to others.
+// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest
+// says. As no file may be sparse, they are not larger than the archive, and room on the disk is
+// left to others.
 func unpack(ctx context.Context, in io.Reader, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {

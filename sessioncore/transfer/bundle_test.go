@@ -48,7 +48,8 @@ func archived(t *testing.T, headers []tar.Header, content string, change func(*m
 	return out.String()
 }
 
-// TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and nothing is written.
+// TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and
+// nothing is written.
 func TestHostileBundles(t *testing.T) {
 	text := headerOf("x", "/w") + line
 	file := func(name string) tar.Header { return tar.Header{Name: name} }
@@ -107,7 +108,8 @@ func TestHostileBundles(t *testing.T) {
 	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t, nil).take(path))
 }
 
-// sparse returns a bundle of one file that says it has 3 GB, of which 512 bytes are in the archive, in a way of GNU tar.
+// sparse returns a bundle of one file that says it has 3 GB, of which 512 bytes are in the archive,
+// in a way of GNU tar.
 func sparse(t *testing.T, way string) string {
 	t.Helper()
 	const name, size = "sessions/p/x.jsonl", "3221225472"
@@ -168,7 +170,8 @@ func sparse(t *testing.T, way string) string {
 		block(inHeader, tar.TypeReg, len(data)) + data + strings.Repeat("\x00", 1024)
 }
 
-// TestSparseBundles tries all ways in which an archive of 3 KB can say that it has 3 GB: none is unpacked.
+// TestSparseBundles tries all ways in which an archive of 3 KB can say that it has 3 GB: none is
+// unpacked.
 func TestSparseBundles(t *testing.T) {
 	for _, way := range []string{"the oldest", "0.0", "0.1", "0.1, with a name", "1.0", "a name alone"} {
 		t.Run(way, func(t *testing.T) {
@@ -185,7 +188,8 @@ func TestSparseBundles(t *testing.T) {
 	}
 }
 
-// TestNoRegularFile names a pipe, which has no writer, and a device: an import does not wait for them.
+// TestNoRegularFile names a pipe, which has no writer, and a device: an import does not wait for
+// them.
 func TestNoRegularFile(t *testing.T) {
 	top := t.TempDir()
 	for _, name := range []string{"pipe", "pipe.jsonl", "pipe.jsonl.gz"} {
@@ -204,8 +208,8 @@ func TestNoRegularFile(t *testing.T) {
 	}
 }
 
-// TestCompressedInTotal imports archives each of which is as large as a session may be, but together they are larger than
-// sessions of that many compressed bytes can be.
+// TestCompressedInTotal imports archives each of which is as large as a session may be, but
+// together they are larger than sessions of that many compressed bytes can be.
 func TestCompressedInTotal(t *testing.T) {
 	defer func(free int64) { freeTotal = free }(freeTotal)
 	freeTotal = 3 << 20
@@ -226,7 +230,8 @@ func TestCompressedInTotal(t *testing.T) {
 	require.Equal(t, "partly new sessions/p/z.jsonl; sub.jsonl beside it is refused: "+errBomb.Error(), said[5])
 	require.Len(t, all(t, s.top), 3)
 
-	// What is not compressed has no such limit, nor have archives that are as small as those of sessions are.
+	// What is not compressed has no such limit, nor have archives that are as small as those of
+	// sessions are.
 	files = map[string]string{"sessions/p/z.jsonl": headerOf("z", "/w") + line}
 	for id, text := range maps.All(map[string]string{"a": large, "b": large, "c": large, "d": large}) {
 		files["sessions/p/"+id+".jsonl"] = headerOf(id, "/w") + text

@@ -8,15 +8,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// total is the size of all sessions that an import reads, and of the files in which they are: compressed, or as another
-// agent writes them, which can let many sessions begin in one file.
+// total is the size of all sessions that an import reads, and of the files in which they are:
+// compressed, or as another agent writes them, which can let many sessions begin in one file.
 type total struct {
 	sizes, files int64
 	full         bool // more would be refused
 }
 
-// maxTotal is how many times larger than their files sessions may become together, if they become larger than freeTotal.
-// Real ones become 3 to 30 times as large. What is not compressed has no bound.
+// maxTotal is how many times larger than their files sessions may become together, if they become
+// larger than freeTotal. Real ones become 3 to 30 times as large. What is not compressed has no
+// bound.
 const maxTotal = 128
 
 // freeTotal is a constant, but in tests.

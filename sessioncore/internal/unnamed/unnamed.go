@@ -38,7 +38,8 @@ func New(dir string) (*File, error) {
 	return f, nil
 }
 
-// Named returns a File that writes to an empty file with a name, or an error if its disk is nearly full.
+// Named returns a File that writes to an empty file with a name, or an error if its disk is nearly
+// full.
 func Named(file *os.File, dir string) (*File, error) {
 	f := &File{file: file, dir: dir, asked: askAhead}
 	if err := f.leavesRoom(); err != nil {
