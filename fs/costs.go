@@ -23,3 +23,6 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r costs.Row
 	defer hold.Close()
 	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name()))) })
 }
+
+// Prices names the list prices that costs are made of where no client recorded any, "" for none.
+func (u *Unmounted) Prices() string { return u.tree.view.Prices.Source() }

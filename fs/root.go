@@ -65,12 +65,16 @@ type tree struct {
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
-	prices, err := report.OpenPrices(o.Prices)
-	if err != nil {
-		return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
+	var prices report.Prices
+	if o.Prices != mountopts.NoPrices {
+		var err error
+		if prices, err = report.OpenPrices(o.Prices); err != nil {
+			return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
+		}
 	}
 	var rules *redact.Rules
 	if o.Redact { // to parse them takes 3 MB
+		var err error
 		if rules, err = redact.ReadRules(o.RedactRules); err != nil {
 			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 		}

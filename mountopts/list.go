@@ -48,7 +48,7 @@ var options = []option{
 	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
 	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
-	{name: "prices", value: "FILE", help: "what tokens cost, as LiteLLM lists it", set: text(func(o *Options) *string { return &o.Prices })},
+	{name: "prices", value: "FILE|none", help: "other prices, as LiteLLM lists them, or none", set: text(func(o *Options) *string { return &o.Prices })},
 	{name: "allow_root", help: "let root in too, for backups", set: on(func(o *Options) { o.AllowRoot = true })},
 	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
 	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},

@@ -63,7 +63,8 @@ type Options struct {
 	Shared, NotShared bool
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
 	Memory int64
-	// Prices is the file of what tokens cost where the client recorded no cost; empty means that nobody knows.
+	// Prices is a file of prices for answers whose client recorded no cost. Empty stands for the list prices that come
+	// along, and NoPrices for none.
 	Prices string
 	// Debug logs at debug level, every request too.
 	Debug bool
@@ -127,6 +128,10 @@ func WithoutPassword(text string) string { return passwords.ReplaceAllString(tex
 // BlobsInDatabase is the value of Options.Blobs that means a table beside the sessions. A directory of that name is given as
 // ./postgres.
 const BlobsInDatabase = "postgres"
+
+// NoPrices is the value of Prices that leaves answers without a recorded cost as they are. A file of that name is given as
+// ./none.
+const NoPrices = "none"
 
 // All is the SOURCE that stands for every agent of the user. A directory of that name is given as ./--all.
 const All = "--all"

@@ -41,7 +41,7 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 		return remove, refuse(exitUsage, "%s", err)
 	}
 	for _, file := range []*string{&o.Prices, &o.RedactRules} {
-		if *file == "" {
+		if *file == "" || file == &o.Prices && *file == mountopts.NoPrices {
 			continue
 		}
 		if *file, err = absolute(*file); err != nil {

@@ -24,7 +24,8 @@ func statsCommand() *cobra.Command {
 		Use:   "stats [--by WHAT] [--since WHEN] [--json | --svg FILE]",
 		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called\n" +
-			"them. Days are those of UTC. + stands behind a sum of which a part has no cost. Of tools the calls are counted.",
+			"them. Days are those of UTC. + stands behind a sum of which a part has no cost. Of tools the calls are counted.\n" +
+			"Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o prices=none leaves them out.",
 		Example: "  sessionfs stats\n  sessionfs stats --by model --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, src *source, _ []string) error {
@@ -32,11 +33,10 @@ func statsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s := &stats{by: by}
+		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
 		err = src.Costs(cmd.Context(), by == byTool, func(r costs.Row, agent string) {
 			if !r.Day.Before(from) {
-				s.groups.Add(keys[by](&r, agent), &r)
-				s.total.Add(totalName, &r)
+				s.add(&r, agent)
 			}
 		})
 		if err != nil {
@@ -63,10 +63,13 @@ func statsCommand() *cobra.Command {
 	return cmd
 }
 
-const byTool = "tool"
+const (
+	byTool    = "tool"
+	bySession = "session"
+)
 
 // whats are the keys in the order in which they are told.
-var whats = []string{"day", "week", "model", "cwd", "agent", "who", byTool}
+var whats = []string{"day", "week", "model", "cwd", bySession, "agent", "who", byTool}
 
 // keys are what costs can be added up by.
 var keys = map[string]func(r *costs.Row, agent string) string{
@@ -75,11 +78,12 @@ var keys = map[string]func(r *costs.Row, agent string) string{
 		year, week := r.Day.ISOWeek()
 		return fmt.Sprintf("%d-W%02d", year, week)
 	},
-	"model": func(r *costs.Row, _ string) string { return r.Model },
-	"cwd":   func(r *costs.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
-	"agent": func(_ *costs.Row, agent string) string { return agent },
-	"who":   func(r *costs.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
-	byTool:  func(r *costs.Row, _ string) string { return r.Model },
+	"model":   func(r *costs.Row, _ string) string { return r.Model },
+	"cwd":     func(r *costs.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
+	bySession: func(r *costs.Row, _ string) string { return r.Session.Path() },
+	"agent":   func(_ *costs.Row, agent string) string { return agent },
+	"who":     func(r *costs.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
+	byTool:    func(r *costs.Row, _ string) string { return r.Model },
 }
 
 // sinceWhen returns the first day that counts.
@@ -101,6 +105,43 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 type stats struct {
 	by            string
 	groups, total costs.Groups
+	labels        map[string]string // the names for a person of groups that have others
+	prices        string            // the source of the list prices
+	unpriced      []string          // models with an answer without a cost
+}
+
+// add adds a row to its group.
+func (s *stats) add(r *costs.Row, agent string) {
+	key := keys[s.by](r, agent)
+	s.groups.Add(key, r)
+	s.total.Add(totalName, r)
+	if s.by == bySession {
+		s.labels[key] = r.Session.DisplayName()
+	}
+	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") && !slices.Contains(s.unpriced, r.Model) {
+		s.unpriced = append(s.unpriced, r.Model)
+	}
+}
+
+// label returns the name of a group for a person.
+func (s *stats) label(g *costs.Group) string { return visible(cmp.Or(s.labels[g.Name], g.Name)) }
+
+// maxNamed is how many models without a price are named.
+const maxNamed = 10
+
+// notes returns the lines below the sums: what the dollars are, and of which models some are missing.
+func (s *stats) notes() (notes []string) {
+	if all := s.total.All(); len(all) > 0 && all[0].Listed > 0 {
+		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise", visible(s.prices)))
+	}
+	if names := slices.Sorted(slices.Values(s.unpriced)); len(names) > 0 && s.prices != "" {
+		more := ""
+		if len(names) > maxNamed {
+			names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
+		}
+		notes = append(notes, fmt.Sprintf("no price is known for answers of %s%s; add one with -o prices=FILE", visible(strings.Join(names, ", ")), more))
+	}
+	return notes
 }
 
 const totalName = "total"

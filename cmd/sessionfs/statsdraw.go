@@ -79,7 +79,7 @@ func (s *stats) table(groups []*costs.Group, width int, blocks []string) []byte 
 	titles := s.titles()
 	rows := [][]string{append([]string{s.by}, titles...)}
 	for _, g := range slices.Concat(groups, s.total.All()) {
-		rows = append(rows, append([]string{visible(g.Name)}, s.cells(g)...))
+		rows = append(rows, append([]string{s.label(g)}, s.cells(g)...))
 	}
 	room := width - minBar - 2*len(titles)
 	for i := range titles {
@@ -102,6 +102,9 @@ func (s *stats) table(groups []*costs.Group, width int, blocks []string) []byte 
 			}
 		}
 		out.WriteByte('\n')
+	}
+	for _, note := range s.notes() {
+		out.WriteString(note + "\n")
 	}
 	return out.Bytes()
 }
@@ -151,16 +154,19 @@ func (s *stats) svg(groups []*costs.Group) []byte {
 	share, what := s.shares(groups), s.measure().name
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
-		width, line*(len(groups)+2))
+		width, line*(len(groups)+len(s.notes())+2))
 	fmt.Fprintf(&out, "<title>%s by %s</title>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", what, s.by)
 	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s by %s</text>`+"\n", left, line-6, what, s.by)
 	for i, g := range groups {
 		y := (i + 1) * line
 		length := share[i] * bar
 		cells := s.cells(g)
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(cutLeft(visible(g.Name), 40)))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(cutLeft(s.label(g), 40)))
 		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
 		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+15, cells[len(cells)-1])
+	}
+	for i, note := range s.notes() {
+		fmt.Fprintf(&out, `<text x="%d" y="%d">%s</text>`+"\n", 8, (len(groups)+i+2)*line, html.EscapeString(note))
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()

@@ -18,21 +18,27 @@ func isAnswer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
 }
 
-// ofAnswer returns the model and the usage of an answer. An answer of pi may name the model that gave it.
-func ofAnswer(s *sessioncore.Snapshot, m *message.Members) (model string, sum Sum) {
+// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that this does not have. An
+// answer of pi may name the model that gave it.
+func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
 	by := m[message.Model]
 	if served := m[message.ResponseModel]; s.Dialect() == sessioncore.Pi && !served.Missing() {
 		by = served
 	}
-	sum = sumOf(m[message.Usage])
-	sum.AssistantMessages = 1
-	return modelName(m[message.Provider], by), sum
+	own := usageOf(modelName(m[message.Provider], by), m[message.Usage])
+	own.AssistantMessages = 1
+	all := []usage{own}
+	m[message.Usage].Member("modelCalls").EachElement(func(call rawjson.Value, _ int) bool {
+		all = append(all, usageOf(modelName(m[message.Provider], call.Member("model")), call))
+		return len(all) <= maxParts
+	})
+	return all
 }
 
 // readAnswers reads what answers among the entries cost, and nothing else of them: not their texts, which are most of a
 // session, and without which there is no checksum. It calls found for them, and returns the numbers of the others in
 // entries: all of them, if it is not certain that the file is as it was indexed.
-func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry, found func(i int, model string, sum Sum)) (others []int) {
+func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry, found func(i int, of []usage)) (others []int) {
 	var buf []byte
 	lookedAt := time.Now().UnixNano()
 	for i, e := range entries {
@@ -43,9 +49,10 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 			var members rawjson.Value
 			if members, buf = costMembers(s, e, buf); members != nil {
 				m := message.Read(members)
-				model, sum := ofAnswer(s, &m)
-				found(i, model, sum)
-				continue
+				if all := usagesOfAnswer(s, &m); !all[0].mayBeMade() {
+					found(i, all)
+					continue
+				}
 			}
 		}
 		others = append(others, i)
@@ -59,6 +66,10 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 	}
 	return others
 }
+
+// mayBeMade reports whether a cost of 0 may have been filled in by a program other than the client, which the whole entry
+// tells.
+func (u *usage) mayBeMade() bool { return u.TotalTokens != 0 && u.Cost == (usageCost{known: true}) }
 
 // costMembers reads an object with the members of an answer that say what it cost, nil if it cannot. It is valid until
 // the next call with that buf.

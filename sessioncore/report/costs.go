@@ -26,7 +26,7 @@ func Calls(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
 	for e := range sessioncore.Entry(s.Len()) {
 		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult {
 			tool := strings.TrimPrefix(s.PathLabel(e), "toolResult-")
-			calls = append(calls, Cost{copyKey(s, e), s.Time(e).UnixMilli(), tool, Sum{AssistantMessages: 1}})
+			calls = append(calls, Cost{copyKey(s, e, 0), s.Time(e).UnixMilli(), tool, Sum{AssistantMessages: 1}})
 		}
 	}
 	return calls, nil
@@ -39,9 +39,8 @@ func Costs(ctx context.Context, s *sessioncore.Snapshot, prices Prices) ([]Cost,
 		return nil, err
 	}
 	costs := make([]Cost, len(records))
-	for i := range records {
-		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: prices.priced(r.model, r.Sum)}
+	for i, r := range prices.priced(records) {
+		costs[i] = Cost{Copy: copyKey(s, r.entry, r.nth), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: r.Sum}
 	}
 	return costs, nil
 }

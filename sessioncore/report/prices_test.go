@@ -42,8 +42,9 @@ func (u usageTotals) cost() string {
 // else of the model. A cost that was recorded stays, 0 too.
 func TestPrices(t *testing.T) {
 	const tokens = `"input":100,"output":10,"cacheRead":1000,"cacheWrite":4`
-	prices, err := readPrices(strings.NewReader(priceFile))
+	table, err := readPrices(strings.NewReader(priceFile))
 	require.NoError(t, err)
+	prices := Prices{file: table}
 	for name, c := range map[string]struct {
 		lines    string
 		without  string // the costs, and the number of answers without, in total
@@ -106,9 +107,146 @@ func TestWrongPrices(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = OpenPrices(dir)
 	require.ErrorContains(t, err, "not a file")
-	none, err := OpenPrices("")
+}
+
+// TestPriceList: the list that comes along can be read, says its month, and has models of each provider; a file replaces some.
+func TestPriceList(t *testing.T) {
+	prices, err := OpenPrices("")
 	require.NoError(t, err)
-	require.Zero(t, none)
+	require.Regexp(t, `^20\d\d-\d\d$`, prices.Source())
+	for _, model := range []string{"anthropic/claude-opus-4-5", "openai-codex/gpt-5", "google/gemini-2.5-pro"} {
+		of, ok := prices.find(model)
+		require.True(t, ok, model)
+		require.Positive(t, of.input, model)
+		require.GreaterOrEqual(t, of.output, of.input, model)
+	}
+	for _, model := range []string{"p/cheap", "github-copilot/gpt-5", "copilot/claude-opus-4.5"} {
+		_, ok := prices.find(model)
+		require.False(t, ok, model)
+	}
+	name := filepath.Join(t.TempDir(), "mine.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"claude-opus-4-5":{"input_cost_per_token":7,"output_cost_per_token":8}}`), 0o600))
+	mine, err := OpenPrices(name)
+	require.NoError(t, err)
+	require.Equal(t, prices.Source()+" and of mine.json", mine.Source())
+	for model, want := range map[string]amount{"anthropic/claude-opus-4-5": 7, "anthropic/claude-opus-4-5-20251101": 7, "anthropic/claude-haiku-4-5": 1e-6} {
+		of, ok := mine.find(model)
+		require.True(t, ok, model)
+		require.Equal(t, want, of.input, model)
+	}
+}
+
+// TestPriceOfAName: a model is found by its exact name, then without a provider, a day or what says where it runs.
+func TestPriceOfAName(t *testing.T) {
+	table, err := readPrices(strings.NewReader(`{
+		"claude-a-4-5": {"input_cost_per_token": 1, "output_cost_per_token": 1},
+		"claude-a-4-5-20250101": {"input_cost_per_token": 2, "output_cost_per_token": 1},
+		"router/claude-a-4-5": {"input_cost_per_token": 3, "output_cost_per_token": 1},
+		"gpt-5.1": {"input_cost_per_token": 4, "output_cost_per_token": 1},
+		"gpt-5.1-mini": {"input_cost_per_token": 5, "output_cost_per_token": 1}
+	}`))
+	require.NoError(t, err)
+	for model, want := range map[string]amount{
+		"anthropic/claude-a-4-5": 1, "claude-a-4-5": 1, "x/claude-a-4.5": 1, "anthropic/claude-a-4-5-20250101": 2, "anthropic/claude-a-4-5-20260202": 1,
+		"x/claude-a-4-5-2026-02-02": 1, "router/claude-a-4-5": 3, "open/router/claude-a-4-5": 3, "vertex/claude-a-4-5@20250101": 1,
+		"vertex/claude-a-4-5@default": 1, "bedrock/us.anthropic.claude-a-4-5-20250101-v1:0": 2, "bedrock/anthropic.claude-a-4-5-v1:0": 1,
+		"anthropic/claude-a-4-5[1m]": 1, "open/other/anthropic/claude-a-4.5": 1, "o/gpt-5.1": 4, "o/gpt-5-1": 4, "o/gpt-5.1-2026-01-02": 4, "o/gpt-5-1-mini": 5,
+		"x/claude-a-4-51": 0, "x/claude-a-4": 0, "x/claude-a-4-5-new": 0, "x/gpt-5": 0, "x/gpt-5x1": 0, "": 0, "/": 0, "x/-20260202": 0, "x/@": 0, "x/claude-a-4-5:free": 0,
+	} {
+		of, ok := table.find(model)
+		require.Equal(t, want != 0, ok, model)
+		require.Equal(t, want, of.input, model)
+	}
+}
+
+// TestRates: an hour in the cache, a long context and fast mode have prices of their own, answer by answer.
+func TestRates(t *testing.T) {
+	table, err := readPrices(strings.NewReader(`{
+		"claude": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_read_input_token_cost": 0.25, "cache_creation_input_token_cost": 4,
+			"input_cost_per_token_above_200k_tokens": 6, "output_cost_per_token_above_200k_tokens": 20, "provider_specific_entry": {"fast": 6.0, "us": "odd"}},
+		"hour": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_creation_input_token_cost_above_1hr": 7},
+		"tiers": {"input_cost_per_token": 1, "output_cost_per_token": 1, "input_cost_per_token_above_128k_tokens": 2, "input_cost_per_token_above_1000k_tokens": 4,
+			"cache_read_input_token_cost_above_128k_tokens": 0.5, "max_tokens": "odd", "provider_specific_entry": "odd"}
+	}`))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		model, usage string
+		want         string
+	}{
+		{"claude", `"input":10,"cacheWrite":100`, "430"},
+		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":100`, "630"},
+		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":40`, "510"},
+		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":4000`, "630"},
+		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":-5`, "430"},
+		{"claude", `"input":10,"output":1,"speed":"fast"`, "270"},
+		{"claude", `"input":10,"output":1,"speed":"standard"`, "45"},
+		{"hour", `"cacheWrite":100,"cacheWrite1h":100`, "700"},
+		{"hour", `"cacheWrite":100,"cacheWrite1h":0`, "300"},
+		{"hour", `"input":10,"speed":"fast"`, "none, 1 without"},
+		{"claude", `"input":200000,"output":1`, "600015"},
+		{"claude", `"input":200001,"output":1`, "1.200026e+06"},
+		{"claude", `"input":1,"cacheRead":400000,"output":1`, "200026"},
+		{"claude", `"cacheWrite":400000,"cacheWrite1h":400000`, "4.8e+06"},
+		{"tiers", `"input":128000`, "128000"},
+		{"tiers", `"input":128001`, "256002"},
+		{"tiers", `"input":2000000`, "8e+06"},
+		{"tiers", `"cacheRead":200000`, "100000"},
+		{"unknown", `"input":1`, "none, 1 without"},
+	} {
+		s := acquired(t, answerOf("a", c.model, `{`+c.usage+`}`))
+		d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, Prices{file: table})
+		require.NoError(t, err)
+		usage, text := parseUsage(t, d)
+		require.Equal(t, c.want, usage.Total.cost(), "%s %s: %s", c.model, c.usage, text)
+		if usage.Total.Cost.Total != nil {
+			require.Equal(t, *usage.Total.Cost.Total, usage.Total.Listed, "%s %s", c.model, c.usage)
+		}
+	}
+}
+
+// TestZeroOfOthers: a cost of 0 that another program than the client filled in is none; one that the client recorded is.
+func TestZeroOfOthers(t *testing.T) {
+	const zero = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0`
+	table, err := readPrices(strings.NewReader(priceFile))
+	require.NoError(t, err)
+	from := func(line string) string {
+		return strings.Replace(line, `"parentId"`, `"origin":{"line":3},"parentId"`, 1)
+	}
+	for _, c := range []struct{ name, line, want string }{
+		{"the client's", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`}}`), "0"},
+		{"imported", from(answerOf("a", "cheap", `{"input":10,"cost":`+zero+`}}`)), "10"},
+		{"imported with a cost", from(answerOf("a", "cheap", `{"input":10,"cost":`+strings.Replace(zero, `"total":0`, `"total":4`, 1)+`}}`)), "4"},
+		{"marked", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`,"unrecorded":true}}`), "10"},
+		{"not marked", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`,"unrecorded":false}}`), "0"},
+		{"imported without tokens", from(answerOf("a", "cheap", `{"input":0,"cost":`+zero+`}}`)), "0"},
+	} {
+		d, err := Usage(context.Background(), acquired(t, c.line), sessioncore.NoEntry, nil, Prices{file: table})
+		require.NoError(t, err)
+		usage, text := parseUsage(t, d)
+		require.Equal(t, c.want, usage.Total.cost(), "%s: %s", c.name, text)
+	}
+}
+
+// TestCallsOfOtherModels: an answer's usage can have calls of other models, which count under their names, with a cost each,
+// and not as answers.
+func TestCallsOfOtherModels(t *testing.T) {
+	table, err := readPrices(strings.NewReader(priceFile))
+	require.NoError(t, err)
+	line := answerOf("a", "cheap", `{"input":10,"modelCalls":[{"model":"plain","input":5,"output":1},{"model":"new","input":2},7,{"input":1}]}`)
+	parent, s := acquired(t, line), acquired(t, line+answerOf("b", "cheap", `{"input":1,"modelCalls":{}}`))
+	d, err := Usage(context.Background(), s, 0, parent, Prices{file: table})
+	require.NoError(t, err)
+	usage, text := parseUsage(t, d)
+	require.Equal(t, "[19,1,0,0,20,0,81]", usage.Total.numbers(), text)
+	require.Equal(t, "[1,0,0,0,1,0,1]", usage.Own.numbers(), text)
+	require.Equal(t, "[18,1,0,0,19,0,80]", usage.Branch.Total.numbers(), text)
+	require.Equal(t, []int{2, 2}, []int{usage.Total.AssistantMessages, usage.Total.Unpriced})
+	require.Equal(t, "[5,1,0,0,6,0,70]", usage.Models["p/plain"].numbers(), text)
+	require.Equal(t, "[11,0,0,0,11,0,11]", usage.Models["p/cheap"].numbers(), text)
+	many := answerOf("a", "cheap", `{"modelCalls":[`+strings.Repeat(`{},`, 100_000)+`{}]}`)
+	records, err := usageRecordsOf(acquired(t, many)).of(context.Background(), acquired(t, many))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(records), maxParts+1)
 }
 
 // paidLine is an answer that cost something.

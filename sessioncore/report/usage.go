@@ -19,10 +19,21 @@ import (
 // subagents that a task tool's result reports, and of the calls outside the conversation that newer clients record
 // as model_usage. All entries of the file count, on whatever branch.
 
-// usageRecord is the usage that an entry reports, about 150 bytes.
+// usageRecord is a usage that an entry reports, about 200 bytes. An answer reports one of its own, and one for each call of
+// another model that its own numbers do not have.
 type usageRecord struct {
 	entry sessioncore.Entry
+	nth   int // of the entry's records
+	usage
+}
+
+// usage is what one usage says.
+type usage struct {
 	model string
+	hour  amount // the part of Sum.CacheWrite that the cache keeps for an hour
+	fast  bool   // the model answered in fast mode
+	// session is the cost of the whole session up to this entry by model, where the client recorded it; nil if it did not.
+	session map[string]amount
 	Sum
 }
 
@@ -65,10 +76,12 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 	if err != nil {
 		return nil, err
 	}
+	records = prices.priced(records)
 	var branch []usageRecord
 	if leaf != sessioncore.NoEntry {
 		for _, e := range s.Path(leaf) {
-			if i, ok := slices.BinarySearchFunc(records, e, usageRecord.compare); ok {
+			i, _ := slices.BinarySearchFunc(records, e, usageRecord.compare)
+			for ; i < len(records) && records[i].entry == e; i++ {
 				branch = append(branch, records[i])
 			}
 		}
@@ -81,8 +94,8 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 		}
 		own = without(s, records, parent, others)
 	}
-	sums := sumUsage(records, prices)
-	doc := usageJSON{Total: sums.Total, Own: sumUsage(own, prices).Total, Models: sums.Models, Branch: sumUsage(branch, prices)}
+	sums := sumUsage(records)
+	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Models: sums.Models, Branch: sumUsage(branch)}
 	if doc.Bytes, doc.RepeatedImages, err = roomOf(ctx, s); err != nil {
 		return nil, err
 	}
@@ -121,30 +134,25 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 			entries = append(entries, e)
 		}
 	}
-	type found struct {
-		model string
-		sum   Sum
-		ok    bool
-	}
-	all := make([]found, len(entries))
-	others := readAnswers(ctx, s, entries, func(i int, model string, sum Sum) { all[i] = found{model, sum, true} })
+	all := make([][]usage, len(entries)) // what each of them reports
+	others := readAnswers(ctx, s, entries, func(i int, of []usage) { all[i] = of })
 	whole := make([]sessioncore.Entry, len(others))
 	for i, at := range others {
 		whole[i] = entries[at]
 	}
 	err := s.ReadEntries(ctx, whole, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
-			f := &all[others[i]]
-			f.model, f.sum, f.ok = usageOf(s, whole[i], text)
+			all[others[i]] = usagesOf(s, whole[i], text)
 			return nil
 		}
 	})
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		if all[i].ok {
-			u.records = append(u.records, usageRecord{entries[i], u.named(all[i].model), all[i].sum})
+	for i, of := range all {
+		for nth, one := range of {
+			one.model = u.named(one.model)
+			u.records = append(u.records, usageRecord{entries[i], nth, one})
 		}
 	}
 	u.looked = max(u.looked, s.Len())
@@ -183,28 +191,37 @@ func (u *usageRecords) named(model string) string {
 	return model
 }
 
-// usageOf returns the usage that an entry reports and the name under which it counts. ok is false if it reports
-// none.
-func usageOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (model string, sum Sum, ok bool) {
+// usagesOf returns the usages that an entry reports, with the names under which they count.
+func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) []usage {
 	kind, isPi := s.Kind(e), s.Dialect() == sessioncore.Pi // docs/format.md, pi
+	whole := text
 	if kind == sessioncore.TypeMessage {
 		text = s.Message(e, text)
 	}
 	m := message.Read(text)
-	usage := m[message.Usage]
+	reported := m[message.Usage]
+	of := func(model string, reported rawjson.Value, ok bool) []usage {
+		if !ok {
+			return nil
+		}
+		return []usage{usageOf(model, reported)}
+	}
 	switch {
 	case isAnswer(s, e):
-		model, sum = ofAnswer(s, &m)
-		return model, sum, true
+		all := usagesOfAnswer(s, &m)
+		if !whole.Member("origin").Missing() {
+			all[0].forgetZero()
+		}
+		return all
 	case kind == sessioncore.TypeUsage && isPi, kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
-		return modelName(m[message.Provider], m[message.Model]), sumOf(usage), true
+		return of(modelName(m[message.Provider], m[message.Model]), reported, true)
 	case kind == sessioncore.TypeUnknown:
-		return "", sum, false
+		return nil
 	case isPi:
-		return piToolsModel, sumOf(usage), usage.IsObject() && (kind != sessioncore.TypeMessage || s.Role(e) == sessioncore.RoleToolResult)
+		return of(piToolsModel, reported, reported.IsObject() && (kind != sessioncore.TypeMessage || s.Role(e) == sessioncore.RoleToolResult))
 	}
-	usage = m[message.Details].Member("usage")
-	return subagentsModel, sumOf(usage), usage.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult"
+	reported = m[message.Details].Member("usage")
+	return of(subagentsModel, reported, reported.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult")
 }
 
 // modelName returns the name of a model: the provider and the model, separated by a slash.
@@ -216,38 +233,96 @@ func modelName(provider, model rawjson.Value) string {
 	return name(provider) + "/" + name(model)
 }
 
-// sumOf parses a usage. Numbers that are missing or invalid count as 0, except totalTokens, which old clients did
-// not write: it is then the sum of the others.
-func sumOf(usage rawjson.Value) (sum Sum) {
-	readCounts(usage, []count{{"input", &sum.Input}, {"output", &sum.Output}, {"cacheRead", &sum.CacheRead}, {"cacheWrite", &sum.CacheWrite},
-		{"totalTokens", &sum.TotalTokens}, {"premiumRequests", &sum.PremiumRequests}})
-	c := &sum.Cost
-	cost := usage.Member("cost")
-	readCounts(cost, []count{{"input", &c.Input}, {"output", &c.Output}, {"cacheRead", &c.CacheRead}, {"cacheWrite", &c.CacheWrite}, {"total", &c.Total}})
-	if !usage.AnyOf("totalTokens", "total_tokens").IsNumber() {
-		sum.TotalTokens = sum.Input + sum.Output + sum.CacheRead + sum.CacheWrite
-	}
-	if c.known = cost.IsObject(); !c.known && sum.TotalTokens != 0 {
-		sum.Unpriced = 1
-	}
-	return sum
-}
-
-// count is a member of a usage, and where it goes.
-type count struct {
-	key string
-	to  *amount
-}
-
-func readCounts(v rawjson.Value, counts []count) {
+// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old clients
+// did not write: it is then the sum of the others.
+func usageOf(model string, v rawjson.Value) usage {
+	u := usage{model: model}
+	hasTotal := false
 	for m := range v.EachMember {
-		name := m.Name()
-		for _, c := range counts {
-			if c.key == name {
-				*c.to = countOf(m.Value)
-			}
+		switch m.Name() {
+		case "input":
+			u.Input = countOf(m.Value)
+		case "output":
+			u.Output = countOf(m.Value)
+		case "cacheRead":
+			u.CacheRead = countOf(m.Value)
+		case "cacheWrite":
+			u.CacheWrite = countOf(m.Value)
+		case "cacheWrite1h":
+			u.hour = max(0, countOf(m.Value))
+		case "totalTokens":
+			u.TotalTokens, hasTotal = countOf(m.Value), m.Value.IsNumber()
+		case "premiumRequests":
+			u.PremiumRequests = countOf(m.Value)
+		case "speed":
+			u.fast = m.Value.Is("fast")
+		case "cost":
+			u.Cost = costOf(m.Value)
+		case "sessionCost":
+			u.session = sessionCostOf(m.Value)
 		}
 	}
+	if !hasTotal {
+		u.TotalTokens = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	}
+	u.hour = min(u.hour, u.CacheWrite)
+	u.settle()
+	return u
+}
+
+// costOf parses the cost of a usage. Where an unrecorded one is marked, the client said nothing.
+func costOf(v rawjson.Value) (c usageCost) {
+	c.known = v.IsObject()
+	for m := range v.EachMember {
+		switch m.Name() {
+		case "input":
+			c.Input = countOf(m.Value)
+		case "output":
+			c.Output = countOf(m.Value)
+		case "cacheRead":
+			c.CacheRead = countOf(m.Value)
+		case "cacheWrite":
+			c.CacheWrite = countOf(m.Value)
+		case "total":
+			c.Total = countOf(m.Value)
+		case "unrecorded":
+			c.known = c.known && string(m.Value) != "true"
+		}
+	}
+	return c
+}
+
+// settle notes whether the cost of a usage is unknown.
+func (u *usage) settle() {
+	if u.Unpriced = 0; !u.Cost.known && u.TotalTokens != 0 {
+		u.Unpriced = 1
+	}
+}
+
+// forgetZero makes a recorded cost of 0 unknown.
+func (u *usage) forgetZero() {
+	if u.Cost == (usageCost{known: true}) {
+		u.Cost.known = false
+		u.settle()
+	}
+}
+
+// maxParts bounds how many models the usage of one answer names, so that a hostile line cannot fill the memory.
+const maxParts = 100
+
+// sessionCostOf parses the cost of a session by model.
+func sessionCostOf(v rawjson.Value) map[string]amount {
+	if !v.IsObject() {
+		return nil
+	}
+	costs := map[string]amount{}
+	for m := range v.EachMember {
+		name, _ := m.Key.Bytes()
+		if cost := countOf(m.Value); len(costs) < maxParts && cost >= 0 {
+			costs[string(markdown.Line(name, 2*maxModelName))] = cost
+		}
+	}
+	return costs
 }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.

@@ -39,6 +39,7 @@ type usageTotals struct {
 	AssistantMessages, Unpriced                                        int
 	Input, Output, CacheRead, CacheWrite, TotalTokens, PremiumRequests *float64
 	Cost                                                               struct{ Input, Output, CacheRead, CacheWrite, Total *float64 }
+	Listed                                                             float64
 }
 
 // numbers lists the totals, null for what is not finite, as the client would print them.

@@ -17,6 +17,8 @@ type Sum struct {
 	TotalTokens       amount    `json:"totalTokens"`
 	PremiumRequests   amount    `json:"premiumRequests"`
 	Cost              usageCost `json:"cost,omitzero"` // in dollars
+	// Listed is the part of Cost.Total that is made of list prices, as no client recorded it.
+	Listed amount `json:"listed,omitzero"`
 	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has none either.
 	Unpriced int `json:"unpriced,omitempty"`
 }
@@ -57,12 +59,11 @@ type usageJSON struct {
 	RepeatedImages repeatedImages `json:"repeatedImages"`
 }
 
-func sumUsage(records []usageRecord, prices Prices) usageSums {
+func sumUsage(records []usageRecord) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
-		sum := prices.priced(records[i].model, records[i].Sum)
-		sums.Total.Add(&sum)
-		AddTo(sums.Models, records[i].model, &sum)
+		sums.Total.Add(&records[i].Sum)
+		AddTo(sums.Models, records[i].model, &records[i].Sum)
 	}
 	return sums
 }
@@ -90,6 +91,7 @@ func (u *Sum) Add(v *Sum) {
 	u.Cost.CacheWrite += v.Cost.CacheWrite
 	u.Cost.Total += v.Cost.Total
 	u.Cost.known = u.Cost.known || v.Cost.known
+	u.Listed += v.Listed
 	u.Cost.unknown = u.Cost.unknown || v.Unpriced > 0
 	u.Unpriced += v.Unpriced
 }

@@ -272,7 +272,9 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 }
 
 const (
-	noCost  = `"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}`
+	// noCost is the cost of a usage whose client recorded none, and noUsage the usage of an answer without any. omp's client
+	// fails without the numbers.
+	noCost  = `"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"unrecorded":true}`
 	noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` + noCost + `}`
 	// maxOdd is the largest block, in bytes, that becomes a text as a whole.
 	maxOdd = 4 << 10

@@ -65,7 +65,26 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	}
 	c := &checker{text: line}
 	err := c.object(rules, line, "")
+	if err == nil {
+		c.markZero(line.Member("usage"))
+		c.markZero(line.Member("message").Member("usage"))
+	}
 	return kind, c.fills, err
+}
+
+// markZero marks a cost of 0 beside tokens: clients need the number, and its author does not know it.
+func (c *checker) markZero(usage rawjson.Value) {
+	cost, isZero := usage.Member("cost"), true
+	for m := range cost.EachMember {
+		isZero = isZero && !m.KeyIs("unrecorded") && strings.Trim(string(m.Value), "-0.") == ""
+	}
+	hasTokens := false
+	for m := range usage.EachMember {
+		hasTokens = hasTokens || m.Value.IsNumber() && string(m.Value) != "0"
+	}
+	if cost.IsObject() && isZero && hasTokens {
+		c.fills = c.fills.Object(cost, cost.OffsetIn(c.text), `"unrecorded":true`, func(rawjson.Member) bool { return false })
+	}
 }
 
 // unknownType returns the error for an entry of a type that cannot be appended to a session of dialect d.
