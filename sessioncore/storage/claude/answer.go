@@ -20,6 +20,7 @@ type answer struct {
 	foreign.Entry
 	place   *place
 	key     string // the id of the message
+	removed bool   // it is not sent any more
 	blocks  []byte // JSON, with commas between them
 	calls   bool
 	members []byte // of the message, besides role and content: those of the last record
@@ -31,7 +32,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	c.ofMessage = c.ofMessage.Read(r.Member("message"))
 	message := c.ofMessage
 	key, _ := message.Member("id").Text()
-	if a := c.open; a != nil && key != "" && a.key == key && len(a.blocks) < maxAnswer {
+	if a := c.open; a != nil && key != "" && a.key == key && a.removed == c.isRemoved(r) && len(a.blocks) < maxAnswer {
 		c.add(a, r, message)
 		return out
 	}
@@ -47,7 +48,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	parent.taken = true
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
-		place: &place{id: r.id(), first: r.id()}, key: key,
+		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
 	}
 	if s := c.spare; s != nil {
 		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil

@@ -24,14 +24,15 @@ func TestAside(t *testing.T) {
 		},
 		"output in a record of the person": {
 			[]string{
-				user("u1", "", "<bash-input>ls</bash-input>"), user("u2", "u1", "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>"),
+				user("u0", "", "go"), user("u1", "u0", "<bash-input>ls</bash-input>"), user("u2", "u1", "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>"),
 				rec("user", "u3", "u2", `"message":{"role":"user","content":[{"type":"text","text":"<local-command-stdout>out"}]}`),
 				user("u4", "u3", "<command-message>review</command-message>\n<command-name>/review</command-name>"), user("u5", "u4", "<bash-stdout is a tag"),
 			},
 			[]string{
-				`u1 <  message user "<bash-input>ls</bash-input>" [1]`, `u2 < u1 custom_message "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>" [2]`,
-				`u3 < u2 custom_message "<local-command-stdout>out" [3]`, `u4 < u3 message user "<command-message>review</command-message>\n<command-name>/review</command-name>" [4]`,
-				`u5 < u4 message user "<bash-stdout is a tag" [5]`,
+				`u0 <  message user "go" [1]`, `u1 < u0 message user "<bash-input>ls</bash-input>" [2]`,
+				`u2 < u1 custom_message "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>" [3]`,
+				`u3 < u2 custom_message "<local-command-stdout>out" [4]`, `u4 < u3 message user "<command-message>review</command-message>\n<command-name>/review</command-name>" [5]`,
+				`u5 < u4 message user "<bash-stdout is a tag" [6]`,
 			},
 		},
 		"files that a prompt names": {

@@ -40,7 +40,7 @@ func newBoundary(c *converter, r *record) *boundary {
 		}
 		return true
 	})
-	c.at(r, &place{id: b.parent}, before)
+	c.at(r, &place{id: b.parent, up: c.end}, before)
 	return b
 }
 
@@ -65,7 +65,7 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 	if b.tokens.IsNumber() {
 		e.Body = foreign.AppendMember(e.Body, "tokensBefore", b.tokens)
 	}
-	at := &place{id: b.uuid, first: b.uuid}
+	at := &place{id: b.uuid, first: b.uuid, up: c.end}
 	for _, uuid := range []string{b.uuid, b.end} {
 		if c.places[uuid] != nil { // else it is to come
 			c.places[uuid] = at

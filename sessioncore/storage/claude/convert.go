@@ -45,6 +45,7 @@ type place struct {
 	id    string // of an entry; "" before the first
 	first string // the first entry of the record, or of the answer
 	taken bool   // an entry hangs on it that is no result
+	up    *place // on which its first entry hangs, nil if that is not known
 }
 
 // call is what is known of a tool call.
@@ -77,6 +78,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	if !c.isMine(r, isUser) || c.isOutdated(r) {
 		return out
 	}
+	c.takesBack(r, isUser || isAnswer)
 	if r.uuid == "" && !isUser && !isAnswer {
 		c.tells(r)
 		return out
@@ -137,7 +139,6 @@ func (c *converter) tells(r *record) {
 	case isQueuedCommand(r):
 		c.attached(r)
 	}
-	c.snip(r.Member("snipMetadata").Member("removedUuids"))
 }
 
 // record is a value of the file.
@@ -239,7 +240,7 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, by say
 // hang makes an entry that hangs on a place, and on which the children of its record hang.
 func (c *converter) hang(out []byte, r *record, e foreign.Entry, on *place) []byte {
 	e.Parent, on.taken = on.id, true
-	at := &place{id: e.ID, first: r.id()}
+	at := &place{id: e.ID, first: r.id(), up: on}
 	out = c.put(out, &e, at)
 	c.body = reuse(e.Body)
 	c.at(r, at, r.id())
@@ -272,7 +273,7 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 	switch {
 	case !ok:
 		at.taken = true
-		return &place{id: at.id, first: at.first}
+		return &place{id: at.id, first: at.first, up: at}
 	case called.place.taken:
 		return c.end
 	}
@@ -308,19 +309,51 @@ func (c *converter) Tail(out []byte) []byte {
 	return out
 }
 
-// stands returns the entry at which the conversation stands, "" before the first.
+// stands returns the entry at which the conversation stands, "" before the first. One that was taken back gives way to the
+// one before it.
 func (c *converter) stands() string {
-	switch l := &c.leaf; {
+	at := c.standsAt()
+	for range maxLate {
+		parent, ok := c.passed[at]
+		if !ok {
+			break
+		}
+		at = c.placeOf(parent).id
+	}
+	return at
+}
+
+func (c *converter) standsAt() string {
+	l := &c.leaf
+	p := c.places[l.id]
+	switch {
 	case l.cleared:
 		return ""
-	case l.pinned:
-		if p := c.places[l.id]; p != nil {
-			return p.id
-		}
-	case l.id != "":
+	case l.id == "" || p == nil && l.pinned:
+		return cmp.Or(c.newest, c.last)
+	case p == nil || !l.pinned && c.comesFrom(p):
 		return c.last
 	}
-	return cmp.Or(c.newest, c.last)
+	return p.id
+}
+
+// comesFrom reports whether the entry made last comes from a place, as the client tells of a leaf that is not pinned.
+func (c *converter) comesFrom(p *place) bool {
+	at := c.end
+	for range len(c.places) + maxQueued {
+		if at == p || at.id == p.id {
+			return true
+		}
+		up := at.up
+		if up == nil {
+			up = c.places[at.id] // it stands behind what hangs on it
+		}
+		if up == nil || up == at {
+			return false
+		}
+		at = up
+	}
+	return false
 }
 
 // leaf is what the records say about where the conversation stands.

@@ -64,14 +64,35 @@ func (c *converter) isOutdated(r *record) bool {
 	return false
 }
 
-// snip notes the records that are not sent any more.
-func (c *converter) snip(uuids rawjson.Value) {
-	uuids.EachElement(func(v rawjson.Value, _ int) bool {
+// sharedSize is how much of a uuid the client compares where an answer was taken back: it gives the blocks of an answer
+// uuids that differ behind it.
+const sharedSize = 24
+
+// takesBack notes the records of which one says that they are not sent any more.
+func (c *converter) takesBack(r *record, isTalk bool) {
+	remove := func(key string) { c.learned.moved = learn(c.learned, c.learned.removed, key, true) || c.learned.moved }
+	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
+		r.Member("retractedMessageUuids").EachElement(func(v rawjson.Value, _ int) bool {
+			uuid, _ := v.Text()
+			if c.places[uuid] == nil && len(uuid) > sharedSize {
+				uuid = uuid[:sharedSize] // the file has another one of the same answer
+			}
+			remove(uuid)
+			return true
+		})
+	}
+	r.Member("snipMetadata").Member("removedUuids").EachElement(func(v rawjson.Value, _ int) bool {
 		if uuid, ok := v.Text(); ok {
-			c.learned.moved = learn(c.learned, c.learned.removed, uuid, true) || c.learned.moved
+			remove(uuid)
 		}
 		return true
 	})
+}
+
+// isRemoved reports whether a record is not sent any more.
+func (c *converter) isRemoved(r *record) bool {
+	return c.learned.removed[r.uuid] ||
+		len(r.uuid) > sharedSize && !r.typ.Is("system") && c.learned.removed[r.uuid[:sharedSize]]
 }
 
 // above returns the record that one hangs on: none that was removed, unless it was itself.
@@ -80,7 +101,7 @@ func (c *converter) above(r *record) string {
 	if !ok {
 		parent = r.parent
 	}
-	if !c.learned.removed[r.uuid] {
+	if !c.isRemoved(r) {
 		return parent
 	}
 	c.passed[r.uuid] = parent

@@ -70,6 +70,48 @@ func TestLearned(t *testing.T) {
 				`u3 < a1 message user "on" [5]`, `a3 < u3 message assistant "so" stop 15+1 [7]`,
 			},
 		},
+		"an answer that was taken back is a branch": {
+			[]string{
+				user("u1", "", "hello"), says("a1", "u1", "M", textBlock("no"), 1), says("a2", "a1", "M", callBlock("c1"), 1), result("r1", "a2", "c1", "out"),
+				rec("system", "x1", "r1", `"subtype":"model_refusal_fallback","retractedMessageUuids":["a1","a2","r1",7]`), says("a3", "x1", "N", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "hello" [1]`, `a1 < u1 message assistant "no" c1:Bash{"command":"ls"} toolUse 15+1 [2 3]`, `r1 < a1 message toolResult Bash "out" [4]`,
+				`a3 < u1 message assistant "so" stop 15+1 [6]`,
+			},
+		},
+		"by a message, and a part of it alone": {
+			[]string{
+				user("u1", "", "hello"), says("a1", "u1", "M", textBlock("well"), 1), says("a2", "a1", "M", textBlock("bad"), 2),
+				rec("user", "u2", "a2", `"isMeta":true,"retractedMessageUuids":["a2"],"message":{"role":"user","content":"again"}`), says("a3", "u2", "N", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "hello" [1]`, `a1 < u1 message assistant "well" stop [2]`, `a2 < a1 message assistant "bad" stop 15+2 [3]`,
+				`u2 < a1 custom_message "again" [4]`, `a3 < u2 message assistant "so" stop 15+1 [5]`,
+			},
+		},
+		"by an answer, with uuids that differ at their end": {
+			[]string{
+				user("u1", "", "hello"), says("11111111-2222-4333-8444-555555555555", "u1", "M", textBlock("no"), 1),
+				rec("assistant", "a2", "11111111-2222-4333-8444-555555555555", `"retractedMessageUuids":["11111111-2222-4333-8444-000000000001"],"message":{"id":"N","role":"assistant","content":"so"}`),
+			},
+			[]string{
+				`u1 <  message user "hello" [1]`, `11111111-2222-4333-8444-555555555555 < u1 message assistant "no" stop 15+1 [2]`,
+				`a2 < u1 message assistant "so" stop [3]`,
+			},
+		},
+		"other records that have the same beginning of a uuid": {
+			[]string{
+				user("11111111-2222-4333-8444-000000000001", "", "hello"), says("11111111-2222-4333-8444-000000000002", "11111111-2222-4333-8444-000000000001", "M", textBlock("no"), 1),
+				rec("system", "x1", "11111111-2222-4333-8444-000000000002", `"subtype":"model_refusal_fallback","retractedMessageUuids":["11111111-2222-4333-8444-000000000002"]`),
+				rec("system", "x2", "x1", `"subtype":"other","retractedMessageUuids":["11111111-2222-4333-8444-000000000001"]`), user("u2", "x2", "on"),
+			},
+			[]string{
+				`11111111-2222-4333-8444-000000000001 <  message user "hello" [1]`,
+				`11111111-2222-4333-8444-000000000002 < 11111111-2222-4333-8444-000000000001 message assistant "no" stop 15+1 [2]`,
+				`u2 < 11111111-2222-4333-8444-000000000001 message user "on" [5]`,
+			},
+		},
 		"an answer between whose records another one stands has its usage once": {
 			[]string{
 				user("u1", "", "hello"), says("a1", "u1", "M", textBlock("one"), 1), says("b1", "a1", "N", textBlock("other"), 2),
@@ -179,8 +221,31 @@ func TestLeaf(t *testing.T) {
 		"a prompt without a leaf says nothing": {append(begun[:3:3], leafOf(`"leafUuid":"a1","explicit":true`), leafOf(`"lastPrompt":"x"`)),
 			append(shown[:3:3], `leaf < a1 custom a1 [4]`)},
 		"nothing is recorded: the newest": {append(begun[:3:3], old), append(shown[:3:3], `u3 < a1 message user "other" [4]`, `leaf < u2 custom u2 [1]`)},
-		"a leaf is recorded: the end of the file": {append(begun[:3:3], old, leafOf(`"leafUuid":"u2"`)),
-			append(shown[:3:3], `u3 < a1 message user "other" [4]`)},
+		"a leaf is recorded from which the end of the file does not come": {append(begun[:3:3], old, leafOf(`"leafUuid":"u2"`)),
+			append(shown[:3:3], `u3 < a1 message user "other" [4]`, `leaf < u2 custom u2 [5]`)},
+		"before that end": {append(begun[:3:3], leafOf(`"leafUuid":"u2"`), user("u3", "a1", "other")),
+			append(shown[:3:3], `u3 < a1 message user "other" [5]`, `leaf < u2 custom u2 [4]`)},
+		"a leaf that was pinned, and another branch": {append(begun[:3:3], leafOf(`"leafUuid":"u2","explicit":true`), user("u3", "a1", "other")),
+			append(shown[:3:3], `u3 < a1 message user "other" [5]`, `leaf < u2 custom u2 [4]`)},
+		"a leaf among parallel results": {
+			[]string{
+				user("u1", "", "go"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "one"), leafOf(`"leafUuid":"r1"`),
+				says("a2", "a1", "M", callBlock("c2"), 1), result("r2", "a2", "c2", "two"), says("a3", "r2", "N", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "go" [1]`, `a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} toolUse 15+1 [2 5]`,
+				`r1 < a1 message toolResult Bash "one" [3]`, `r2 < r1 message toolResult Bash "two" [6]`, `a3 < r2 message assistant "so" stop 15+1 [7]`,
+			},
+		},
+		"a leaf before a compaction without a boundary": {
+			append(begun[:3:3], leafOf(`"leafUuid":"u2"`), summaryOf("s1", "", "In short"), user("u3", "s1", "on")),
+			append(shown[:3:3], `s1 < u2 compaction In short [5]`, `u3 < s1 message user "on" [6]`),
+		},
+		"a leaf that is gone": {append(begun[:3:3], old, leafOf(`"leafUuid":"gone"`)), append(shown[:3:3], `u3 < a1 message user "other" [4]`)},
+		"an answer that was taken back ends the file": {
+			append(begun[:3:3], says("a2", "u2", "N", textBlock("no"), 1), rec("system", "x1", "a2", `"subtype":"model_refusal_fallback","retractedMessageUuids":["a2"]`)),
+			append(shown[:3:3], `a2 < u2 message assistant "no" stop 15+1 [4]`, `leaf < u2 custom u2 [1]`),
+		},
 	} {
 		t.Run(name, c.check)
 	}

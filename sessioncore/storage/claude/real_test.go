@@ -362,7 +362,7 @@ func isLinear(records []*raw) bool {
 	roots, children, compactions := 0, map[string]map[string]bool{}, 0
 	before := ""
 	for _, r := range records {
-		if r.object["subtype"] == "compact_boundary" || r.object["isCompactSummary"] == true || r.object["snipMetadata"] != nil {
+		if r.object["subtype"] == "compact_boundary" || r.object["isCompactSummary"] == true || r.object["snipMetadata"] != nil || r.object["retractedMessageUuids"] != nil {
 			compactions++
 		}
 		if r.uuid == "" && len(r.says) == 0 {
@@ -421,8 +421,11 @@ func leafLine(records []*raw) int64 {
 				newest = r
 			}
 		}
-		if r.object["subtype"] == "compact_boundary" {
+		if r.object["subtype"] == "compact_boundary" || r.object["isCompactSummary"] == true {
 			leaf, pinned, cleared = "", false, false
+		}
+		if r.object["retractedMessageUuids"] != nil {
+			return -1
 		}
 		if r.typ != "last-prompt" {
 			continue
@@ -443,8 +446,33 @@ func leafLine(records []*raw) int64 {
 			return -1
 		}
 		return r.line
+	case leaf != "" && !pinned && r != nil && !comesFrom(last, r, byUUID):
+		if len(r.says) == 0 {
+			return -1
+		}
+		return r.line
 	case leaf != "" && !pinned:
 		return last.line
 	}
 	return newest.line
+}
+
+// comesFrom reports whether a record comes from another one, or from the answer that it is a part or a result of.
+func comesFrom(r, from *raw, byUUID map[string]*raw) bool {
+	answer := func(r *raw) string {
+		if before := byUUID[r.parent]; r.id == "" && before != nil && len(r.says) > 0 && strings.HasPrefix(r.says[0], "result ") {
+			return before.id
+		}
+		return r.id
+	}
+	for range len(byUUID) {
+		if r == nil {
+			return false
+		}
+		if r == from || answer(r) != "" && answer(r) == answer(from) {
+			return true
+		}
+		r = byUUID[r.parent]
+	}
+	return false
 }
