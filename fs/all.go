@@ -33,12 +33,15 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	}
 	var sides []union.Part
 	var names []string
-	flat := false
+	flat, failed := false, error(nil)
 	var prompts history.Several
 	for _, a := range o.Agents {
 		part, err := openAgent(options{o.For(a), o.prices, o.rules}, log, memory, path.Join(layout.Sessions, a.Name))
 		if err != nil {
-			return t, fmt.Errorf("%s: %w", a.Source, err)
+			why := fmt.Errorf("%s: %w", a.Source, err)
+			log.Error("an agent is left out", "agent", a.Name, "why", why) // a command says it so
+			o.LeftOut, failed = append(o.LeftOut, a.Name+" is left out: "+why.Error()), cmp.Or(failed, why)
+			continue
 		}
 		t.closers = append(t.closers, part.close)
 		t.parts, t.shared, flat = append(t.parts, part), t.shared || part.shared, flat || part.flat
@@ -49,6 +52,9 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 			whole.Foreign, whole.Archive = false, part.view.Archive
 			t.source, t.archive, t.unmasked = part.source, part.archive, part.unmasked
 		}
+	}
+	if len(t.parts) == 0 && failed != nil {
+		return t, failed
 	}
 	if len(t.parts) == 0 {
 		return t, fmt.Errorf("%w: no agent has sessions here", ErrSource)
@@ -71,6 +77,9 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
 	whole.Search = newSearcher(whole, all, layout.Sessions, func() []string { return names })
 	t.view = whole
+	for _, out := range o.LeftOut {
+		whole.LeaveOut(out)
+	}
 	t.setRoot(t.source, nodes.AgentsName(all, whole.Agents...), o.prices)
 	return t, nil
 }

@@ -25,6 +25,8 @@ type Options struct {
 	SourceAs string
 	// Agents are the agent directories where Source is All; set by the command.
 	Agents []AgentDir
+	// LeftOut says which agents cannot be opened where Source is All, and why; set by the command.
+	LeftOut []string
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
 	// Blobs is the directory of the blobs where Source is a database, or BlobsInDatabase; empty means none.

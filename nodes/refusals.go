@@ -139,6 +139,14 @@ func (v *View) Lost(err error) {
 	v.noteRefusal(outside, database, database, errnoOf(err), err, func() {})()
 }
 
+// LeaveOut records in the root's last-error that an agent is left out, and why.
+func (v *View) LeaveOut(why string) {
+	now := time.Now()
+	text := now.UTC().Format(refusedTime) + " " + oneLine(why) + "\n"
+	v.refusalsOf(outside).note(outside, refusal{layout.Sessions, func() string { return text }, now})
+	v.Log.Warn("an agent is left out", "why", why)
+}
+
 // Back removes what Lost recorded.
 func (v *View) Back() { v.found(database) }
 

@@ -94,12 +94,17 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
-	at := place{Options: mountopts.Options{Source: f.source, Demo: f.demo, Empty: cmd.Name() == "import"}, remove: func() {}}
-	if f.source == "" && !f.demo && f.args != noPaths {
-		if at, err = placeOf(args, f.args); err != nil {
-			return nil, nil, err
-		}
+	at := place{Options: mountopts.Options{Demo: f.demo}, remove: func() {}}
+	switch {
+	case f.source != "":
+		at, err = placeNamed(f.source)
+	case !f.demo && f.args != noPaths:
+		at, err = placeOf(args, f.args)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	at.Empty = cmd.Name() == "import"
 	if at.Options, err = mountopts.ParseOptions(at.Options, f.options, false); err != nil {
 		at.remove()
 		return nil, nil, refuse(exitUsage, "%s", err)

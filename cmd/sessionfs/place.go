@@ -17,6 +17,33 @@ type place struct {
 	remove     func() // when SOURCE is closed
 }
 
+// placeNamed returns the place that -s names: an agent of this user, all of them, the sample store,
+// what the mount at a mount point shows, or an agent directory.
+func placeNamed(given string) (place, error) {
+	p := place{Options: mountopts.Options{Source: given}, remove: func() {}}
+	switch {
+	case given == "demo":
+		p.Source, p.Demo = "", true
+	case given == "all":
+		p.Source = mountopts.All
+	case slices.Contains(agentOrder, given):
+		agents := agentDirs(os.Getenv)
+		i := slices.IndexFunc(agents, func(a mountopts.AgentDir) bool { return a.Name == given })
+		if i < 0 {
+			return p, refuse(exitSource, "this user has no sessions of %s: %s is not there; ./%[1]s is a directory of that name",
+				given, usualDir(given, os.Getenv))
+		}
+		p.Source, p.State = agents[i].Source, agents[i].State
+	default:
+		for _, real := range realPaths(given) {
+			if o, mountpoint, err := shownAt(real); mountpoint == real {
+				return place{o, mountpoint, func() {}}, err
+			}
+		}
+	}
+	return p, nil
+}
+
 // placeOf returns the place in which the arguments of a command lie, or the working directory for those that are no paths of
 // this machine: that of the first that lies in a mount or in an agent directory, or that of a session file alone. Without any
 // it is the default.

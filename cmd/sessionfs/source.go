@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,19 +78,30 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	return resolved, as, nil
 }
 
-// resolveAgents finds the agents of this user.
+// resolveAgents finds the agents of this user. Those that cannot be opened are left out, unless all
+// are.
 func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	agents := agentDirs(os.Getenv)
 	if len(agents) == 0 {
 		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor ~/.pi/agent, ~/.claude or ~/.codex is there")
 	}
-	for i := range agents {
-		a := &agents[i]
-		if a.Source, a.SourceAs, err = resolveDir(a.Source, true, stderr); err != nil {
-			return err
+	for _, a := range agents {
+		source, as, refused := resolveDir(a.Source, true, stderr)
+		if refused != nil {
+			err = cmp.Or(err, refused)
+			reason, _, _ := strings.Cut(refused.Error(), "\n")
+			o.LeftOut = append(o.LeftOut, a.Name+" is left out: "+reason)
+			continue
 		}
+		a.Source, a.SourceAs = source, as
+		o.Agents = append(o.Agents, a)
 	}
-	o.Agents = agents
+	if len(o.Agents) == 0 {
+		return err
+	}
+	for _, out := range o.LeftOut {
+		fmt.Fprintln(stderr, "sessionfs: warning:", out)
+	}
 	return nil
 }
 
@@ -97,7 +109,7 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
 	add := func(name, dir, state string) {
 		same := func(a mountopts.AgentDir) bool { return a.Name == name || isSame(a.Source, dir) }
-		if isDir(dir) && !slices.ContainsFunc(agents, same) {
+		if (isDir(dir) || isClosed(dir)) && !slices.ContainsFunc(agents, same) {
 			agents = append(agents, mountopts.AgentDir{Name: name, Source: dir, State: state})
 		}
 	}
@@ -120,7 +132,7 @@ func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
 		add("pi", filepath.Join(home, ".pi", "agent"), "")
 	}
 	for _, agent := range foreignAgents {
-		if dir := agent.place(getenv); dir != "" && fs.AgentOf(dir) == agent.name {
+		if dir := agent.place(getenv); dir != "" && (fs.AgentOf(dir) == agent.name || isClosed(dir)) {
 			add(string(agent.name), dir, "")
 		}
 	}
@@ -143,6 +155,19 @@ type foreignAgent struct {
 var foreignAgents = []foreignAgent{
 	{fs.Claude, "CLAUDE_CONFIG_DIR", ".claude"},
 	{fs.Codex, "CODEX_HOME", ".codex"},
+}
+
+// usualDir returns where the directory of an agent is.
+func usualDir(name string, getenv func(string) string) string {
+	for _, agent := range foreignAgents {
+		if string(agent.name) == name {
+			return agent.place(getenv)
+		}
+	}
+	if name == "pi" {
+		return filepath.Join(getenv("HOME"), ".pi", "agent")
+	}
+	return usualSource(getenv)
 }
 
 // place returns where its directory is, "" if that is not known.
@@ -254,6 +279,16 @@ func xdgDir(getenv func(string) string, variable string) string {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// isClosed reports whether a directory is there, or may be, and cannot be read.
+func isClosed(path string) bool {
+	f, err := os.Open(path)
+	if err == nil {
+		_, err = f.Readdirnames(1)
+		_ = f.Close()
+	}
+	return err != nil && err != io.EOF && !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
 }
 
 // isSame reports whether two paths lead to the same directory.
