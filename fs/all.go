@@ -72,6 +72,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 		return program.Unknown
 	})
 	t.closers = append(t.closers, t.store.Close)
+	memory.OnFull(t.store.EvictIdle)
 	whole.Sessions, whole.Listing = t.store, listing.NewOf(t.store, names...)
 	whole.Listing.SetFlat(flat)
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/sessioncore/budget"
 )
 
 // Counters tell what a mount holds.
@@ -21,9 +23,14 @@ type Counters struct {
 	Open     int64     `json:"open"`     // files and directories that programs have open
 	Sessions int       `json:"sessions"` // whose index is kept
 	New      int       `json:"new"`      // new sessions that are not on disk yet
-	Held     int64     `json:"held"`     // bytes for open files, and for new sessions
+	Held     int64     `json:"held"`     // bytes for open files, for new sessions, and in caches
+	Idle     int64     `json:"idle"`     // bytes of Held in caches
 	Memory   int64     `json:"memory"`   // bytes of the process that are in memory
-	Shared   bool      `json:"shared"`   // other machines may write to the sessions
+	Files    int       `json:"files"`    // descriptors of the process
+	// Temporary is how many bytes are in files without a name in TMPDIR.
+	Temporary int64  `json:"temporary"`
+	Shared    bool   `json:"shared"`         // other machines may write to the sessions
+	Full      string `json:"full,omitempty"` // why a program was refused memory, while there is none for it
 }
 
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
@@ -32,8 +39,9 @@ func (s *Server) Counters() Counters {
 	for _, t := range slices.Concat(s.tree.parts, []*tree{s.tree}) {
 		c.Sessions, c.New = c.Sessions+t.store.Indexed(), c.New+len(t.waiting.Names())
 	}
-	c.Held = s.tree.view.Memory.Held()
-	c.Memory, c.Shared = residentMemory(), s.tree.shared
+	memory := s.tree.view.Memory
+	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
+	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), budget.Temporary(), s.tree.shared
 	return c
 }
 
@@ -76,6 +84,12 @@ func residentMemory() int64 {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// openDescriptors is how many descriptors this process has, 0 if that cannot be told.
+func openDescriptors() int {
+	open, _ := os.ReadDir("/proc/self/fd")
+	return max(0, len(open)-1) // without that of the directory
 }
 
 // counted counts what programs have open, and notes when one looked for something: whatever else they ask for comes behind

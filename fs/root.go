@@ -188,6 +188,7 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 	t.waiting = writer.NewWaiting(shown, memory)
 	t.store, t.files = sessioncore.NewStore(t.waiting), t.waiting
 	t.closers = append(t.closers, t.store.Close)
+	memory.OnFull(t.store.EvictIdle)
 	for _, s := range t.dirs {
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
@@ -330,6 +331,7 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	a.store.Keep(keepArchived)
 	a.store.SetProgram(func(string) program.Program { return program.OMP }) // pi archives nothing
 	onDisk.OnNoDescriptor(a.store.Close)
+	live.Memory.OnFull(a.store.EvictIdle)
 	t.archive, t.closers = a, append(t.closers, a.store.Close)
 	view := &nodes.View{
 		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, ReadOnly: live.ReadOnly,

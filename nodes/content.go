@@ -169,6 +169,9 @@ func newLastErrorFile(view *View, of string, stat func(context.Context) (storage
 		if err != nil {
 			return content{}, err
 		}
+		if of == outside && view.Memory.Full() == "" {
+			view.found(memoryFull)
+		}
 		text, at := view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
 		c.at, c.private = at, of == outside

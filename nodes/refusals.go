@@ -134,6 +134,9 @@ func (v *View) found(what string) { v.refusalsOf(outside).forget(outside, what) 
 // database is what last-error in the root calls the database of a mount that has one.
 const database = "database"
 
+// memoryFull is what last-error in the root calls a refusal that ends when files are closed.
+const memoryFull = "memory"
+
 // Lost records in the root's last-error that the database cannot be reached, until Back is called.
 func (v *View) Lost(err error) {
 	v.noteRefusal(outside, database, database, errnoOf(err), err, func() {})()
@@ -331,6 +334,14 @@ func (n *node) fail(op string, err error, name ...string) syscall.Errno {
 		n.view.Log.Error("backing I/O failed", "op", op, "path", n.path(name...), "err", err)
 	default:
 		n.view.Log.Warn("refused", "op", op, "path", n.path(name...), "errno", errno, "err", err)
+	}
+	if errors.Is(err, budget.ErrNoMemory) {
+		what := n.path(name...)
+		of := what
+		if n.view.Memory.Full() != "" {
+			of = memoryFull
+		}
+		n.view.noteRefusal(outside, of, what, errno, err, func() {})()
 	}
 	return errno
 }

@@ -25,7 +25,7 @@ var ownImports = map[string][]string{
 	"/internal/sessiontest":           {"/internal/rawjson", "/storage", "/storage/dir", "/storage/storagetest/memory"},
 	"/internal/markdown":              {"/internal/rawjson"},
 	"/internal/markdown/markdowntest": {},
-	"/budget":                         {},
+	"/budget":                         {"/internal/unnamed"},
 	"/document":                       {"/internal/rawjson", "/storage"},
 	"/internal/secrets":               {"/internal/rawjson"},
 	"/message":                        {"/internal/rawjson", "/names"},

@@ -23,7 +23,7 @@ type Session struct {
 	probed   atomic.Pointer[probed]
 	file     atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
 	lastUsed atomic.Int64                  // the store's clock at the last Acquire
-	readers  waiting                       // for the file to be read
+	readers  storage.Waiters               // for the file to be read
 
 	// mu guards the field below, and what is added to the index of current. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu   sync.Mutex
@@ -84,19 +84,19 @@ func (s *Snapshot) headUnchanged() bool {
 // refresh reads the file, or what was added to it. seen is a Stat taken no earlier than lookedAt, while cur was
 // still the current snapshot.
 func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
-	if cur.toRead(seen) <= longRead && s.mu.TryLock() {
+	if cur != nil && cur.toRead(seen) <= longRead && s.mu.TryLock() {
 		defer s.mu.Unlock()
 		return s.refreshLocked(context.Background(), cur, seen, lookedAt) // not worth what joining costs
 	}
 	return storage.Await(ctx, func() (*Snapshot, error) {
-		leave := s.readers.join(ctx)
+		leave := s.readers.Join(ctx)
 		defer leave()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		work, done := s.readers.work()
+		work, done := s.readers.Work()
 		defer done()
 		return s.refreshLocked(work, cur, seen, lookedAt)
 	}, (*Snapshot).Release)
@@ -171,7 +171,7 @@ func (s *Session) readWhole(ctx context.Context) (*Snapshot, error) {
 // indexWhole indexes an open file from its start. Callers must hold s.mu.
 func (s *Session) indexWhole(ctx context.Context, file storage.Object) (*Snapshot, error) {
 	readAt := time.Now()
-	st, err := file.Stat()
+	st, err := storage.StatUntil(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -293,47 +293,6 @@ func (s *Session) Drop() {
 func (s *Session) evict() {
 	if old := s.current.Swap(nil); old != nil {
 		old.Release()
-	}
-}
-
-// waiting counts the callers that wait for a piece of work, which goes on as long as one of them does. The one that
-// does the work may be gone long before the others.
-type waiting struct {
-	mu     sync.Mutex // guards the fields below
-	n      int
-	cancel context.CancelFunc // of the work under way, or nil
-}
-
-// join adds a caller until its context is done or it calls leave.
-func (w *waiting) join(ctx context.Context) (leave func()) {
-	w.mu.Lock()
-	w.n++
-	w.mu.Unlock()
-	left := sync.OnceFunc(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.n--; w.n == 0 && w.cancel != nil {
-			w.cancel()
-		}
-	})
-	stop := context.AfterFunc(ctx, left)
-	return func() { stop(); left() }
-}
-
-// work returns the context of a piece of work. Callers must call done when it ends, and must have joined; there may be
-// only one at a time.
-func (w *waiting) work() (ctx context.Context, done func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cancel = cancel; w.n == 0 {
-		cancel()
-	}
-	return ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.cancel = nil
-		cancel()
 	}
 }
 

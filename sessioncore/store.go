@@ -137,20 +137,28 @@ func (st *Store) dropped(s *Session) {
 }
 
 // Close releases all snapshots that are kept.
-func (st *Store) Close() { st.release(func(string) bool { return true }) }
+func (st *Store) Close() { st.release(func(*Session) bool { return true }) }
+
+// EvictIdle releases the snapshots that are kept and that nobody uses.
+func (st *Store) EvictIdle() {
+	st.release(func(s *Session) bool {
+		snap := s.current.Load()
+		return snap == nil || snap.refs.Load() == 1
+	})
+}
 
 // CloseWithArtifacts releases those that are kept of a file and of those in the directory of its artifacts.
 func (st *Store) CloseWithArtifacts(name string) {
 	below := strings.TrimSuffix(name, FileEnding) + "/"
-	st.release(func(other string) bool { return other == name || strings.HasPrefix(other, below) })
+	st.release(func(s *Session) bool { return s.name == name || strings.HasPrefix(s.name, below) })
 }
 
-// release releases the kept snapshots of some files.
-func (st *Store) release(which func(name string) bool) {
+// release releases the kept snapshots of some sessions.
+func (st *Store) release(which func(*Session) bool) {
 	var released []*Session
 	st.mu.Lock()
 	for s, n := range st.kept {
-		if which(s.name) {
+		if which(s) {
 			st.entries -= n
 			delete(st.kept, s)
 			released = append(released, s)

@@ -141,11 +141,7 @@ func TestReadingForWaiters(t *testing.T) {
 		}()
 		return done
 	}
-	waiters := func(s *Session) int {
-		s.readers.mu.Lock()
-		defer s.readers.mu.Unlock()
-		return s.readers.n
-	}
+	waiters := func(s *Session) int { return s.readers.Count() }
 	t.Run("others wait", func(t *testing.T) {
 		h, s := start(t)
 		ctx, leave := context.WithCancel(t.Context())

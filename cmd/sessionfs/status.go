@@ -43,6 +43,7 @@ const (
 	stateSilent = "silent" // it does not answer what it does: it is another user's, or its network namespace is another, say
 	stateHangs  = "hangs"
 	stateDead   = "dead" // the daemon is gone
+	stateFull   = "full" // it refuses what needs more memory
 )
 
 // statusCommand is sessionfs status.
@@ -53,7 +54,8 @@ func statusCommand() *cobra.Command {
 		Short: "List this user's mounts, and what they have done",
 		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the\n" +
 			"mount, open files and directories, sessions whose index is kept, new sessions that are not on disk yet,\n" +
-			"memory. A mount that does not answer within five seconds hangs.\n\n" +
+			"memory, files that the process has open, temporary files. A mount that refuses what needs more memory is\n" +
+			"full; one that does not answer within five seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
 		SuggestFor:        []string{"list", "mounts", "ps"},
@@ -142,6 +144,9 @@ func statusOf(e mountEntry) status {
 	switch {
 	case err == nil:
 		s.Version, s.Counters = said.Version, &said.Counters
+		if s.Full != "" {
+			s.State = stateFull
+		}
 		return s
 	case pid != 0 && !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET):
 		s.State = stateHangs
@@ -172,19 +177,26 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tNEW\tMEMORY")
+	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tNEW\tMEMORY\tFILES\tTEMP")
 	for _, s := range all {
-		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-"}
+		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-", "-"}
 		if s.PID != 0 {
 			row[3] = fmt.Sprint(s.PID)
 		}
 		if c := s.Counters; c != nil {
 			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
-				fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20))
+				fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
+				fmt.Sprintf("%dM", c.Temporary>>20))
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	return table.Flush()
+	err := table.Flush()
+	for _, s := range all {
+		if s.State == stateFull {
+			fmt.Fprintf(out, "%s: %s; close some\n", visible(s.Mountpoint), s.Full)
+		}
+	}
+	return err
 }
 
 // A daemon tells what it has done, and puts new sessions on disk, through a socket, so that who asks never touches the mount,

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"sessionfs/sessioncore/internal/unnamed"
 )
 
 // ErrNoMemory means that something would need more memory than the budget has left.
-var ErrNoMemory = errors.New("no memory left")
+var ErrNoMemory = errors.New("memory is full")
 
 const (
 	// Default is the size of a budget in bytes: the longest line that can be written fits, and so do the copies that
@@ -30,12 +33,16 @@ type Budget struct {
 	size  int64
 	limit int64 // of everything that is held
 
-	mu      sync.Mutex // guards the fields below, and the fields of every Hold
-	held    int64
-	working int64
-	peak    int64 // the most that was given at once since the last takePeak
+	mu       sync.Mutex // guards the fields below, and the fields of every Hold
+	open     int64      // held for clients
+	idle     int64      // held by caches, which count for no refusal
+	refused  int64      // bytes that a client was refused last, 0 once there is room for them
+	working  int64
+	peak     int64 // the most that was given at once since the last takePeak
+	evictors []func()
 
-	work work
+	evicting sync.Mutex // held while evictors are called
+	work     work
 }
 
 // New returns a Budget of size bytes in all.
@@ -57,7 +64,68 @@ func (b *Budget) Held() int64 {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held
+	return b.open + b.idle
+}
+
+// Idle returns how many of the held bytes are in caches, which give them back before a client is
+// refused.
+func (b *Budget) Idle() int64 {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.idle
+}
+
+// Temporary returns how many bytes the process has in temporary files, where it keeps what is too
+// large for memory.
+func Temporary() int64 { return unnamed.InUse() }
+
+// Full returns why a client was refused memory, as long as there is no room for what it asked for,
+// else "".
+func (b *Budget) Full() string {
+	if b == nil {
+		return ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refused == 0 {
+		return ""
+	}
+	return b.full().Error()
+}
+
+// full returns the error for a client that finds no room. Callers must hold b.mu.
+func (b *Budget) full() error {
+	return fmt.Errorf("%w: %d of %d MiB are in open files", ErrNoMemory, b.open>>20, b.limit>>20)
+}
+
+// OnFull registers a function that gives back what a cache holds and no client uses: memory,
+// descriptors and temporary files. It may wait for nothing that a caller of Resize or Evict holds.
+func (b *Budget) OnFull(evict func()) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.evictors = append(b.evictors, evict)
+}
+
+// Evict calls the functions that were registered by OnFull, the last one first, as a cache may use
+// those before it.
+func (b *Budget) Evict() {
+	if b == nil {
+		return
+	}
+	b.evicting.Lock()
+	defer b.evicting.Unlock()
+	b.mu.Lock()
+	evictors := slices.Clone(b.evictors)
+	b.mu.Unlock()
+	for _, evict := range slices.Backward(evictors) {
+		evict()
+	}
 }
 
 // takePeak returns the most that was given at once since the last call.
@@ -65,16 +133,19 @@ func (b *Budget) takePeak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	peak := b.peak
-	b.peak = b.held + b.working
+	b.peak = b.inUse()
 	return peak
 }
+
+// inUse returns how much is given. Callers must hold b.mu.
+func (b *Budget) inUse() int64 { return b.open + b.idle + b.working }
 
 // addWork counts work that begins, or that ends if n is negative.
 func (b *Budget) addWork(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.working += n
-	b.peak = max(b.peak, b.held+b.working)
+	b.peak = max(b.peak, b.inUse())
 }
 
 // Size returns the size in bytes, that of the default where there is no Budget.
@@ -94,14 +165,14 @@ func (b *Budget) Limit() int64 { return b.limit }
 type Hold struct {
 	b     *Budget
 	bytes int64
-	most  int64 // 0 if the Budget alone bounds it
+	most  int64 // of a cache; 0 for what clients have open
 }
 
 // Hold returns a Hold that holds nothing yet.
 func (b *Budget) Hold() Hold { return Hold{b: b} }
 
-// Kept is Hold for what is kept beyond the request that made it. It may hold a quarter at most: it stays for long, and
-// must leave room for what is opened.
+// Kept is Hold for a cache: what is kept beyond the request that made it. It may hold a quarter at
+// most, of what clients leave over. What it holds costs no client anything: see OnFull.
 func (b *Budget) Kept() Hold {
 	if b == nil {
 		return Hold{}
@@ -116,13 +187,33 @@ func (h *Hold) Resize(n int64) error {
 		return nil
 	}
 	h.b.mu.Lock()
+	err := h.add(n - h.bytes)
+	evict := h.most == 0 && h.b.idle > 0 && h.b.open+h.b.idle > h.b.limit
+	h.b.mu.Unlock()
+	if evict {
+		h.b.Evict()
+	}
+	return err
+}
+
+// Add is Resize by n bytes more, or less, for a cache whose parts come and go.
+func (h *Hold) Add(n int64) error {
+	if h.b == nil {
+		return nil
+	}
+	h.b.mu.Lock()
 	defer h.b.mu.Unlock()
-	if more := n - h.bytes; more > 0 {
+	return h.add(n)
+}
+
+// add is Add for callers that hold b.mu.
+func (h *Hold) add(more int64) error {
+	if more > 0 {
 		if err := h.check(more); err != nil {
 			return err
 		}
 	}
-	h.set(n)
+	h.set(h.bytes + more)
 	return nil
 }
 
@@ -166,21 +257,29 @@ func (h *Hold) Close() { h.Set(0) }
 func (h *Hold) set(n int64) {
 	b, more := h.b, n-h.bytes
 	h.bytes = n
-	b.held += more
-	b.peak = max(b.peak, b.held+b.working)
+	if h.most > 0 {
+		b.idle += more
+	} else {
+		b.open += more
+	}
+	if b.open+b.refused <= b.limit {
+		b.refused = 0
+	}
+	b.peak = max(b.peak, b.inUse())
 }
 
 // check returns an error if the Hold may not hold more bytes than it does. Callers must hold b.mu.
 func (h *Hold) check(more int64) error {
-	held, limit := h.b.held, h.b.limit
-	if h.most > 0 && h.bytes+more > h.most {
-		held, limit = h.bytes, h.most
+	b := h.b
+	switch {
+	case h.most > 0 && (h.bytes+more > h.most || b.open+b.idle+more > b.limit):
+		return ErrNoMemory
+	case h.most == 0 && b.open+more > b.limit:
+		b.refused = min(more, b.limit)
+		return fmt.Errorf("%w, and %s more are asked for: close some, or mount with -o memory= and more than %s",
+			b.full(), megabytes(more), megabytes(b.size))
 	}
-	if held+more <= limit {
-		return nil
-	}
-	return fmt.Errorf("%w: %s more are asked for, and %s of %s are held for open files: close some, or mount with -o memory= and more than %s",
-		ErrNoMemory, megabytes(more), megabytes(held), megabytes(limit), megabytes(h.b.size))
+	return nil
 }
 
 // megabytes formats a size for a reason.

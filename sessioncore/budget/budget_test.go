@@ -32,6 +32,49 @@ func TestShown(t *testing.T) {
 	require.Zero(t, b.Held())
 }
 
+// TestCachesGiveWay: what caches hold is given back before a client is refused, and the reason of a
+// refusal lasts until there is room.
+func TestCachesGiveWay(t *testing.T) {
+	b := New(Default)
+	var order []string
+	caches := make([]Hold, 5)
+	for i := range caches {
+		caches[i] = b.Kept()
+	}
+	b.OnFull(func() {
+		order = append(order, "below")
+		for i := range caches {
+			caches[i].Close()
+		}
+	})
+	b.OnFull(func() { order = append(order, "above") })
+	for i := range 4 {
+		require.NoError(t, caches[i].Resize(b.limit/4))
+		require.Error(t, caches[i].Add(1))
+	}
+	require.Error(t, caches[4].Add(4), "they have no more than clients may have")
+	require.Equal(t, b.limit/4*4, b.Idle())
+	require.Empty(t, b.Full(), "no client was refused")
+
+	client, other := b.Hold(), b.Hold()
+	require.NoError(t, client.Resize(b.limit))
+	require.Zero(t, b.Idle())
+	require.Equal(t, []string{"above", "below"}, order)
+	err := other.Resize(10 << 20)
+	require.ErrorIs(t, err, ErrNoMemory)
+	require.EqualError(t, err, "memory is full: 100 of 100 MiB are in open files, and 10 MiB more are asked for: "+
+		"close some, or mount with -o memory= and more than 256 MiB")
+	require.Equal(t, "memory is full: 100 of 100 MiB are in open files", b.Full())
+	require.Error(t, caches[0].Add(1))
+	require.NoError(t, client.Resize(b.limit-5<<20))
+	require.NotEmpty(t, b.Full(), "there is no room for it yet")
+	client.Close()
+	require.Empty(t, b.Full())
+	require.Error(t, other.Resize(1<<40))
+	other.Close()
+	require.Empty(t, b.Full(), "what never fits is no reason to close files")
+}
+
 // TestNil: without a budget nothing is refused.
 func TestNil(t *testing.T) {
 	var b *Budget
@@ -44,6 +87,10 @@ func TestNil(t *testing.T) {
 	require.NoError(t, err)
 	done()
 	b.LimitCollector(nil)
+	b.OnFull(nil)
+	b.Evict()
+	require.Zero(t, b.Idle())
+	require.Empty(t, b.Full())
 }
 
 // TestWork: work that does not fit waits for other work, that of a caller who gives up is skipped, and what can never

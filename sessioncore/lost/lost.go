@@ -75,9 +75,9 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 			for _, t := range read[i].all {
 				all = append(all, row{info, t})
 			}
-		}
-		if len(all) > 2*maxRows {
-			all, more = newest(all), true
+			if len(all) > 2*maxRows {
+				all, more = newest(all), true
+			}
 		}
 		if err := hold.Resize(int64(cap(all)) * tipSize); err != nil {
 			return nil, err

@@ -84,10 +84,12 @@ var (
 func New(s Sessions) *Searcher {
 	s.Tree = cmp.Or(s.Tree, "sessions")
 	s.Limit = cmp.Or(s.Limit, math.MaxInt)
-	return &Searcher{
+	searcher := &Searcher{
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
 		held: s.Memory.Kept(),
 	}
+	s.Memory.OnFull(searcher.forget)
+	return searcher
 }
 
 // CheckAgent returns an error that wraps ErrQuery if a query is about an agent of which there are no sessions here.
@@ -244,6 +246,14 @@ func (s *Searcher) remember(m *memo) {
 	for len(s.remembered) > maxRemembered || s.held.Resize(s.size()) != nil {
 		s.remembered = s.remembered[1:]
 	}
+}
+
+// forget gives back all that is remembered.
+func (s *Searcher) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remembered = nil
+	s.held.Close()
 }
 
 // size is about how many bytes is remembered. Callers must hold s.mu.

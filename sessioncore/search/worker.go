@@ -99,7 +99,7 @@ func (w *worker) scan(ctx context.Context, name string, token storage.Token, nee
 			}
 		}
 	}
-	st, err := obj.Stat()
+	st, err := storage.StatUntil(ctx, obj)
 	if err == nil {
 		at.lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}

@@ -142,6 +142,65 @@ func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, er
 	}
 }
 
+// Waiters counts the callers that wait for a piece of work, which goes on as long as one of them
+// does. The one that does the work may be gone long before the others.
+type Waiters struct {
+	mu     sync.Mutex // guards the fields below
+	n      int
+	cancel context.CancelFunc // of the work under way, or nil
+}
+
+// Join adds a caller until its context is done or it calls leave.
+func (w *Waiters) Join(ctx context.Context) (leave func()) {
+	w.mu.Lock()
+	w.n++
+	w.mu.Unlock()
+	left := sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.n--; w.n == 0 && w.cancel != nil {
+			w.cancel()
+		}
+	})
+	stop := context.AfterFunc(ctx, left)
+	return func() { stop(); left() }
+}
+
+// Count returns how many callers wait.
+func (w *Waiters) Count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
+}
+
+// Work returns the context of a piece of work. Callers must call done when it ends, and must have
+// joined; there may be only one at a time.
+func (w *Waiters) Work() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel = cancel; w.n == 0 {
+		cancel()
+	}
+	return ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cancel = nil
+		cancel()
+	}
+}
+
+// StatUntil is obj.Stat for a caller that can give up. If the object has a method of this name, as
+// one has that is made when it is looked at, that ends when ctx is done.
+func StatUntil(ctx context.Context, obj Object) (Stat, error) {
+	if o, ok := obj.(interface {
+		StatUntil(ctx context.Context) (Stat, error)
+	}); ok {
+		return o.StatUntil(ctx)
+	}
+	return obj.Stat()
+}
+
 // LockUntil locks a mutex that others may hold for long. If ctx is done before that, it returns the error of ctx.
 func LockUntil(ctx context.Context, mu *sync.Mutex) error {
 	if mu.TryLock() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,17 @@ const (
 	// one on which clients write their sessions.
 	leave = 1 << 30
 )
+
+// maxIdle is how many bytes all files may have together while caches could give some back.
+const maxIdle = 1 << 30
+
+var inUse atomic.Int64 // the bytes of all files
+
+// InUse returns how many bytes the files of this process have together.
+func InUse() int64 { return inUse.Load() }
+
+// Full reports whether they have so many that caches have to give some back.
+func Full() bool { return InUse() > maxIdle }
 
 // File is such a file, as long as that leaves room on its disk.
 type File struct {
@@ -60,7 +72,7 @@ func (f *File) Write(b []byte) (int, error) {
 		}
 	}
 	n, err := f.file.WriteAt(b, f.size)
-	f.size += int64(n)
+	f.resize(f.size + int64(n))
 	if err != nil {
 		err = f.noRoom(err)
 	}
@@ -73,14 +85,23 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) { return f.file.WriteAt
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
 
+// resize notes the size of the file.
+func (f *File) resize(size int64) {
+	inUse.Add(size - f.size)
+	f.size = size
+}
+
 // Cut takes away what lies after n bytes.
 func (f *File) Cut(n int64) error {
-	f.size = n
+	f.resize(n)
 	return f.file.Truncate(n)
 }
 
 // Close gives the room back.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() error {
+	f.resize(0)
+	return f.file.Close()
+}
 
 // leavesRoom returns an error if the disk would be nearly full with askAhead more.
 func (f *File) leavesRoom() error {

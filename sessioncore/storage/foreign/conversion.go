@@ -18,6 +18,8 @@ const (
 	checked = 4 << 10
 	// chunk is how much converted text is written at once.
 	chunk = 256 << 10
+	// ofLine is about how many bytes of memory a converter takes for a line of the file.
+	ofLine = 256
 	// maxEarly is how many bytes of problems are kept until there is a record.
 	maxEarly = 64 << 10
 )
@@ -27,7 +29,7 @@ var seed = maphash.MakeSeed()
 // conversion is what was made of a file so far.
 type conversion struct {
 	about     About
-	converter Converter
+	converter Converter      // nil if its memory was given back: then growth has the file converted anew
 	at        jsonl.Position // in the file
 	raw       storage.Token  // the state up to which it was converted
 	check     uint64         // of the bytes before at
@@ -45,18 +47,18 @@ func (c *conversion) token() storage.Token {
 	return t
 }
 
-// given returns what is told of the session.
-func (c *conversion) given() given {
-	g := given{about: c.about, title: c.about.Title, raw: c.raw, shown: c.token(), taken: c.taken}
-	if t, ok := c.converter.(Titler); ok {
-		g.title = t.Title()
+// toConvert returns how many bytes of a file have to be converted if it is in the state st. c may
+// be nil.
+func (c *conversion) toConvert(st storage.Stat) int64 {
+	if c == nil || c.converter == nil || !c.raw.SameObject(st.Token) || st.Size < c.at.Off {
+		return st.Size
 	}
-	return g
+	return st.Size - c.at.Off
 }
 
 // extend converts what a file has more than before. ok is false if it is not the file that it was.
 func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
-	if to.Size < c.at.Off || c.at.Guessed {
+	if c.converter == nil || to.Size < c.at.Off || c.at.Guessed {
 		return false, nil
 	}
 	if sum, err := sumBefore(obj, c.at.Off); err != nil || sum != c.check {
@@ -70,6 +72,8 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
 	}
 	before := c.text
+	before.tail.use()
+	defer before.tail.leave()
 	if err := c.convert(ctx, obj, to); err != nil {
 		return false, err
 	}
@@ -86,7 +90,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	lastAt, written := int64(-1), int64(-1)                           // where the last of them is, and that of those that are written
 	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
 	write := func() error {
-		err := c.text.sink.add(out)
+		err := c.text.sink.write(out)
 		c.text.stable += int64(len(out))
 		out = out[:0]
 		return err
@@ -131,11 +135,36 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	}
 	c.at, c.raw = at, to
 	c.at.Guessed = at.Guessed || written >= at.Off
-	if c.text.tail = c.converter.Tail(nil); c.text.stable > 0 {
-		c.text.tail = append(c.text.tail, last[whole:]...)
+	tail := c.converter.Tail(nil)
+	if c.text.stable > 0 {
+		tail = append(tail, last[whole:]...)
+	}
+	if err := c.setTail(tail); err != nil {
+		return err
 	}
 	c.check, err = sumBefore(obj, at.Off)
 	return err
+}
+
+// setTail sets what may still change. Versions that readers saw keep their own.
+func (c *conversion) setTail(tail []byte) error {
+	c.text.tail.leave()
+	c.text.tail, c.text.end = nil, int64(len(tail))
+	if len(tail) == 0 {
+		return nil
+	}
+	c.text.tail = &sink{files: c.text.sink.files}
+	c.text.tail.use()
+	return c.text.tail.write(tail)
+}
+
+// state returns about how many bytes of memory the converter takes: a place for each line, and the
+// answer that may still get more, which is in the tail too.
+func (c *conversion) state() int64 {
+	if c.converter == nil {
+		return 0
+	}
+	return c.at.Lines*ofLine + c.text.end
 }
 
 // again returns what must convert the file once more, nil if nothing must.

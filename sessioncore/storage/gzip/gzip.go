@@ -30,11 +30,12 @@ type Storage struct {
 	limitOf   func(int64) int64 // limitOf, but in tests
 	inMemory  int64             // maxInMemory, but in tests
 	turns     chan struct{}     // holds a value for each file that is being unpacked
+	limit     *budget.Budget
+	memory    budget.Hold
 
-	mu     sync.Mutex // guards the fields below
-	sizes  map[string]measured
-	hold   budget.Hold // memory
-	memory int64       // bytes
+	mu       sync.Mutex // guards the fields below
+	sizes    map[string]measured
+	unpacked map[*object]struct{}
 }
 
 var _ storage.Files = (*Storage)(nil)
@@ -70,10 +71,13 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 	if limit == nil {
 		limit = budget.New(budget.Default)
 	}
-	return &Storage{
+	s := &Storage{
 		files: files, format: format, temporary: temporary, limitOf: format.limitOf, inMemory: maxInMemory,
-		turns: make(chan struct{}, atOnce), sizes: map[string]measured{}, hold: limit.Kept(),
+		turns: make(chan struct{}, atOnce), limit: limit, memory: limit.Kept(), sizes: map[string]measured{},
+		unpacked: map[*object]struct{}{},
 	}
+	limit.OnFull(s.evict)
+	return s
 }
 
 // find returns the state of what a name stands for, the name of the file behind it, and whether that is compressed.
@@ -162,11 +166,11 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 		}
 		return nil, missing
 	}
-	return s.unpacked(name+s.format.ending, packed)
+	return s.show(name+s.format.ending, packed)
 }
 
-// unpacked returns the object that shows a compressed one, which it closes.
-func (s *Storage) unpacked(file string, obj storage.Object) (storage.Object, error) {
+// show returns the object that shows a compressed one, which it closes.
+func (s *Storage) show(file string, obj storage.Object) (storage.Object, error) {
 	st, err := obj.Stat()
 	if err == nil {
 		magic := make([]byte, len(s.format.magic))

@@ -45,8 +45,8 @@ func newArchive(t *testing.T, limit *budget.Budget) *archive {
 	a.Storage = New(files, limit, a.temporary)
 	a.inMemory = large
 	t.Cleanup(func() {
-		require.Zero(t, a.memory, "all is given back")
-		require.Zero(t, limit.Held())
+		require.Zero(t, a.limit.Held(), "all is given back")
+		require.Empty(t, a.unpacked)
 		left, err := os.ReadDir(a.temporary)
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -310,6 +310,13 @@ func TestBounds(t *testing.T) {
 		open = append(open, obj)
 	}
 	require.LessOrEqual(t, limit.Held(), limit.Limit()/4)
+	client := limit.Hold()
+	require.NoError(t, client.Resize(limit.Limit()), "what idles is in nobody's way")
+	require.Zero(t, limit.Idle())
+	client.Close()
+	for i, obj := range open {
+		require.True(t, text[i:] == storagetest.ReadObject(t, obj), "it is unpacked again")
+	}
 	inFiles := 0
 	for _, obj := range open {
 		if obj.(*object).content.file != nil {

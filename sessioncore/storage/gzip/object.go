@@ -2,11 +2,15 @@ package gzip
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sessionfs/sessioncore/internal/unnamed"
@@ -110,8 +114,15 @@ func (o *object) unpack() (measured, error) {
 	o.storage.turns <- struct{}{}
 	defer func() { <-o.storage.turns }()
 	c, err := o.storage.unpack(o.obj, o.known.token)
+	if errors.Is(err, syscall.ENOSPC) || unnamed.Full() {
+		o.storage.limit.Evict()
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		c, err = o.storage.unpack(o.obj, o.known.token)
+	}
 	if err == nil {
 		o.content, o.idle = c, time.AfterFunc(keepFor, storage.Guarded(o.drop))
+		o.storage.keep(o)
 	}
 	return o.storage.learn(o.file, o.known.token, c.size, err), err
 }
@@ -131,10 +142,38 @@ func (o *object) forget() {
 	}
 	o.content = nil
 	o.idle.Stop()
+	o.storage.forget(o)
 	if c.file != nil {
 		_ = c.file.Close()
 	} else {
-		o.storage.reserve(-c.size)
+		_ = o.storage.memory.Add(-c.size)
+	}
+}
+
+// keep notes that an object is unpacked.
+func (s *Storage) keep(o *object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unpacked[o] = struct{}{}
+}
+
+func (s *Storage) forget(o *object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unpacked, o)
+}
+
+// evict gives back what was unpacked, but for what is read at the moment. The next reader unpacks
+// it again.
+func (s *Storage) evict() {
+	s.mu.Lock()
+	unpacked := slices.Collect(maps.Keys(s.unpacked))
+	s.mu.Unlock()
+	for _, o := range unpacked {
+		if o.mu.TryLock() {
+			o.forget()
+			o.mu.Unlock()
+		}
 	}
 }
 
@@ -156,7 +195,7 @@ func (s *Storage) unpack(obj storage.Object, token storage.Token) (*content, err
 		in = io.LimitReader(in, limit+1)
 		c.size, err = io.CopyN(&small, in, min(limit, s.inMemory)+1)
 		switch {
-		case err == io.EOF && s.reserve(c.size):
+		case err == io.EOF && s.memory.Add(c.size) == nil:
 			c.ReaderAt = bytes.NewReader(bytes.Clone(small.Bytes()))
 			return nil
 		case err != nil && err != io.EOF:
@@ -178,18 +217,7 @@ func (s *Storage) unpack(obj storage.Object, token storage.Token) (*content, err
 	case c.file != nil:
 		_ = c.file.Close()
 	case c.ReaderAt != nil: // it was overwritten meanwhile
-		s.reserve(-c.size)
+		_ = s.memory.Add(-c.size)
 	}
 	return c, err
-}
-
-// reserve counts bytes that are kept in memory. It returns false if there is no room for them.
-func (s *Storage) reserve(n int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hold.Resize(s.memory+n) != nil {
-		return false
-	}
-	s.memory += n
-	return true
 }

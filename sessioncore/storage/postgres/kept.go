@@ -123,6 +123,14 @@ func (c *content) drop() bool {
 	return true
 }
 
+// evictIdle gives back the memory that nobody works with, and files while they are too many.
+func (k *kept) evictIdle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.evict(nil, false) || unnamed.Full() && k.evict(nil, true) {
+	}
+}
+
 // close gives all back.
 func (k *kept) close() {
 	k.mu.Lock()

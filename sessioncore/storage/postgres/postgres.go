@@ -96,6 +96,7 @@ func newStorage(o Options) *Storage {
 	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 	s.root.touch(time.Now().UnixNano())
 	s.kept.hold = o.Memory.Kept()
+	o.Memory.OnFull(s.kept.evictIdle)
 	return s
 }
 

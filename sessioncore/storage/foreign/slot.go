@@ -1,0 +1,173 @@
+package foreign
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"sessionfs/sessioncore/internal/unnamed"
+	"sessionfs/sessioncore/storage"
+)
+
+// slot is a session that was opened, with its conversion if it was read.
+type slot struct {
+	before reported // what was reported of a conversion that was dropped
+
+	waiters storage.Waiters // for the file to be converted
+	mu      sync.Mutex      // guards now and before, and is held while the file is converted
+	now     *conversion
+
+	reported atomic.Pointer[reported] // of now, nil without one
+	busy     atomic.Bool              // it is converted, and that takes long
+	open     atomic.Int32             // objects
+
+	used  int64 // by the clock of Files, whose mutex guards this and state
+	state int64 // bytes that the converter takes
+}
+
+// find returns what was reported of a session last, and its slot, nil if it is not converted.
+func (f *Files) find(name string) (*slot, reported) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.slots[name]; s != nil {
+		if now := s.reported.Load(); now != nil {
+			return s, *now
+		}
+	}
+	return nil, f.evicted[name]
+}
+
+// acquire returns the slot of a session for an object, which must call release.
+func (f *Files) acquire(name string) *slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.slots[name]
+	if s == nil {
+		s = &slot{before: f.evicted[name]}
+		f.slots[name] = s
+	}
+	f.clock++
+	s.used = f.clock
+	s.open.Add(1)
+	return s
+}
+
+// release is called when an object is closed.
+func (f *Files) release(s *slot) {
+	if s.open.Add(-1) == 0 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.trim(nil)
+	}
+}
+
+// keep counts what a conversion takes, and has others give back what is too much. Callers must hold
+// s.mu.
+func (f *Files) keep(s *slot) {
+	s.reported.Store(s.now.reported())
+	f.mu.Lock()
+	s.state = s.now.state()
+	f.trim(s)
+	f.mu.Unlock()
+	if unnamed.Full() {
+		f.limit.Evict()
+	}
+}
+
+// trim gives back what is too much: conversions that nobody has open, the one used least recently
+// first, and then the converters of others. That of one slot is kept whatever its size, so that a
+// session that grows is not converted anew each time. Callers must hold f.mu.
+func (f *Files) trim(but *slot) {
+	if f.fits() {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
+		s, t := f.slots[a], f.slots[b]
+		return cmp.Or(cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)), cmp.Compare(s.used, t.used))
+	})
+	for _, name := range names {
+		if s := f.slots[name]; s != but {
+			f.giveBack(name, s)
+		}
+		if f.fits() {
+			return
+		}
+	}
+	f.states.Set(f.stateSize())
+}
+
+// fits reports whether what is kept is not too much.
+func (f *Files) fits() bool {
+	idle := 0
+	for _, s := range f.slots {
+		if s.open.Load() == 0 {
+			idle++
+		}
+	}
+	return idle <= maxKept && (idle == 0 || !unnamed.Full()) && f.states.Resize(f.stateSize()) == nil
+}
+
+func (f *Files) stateSize() (n int64) {
+	for _, s := range f.slots {
+		n += s.state
+	}
+	return n
+}
+
+// giveBack gives back a slot that nobody has open, and of another one the converter, unless it is
+// in use. Callers must hold f.mu.
+func (f *Files) giveBack(name string, s *slot) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	switch s.state = 0; {
+	case s.open.Load() == 0:
+		delete(f.slots, name)
+		s.drop()
+		if s.before.raw != (storage.Token{}) {
+			f.evicted[name] = s.before
+		}
+	case s.now != nil:
+		s.now.converter = nil
+	}
+}
+
+// evict gives back all that it can: what is in memory and in use goes to files.
+func (f *Files) evict() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, s := range f.slots {
+		f.giveBack(name, s)
+		if s.mu.TryLock() {
+			if s.now != nil {
+				s.now.text.spill()
+			}
+			s.mu.Unlock()
+		}
+	}
+	f.states.Set(f.stateSize())
+}
+
+// drop gives back the conversion. Callers must hold s.mu.
+func (s *slot) drop() {
+	if s.now == nil {
+		return
+	}
+	if now := s.reported.Swap(nil); now != nil {
+		s.before = *now
+	}
+	s.now.text.leave()
+	s.now = nil
+}
+
+// reported returns what is reported of the conversion.
+func (c *conversion) reported() *reported {
+	r := &reported{about: c.about, title: c.about.Title, raw: c.raw, shown: c.token(), taken: c.taken}
+	if t, ok := c.converter.(Titler); ok {
+		r.title = t.Title()
+	}
+	return r
+}
