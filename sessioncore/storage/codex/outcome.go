@@ -63,7 +63,7 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 		if ok := result.Member("Ok"); len(ok) > 0 {
 			result = ok
 		}
-		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) || wrong.IsString()
+		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) || !wrong.Missing()
 		switch {
 		case wrong.IsString():
 			o.blocks = textBlock(nil, wrong)
