@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,4 +174,44 @@ func TestCheckUnreadable(t *testing.T) {
 	r := s.run("check", "-s", s.source)
 	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--: permission denied")
 	require.NoError(t, os.Chmod(closed, 0o700))
+}
+
+// TestMessagesControlNoTerminal gives each command arguments with control characters: no message
+// has them.
+func TestMessagesControlNoTerminal(t *testing.T) {
+	s := commandStore(t)
+	dir := filepath.Join(s.source, "sessions", "odd\x1b[2J")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	text := `{"type":"session","version":3,"id":"i\u001b[2Jd","timestamp":"2026-01-05T23:25:51.290Z",` +
+		`"cwd":"/w\u001b[2J","title":"t\u001b[2J"}` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "f\x1b[2J.jsonl"), []byte(text), 0o600))
+	const odd = "x\x1b[2J\u009b2J\u202e"
+	args := [][]string{
+		{odd}, {"sessions/" + odd}, {"by-id/" + odd, odd}, {"a*" + odd}, {odd + "#" + odd}, {"019d3d9#" + odd}, {"i"},
+		{"sessions/odd\x1b[2J", "recent"}, {"sessions/odd\x1b[2J/f\x1b[2J"}, {filepath.Join(dir, "f\x1b[2J.jsonl")},
+		{"-o", odd}, {"-o", "prices=" + odd}, {"--" + odd}, {"-" + odd},
+	}
+	for _, c := range newRoot(streams{}).Commands() {
+		for _, args := range args {
+			r := s.here(c.Name(), args...)
+			require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stderr, "%s %q", c.Name(), args)
+			if !slices.Contains([]string{"ls", "cat", "tar", "bundle"}, c.Name()) { // which print what is there
+				require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stdout, "%s %q", c.Name(), args)
+			}
+		}
+	}
+	for _, args := range [][]string{{odd}, {odd, odd}, {"-s", odd}, {"-o", odd, odd, odd}, {"-u", odd}, {"--all", odd}, {odd, t.TempDir()}} {
+		for _, command := range []string{"", "ls", "check", "import", "pick", "status"} {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"sessionfs", command}, args...)
+			if command == "" {
+				args = append(args[:1], args[2:]...)
+			}
+			if command == "" && len(args) > 2 && args[1] != "-u" {
+				args = append(args, "--unknown"+odd) // nothing is mounted
+			}
+			run(args, streams{strings.NewReader(""), &stdout, &stderr})
+			require.NotRegexp(t, "[\x1b\u009b\u202e]", stdout.String()+stderr.String(), "%q", args)
+		}
+	}
 }

@@ -82,7 +82,7 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 			if shown++; shown == 1 {
 				between = ""
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, dir.path)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, visible(dir.path))
 		}
 		return f.print(cmd.OutOrStdout(), src, items)
 	})
@@ -164,6 +164,15 @@ func visible(name string) string {
 		}
 		return r
 	}, name)
+}
+
+// visibleLines is visible for a text of lines.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.

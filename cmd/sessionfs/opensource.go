@@ -144,13 +144,14 @@ func sayError(cmd *cobra.Command, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: "+cmd.Name()+": "+reasonOf(err))
 }
 
-// reasonOf words an error as people know it from ls and cat: the path, then the reason.
+// reasonOf words an error as people know it from ls and cat: the path, then the reason. An
+// argument, a file name or an id in it cannot control a terminal.
 func reasonOf(err error) string {
 	text := strings.TrimSpace(err.Error())
 	if at, ok := err.(*iofs.PathError); ok { // not one within an error that says more
-		text = at.Path + ": " + at.Err.Error()
+		text = visible(at.Path) + ": " + at.Err.Error()
 	}
-	return mountopts.WithoutPassword(text) // of a URL that was given where none belongs
+	return visibleLines(mountopts.WithoutPassword(text)) // of a URL that was given where none belongs
 }
 
 // eachPath calls do for each path that arguments stand for.

@@ -30,8 +30,8 @@ func placeNamed(given string) (place, error) {
 		agents := agentDirs(os.Getenv)
 		i := slices.IndexFunc(agents, func(a mountopts.AgentDir) bool { return a.Name == given })
 		if i < 0 {
-			return p, refuse(exitSource, "this user has no sessions of %s: %s is not there; ./%[1]s is a directory of that name",
-				given, usualDir(given, os.Getenv))
+			return p, refuse(exitSource, "this user has no sessions of %s: %s is not there; "+
+				"./%[1]s is a directory of that name", given, usualDir(given, os.Getenv))
 		}
 		p.Source, p.State = agents[i].Source, agents[i].State
 	default:

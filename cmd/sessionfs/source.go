@@ -72,7 +72,7 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 		return "", "", err
 	}
 	if warning != "" {
-		fmt.Fprintln(stderr, "sessionfs: warning:", warning)
+		fmt.Fprintln(stderr, "sessionfs: warning:", visibleLines(warning))
 	}
 	as, _ = filepath.Abs(given) // checkSource has refused what has no absolute path
 	return resolved, as, nil
@@ -100,7 +100,7 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 		return err
 	}
 	for _, out := range o.LeftOut {
-		fmt.Fprintln(stderr, "sessionfs: warning:", out)
+		fmt.Fprintln(stderr, "sessionfs: warning:", visible(out))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func bundleCommand() *cobra.Command {
 		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
 		b := src.Bundler(out, func(what string, err error) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", what, err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", visible(what), reasonOf(err))
 		})
 		for _, session := range dirs {
 			if err := src.Bundle(cmd.Context(), b, session); err != nil {
