@@ -32,7 +32,7 @@ var Layout = []Section{
 		{"running/", "layout/running.go", `the sessions that an agent has open`, false},
 		{"index.jsonl", "content.go", "a line a session, newest first: id, path, working directory, title, times, number of messages, first message, size, with `--all` the agent; with more than 10,000 sessions not listed", false},
 		{"usage.jsonl", "content.go", `tokens and cost by day, working directory and model; no answer counts twice`, true},
-		{"lost.tsv", "content.go", `a row for each tip, in any session, that no resume shows: time, session, id, the path of its branch, what you said last`, true},
+		{"lost.tsv", "content.go", `a row for each tip, in any session, that no resume shows and that says something of its own: time, session, id, the path of its branch, what you said last there`, true},
 		{"search/", "search.go", `search of all sessions: look up a query in it`, false},
 		{"by-file/", "search.go", `what sessions did with a file: look up its absolute path in it`, false},
 		{"history/", "history.go", `the prompts that you typed`, false},

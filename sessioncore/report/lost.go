@@ -3,36 +3,80 @@ package report
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/message"
 )
 
 // LostTip is the end of a branch that no client shows which resumes the session.
 type LostTip struct {
 	Name string // in branches/
 	Time time.Time
-	Said string // the beginning of what the user said last; "" for nothing
+	Said string // the beginning of what the user said last on this branch alone; "" for nothing
 }
 
-// Lost returns the tips that branches.tsv calls lost, newest first, at most a given number.
-func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) ([]LostTip, error) {
+// Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is on no other, newest first, at
+// most a given number. What several lost branches share is the newest one's.
+func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	ends := slices.DeleteFunc(Tips(s), func(e sessioncore.Entry) bool { return where.of(e) != branchLost })
-	ends = ends[:min(len(ends), most)]
-	said, err := saidOn(ctx, s, ends)
-	if err != nil {
-		return nil, err
+	shown := make([]bool, s.Len()) // on a branch before
+	alone := func(e sessioncore.Entry) (part []sessioncore.Entry) {
+		for ; e != sessioncore.NoEntry && !shown[e]; e = s.Parent(e) {
+			shown[e] = true
+			part = append(part, e)
+		}
+		return part
 	}
-	tips := make([]LostTip, len(ends))
-	for i, e := range ends {
-		tips[i] = LostTip{s.Name(e, currentBranch), s.Time(e), said[i]}
+	var lost []sessioncore.Entry
+	for _, e := range append(Tips(s), where.leaf, where.resumed) {
+		if e != sessioncore.NoEntry && where.of(e) == branchLost {
+			lost = append(lost, e)
+		} else {
+			alone(e)
+		}
+	}
+	for _, e := range lost {
+		if len(tips) == most {
+			break
+		}
+		said, isLost, err := saidAlone(ctx, s, alone(e))
+		if err != nil {
+			return nil, err
+		}
+		if isLost {
+			tips = append(tips, LostTip{s.Name(e, currentBranch), s.Time(e), said})
+		}
 	}
 	return tips, nil
+}
+
+// saidAlone returns the beginning of what the user said last in a part of a branch, from its end on. anything reports whether
+// anybody said something there: what a client notes for itself, and an answer that was given up before its first word, do not count.
+func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry) (said string, anything bool, err error) {
+	for _, e := range part {
+		role := s.Role(e)
+		if s.Kind(e) != sessioncore.TypeMessage || role == sessioncore.RoleSystem || anything && role != sessioncore.RoleUser {
+			continue
+		}
+		if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
+			anything = true
+			continue
+		}
+		text, err := s.EntryText(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return "", false, err
+		}
+		m := message.Read(s.Message(e, text))
+		anything = anything || len(m[message.Content]) > len(`""`) || m[message.Command] != nil || m[message.Code] != nil
+		if role == sessioncore.RoleUser {
+			return firstSaid(m[message.Content]), anything, nil
+		}
+	}
+	return "", anything, nil
 }
 
 // standing is what the ends of branches are told apart by.

@@ -243,9 +243,12 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 		return nil, err
 	}
 	var changed []objectMember
-	if parent := s.Parent(e); parent != sessioncore.NoEntry && isPointer(s, parent) {
+	before, parent := p.kept(i-1, -1), s.Parent(e)
+	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
+	// pi's forks begin with null also where the parent was never written, as by its versions before 1.5.
+	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi && !text.Member(s.Dialect().ParentKey).IsNull() {
 		var above *string
-		if before := p.kept(i-1, -1); before != sessioncore.NoEntry {
+		if before != sessioncore.NoEntry {
 			id, _ := s.ID(before)
 			above = &id
 		}

@@ -177,3 +177,16 @@ func TestPiNewSession(t *testing.T) {
 		require.Equal(t, "T", title)
 	}
 }
+
+// TestPiForks: a fork of pi begins with a null as its first entry's parent, also where that was never written.
+func TestPiForks(t *testing.T) {
+	for _, parent := range []string{`"parentId":null,`, `"parentId":"gone",`, `"parentId":"a",`, ``, `"parentId":5,`} {
+		w := startPi(t, sessiontest.Header+`{"type":"message","id":"a",`+parent+`"message":{"role":"user","content":"x"}}`+"\n"+
+			`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"y"}}`+"\n")
+		lines := strings.Split(fileContent(t, w.storage, w.forks("b")), "\n")
+		require.Contains(t, lines[1], `"id":"a"`)
+		require.Contains(t, lines[1], `"parentId":null`, parent)
+		require.NotContains(t, lines[1], "gone")
+		require.Contains(t, lines[2], `"parentId":"a"`)
+	}
+}
