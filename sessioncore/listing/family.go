@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
@@ -83,22 +84,26 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 	}
 	count := map[string]int{}
 	for _, l := range f {
-		infos, err := l.mayBeChildren(ctx, id, m.Session.Name())
+		files, err := l.mayBeChildren(ctx, id, m.Session.Name())
 		if err != nil {
 			return nil, err
 		}
-		for _, info := range infos {
-			if !want(info.BaseName()) {
+		if l == m.Listing {
+			files = append(files, l.artifactSessions(m.Session.Name())...)
+		}
+		for _, file := range files {
+			base := strings.TrimSuffix(path.Base(file), sessioncore.FileEnding)
+			if !want(base) {
 				continue
 			}
-			child := Member{l, l.store.Session(info.Name())}
+			child := Member{l, l.store.Session(file)}
 			parent, err := f.Parent(ctx, child)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			if err == nil && parent == m {
-				found = append(found, Child{child, info.BaseName()})
-				count[info.BaseName()]++
+				found = append(found, Child{child, base})
+				count[base]++
 			}
 		}
 	}
@@ -111,8 +116,46 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 	return found, nil
 }
 
-// mayBeChildren returns what is known of the sessions whose parentSession may name the one with an id and a file name.
-func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*Info, err error) {
+const (
+	// maxArtifactLevels is how deep directories of artifacts are followed, and maxArtifactSessions how many sessions are looked at
+	// in them for those that are children of another.
+	maxArtifactLevels   = 32
+	maxArtifactSessions = 10_000
+)
+
+// artifactSessions returns the names of the files of sessions among the artifacts of a session, or of the one that has it among
+// its own: subagents that begin with what was said before are forks of the session that called them.
+func (l *Listing) artifactSessions(name string) (found []string) {
+	files := l.store.Storage()
+	top := strings.TrimSuffix(name, sessioncore.FileEnding)
+	for dir := path.Dir(top); dir != "."; dir = path.Dir(dir) {
+		if st, err := files.Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
+			top = dir
+		}
+	}
+	dirs := []string{top}
+	for level := 0; level < maxArtifactLevels && len(dirs) > 0; level++ {
+		var below []string
+		for _, dir := range dirs {
+			// What cannot be listed has no children that could be read.
+			_ = files.List(dir, nil, func(item storage.Item) bool {
+				switch at := path.Join(dir, item.Name); {
+				case item.Name[0] == '.':
+				case item.Kind == storage.KindDir:
+					below = append(below, at)
+				case item.Kind == storage.KindFile && at != name && strings.HasSuffix(at, sessioncore.FileEnding):
+					found = append(found, at)
+				}
+				return len(found) < maxArtifactSessions && len(below) < maxArtifactSessions
+			})
+		}
+		dirs = below
+	}
+	return found
+}
+
+// mayBeChildren returns the files of the known sessions whose parentSession may name the one with an id and a file name.
+func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (found []string, err error) {
 	if err := l.lock(ctx, false); err != nil {
 		return nil, err
 	}
@@ -130,16 +173,16 @@ func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (infos []*
 	}
 	for _, f := range files {
 		if f.info != nil {
-			infos = append(infos, f.info)
+			found = append(found, f.name())
 		}
 	}
-	return infos, nil
+	return found, nil
 }
 
 // parentKey returns what children are found by: the id that a parentSession is, or the name of the file if it is a path.
 func parentKey(parent string) string {
-	if strings.IndexByte(parent, '/') < 0 {
+	if !isPath(parent) {
 		return parent
 	}
-	return path.Base(path.Clean(parent))
+	return path.Base(slashPath(parent))
 }

@@ -8,17 +8,19 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
-// Locate returns the session at an absolute path that a client wrote. The path may be from another place, from which
-// the agent directory was copied: then Locate looks here for what follows a directory with the same base name as the
-// storage. The error wraps ErrNotFound if there is no session.
+// Locate returns the session at an absolute path that a client wrote. The path may be from another place, also one of Windows,
+// from which the agent directory was copied: then Locate looks here for what follows a directory with the same base name as
+// the storage. The error wraps ErrNotFound if there is no session.
 func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session, error) {
-	if len(file) > sessioncore.MaxPath || !path.IsAbs(file) || !strings.HasSuffix(file, sessioncore.FileEnding) {
-		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, file)
+	text := file
+	file, _, isAbs := names.AbsPath(text)
+	if len(text) > sessioncore.MaxPath || !isAbs || !strings.HasSuffix(file, sessioncore.FileEnding) {
+		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, text)
 	}
-	file = path.Clean(file)
 	if l.nameOf != nil {
 		if name := l.nameOf(file); name != "" {
 			return l.session(ctx, name)
@@ -55,7 +57,7 @@ func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Sessio
 // sessionNamed returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
 // ErrNotFound if there is none.
 func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessioncore.Session, error) {
-	if strings.IndexByte(text, '/') < 0 {
+	if !isPath(text) {
 		info, err := l.byID(ctx, text, except, false)
 		if err != nil {
 			return nil, err
@@ -72,6 +74,20 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 	return s, err
 }
 
+// isPath reports whether a parentSession is a path, and not an id.
+func isPath(parent string) bool {
+	_, _, isAbs := names.AbsPath(parent)
+	return isAbs || strings.IndexByte(parent, '/') >= 0
+}
+
+// slashPath returns a path that a client wrote on any system with slashes, clean.
+func slashPath(file string) string {
+	if clean, _, ok := names.AbsPath(file); ok {
+		return clean
+	}
+	return path.Clean(file)
+}
+
 // clientName is the minimum length of a session file's name that a client made, without its ending: a time of 24
 // characters, an underscore, and an id of at least 16. No two sessions share one.
 const clientName = 24 + 1 + 16
@@ -79,7 +95,7 @@ const clientName = 24 + 1 + 16
 // locateMoved returns the session that was at an absolute path before it, or the session that it belongs to, was moved
 // to another directory: clients change no path in other sessions then. The error wraps ErrNotFound if there is none.
 func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Session, error) {
-	file = path.Clean(file)
+	file = slashPath(file)
 	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
 		rest := file[at+1:]
 		top, _, _ := strings.Cut(rest, "/")

@@ -92,13 +92,13 @@ func moved(old, i *Info) bool {
 	return old.CWD != i.CWD || ByCwd.linkName(old) != ByCwd.linkName(i)
 }
 
-// cleanCwd returns the directory that a header's cwd is shown as; ok is false if cwd is no absolute path that a directory can
-// have, or is too long.
+// cleanCwd returns the directory that a header's cwd is shown as, C:\a of Windows as /C:/a; ok is false if cwd is no absolute
+// path that a directory can have, or is too long.
 func cleanCwd(cwd string) (dir string, ok bool) {
-	if !path.IsAbs(cwd) || strings.IndexByte(cwd, 0) >= 0 {
+	dir, _, ok = names.AbsPath(cwd)
+	if !ok || strings.IndexByte(cwd, 0) >= 0 {
 		return "", false
 	}
-	dir = path.Clean(cwd)
 	tooLong := func(name string) bool { return len(name) > maxElement }
 	return dir, len(dir) <= maxCwd && !slices.ContainsFunc(strings.Split(dir, "/"), tooLong)
 }
@@ -186,8 +186,11 @@ func dirName(child string) string {
 	return child
 }
 
-// child returns the subdirectory that a name in a tree stands for.
+// child returns the subdirectory that a name in a tree stands for: in the root also a path of Windows.
 func (x treeKeys) child(key, name string) (child string, ok bool) {
+	if clean, windows, _ := names.AbsPath(name); windows && key == "" && x.has(keyOfDir(clean)) {
+		return clean[1:], true
+	}
 	if x.has(key + "\x00" + name) {
 		return name, true
 	}

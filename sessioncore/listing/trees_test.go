@@ -70,7 +70,7 @@ func TestCwdNames(t *testing.T) {
 func TestCwdPaths(t *testing.T) {
 	for cwd, dir := range map[string]string{
 		"/": "/", "//": "/", "/a": "/a", "/a/": "/a", "//a/./b/../c": "/a/c", "/../../etc": "/etc", "/a b": "/a b",
-		"": "", "relative": "", "./x": "", "C:\\Users": "", "~/x": "", "/a\x00b": "", strings.Repeat("/d", 1001): "", "/" + strings.Repeat("l", 256): "", "\\\\host\\share": "",
+		"": "", "relative": "", "./x": "", "C:\\Users": "/C:/Users", "c:/a\\..\\b": "/C:/b", "~/x": "", "/a\x00b": "", strings.Repeat("/d", 1001): "", "/" + strings.Repeat("l", 256): "", "\\\\host\\share": "/host/share",
 		strings.Repeat("/d", 1000): strings.Repeat("/d", 1000),
 	} {
 		l := cwdListing(t, cwd)
@@ -84,6 +84,10 @@ func TestCwdPaths(t *testing.T) {
 		_, err = l.TreeStat(context.Background(), ByCwd, dir)
 		require.NoError(t, err)
 	}
+	l := cwdListing(t, `C:\Users\Ada`)
+	e, err := l.TreeFind(context.Background(), ByCwd, "/", `c:\Users`, false)
+	require.NoError(t, err, "a directory of Windows is found by its path there")
+	require.Equal(t, "/C:/Users", e.Dir)
 }
 
 // TestCwdCollisions: latest wins, then a directory, then a session; and each has a name of its own.

@@ -113,6 +113,15 @@ func (p *paths) isBelow(clean string) bool {
 	return isBelow(clean, p.path)
 }
 
+// foldedPath returns the clean form of an absolute path, of one of Windows without its case; "" if the path is not absolute.
+func foldedPath(name string) string {
+	clean, windows, _ := names.AbsPath(name)
+	if windows {
+		clean = names.FoldPath(clean)
+	}
+	return clean
+}
+
 // isBelow reports whether a directory is dir or below it.
 func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'

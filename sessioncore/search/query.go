@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -198,10 +197,9 @@ func (q *Query) restrict(t term) (err error) {
 	case "agent":
 		q.agent = t.text
 	case "cwd":
-		if !path.IsAbs(t.text) {
+		if q.cwd = foldedPath(t.text); q.cwd == "" {
 			return q.wrong("cwd: needs an absolute path, not %q; in a name / is written %%2F", t.text)
 		}
-		q.cwd = path.Clean(t.text)
 	case "after":
 		q.after, err = q.date(t)
 	case "before":
@@ -249,7 +247,7 @@ func (q *Query) Needle(agent string, header func() (rawjson.Value, error)) (n *N
 		return nil, false, err
 	}
 	cwd, _ := h.Member("cwd").Text()
-	return q.needle, isBelow(cwd, q.cwd), nil
+	return q.needle, isBelow(foldedPath(cwd), q.cwd), nil
 }
 
 // Checker implements Matcher: it holds the session against title:.
