@@ -166,6 +166,9 @@ func (j *joined) Stat() (storage.Stat, error) {
 	return st, err
 }
 
+// Joined returns how many bytes of other rollouts the size has.
+func (j *joined) Joined() int64 { return j.size }
+
 // Close implements storage.Object.
 func (j *joined) Close() error {
 	if err := j.Object.Close(); err != nil {

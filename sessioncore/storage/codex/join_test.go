@@ -217,6 +217,32 @@ func TestLongChain(t *testing.T) {
 	require.Less(t, all, 5*shown)
 }
 
+// TestStateOfChain: the state of a session that goes on from others is told without a look at those, also when its conversion
+// was given back.
+func TestStateOfChain(t *testing.T) {
+	h := newHome(t)
+	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
+	made := New(w, h.dir)
+	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.writeChain(40)
+	told := map[int]storage.Token{}
+	for i := range 40 { // more than are kept
+		obj, err := h.Open(day + "/" + chainName(i))
+		require.NoError(t, err)
+		st, err := obj.Stat()
+		require.NoError(t, err)
+		require.NoError(t, obj.Close())
+		told[i] = st.Token
+	}
+	w.most = 0
+	for i := range 40 {
+		st, err := h.Stat(day + "/" + chainName(i))
+		require.NoError(t, err)
+		require.Equal(t, told[i], st.Token, i)
+	}
+	require.Zero(t, w.most)
+}
+
 // TestParentChanges: a rollout whose parent is replaced, truncated or removed shows what is there then, and never parts of
 // both.
 func TestParentChanges(t *testing.T) {

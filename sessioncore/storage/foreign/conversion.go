@@ -32,11 +32,20 @@ type conversion struct {
 	converter Converter      // nil if its memory was given back: then growth has the file converted anew
 	at        jsonl.Position // in the file
 	raw       storage.Token  // the state up to which it was converted
+	own       storage.Token  // that of the session's own file, where others are joined with it
 	check     uint64         // of the bytes before at
 	text      text
 	early     []byte // lines that are no records and stand before the first one
 	// taken counts how often something was taken back that had been shown.
 	taken uint64
+}
+
+// ownState returns the state of a session's own file, of which obj in the state to may be joined with others.
+func ownState(obj storage.Object, to storage.Token) storage.Token {
+	if joined, ok := obj.(interface{ Joined() int64 }); ok {
+		to.Size -= joined.Joined()
+	}
+	return to
 }
 
 // token returns what tells the state of the converted session from others. One that has only grown is the same object.
@@ -133,7 +142,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	if err := write(); err != nil {
 		return err
 	}
-	c.at, c.raw = at, to
+	c.at, c.raw, c.own = at, to, ownState(obj, to)
 	c.at.Guessed = at.Guessed || written >= at.Off
 	tail := c.converter.Tail(nil)
 	if c.text.stable > 0 {

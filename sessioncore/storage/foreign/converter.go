@@ -21,7 +21,8 @@ type Agent interface {
 
 // Joiner is an Agent whose sessions may begin in other files.
 type Joiner interface {
-	// Join returns what a session's file is shown with: another object that closes obj, or obj itself.
+	// Join returns what a session's file is shown with: another object that closes obj, or obj itself. Its method Joined tells how
+	// many bytes of its size are of other files.
 	Join(name string, obj storage.Object) storage.Object
 }
 

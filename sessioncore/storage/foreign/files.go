@@ -47,8 +47,8 @@ type Files struct {
 // to report it again.
 type reported struct {
 	about      About
-	title      string // that the records were found to have
-	raw, shown storage.Token
+	title      string        // that the records were found to have
+	raw, shown storage.Token // of the session's own file, and of the session
 	taken      uint64
 }
 
@@ -178,7 +178,7 @@ func (f *Files) convert(
 	ctx context.Context, s *slot, about About, converter Converter, obj storage.Object, to storage.Token,
 ) error {
 	taken := s.before.taken
-	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != to) {
+	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != ownState(obj, to)) {
 		taken++
 	}
 	for range maxReadings {

@@ -165,7 +165,7 @@ func (s *slot) drop() {
 
 // reported returns what is reported of the conversion.
 func (c *conversion) reported() *reported {
-	r := &reported{about: c.about, title: c.about.Title, raw: c.raw, shown: c.token(), taken: c.taken}
+	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), taken: c.taken}
 	if t, ok := c.converter.(Titler); ok {
 		r.title = t.Title()
 	}
