@@ -26,6 +26,22 @@ type chunk struct {
 	free     func() // gives back the room of a long line; nil for other chunks
 }
 
+// chunks holds chunks for the next load, so that reading many files allocates no buffers.
+var chunks = sync.Pool{New: func() any { return &chunk{done: make(chan error, 1)} }}
+
+// keepLines is the number of lines of the largest chunk that is reused. Files of tiny lines have more.
+const keepLines = 4096
+
+func newChunk() *chunk { return chunks.Get().(*chunk) }
+
+// recycle makes the chunk, which nothing refers to, available to the next load.
+func (c *chunk) recycle() {
+	c.release()
+	if cap(c.buf) <= KeepBuffer && cap(c.lines) <= keepLines {
+		chunks.Put(c)
+	}
+}
+
 // release gives back the memory of a long line.
 func (c *chunk) release() {
 	if c.free != nil {

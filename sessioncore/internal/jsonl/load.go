@@ -154,8 +154,8 @@ func bomLen(obj io.ReaderAt) int64 {
 // inline loads the chunks one by one in this goroutine.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}
-	c := &chunk{}
-	defer c.release()
+	c := newChunk()
+	defer c.recycle()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	inFlight := 2 * min(runtime.GOMAXPROCS(0), 4)
 	free := make(chan *chunk, inFlight)
 	for range inFlight {
-		free <- &chunk{done: make(chan error, 1)}
+		free <- newChunk()
 	}
 	ordered := make(chan *chunk, inFlight)
 	var readErr error
@@ -208,6 +208,10 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 		}
 		lines += c.newlines
 		free <- c
+	}
+	for len(free) > 0 {
+		c := <-free
+		c.recycle()
 	}
 	return readErr
 }

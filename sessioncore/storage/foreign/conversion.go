@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+	"sync"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -16,8 +17,8 @@ import (
 const (
 	// checked is how many bytes before what is new in a file must be what they were, for it to have grown.
 	checked = 4 << 10
-	// chunk is how much converted text is written at once.
-	chunk = 256 << 10
+	// chunk is how much converted text is written at once: all of it, where it stays in memory.
+	chunk = inMemory
 	// ofLine is about how many bytes of memory a converter takes for a line of the file.
 	ofLine = 256
 	// maxEarly is how many bytes of problems are kept until there is a record.
@@ -25,6 +26,9 @@ const (
 )
 
 var seed = maphash.MakeSeed()
+
+// outBuffers holds the memory of converted text for the next conversion.
+var outBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // conversion is what was made of a file so far.
 type conversion struct {
@@ -94,7 +98,14 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 
 // convert converts the file from where it stopped.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
-	var out []byte
+	buffer := outBuffers.Get().(*[]byte)
+	out := (*buffer)[:0]
+	defer func() {
+		if cap(out) <= 2*chunk {
+			*buffer = out
+			outBuffers.Put(buffer)
+		}
+	}()
 	last, whole := slices.Clone(c.early), len(c.early)                // last has whole bytes of lines that cannot become records
 	lastAt, written := int64(-1), int64(-1)                           // where the last of them is, and that of those that are written
 	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
