@@ -29,7 +29,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	}()
 	memory := newMemory(o)
 	whole := &nodes.View{
-		Log: log, Memory: memory, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent, BlobRefs: true, Foreign: true,
+		Log: log, Memory: memory, ReadOnly: o.ReadOnly, Redacted: o.Redact, BlobRefs: true, Foreign: true,
 	}
 	var sides []union.Part
 	var names []string

@@ -195,7 +195,7 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 	list := listing.NewIn(t.store, root, shownIn)
 	list.SetFlat(w.Flat)
 	t.view = &nodes.View{
-		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, ContextSent: o.ContextSent,
+		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact,
 		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory,
 	}
 	if blobs != nil {
@@ -335,11 +335,10 @@ func (t *tree) openArchive(live *nodes.View) (*nodes.View, error) {
 	t.archive, t.closers = a, append(t.closers, a.store.Close)
 	view := &nodes.View{
 		Log: live.Log, Blobs: live.Blobs, BlobRefs: live.BlobRefs, Memory: live.Memory, ReadOnly: live.ReadOnly,
-		ContextSent: live.ContextSent,
-		Writer:      writer.New(a.store, writer.Options{ReadOnly: true}),
-		Listing:     listing.NewIn(a.store, onDisk.Path(), layout.Archive),
-		Sessions:    a.store,
-		Live:        live,
+		Writer:   writer.New(a.store, writer.Options{ReadOnly: true}),
+		Listing:  listing.NewIn(a.store, onDisk.Path(), layout.Archive),
+		Sessions: a.store,
+		Live:     live,
 	}
 	view.Search = newSearcher(view, a.unpacked, layout.Archive, func() []string { return []string{"omp"} })
 	return view, nil

@@ -37,10 +37,6 @@ var options = []option{
 		set: choice("durable", "memory", func(o *Options) *bool { return &o.LeafMemory }),
 	},
 	{
-		name: "context", value: "stored|sent", help: "context.json: messages as stored, or as omp 18 sends",
-		set: choice("stored", "sent", func(o *Options) *bool { return &o.ContextSent }),
-	},
-	{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
@@ -69,8 +65,10 @@ func parseList(o *Options, list string, sloppy bool) error {
 		}
 		name, value, hasValue := strings.Cut(word, "=")
 		i := slices.IndexFunc(options, func(k option) bool { return k.name == name })
-		if reason, ok := refused[name]; ok {
-			return fmt.Errorf("-o %s is not possible: %s", name, reason)
+		for _, key := range []string{name, word} {
+			if reason, ok := refused[key]; ok {
+				return fmt.Errorf("-o %s is not possible: %s", key, reason)
+			}
 		}
 		if name == "subtype" && value != Subtype { // mounts left by a crash are recognised by it
 			return fmt.Errorf("-o subtype=%s: the type is always %s", value, FSType)
@@ -234,7 +232,7 @@ func (k option) String() string {
 // adds suid and dev by itself. Then those of other FUSE file systems. What is about caches and sizes of requests changes
 // nothing that can be seen: what the kernel may remember is part of what the mount promises (docs/design.md section 6), and
 // the sizes are the largest. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the next mount at
-// the same place cleans up.
+// the same place cleans up. At last context, whose only value from now on is the default of earlier versions.
 var accepted = strings.Fields(`
   defaults default_permissions nosuid suid nodev dev atime noatime relatime
   norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
@@ -243,12 +241,13 @@ var accepted = strings.Fields(`
   auto_unmount entry_timeout attr_timeout negative_timeout ac_attr_timeout
   kernel_cache auto_cache noauto_cache direct_io max_read max_write
   max_readahead max_background congestion_threshold async_read sync_read
-  big_writes large_read hard_remove use_ino readdir_ino intr
+  big_writes large_read hard_remove use_ino readdir_ino intr context
 `)
 
 // refused are options that users may try, with the reason why they are not supported. Ignoring them silently
-// would suggest that they have an effect.
+// would suggest that they have an effect. A key with a value refuses that value alone.
 var refused = map[string]string{
+	"context=sent":    "this version does not have it any more: context.json has messages as they are stored; leave it out",
 	"uid":             "files have the owner of the file behind them; leave it out",
 	"gid":             "files have the group of the file behind them; leave it out",
 	"umask":           "files have the mode of the file behind them; leave it out",

@@ -57,8 +57,6 @@ type Options struct {
 	LiveAllow bool
 	// LeafMemory keeps moves of the leaf in memory only (leaf=memory).
 	LeafMemory bool
-	// ContextSent makes context.json what omp 18 sends to a model (context=sent).
-	ContextSent bool
 	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
 	ContextBlobsRef bool
 	// Shared and NotShared say whether other machines may write to Source. Without either the type of its file system tells.

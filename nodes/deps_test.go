@@ -18,7 +18,7 @@ var imports = map[string][]string{
 	"nodes": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
-		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/sent", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/document", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},

@@ -18,7 +18,6 @@ import (
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
-	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/writer"
 )
@@ -250,7 +249,6 @@ var kindsOfError = []kindOfError{
 	{sessioncore.ErrTooBig, syscall.EFBIG, "put the text into a file, and its path into the line"},
 	{history.ErrTooBig, syscall.EFBIG, "ask the database in SOURCE with sqlite3"},
 	{budget.ErrNoMemory, syscall.ENOMEM, saysItself},
-	{sent.ErrUnsupported, syscall.EOPNOTSUPP, "without -o context=sent there is a context"},
 	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "it can be done where SOURCE is"},
 	{sessioncore.ErrReadOnly, syscall.EROFS, "mount without -o ro to write"},
 	{writer.ErrNoDirectory, syscall.ENOENT, "make it first"},

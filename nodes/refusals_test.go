@@ -28,7 +28,6 @@ import (
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/search"
-	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/writer"
@@ -120,7 +119,6 @@ var writeErrors = []struct {
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
-	{sent.ErrUnsupported, syscall.EOPNOTSUPP, ""}, // no write makes a context
 	{search.ErrQuery, syscall.EINVAL, ""},
 	{postgres.ErrUnreachable, syscall.EIO, ""},
 	{postgres.ErrPassword, syscall.EIO, ""}, // the command ends

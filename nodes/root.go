@@ -73,8 +73,6 @@ type View struct {
 	Redacted bool
 	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
 	BlobRefs bool
-	// ContextSent makes context.json what omp 18 sends to a model (-o context=sent).
-	ContextSent bool
 	// Memory bounds what is held for open files; nil has no limits.
 	Memory *budget.Budget
 	// Archive shows the archived sessions; nil where there are none to show.

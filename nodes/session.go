@@ -18,7 +18,6 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
-	"sessionfs/sessioncore/sent"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/transcript"
 )
@@ -168,9 +167,6 @@ func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error
 
 // contextAt makes the context at an entry.
 func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (*document.Document, error) {
-	if v.ContextSent {
-		return sent.Context(ctx, snap, e, v.contextBlobs())
-	}
 	return snap.Context(ctx, e, v.contextBlobs())
 }
 

@@ -170,7 +170,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 		edits = hookEdit(edits, message, 0)
 	}
 	if payload {
-		edits = PayloadEdits(edits, message)
+		edits = payloadEdits(edits, message)
 	}
 	if rec.flags&touched != 0 {
 		content := message.Member("content")
@@ -188,9 +188,9 @@ func (c *contextBuilder) textEdits(edits rawjson.Edits, text rawjson.Value) rawj
 	return edits
 }
 
-// PayloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
+// payloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
 // its thinking blocks (docs/format.md, Context). Messages without such a payload keep both.
-func PayloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
+func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
 		return edits

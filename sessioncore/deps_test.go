@@ -58,7 +58,6 @@ var ownImports = map[string][]string{
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
 	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/names", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
-	"/sent":                           {"/document", "", "/internal/rawjson"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
 	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/storage/claude", "/storage/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
 	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},

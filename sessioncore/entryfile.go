@@ -33,9 +33,6 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 // RefersToBlobs reports whether an entry may refer to blobs.
 func (s *Snapshot) RefersToBlobs(e Entry) bool { return s.records[e].flags&recBlob != 0 }
 
-// TextOffset returns the offset of an entry's text in the backing file.
-func (s *Snapshot) TextOffset(e Entry) int64 { return s.records[e].off }
-
 // MigratedRange returns the range in the backing file of the text of an entry that a migration changes. ok is false
 // for other entries.
 func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
@@ -192,22 +189,6 @@ func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 		text = s.migrated(rec, text)
 	}
 	return OneLine(text), nil
-}
-
-// LoadedText returns an entry's text as a client has it once it is loaded: migrated, well-formed, and on one line.
-// same reports that this is the text of the file, and refs that it may have references to blobs, which are left.
-func (s *Snapshot) LoadedText(e Entry) (text rawjson.Value, same, refs bool, err error) {
-	rec := &s.records[e]
-	refs = rec.flags&recBlob != 0
-	if text, err = s.EntryText(e); err != nil || rec.flags&(recMigrated|recIllFormed|recBigNumber|recManyLines) == 0 {
-		return text, true, refs, err
-	}
-	if rec.flags&recMigrated != 0 {
-		text = s.migrated(rec, text)
-	}
-	var none document.Resolver
-	edits, err := none.TextEdits(nil, text, 0)
-	return slices.Clip(edits.Apply(text)), false, refs, err
 }
 
 // OneLine replaces the line breaks in text by as many blanks.

@@ -162,7 +162,7 @@ func TestManualIsComplete(t *testing.T) {
 	effect, without, refused := mountopts.OptionNames()
 	require.ElementsMatch(t, effect, optionNames(m.terms["With an effect"]))
 	require.ElementsMatch(t, without, optionNames(m.terms["Without an effect"]))
-	require.ElementsMatch(t, refused, optionNames(m.terms["Refused"]))
+	require.ElementsMatch(t, optionNames(refused), optionNames(m.terms["Refused"]))
 
 	root := newRoot(streams{})
 	ls, _, err := root.Find([]string{"cat"})

@@ -10,20 +10,22 @@ import { Chance } from "./generate";
 import { assistant, user } from "./messages";
 import { type Mount, Session } from "./mount";
 import { check, expect } from "./report";
-import { loadSender, type Sender } from "./sent";
 
 /** How many sessions of each agent are generated, and how many differences printed. */
 const generated = 60, printed = 5;
 type Agent = "claude" | "codex";
 type Foreign = { agent: Agent; file: string; shown: Session };
 type Run = (...args: string[]) => string;
+/** The messages that the client makes of entries for a model, at one of them. */
+type Messages = (entries: Entry[], id: string) => any[];
 
 export function checkForeign(dir: string) {
 	return async function checkForeign(client: Client, mount: Mount, project: string): Promise<void> {
 		if (client.version !== "18.3.4") return;
 		const homeOf = (agent: Agent) => path.join(process.env.HOME!, `.${agent}`), mountOf = (agent: Agent) => path.join(process.env.TMPDIR!, agent);
 		const sessions = written(homeOf, mountOf, project);
-		const send = await loadSender(dir, path.join(mount.agent, "blobs"));
+		const { buildSessionContext } = await import(path.join(dir, "node_modules/@oh-my-pi/pi-coding-agent/src/session/session-context.ts"));
+		const messages: Messages = (entries, id) => asJSON(buildSessionContext(entries, id)).messages;
 		const run: Run = (...args) => {
 			const { stdout, stderr, success } = Bun.spawnSync([path.join(mount.dir, "../../sessionfs"), ...args]);
 			if (!success) throw new Error(`${stdout}${stderr}`);
@@ -32,9 +34,9 @@ export function checkForeign(dir: string) {
 		for (const agent of ["claude", "codex"] as const) {
 			const own = sessions.filter(s => s.agent === agent);
 			fs.mkdirSync(mountOf(agent));
-			run("-o", "context=sent", homeOf(agent), mountOf(agent));
+			run(homeOf(agent), mountOf(agent));
 			await check(`${agent}: of ${own.length} sessions, what the client's importer makes of them`, () => agreed(dir, agent, homeOf(agent), own));
-			await check(`${agent}: imported, the client opens them with the context of the original, and goes on`, () => imported(client, mount, project, own, run, send));
+			await check(`${agent}: imported, the client opens them with the context of the original, and goes on`, () => imported(client, mount, project, own, run, messages));
 			run("-u", mountOf(agent));
 		}
 	};
@@ -119,16 +121,16 @@ function alike(ours: string[], theirs: string[], elsewhere: string[]): string[] 
 }
 
 /** Imports sessions, whole and to an entry, and opens them. */
-async function imported(client: Client, mount: Mount, project: string, sessions: Foreign[], run: Run, send: Sender): Promise<string[]> {
+async function imported(client: Client, mount: Mount, project: string, sessions: Foreign[], run: Run, messages: Messages): Promise<string[]> {
 	const found: string[] = [], take = (...paths: string[]) => run("import", "-s", mount.agent, "--to", project, ...paths).split("\n").map(line => line.split(/\s+/));
 	const chance = new Chance(1), entries = sessions.map(s => chance.of(s.shown.entries().filter(e => e.customType !== "sessionfs/leaf").map(e => e.id)));
 	const whole = take(...sessions.map(s => s.file)), branches = take(...sessions.map((s, i) => `${s.file}#${entries[i]}`));
 	for (const [i, s] of sessions.entries()) {
-		for (const [[outcome, place], context] of [[whole[i], "context.json"], [branches[i], `branches/${entries[i]}/context.json`]] as const) {
+		for (const [[outcome, place], id] of [[whole[i], s.shown.leaf()], [branches[i], entries[i]]] as const) {
 			const { file } = mount.session(place), manager = await client.open(file);
-			const differs = difference(JSON.parse(s.shown.read(context)).messages.map(completed), send(manager.getEntries(), manager.getLeafId()!).messages);
+			const differs = difference(messages(s.shown.entries(), id).map(completed), messages(manager.getEntries(), manager.getLeafId()!));
 			const { customType, data } = manager.getEntries().at(-1)!;
-			found.push(...expect(!differs, `${s.file} ${context}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`));
+			found.push(...expect(!differs, `${s.file} ${id}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`));
 			found.push(...expect(customType === "foreign_session_import" && data.source === s.agent && data.sourcePath === s.file, `${place} ends with ${customType}`));
 			const before = fs.readFileSync(file, "utf8");
 			if (i % 4 === 0) manager.appendMessage(user("And now?")), manager.appendMessage(assistant("On."));
