@@ -210,7 +210,7 @@ Example: sessionfs --all ~/agent-sessions
   --log-file FILE  instead of stderr or syslog
 
 Commands:
-  ls cat tree tar write   as those in a mount
+  ls cat tar write        as those in a mount
   show log diff           a session in a pager; its tree; two branches compared
   pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere

@@ -102,7 +102,7 @@ func TestCommandLines(t *testing.T) {
 	requireStatus(t, exitSource, s.here("ls"), "/nowhere does not exist")
 	var out bytes.Buffer
 	require.Zero(t, run([]string{"sessionfs", "help", "ls"}, streams{nil, &out, &out}))
-	require.Contains(t, out.String(), "sessionfs ls [-ladtr1]")
+	require.Contains(t, out.String(), "sessionfs ls [-ladtrR1]")
 }
 
 // The commands need neither /dev/fuse nor a right to mount, and the sample store goes away with them.

@@ -26,7 +26,7 @@ func TestCompletions(t *testing.T) {
 	} {
 		require.Equal(t, want, complete("__complete", "cat", "-s", s.source, typed), typed)
 	}
-	for _, command := range []string{"ls", "tree", "tar", "write", "export", "bundle", "show", "log", "diff"} {
+	for _, command := range []string{"ls", "tar", "write", "export", "bundle", "show", "log", "diff"} {
 		require.Equal(t, "by-id/019d3d9/title\n:36\n", complete("__complete", command, "--source", s.source, "by-id/019d3d9/ti"), command)
 	}
 	for line, want := range map[string]string{

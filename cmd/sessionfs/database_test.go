@@ -31,7 +31,7 @@ func TestDatabasePassword(t *testing.T) {
 		for _, args := range [][]string{
 			{source}, {s.source, source}, {"-o", "nope", source, s.mountpoint}, {source, s.mountpoint, "x"}, {"-u", source}, {"status", source},
 			{"import", "-s", s.source, source}, {"ls", "-s", s.source, source}, {"search", "-s", source, "x"}, {"sql-trigger", source}, {"lss", source},
-			{"cat", source}, {"tree", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source}, {"check", "-s", source}, {source, "/nowhere"},
+			{"cat", source}, {"ls", "-R", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source}, {"check", "-s", source}, {source, "/nowhere"},
 		} {
 			r := s.run(args...)
 			require.NotZero(t, r.code, args)

@@ -21,14 +21,14 @@ import (
 
 // lsFlags are those of ls(1) that are used with sessions.
 type lsFlags struct {
-	long, all, dir, byTime, reverse bool
+	long, all, dir, byTime, reverse, recursive bool
 }
 
 // lsCommand is sessionfs ls.
 func lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := onSource(treePaths, &cobra.Command{
-		Use:        "ls [-ladtr1] [-s SOURCE] [PATH...]",
+		Use:        "ls [-ladtrR1] [-s SOURCE] [PATH...]",
 		Short:      "List directories of what a mount would show",
 		SuggestFor: []string{"list", "dir"},
 		Example:    "  sessionfs ls -l recent",
@@ -39,6 +39,7 @@ func lsCommand() *cobra.Command {
 	flags.BoolVarP(&f.dir, "directory", "d", false, "directories themselves, not what is in them")
 	flags.BoolVarP(&f.byTime, "time", "t", false, "newest first")
 	flags.BoolVarP(&f.reverse, "reverse", "r", false, "in reverse order")
+	flags.BoolVarP(&f.recursive, "recursive", "R", false, "directories with all that is below them; links are not followed there")
 	flags.BoolP("one", "1", false, "a name a line, as in any case")
 	return cmd
 }
@@ -46,6 +47,7 @@ func lsCommand() *cobra.Command {
 // listed is a name to be shown.
 type listed struct {
 	name, path string
+	isDir      bool
 	info       iofs.FileInfo // nil if it is not needed
 }
 
@@ -60,7 +62,7 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 		if err != nil {
 			return err
 		}
-		it := listed{name, name, info}
+		it := listed{name, name, info.IsDir(), info}
 		if to, err := src.Stat(name); err == nil && to.IsDir() && !f.dir {
 			dirs = append(dirs, it)
 		} else {
@@ -72,21 +74,25 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 		return failed
 	}
 	shown := len(single)
-	failed := each(cmd, dirs, func(dir listed) error {
+	var show func(listed) error
+	show = func(dir listed) error {
 		items, err := f.list(src, dir.path)
 		if err != nil {
 			return err
 		}
-		if given > 1 {
+		if given > 1 || f.recursive {
 			between := "\n"
 			if shown++; shown == 1 {
 				between = ""
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, visible(dir.path))
 		}
-		return f.print(cmd.OutOrStdout(), src, items)
-	})
-	return cmp.Or(failed, err)
+		if err := f.print(cmd.OutOrStdout(), src, items); err != nil || !f.recursive {
+			return err
+		}
+		return each(cmd, slices.DeleteFunc(items, func(it listed) bool { return !it.isDir }), show)
+	}
+	return cmp.Or(each(cmd, dirs, show), err)
 }
 
 // list returns what is in a directory. Names are looked up only where that is needed: a listing costs nothing else.
@@ -96,7 +102,7 @@ func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
 		if n.Name()[0] == '.' && !f.all {
 			continue
 		}
-		it := listed{name: n.Name(), path: path.Join(dir, n.Name())}
+		it := listed{name: n.Name(), path: path.Join(dir, n.Name()), isDir: n.IsDir()}
 		if f.long || f.byTime {
 			info, err := n.Info()
 			if isGone(err) { // between the listing and the look
@@ -198,90 +204,14 @@ func catCommand() *cobra.Command {
 // copySize is how many bytes are copied at a time: what the file system answers at once.
 const copySize = 128 << 10
 
-// defaultTreeNames is how many names sessionfs tree prints: a store can have millions.
-const defaultTreeNames = 2000
-
-// treeCommand is sessionfs tree.
+// treeCommand refuses a command of earlier versions.
 func treeCommand() *cobra.Command {
-	var t treePrinter
-	cmd := onSource(treePaths, &cobra.Command{
-		Use:     "tree [-a] [-L DEPTH] [-n NAMES] [-s SOURCE] [PATH...]",
-		Short:   "Show directories of what a mount would show, with all that is in them",
-		Example: "  sessionfs tree -L 2 by-id/019d3d",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		if t.depth < 0 || t.left < 1 {
-			return refuse(exitUsage, "tree: -L takes a number from 0 on, -n one from 1 on")
-		}
-		t.src, t.out = src, bufio.NewWriter(cmd.OutOrStdout())
-		limit := t.left
-		err := src.eachPath(cmd, args, func(name string) error {
-			info, err := src.Stat(name)
-			if err != nil {
-				return err
-			}
-			t.out.WriteString(visible(name) + "\n")
-			if info.IsDir() {
-				err = t.below(name, "", 1)
-			}
-			if flushed := t.out.Flush(); err == nil {
-				err = flushed
-			}
-			return err
-		})
-		if t.cut {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: tree: only the first %d names are shown; -n shows more, -L fewer levels\n", limit)
-		}
-		return err
-	})
-	flags := cmd.Flags()
-	flags.BoolVarP(&t.all, "all", "a", false, "names that begin with a dot too")
-	flags.IntVarP(&t.depth, "level", "L", 0, "how many levels are shown; 0 means all")
-	flags.IntVarP(&t.left, "names", "n", defaultTreeNames, "how many names are shown at most")
-	return cmd
-}
-
-// treePrinter prints trees.
-type treePrinter struct {
-	src         *source
-	out         *bufio.Writer
-	all         bool
-	depth, left int
-	cut         bool // there are more names
-}
-
-// below prints what is in a directory, behind the lines that lead to it. Nothing is looked up but links.
-func (t *treePrinter) below(dir, lines string, level int) error {
-	items, err := t.src.ReadDir(dir)
-	if err != nil && !isGone(err) {
-		return err
+	return &cobra.Command{
+		Use: "tree", Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return refuse(exitUsage, "tree: this version does not have the command any more; use 'sessionfs ls -R PATH'")
+		},
 	}
-	items = slices.DeleteFunc(items, func(d iofs.DirEntry) bool { return d.Name()[0] == '.' && !t.all })
-	for i, it := range items {
-		if t.left == 0 {
-			t.cut = true
-			return nil
-		}
-		t.left--
-		branch, further := "├── ", "│   "
-		if i == len(items)-1 {
-			branch, further = "└── ", "    "
-		}
-		name, target := path.Join(dir, it.Name()), ""
-		if it.Type() == iofs.ModeSymlink {
-			if to, err := t.src.ReadLink(name); err == nil {
-				target = " -> " + visible(to)
-			}
-		}
-		if _, err := t.out.WriteString(lines + branch + visible(it.Name()) + target + "\n"); err != nil {
-			return err
-		}
-		if it.IsDir() && (t.depth == 0 || level < t.depth) {
-			if err := t.below(name, lines+further, level+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // tarCommand is sessionfs tar: it writes a tar archive of what tar finds in a mount.

@@ -126,18 +126,6 @@ func TestTarOfASession(t *testing.T) {
 	require.Len(t, files, 1)
 }
 
-func TestTree(t *testing.T) {
-	s := commandStore(t)
-	r := s.here("tree", "-L", "1", "by-id/019d3d9").ok(t)
-	require.True(t, strings.HasPrefix(r.stdout, "by-id/019d3d9\n├── append\n├── artifacts\n"), r.stdout)
-	require.True(t, strings.HasSuffix(r.stdout, "├── leaf -> entries/3a17833e.json\n├── problems.jsonl\n├── search\n├── title\n├── transcript.md\n├── tree\n└── usage.json\n"), r.stdout)
-	r = s.here("tree", "-n", "3").ok(t)
-	require.Equal(t, 4, strings.Count(r.stdout, "\n"))
-	require.Contains(t, r.stderr, "only the first 3 names")
-	require.Contains(t, s.here("tree", "history").stdout, "history\n├── prompts.jsonl\n└── search\n")
-	requireStatus(t, exitUsage, s.here("tree", "-n", "0"))
-}
-
 func TestWriteWithoutMount(t *testing.T) {
 	s := commandStore(t)
 	const session = "by-id/019d3d9"
