@@ -70,18 +70,8 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	return s.storage.Open(hash)
 }
 
-// checker is a storage that can tell whether the content of a blob has the hash that its name says, without all of it
-// being read here.
-type checker interface {
-	IsWhole(hash string) (bool, error)
-}
-
-// verify reports whether the content of a blob has the hash that its name says. It reads the blob, unless the storage can
-// tell.
+// verify reports whether the content of a blob has the hash that its name says.
 func (s *Store) verify(hash string) (bool, error) {
-	if c, ok := s.storage.(checker); ok {
-		return c.IsWhole(hash)
-	}
 	obj, err := s.Open(hash)
 	if err != nil {
 		return false, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/budget"
@@ -35,10 +34,12 @@ func openDatabase(o options, log *slog.Logger) (t *tree, err error) {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	t = &tree{place: strings.TrimSuffix(rows.Prefix(), "/"), closers: []func(){rows.Close}}
-	blobs, err := t.openBlobs(o, rows)
-	if err != nil {
-		t.close()
-		return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
+	var blobs storage.Storage // nil means none
+	if o.Blobs != "" {
+		if blobs, err = t.keep(dir.Open(o.Blobs)); err != nil {
+			t.close()
+			return nil, fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
+		}
 	}
 	options := writer.Options{Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
 	if rows.Several() {
@@ -74,26 +75,6 @@ func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string
 		places = append(places, place)
 	}
 	return "", fmt.Errorf("%w: the sessions of several people are here, and none in %s, where yours would be: mount with prefix=, the path of yours in the table", writer.ErrNotOwn, strings.Join(places, " or "))
-}
-
-// openBlobs opens the blobs of a database: a directory, or a table that is made if it is not there. nil means none.
-func (t *tree) openBlobs(o options, rows *postgres.Storage) (storage.Storage, error) {
-	switch o.Blobs {
-	case "":
-		return nil, nil
-	case mountopts.BlobsInDatabase:
-		blobs, err := rows.OpenBlobs(context.Background(), !o.ReadOnly)
-		if err != nil {
-			return nil, err
-		}
-		t.closers = append(t.closers, blobs.Close)
-		return blobs, nil
-	}
-	blobs, err := t.keep(dir.Open(o.Blobs))
-	if err != nil {
-		return nil, err
-	}
-	return blobs, nil
 }
 
 func openRows(o options, log *slog.Logger, memory *budget.Budget) (*postgres.Storage, error) {

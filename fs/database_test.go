@@ -85,15 +85,15 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	require.Equal(t, []string{"blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
 }
 
-// TestDatabaseBlobs: without a place for them images stay in their entries, and references what they are. With
-// -o blobs=postgres an image that one mount stores is there in another one. Package postgres has rows that are not what their
-// name says.
+// TestDatabaseBlobs: without a place for them images stay in their entries, and references what they are. With a directory
+// for both an image that one mount stores is there in another one.
 func TestDatabaseBlobs(t *testing.T) {
 	const reference = `blob:sha256:0123456789012345678901234567890123456789012345678901234567890123`
 	table := postgrestest.Shared(t).NewTable(t)
 	table.Write(t, rowsPrefix+"p/s.jsonl", header("s")+strings.Replace(entry(1, "e1", "", "IMAGE"), `"IMAGE"`, `[{"type":"image","data":"`+reference+`"}]`, 1))
-	inTable := func(c *mountConfig) { c.options.Blobs = mountopts.BlobsInDatabase }
-	none, a, b := mountTable(t, table), mountTable(t, table, inTable), mountTable(t, table, inTable)
+	place := t.TempDir()
+	inPlace := func(c *mountConfig) { c.options.Blobs = place }
+	none, a, b := mountTable(t, table), mountTable(t, table, inPlace), mountTable(t, table, inPlace)
 	require.Equal(t, reference+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", none.session("s", "context.json")))
 	require.NoDirExists(t, none.path("blobs"))
 	id := ask(t, none.session("s", "append"), bigImage(3000))
@@ -109,8 +109,8 @@ func TestDatabaseBlobs(t *testing.T) {
 	}
 	ask(t, b.session("s", "append"), bigImage(900_000))
 	require.Equal(t, hashes, names(t, a.path("blobs")), "the same image is there once")
-	table.Do(t, `DROP TABLE `+strings.TrimSuffix(table.Name, "omp_session_files")+"sessionfs_blobs")
-	require.ErrorContains(t, openFails(t, mountopts.Options{Source: table.Source("&prefix=" + rowsPrefix), Blobs: mountopts.BlobsInDatabase, ReadOnly: true}), "there is no table")
+	gone := mountopts.Options{Source: table.Source("&prefix=" + rowsPrefix), Blobs: place + "/gone"}
+	require.ErrorContains(t, openFails(t, gone), "-o blobs")
 }
 
 // TestDatabaseWrites: every write does to the row what it does to a file, and what a client or another mount writes shows.

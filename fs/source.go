@@ -25,7 +25,7 @@ import (
 // itself.
 func Places(o mountopts.Options, getenv func(string) string) (places []string) {
 	if mountopts.IsDatabase(o.Source) {
-		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
+		if o.Blobs != "" {
 			places = append(places, o.Blobs)
 		}
 		return places

@@ -40,7 +40,7 @@ var options = []option{
 		name: "context-blobs", value: "base64|ref", help: "images in context.json",
 		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
 	},
-	{name: "blobs", value: "DIR", help: "blobs of a database; postgres: in a table beside", set: text(func(o *Options) *string { return &o.Blobs })},
+	{name: "blobs", value: "DIR", help: "the directory of blobs of a database", set: text(func(o *Options) *string { return &o.Blobs })},
 	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
 	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
 	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
@@ -247,6 +247,7 @@ var accepted = strings.Fields(`
 // refused are options that users may try, with the reason why they are not supported. Ignoring them silently
 // would suggest that they have an effect. A key with a value refuses that value alone.
 var refused = map[string]string{
+	"blobs=postgres":  "this version keeps no images in a database; docs/team.md says how they get into a directory, for blobs=DIR (one named postgres is ./postgres)",
 	"context=sent":    "this version does not have it any more: context.json has messages as they are stored; leave it out",
 	"uid":             "files have the owner of the file behind them; leave it out",
 	"gid":             "files have the group of the file behind them; leave it out",

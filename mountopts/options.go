@@ -29,7 +29,7 @@ type Options struct {
 	LeftOut []string
 	// State is the directory that holds terminal-sessions/; empty means Source.
 	State string
-	// Blobs is the directory of the blobs where Source is a database, or BlobsInDatabase; empty means none.
+	// Blobs is the directory of the blobs where Source is a database; empty means none.
 	Blobs string
 	// Empty takes a place in a database where no sessions are, to put some there; set by the command.
 	Empty bool
@@ -124,10 +124,6 @@ var (
 
 // WithoutPassword masks what in a message may be the password of a database.
 func WithoutPassword(text string) string { return passwords.ReplaceAllString(text, "$1$2…") }
-
-// BlobsInDatabase is the value of Options.Blobs that means a table beside the sessions. A directory of that name is given as
-// ./postgres.
-const BlobsInDatabase = "postgres"
 
 // NoPrices is the value of Prices that leaves answers without a recorded cost as they are. A file of that name is given as
 // ./none.

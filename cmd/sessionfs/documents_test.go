@@ -35,6 +35,9 @@ var notRun = map[string]map[string]string{
 		"scripts/bench f":       "it takes hours",
 		"scripts/package 1.2.3": "it takes minutes; the second line does the first",
 	},
+	"docs/team.md": {
+		`sessionfs bundle -o blobs=postgres -s 'postgres://me@db.example/team' 'by-id/*' > team.tar   # the old version`: "it needs an earlier version",
+	},
 	"docs/sessionfs.1.md":     {"systemctl --user enable --now sessionfs": "it changes what the user's machine starts; TestUnit has the unit"},
 	"docs/cookbook.md":        {"tail -f \"$A/by-id/019d3d9/transcript.md\"": "it never ends; fs TestTailFollowsBranches has it"},
 	"docs/troubleshooting.md": {"journalctl -t sessionfs": "a machine may have no journal"},

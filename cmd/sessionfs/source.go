@@ -56,7 +56,7 @@ func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err e
 		return remove, err
 	}
 	if mountopts.IsDatabase(o.Source) {
-		if o.Blobs != "" && o.Blobs != mountopts.BlobsInDatabase {
+		if o.Blobs != "" {
 			o.Blobs, err = absolute(o.Blobs)
 		}
 		return remove, err

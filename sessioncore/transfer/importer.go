@@ -114,7 +114,7 @@ var errGoneOn = errors.New("it was imported before, and was gone on with or diff
 // session puts the blobs of a session into the store, and the session.
 func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
 	if im.Blobs == nil && len(c.blobs) > 0 {
-		r.note("%d blobs are left out: there is no place for them, -o blobs=postgres makes one", len(c.blobs))
+		r.note("%d blobs are left out: there is no place for them, -o blobs=DIR names one", len(c.blobs))
 		c.blobs = nil
 	}
 	for _, hash := range c.blobs {

@@ -43,8 +43,6 @@ type content struct {
 	version string   // the last state of the row that was found to begin with text
 	whole   bool     // text was all of the row in that state
 	dropped *dropped // what was taken away last; nil if nothing was
-	// verified is the state in which the content of a blob had the hash that is its name.
-	verified string
 
 	keeping
 }
@@ -94,7 +92,7 @@ func (o *object) Stat() (storage.Stat, error) {
 		return storage.Stat{}, fs.ErrClosed
 	}
 	s := o.row.content.s
-	s.refreshFor(o.row.content.name())
+	s.refresh()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.rowStat(o.row), nil

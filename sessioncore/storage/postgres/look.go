@@ -40,8 +40,6 @@ type look struct {
 	at      time.Time     // when the last one began that succeeded
 	good    time.Time     // until when that is good
 	slow    bool          // that it took slowLook
-
-	rowsAt map[string]time.Time // when a row alone was read, by its path
 }
 
 // refresh brings the catalogue up to date if the last look is too old. Where the server does not answer, or somebody has
@@ -65,50 +63,6 @@ func (s *Storage) refresh() {
 			return
 		}
 	}
-}
-
-// maxRowsAt is of how many rows it is known when they were read alone.
-const maxRowsAt = 1000
-
-// refreshFor is refresh for who asks for a name. Of blobs, which nothing notes, the row is read by its key: the whole table is
-// for who lists it.
-func (s *Storage) refreshFor(name string) {
-	if name == "" || s.sql.row == "" || s.broken.Load() == nil && s.readRow(s.PathOf(name)) != nil {
-		s.refresh()
-	}
-}
-
-// readRow brings the catalogue up to date with a row, unless that was done a moment ago.
-func (s *Storage) readRow(path string) error {
-	l, began := &s.look, time.Now()
-	l.mu.Lock()
-	known := began.Sub(l.rowsAt[path]) < s.opts.Fresh
-	l.mu.Unlock()
-	if known {
-		return nil
-	}
-	var f maybeFacts
-	asked := s.now()
-	err := s.readFor(s.ctx, patience, func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, s.sql.row, path).Scan(f.targets()...)
-	})
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return err
-	}
-	s.mu.Lock()
-	if err == nil {
-		s.put(f.facts(), asked)
-	} else if r := s.rows[path]; r != nil && r.told <= asked {
-		s.remove(path)
-	}
-	s.mu.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.rowsAt) >= maxRowsAt || l.rowsAt == nil {
-		l.rowsAt = map[string]time.Time{}
-	}
-	l.rowsAt[path] = began
-	return nil
 }
 
 // startLook begins a look unless one is under way. It returns what is closed at its end, and until when to wait for that; nil if
@@ -150,7 +104,7 @@ func (s *Storage) lookAside(done chan struct{}) {
 func (s *Storage) lookAgain() {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
-	s.look.good, s.look.slow, s.look.rowsAt = time.Time{}, false, nil
+	s.look.good, s.look.slow = time.Time{}, false
 }
 
 // lookNow reads what changed since the last look, and all rows if that cannot be told.

@@ -36,7 +36,6 @@ type Options struct {
 type Storage struct {
 	opts   Options
 	pool   *pool
-	shared bool // the pool is another one's
 	sql    queries
 	prefix string
 	people *people      // nil where all rows have the prefix
@@ -106,11 +105,7 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	if err != nil {
 		return err
 	}
-	kind := ofSessionsUntitled
-	if titles {
-		kind = ofSessions
-	}
-	s.sql = makeQueries(src.table, schema+"."+changesTable, kind)
+	s.sql = makeQueries(src.table, schema+"."+changesTable, titles)
 	if err := s.findPlace(ctx, src); err != nil {
 		return err
 	}
@@ -130,9 +125,7 @@ func (s *Storage) Close() {
 	s.close()
 	s.mu.Unlock()
 	s.working.Wait()
-	if !s.shared {
-		s.pool.Close()
-	}
+	s.pool.Close()
 	s.kept.close()
 }
 
@@ -171,7 +164,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 
 // Stat implements storage.Storage.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
-	s.refreshFor(name)
+	s.refresh()
 	return s.known(name)
 }
 
@@ -211,12 +204,12 @@ func (s *Storage) fileNow(op, name string) (*row, error) {
 	return s.file(op, name)
 }
 
-// refreshUnlocked is refreshFor unless the name is locked.
+// refreshUnlocked is refresh unless the name is locked.
 func (s *Storage) refreshUnlocked(name string) {
 	s.mu.RLock()
 	_, held := s.held[name]
 	s.mu.RUnlock()
 	if !held {
-		s.refreshFor(name)
+		s.refresh()
 	}
 }

@@ -13,38 +13,21 @@ type queries struct {
 	titles bool // the table has the title columns
 
 	changed, noted, lockRow     string
-	row                         string // of a name; "" where a look is as good
 	heads, notedHeads, rest     string
 	append, setTitle            string
 	update, insert, whatIsThere string
 }
 
-// tableOf is what a table holds.
-type tableOf int
-
-const (
-	ofSessions tableOf = iota // and titles beside them
-	ofSessionsUntitled
-	ofBlobs
-)
-
-// isBlob tells the rows of a table of blobs that are some.
-const isBlob = `path ~ '^[0-9a-f]{64}$'`
-
-// makeQueries returns what is sent for a table. changes is the table in which its changes are noted (Source.Trigger), which
-// need not be there.
-func makeQueries(table, changes string, of tableOf) queries {
-	titles := of == ofSessions
+// makeQueries returns what is sent for a table, which may have columns for titles. changes is the table in which its changes
+// are noted (Source.Trigger), which need not be there.
+func makeQueries(table, changes string, titles bool) queries {
 	q := queries{titles: titles}
 	titled := `NULL::text, NULL::text, NULL::text`
 	if titles {
 		titled = `title, title_source, title_updated_at`
 	}
 	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled // in the order of maybeFacts.targets
-	utf8, kind, shown := `convert_to(content, 'UTF8')`, `text`, `starts_with(path, $1)`
-	if of == ofBlobs {
-		utf8, kind, shown = `content`, `bytea`, `starts_with(path, $1) AND `+isBlob
-	}
+	utf8, shown := `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
 
 	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, with
 	// which trigger that notes changes where they can be read, and what changed.
@@ -60,18 +43,12 @@ func makeQueries(table, changes string, of tableOf) queries {
 			WHERE path = c.path), ARRAY[c.path, NULL, NULL, NULL, NULL, NULL, NULL])
 		FROM ` + changes + ` c WHERE c.tab = to_regclass($3) AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (c.path = '' OR starts_with(c.path, $1)))`
-	if of == ofBlobs {
-		q.row = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 AND ` + isBlob
-	}
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
 	// it longer than to unpack all of a row that is not long.
-	head := `substring(` + utf8 + ` FROM 1 FOR $2)`
-	if of != ofBlobs {
-		head = `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + ` THEN ` + head +
-			` ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
-	}
+	head := `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + ` THEN substring(` + utf8 + ` FROM 1 FOR $2)
+		ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
 	// The beginning that is noted is that of the row, unless it was changed without that, or in a part of a transaction.
 	q.notedHeads = `SELECT ` + columns + `, coalesce((SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
@@ -96,7 +73,7 @@ func makeQueries(table, changes string, of tableOf) queries {
 			later + set + asRead + ` RETURNING ` + columns
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
-	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::` + kind + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
 	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
 	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`

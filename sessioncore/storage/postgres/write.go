@@ -122,18 +122,11 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 		}
 		o.Write = s.withHead(name, o)
 	}
-	return s.replaceBy(name, o, func(text string) (args []any, err error) {
-		args = []any{text}
-		if s.sql.titles {
-			t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
-			args = append(args, t.text, t.source, t.updated)
-		}
-		return args, checkText(text, 0)
-	})
+	return s.replaceWhole(name, o)
 }
 
-// replaceBy is Replace with what args makes of the content: the parameters from $4 on.
-func (s *Storage) replaceBy(name string, o storage.Replacement, args func(content string) ([]any, error)) (storage.Stat, error) {
+// replaceWhole is Replace by what is written.
+func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
 	}
@@ -154,13 +147,17 @@ func (s *Storage) replaceBy(name string, o storage.Replacement, args func(conten
 			return storage.Stat{}, err
 		}
 	}
-	more, err := args(content.String())
-	if err != nil {
+	text := content.String()
+	if err := checkText(text, 0); err != nil {
 		return storage.Stat{}, err
 	}
 	c := change{
 		path: s.PathOf(name), version: before.version, sql: s.sql.update,
-		args: append([]any{modified(o)}, more...), data: content.String(),
+		args: []any{modified(o), text}, data: text,
+	}
+	if s.sql.titles {
+		t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
+		c.args = append(c.args, t.text, t.source, t.updated)
 	}
 	if before.version == "" {
 		c.sql = s.sql.insert
