@@ -102,15 +102,15 @@ func newKeep(t *testing.T) (k *keep, session string) {
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	shell(t, `cd "$1" && git init -q . && echo x > tracked && git add tracked && git -c user.name=x -c user.email=x commit -qm x`, repo)
 	m := mountForTest(t, demo(t), at(dir))
-	waiting := ask(t, m.path("new-session"), anywhere("/home/dev/elsewhere"))
-	require.NoError(t, put(m.path(waiting, "append"), message("not on disk yet")+"\n"))
+	fresh := ask(t, m.path("new-session"), anywhere("/home/dev/elsewhere"))
+	require.NoError(t, put(m.path(fresh, "append"), message("typed")+"\n"))
 	session = m.path(demoSession)
 	require.NoError(t, put(filepath.Join(session, "labels"), strings.TrimSuffix(names(t, filepath.Join(session, "entries"))[1], ".json")+" a label\n"))
 	run(t, "ln", "-sfn", "entries/"+names(t, filepath.Join(session, "entries"))[2], filepath.Join(session, "leaf"))
 	k = &keep{m: m, source: statListing(t, m.source)}
 	k.leaves = k.looks()
 	require.Greater(t, strings.Count(k.leaves, "\n"), 5)
-	require.Contains(t, k.leaves, waiting)
+	require.Contains(t, k.leaves, fresh)
 	return k, session
 }
 

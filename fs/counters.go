@@ -3,7 +3,6 @@
 package fs
 
 import (
-	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -22,8 +21,7 @@ type Counters struct {
 	Last     time.Time `json:"last"`     // when a program last looked for something
 	Open     int64     `json:"open"`     // files and directories that programs have open
 	Sessions int       `json:"sessions"` // whose index is kept
-	New      int       `json:"new"`      // new sessions that are not on disk yet
-	Held     int64     `json:"held"`     // bytes for open files, for new sessions, and in caches
+	Held     int64     `json:"held"`     // bytes for open files and in caches
 	Idle     int64     `json:"idle"`     // bytes of Held in caches
 	Memory   int64     `json:"memory"`   // bytes of the process that are in memory
 	Files    int       `json:"files"`    // descriptors of the process
@@ -37,7 +35,7 @@ type Counters struct {
 func (s *Server) Counters() Counters {
 	c := Counters{Since: s.since, Last: time.Unix(0, s.counts.last.Load()), Open: s.counts.open.Load()}
 	for _, t := range slices.Concat(s.tree.parts, []*tree{s.tree}) {
-		c.Sessions, c.New = c.Sessions+t.store.Indexed(), c.New+len(t.waiting.Names())
+		c.Sessions += t.store.Indexed()
 	}
 	memory := s.tree.view.Memory
 	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
@@ -53,9 +51,6 @@ func (s *Server) Idle() time.Duration {
 	}
 	return time.Since(time.Unix(0, s.counts.last.Load()))
 }
-
-// Save puts the new sessions on disk that are in memory and were written to, as an fsync of new-session does.
-func (s *Server) Save(ctx context.Context) error { return s.tree.view.SaveNew(ctx) }
 
 // counts are the counters of what programs do.
 type counts struct {

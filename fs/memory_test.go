@@ -165,44 +165,6 @@ func TestManyForeignSessions(t *testing.T) {
 	require.Less(t, m.procNumber("status", "VmHWM"), 150<<10)
 }
 
-// TestWaitingSessionsAreBounded: what is typed into many new sessions, one after the other and at the same time, is not
-// lost and does not fill the memory.
-func TestWaitingSessionsAreBounded(t *testing.T) {
-	if raceEnabled {
-		t.Skip("takes long under the race detector, and is one of the tests at full size")
-	}
-	w := newWriting(t, tightMemory)
-	out := python(t, hoarder+`
-import json, threading
-mount, size = sys.argv[1], int(sys.argv[2])
-def session(n):
-    with open(mount + "/new-session", "r+b", buffering=0) as f:
-        f.write(b'{"cwd":"/work/%d","create":true}\n' % n)
-        return mount + "/" + f.read(4096).decode().strip()
-line = {"type": "custom", "customType": "t", "data": ["x" * 65536] * (size >> 16)}
-line = json.dumps(line).encode() + b"\n"
-def append(path):
-    fd = os.open(path + "/append", os.O_WRONLY)
-    try:
-        rest = line
-        while rest: rest = rest[os.write(fd, rest[:1 << 20]):]
-    finally: os.close(fd)
-sessions = [session(n) for n in range(58)]
-answers = [attempt(lambda: append(s)) for s in sessions]
-def again(i): answers[i] += " " + attempt(lambda: append(sessions[i]))
-threads = [threading.Thread(target=again, args=(i,)) for i in range(58)]
-for t in threads: t.start()
-for t in threads: t.join()
-for s, answer in zip(sessions, answers):
-    assert answer in ("ok ok", "ok ENOMEM"), answer
-    assert len(os.listdir(s + "/entries")) == answer.count("ok"), (answer, os.listdir(s + "/entries"), os.stat(s + ".jsonl").st_size, len(line))
-    assert os.stat(s + ".jsonl").st_size >= answer.count("ok") * len(line), (answer, os.stat(s + ".jsonl").st_size, len(line))
-assert "ok ok" in answers, answers
-`, w.m.dir, strconv.Itoa(sized(8<<20, 1<<20)))
-	require.Empty(t, out)
-	w.m.staysSmall(t)
-}
-
 // TestNamesAndCrawlersAreBounded: names that are looked up, documents that stay open and programs that walk everything, all at
 // the same time, take no more memory than the bound and what the collector leaves over, and give it back when they end.
 func TestNamesAndCrawlersAreBounded(t *testing.T) {

@@ -96,9 +96,6 @@ func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func
 	l.mark("done " + name)
 	if p.durable = "done " + name; !atOnce && !l.sync {
 		f, err := os.OpenFile(l.m.path("sessions", p.session, fsync), os.O_RDWR, 0)
-		if fsync == "new-session" {
-			f, err = os.OpenFile(l.m.path(fsync), os.O_RDWR, 0)
-		}
 		require.NoError(l.t, err)
 		require.NoError(l.t, f.Sync())
 		require.NoError(l.t, f.Close())
@@ -176,30 +173,16 @@ func (l *lossy) work() {
 	l.does("fork", promised{lines: []string{mark(0), mark(1), `"label":"L1"`}, title: &title, whole: true}, true, "", func() promised {
 		return promised{session: strings.TrimPrefix(ask(l.t, l.in("p/plain", "fork"), "e1"), "sessions/")}
 	})
+	// A session is durable when its path is told, each of its lines with -o sync or with an fsync.
 	name := ""
-	asked := promised{lines: []string{`"id":"q1"`}, whole: true}
-	ask := func() promised {
+	l.does("new", promised{whole: true}, true, "", func() promised {
 		name = l.newSession("/in/a/project/of/its/own")
-		require.NoError(l.t, put(l.in(name, "append"), withID(question, "q1")+"\n"))
 		return promised{session: name}
-	}
-	answered := func() promised {
-		require.NoError(l.t, put(l.in(name, "append"), withID(answer, "r1")+"\n"))
-		return promised{session: name}
-	}
-	if l.sync { // each line goes to disk
-		l.does("asked", asked, true, "", ask)
-		l.does("answered", promised{lines: []string{`"id":"r1"`}}, true, "", answered)
-	} else { // with the answer
-		asked.lines = append(asked.lines, `"id":"r1"`)
-		l.does("answered", asked, true, "", func() promised { ask(); return answered() })
-	}
-	for _, fsync := range []string{"append", "new-session"} {
-		id := "for-" + fsync
-		l.does("new, fsync of "+fsync, promised{lines: []string{`"id":"` + id + `"`}, whole: true}, false, fsync, func() promised {
-			name := l.newSession("/home/dev/project")
-			require.NoError(l.t, put(l.in(name, "append"), withID(question, id)+"\n"))
-			return promised{session: name}
+	})
+	for id, line := range map[string]string{"q1": question, "r1": answer} {
+		l.does("in the new one, "+id, promised{session: name, lines: []string{`"id":"` + id + `"`}}, false, "append", func() promised {
+			require.NoError(l.t, put(l.in(name, "append"), withID(line, id)+"\n"))
+			return promised{}
 		})
 	}
 }

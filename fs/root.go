@@ -48,7 +48,6 @@ type tree struct {
 	closers []func()                 // of what is open, the last one first
 	place   string                   // where the sessions are, for messages
 	pathOf  func(name string) string // instead of place, where they are several people's
-	waiting *writer.Waiting
 	store   *sessioncore.Store
 	files   storage.Files // the files in sessions/: those of store, but where another agent's are converted
 	archive *archive
@@ -185,8 +184,7 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 	if o.Redact {
 		shown, journal = redact.New(sessions, o.rules), nil
 	}
-	t.waiting = writer.NewWaiting(shown, memory)
-	t.store, t.files = sessioncore.NewStore(t.waiting), t.waiting
+	t.store, t.files = sessioncore.NewStore(shown), shown
 	t.closers = append(t.closers, t.store.Close)
 	memory.OnFull(t.store.EvictIdle)
 	for _, s := range t.dirs {
@@ -202,10 +200,10 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 		store := blobfs.New(blobs)
 		w.Blobs, t.view.Blobs = store, store
 	}
-	w.Journal, w.Waiting, w.Root, w.Scope = journal, t.waiting, root, list.Scope
+	w.Journal, w.Root, w.Scope = journal, root, list.Scope
 	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	t.view.Writer = writer.New(t.store, w)
-	t.view.Search = newSearcher(t.view, t.waiting, shownIn, t.agents)
+	t.view.Search = newSearcher(t.view, shown, shownIn, t.agents)
 }
 
 // agents returns the agent whose sessions these are, as agent: in a search names it.

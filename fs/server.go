@@ -27,9 +27,6 @@ type Server struct {
 	since  time.Time
 	done   sync.Once
 	gone   chan struct{} // closed when the mount is gone
-
-	ending sync.Once
-	lost   error // the error of End; set by it
 }
 
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the directories of SOURCE and
@@ -97,22 +94,13 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	}
 }
 
-// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u, and End is done.
+// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u.
 func (s *Server) Wait() {
 	s.fuse.Wait()
-	_ = s.End() // End keeps its error for later calls
 	s.done.Do(func() {
 		close(s.gone)
 		s.tree.close()
 	})
-}
-
-// End puts on disk the new sessions that are in memory and were written to; later writes go to disk at once. Wait
-// calls it; a process that exits before its mount is gone must call it itself. The error says that some sessions
-// could not be written to SOURCE; the log says where they are instead.
-func (s *Server) End() error {
-	s.ending.Do(func() { s.lost = s.tree.end(s.log) })
-	return s.lost
 }
 
 // Unmount unmounts. It fails if the mount is in use.

@@ -143,12 +143,8 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 
 var errNotBundled = errors.New("it is not a session")
 
-// Close puts on disk the new sessions that are in memory and were written to, as the end of a mount does, and closes
-// everything. The error is that of Server.End.
-func (u *Unmounted) Close() error {
-	defer u.tree.close()
-	return u.tree.end(u.log)
-}
+// Close closes everything.
+func (u *Unmounted) Close() { u.tree.close() }
 
 // newSearcher returns what searches the sessions of a view, which are below tree in the mount.
 func newSearcher(view *nodes.View, files storage.Files, tree string, agents func() []string) *search.Searcher {

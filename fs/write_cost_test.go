@@ -32,7 +32,7 @@ func TestSync(t *testing.T) {
 		{"labels", "e1 x", "write s.jsonl", durable},
 		{"title", "A title", replaced, durable},
 		{"fork", "e1", replaced, durable},
-		{"new-session", anywhere("/home/dev/project"), "", ""},
+		{"new-session", anywhere("/home/dev/project"), replaced, ""},
 		{"cwd", "/home/dev/project", "", durable},
 	} {
 		path := w.in(c.file)
@@ -42,18 +42,10 @@ func TestSync(t *testing.T) {
 		require.Equal(t, c.writes, w.changes(func() { require.NoError(t, put(path, c.line+"\n")) }), c.file)
 		require.Equal(t, c.syncs, w.changes(func() { run(t, "sync", path) }), c.file)
 	}
-	for _, file := range []string{"append", "labels", "title", "fork", "cwd"} { // of a session that is not on disk yet
-		path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
-		require.Equal(t, replaced+", fsync new, fsync .", w.changes(func() { run(t, "sync", path+"/"+file) }), file)
-	}
-	path := w.m.path(ask(t, w.m.path("new-session"), anywhere("/home/dev/project")))
-	id := ask(t, path+"/append", message("typed"))
-	require.Equal(t, "", w.changes(func() { ask(t, path+"/fork", id) }))
 	// A session that has to go to p, with nothing to change in it, and the directory beside it, which goes first.
 	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/q/m"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/q/m.jsonl"), []byte(header("m")), 0o600))
 	require.Equal(t, "fsync new, fsync ., rename new, fsync ., rename new, fsync .", w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
-	require.Equal(t, strings.Repeat(replaced+", fsync new, fsync ., ", 2), w.changes(func() { run(t, "sync", path+"/fork") })+", ", "the fork too")
 
 	w.remount(func(c *mountConfig) { c.options.Sync = true })
 	for file, line := range map[string]string{"append": message("x"), "labels": "e2 x"} {

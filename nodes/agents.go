@@ -75,16 +75,3 @@ func (v *View) newSession(ctx context.Context, line string) (string, error) {
 	}
 	return v.Listing.PathOf(file), nil
 }
-
-// SaveNew puts on disk the new sessions that were written to.
-func (v *View) SaveNew(ctx context.Context) (err error) {
-	for _, a := range v.Agents {
-		if failed := a.View.Writer.SyncAll(ctx); err == nil {
-			err = failed
-		}
-	}
-	if len(v.Agents) == 0 {
-		err = v.Writer.SyncAll(ctx)
-	}
-	return err
-}

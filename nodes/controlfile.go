@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -69,7 +68,7 @@ func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r ren
 		return results, done, err
 	}
 	f.makeDurable = func(ctx context.Context) error {
-		return d.wherever(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(ctx, d.session) })
+		return d.wherever(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(d.session) })
 	}
 	f.init(d.view, d.session, r)
 	f.writable = true
@@ -293,12 +292,7 @@ func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
 
 // makeFork makes fork: an id creates a session of the path to that entry.
 func makeFork(d *SessionDir) fusefs.InodeEmbedder {
-	f := d.control("fork", eachLine((*SessionDir).fork), nil)
-	durable := f.makeDurable
-	f.makeDurable = func(ctx context.Context) error { // a fork of a session that waits waits too
-		return cmp.Or(durable(ctx), d.view.Writer.SyncAll(ctx))
-	}
-	return f
+	return d.control("fork", eachLine((*SessionDir).fork), nil)
 }
 
 // fork creates a session. Reading the same open file gives the path of its directory from the mount's root.
@@ -329,7 +323,7 @@ func NewSessionName(sessions, source storage.Files) Name {
 	part := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
 	return Name{"new-session", syscall.S_IFREG, func(view *View) fusefs.InodeEmbedder {
 		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(view.newSession), part: part}
-		f.makeDurable = view.SaveNew // all new sessions that were written to; sessionfs -u does that before it unmounts
+		f.makeDurable = func(context.Context) error { return nil } // a new session is durable when its line is taken
 		f.view = view
 		return f
 	}, nil}

@@ -238,8 +238,6 @@ var kindsOfError = []kindOfError{
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
 	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
-	{writer.ErrTooMany, syscall.EBUSY, saysItself},
-	{writer.ErrWaiting, syscall.EBUSY, saysItself},
 	{writer.ErrNotOwn, syscall.EPERM, saysItself},
 	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
 	{history.ErrQuery, syscall.EINVAL, `put the words that are to be found as they are into double quotes`},

@@ -128,8 +128,16 @@ func (c *checker) session(dir string) error {
 		for _, k := range kinds {
 			k.print(c.out)
 		}
+	} else if leaf, err := c.src.ReadLink(path.Join(dir, leafLink)); err == nil && leaf == "tree" && c.isEmpty(dir) {
+		fmt.Fprintf(c.out, "%s\n  empty: it has a header alone\n    Nothing is broken. If nobody goes on with it, remove the file.\n", visible(dir+sessionSuffix))
 	}
 	return nil
+}
+
+// isEmpty reports whether a session has no entries.
+func (c *checker) isEmpty(dir string) bool {
+	entries, err := c.src.ReadDir(path.Join(dir, "entries"))
+	return err == nil && len(entries) == 0
 }
 
 // cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.

@@ -56,7 +56,6 @@ func TestLogFile(t *testing.T) {
 		line := text[strings.Index(text, "msg=counters"):]
 		require.Contains(t, line, "mountpoint="+s.mountpoint)
 		require.Contains(t, line, " open=1 ")
-		require.Contains(t, line, " new=0 ")
 		require.Regexp(t, " memory=[1-9]", line)
 		release()
 		s.unmount()

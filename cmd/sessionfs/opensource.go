@@ -45,18 +45,13 @@ func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src
 	flags := sourceFlags{args: are, ids: are == anySession || cmd.Name() == "write", writes: cmd.Name() == "write"}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		src, closeSource, err := flags.open(cmd, args)
 		if err != nil {
 			return err
 		}
-		err = do(cmd, src, args)
-		if closed := closeSource(); err == nil {
-			err = closed
-		} else if closed != nil {
-			sayError(cmd, closed)
-		}
-		return err
+		defer closeSource()
+		return do(cmd, src, args)
 	}
 	return cmd
 }
@@ -89,8 +84,8 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("options", completeOptions)
 }
 
-// open opens SOURCE. Callers must call the function that it returns, whose error says what could not be saved.
-func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, closeSource func() error, err error) {
+// open opens SOURCE. Callers must call the function that it returns.
+func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, closeSource func(), err error) {
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
@@ -133,9 +128,9 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	}
 	ctx := cmp.Or(cmd.Context(), context.Background())
 	files.FS = files.With(ctx)
-	return &source{files, at, f, ctx}, func() error {
-		defer remove()
-		return files.Close()
+	return &source{files, at, f, ctx}, func() {
+		files.Close()
+		remove()
 	}, nil
 }
 

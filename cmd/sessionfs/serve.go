@@ -67,7 +67,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		}
 	}
 	a.manager.say("READY=1", "mounted at "+o.Mountpoint)
-	return a.waitOrStop()
+	a.waitOrStop()
+	return nil
 }
 
 // openLog opens the log.
@@ -99,14 +100,8 @@ type attendant struct {
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
-// it, which frees the mount point, and returns: open files then get errors. The error says that new sessions could
-// not be put on disk.
-func (a *attendant) waitOrStop() error {
-	a.untilGone()
-	return a.server.End()
-}
-
-func (a *attendant) untilGone() {
+// it, which frees the mount point, and returns: open files then get errors.
+func (a *attendant) waitOrStop() {
 	done := make(chan struct{})
 	go storage.Guarded(func() {
 		defer close(done)
@@ -171,12 +166,6 @@ func (a *attendant) whenIdle() time.Duration {
 	if e, ok := mountAt(a.options.Mountpoint); !ok || e.minor != a.minor {
 		return a.idle
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
-	defer cancel()
-	if err := a.server.Save(ctx); err != nil {
-		a.log.Warn("idle, but new sessions cannot be put on disk: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
-		return a.idle
-	}
 	a.log.Info("idle, unmounting", "mountpoint", a.options.Mountpoint, "for", since.Round(time.Second))
 	if err := unmount(a.options.Mountpoint, false); err != nil {
 		a.log.Info("idle, but in use: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
@@ -188,7 +177,7 @@ func (a *attendant) whenIdle() time.Duration {
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
 	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
-		"open", c.Open, "sessions", c.Sessions, "new", c.New, "held", c.Held, "memory", c.Memory)
+		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "memory", c.Memory)
 }
 
 // signals are those that a mount obeys.

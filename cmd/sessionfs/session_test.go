@@ -24,7 +24,7 @@ func TestNamedSessions(t *testing.T) {
 	s := commandStore(t)
 	src, closeSource, err := (&sourceFlags{source: s.source, args: anySession}).open(newRoot(streams{}), nil)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, closeSource()) }()
+	defer closeSource()
 	for arg, entry := range map[string]string{
 		hourLate: "", "019d3d9": "", "019D3D9": "", "2026-03-30t07": "", "by-id/019d3d9": "", "/by-id/019d3d9/": "", hourFile: "", hourFile + ".jsonl": "",
 		"by-cwd/home/dev/tidetable/*-An hour late*": "", "by-id/019d3d9/transcript.md": "", "by-id/019d3d9/artifacts/0.bash.log": "",

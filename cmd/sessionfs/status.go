@@ -53,9 +53,9 @@ func statusCommand() *cobra.Command {
 		Use:   "status [--json] [MOUNTPOINT]",
 		Short: "List this user's mounts, and what they have done",
 		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the\n" +
-			"mount, open files and directories, sessions whose index is kept, new sessions that are not on disk yet,\n" +
-			"memory, files that the process has open, temporary files. A mount that refuses what needs more memory is\n" +
-			"full; one that does not answer within five seconds hangs.\n\n" +
+			"mount, open files and directories, sessions whose index is kept, memory, files that the process has open,\n" +
+			"temporary files. A mount that refuses what needs more memory is full; one that does not answer within five\n" +
+			"seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
 		SuggestFor:        []string{"list", "mounts", "ps"},
@@ -139,7 +139,7 @@ func lookAtAll(mounts []mountEntry) []status {
 // gone answers at once, with an error.
 func statusOf(e mountEntry) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
-	pid, said, err := askDaemon(e, "", socketLimit, socketLimit)
+	pid, said, err := askDaemon(e, socketLimit, socketLimit)
 	s.PID = pid
 	switch {
 	case err == nil:
@@ -177,15 +177,15 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tNEW\tMEMORY\tFILES\tTEMP")
+	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tMEMORY\tFILES\tTEMP")
 	for _, s := range all {
-		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-", "-"}
+		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
 		if s.PID != 0 {
 			row[3] = fmt.Sprint(s.PID)
 		}
 		if c := s.Counters; c != nil {
 			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
-				fmt.Sprint(c.Sessions), fmt.Sprint(c.New), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
+				fmt.Sprint(c.Sessions), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
 				fmt.Sprintf("%dM", c.Temporary>>20))
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
@@ -199,10 +199,10 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 	return err
 }
 
-// A daemon tells what it has done, and puts new sessions on disk, through a socket, so that who asks never touches the mount,
-// which may hang. The socket has an abstract name, made of the user, the number of the connection, and the moment: there is no
-// file that a kill could leave behind, and none that needs a directory. As anybody may take and connect to such names, nobody
-// can tell which one the daemon's will be, who asks tries all that there are, and both ends ask the kernel who the other one is.
+// A daemon tells what it has done through a socket, so that who asks never touches the mount, which may hang. The socket has an
+// abstract name, made of the user, the number of the connection, and the moment: there is no file that a kill could leave
+// behind, and none that needs a directory. As anybody may take and connect to such names, nobody can tell which one the
+// daemon's will be, who asks tries all that there are, and both ends ask the kernel who the other one is.
 
 // socketName is how the names of sockets begin of the mount that a user made with a device number.
 func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%d/%d", uid, minor) }
@@ -225,17 +225,14 @@ func socketsOf(uid int, minor uint32) (names []string, err error) {
 	return names, err
 }
 
-// saveRequest is the line that asks a daemon to put new sessions on disk before it tells what it has done; any other line
-// asks for that alone.
-const saveRequest = "save"
-
 // told is what a daemon answers, as one JSON object.
 type told struct {
 	Version string `json:"version"`
-	Unsaved string `json:"unsaved,omitempty"` // why new sessions cannot be put on disk, if that was asked for
 	// Options are those of the mount: a command shows the same as it (docs/design.md section 8, Commands without a mount).
 	Options mountopts.Options `json:"options"`
 	fs.Counters
+	// Unsaved is the number of new sessions that a daemon of an earlier version has in memory alone; nil of later ones.
+	Unsaved *int `json:"new,omitempty"`
 }
 
 // socketLimit is how long either end waits.
@@ -287,34 +284,25 @@ func (a *attendant) tell(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	request, _ := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
-	_, _ = io.WriteString(conn, "\n") // it lives; the answer may take its time
-	answer := told{Version: version(), Options: a.options}
-	if request == saveRequest+"\n" {
-		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
-		defer cancel()
-		if err := a.server.Save(ctx); err != nil {
-			answer.Unsaved = err.Error()
-		}
-		_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	}
-	answer.Counters = a.server.Counters()
-	_ = json.NewEncoder(conn).Encode(answer) // who asked may be gone
+	// A line, which earlier versions take for a request. What is not read would end the connection before the answer.
+	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
+	_, _ = io.WriteString(conn, "\n")                                                                             // it lives; the answer may take its time
+	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // who asked may be gone
 }
 
 // errNotTheirs means that there is no socket of the mount's user.
 var errNotTheirs = errors.New("no socket of its user's")
 
-// askDaemon makes a request of the daemon of a mount. It waits for a first sign of life, and then for the answer. The pid is known
-// also if it does not answer.
-func askDaemon(e mountEntry, request string, first, limit time.Duration) (pid int, said told, err error) {
+// askDaemon asks the daemon of a mount what it has done. It waits for a first sign of life, and then for the answer. The pid is
+// known also if it does not answer.
+func askDaemon(e mountEntry, first, limit time.Duration) (pid int, said told, err error) {
 	conn, pid, err := dialDaemon(e)
 	if err != nil {
 		return 0, said, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(first))
-	_, _ = io.WriteString(conn, request+"\n") // one of an earlier version answers unasked
+	_, _ = io.WriteString(conn, "\n") // one of an earlier version waits for it, or answers unasked
 	in := bufio.NewReader(conn)
 	if _, err = in.Peek(1); err == nil {
 		_ = conn.SetDeadline(time.Now().Add(limit))

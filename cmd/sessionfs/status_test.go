@@ -41,11 +41,11 @@ func TestNewestSocketIsAsked(t *testing.T) {
 	require.NoError(t, err)
 	defer before.Close()
 	e := mountEntry{uid: os.Geteuid(), minor: a.minor}
-	_, _, err = askDaemon(e, "", time.Millisecond, time.Second)
+	_, _, err = askDaemon(e, time.Millisecond, time.Second)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	defer a.serveStatus()()
 	for range 2 {
-		_, _, err = askDaemon(e, "", socketLimit, socketLimit)
+		_, _, err = askDaemon(e, socketLimit, socketLimit)
 		require.ErrorIs(t, err, io.EOF, "it has no server, and so panics; what listens goes on")
 	}
 }
@@ -66,12 +66,11 @@ func TestStatus(t *testing.T) {
 		require.Less(t, time.Since(since), 2*patience)
 
 		require.Zero(t, s.exec("cat", filepath.Join(s.mountpoint, strings.TrimSuffix(sessionPath, ".jsonl"), "transcript.md")).code)
-		s.newSession("/work")
 		require.NotZero(t, s.exec("sh", "-c", "echo {} >"+s.mountpoint+"/new-session").code)
 		release := s.hold()
 		after := s.status(exitOK)
 		require.Greater(t, after["last"], before["last"])
-		for what, want := range map[string]float64{"open": 1, "sessions": 1, "new": 1} {
+		for what, want := range map[string]float64{"open": 1, "sessions": 1} {
 			require.Equal(t, want, after[what], what)
 		}
 		r := s.run("status") // other mounts of this user, which need not be ok, are there too
@@ -103,7 +102,7 @@ func TestStatusOfOthers(t *testing.T) {
 	s.mount()
 	e, ok := mountAt(s.mountpoint)
 	require.True(t, ok)
-	pid, said, err := askDaemon(e, "", socketLimit, socketLimit) // as root
+	pid, said, err := askDaemon(e, socketLimit, socketLimit) // as root
 	require.NoError(t, err)
 	require.Equal(t, s.pid(), pid)
 	require.NotEmpty(t, said.Version)
@@ -131,7 +130,7 @@ func TestStatusOfOthers(t *testing.T) {
 	require.Equal(t, "ok", s.status(exitOK)["state"])
 	s.unmount()
 	require.True(t, eventually(func() bool { // the daemon ends
-		_, _, err = askDaemon(e, "", socketLimit, socketLimit)
+		_, _, err = askDaemon(e, socketLimit, socketLimit)
 		return errors.Is(err, errNotTheirs)
 	}), err)
 }
@@ -146,7 +145,7 @@ func TestSocketIsNotTaken(t *testing.T) {
 		return err
 	}))
 	defer a.serveStatus()()
-	pid, _, err := askDaemon(mountEntry{minor: a.minor}, "", socketLimit, socketLimit)
+	pid, _, err := askDaemon(mountEntry{minor: a.minor}, socketLimit, socketLimit)
 	require.Equal(t, os.Getpid(), pid, err)
 }
 

@@ -17,7 +17,7 @@ func toldMounts() (places []place) {
 	all := make([]told, len(mounts))
 	var wg sync.WaitGroup
 	for i, e := range mounts {
-		wg.Go(func() { _, all[i], _ = askDaemon(e, "", liveLimit, liveLimit) })
+		wg.Go(func() { _, all[i], _ = askDaemon(e, liveLimit, liveLimit) })
 	}
 	wg.Wait()
 	for i, said := range all {
@@ -35,7 +35,7 @@ func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
 	if !ok {
 		return o, "", nil
 	}
-	_, said, err := askDaemon(e, "", socketLimit, socketLimit)
+	_, said, err := askDaemon(e, socketLimit, socketLimit)
 	if err == nil && said.Options.Source == "" {
 		err = fmt.Errorf("it is of version %s", said.Version)
 	}

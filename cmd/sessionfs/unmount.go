@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	// saveLimit is how long it may take to put new sessions on disk: enough for a slow disk with many of them, but a daemon
-	// that hangs must not block -u forever.
-	saveLimit = time.Minute
-	// saveLimitLazy is the limit for -z, which is for mounts that hang, and liveLimit the one for a sign that the daemon does not.
-	saveLimitLazy = 5 * time.Second
-	liveLimit     = time.Second
+	// endLimit is how long it may take a daemon of an earlier version to put new sessions on disk and to end: enough for a slow
+	// disk with many of them, but one that hangs must not block -u forever.
+	endLimit = time.Minute
+	// liveLimit is how long -z, which is for mounts that hang, waits for a sign that the daemon does not.
+	liveLimit = time.Second
 )
 
 // umountCommand is -u by the name that people know.
@@ -47,7 +46,7 @@ func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, 
 	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// unmountCommand is -u. It puts new sessions on disk first: if that fails, it can report it and keep the mount.
+// unmountCommand is -u.
 func unmountCommand(arg string, lazy bool) error {
 	path, err := resolveMountpoint(arg)
 	if err != nil { // for example in a dead mount
@@ -70,25 +69,22 @@ func unmountCommand(arg string, lazy bool) error {
 	case !e.ours() && os.Geteuid() != 0:
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
-	first, limit := saveLimit, saveLimit
+	limit := socketLimit
 	if lazy {
-		first, limit = liveLimit, saveLimitLazy
+		limit = liveLimit
 	}
-	// A daemon that cannot be asked, because it is dead, say, saves what was typed when it ends.
-	_, said, err := askDaemon(e, saveRequest, first, limit)
-	silent, unsaved := errors.Is(err, os.ErrDeadlineExceeded), said.Unsaved
+	pid, said, err := askDaemon(e, limit, socketLimit)
+	silent, end := errors.Is(err, os.ErrDeadlineExceeded), func() {}
 	switch {
 	case silent && lazy:
-		// Who waits for the mount must not wait for ever. The server, should it go on, saves what was typed.
+		// Who waits for the mount must not wait for ever.
 		if abort(e) == nil {
 			return nil
 		}
 	case silent:
 		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
-	case unsaved != "" && !lazy:
-		return refuse(exitUnmount, "%s is still mounted, since what was typed into new sessions would be lost: it cannot be written to %s: %s (the log says more)\n"+
-			"It is in the mount as before. 'sessionfs -u -z %s' unmounts all the same and tries to save it elsewhere; the log says where.",
-			path, e.source, unsaved, path)
+	case said.Unsaved != nil:
+		end = endEarlier(pid)
 	}
 	if lazy && !silent {
 		err = detach(e, false)
@@ -96,11 +92,9 @@ func unmountCommand(arg string, lazy bool) error {
 		err = unmount(path, lazy)
 	}
 	switch {
-	case err == nil && unsaved == "":
-		return nil
 	case err == nil:
-		return refuse(exitUnmount, "%s was unmounted, but what was typed into new sessions could not be written to %s: %s\n"+
-			"The log says where it was saved.", path, e.source, unsaved)
+		end()
+		return nil
 	case errors.Is(err, errNoMtab):
 		return refuse(exitUnmount, "%s is still mounted: %s", path, err)
 	case lazy:
@@ -109,6 +103,22 @@ func unmountCommand(arg string, lazy bool) error {
 		return refuse(exitUnmount, "%s could not be unmounted: %s\n"+
 			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
 			path, err, path, path)
+	}
+}
+
+// endEarlier returns a function that ends a daemon of an earlier version, whose mount is gone, and waits for it: such a daemon
+// puts new sessions on disk when it ends.
+func endEarlier(pid int) func() {
+	daemon, err := unix.PidfdOpen(pid, 0) // which no other process gets
+	return func() {
+		if err != nil || unix.PidfdSendSignal(daemon, unix.SIGTERM, nil, 0) != nil {
+			return // it has ended, or this kernel is too old: it ends by itself
+		}
+		for start := time.Now(); time.Since(start) < endLimit; {
+			if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}, int(endLimit.Milliseconds())); n > 0 {
+				return
+			}
+		}
 	}
 }
 

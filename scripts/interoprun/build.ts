@@ -69,11 +69,20 @@ const plainEntries = () => [
 
 export async function checkBuilt(client: Client, mount: Mount, project: string): Promise<void> {
 	let session = mount.newSession({ cwd: project, title: "Built by hand", parentSession: "some-id" });
-	await check("new-session: nothing is on disk before the first answer, then the client opens it", async () => {
+	await check("new-session: a header alone, which the client opens and goes on with", async () => {
+		const alone = mount.newSession(project), begun = fs.readFileSync(alone.file, "utf8");
+		const manager = await client.open(alone.file);
+		manager.appendMessage(user("By the client."));
+		manager.appendMessage(assistant("Yes."));
+		await closed(manager);
+		return expect(begun.split("\n").length === 2, `it begins with ${begun}`).concat(
+			expect(alone.entries().length === 2, `the client wrote ${alone.entries().length} entries`), await reopened(client, alone));
+	});
+	await check("new-session: what is appended is on disk at once, and the client opens it", async () => {
 		session.message(user("Hello?"));
-		const before = fs.existsSync(session.file);
+		const asked = fs.readFileSync(session.file, "utf8").includes("Hello?");
 		session.message(assistant("Hello."));
-		return expect(!before, "the file is there before the answer").concat(
+		return expect(asked, "the question is not on disk").concat(
 			await reopened(client, session, m =>
 				difference(session.header(), m.getHeader()) ??
 				expect(m.getHeader().cwd === project && m.getHeader().parentSession === "some-id", "another header"),
@@ -101,7 +110,7 @@ export async function checkBuilt(client: Client, mount: Mount, project: string):
 	await checkNaming(client, session);
 	await checkControls(client, mount, session);
 	await checkTaken(client, session);
-	await check("fsync puts a new session on disk that nobody answered, and the client opens it", async () => {
+	await check("a new session that nobody answered, after fsync: the client opens it", async () => {
 		session = mount.newSession(project);
 		session.sync();
 		return reopened(client, session);

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -38,9 +36,6 @@ func (r *run) checkFiles() {
 	for _, name := range r.names() {
 		file, err := readSession(r.file(name))
 		switch s := r.sessions[name]; {
-		case errors.Is(err, fs.ErrNotExist) && isOwn(name) && !s.durable:
-			r.count("new sessions that a kill of the daemon took, before their first answer")
-			delete(r.sessions, name)
 		case err != nil:
 			r.problem("%v", err)
 			delete(r.sessions, name)
@@ -218,10 +213,8 @@ func (r *run) checkLeft() {
 			r.problem("a lock is left: %s: %q", lock, readText(lock))
 		}
 	}
-	for _, none := range []string{filepath.Join(r.away(), "*"), filepath.Join(r.dir, "state", "sessionfs", "unsaved", "*")} {
-		if left, _ := filepath.Glob(none); len(left) > 0 {
-			r.problem("left: %q", left)
-		}
+	if left, _ := filepath.Glob(filepath.Join(r.away(), "*")); len(left) > 0 {
+		r.problem("left: %q", left)
 	}
 	if strings.Contains(readText("/proc/self/mountinfo"), " "+r.dir+"/") {
 		r.problem("a mount is left")

@@ -40,10 +40,10 @@ func newClient(p *program) *client {
 	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
 		s := &own{
-			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: new(answerID), durable: true, slot: name == "slot",
+			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: new(answerID), slot: name == "slot",
 		}
 		c.own = append(c.own, s)
-		c.isDurable(s.path)
+		c.expect(s.path, func(*expected) {})
 	}
 	return c
 }

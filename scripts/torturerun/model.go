@@ -21,10 +21,9 @@ type model struct {
 
 // expected is what a session must contain.
 type expected struct {
-	lines   map[string][]string // as summaries, by program, in its order
-	title   string
-	durable bool // its file must be there
-	maybes  int  // writes that a kill interrupted
+	lines  map[string][]string // as summaries, by program, in its order
+	title  string
+	maybes int // writes that a kill interrupted
 }
 
 // outcome is how a write ended: how many lines were acknowledged, and whether the others may be there.
@@ -62,8 +61,6 @@ func (m *model) expect(name string, change func(s *expected)) {
 	change(m.sessions[name])
 }
 
-func (m *model) isDurable(name string) { m.expect(name, func(s *expected) { s.durable = true }) }
-
 // wants notes lines that a program wrote to a session, and returns how many of them are there.
 func (r *run) wants(who, name string, out outcome, summaries ...string) int {
 	if out.maybe && !isDamaged(name) {
@@ -78,7 +75,7 @@ func (r *run) wants(who, name string, out outcome, summaries ...string) int {
 	return out.acked
 }
 
-// movedFor is how long a file is at most away that another program moves, or whose session is not on disk at all.
+// movedFor is how long a file is at most away that another program moves.
 const movedFor = 3 * time.Second
 
 // left reads the file of a session in which a write was interrupted: whoever was to write more is dead.

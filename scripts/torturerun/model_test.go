@@ -91,10 +91,10 @@ func TestUnclear(t *testing.T) {
 // TestMoved: a session that has moved keeps what is known of it, also if it was there already.
 func TestMoved(t *testing.T) {
 	m := newModel()
-	m.isDurable("from")
+	m.expect("from", func(s *expected) { s.title = "t" })
 	m.moved("from", "to")
 	m.moved("to", "to")
-	require.True(t, m.sessions["to"].durable)
+	require.Equal(t, "t", m.sessions["to"].title)
 	require.NotContains(t, m.sessions, "from")
 }
 

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // own is a session to which only this client writes.
@@ -17,8 +15,6 @@ type own struct {
 	ids     []string // entries that are there, the targets of leaf and labels
 	at      *string  // the leaf
 	slot    bool     // it has a title slot
-	durable bool     // it is on disk
-	mount   string   // where it is, as long as it is not
 	entries int
 }
 
@@ -34,9 +30,6 @@ func (c *client) use(d draw) (*own, string) {
 	if s.entries > ownEntries {
 		return nil, ""
 	}
-	if !s.durable {
-		mount = s.mount
-	}
 	if s.at == made {
 		at, err := c.look(s, mount)
 		if err != nil {
@@ -49,11 +42,11 @@ func (c *client) use(d draw) (*own, string) {
 	return s, mount
 }
 
-// onOwn is a command on an own session. Where the session is gone, which may only be if it never was on disk, it is left alone.
+// onOwn is a command on an own session.
 func onOwn(do func(c *client, s *own, mount string, d draw) error) func(*client, draw) {
 	return func(c *client, d draw) {
-		if s, mount := c.use(d); s != nil && errors.Is(do(c, s, mount, d), syscall.ENOENT) && !s.durable {
-			c.own = slices.DeleteFunc(c.own, func(o *own) bool { return o == s })
+		if s, mount := c.use(d); s != nil {
+			_ = do(c, s, mount, d) // an error that may not be is a problem already
 		}
 	}
 }
@@ -74,10 +67,6 @@ func appendOwn(many int) func(*client, *own, string, draw) error {
 		there, err := c.append(mount, s.path, entries, s.at, mayEnd)
 		for _, e := range entries[:there] {
 			s.ids, s.at = append(s.ids, e.id), new(e.id)
-			if e.what == "assistant" && !s.durable {
-				s.durable = true
-				c.isDurable(s.path)
-			}
 		}
 		s.entries += many
 		return err
@@ -134,14 +123,14 @@ func (c *client) titleOwn(s *own, mount string, _ draw) error {
 func (c *client) newOwn(d draw) {
 	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
 	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
-		c.own = append(c.own, &own{path: place, mount: mount})
+		c.own = append(c.own, &own{path: place})
 		c.expect(place, func(s *expected) { s.title = "new" })
 	}
 }
 
 // syncOwn makes a session durable.
 func (c *client) syncOwn(s *own, mount string, _ draw) error {
-	err := c.attempt("sync", mount, s.path, mayEnd, func() error {
+	return c.attempt("sync", mount, s.path, mayEnd, func() error {
 		f, err := os.OpenFile(c.mounted(mount, s.path, "append"), os.O_RDWR, 0)
 		if err != nil {
 			return err
@@ -149,17 +138,12 @@ func (c *client) syncOwn(s *own, mount string, _ draw) error {
 		defer f.Close()
 		return f.Sync()
 	})
-	if err == nil {
-		s.durable = true
-		c.isDurable(s.path)
-	}
-	return err
 }
 
 // cwdOwn moves a session to another working directory. Where the daemon dies meanwhile, it is at one of the two places. Which
 // one is the new place, other sessions decide: also one that such a death left with the new header in its old place.
 func (c *client) cwdOwn(s *own, mount string, d draw) error {
-	if !s.durable || s.slot {
+	if s.slot {
 		return nil
 	}
 	name := fmt.Sprintf("torture-own-%d-", c.number)

@@ -227,13 +227,12 @@ func TestListingIsTrue(t *testing.T) {
 	}
 }
 
-// TestListingOfWaiting: sessions that wait in memory are listed, and stay listed when they go to disk.
-func TestListingOfWaiting(t *testing.T) {
+// TestListingOfNew: a session that has a header alone is listed.
+func TestListingOfNew(t *testing.T) {
 	disk := dirtest.New(t)
-	waiting := writer.NewWaiting(disk, nil)
-	store := sessioncore.NewStore(waiting)
+	store := sessioncore.NewStore(disk)
 	t.Cleanup(store.Close)
-	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk, Waiting: waiting})
+	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk})
 	require.Empty(t, ids(t, l))
 	create := func(cwd string) *sessioncore.Session {
 		name, err := w.NewSession(t.Context(), writer.NewSession{Create: true, CWD: cwd})
@@ -255,10 +254,6 @@ func TestListingOfWaiting(t *testing.T) {
 	}
 	_, err := w.Append(t.Context(), one, []byte(`{"type":"mode_change","mode":"plan"}`))
 	require.NoError(t, err)
-	require.Equal(t, id(one)+" "+id(two), ids(t, l))
-	require.NoError(t, w.Sync(t.Context(), two))
-	require.Equal(t, id(two)+" "+id(one), ids(t, l))
-	require.NoError(t, w.Sync(t.Context(), one))
 	require.Equal(t, id(one)+" "+id(two), ids(t, l))
 }
 

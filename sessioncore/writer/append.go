@@ -34,7 +34,6 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 			return nil, err
 		}
 		rules := w.rules(f)
-		rules.Blobs = rules.Blobs && !w.waits(s) // else keep stores them: a blob that no file names is swept
 		drafts, bad := drafts(f, rules, lines)
 		if ids, err = w.appendDrafts(ctx, s, f, rules, drafts, bad, &tried); !errors.Is(err, errFormat) {
 			return ids, err
@@ -47,7 +46,7 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 var errFormat = errors.New("the session's format changed")
 
 // appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
-// the session now has another format, or does not wait any more, it writes nothing and returns errFormat.
+// the session now has another format, it writes nothing and returns errFormat.
 func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, rules persist.Rules, drafts []*draft, bad error, tried *tries) (ids []string, err error) {
 	if drafts, err = w.withBlobs(ctx, s, f, drafts, tried); err != nil {
 		bad = err
@@ -58,7 +57,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 	var misfit error
 	var added []string
 	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.Format() != f || w.rules(f) != rules && !w.waits(s) {
+		if c.snap.Format() != f || w.rules(f) != rules {
 			return errFormat
 		}
 		b, err := w.batch(c.snap)
@@ -71,7 +70,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 		}
 		if len(b.lines) > 0 {
 			tried.writes(added)
-			if err := c.commit(b.lines, b.answered); err != nil {
+			if err := c.commit(b.lines); err != nil {
 				return err
 			}
 		}
@@ -83,7 +82,7 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 			err = nil
 		}
 	}
-	if err = w.synced(ctx, s, err); err != nil {
+	if err = w.synced(s, err); err != nil {
 		return ids, err
 	}
 	if misfit != nil {

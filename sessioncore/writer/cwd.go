@@ -25,9 +25,6 @@ import (
 // ErrNoDirectory means that a session cannot be moved to a working directory that does not exist, nor be made for one.
 var ErrNoDirectory = errors.New("no such directory")
 
-// ErrWaiting means that a session cannot be moved before it is on disk.
-var ErrWaiting = errors.New("the session is not on disk yet; a sync of its append puts it there")
-
 // SetCWD moves a session to a working directory, as the client's /move does (docs/design.md section 2, cwd). The header
 // gets the directory, and the file goes, with its artifacts, to the directory that has sessions of it (scopeDir). A line
 // that the file cwd shows stands for the directory that the session has.
@@ -71,9 +68,6 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 
 // mayMove reports why a session cannot be moved, whatever the directory.
 func (w *Writer) mayMove(s *sessioncore.Session) error {
-	if w.waits(s) {
-		return fmt.Errorf("%w: %s", ErrWaiting, s.Name())
-	}
 	for dir := storage.Dir(s.Name()); dir != ""; dir = storage.Dir(dir) {
 		if st, err := w.store.Storage().Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
 			return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + dir}

@@ -118,15 +118,6 @@ func TestCWDRefused(t *testing.T) {
 	}
 }
 
-// TestCWDWaits: a session that is not on disk yet is not moved.
-func TestCWDWaits(t *testing.T) {
-	w, _ := waitingTest(t, Options{})
-	name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/home/dev/pi"})
-	require.NoError(t, err)
-	require.ErrorIs(t, w.SetCWD(t.Context(), w.store.Session(name), t.TempDir()), ErrWaiting)
-	require.True(t, w.opts.Waiting.Has(name))
-}
-
 // TestCWDOtherFiles: old versions are migrated, the dialects keep their header, and what lies in no directory stays.
 func TestCWDOtherFiles(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -166,7 +157,7 @@ func TestCWDTakenBack(t *testing.T) {
 	disk, cwd := dirtest.New(t), t.TempDir()
 	content := string(titleSlot("A title", titleByUser, plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
 	putFile(t, disk, plainName, content)
-	w := startWaiting(t, brokenMove{disk}, "", Options{})
+	w := startWriting(t, brokenMove{disk}, "", Options{})
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EXDEV)
 	snap := w.snapshot()
 	header, _, err := snap.ReadHeader()
@@ -244,7 +235,8 @@ func snapshotOf(t *testing.T, top string) (files map[string]string) {
 // TestScopeOfTheClient: where the directory is that clients make for a working directory, a new session goes there, although
 // others of it lie elsewhere.
 func TestScopeOfTheClient(t *testing.T) {
-	w, disk := waitingTest(t, Options{Scope: func(context.Context, string, string) (string, error) { return "elsewhere", nil }})
+	disk := dirtest.New(t)
+	w := startWriting(t, disk, "", Options{Scope: func(context.Context, string, string) (string, error) { return "elsewhere", nil }})
 	for _, there := range []bool{false, true} {
 		if there {
 			require.NoError(t, disk.MkdirAll(clients.AbsoluteScope("/srv/w")))

@@ -17,8 +17,6 @@ type draft struct {
 	id     rawjson.Value  // nil if it has to be created
 	parent rawjson.Value  // nil if it has to be chosen
 	timed  bool
-
-	answered bool // it is an assistant message
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.
@@ -53,7 +51,6 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draf
 	return &draft{
 		kind: kind, text: p.Text, blobs: p.Blobs,
 		id: p.Text.Member("id"), parent: p.Text.Member(d.ParentKey), timed: p.Text.Member("timestamp") != nil,
-		answered: kind == sessioncore.TypeMessage && p.Text.Member("message").Member("role").Is("assistant"),
 	}, nil
 }
 
@@ -67,15 +64,14 @@ func notJSON(text rawjson.Value, at int) string {
 
 // batch collects the lines of one write to a session; each line can refer to those before.
 type batch struct {
-	w        *Writer
-	snap     *sessioncore.Snapshot
-	dialect  *sessioncore.Dialect
-	now      time.Time // filled in as timestamp, in form
-	form     rawjson.TimeForm
-	ids      map[string]batchLine // the lines so far by their ids, WTF-8
-	leaf     *string              // nil if none
-	lines    []byte
-	answered bool // there is an assistant message among the lines
+	w       *Writer
+	snap    *sessioncore.Snapshot
+	dialect *sessioncore.Dialect
+	now     time.Time // filled in as timestamp, in form
+	form    rawjson.TimeForm
+	ids     map[string]batchLine // the lines so far by their ids, WTF-8
+	leaf    *string              // nil if none
+	lines   []byte
 }
 
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
@@ -185,7 +181,6 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 	b.lines = append(b.complete(d, fill), '\n')
 	b.ids[id] = batchLine{parent, d.isEditable()}
 	b.leaf = b.leafAfter(d, id)
-	b.answered = b.answered || d.answered
 	return id, nil
 }
 

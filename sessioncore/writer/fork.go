@@ -53,7 +53,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	if err != nil {
 		return "", err
 	}
-	return w.create(path.Dir(s.Name()), content, w.waits(s))
+	return w.create(ctx, path.Dir(s.Name()), content)
 }
 
 // fork returns the content of a fork of the session in the file parent, except for its id and time.
@@ -175,14 +175,13 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 // createTries is how many names are tried: names repeat only if both the clock and the random bits do.
 const createTries = 3
 
-// create creates a session file in a directory and returns its name. If wait is set and there is room, the
-// session waits in memory.
-func (w *Writer) create(dir string, f newFile, wait bool) (name string, err error) {
+// create creates a session file in a directory and returns its name.
+func (w *Writer) create(ctx context.Context, dir string, f newFile) (name string, err error) {
 	for range createTries {
 		now := w.opts.Now()
 		id := newSessionID(now)
 		name = path.Join(dir, sessionFileName(f.dialect, now, id))
-		err = w.createNamed(name, wait, f.write != nil, func(out io.Writer) error {
+		err = w.createNamed(ctx, name, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
 		})
 		if !errors.Is(err, fs.ErrExist) {

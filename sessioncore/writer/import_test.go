@@ -28,7 +28,7 @@ func copyOf(text string) Copy {
 func startImport(t *testing.T, content string) (w *writing, top string) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return startWaiting(t, sessiontest.OpenDir(t, top), content, Options{Root: top}), top
+	return startWriting(t, sessiontest.OpenDir(t, top), content, Options{Root: top}), top
 }
 
 // TestImport: what is there is added to if a copy begins with it, but for the title slot, and never changed otherwise.

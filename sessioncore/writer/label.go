@@ -19,7 +19,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error {
+	return w.synced(s, w.change(ctx, s, func(c *change) error {
 		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}
@@ -27,7 +27,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 		if err != nil {
 			return err
 		}
-		return c.commit(b.labelLine(b.leaf, b.newID(), id, label), false)
+		return c.commit(b.labelLine(b.leaf, b.newID(), id, label))
 	}))
 }
 

@@ -28,7 +28,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error {
+	return w.synced(s, w.change(ctx, s, func(c *change) error {
 		moved, err := c.snap.Moves(target)
 		if err != nil || !moved {
 			return err
@@ -37,7 +37,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 		if err != nil {
 			return err
 		}
-		return c.commit(b.moveLine(b.newID(), target), false)
+		return c.commit(b.moveLine(b.newID(), target))
 	}))
 }
 

@@ -15,7 +15,7 @@ import (
 // leases, it assumes that there is none: sessions there must stay writable. Where the look itself fails, so does the
 // write.
 func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
-	if w.opts.LiveAllow || w.waits(s) {
+	if w.opts.LiveAllow {
 		return nil
 	}
 	if w.opts.Clients != nil {
@@ -79,9 +79,6 @@ func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, err
 		return nil, err
 	}
 	defer snap.Release()
-	if w.waits(s) {
-		return nil, nil
-	}
 	live := w.seen(s, snap)
 	if live == nil {
 		return nil, ctx.Err()

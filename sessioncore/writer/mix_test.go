@@ -60,9 +60,8 @@ func TestMix(t *testing.T) {
 	level := slog.SetLogLoggerLevel(slog.LevelError) // each fault that changes no result is a warning
 	t.Cleanup(func() { slog.SetLogLoggerLevel(level) })
 	storages := map[string]func(t *testing.T) storage.Storage{
-		"memory":  func(*testing.T) storage.Storage { return memory.New() },
-		"dir":     func(t *testing.T) storage.Storage { return dirtest.New(t) },
-		"waiting": func(t *testing.T) storage.Storage { return dirtest.New(t) },
+		"memory": func(*testing.T) storage.Storage { return memory.New() },
+		"dir":    func(t *testing.T) storage.Storage { return dirtest.New(t) },
 	}
 	faults := map[string]int{}
 	for name, open := range storages {
@@ -76,12 +75,7 @@ func TestMix(t *testing.T) {
 					putFile(t, below, name, text)
 				}
 				opts := Options{Journal: m.files, Sync: seed == 2, Blobs: &memBlobs{blobs: map[string]string{}}}
-				shown := storage.Files(m.files)
-				if name == "waiting" {
-					opts.Waiting = NewWaiting(m.files, nil)
-					shown = opts.Waiting
-				}
-				m.store = sessioncore.NewStore(shown)
+				m.store = sessioncore.NewStore(m.files)
 				m.w = New(m.store, opts)
 				var all sync.WaitGroup
 				for n := range mixWriters {

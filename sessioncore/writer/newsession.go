@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -72,9 +71,8 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession creates a session and returns its name in the storage. If the store has room for it, the session waits
-// in memory until the first assistant message or until Sync. In a store of the operator dialect it is created beside
-// the others (storeDialect), as where pi was given a directory; otherwise in the directory that has sessions of
+// NewSession creates a session, a file with a header alone, and returns its name in the storage. In a store of the operator
+// dialect it is created beside the others (storeDialect), as where pi was given a directory; otherwise in the directory that has sessions of
 // that working directory, or in the one that the client makes (docs/format.md, Files). If that name is too long
 // for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too. One that does not exist
 // is ErrNoDirectory, unless n.Create is set.
@@ -97,7 +95,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err != nil {
 		return "", err
 	}
-	return w.create(dir, file, true)
+	return w.create(ctx, dir, file)
 }
 
 // DirFor returns the directory below the storage's root for a new session of a working directory.
@@ -127,21 +125,18 @@ func (w *Writer) Own() (dir string, err error) {
 	return "", nil
 }
 
-// createNamed creates a file with the content that write writes, in memory if wait is set and there is room. used says that
-// it has more than a header, which must not be lost.
-func (w *Writer) createNamed(name string, wait, used bool, write func(io.Writer) error) error {
-	if wait && w.opts.Waiting != nil && !(used && w.opts.Sync) {
-		var content bytes.Buffer
-		owner, err := w.checkCreate(name)
-		if err == nil {
-			err = write(&content)
-		}
-		if err == nil {
-			err = w.opts.Waiting.add(name, owner, content.Bytes(), used)
-		}
-		if !errors.Is(err, errNoRoom) {
+// createNamed creates a file with the content that write writes, whole or not at all. In a directory it does so under the
+// client's lock; a row is inserted only where none has its name.
+func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Writer) error) error {
+	if disk, ok := w.opts.Journal.(mover); ok {
+		if err := disk.MkdirAll(storage.Dir(name)); err != nil {
 			return err
 		}
+		unlock, err := w.opts.Journal.Lock(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unlock() }() // nobody else knows the name
 	}
 	return storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: write}))
 }
@@ -154,48 +149,6 @@ type mover interface {
 	CheckWritable(dir string) error
 	// Move gives a file another name, and takes the directory beside it along, which is called like the file without suffix.
 	Move(name, to, suffix string) error
-}
-
-// checkCreate checks, as far as possible, that a new file could be put on disk: otherwise it could never be saved, nor its
-// name be looked up. It returns the state of the directory in which it would be created, or of its nearest existing parent.
-func (w *Writer) checkCreate(name string) (storage.Stat, error) {
-	if err := checkLengths(name); err != nil {
-		return storage.Stat{}, err
-	}
-	files := w.opts.Waiting.Files
-	_, err := files.Stat(name)
-	if err == nil {
-		err = fs.ErrExist
-	}
-	if !storage.IsMissing(err) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", err, name)
-	}
-	for dir := storage.Dir(name); ; dir = storage.Dir(dir) {
-		st, err := files.Stat(dir)
-		switch {
-		case err != nil && (dir == "" || !storage.IsMissing(err)):
-			return storage.Stat{}, err
-		case err != nil:
-			continue
-		case st.Kind != storage.KindDir:
-			return storage.Stat{}, fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
-		}
-		if disk, ok := w.opts.Journal.(mover); ok {
-			err = disk.CheckWritable(dir)
-		}
-		return st, err
-	}
-}
-
-// checkLengths returns an error if an element of name is longer than file systems allow. It checks the name of the
-// file's temporary, which is longer than that of the file.
-func checkLengths(name string) error {
-	for part := range strings.SplitSeq(storage.Dir(name)+"/"+storage.TemporaryName(path.Base(name)), "/") {
-		if len(part) > unix.NAME_MAX {
-			return fmt.Errorf("%w: a name of %d bytes, at most %d: %.60s…", unix.ENAMETOOLONG, len(part), unix.NAME_MAX, part)
-		}
-	}
-	return nil
 }
 
 // sessionFileName returns a session's file name as clients form it: the time, with characters replaced that some file

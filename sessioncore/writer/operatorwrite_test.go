@@ -124,7 +124,7 @@ func TestStoreDialect(t *testing.T) {
 			for _, dir := range test.dirs {
 				putFile(t, files, dir+"/x", "")
 			}
-			w := startWaiting(t, files, "", Options{Root: test.root})
+			w := startWriting(t, files, "", Options{Root: test.root})
 			name, err := w.NewSession(context.Background(), NewSession{Create: true, CWD: "/w"})
 			require.NoError(t, err)
 			text := fileContent(t, w.storage, name)

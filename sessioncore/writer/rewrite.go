@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -34,14 +33,6 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 // they append then is carried over if
 // tail is set, and otherwise the error wraps storage.ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) error {
-	if c.w.waits(c.s) {
-		var text bytes.Buffer
-		err := write(&text)
-		if err == nil {
-			c.w.opts.Waiting.replace(c.s.Name(), text.Bytes())
-		}
-		return err
-	}
 	if !c.keepLock {
 		c.unlock()
 		c.unlock = func() {}

@@ -32,7 +32,7 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
 		return err
 	}
-	return w.synced(ctx, s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
+	return w.synced(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
 }
 
 // setTitle is SetTitle under the lock, for a cleaned title and the line that it came in.
@@ -49,7 +49,7 @@ func (c *change) setTitle(title, line string) error {
 		if err != nil || old == title {
 			return err
 		}
-		return c.commit(b.nameLine(b.newID(), b.leaf, title), false)
+		return c.commit(b.nameLine(b.newID(), b.leaf, title))
 	}
 	header, slot, err := c.snap.ReadHeader()
 	if err != nil || titleIs(header, slot, title) {

@@ -1,20 +1,16 @@
 package writer
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
-	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -33,8 +29,6 @@ type BlobPutter interface {
 type Options struct {
 	// Journal writes the session files; nil makes every write fail with ErrReadOnly.
 	Journal storage.Journal
-	// Waiting are the sessions that are not on disk yet, which the store shows; if it is nil, none wait.
-	Waiting *Waiting
 	// ReadOnly makes every write fail with ErrReadOnly.
 	ReadOnly bool
 	// Sync makes every write durable before it returns.
@@ -168,7 +162,7 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 // lockOnce takes the lock and looks. If a client has the session open or the look fails, it gives the lock back, also
 // after a panic: while it is held, nobody can write to the session, the client included.
 func (w *Writer) lockOnce(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
-	release, err := w.lockFile(ctx, s.Name())
+	release, err := w.opts.Journal.Lock(ctx, s.Name())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,9 +195,8 @@ func (w *Writer) look(ctx context.Context, s *sessioncore.Session) (*sessioncore
 }
 
 // commit adds whole lines to the session by an append, or for a file of an old version by the rewrite that migrates
-// it (docs/design.md section 3). A waiting session goes to disk with the first assistant message (answered), with the
-// first line if the option Sync is set, or when memory has no more room.
-func (c *change) commit(lines []byte, answered bool) error {
+// it (docs/design.md section 3).
+func (c *change) commit(lines []byte) error {
 	if c.snap.Version() < sessioncore.CurrentVersion {
 		return c.rewrite(c.migration(), lines)
 	}
@@ -211,142 +204,23 @@ func (c *change) commit(lines []byte, answered bool) error {
 	if err != nil {
 		return err
 	}
-	if c.w.waits(c.s) {
-		if !answered && !c.w.opts.Sync && c.w.opts.Waiting.append(c.s.Name(), lines) == nil {
-			return nil
-		}
-		return c.w.keep(c.ctx, c.s.Name(), lines)
-	}
 	_, err = c.w.opts.Journal.Append(c.s.Name(), lines)
 	return err
 }
 
-// waits reports whether a session is only in memory.
-func (w *Writer) waits(s *sessioncore.Session) bool { return w.opts.Waiting.Has(s.Name()) }
-
-// lockFile takes the lock of a session. If it goes to disk meanwhile, that is the lock there.
-func (w *Writer) lockFile(ctx context.Context, name string) (unlock func() error, err error) {
-	if w.opts.Waiting.Has(name) {
-		unlock, err := w.opts.Waiting.lock(ctx, name)
-		if err != nil || w.opts.Waiting.Has(name) {
-			return unlock, err
-		}
-		_ = unlock()
-	}
-	return w.opts.Journal.Lock(ctx, name)
-}
-
-// Sync makes earlier writes to the session durable. It puts a waiting session on disk.
-func (w *Writer) Sync(ctx context.Context, s *sessioncore.Session) error {
+// Sync makes earlier writes to the session durable.
+func (w *Writer) Sync(s *sessioncore.Session) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
-	}
-	if w.waits(s) {
-		if _, err := w.toDisk(ctx, s.Name(), true); err != nil {
-			return err
-		}
 	}
 	return w.opts.Journal.Sync(s.Name())
 }
 
-// toDisk puts a session on disk if it waits, and was written to or is to go there anyway. It reports whether it did.
-func (w *Writer) toDisk(ctx context.Context, name string, anyway bool) (done bool, err error) {
-	unlock, err := w.lockFile(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = unlock() }()
-	if f := w.opts.Waiting.find(name); f == nil || !anyway && !f.used {
-		return false, nil
-	}
-	return true, w.keep(ctx, name, nil)
-}
-
-// keep puts a waiting session on disk, with more added to its end, and before it the blobs of its lines. Callers must hold
-// its lock.
-func (w *Writer) keep(ctx context.Context, name string, more []byte) error {
-	var rules persist.Rules // if the format cannot be told, images stay where they are: clients read them there too
-	if f, err := w.store.Session(name).Format(ctx); err == nil {
-		rules = w.rules(f)
-	}
-	st, err := w.opts.Journal.Replace(name, storage.Replacement{Write: func(out io.Writer) error {
-		for _, part := range [][]byte{w.opts.Waiting.find(name).data, more} {
-			for line := range bytes.Lines(part) {
-				if err := w.keepLine(out, line, rules); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}})
-	if err = storage.Replaced(st, err); err == nil {
-		w.store.Session(name).SetFile(st.Token)
-		w.opts.Waiting.forget(name)
-	}
-	return err
-}
-
-// keepLine writes a line of a waiting session, whose blobs it stores.
-func (w *Writer) keepLine(out io.Writer, line []byte, rules persist.Rules) error {
-	if text := rawjson.Value(bytes.TrimSuffix(line, []byte("\n"))); rules.Blobs && rawjson.IsValidObject(text) {
-		p, err := persist.Line(text, rules)
-		if err != nil {
-			return err
-		}
-		for _, b := range p.Blobs {
-			if err := w.putBlob(b); err != nil {
-				return err
-			}
-		}
-		line = append(p.Text[:len(p.Text):len(p.Text)], line[len(text):]...)
-	}
-	_, err := out.Write(line)
-	return err
-}
-
-// Unkept is a waiting session that could not be put on disk, and the reason.
-type Unkept struct {
-	Name string
-	Err  error
-}
-
-// keepAll puts every waiting session on disk, durably, to which something was added. It returns those for which that
-// failed; they still wait, or may not survive a crash.
-func (w *Writer) keepAll(ctx context.Context) (failed []Unkept) {
-	for _, name := range w.opts.Waiting.Names() {
-		done, err := w.toDisk(ctx, name, false)
-		if err == nil && done {
-			err = w.opts.Journal.Sync(name)
-		}
-		if err != nil {
-			failed = append(failed, Unkept{name, err})
-		}
-	}
-	return failed
-}
-
-// End puts all waiting sessions on disk as SyncAll does, and what is written from now on at once.
-func (w *Writer) End(ctx context.Context) (failed []Unkept) {
-	// A writer that appended before this holds the lock of its session, which toDisk takes before it looks.
-	w.opts.Waiting.end()
-	return w.keepAll(ctx)
-}
-
-// SyncAll puts all waiting sessions on disk to which something was added. If it fails for some, the error is that of
-// the first one and says how many they are.
-func (w *Writer) SyncAll(ctx context.Context) error {
-	failed := w.keepAll(ctx)
-	if len(failed) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d new sessions are not on disk, the first is %s: %w", len(failed), failed[0].Name, failed[0].Err)
-}
-
 // synced calls Sync if the option Sync is set and err is nil. It is called after the lock is released: a disk may
 // take longer than others wait for the lock.
-func (w *Writer) synced(ctx context.Context, s *sessioncore.Session, err error) error {
+func (w *Writer) synced(s *sessioncore.Session, err error) error {
 	if err != nil || !w.opts.Sync {
 		return err
 	}
-	return w.Sync(ctx, s)
+	return w.Sync(s)
 }

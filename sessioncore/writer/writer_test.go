@@ -65,6 +65,8 @@ type writing struct {
 	count   atomic.Int32 // ids made
 }
 
+const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
+
 func startWriting(t testing.TB, files storage.Storage, content string, opts Options) *writing {
 	t.Helper()
 	w := &writing{t: t, storage: files, blobs: &memBlobs{blobs: map[string]string{}}}
@@ -79,21 +81,12 @@ func startWriting(t testing.TB, files storage.Storage, content string, opts Opti
 		putFile(t, files, plainName, content)
 	}
 	opts.Journal = files
-	if opts.Waiting != nil {
-		w.storage = opts.Waiting
-	}
 	store := sessioncore.NewStore(w.storage)
 	t.Cleanup(store.Close)
 	store.SetProgram(func(string) program.Program { return program.OMP })
 	w.Writer = New(store, opts)
 	w.session = store.Session(plainName)
 	return w
-}
-
-// startWaiting is startWriting where new sessions wait in memory.
-func startWaiting(t testing.TB, disk storage.Storage, content string, opts Options) *writing {
-	opts.Waiting = NewWaiting(disk, nil)
-	return startWriting(t, disk, content, opts)
 }
 
 // putFile puts a file into a storage as a program beside us would.

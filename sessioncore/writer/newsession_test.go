@@ -1,0 +1,117 @@
+package writer
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir/dirtest"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
+)
+
+func TestParseNewSession(t *testing.T) {
+	tests := []struct {
+		line string
+		want NewSession
+	}{
+		{"/home/dev/pi", NewSession{CWD: "/home/dev/pi"}},
+		{"/with blank ", NewSession{CWD: "/with blank "}},
+		{`{"cwd":"/w","title":"T","parentSession":"p","agent":"pi","create":true}`, NewSession{"/w", "T", "p", "pi", true}},
+		{` {"cwd":"/w","title":null,"create":false} `, NewSession{CWD: "/w"}},
+	}
+	for _, test := range tests {
+		got, err := ParseNewSession([]byte(test.line))
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+	for _, line := range []string{"", "relative", "{", `{"title":"x"}`, `{"cwd":7}`, `{"cwd":"x"}`, `{"cwd":"/w","title":1}`, `{"cwd":"/w","create":"yes"}`, "/a\x00b", "/a\xff"} {
+		_, err := ParseNewSession([]byte(line))
+		require.ErrorIs(t, err, sessioncore.ErrInvalid, "%q", line)
+	}
+}
+
+func TestSessionNames(t *testing.T) {
+	now := time.Date(2026, 2, 16, 11, 20, 30, 45e6, time.FixedZone("", 3600))
+	require.Equal(t, "2026-02-16T10-20-30-045Z_x.jsonl", sessionFileName(sessioncore.OMP, now, "x"))
+	id := newSessionID(now)
+	require.Regexp(t, `^019c65f7-45dd-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
+	require.NotEqual(t, id, newSessionID(now))
+}
+
+func TestNewSession(t *testing.T) {
+	ctx := context.Background()
+	disk := dirtest.New(t)
+	w := startWriting(t, disk, "", Options{})
+	name := w.begins(NewSession{CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
+	require.Regexp(t, `^--home-dev-pi--/2026-03-01T00-00-00-000Z_[0-9a-f-]{36}\.jsonl$`, name)
+	id := strings.TrimSuffix(name[strings.LastIndexByte(name, '_')+1:], ".jsonl")
+	header := `{"type":"session","version":3,"id":"` + id + `","timestamp":"` + plainNow +
+		`","cwd":"/home/dev/pi","parentSession":"p","title":"my title","titleSource":"user"}` + "\n"
+	require.Equal(t, header, fileContent(t, disk, name), "one line, the header")
+	st := storagetest.Stat(t, disk, name)
+	require.Equal(t, []any{uint32(0o600), uint32(os.Geteuid())}, []any{st.Mode, st.UID})
+
+	// All that is written to a session works with a header alone, which no line changes.
+	require.NoError(t, w.Sync(w.session))
+	ids := w.adds(userLine)
+	require.NoError(t, w.SetLabel(ctx, w.session, ids[0], "L"))
+	require.NoError(t, w.MoveLeaf(ctx, w.session, ids[0]))
+	fork := w.forks(ids[0])
+	require.Contains(t, fileContent(t, disk, fork), ids[0])
+	require.True(t, strings.HasPrefix(fileContent(t, disk, name), header))
+	require.NoError(t, w.SetTitle(ctx, w.session, "new title"))
+	require.Contains(t, fileContent(t, disk, name), "new title")
+
+	w.begins(NewSession{CWD: "/home/dev/pi"})
+	require.NoError(t, w.SetTitle(ctx, w.session, "named before the first entry"))
+	require.Equal(t, 1, strings.Count(w.content(), "\n"))
+	require.NoError(t, w.SetCWD(ctx, w.session, t.TempDir()), "it moves too")
+	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
+}
+
+// TestNewSessionRefused: a line that is refused makes no file, whatever fails, and the next one is taken.
+func TestNewSessionRefused(t *testing.T) {
+	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
+	w := startWriting(t, disk, "", Options{})
+	_, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
+	require.ErrorIs(t, err, fs.ErrPermission)
+	_, err = disk.Stat("--w--")
+	require.True(t, storage.IsMissing(err))
+	disk.replaceErr = nil
+	w.begins(NewSession{CWD: "/w"})
+
+	files := dirtest.New(t)
+	putFile(t, files, "--file--", "x")
+	w = startWriting(t, files, "", Options{})
+	_, err = w.NewSession(t.Context(), NewSession{Create: true, CWD: "/file"})
+	require.ErrorIs(t, err, unix.ENOTDIR)
+	_, err = New(w.store, Options{}).NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
+	require.ErrorIs(t, err, sessioncore.ErrReadOnly)
+	items, err := storage.List(files, "")
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+}
+
+// TestNewSessionLocked: a new file is made under the lock of its name, in its directory.
+func TestNewSessionLocked(t *testing.T) {
+	disk := dirtest.New(t)
+	w := startWriting(t, disk, "", Options{})
+	var held []storage.Item
+	require.NoError(t, w.createNamed(t.Context(), "new/s.jsonl", func(out io.Writer) (err error) {
+		held, err = storage.List(disk, "new")
+		return err
+	}))
+	require.Equal(t, ".s.jsonl.lock", held[1].Name, "beside the temporary file")
+	require.ErrorIs(t, w.createNamed(t.Context(), "new/s.jsonl", storagetest.Content("x")), fs.ErrExist)
+	require.Empty(t, fileContent(t, disk, "new/s.jsonl"))
+}
