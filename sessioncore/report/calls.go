@@ -18,6 +18,8 @@ type turn struct {
 	failed  bool // an answer that clients leave out, with the results of its calls
 	calls   []call
 	results []call
+	// borrowed says that the session goes on from another one, which has the message and what follows it there.
+	borrowed bool
 }
 
 // call is a tool call, or the result of one.
@@ -47,9 +49,10 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 	open, known := map[string][]made{}, map[string]bool{} // calls by their id, which some providers use again
 	for i := range messages {
 		m := &messages[i]
+		goesOnElsewhere := m.borrowed && i+1 < len(messages) && !messages[i+1].borrowed
 		for _, c := range m.calls {
 			known[c.id] = true
-			if !m.failed && !c.byProvider && i < settled {
+			if !m.failed && !c.byProvider && !goesOnElsewhere && i < settled {
 				open[c.id] = append(open[c.id], made{c, m})
 			}
 		}
@@ -104,7 +107,7 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 	err = s.ReadEntries(ctx, path, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
 			messages[i] = turnOf(s.Message(path[i], text))
-			messages[i].entry = path[i]
+			messages[i].entry, messages[i].borrowed = path[i], text.Member("origin").Member("path").IsString()
 			return nil
 		}
 	})

@@ -98,7 +98,8 @@ func (f *Found) settle(ctx context.Context) (done func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		files, how, name := storage.Files(claude.NewProjects(home)), foreign.Agent(claude.Agent{}), at[2]
+		projects := claude.NewProjects(home)
+		files, how, name := storage.Files(projects), foreign.Agent(claude.Agent{Projects: projects}), at[2]
 		if agent == codex.Name {
 			rollouts := codex.New(gzip.NewZstd(home, nil, f.temporary), home.Path())
 			files, how, name = rollouts, rollouts, path.Join(cmp.Or(at[5], strings.Join(at[2:5], "-")), at[6])

@@ -37,8 +37,10 @@ func isSubagent(base string) bool {
 }
 
 // Converter implements foreign.Agent.
-func (Agent) Converter(about foreign.About, _ storage.Object) foreign.Converter {
-	return newConverter(about, newLearned())
+func (a Agent) Converter(about foreign.About, _ storage.Object) foreign.Converter {
+	c := newConverter(about, newLearned())
+	c.projects = a.Projects
+	return c
 }
 
 // About implements foreign.Agent. A fork has copies of records that name the session they are from: in a member of their own,
@@ -49,6 +51,7 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
 		if about.Chain == about.ID {
 			about.Chain = ""
+			about.Before, _, _ = strings.Cut(name, "/") // the project, for its parent's talk
 		}
 		return about, nil
 	}

@@ -140,7 +140,7 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 	} else {
 		dst = append(dst, `,"model":"unknown"`...)
 	}
-	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] {
+	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] && c.path == "" {
 		dst = used(usage).AppendTo(dst) // it is that of the whole answer: the last part has it
 	}
 	reason := stopReason(message.Member("stop_reason"), a.calls)

@@ -27,6 +27,10 @@ type converter struct {
 	bound  *boundary       // the compaction whose summary is to come
 	queue  queue
 
+	projects *Projects   // has the files of parents, nil for none
+	fork     forkContext // of a subagent
+	path     string      // of the file, if its entries are a part of another session, which then has no usage of them
+
 	leaf   leaf
 	last   string // the entry made last
 	end    *place // of that
@@ -84,11 +88,17 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 		return out
 	}
 	if !c.begun {
-		out, c.begun = c.header(out, r), true
+		out, c.begun = c.beginFork(c.header(out, r)), true
 	}
 	parent := r.Member("parentUuid")
 	r.follows = len(parent) == 0
 	r.parent, _ = parent.Text()
+	if last := c.fork.last; last != "" && (r.parent == "" || r.parent == last) {
+		r.parent = last
+		if c.places[last] == nil {
+			r.parent = "" // the parent is gone
+		}
+	}
 	r.parent = c.above(r)
 	switch {
 	case isUser && isTrue(r.Member("isCompactSummary")):
@@ -134,6 +144,8 @@ func (c *converter) tells(r *record) {
 	switch {
 	case r.typ.Is("last-prompt"):
 		c.leaf.set(r)
+	case r.typ.Is("fork-context-ref"):
+		c.setFork(r)
 	case r.typ.Is("queue-operation"):
 		c.queueOperation(r)
 	case isQueuedCommand(r):
@@ -197,6 +209,7 @@ func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
 // made notes that an entry is the last, and what its children hang on. Who went elsewhere goes on. The newest one is the end of a
 // branch: what hangs on it takes its place, whatever its time.
 func (c *converter) made(e *foreign.Entry, at *place) {
+	e.Path = c.path
 	c.last, c.end = e.ID, at
 	c.leaf.pinned, c.leaf.cleared = false, false
 	ms, _, ok := rawjson.ReadTimestamp(e.Time)

@@ -43,7 +43,9 @@ func (c *converter) Again() foreign.Converter {
 	c.learned.news, c.learned.moved = false, false
 	about := c.About
 	about.Title = c.Title()
-	return newConverter(about, c.learned)
+	again := newConverter(about, c.learned)
+	again.projects, again.path = c.projects, c.path
+	return again
 }
 
 // Title implements foreign.Titler.
