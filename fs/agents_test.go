@@ -41,6 +41,9 @@ func TestAgentOf(t *testing.T) {
 		"archived_sessions sessions/-w":  "",
 		"projects/-srv-w":                fs.Claude,
 		"projects/w":                     "",
+		"projects/C--Users-Ada-pier":     fs.Claude,
+		"projects/c--w":                  fs.Claude,
+		"projects/my--w":                 "",
 		"projects/-srv-w sessions/-":     "",
 		".claude/projects":               fs.Claude,
 	} {

@@ -28,14 +28,14 @@ const (
 )
 
 // AgentOf tells by the names in a directory whose it is. Many directories have one called projects: that of Claude Code has
-// those of absolute paths. Whatever else is there, one with sessions of omp, which can be written, is omp's.
+// those of absolute paths, also of Windows (C--). Whatever else is there, one with sessions of omp, which can be written, is omp's.
 func AgentOf(dir string) Agent {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	sessions, projects := in("sessions"), in("projects")
 	_, noPrompts := os.Stat(in("history.jsonl"))
 	switch {
 	case HasScopes(dir):
-	case hasDir(projects, "-*") || hasDir(projects) && (filepath.Base(dir) == ".claude" || noPrompts == nil):
+	case hasDir(projects, "-*") || hasDir(projects, "[A-Za-z]--*") || hasDir(projects) && (filepath.Base(dir) == ".claude" || noPrompts == nil):
 		return Claude
 	case hasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") || hasDir(sessions) && filepath.Base(dir) == ".codex" ||
 		hasDir(in("archived_sessions")):

@@ -203,8 +203,7 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 
 // infos returns the sessions by rank.
 func (d Recent) infos(sessions *listing.Sessions) []*listing.Info {
-	all := sessions.All()
-	return all[:min(len(all), recentCount)]
+	return sessions.Newest(recentCount)
 }
 
 // recentName returns the name of the link to infos[i].

@@ -67,6 +67,7 @@ const (
 	infoAgent                          // of one of several agents
 	infoPerson                         // of one of several people
 	infoPlain                          // see setPlain
+	infoSubagent                       // of a subagent
 )
 
 // NewInfo returns what is known of a session of which a list knows nothing.
@@ -108,6 +109,9 @@ func (i *Info) topIf(flag infoFlags) string {
 	top, _, _ := strings.Cut(i.file.dir.name, "/")
 	return top
 }
+
+// IsSubagent reports whether it is the session of a subagent or of a reviewer, which is not listed beside those of the person.
+func (i *Info) IsSubagent() bool { return i.flags&infoSubagent != 0 }
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
 func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }

@@ -116,7 +116,7 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 // firstBatch is how many sessions Newest tells of at first: what a screen has. Each time it is twice as many.
 const firstBatch = 64
 
-// Newest calls each with all sessions, those whose files were modified last first, some at a time, as soon as they are read. It
+// Newest calls each with all sessions but those of subagents, those whose files were modified last first, some at a time, as soon as they are read. It
 // ends with an error of each.
 func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
@@ -127,7 +127,7 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 	files, err := l.scan(ctx, true)
 	if looked && err == nil { // what is known is not read again
 		if err = l.readPrefixes(ctx, files); err == nil {
-			err = each(l.collectSessions().infos)
+			err = each(withoutSubagents(l.collectSessions().infos))
 		}
 		return err
 	}
@@ -144,10 +144,31 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 					infos = append(infos, f.info)
 				}
 			}
-			err = each(infos)
+			err = each(withoutSubagents(infos))
 		}
 	}
 	return err
+}
+
+// Newest returns the first n sessions that are not those of subagents.
+func (s *Sessions) Newest(n int) []*Info {
+	var newest []*Info
+	for _, info := range s.infos {
+		if len(newest) == n {
+			break
+		}
+		if !info.IsSubagent() {
+			newest = append(newest, info)
+		}
+	}
+	return newest
+}
+
+func withoutSubagents(infos []*Info) []*Info {
+	if !slices.ContainsFunc(infos, (*Info).IsSubagent) {
+		return infos
+	}
+	return slices.DeleteFunc(slices.Clone(infos), (*Info).IsSubagent)
 }
 
 // Known returns the sessions as they were when somebody looked last.

@@ -78,6 +78,9 @@ func (p *infoParser) header() bool {
 	p.ID, _ = header.Member("id").Text()
 	p.CWD, _ = header.Member("cwd").Text()
 	p.Parent, _ = header.Member(d.ParentSessionKey).Text()
+	if !header.Member("subagent").Missing() {
+		p.flags |= infoSubagent
+	}
 	if p.flags&(infoSlot|infoOperator) == 0 {
 		p.Title, _ = header.Member("title").Text()
 	}

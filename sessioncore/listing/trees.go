@@ -62,6 +62,9 @@ type TreeEntry struct {
 
 // dirOf returns the directory that a session has its link in; ok is false if it has none.
 func (t Tree) dirOf(i *Info) (dir string, ok bool) {
+	if i.IsSubagent() {
+		return "", false
+	}
 	if t == ByCwd {
 		return cleanCwd(i.CWD)
 	}

@@ -20,6 +20,7 @@ func (c *converter) header(out []byte, at rawjson.Value, meta foreign.Object) []
 	out = foreign.AppendText(out, "cliVersion", meta.Member("cli_version"))
 	out = foreign.AppendMember(out, "git", meta.Member("git"))
 	out = foreign.AppendMember(out, "historyBase", meta.Member("history_base"))
+	out = foreign.AppendMember(out, "subagent", subagentOf(meta.Member("source"), meta.Member("thread_source")))
 	out = append(out, "}\n"...)
 	for _, problem := range c.problems { // a line that is no object is in problems.jsonl
 		out = append(rawjson.AppendQuoted(out, problem), '\n')

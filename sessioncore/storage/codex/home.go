@@ -142,16 +142,32 @@ func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, 
 		}
 		return about.Parent, about.Side
 	}
-	spawned := meta.Member("source").Member("subagent")
-	for _, v := range [...]rawjson.Value{
-		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"),
-		spawned.Member("thread_spawn").Member("parent_thread_id"), meta.Member("parent_thread_id"),
-	} {
+	kind := subagentOf(meta.Member("source"), meta.Member("thread_source"))
+	ids := []rawjson.Value{
+		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"), meta.Member("parent_thread_id"),
+		kind.Member("parent_thread_id"),
+	}
+	kind.EachMember(func(m rawjson.Member) bool { // thread_spawn and others
+		ids = append(ids, m.Value.Member("parent_thread_id"))
+		return true
+	})
+	for _, v := range ids {
 		if id, ok := v.Text(); ok && id != about.ID && parent == "" {
 			parent = id
 		}
 	}
-	return parent, len(spawned) > 0
+	return parent, len(kind) > 0
+}
+
+// subagentOf returns what a session_meta says of the subagent or reviewer whose session it is: review, compact or an object.
+func subagentOf(source, thread rawjson.Value) rawjson.Value {
+	switch kind := source.Member("subagent"); {
+	case !kind.Missing():
+		return kind
+	case source.Is("subagent"), thread.Is("subagent"):
+		return rawjson.Value(`"subagent"`)
+	}
+	return nil
 }
 
 // Beside returns what is shown of a rollout that is not in it: its title in the program's list.

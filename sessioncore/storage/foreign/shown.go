@@ -16,8 +16,8 @@ type Shown struct {
 	Agent Agent
 }
 
-// idSize is how long the names of directories beside sessions are: a UUID.
-const idSize = 36
+// idSize is how long the names of directories beside sessions are: a UUID, or in old stores the name of the session.
+const idSize, sessionEnding = 36, ".jsonl"
 
 // has reports whether a name is shown, if it is there.
 func (s Shown) has(name string, kind storage.Kind) bool {
@@ -30,7 +30,13 @@ func (s Shown) has(name string, kind storage.Kind) bool {
 	case !isDeep && s.Agent.IsSession(at):
 		return kind == storage.KindFile
 	}
-	return (isDeep || kind == storage.KindDir) && len(base) == idSize // its session may be gone
+	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(at)) // the session of an id may be gone
+}
+
+// isBeside reports whether a directory lies beside a session of its name.
+func (s Shown) isBeside(dir string) bool {
+	st, err := s.Files.Stat(dir + sessionEnding)
+	return err == nil && st.Kind == storage.KindFile && s.Agent.IsSession(dir+sessionEnding)
 }
 
 // List implements storage.Files.
@@ -38,9 +44,20 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 	if dir != "" && !s.has(dir, storage.KindDir) {
 		return missing(dir)
 	}
-	return s.Files.List(dir, only, func(item storage.Item) bool {
-		return !s.has(path.Join(dir, item.Name), item.Kind) || f(item)
+	var odd []string
+	stopped := false
+	err := s.Files.List(dir, only, func(item storage.Item) bool {
+		if item.Kind == storage.KindDir && dir != "" && !strings.Contains(dir, "/") && len(item.Name) != idSize {
+			odd = append(odd, item.Name)
+			return true
+		}
+		stopped = s.has(path.Join(dir, item.Name), item.Kind) && !f(item)
+		return !stopped
 	})
+	if err != nil || stopped {
+		return err
+	}
+	return storage.ListOnly(s, dir, odd, f)
 }
 
 // Stat implements storage.Files.
