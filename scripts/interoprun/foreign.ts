@@ -128,7 +128,7 @@ async function imported(client: Client, mount: Mount, project: string, sessions:
 	for (const [i, s] of sessions.entries()) {
 		for (const [[outcome, place], id] of [[whole[i], s.shown.leaf()], [branches[i], entries[i]]] as const) {
 			const { file } = mount.session(place), manager = await client.open(file);
-			const differs = difference(messages(s.shown.entries(), id).map(completed), messages(manager.getEntries(), manager.getLeafId()!));
+			const differs = difference(messages(s.shown.entries().map(shownOnly), id).map(completed), messages(manager.getEntries(), manager.getLeafId()!));
 			const { customType, data } = manager.getEntries().at(-1)!;
 			found.push(...expect(!differs, `${s.file} ${id}: ${differs}`), ...expect(outcome === "new", `${s.file}: ${outcome}`));
 			found.push(...expect(customType === "foreign_session_import" && data.source === s.agent && data.sourcePath === s.file, `${place} ends with ${customType}`));
@@ -142,11 +142,14 @@ async function imported(client: Client, mount: Mount, project: string, sessions:
 	return some(found);
 }
 
+/** An entry that no context has, as import makes it. */
+const shownOnly = (e: Entry) => (e.excludeFromContext ? { ...e, type: "custom" } : e);
+
 /** A message of the original as import completes it: the client reads numbers without looking, and takes what is no text for an image. */
 function completed(m: any): any {
 	const known = (b: any) => (b.type === "text" && typeof b.text === "string") || (b.type === "image" && typeof b.data === "string");
 	if (m.role !== "assistant" && Array.isArray(m.content)) m.content = m.content.map((b: any) => (known(b) ? b : { type: "text", text: JSON.stringify(b) }));
-	const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+	const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0, unrecorded: true };
 	if (m.role === "assistant") return { ...m, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost, ...m.usage } };
 	return m.role === "compactionSummary" ? { ...m, tokensBefore: m.tokensBefore ?? 0 } : m;
 }

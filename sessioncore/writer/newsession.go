@@ -95,7 +95,29 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err != nil {
 		return "", err
 	}
+	file.slot = file.dialect == sessioncore.OMP && w.hasSlots(dir)
 	return w.create(ctx, dir, file)
+}
+
+// hasSlots reports whether the newest session in a directory begins with a title slot, as newer clients of omp begin theirs. An
+// older client overwrites a file that begins with one, so that other directories get none.
+func (w *Writer) hasSlots(dir string) bool {
+	items, _ := storage.List(w.store.Storage(), dir) // which need not be there yet
+	for _, item := range slices.Backward(items) {    // names begin with the time
+		if item.Kind != storage.KindFile || !sessioncore.IsSessionName(item.Name) {
+			continue
+		}
+		newest, err := w.store.Storage().Open(path.Join(dir, item.Name))
+		if err != nil {
+			return false
+		}
+		defer newest.Close()
+		line := make([]byte, slotSize)
+		err = storage.ReadFull(newest, line, 0)
+		text := rawjson.Value(bytes.TrimSpace(line))
+		return err == nil && rawjson.IsValidObject(text) && sessioncore.IsTitleSlot(text)
+	}
+	return false
 }
 
 // DirFor returns the directory below the storage's root for a new session of a working directory.

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -77,6 +81,44 @@ func TestNewSession(t *testing.T) {
 	require.Equal(t, 1, strings.Count(w.content(), "\n"))
 	require.NoError(t, w.SetCWD(ctx, w.session, t.TempDir()), "it moves too")
 	require.Empty(t, storagetest.Leftovers(t, disk.Path()))
+}
+
+// TestNewSessionSlot: a session of omp has a title slot where the newest one beside it has, and none where an older client may
+// work, which overwrites a file that begins with one.
+func TestNewSessionSlot(t *testing.T) {
+	slot := string(titleSlot("t", titleByUser, plainNow))
+	for name, test := range map[string]struct {
+		beside  []string
+		program program.Program
+		want    bool
+	}{
+		"none":             {nil, program.OMP, false},
+		"an older one":     {[]string{plainHeader}, program.OMP, false},
+		"a newer one":      {[]string{slot + plainHeader}, program.OMP, true},
+		"newer, now older": {[]string{slot + plainHeader, plainHeader}, program.OMP, false},
+		"older, now newer": {[]string{plainHeader, slot + plainHeader}, program.OMP, true},
+		"not a session":    {[]string{slot[:100]}, program.OMP, false},
+		"of pi":            {[]string{slot + plainHeader}, program.Pi, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := memory.New()
+			for i, text := range test.beside {
+				putFile(t, files, fmt.Sprintf("--w--/2026-01-0%dT00-00-00-000Z_%d.jsonl", i+1, i), text)
+			}
+			w := startWriting(t, files, "", Options{})
+			w.store.SetProgram(func(string) program.Program { return test.program })
+			w.begins(NewSession{CWD: "/w", Title: "named"})
+			text := w.content()
+			require.Equal(t, test.want, sessioncore.IsTitleSlot(rawjson.Value(strings.SplitN(text, "\n", 2)[0])), text)
+			if test.want {
+				require.Equal(t, names.SlotSize, strings.Index(text, "\n")+1)
+				require.Equal(t, 2, strings.Count(text, "\n"), "the slot and the header")
+			}
+			title, err := w.snapshot().Title()
+			require.NoError(t, err)
+			require.Equal(t, "named", title)
+		})
+	}
 }
 
 // TestNewSessionRefused: a line that is refused makes no file, whatever fails, and the next one is taken.
