@@ -33,7 +33,8 @@ type base struct {
 // lineCount is how many whole lines are in a part of a rollout, and where the last of them ends.
 type lineCount struct{ lines, end int64 }
 
-// beginningOf returns what the first line of a rollout says. obj is the open file, nil to open it as a parent.
+// beginningOf returns what the first line of a rollout says. obj is the open file, nil to open it
+// as a parent.
 func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (beginning, error) {
 	if b, ok := h.remembered(name, now); ok {
 		return b, nil
@@ -67,7 +68,8 @@ func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (
 
 // baseOf returns what a first line says of the place from which the rollout goes on.
 func baseOf(line rawjson.Value) (b base) {
-	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) || !line.Member("type").Is("session_meta") {
+	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) ||
+		!line.Member("type").Is("session_meta") {
 		return base{}
 	}
 	from := line.Member("payload").Member("history_base")

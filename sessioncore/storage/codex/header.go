@@ -28,8 +28,9 @@ func (c *converter) header(out []byte, at rawjson.Value, meta foreign.Object) []
 	return out
 }
 
-// bare is the beginning of a rollout of mid-2025, whose lines have no envelope: the first one is the header, the others are
-// items, without times. The working directory is in a message that the program put in.
+// bare is the beginning of a rollout of mid-2025, whose lines have no envelope: the first one is
+// the header, the others are items, without times. The working directory is in a message that the
+// program put in.
 type bare struct {
 	first rawjson.Value // line, nil before it
 	time  rawjson.Value
@@ -48,7 +49,8 @@ func (c *converter) addBare(out []byte, r *record, line foreign.Object, v rawjso
 		b.first, b.time = slices.Clone(v), slices.Clone(line.Member("timestamp"))
 		c.ID, _ = line.Member("id").Text()
 	}
-	isItem := typ == "message" || typ == "reasoning" || strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
+	isItem := typ == "message" || typ == "reasoning" ||
+		strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
 	if !isItem || !c.begun && b.first == nil {
 		return out
 	}
@@ -80,7 +82,8 @@ func (c *converter) beginBare(out []byte) []byte {
 	return out
 }
 
-// cwdIn returns the working directory that the program tells the model in a message, "" if it is not in that.
+// cwdIn returns the working directory that the program tells the model in a message, "" if it is
+// not in that.
 func cwdIn(content rawjson.Value) (cwd string) {
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		text, _ := block.Member("text").Text()

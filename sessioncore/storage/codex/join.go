@@ -10,8 +10,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// chain has the rollouts from which a rollout goes on, the oldest first: their lines up to there are shown as if they
-// followed its own first line. Their first lines are left out, since a session has one header. A chain is never changed.
+// chain has the rollouts from which a rollout goes on, the oldest first: their lines up to there
+// are shown as if they followed its own first line. Their first lines are left out, since a session
+// has one header. A chain is never changed.
 type chain struct {
 	parts    []part
 	size     int64    // bytes of all parts
@@ -38,7 +39,8 @@ type joined struct {
 	parents *parents
 }
 
-// Join implements foreign.Joiner. A rollout whose chain cannot be shown has its own lines, and the chain says why.
+// Join implements foreign.Joiner. A rollout whose chain cannot be shown has its own lines, and the
+// chain says why.
 func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	st, err := obj.Stat()
 	if err != nil {
@@ -52,14 +54,15 @@ func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	return &joined{Object: obj, first: own.first, chain: h.chainOf(name, own.base), parents: &h.parents}
 }
 
-// chainOf follows a rollout back to its beginning. It costs a stat for each rollout that was looked at before. A rollout that
-// is in the chain already, or is the one that is asked for, ends it.
+// chainOf follows a rollout back to its beginning. It costs a stat for each rollout that was looked
+// at before. A rollout that is in the chain already, or is the one that is asked for, ends it.
 func (h *Home) chainOf(name string, base base) *chain {
 	c := &chain{}
 	seen := map[string]bool{name: true}
 	for child := name; base.thread != ""; {
 		problem := func(what string) {
-			c.problems = append(c.problems, fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, what))
+			c.problems = append(c.problems,
+				fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, what))
 		}
 		at, st, ok := h.find(base.thread)
 		if !ok {
@@ -92,8 +95,8 @@ func (h *Home) chainOf(name string, base base) *chain {
 	return c
 }
 
-// partOf returns the beginning of a rollout up to a size, or to the end of the last whole line before that, and what the
-// rollout goes on from itself.
+// partOf returns the beginning of a rollout up to a size, or to the end of the last whole line
+// before that, and what the rollout goes on from itself.
 func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, error) {
 	own, err := h.beginningOf(name, now, nil)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// outcome is the result of a call. An event says it before the item does; where there is no item, the event counts.
+// outcome is the result of a call. An event says it before the item does; where there is no item,
+// the event counts.
 type outcome struct {
 	at        record
 	blocks    []byte
@@ -18,7 +19,8 @@ type outcome struct {
 	succeeded bool             // one was
 }
 
-// toolEnded takes the result of a call from an event. Calls that a script makes (`exec`) have no items at all.
+// toolEnded takes the result of a call from an event. Calls that a script makes (`exec`) have no
+// items at all.
 func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
 	p := r.payload
 	id := p.AnyOf("call_id", "callId")
@@ -50,7 +52,8 @@ func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
 
 // outcomeOf returns what an event says, and the call that it is of.
 func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Value) {
-	o = &outcome{failed: string(p.Member("success")) == "false" || p.Member("status").Is("failed") || p.Member("status").Is("declined")}
+	status := p.Member("status")
+	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
 	switch typ {
 	case "mcp_tool_call_end":
 		of, result := foreign.Read(p.Member("invocation")), p.Member("result")
@@ -80,7 +83,8 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 		}
 	case "exec_command_end":
 		name = rawjson.Value(`"exec_command"`)
-		args = append(foreign.AppendMember(foreign.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command")), "workdir", p.Member("cwd")), '}')
+		args = foreign.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
+		args = append(foreign.AppendMember(args, "workdir", p.Member("cwd")), '}')
 		o.failed = o.failed || len(p.Member("exit_code")) > 0 && string(p.Member("exit_code")) != "0"
 		o.blocks = texts(p, "aggregated_output")
 		if len(o.blocks) == 0 {
@@ -126,8 +130,8 @@ func (o *outcome) size() (n int) {
 	return n + len(o.blocks)
 }
 
-// with returns what is said of a call by two patches: a script may apply several. Files of one that failed count where none
-// succeeded.
+// with returns what is said of a call by two patches: a script may apply several. Files of one that
+// failed count where none succeeded.
 func (o *outcome) with(next *outcome) *outcome {
 	if !o.patched || !next.patched {
 		return o

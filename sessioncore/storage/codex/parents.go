@@ -11,8 +11,9 @@ import (
 // maxParents bounds how many rollouts are open because others go on from them.
 const maxParents = 32
 
-// parents opens the rollouts from which others go on. A chain may have thousands, so each is open while it is read, and a few
-// a while longer, since a reader mostly reads on. None is open when no rollout is that goes on from another one.
+// parents opens the rollouts from which others go on. A chain may have thousands, so each is open
+// while it is read, and a few a while longer, since a reader mostly reads on. None is open when no
+// rollout is that goes on from another one.
 type parents struct {
 	files storage.Files
 
@@ -58,7 +59,8 @@ func (p *parents) evict(n int) {
 	p.idle, p.open = slices.Delete(p.idle, 0, n), p.open-n
 }
 
-// readFull reads a part of a rollout. The error wraps storage.ErrStale if the file is another one now, or ends before that.
+// readFull reads a part of a rollout. The error wraps storage.ErrStale if the file is another one
+// now, or ends before that.
 func (p *parents) readFull(from *part, text []byte, off int64) error {
 	f, err := p.borrow(from)
 	if err != nil {

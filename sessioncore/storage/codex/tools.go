@@ -45,8 +45,8 @@ func (c *converter) called(out []byte, r *record, item foreign.Object, kind stri
 	return out
 }
 
-// qualified returns the name of a tool with its namespace, in the one word that older rollouts have. Of the provider's apps
-// the names of tools begin with the mark that is between both.
+// qualified returns the name of a tool with its namespace, in the one word that older rollouts
+// have. Of the provider's apps the names of tools begin with the mark that is between both.
 func qualified(namespace, name rawjson.Value) rawjson.Value {
 	space, _ := namespace.Text()
 	tool, ok := name.Text()
@@ -79,8 +79,8 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 	return c.said(out, r, append(b, '}'))
 }
 
-// arguments returns the arguments of a call as an object: what is in a string where that is one, else the text as the member
-// input.
+// arguments returns the arguments of a call as an object: what is in a string where that is one,
+// else the text as the member input.
 func arguments(v rawjson.Value) rawjson.Value {
 	if v.IsObject() {
 		return v
@@ -89,14 +89,15 @@ func arguments(v rawjson.Value) rawjson.Value {
 	if !ok {
 		return rawjson.Value("{}")
 	}
-	if object := rawjson.Value(bytes.TrimSpace([]byte(text))); len(object) > 0 && object[0] == '{' && rawjson.IsValidObject(object) {
+	object := rawjson.Value(bytes.TrimSpace([]byte(text)))
+	if len(object) > 0 && object[0] == '{' && rawjson.IsValidObject(object) {
 		return object
 	}
 	return append(append([]byte(`{"input":`), v...), '}')
 }
 
-// output makes an entry of an item that is the result of a call. One that belongs to no call is a message of another thread or
-// of a task that runs at set times.
+// output makes an entry of an item that is the result of a call. One that belongs to no call is a
+// message of another thread or of a task that runs at set times.
 func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	output, id := item.AnyOf("output", "tools"), item.Member("call_id")
 	name := qualified(item.Member("namespace"), item.Member("name"))
@@ -116,8 +117,8 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	return c.toldModel(out, r, "codex/"+text, item, blocks, true)
 }
 
-// result makes an entry of the result of a call, with what events said of the files that it changed. name is that of the tool
-// where its call is missing.
+// result makes an entry of the result of a call, with what events said of the files that it
+// changed. name is that of the tool where its call is missing.
 func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *outcome) []byte {
 	call, ok := id.Text()
 	if !ok {
@@ -139,5 +140,6 @@ func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *out
 	if known {
 		c.tools[call] = tool{name: t.name, done: true}
 	}
-	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: append(foreign.AppendMillis(b, r.time), '}')})
+	b = append(foreign.AppendMillis(b, r.time), '}')
+	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: b})
 }
