@@ -12,15 +12,17 @@ type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemSkipped  ProblemKind = "skipped"    // text that is not a JSON value
-	ProblemNoObject ProblemKind = "no-object"  // a value that is not an object
-	ProblemHeader   ProblemKind = "header"     // a second header
-	ProblemNoID     ProblemKind = "no-id"      // an entry without an id
-	ProblemRepeated ProblemKind = "repeated"   // an id that was used before
-	ProblemOrphan   ProblemKind = "orphan"     // a parent that is not in the file
-	ProblemSelf     ProblemKind = "own-parent" // an entry that is its own parent
-	ProblemCycle    ProblemKind = "cycle"      // a cycle of parents
-	ProblemBlob     ProblemKind = "blob"       // a reference to a missing blob
+	ProblemSkipped  ProblemKind = "skipped"   // text that is not a JSON value
+	ProblemNoObject ProblemKind = "no-object" // a value that is not an object
+	ProblemHeader   ProblemKind = "header"    // a second header
+	ProblemNoID     ProblemKind = "no-id"     // an entry without an id
+	ProblemRepeated ProblemKind = "repeated"  // an id that was used before
+	ProblemOrphan   ProblemKind = "orphan"    // a parent that is not in the file
+	// ProblemUnwritten is a ProblemOrphan in a file that is whole: the agent writes such.
+	ProblemUnwritten ProblemKind = "unwritten"
+	ProblemSelf      ProblemKind = "own-parent" // an entry that is its own parent
+	ProblemCycle     ProblemKind = "cycle"      // a cycle of parents
+	ProblemBlob      ProblemKind = "blob"       // a reference to a missing blob
 
 	ProblemOrphanCall   ProblemKind = "orphan-call"   // a tool call without a result
 	ProblemOrphanResult ProblemKind = "orphan-result" // a result without its call

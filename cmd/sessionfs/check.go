@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,12 +103,45 @@ func (c *checker) has(name string) bool {
 	return err == nil
 }
 
-// file reports a file that is named like a session and is none.
+// file reports a file that is named like a session and is none, unless it holds something else.
 func (c *checker) file(name string) {
+	if c.isOther(name) {
+		return
+	}
 	c.sessions++
 	c.broken++
 	fmt.Fprintf(c.out, "%s\n  not a session: it is empty, or does not begin with the header of one\n"+
 		"    Clients do not show it either. Restore it from a backup, or move it away.\n", visible(name))
+}
+
+// maxOther is how much is read of a file that is no session.
+const maxOther = 64 << 10
+
+// isOther reports whether a file without a header begins with whole objects, none of which is an entry of a session: tools write
+// such files among artifacts, and Claude Code beside its sessions. Nothing of them is missing.
+func (c *checker) isOther(name string) bool {
+	f, err := c.src.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxOther))
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(text) {
+		var object struct {
+			ParentID json.RawMessage `json:"parentId"`
+			Operator json.RawMessage `json:"parent_id"`
+		}
+		switch err := json.Unmarshal(line, &object); {
+		case len(text) == maxOther && line[len(line)-1] != '\n':
+			return line[0] == '{'
+		case err != nil, object.ParentID != nil, object.Operator != nil:
+			return false
+		}
+	}
+	return len(text) > 0
 }
 
 // session looks at a session.
@@ -167,6 +201,7 @@ var remedies = map[string]string{
 	"no-id":      "The entry has no id, so that nothing can follow it. It is shown as entries/~LINE.json.",
 	"repeated":   "Clients show the last entry of that id; the earlier ones are entries/ID~LINE.json. The file was perhaps put together from two.",
 	"orphan":     "What was before it is missing: look for a backup of the file that has it. The entry and what follows it are a branch of their own.",
+	"unwritten":  "The agent did not write what was before it, or has it in another session. The entry and what follows it are a branch of their own.",
 	"own-parent": "The entry names itself as its parent. It is shown as the beginning of a branch.",
 	"cycle":      "Entries name each other as their parents. They are shown from the first one on.",
 	"orphan-call": "Some agents cannot go on with it. Go back to the entry before it (replace the link leaf), or fork there; of a session that cannot " +

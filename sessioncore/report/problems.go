@@ -29,7 +29,10 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	if err := s.Confirm(ctx); err != nil {
 		return nil, err
 	}
-	list, count := s.Problems()
+	list, count, err := linked(s)
+	if err != nil {
+		return nil, err
+	}
 	found, err := lookForBlobs(ctx, s, blobs)
 	if err != nil {
 		return nil, err
@@ -58,6 +61,49 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 		doc.SetHasBlobs()
 	}
 	return doc, nil
+}
+
+// linked returns the problems of reading and of linking entries. A parent that is not in the file is no sign of damage where
+// agents leave one out: in what was made of another agent's file, whose first message may go on from what is in another one; in a
+// fork, of which older versions of omp leave labels out; and in sessions of pi, of which versions before 1.5 did not write all.
+func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
+	list, count = s.Problems()
+	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
+	isDamage := func(p sessioncore.Problem) bool {
+		return p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
+	}
+	if !slices.ContainsFunc(list, isOrphan) || slices.ContainsFunc(list, isDamage) {
+		return list, count, nil
+	}
+	header, _, err := s.ReadHeader()
+	if err != nil {
+		return nil, 0, err
+	}
+	first := sessioncore.Entry(0)
+	for int(first) < s.Len()-1 && s.Kind(first) != sessioncore.TypeMessage {
+		first++
+	}
+	begin, err := s.EntryText(first)
+	if err != nil {
+		return nil, 0, err
+	}
+	isForeign := begin.Member("origin").Member("line").IsNumber()
+	if !isForeign && s.Dialect() != sessioncore.Pi && !header.Member(s.Dialect().ParentSessionKey).IsString() {
+		return list, count, nil
+	}
+	for i := range list {
+		if isOrphan(list[i]) {
+			list[i].What = sessioncore.ProblemUnwritten
+		}
+	}
+	if r, _ := s.EntryRange(first); isForeign {
+		n := len(list)
+		list = slices.DeleteFunc(list, func(p sessioncore.Problem) bool {
+			return p.What == sessioncore.ProblemUnwritten && p.Offset == r.Offset
+		})
+		count -= int64(n - len(list))
+	}
+	return list, count, nil
 }
 
 // maxOrphans is how many tool calls without a result, and results without a call, are listed.
