@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"strings"
 
@@ -56,6 +57,7 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 		return about, nil
 	}
 	var titles titles
+	var at whereabouts
 	first := ""
 	want := func(line []byte) bool {
 		titles.read += len(line)
@@ -74,12 +76,17 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 		if first == "" {
 			first, _ = r.Member("uuid").Text()
 		}
+		at.note(r)
 		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id"), r.Member("sessionId")} {
 			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
 				about.Parent = id
 			}
 		}
 	})
+	about.Moved = at.cwd()
+	if about.Parent == "" && at.branchOf != about.ID {
+		about.Parent = at.branchOf
+	}
 	if about.Parent == "" && first != "" && a.Projects != nil {
 		about.Parent = a.Projects.parentOf(name, first, listed)
 	}
@@ -103,10 +110,33 @@ func tells(line []byte) bool {
 
 // tellsParent reports whether it may say more than that it is a record of the session.
 func tellsParent(line []byte) bool {
-	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`, `"session_id"`} {
+	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`, `"session_id"`,
+		`"relocated"`, `"worktree-state"`, `"derived-from"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}
 	}
 	return false
 }
+
+// whereabouts is what records say of the directory to which a session moved, and of the session that it branched off.
+type whereabouts struct{ relocated, worktree, branchOf string }
+
+// note handles a record. Of several the last one counts.
+func (w *whereabouts) note(r foreign.Object) {
+	switch typ := r.Member("type"); {
+	case typ.Is("relocated"):
+		w.relocated, _ = r.Member("relocatedCwd").Text()
+	case typ.Is("worktree-state"): // null when the client has left the worktree
+		w.worktree, _ = r.Member("worktreeSession").Member("worktreePath").Text()
+	case typ.Is("derived-from"):
+		r.Member("sessions").EachElement(func(v rawjson.Value, _ int) bool {
+			if v.Member("via").Is("branch") {
+				w.branchOf, _ = v.Member("id").Text()
+			}
+			return true
+		})
+	}
+}
+
+func (w *whereabouts) cwd() string { return cmp.Or(w.worktree, w.relocated) }

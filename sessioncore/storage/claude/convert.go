@@ -26,6 +26,7 @@ type converter struct {
 	closed map[string]bool // the ids of earlier answers
 	bound  *boundary       // the compaction whose summary is to come
 	queue  queue
+	moves  whereabouts
 
 	projects *Projects   // has the files of parents, nil for none
 	fork     forkContext // of a subagent
@@ -146,6 +147,8 @@ func (c *converter) tells(r *record) {
 		c.leaf.set(r)
 	case r.typ.Is("fork-context-ref"):
 		c.setFork(r)
+	case r.typ.Is("relocated"), r.typ.Is("worktree-state"):
+		c.moves.note(r.Object)
 	case r.typ.Is("queue-operation"):
 		c.queueOperation(r)
 	case isQueuedCommand(r):
@@ -181,7 +184,11 @@ func (c *converter) header(out []byte, r *record) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
 	out = foreign.AppendMember(out, "timestamp", r.time())
-	out = foreign.AppendText(out, "cwd", r.Member("cwd"))
+	if c.Moved != "" {
+		out = rawjson.AppendQuoted(append(out, `,"cwd":`...), c.Moved)
+	} else {
+		out = foreign.AppendText(out, "cwd", r.Member("cwd"))
+	}
 	out = c.AppendMembers(out)
 	out = foreign.AppendText(out, "cliVersion", r.Member("version"))
 	out = foreign.AppendText(out, "gitBranch", r.Member("gitBranch"))

@@ -33,7 +33,7 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 
 // Again implements foreign.Rereader.
 func (c *converter) Again() foreign.Converter {
-	if !c.learned.news && c.Title() == c.About.Title {
+	if !c.learned.news && c.Title() == c.About.Title && c.moves.cwd() == c.Moved {
 		return nil
 	}
 	if c.learned.moved {
@@ -42,7 +42,7 @@ func (c *converter) Again() foreign.Converter {
 	}
 	c.learned.news, c.learned.moved = false, false
 	about := c.About
-	about.Title = c.Title()
+	about.Title, about.Moved = c.Title(), c.moves.cwd()
 	again := newConverter(about, c.learned)
 	again.projects, again.path = c.projects, c.path
 	return again

@@ -54,6 +54,7 @@ type Rereader interface {
 type About struct {
 	ID     string // of the session
 	Title  string
+	Moved  string // the working directory to which it moved, "" if it did not
 	Parent string // path or id of the session that it was forked from, "" for none
 	Before string // tells what is joined before it from anything else
 	Side   bool   // it is a subagent's
