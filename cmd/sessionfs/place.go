@@ -163,18 +163,6 @@ func placeOfFile(file string) (p place, err error) {
 	return p, err
 }
 
-// isUnsaved reports whether an argument is a path in the mount whose SOURCE this is, of what SOURCE does not have.
-func (src *source) isUnsaved(arg string) bool {
-	_, err := os.Lstat(arg)
-	for _, real := range realPaths(arg) {
-		if shown, _ := filepath.Rel(src.mountpoint, real); src.mountpoint != "" && err == nil && filepath.IsLocal(shown) {
-			_, missing := src.Lstat(filepath.ToSlash(shown))
-			return isGone(missing)
-		}
-	}
-	return false
-}
-
 // local returns the path in the tree of what an argument stands for as a path of this machine.
 func (src *source) local(arg string) (shown string, ok bool) {
 	if src.flags.args == noPaths || src.flags.args == words {

@@ -162,9 +162,7 @@ func (src *source) sessions(arg string) (found []named, err error) {
 			}
 		}
 	}
-	if isGone(err) && src.isUnsaved(beforeEntry(arg)) {
-		err = refuse(exitFailure, "%s is not on disk yet: sync the file append in it, in the mount", arg)
-	} else if isGone(err) {
+	if isGone(err) {
 		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
 	}
 	return found, err
