@@ -177,7 +177,8 @@ func (a *attendant) whenIdle() time.Duration {
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
 	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
-		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "memory", c.Memory)
+		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "idle", c.Idle,
+		"memory", c.Memory, "files", c.Files, "temporary", c.Temporary)
 }
 
 // signals are those that a mount obeys.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
 )
 
 // status runs the command, and returns what it tells of the store's mount.
@@ -50,6 +52,15 @@ func TestNewestSocketIsAsked(t *testing.T) {
 	}
 }
 
+// TestStatusFull: a mount that refuses memory is not ok, and the reason is told below the table.
+func TestStatusFull(t *testing.T) {
+	var out strings.Builder
+	counters := &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20, Full: "memory is full: 99 of 100 MiB are in open files"}
+	require.NoError(t, printStatus(&out, []status{{Mountpoint: "/m", Source: "/s", State: stateFull, PID: 7, Counters: counters}}, time.Time{}))
+	require.Regexp(t, `^MOUNTPOINT .* MEMORY +FILES +TEMP\n/m +/s +full +7 .* 90M +12 +5M\n`+
+		`/m: memory is full: 99 of 100 MiB are in open files; close some\n$`, out.String())
+}
+
 // status tells what a mount does, what it does not any more, and when there is none.
 func TestStatus(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
@@ -70,9 +81,12 @@ func TestStatus(t *testing.T) {
 		release := s.hold()
 		after := s.status(exitOK)
 		require.Greater(t, after["last"], before["last"])
-		for what, want := range map[string]float64{"open": 1, "sessions": 1} {
+		for what, want := range map[string]float64{"open": 1, "sessions": 1, "temporary": 0} {
 			require.Equal(t, want, after[what], what)
 		}
+		require.Greater(t, after["files"], 3.0)
+		require.Contains(t, after, "idle")
+		require.NotContains(t, after, "full")
 		r := s.run("status") // other mounts of this user, which need not be ok, are there too
 		require.Regexp(t, `(?m)^MOUNTPOINT +SOURCE +STATE +PID +UP `, r.stdout)
 		require.Regexp(t, `(?m)^`+s.mountpoint+` +`+s.source+` +ok +\d+ +\d+m?s`, r.stdout)

@@ -17,8 +17,9 @@ const (
 	leave = 1 << 30
 )
 
-// maxIdle is how many bytes all files may have together while caches could give some back.
-const maxIdle = 1 << 30
+// MaxIdle is how many bytes all files may have together while caches could give some back. Only
+// tests change it.
+var MaxIdle int64 = 1 << 30
 
 var inUse atomic.Int64 // the bytes of all files
 
@@ -26,7 +27,7 @@ var inUse atomic.Int64 // the bytes of all files
 func InUse() int64 { return inUse.Load() }
 
 // Full reports whether they have so many that caches have to give some back.
-func Full() bool { return InUse() > maxIdle }
+func Full() bool { return InUse() > MaxIdle }
 
 // File is such a file, as long as that leaves room on its disk.
 type File struct {

@@ -3,6 +3,8 @@ package foreign
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/unnamed"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -119,6 +122,49 @@ func TestMemory(t *testing.T) {
 	}
 	limit.Evict()
 	require.Zero(t, limit.Held())
+}
+
+// TestTemporaryFiles: sessions that nobody uses give their temporary files back before these take
+// more room than all may have, also those that a cache has open.
+func TestTemporaryFiles(t *testing.T) {
+	const size = 3 << 20 // of a text
+	defer func(before int64) { unnamed.MaxIdle = before }(unnamed.MaxIdle)
+	before := unnamed.InUse()
+	unnamed.MaxIdle = before + 4*size
+	raw, limit, dir := memory.New(), budget.New(budget.Default), t.TempDir()
+	files := New(raw, doubling{}, limit, dir)
+	var cached []storage.Object
+	closeAll := func() {
+		for _, obj := range cached {
+			require.NoError(t, obj.Close())
+		}
+		cached = nil
+	}
+	limit.OnFull(closeAll)
+	for i := range 20 {
+		name := fmt.Sprintf("p/%d.jsonl", i)
+		require.NoError(t, raw.WriteFile(name, []byte(line(i, size/2))))
+		obj, err := files.Open(name)
+		require.NoError(t, err)
+		_, err = obj.Stat()
+		require.NoError(t, err)
+		require.LessOrEqual(t, unnamed.InUse(), unnamed.MaxIdle+2*size)
+		if i%2 == 0 {
+			cached = append(cached, obj)
+		} else {
+			require.NoError(t, obj.Close())
+		}
+	}
+	require.NoError(t, os.Remove(dir)) // no room
+	require.NoError(t, raw.WriteFile("p/x.jsonl", []byte(line(1, size))))
+	obj, err := files.Open("p/x.jsonl")
+	require.NoError(t, err)
+	_, err = obj.Stat()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "set TMPDIR")
+	require.Empty(t, cached, "what was idle was given back first")
+	require.Equal(t, before, unnamed.InUse())
+	require.NoError(t, obj.Close())
 }
 
 // openEnd makes lines of all values but the last, which may still become more.
