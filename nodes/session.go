@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
@@ -187,18 +188,25 @@ func renderTranscript(dir *node, below int) renderAt {
 }
 
 // makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
-// session that this one was forked from, as far as the caller may read that.
+// session that this one was forked from, as far as the caller may read that, and on those of its subagents.
 func makeUsage(d *SessionDir) fusefs.InodeEmbedder {
 	f := d.generated(atLeaf(d.renderUsage))
 	f.besides = func(ctx context.Context) (storage.Token, error) {
+		token := d.subagents().Token()
 		parent, err := d.parent(ctx)
-		if err != nil {
-			return storage.Token{}, unlessNone(err)
+		if err == nil {
+			var st storage.Stat
+			st, err = parent.Session.Probe(ctx)
+			token = token.With(st.Token)
 		}
-		st, err := parent.Session.Probe(ctx)
-		return st.Token, unlessNone(err)
+		return token, unlessNone(err)
 	}
 	return f
+}
+
+// subagents returns the sessions of the session's subagents.
+func (d *SessionDir) subagents() costs.Subagents {
+	return costs.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
 }
 
 func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry) (*document.Document, error) {
@@ -209,7 +217,13 @@ func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot
 	if parent != nil {
 		defer parent.Release()
 	}
-	return report.Usage(ctx, snap, leaf, parent, d.view.whole().Prices)
+	prices, hold := d.view.whole().Prices, d.view.Memory.Hold()
+	defer hold.Close()
+	subagents, err := d.subagents().Sum(ctx, d.view.Sessions, prices, &hold)
+	if err != nil {
+		return nil, err
+	}
+	return report.Usage(ctx, snap, leaf, parent, prices, subagents)
 }
 
 // usageParent returns the session that parent leads to; nil where there is no such link.

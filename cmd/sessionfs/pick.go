@@ -259,9 +259,8 @@ func (p *picker) show(arg string) error {
 	if err != nil {
 		return err
 	}
-	var usage struct {
-		Total struct{ Cost *struct{ Total float64 } }
-	}
+	type sum struct{ Cost *struct{ Total float64 } }
+	var usage struct{ Total, Subagents sum }
 	text, err := iofs.ReadFile(p.src, path.Join(at.dir, "usage.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &usage)
@@ -269,9 +268,12 @@ func (p *picker) show(arg string) error {
 	if err != nil {
 		return err
 	}
-	cost := "no cost"
-	if c := usage.Total.Cost; c != nil {
-		cost = fmt.Sprintf("$%.2f", c.Total)
+	cost, spent := "no cost", 0.0
+	for _, c := range []sum{usage.Total, usage.Subagents} {
+		if c.Cost != nil && (c.Cost.Total > 0 || usage.Total.Cost != nil) {
+			spent += c.Cost.Total
+			cost = fmt.Sprintf("$%.2f", spent)
+		}
 	}
 	var out bytes.Buffer // fzf goes to the end of what comes at once
 	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))

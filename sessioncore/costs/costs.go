@@ -3,9 +3,7 @@ package costs
 import (
 	"cmp"
 	"context"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 // Costs adds up what sessions cost. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
 	store *sessioncore.Store
-	of    func(context.Context, *sessioncore.Snapshot) ([]report.Cost, error) // what the entries of a session cost
+	of    func(context.Context, *sessioncore.Snapshot) (report.Costs, error) // what the entries of a session cost
 
 	mu    sync.Mutex // guards the fields below; held while somebody adds up
 	known map[string]*account
@@ -44,21 +42,21 @@ const (
 
 // New returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func New(store *sessioncore.Store, prices report.Prices) *Costs {
-	return newOf(store, func(ctx context.Context, snap *sessioncore.Snapshot) ([]report.Cost, error) {
-		return report.Costs(ctx, snap, prices)
+	return newOf(store, func(ctx context.Context, snap *sessioncore.Snapshot) (report.Costs, error) {
+		return report.CostsOf(ctx, snap, prices)
 	})
 }
 
 // OfTools returns how often each tool was called, as Costs: the model is the tool, and its messages are the calls.
-func OfTools(store *sessioncore.Store) *Costs { return newOf(store, report.Calls) }
+func OfTools(store *sessioncore.Store) *Costs { return newOf(store, report.CallsOf) }
 
-func newOf(store *sessioncore.Store, of func(context.Context, *sessioncore.Snapshot) ([]report.Cost, error)) *Costs {
+func newOf(store *sessioncore.Store, of func(context.Context, *sessioncore.Snapshot) (report.Costs, error)) *Costs {
 	return &Costs{store: store, of: of, known: map[string]*account{}, room: maxKnown}
 }
 
 // Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that order. Of
-// the copies of an answer, that in the session that began first counts. Subagents of which no result says what they used have
-// sessions of their own, whose cost counts for the sessions' directories. Sessions that cannot be read are left out, as
+// the copies of an answer, that in the session that began first counts. Subagents have sessions of their own, whose cost counts
+// for the sessions' directories, unless the result of a tool has it. Sessions that cannot be read are left out, as
 // everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
@@ -139,42 +137,11 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	})
 }
 
-// subagents is the directory in that of a session that has the sessions of its subagents, where another agent has them. The
-// results of its calls do not tell what these used.
-const subagents = "subagents"
-
-// withSubagents returns sessions and those of their subagents, and whose these are.
-func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, of map[*listing.Info]*listing.Info) {
-	files, all, of := c.store.Storage(), slices.Clip(sessions), map[*listing.Info]*listing.Info{}
-	with := map[string]map[string]bool{} // by directory: the names of the directories in it
-	for _, info := range sessions {
-		dir, base := path.Split(info.DirName())
-		if with[dir] == nil {
-			with[dir] = map[string]bool{}
-			_ = files.List(strings.TrimSuffix(dir, "/"), nil, func(item storage.Item) bool {
-				with[dir][item.Name] = item.Kind == storage.KindDir
-				return true
-			})
-		}
-		if !with[dir][base] {
-			continue
-		}
-		at := path.Join(dir, base, subagents)
-		_ = files.List(at, nil, func(item storage.Item) bool {
-			if st, err := item.State(); err == nil && st.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding) {
-				sub := listing.NewInfo(path.Join(at, item.Name), st, info.CWD)
-				all, of[sub] = append(all, sub), info
-			}
-			return true
-		})
-	}
-	return all, of
-}
-
 // addUp calls each with what of the sessions was not counted yet. It reports whether all of them are as they will be found if nothing changes: a file that
 // was changed a moment ago may change again without a sign.
 func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums, each func(*listing.Info, *row) error) (settled bool, err error) {
 	settled = true
+	covers := covers{}
 	for batch := range slices.Chunk(sessions, batchSize) {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -186,20 +153,22 @@ func (c *Costs) addUp(ctx context.Context, sessions []*listing.Info, sums *sums,
 		for i, info := range batch {
 			a := c.known[info.Name()]
 			isKnown := a.isOf(info.Stat.Token)
-			if !isKnown || a.left != sums.takenBefore(a.copies) {
+			above := covers.above(info)
+			if !isKnown || a.left != sums.takenBefore(a.copies) || a.above != keyOf(above) {
 				r := changed[i]
 				if isKnown { // other sessions than before have some of its answers
 					if r, err = c.readOne(ctx, info); err != nil {
 						return false, err
 					}
 				}
-				a = sums.account(r)
+				a = sums.account(r, above)
 				settled = settled && a.Settled
 				c.keep(info.Name(), a)
 			}
 			if err := sums.add(info, a, each); err != nil {
 				return false, err
 			}
+			covers[info.DirName()] = a.covers
 		}
 	}
 	c.forgetOthers(sessions)
@@ -245,7 +214,10 @@ type account struct {
 	copies []uint64
 	// left is which of them were left out of rows, as sessions that began earlier have them.
 	left taken
-	rows []row
+	// covers is what it has of its subagents, and above a hash of what the sessions that called it have of it.
+	covers []report.Cover
+	above  uint64
+	rows   []row
 }
 
 // row is what a session cost on a day with a model.
@@ -258,11 +230,12 @@ type row struct {
 func (a *account) isOf(token storage.Token) bool { return a != nil && a.Is(token) }
 
 const (
-	// rowSize and accountSize are what a row and an account take in memory, in bytes.
-	rowSize     = 160
-	accountSize = 256
+	// rowSize, accountSize and coverSize are what a row, an account and a cover take in memory, in bytes.
+	rowSize     = 168
+	accountSize = 288
+	coverSize   = 24
 )
 
 func (a *account) size(name string) int {
-	return accountSize + len(name) + 8*cap(a.copies) + rowSize*len(a.rows)
+	return accountSize + len(name) + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }

@@ -165,7 +165,7 @@ func (s *foreignStore) ofSession(name, parent string) [2]float64 {
 		}
 		return sessiontest.Snapshot(s.t, s.store.Session(name))
 	}
-	doc, err := report.Usage(context.Background(), acquire(name), sessioncore.NoEntry, acquire(parent), report.Prices{})
+	doc, err := report.Usage(context.Background(), acquire(name), sessioncore.NoEntry, acquire(parent), report.Prices{}, report.Sum{})
 	require.NoError(s.t, err)
 	var usage struct{ Total, Own struct{ TotalTokens float64 } }
 	require.NoError(s.t, json.Unmarshal(sessiontest.ReadExactly(s.t, doc, nil), &usage))

@@ -14,7 +14,7 @@ import (
 // reading is what was read of one state of a session.
 type reading struct {
 	listing.State
-	costs []report.Cost
+	costs report.Costs
 }
 
 const (

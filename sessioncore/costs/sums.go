@@ -66,13 +66,14 @@ func (t *taken) add(key uint64) {
 	t.total += key
 }
 
-// account returns what a session has that was not counted yet. An entry that stands in the file twice counts once.
-func (s *sums) account(r reading) *account {
-	a := &account{State: r.State}
+// account returns what a session has that was not counted yet, in itself or as above in the sessions that called it. An entry
+// that stands in the file twice counts once.
+func (s *sums) account(r reading, above []report.Cover) *account {
+	a := &account{State: r.State, covers: slices.Clip(r.costs.Covers), above: keyOf(above)}
 	rows := map[rowKey]*sum{}
-	own := make(map[uint64]struct{}, len(r.costs))
-	for i := range r.costs {
-		c := &r.costs[i]
+	own := make(map[uint64]struct{}, len(r.costs.Entries))
+	for i := range r.costs.Entries {
+		c := &r.costs.Entries[i]
 		if c.Copy != 0 {
 			if _, ok := own[c.Copy]; ok {
 				continue
@@ -84,8 +85,9 @@ func (s *sums) account(r reading) *account {
 				continue
 			}
 		}
-		key := rowKey{day: dayOf(c.Time), model: c.Model}
-		report.AddTo(rows, key, &c.Sum)
+		if left, ok := c.Covered(above); ok {
+			report.AddTo(rows, rowKey{day: dayOf(c.Time), model: c.Model}, &left)
+		}
 	}
 	a.copies = slices.Clip(a.copies)
 	for key, of := range rows {

@@ -17,10 +17,16 @@ type Cost struct {
 	Sum   Sum
 }
 
-// Calls returns the results of tools, in file order, each as a Cost of one message whose model is the name of the tool as in path/.
-func Calls(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
+// Costs are what the entries of a session cost, in file order, and what it covers of its subagents.
+type Costs struct {
+	Entries []Cost
+	Covers  []Cover
+}
+
+// CallsOf returns the results of tools, in file order, each as a Cost of one message whose model is the name of the tool as in path/.
+func CallsOf(ctx context.Context, s *sessioncore.Snapshot) (Costs, error) {
 	if err := s.Confirm(ctx); err != nil {
-		return nil, err
+		return Costs{}, err
 	}
 	var calls []Cost
 	for e := range sessioncore.Entry(s.Len()) {
@@ -29,18 +35,21 @@ func Calls(ctx context.Context, s *sessioncore.Snapshot) ([]Cost, error) {
 			calls = append(calls, Cost{copyKey(s, e, 0), s.Time(e).UnixMilli(), tool, Sum{AssistantMessages: 1}})
 		}
 	}
-	return calls, nil
+	return Costs{Entries: calls}, nil
 }
 
-// Costs returns what the entries of a session cost, in file order: what total in usage.json is the sum of.
-func Costs(ctx context.Context, s *sessioncore.Snapshot, prices Prices) ([]Cost, error) {
+// CostsOf returns what the entries of a session cost: what total in usage.json is the sum of.
+func CostsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (Costs, error) {
 	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
-		return nil, err
+		return Costs{}, err
 	}
+	covers := coversOf(s, records)
+	records = prices.priced(records)
 	costs := make([]Cost, len(records))
-	for i, r := range prices.priced(records) {
+	for i := range records {
+		r := &records[i]
 		costs[i] = Cost{Copy: copyKey(s, r.entry, r.nth), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: r.Sum}
 	}
-	return costs, nil
+	return Costs{costs, covers}, nil
 }

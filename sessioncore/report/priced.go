@@ -1,14 +1,22 @@
 package report
 
-// This file gives usages a cost that no client recorded: that of the whole session, where the client recorded it, and else
-// that of list prices.
+import (
+	"maps"
+	"slices"
+)
+
+// This file gives usages a cost that no client recorded beside them: their part of the whole session's cost, where the client
+// recorded that, and else that of list prices.
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
+	if !slices.ContainsFunc(records, func(r usageRecord) bool { return r.Unpriced > 0 || r.session != nil }) {
+		return records
+	}
+	priced := shareSessionCosts(slices.Clone(records))
 	known := map[string]*price{} // nil for a model without a price
-	var priced []usageRecord
-	for i := range records {
-		r := &records[i]
+	for i := range priced {
+		r := &priced[i]
 		if r.Unpriced == 0 {
 			continue
 		}
@@ -19,30 +27,95 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 			}
 			known[r.model] = of
 		}
-		if of == nil || r.fast && of.fast == 0 {
-			continue
+		if of != nil && (!r.fast || of.fast > 0) {
+			r.list(of)
 		}
-		if priced == nil {
-			priced = append(priced, records...)
-		}
-		priced[i].list(of)
-	}
-	if priced == nil {
-		return records
 	}
 	return priced
 }
 
 // list gives a usage the cost of list prices.
 func (u *usage) list(p *price) {
-	at, times := p.of(&u.Sum), amount(1)
+	times := amount(1)
 	if u.fast {
 		times = p.fast
 	}
+	u.charge(p.of(&u.Sum), times)
+	u.Listed = u.Cost.Total
+}
+
+// charge gives a usage the cost that its tokens have by some rates, so many times.
+func (u *usage) charge(at rates, times amount) {
 	c := usageCost{
 		known: true, Input: times * u.Input * at.input, Output: times * u.Output * at.output, CacheRead: times * u.CacheRead * at.cacheRead,
 		CacheWrite: times * ((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
 	}
 	c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
-	u.Cost, u.Listed, u.Unpriced = c, c.Total, 0
+	u.Cost, u.Unpriced = c, 0
+}
+
+// weights are what tokens cost beside those of the input: the same for all models of a provider, nearly.
+var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
+
+// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among its usages
+// since the time before, by their tokens. Calls of models that the file has no usage of count at the entry that says the cost.
+func shareSessionCosts(records []usageRecord) []usageRecord {
+	shared := make([]usageRecord, 0, len(records))
+	var before sessionCost
+	begin := 0
+	for i := range records {
+		shared = append(shared, records[i])
+		says := records[i].session
+		if i+1 < len(records) && records[i+1].entry == records[i].entry { // with the calls for the same answer
+			if says != nil {
+				records[i+1].session, shared[len(shared)-1].session = says, nil
+			}
+			continue
+		}
+		if says == nil {
+			continue
+		}
+		if says.total < before.total { // the client began anew
+			before = sessionCost{}
+		}
+		for _, model := range slices.Sorted(maps.Keys(says.models)) {
+			if cost := says.models[model] - before.models[model]; !share(shared[begin:], model, max(0, cost)) && cost > 0 {
+				r := usageRecord{entry: records[i].entry, nth: len(shared) - i + maxParts, usage: usage{model: model}}
+				r.Cost = usageCost{Total: cost, known: true}
+				shared = append(shared, r)
+			}
+		}
+		before, begin = *says, len(shared)
+	}
+	return shared
+}
+
+// share shares a cost among the usages of a model that have none. It reports whether there are any.
+func share(records []usageRecord, model string, cost amount) bool {
+	all := amount(0)
+	for i := range records {
+		if r := &records[i]; r.model == model && r.Unpriced > 0 {
+			all += r.weight()
+		}
+	}
+	if all <= 0 {
+		return false
+	}
+	for i := range records {
+		if r := &records[i]; r.model == model && r.Unpriced > 0 {
+			part := cost * (r.weight() / all)
+			r.charge(weights, cost/all)
+			r.Cost.Total = part
+		}
+	}
+	return true
+}
+
+// weight returns the tokens of a usage, as many as they are of the input by their cost.
+func (u *usage) weight() amount {
+	charged := *u
+	if charged.charge(weights, 1); charged.Cost.Total > 0 {
+		return charged.Cost.Total
+	}
+	return max(0, u.TotalTokens)
 }

@@ -67,7 +67,7 @@ func TestPrices(t *testing.T) {
 			prices Prices
 			want   string
 		}{{Prices{}, c.without}, {prices, c.with}} {
-			d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, of.prices)
+			d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, of.prices, Sum{})
 			require.NoError(t, err)
 			usage, text := parseUsage(t, d)
 			require.Equal(t, of.want, usage.Total.cost(), "%s: %s", name, text)
@@ -194,7 +194,7 @@ func TestRates(t *testing.T) {
 		{"unknown", `"input":1`, "none, 1 without"},
 	} {
 		s := acquired(t, answerOf("a", c.model, `{`+c.usage+`}`))
-		d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, Prices{file: table})
+		d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, Prices{file: table}, Sum{})
 		require.NoError(t, err)
 		usage, text := parseUsage(t, d)
 		require.Equal(t, c.want, usage.Total.cost(), "%s %s: %s", c.model, c.usage, text)
@@ -220,7 +220,7 @@ func TestZeroOfOthers(t *testing.T) {
 		{"not marked", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`,"unrecorded":false}}`), "0"},
 		{"imported without tokens", from(answerOf("a", "cheap", `{"input":0,"cost":`+zero+`}}`)), "0"},
 	} {
-		d, err := Usage(context.Background(), acquired(t, c.line), sessioncore.NoEntry, nil, Prices{file: table})
+		d, err := Usage(context.Background(), acquired(t, c.line), sessioncore.NoEntry, nil, Prices{file: table}, Sum{})
 		require.NoError(t, err)
 		usage, text := parseUsage(t, d)
 		require.Equal(t, c.want, usage.Total.cost(), "%s: %s", c.name, text)
@@ -234,7 +234,7 @@ func TestCallsOfOtherModels(t *testing.T) {
 	require.NoError(t, err)
 	line := answerOf("a", "cheap", `{"input":10,"modelCalls":[{"model":"plain","input":5,"output":1},{"model":"new","input":2},7,{"input":1}]}`)
 	parent, s := acquired(t, line), acquired(t, line+answerOf("b", "cheap", `{"input":1,"modelCalls":{}}`))
-	d, err := Usage(context.Background(), s, 0, parent, Prices{file: table})
+	d, err := Usage(context.Background(), s, 0, parent, Prices{file: table}, Sum{})
 	require.NoError(t, err)
 	usage, text := parseUsage(t, d)
 	require.Equal(t, "[19,1,0,0,20,0,81]", usage.Total.numbers(), text)
@@ -274,7 +274,7 @@ func TestOwn(t *testing.T) {
 		"an id that the parent used repeatedly": {inherited + paidLine("a", "09", "1"), inherited, "[0,0,0,0,0,0,0]"},
 	} {
 		parent, child := acquired(t, c.parent), acquired(t, c.child)
-		d, err := Usage(context.Background(), child, sessioncore.NoEntry, parent, Prices{})
+		d, err := Usage(context.Background(), child, sessioncore.NoEntry, parent, Prices{}, Sum{})
 		require.NoError(t, err, name)
 		usage, _ := parseUsage(t, d)
 		require.Equal(t, c.want, usage.Own.numbers(), name)

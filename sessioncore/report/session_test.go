@@ -41,10 +41,10 @@ func TestEditInTheMiddle(t *testing.T) {
 		"problems.jsonl": func(s *sessioncore.Snapshot) (string, error) { return text(Problems(ctx, s, nil)) },
 		"branches.tsv":   func(s *sessioncore.Snapshot) (string, error) { return text(Branches(ctx, s)) },
 		"usage.json": func(s *sessioncore.Snapshot) (string, error) {
-			return text(Usage(ctx, s, sessioncore.NoEntry, nil, Prices{}))
+			return text(Usage(ctx, s, sessioncore.NoEntry, nil, Prices{}, Sum{}))
 		},
 		"usage.jsonl": func(s *sessioncore.Snapshot) (string, error) {
-			c, err := Costs(ctx, s, Prices{})
+			c, err := CostsOf(ctx, s, Prices{})
 			return fmt.Sprint(c), err
 		},
 		"by-label": func(s *sessioncore.Snapshot) (string, error) {

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"sessionfs/sessioncore"
@@ -29,12 +31,17 @@ type usageRecord struct {
 
 // usage is what one usage says.
 type usage struct {
-	model string
-	hour  amount // the part of Sum.CacheWrite that the cache keeps for an hour
-	fast  bool   // the model answered in fast mode
-	// session is the cost of the whole session up to this entry by model, where the client recorded it; nil if it did not.
-	session map[string]amount
+	model   string
+	hour    amount // the part of Sum.CacheWrite that the cache keeps for an hour
+	fast    bool   // the model answered in fast mode
+	session *sessionCost
 	Sum
+}
+
+// sessionCost is the cost of a whole session up to an entry, where the client recorded that: in total, and by model.
+type sessionCost struct {
+	total  amount
+	models map[string]amount
 }
 
 // compare compares a record's entry with another.
@@ -69,9 +76,9 @@ const (
 
 // Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, what takes the room
 // of its file, and the totals of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if there is
-// none. Numbers are added as doubles, in file order and in the order of the branch.
-// Usages without a cost get one by prices.
-func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices) (*document.Document, error) {
+// none. Numbers are added as doubles, in file order and in the order of the branch. Usages without a cost get one by prices.
+// subagents is the sum of the sessions of subagents.
+func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices, subagents Sum) (*document.Document, error) {
 	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {
 		return nil, err
@@ -95,7 +102,7 @@ func Usage(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 		own = without(s, records, parent, others)
 	}
 	sums := sumUsage(records)
-	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Models: sums.Models, Branch: sumUsage(branch)}
+	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Subagents: subagents, Models: sums.Models, Branch: sumUsage(branch)}
 	if doc.Bytes, doc.RepeatedImages, err = roomOf(ctx, s); err != nil {
 		return nil, err
 	}
@@ -259,7 +266,7 @@ func usageOf(model string, v rawjson.Value) usage {
 		case "cost":
 			u.Cost = costOf(m.Value)
 		case "sessionCost":
-			u.session = sessionCostOf(m.Value)
+			u.session = sessionCostOf(m.Value, model)
 		}
 	}
 	if !hasTotal {
@@ -310,19 +317,27 @@ func (u *usage) forgetZero() {
 // maxParts bounds how many models the usage of one answer names, so that a hostile line cannot fill the memory.
 const maxParts = 100
 
-// sessionCostOf parses the cost of a session by model.
-func sessionCostOf(v rawjson.Value) map[string]amount {
+// sessionCostOf parses the cost of a session, of which model gave the answer that says it. Models have the provider of that one,
+// and the part of the total that no model has is its own.
+func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	if !v.IsObject() {
 		return nil
 	}
-	costs := map[string]amount{}
-	for m := range v.EachMember {
+	provider, _, _ := strings.Cut(model, "/")
+	c := &sessionCost{models: map[string]amount{}}
+	v.Member("models").EachMember(func(m rawjson.Member) bool {
 		name, _ := m.Key.Bytes()
-		if cost := countOf(m.Value); len(costs) < maxParts && cost >= 0 {
-			costs[string(markdown.Line(name, 2*maxModelName))] = cost
-		}
+		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
+		of := max(0, countOf(m.Value))
+		c.models[provider+"/"+string(markdown.Line(name, maxModelName))] += of
+		c.total += of
+		return len(c.models) < maxParts
+	})
+	if total := countOf(v.Member("total")); total > c.total {
+		c.models[model] += total - c.total
+		c.total = total
 	}
-	return costs
+	return c
 }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.

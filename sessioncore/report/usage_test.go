@@ -24,8 +24,11 @@ import (
 
 // usageOfFile is what usage.json holds.
 type usageOfFile struct {
-	Total  usageTotals
-	Own    usageTotals
+	Total usageTotals
+	Own   usageTotals
+
+	Subagents usageTotals
+
 	Models map[string]usageTotals
 	Branch struct {
 		Total  usageTotals
@@ -50,7 +53,7 @@ func (u usageTotals) numbers() string {
 
 func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (usage usageOfFile, text string) {
 	t.Helper()
-	d, err := Usage(context.Background(), s, leaf, nil, Prices{})
+	d, err := Usage(context.Background(), s, leaf, nil, Prices{}, Sum{})
 	require.NoError(t, err)
 	return parseUsage(t, d)
 }
@@ -108,7 +111,7 @@ func TestUsageIsPrinted(t *testing.T) {
 	both, one := sum(2, "0.000042", "0.0006", "0.00018", "0.03", "0.030822"), sum(1, "0.000021", "0.0003", "0.00009", "0.015", "0.015411")
 	models := func(sum string) string { return `{"anthropic/claude":` + sum + `}` }
 	var want bytes.Buffer
-	require.NoError(t, json.Indent(&want, []byte(`{"total":`+both+`,"own":`+both+`,"models":`+models(both)+`,"branch":{"total":`+one+`,"models":`+models(one)+`},`+
+	require.NoError(t, json.Indent(&want, []byte(`{"total":`+both+`,"own":`+both+`,"subagents":`+sum(0, "0", "0", "0", "0", "0")+`,"models":`+models(both)+`,"branch":{"total":`+one+`,"models":`+models(one)+`},`+
 		`"bytes":{"text":0,"thinking":0,"toolCalls":0,"toolResults":0,"images":0,"other":688},"repeatedImages":{"count":0,"bytes":0}}`), "", "  "))
 	require.Equal(t, want.String()+"\n", text)
 }

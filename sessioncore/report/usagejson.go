@@ -50,10 +50,12 @@ type usageSums struct {
 
 // usageJSON is the content of usage.json: the sums of the session and of a branch.
 type usageJSON struct {
-	Total  Sum             `json:"total"`
-	Own    Sum             `json:"own"` // without what the parent has too
-	Models map[string]*Sum `json:"models"`
-	Branch usageSums       `json:"branch"`
+	Total Sum `json:"total"`
+	Own   Sum `json:"own"` // without what the parent has too
+	// Subagents are what the sessions of subagents cost and Total lacks.
+	Subagents Sum             `json:"subagents"`
+	Models    map[string]*Sum `json:"models"`
+	Branch    usageSums       `json:"branch"`
 	// Bytes and RepeatedImages are about the file, whatever the branch.
 	Bytes          roomBytes      `json:"bytes"`
 	RepeatedImages repeatedImages `json:"repeatedImages"`

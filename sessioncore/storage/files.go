@@ -251,6 +251,15 @@ type Token struct {
 	Changed       int64 // nanoseconds since the epoch
 }
 
+// With returns a token that changes when t or u does. It is of no object, and as racy as both of them.
+func (t Token) With(u Token) Token {
+	t.Device = t.Device*31 + u.Device
+	t.Inode = (t.Inode*31+u.Inode)*31 + uint64(u.Size)
+	t.Inode = (t.Inode*31+uint64(u.Modified))*31 + uint64(u.Changed)
+	t.Modified, t.Changed = max(t.Modified, u.Modified), max(t.Changed, u.Changed)
+	return t
+}
+
 // SameObject reports whether two tokens are of the same object, in any states.
 func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
 

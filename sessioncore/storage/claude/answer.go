@@ -19,22 +19,52 @@ const maxAnswer = 32 << 20
 type answer struct {
 	foreign.Entry
 	place   *place
-	key     string // the id of the message
+	key     string // the id of the message, with that of the record where several answers have it
 	removed bool   // it is not sent any more
 	blocks  []byte // JSON, with commas between them
 	calls   bool
 	members []byte // of the message, besides role and content: those of the last record
+	cost    []byte // the member that says what the session cost by then
 	after   []byte // entries that follow it
+
+	id, request string   // of the message, and of the request that it answers
+	records     []string // the uuids of its records
+	prompt      int64    // the tokens that it was given
+	answered    bool     // a call of it has a result
+}
+
+// isOver reports whether a record with the message's id is another answer: one id may serve several in a row, with results
+// between them. Results stand between the records of one answer too. These name one request; where the client names none,
+// they hang on one another or were given the same tokens.
+func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
+	switch {
+	case !a.answered:
+		return false
+	case request != "" && a.request != "":
+		return request != a.request
+	}
+	return (r.follows || !slices.Contains(a.records, r.parent)) && usage.IsObject() && promptOf(usage) != a.prompt
+}
+
+// promptOf returns the tokens that the model was given.
+func promptOf(usage rawjson.Value) int64 {
+	u, _ := usageOf(usage)
+	return u.Input + u.CacheRead + u.CacheWrite
 }
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
 	c.ofMessage = c.ofMessage.Read(r.Member("message"))
 	message := c.ofMessage
-	key, _ := message.Member("id").Text()
-	if a := c.open; a != nil && key != "" && a.key == key && a.removed == c.isRemoved(r) && len(a.blocks) < maxAnswer {
-		c.add(a, r, message)
-		return out
+	id, _ := message.Member("id").Text()
+	request, _ := r.Member("requestId").Text()
+	key := id
+	if a := c.open; a != nil && id != "" && a.id == id && a.removed == c.isRemoved(r) && len(a.blocks) < maxAnswer {
+		if !a.isOver(r, request, message.Member("usage")) {
+			c.add(a, r, message)
+			return out
+		}
+		key += " " + r.id()
 	}
 	if !hasContent(message) {
 		c.pass(r)
@@ -49,10 +79,13 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
+		id: id, request: request, prompt: promptOf(message.Member("usage")),
 	}
 	if s := c.spare; s != nil {
 		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
+		a.records = s.records[:0]
 	}
+	a.cost, c.cost = c.cost, nil
 	c.add(a, r, message)
 	c.made(&a.Entry, a.place)
 	c.open = a
@@ -64,6 +97,7 @@ func (c *converter) add(a *answer, r *record, message foreign.Object) {
 	c.at(r, a.place, a.ID)
 	c.leaf.pinned, c.leaf.cleared = false, false
 	a.Lines = append(a.Lines, r.line)
+	a.records = append(a.records, r.uuid)
 	c.addBlocks(a, message.Member("content"))
 	a.members = c.members(a, r, message)
 }
@@ -141,7 +175,7 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 		dst = append(dst, `,"model":"unknown"`...)
 	}
 	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] && c.path == "" {
-		dst = used(usage).AppendTo(dst) // it is that of the whole answer: the last part has it
+		dst = appendUsage(dst, usage, message.Member("model")) // it is that of the whole answer: the last part has it
 	}
 	reason := stopReason(message.Member("stop_reason"), a.calls)
 	if isError(r) {
@@ -158,17 +192,6 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 		dst = foreign.AppendMember(dst, "errorStatus", status)
 	}
 	return foreign.AppendMillis(dst, r.time())
-}
-
-// used returns the tokens of an answer.
-func used(usage rawjson.Value) foreign.Usage {
-	count := func(key string) int64 { return foreign.Count(usage.Member(key)) }
-	u := foreign.Usage{
-		Input: count("input_tokens"), Output: count("output_tokens"),
-		CacheRead: count("cache_read_input_tokens"), CacheWrite: count("cache_creation_input_tokens"),
-	}
-	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
-	return u
 }
 
 // stopReason returns why an answer ended, in the words of a session. While it is written, the client does not say.
@@ -202,7 +225,7 @@ func (c *converter) flush(out []byte) []byte {
 // appendTo appends an answer and what follows it, by means of memory that is used again.
 func (a *answer) appendTo(out []byte, memory *[]byte) []byte {
 	body := append(append(*memory, `"message":{"role":"assistant","content":[`...), a.blocks...)
-	a.Body = append(append(append(body, ']'), a.members...), '}')
+	a.Body = append(appendCost(append(body, ']'), a.members, a.cost), '}')
 	out = append(a.AppendTo(out), a.after...)
 	*memory, a.Body = reuse(a.Body), nil
 	return out

@@ -23,6 +23,7 @@ type converter struct {
 	calls  map[string]call   // by the id of a tool call
 	side   chains
 	open   *answer         // the last answer, while it can still get more
+	cost   []byte          // what the client said of the session's cost when no answer was open
 	closed map[string]bool // the ids of earlier answers
 	bound  *boundary       // the compaction whose summary is to come
 	queue  queue
@@ -151,6 +152,8 @@ func (c *converter) tells(r *record) {
 		c.moves.note(r.Object)
 	case r.typ.Is("queue-operation"):
 		c.queueOperation(r)
+	case r.typ.Is("cost-state"):
+		c.costs(r)
 	case isQueuedCommand(r):
 		c.attached(r)
 	}
@@ -296,6 +299,9 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 		return &place{id: at.id, first: at.first, up: at}
 	case called.place.taken:
 		return c.end
+	}
+	if c.open != nil && c.open.place == called.place {
+		c.open.answered = true
 	}
 	return called.place
 }

@@ -213,6 +213,15 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{`l2 <  message user "one" [2]`, `l4 < l2 message assistant "1" stop 30+10 [4]`, `l5 < l4 message toolResult unknown "x" [5]`},
 		},
+		"tokens written to the cache": {
+			[]string{
+				user("one"), answered("1"),
+				line("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":20,"cached_input_tokens":4,"cache_write_input_tokens":6,"output_tokens":5,"total_tokens":25},"last_token_usage":{"input_tokens":20,"cached_input_tokens":4,"cache_write_input_tokens":6,"output_tokens":5,"total_tokens":25}}`),
+				output("c9", "x"), answered("2"),
+				line("event_msg", `"type":"token_count","info":{"total_token_usage":{"input_tokens":30,"cached_input_tokens":4,"cache_write_input_tokens":9,"output_tokens":5,"total_tokens":35}}`),
+			},
+			[]string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop 20+5 [3]`, `l5 < l3 message toolResult unknown "x" [5]`, `l6 < l5 message assistant "2" stop 10+0 [6]`},
+		},
 		"what another agent says": {
 			[]string{item(`"type":"agent_message","author":"/root","content":[{"type":"input_text","text":"go on"}]`)},
 			[]string{`l2 <  custom_message "go on" [2]`},

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"fmt"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -73,13 +72,32 @@ func (a *About) AppendMembers(dst []byte) []byte {
 	return dst
 }
 
-// Usage are the tokens of an answer. Other agents record no costs.
-type Usage struct{ Input, Output, CacheRead, CacheWrite, Total int64 }
+// Usage has the tokens of an answer.
+type Usage struct {
+	Input, Output, CacheRead, CacheWrite, Total int64
+	CacheWrite1h                                int64 // the part of CacheWrite that the cache keeps for an hour
+	Fast                                        bool  // the model answered in fast mode, which costs more
+}
 
 // AppendTo appends the member usage of a message.
 func (u Usage) AppendTo(dst []byte) []byte {
-	return fmt.Appendf(dst, `,"usage":{"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"totalTokens":%d}`,
-		u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Total)
+	return append(u.AppendMembers(append(dst, `,"usage":{`...)), '}')
+}
+
+// AppendMembers appends the members of a usage.
+func (u Usage) AppendMembers(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `"input":`...), u.Input, 10)
+	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Output, 10)
+	dst = strconv.AppendInt(append(dst, `,"cacheRead":`...), u.CacheRead, 10)
+	dst = strconv.AppendInt(append(dst, `,"cacheWrite":`...), u.CacheWrite, 10)
+	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.Total, 10)
+	if u.CacheWrite1h > 0 {
+		dst = strconv.AppendInt(append(dst, `,"cacheWrite1h":`...), u.CacheWrite1h, 10)
+	}
+	if u.Fast {
+		dst = append(dst, `,"speed":"fast"`...)
+	}
+	return dst
 }
 
 // Count returns a number of tokens, 0 for what is none.

@@ -1,0 +1,118 @@
+package claude
+
+import (
+	"bytes"
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// This file converts the client's usage and its costs (docs/format.md, Cost).
+
+// appendUsage appends the usage of an answer, with the calls of models that its own numbers lack.
+func appendUsage(dst []byte, usage, model rawjson.Value) []byte {
+	u, iterations := usageOf(usage)
+	dst = u.AppendTo(dst)
+	first := true
+	iterations.EachElement(func(call rawjson.Value, _ int) bool {
+		typ := call.Member("type")
+		if !typ.Is("advisor_message") && !typ.Is("compaction") {
+			return true
+		}
+		dst = dst[:len(dst)-len("}")]
+		if first {
+			dst = append(dst, `,"modelCalls":[`...)
+		} else {
+			dst = append(dst[:len(dst)-len("]")], ',')
+		}
+		first = false
+		dst = append(dst, `{"model":`...)
+		if by := call.Member("model"); by.IsString() {
+			dst = append(dst, by...)
+		} else if typ.Is("compaction") && model.IsString() {
+			dst = append(dst, model...)
+		} else {
+			dst = append(dst, `"unknown"`...)
+		}
+		u, _ := usageOf(call)
+		dst = append(u.AppendMembers(append(dst, ',')), "}]}"...)
+		return true
+	})
+	return dst
+}
+
+// usageOf returns the tokens of an answer, and its list of calls of models.
+func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
+	var cached rawjson.Value
+	v.EachMember(func(m rawjson.Member) bool {
+		switch string(m.Key) {
+		case `"input_tokens"`:
+			u.Input = foreign.Count(m.Value)
+		case `"output_tokens"`:
+			u.Output = foreign.Count(m.Value)
+		case `"cache_read_input_tokens"`:
+			u.CacheRead = foreign.Count(m.Value)
+		case `"cache_creation_input_tokens"`:
+			u.CacheWrite = foreign.Count(m.Value)
+		case `"cache_creation"`:
+			cached = m.Value
+		case `"speed"`:
+			u.Fast = m.Value.Is("fast")
+		case `"iterations"`:
+			iterations = m.Value
+		}
+		return true
+	})
+	if cached.IsObject() {
+		u.CacheWrite1h = foreign.Count(cached.Member("ephemeral_1h_input_tokens"))
+		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+foreign.Count(cached.Member("ephemeral_5m_input_tokens")))
+	}
+	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	return u, iterations
+}
+
+// costs notes what the client says that the session cost so far, by model. It belongs to the last answer, or where that is
+// written already to the next one.
+func (c *converter) costs(r *record) {
+	total := r.Member("totalCostUSD")
+	if !isCost(total) {
+		return
+	}
+	dst := append(append(c.cost[:0], `"sessionCost":{"total":`...), total...)
+	dst = append(dst, `,"models":{`...)
+	r.Member("modelUsage").EachMember(func(m rawjson.Member) bool {
+		if cost := m.Value.Member("costUSD"); isCost(cost) {
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = append(append(append(dst, m.Key...), ':'), cost...)
+		}
+		return true
+	})
+	c.cost = append(dst, "}}"...)
+	if c.open != nil {
+		c.open.cost, c.cost = append(c.open.cost[:0], c.cost...), c.cost[:0]
+	}
+}
+
+// isCost reports whether a value is an amount of money.
+func isCost(v rawjson.Value) bool {
+	cost, err := strconv.ParseFloat(string(v), 64)
+	return v.IsNumber() && err == nil && cost >= 0
+}
+
+// appendCost appends members of an answer's message with the session's cost as a part of the usage.
+func appendCost(dst, members, cost []byte) []byte {
+	const key = `,"usage":{`
+	at := bytes.Index(members, []byte(key)) + len(key)
+	switch {
+	case len(cost) == 0:
+		return append(dst, members...)
+	case at < len(key):
+		dst = append(append(append(dst, members...), key...), cost...)
+		return append(dst, '}')
+	}
+	dst = append(append(append(dst, members[:at]...), cost...), ',')
+	return append(dst, members[at:]...)
+}

@@ -1,0 +1,102 @@
+package claude
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+// converted returns the session that is made of a file.
+func converted(t *testing.T, file string) string {
+	whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
+	return whole
+}
+
+// TestUsage: all that is billed is in the usage of an answer, and what is a part of other numbers is not there twice.
+func TestUsage(t *testing.T) {
+	for usage, want := range map[string]string{
+		`{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`:                                   `{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10}`,
+		`{"cache_creation_input_tokens":4,"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`:                   `{"input":0,"output":0,"cacheRead":0,"cacheWrite":4,"totalTokens":4,"cacheWrite1h":3}`,
+		`{"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`:                                                   `{"input":0,"output":0,"cacheRead":0,"cacheWrite":4,"totalTokens":4,"cacheWrite1h":3}`,
+		`{"cache_creation":null,"speed":"standard","iterations":null}`:                                                                       `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0}`,
+		`{"input_tokens":1,"speed":"fast"}`:                                                                                                  `{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1,"speed":"fast"}`,
+		`{"input_tokens":1,"iterations":[{"type":"message","input_tokens":1},{"type":"fallback_message","input_tokens":1}]}`:                 `{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1}`,
+		`{"iterations":[{"type":"advisor_message","model":"o","input_tokens":7,"cache_creation":{"ephemeral_1h_input_tokens":2}},7]}`:        `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"modelCalls":[{"model":"o","input":7,"output":0,"cacheRead":0,"cacheWrite":2,"totalTokens":9,"cacheWrite1h":2}]}`,
+		`{"iterations":[{"type":"advisor_message"},{"type":"compaction","output_tokens":5}]}`:                                                `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"modelCalls":[{"model":"unknown","input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0},{"model":"m","input":0,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":5}]}`,
+		`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`: `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0}`,
+	} {
+		got := appendUsage(nil, rawjson.Value(usage), rawjson.Value(`"m"`))
+		require.Equal(t, `,"usage":`+want, string(got), usage)
+		require.True(t, rawjson.IsValidObject(got[len(`,"usage":`):]))
+	}
+}
+
+// TestAnswersOfOneID: answers in a row that have one message id are told apart by their requests, or by what they were given.
+func TestAnswersOfOneID(t *testing.T) {
+	says := func(uuid, parent, request string, input int) string {
+		if request != "" {
+			request = fmt.Sprintf(`"requestId":%q,`, request)
+		}
+		return rec("assistant", uuid, parent, request+fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
+			callBlock("c"+uuid), input))
+	}
+	for name, c := range map[string]struct {
+		lines []string
+		want  string // the inputs of the answers, "-" for one without a usage
+	}{
+		"requests":               {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r2", 2), result("d", "c", "cc", "x"), says("e", "d", "r3", 3)}, "1 2 3"},
+		"one request":            {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r1", 1), result("d", "c", "cc", "x"), says("e", "d", "r1", 1)}, "1"},
+		"no request":             {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 2)}, "1 2"},
+		"no request, one input":  {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1)}, "1"},
+		"beside the result":      {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "a", "", 2)}, "2"},
+		"other requests, no end": {[]string{says("a", "", "r1", 1), says("c", "a", "r2", 2)}, "2"},
+		"two records each":       {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5), says("e", "d", "r2", 5)}, "1 5"},
+	} {
+		text := converted(t, strings.Join(c.lines, "\n")+"\n")
+		var inputs []string
+		for line := range strings.Lines(text) {
+			if m := rawjson.Value(line).Member("message"); m.Member("role").Is("assistant") {
+				inputs = append(inputs, string(m.Member("usage").Member("input")))
+			}
+		}
+		require.Equal(t, c.want, strings.Join(inputs, " "), "%s: %s", name, text)
+	}
+}
+
+// TestSessionCost: what the client says of the session's cost stands in the usage of the answer before it, else in the next one.
+func TestSessionCost(t *testing.T) {
+	state := func(total, models string) string {
+		return `{"type":"cost-state","sessionId":"s","totalCostUSD":` + total + `,"modelUsage":` + models + `}`
+	}
+	first, second := says("a", "", "m1", textBlock("x"), 1), says("b", "a", "m2", textBlock("y"), 2)
+	const cost = `{"total":1.25,"models":{"claude-x":1,"y":0.25}}`
+	both := state("1.25", `{"claude-x":{"costUSD":1},"odd":{"costUSD":"1"},"y":{"costUSD":0.25},"z":7}`)
+	for name, c := range map[string]struct{ text, want string }{
+		"behind an answer": {first + "\n" + both + "\n" + second, cost + " -"},
+		"at the end":       {first + "\n" + second + "\n" + both, "- " + cost},
+		"at the beginning": {both + "\n" + first + "\n" + second, cost + " -"},
+		"twice":            {first + "\n" + state("1", "{}") + "\n" + both, cost},
+		"without models":   {first + "\n" + state("1", "null"), `{"total":1,"models":{}}`},
+		"no number":        {first + "\n" + state(`"1"`, "{}"), "-"},
+		"below 0":          {first + "\n" + state("-1", "{}"), "-"},
+		"no usage":         {rec("assistant", "a", "", `"message":{"id":"m","role":"assistant","content":"x"}`) + "\n" + both, cost},
+	} {
+		var got []string
+		for line := range strings.Lines(converted(t, c.text+"\n")) {
+			if m := rawjson.Value(line).Member("message"); m.Member("role").Is("assistant") {
+				of := string(m.Member("usage").Member("sessionCost"))
+				if of == "" {
+					of = "-"
+				}
+				got = append(got, of)
+			}
+		}
+		require.Equal(t, c.want, strings.Join(got, " "), name)
+	}
+}
