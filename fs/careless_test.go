@@ -90,7 +90,7 @@ func (k *keep) after(t *testing.T, script, session string) {
 	require.Equal(t, k.leaves, seen, "each leaf is where it was")
 }
 
-// newKeep mounts the demo in a git repository, with a session that is not on disk yet.
+// newKeep mounts the demo in a git repository, with a session that was just made.
 func newKeep(t *testing.T) (k *keep, session string) {
 	for _, name := range []string{"rsync", "busybox", "git", "sponge", "vim", "ed", "perl"} {
 		if _, err := exec.LookPath(name); err != nil {

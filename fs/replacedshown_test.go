@@ -36,8 +36,7 @@ db.close()`, filepath.Join(dir, "history.db"))
 }
 
 // TestReplacedIsShown: what stands in SOURCE now is what is shown and written to, with the inode numbers that it had;
-// while there is nothing, there is nothing. A session that waits in memory is there all the time, goes to the directory that is
-// there then, and makes none in the place of one that is about to come back.
+// while there is nothing, there is nothing, and nothing is made in the place of a directory that is about to come back.
 func TestReplacedIsShown(t *testing.T) {
 	for _, what := range []string{"../../top", "../agent", "sessions", "sessions/p"} {
 		t.Run(filepath.Base(what), func(t *testing.T) {
