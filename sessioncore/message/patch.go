@@ -7,17 +7,20 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// patchBegin begins a patch of the tool apply_patch, which is also run as a command of a shell, or as a string of a program.
+// patchBegin begins a patch of the tool apply_patch, which is also run as a command of a shell, or
+// as a string of a program.
 var patchBegin = []byte("*** Begin Patch")
 
-// patchMark begins the lines of a patch that are no content, patchLines those of them that name files.
+// patchMark begins the lines of a patch that are no content, patchLines those of them that name
+// files.
 var (
 	patchMark  = []byte("*** ")
 	patchLines = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}
 )
 
-// eachPatched calls f for each path that patches in a text name. isPatch says that the text is one, also without a beginning, and
-// can be one of omp's edit: a section for each file, below a line with its name.
+// eachPatched calls f for each path that patches in a text name. isPatch says that the text is one,
+// also without a beginning, and can be one of omp's edit: a section for each file, below a line
+// with its name.
 func eachPatched(text []byte, isPatch bool, f func(string)) {
 	if isPatch {
 		for line := range bytes.Lines(text) {
@@ -47,8 +50,9 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 	}
 }
 
-// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] of the newer ones, ¶PATH#TAG or §PATH of
-// the older ones, and MV PATH, where the file goes. It returns "" if the line has none.
+// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] of the
+// newer ones, ¶PATH#TAG or §PATH of the older ones, and MV PATH, where the file goes. It returns ""
+// if the line has none.
 func sectionPath(line string) string {
 	if to, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV "); ok {
 		return unquoted(to)
@@ -93,8 +97,8 @@ func unquoted(name string) string {
 	return name
 }
 
-// patchPath returns the path in the line of a patch that begins at an offset of a text, "" if it has none. The patch may be part
-// of the text, or of a string in it, whose line breaks are escaped.
+// patchPath returns the path in the line of a patch that begins at an offset of a text, "" if it
+// has none. The patch may be part of the text, or of a string in it, whose line breaks are escaped.
 func patchPath(text []byte, at int) string {
 	var name []byte
 	for _, begin := range patchLines {
@@ -130,8 +134,9 @@ func patchPath(text []byte, at int) string {
 	return strings.TrimRight(string(name), " ")
 }
 
-// nameEnd returns where a name in a patch ends: at the end of the line, or in a string at a line break that is escaped with so
-// many backslashes, or at the end of the string. Twice as many are a backslash, as in paths of Windows.
+// nameEnd returns where a name in a patch ends: at the end of the line, or in a string at a line
+// break that is escaped with so many backslashes, or at the end of the string. Twice as many are a
+// backslash, as in paths of Windows.
 func nameEnd(name []byte, slashes int, quote byte) int {
 	run := 0
 	for i, c := range name {
@@ -152,8 +157,8 @@ func nameEnd(name []byte, slashes int, quote byte) int {
 // longestPatchLine is the length of the longest of patchLines.
 const longestPatchLine = len("*** Update File: ")
 
-// fits reports whether a decoded name is short enough for all of it, and what is before it in its line, to be in MaxPath bytes of
-// the file, if no more is escaped than must be.
+// fits reports whether a decoded name is short enough for all of it, and the mark before it in its
+// line, to be in MaxPath bytes of the file, if no more is escaped than must be.
 func fits(name []byte) bool {
 	return len(name)+bytes.Count(name, []byte(`\`))+bytes.Count(name, []byte(`"`)) <= MaxPath-longestPatchLine
 }
@@ -163,7 +168,8 @@ func slashesBefore(text []byte) int {
 	return len(text) - len(bytes.TrimRight(text, `\`))
 }
 
-// unescape returns the text of a string of another language, of whose escapes names have \uXXXX and those of signs.
+// unescape returns the text of a string of another language, of whose escapes names have \uXXXX and
+// those of signs.
 func unescape(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -182,8 +188,8 @@ func unescape(text []byte) []byte {
 	return out
 }
 
-// MayBePatched reports whether an offset of the bytes of a file can be in a path that a patch names. It looks at no more than
-// MaxPath bytes before it, in the same line of the same string.
+// MayBePatched reports whether an offset of the bytes of a file can be in a path that a patch
+// names. It looks at no more than MaxPath bytes before it, in the same line of the same string.
 func MayBePatched(b []byte, at int) bool {
 	start, least := at, max(0, at-MaxPath)
 	for start > least {
@@ -205,7 +211,8 @@ func MayBePatched(b []byte, at int) bool {
 	return beginsSection(bytes.TrimLeft(line, " "))
 }
 
-// beginsSection reports whether the beginning of a line, as it is in the body of a string, can be that of a sectionPath.
+// beginsSection reports whether the beginning of a line, as it is in the body of a string, can be
+// that of a sectionPath.
 func beginsSection(line []byte) bool {
 	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `} {
 		if bytes.HasPrefix(line, []byte(begin)) {

@@ -10,15 +10,18 @@ import (
 )
 
 const (
-	// MaxPath is how many bytes of the file a path among the arguments of a call has at most. No system opens longer ones, and
-	// whether a string is one can be told from the bytes around any part of it.
+	// MaxPath is how many bytes of the file a path among the arguments of a call has at most. No
+	// system opens longer ones, and whether a string is one can be told from the bytes around any
+	// part of it.
 	MaxPath = 4096
-	// maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of several edits.
+	// maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of
+	// several edits.
 	maxArgumentDepth = 4
 )
 
-// EachPath calls f for each path of a file that the arguments of a tool's call name: as an argument of their own, in a list, or
-// in a patch, wherever that stands. f reports whether it knows the path; a list is a path itself where f knows none in it.
+// EachPath calls f for each path of a file that the arguments of a tool's call name: as an argument
+// of their own, in a list, or in a patch, wherever that stands. f reports whether it knows the
+// path; a list is a path itself where f knows none in it.
 func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r := pathReader{tool: tool, f: f}
 	if dir := arguments.Member("workdir"); len(dir) <= MaxPath {
@@ -31,8 +34,8 @@ func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r.value(arguments, 0, use)
 }
 
-// EachResultPath calls f for each path of a file that the details of a tool's result name: what was changed, and from where it
-// was moved.
+// EachResultPath calls f for each path of a file in the details of a tool's result: the files that
+// were changed, and their names before a move.
 func EachResultPath(details rawjson.Value, f func(string) bool) {
 	r := pathReader{f: f}
 	file := func(v rawjson.Value) {
@@ -53,7 +56,7 @@ func EachResultPath(details rawjson.Value, f func(string) bool) {
 
 // pathReader reads the paths in the arguments of one call.
 type pathReader struct {
-	tool, dir string // dir is what names in patches are relative to; "" for the session's directory
+	tool, dir string // dir is the directory of relative names in patches; "" for the session's directory
 	f         func(string) bool
 	decoded   []byte
 }

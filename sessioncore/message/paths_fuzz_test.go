@@ -18,8 +18,8 @@ var pathSeeds = []string{
 	`{"path":"a","sourcePath":"b","perFileResults":[{"path":"c"}],"changes":{"d":{"move_path":"e"}},"success":true}`,
 }
 
-// FuzzEachPath: reading the names in any arguments or details ends, with no more names, and no more memory, than a multiple of
-// their length. The body of a string is read wherever it is cut.
+// FuzzEachPath: reading the names in any arguments or details ends, with no more names, and no more
+// memory, than a multiple of their length. The body of a string is read wherever it is cut.
 func FuzzEachPath(f *testing.F) {
 	for _, seed := range pathSeeds {
 		f.Add([]byte(seed))

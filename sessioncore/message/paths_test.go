@@ -62,7 +62,7 @@ func TestEachPath(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, found)
 }
 
-// TestEachResultPath: what a result names, if it was changed.
+// TestEachResultPath: the files that a result names count if they were changed.
 func TestEachResultPath(t *testing.T) {
 	for details, want := range map[string]string{
 		`{"path":"b.go","sourcePath":"a.go","diff":"path"}`:                                "b.go|a.go",
@@ -81,7 +81,8 @@ func TestEachResultPath(t *testing.T) {
 	}
 }
 
-// TestMayBePatched: a byte of a file is held for one of a patch's path where it follows the beginning of such a line.
+// TestMayBePatched: a byte of a file is held for one of a patch's path where it follows the
+// beginning of such a line.
 func TestMayBePatched(t *testing.T) {
 	for _, line := range []string{`"x\n*** Add File: |dir/name.go\n+name.go"`, `{"input":"[|a#1A2B]\nPUT`, `\u00a7|a.go\n`, `"f(\"*** Move to: |C:\\\\new`, `"MV |a\r\n`} {
 		at := strings.IndexByte(line, '|')

@@ -1,6 +1,6 @@
 package message
 
-// Use is what an argument of a tool is for.
+// Use is the purpose of an argument of a tool.
 type Use uint8
 
 // The uses.
@@ -13,18 +13,20 @@ const (
 	DirectoryUse     // is the directory that names in patches are relative to
 )
 
-// uses are the arguments, in camelCase, of tools of any client; toolUses those whose meaning depends on the tool.
+// uses are the arguments, in camelCase, of tools of any client; toolUses those whose meaning
+// depends on the tool.
 var (
 	uses = map[string]Use{
-		"path": PathUse, "filePath": PathUse, "file": PathUse, "filename": PathUse, "paths": PathUse, "files": PathUse, "absolutePath": PathUse,
-		"relativePath": PathUse, "notebookPath": PathUse, "targetFile": PathUse, "oldPath": PathUse, "newPath": PathUse, "rename": PathUse,
-		"move": PathUse, "dir": PathUse, "directory": PathUse, "dirPath": PathUse, "workdir": DirectoryUse,
-		"content": ContentUse, "fileText": ContentUse, "oldString": ContentUse, "newString": ContentUse, "oldText": ContentUse,
-		"newText": ContentUse, "oldStr": ContentUse, "newStr": ContentUse, "newSource": ContentUse,
+		"path": PathUse, "filePath": PathUse, "file": PathUse, "filename": PathUse, "paths": PathUse, "files": PathUse,
+		"absolutePath": PathUse, "relativePath": PathUse, "notebookPath": PathUse, "targetFile": PathUse, "oldPath": PathUse, "newPath": PathUse,
+		"rename": PathUse, "move": PathUse, "dir": PathUse, "directory": PathUse, "dirPath": PathUse, "workdir": DirectoryUse,
+		"content": ContentUse, "fileText": ContentUse, "oldString": ContentUse, "newString": ContentUse,
+		"oldText": ContentUse, "newText": ContentUse, "oldStr": ContentUse, "newStr": ContentUse, "newSource": ContentUse,
 	}
 	toolUses = map[string]map[string]Use{
 		// omp, and pi where its tools are called alike
-		"read": {"path": PathsUse}, "glob": {"path": PathsUse, "paths": PathsUse}, "grep": {"path": PathsUse, "paths": PathsUse},
+		"read": {"path": PathsUse}, "glob": {"path": PathsUse, "paths": PathsUse},
+		"grep": {"path": PathsUse, "paths": PathsUse},
 		"find": {"path": PathsUse, "paths": PathsUse}, "search": {"path": PathsUse, "paths": PathsUse},
 		"ast_grep": {"path": PathsUse, "paths": PathsUse}, "ast_edit": {"path": PathsUse, "paths": PathsUse},
 		"edit": {"input": PatchUse, "_input": PatchUse, "patch": PatchUse}, "debug": {"program": PathUse},

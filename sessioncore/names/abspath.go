@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// AbsPath returns the clean form of an absolute path that a client wrote on any system: that of POSIX, in which C:\a of Windows
-// is /C:/a and \\host\share is /host/share. windows says that the path is one of Windows, whose names have no case. ok is false
-// if the path is not absolute.
+// AbsPath returns the clean form of an absolute path that a client wrote on any system: that of
+// POSIX, in which C:\a of Windows is /C:/a and \\host\share is /host/share. windows says that the
+// path is one of Windows, whose names have no case. ok is false if the path is not absolute.
 func AbsPath(name string) (clean string, windows, ok bool) {
 	switch rest := strings.TrimPrefix(name, `\\?\`); {
 	case isDrive(rest):
@@ -22,9 +22,14 @@ func AbsPath(name string) (clean string, windows, ok bool) {
 	return "", false, false
 }
 
-// isDrive reports whether a path begins with a drive of Windows. "C:a" does not: a colon can also be part of a name.
+// isDrive reports whether a path begins with a drive of Windows. "C:a" does not: a colon can also
+// be part of a name.
 func isDrive(name string) bool {
-	return len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') && ('a' <= name[0]|' ' && name[0]|' ' <= 'z')
+	if len(name) < len(`C:\`) || name[1] != ':' || name[2] != '\\' && name[2] != '/' {
+		return false
+	}
+	letter := name[0] | ' '
+	return 'a' <= letter && letter <= 'z'
 }
 
 // drivePath returns the form of POSIX of a path that begins with a drive.
@@ -33,7 +38,7 @@ func drivePath(name string) string {
 	return "/" + strings.ToUpper(name[:1]) + ":" + strings.TrimSuffix(below, "/")
 }
 
-// FoldPath returns what two clean paths of Windows have in common if they are the same.
+// FoldPath returns a clean path of Windows without its case, to compare it by.
 func FoldPath(clean string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -16,8 +16,9 @@ type LostTip struct {
 	Said string // the beginning of what the user said last on this branch alone; "" for nothing
 }
 
-// Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is on no other, newest first, at
-// most a given number. What several lost branches share is the newest one's.
+// Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is
+// on no other, newest first, at most a given number. What several lost branches share is the newest
+// one's.
 func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -54,12 +55,15 @@ func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTi
 	return tips, nil
 }
 
-// saidAlone returns the beginning of what the user said last in a part of a branch, from its end on. anything reports whether
-// anybody said something there: what a client notes for itself, and an answer that was given up before its first word, do not count.
-func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry) (said string, anything bool, err error) {
+// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at
+// its end. anything reports whether the part has words of anybody: notes of a client, and an answer
+// that was given up before its first word, have none.
+func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
+) (said string, anything bool, err error) {
 	for _, e := range part {
 		role := s.Role(e)
-		if s.Kind(e) != sessioncore.TypeMessage || role == sessioncore.RoleSystem || anything && role != sessioncore.RoleUser {
+		isWanted := role == sessioncore.RoleUser || !anything && role != sessioncore.RoleSystem
+		if s.Kind(e) != sessioncore.TypeMessage || !isWanted {
 			continue
 		}
 		if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
@@ -139,7 +143,8 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 	return a, nil
 }
 
-// has reports whether an entry of the tree or one above it is archived. It remembers the answer for those between.
+// has reports whether an entry of the tree or one above it is archived. It remembers the answer for
+// those between.
 func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	if len(a) == 0 {
 		return false

@@ -9,7 +9,8 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// paths resolves the paths that calls in one session name, and holds them against the file that is looked for.
+// paths resolves the paths that calls in one session name, and holds them against the file that is
+// looked for.
 type paths struct {
 	*Touched
 	cwd     string // clean, in the form of POSIX; "" if the session has none
@@ -17,8 +18,8 @@ type paths struct {
 	windows bool // cwd is one of Windows
 }
 
-// in returns the paths of a session with a header. ~ is the home directory above the working directory, which the session may have
-// from another machine, and that of the user.
+// in returns the paths of a session with a header. ~ is the home directory above the working
+// directory, which the session may have from another machine, and that of the user.
 func (t *Touched) in(header rawjson.Value) *paths {
 	p := &paths{Touched: t}
 	if cwd := header.Member("cwd"); len(cwd) <= message.MaxPath {
@@ -33,7 +34,8 @@ func (t *Touched) in(header rawjson.Value) *paths {
 	return p
 }
 
-// homeAbove returns the home directory at or above a directory, by how systems name these; "" if it shows none.
+// homeAbove returns the home directory at or above a directory, by how systems name these; "" if it
+// shows none.
 func homeAbove(dir string) string {
 	at := strings.Split(dir, "/")
 	if len(at) > 1 && strings.HasSuffix(at[1], ":") {
@@ -48,8 +50,8 @@ func homeAbove(dir string) string {
 	return ""
 }
 
-// named returns the file that a path in a call stands for, if that is the one looked for or below it, else "". Tools take what is
-// behind a colon as lines of the file, or as what is in it.
+// named returns the file that a path in a call stands for if that is the looked-for file or below
+// it, else "". Tools take the text behind a colon as lines of the file, or as names in it.
 func (p *paths) named(name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if name == "" || strings.Contains(name, "://") {
@@ -67,7 +69,7 @@ func (p *paths) named(name string) string {
 	return p.below(name)
 }
 
-// isNamed reports whether a path in a call stands for the file or what is below it.
+// isNamed reports whether a path in a call stands for the file or one below it.
 func (p *paths) isNamed(name string) bool { return p.named(name) != "" }
 
 // below is named for a path without lines.
@@ -113,7 +115,8 @@ func (p *paths) isBelow(clean string) bool {
 	return isBelow(clean, p.path)
 }
 
-// foldedPath returns the clean form of an absolute path, of one of Windows without its case; "" if the path is not absolute.
+// foldedPath returns the clean form of an absolute path, of one of Windows without its case; "" if
+// the path is not absolute.
 func foldedPath(name string) string {
 	clean, windows, _ := names.AbsPath(name)
 	if windows {
@@ -124,5 +127,6 @@ func foldedPath(name string) string {
 
 // isBelow reports whether a directory is dir or below it.
 func isBelow(name, dir string) bool {
-	return name == dir || dir == "/" && len(name) > 0 && name[0] == '/' || len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
+	return name == dir || dir == "/" && strings.HasPrefix(name, "/") ||
+		len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
 }

@@ -22,7 +22,7 @@ type touchChecker struct {
 	prompt  lastPrompt
 }
 
-// result is what the result of a call names.
+// result has the names in the result of a call.
 type result struct {
 	call  string // its id
 	tool  rawjson.Value
@@ -30,12 +30,12 @@ type result struct {
 }
 
 const (
-	// maxCallSteps is how many entries above a result its call is looked for, and maxAnswers in how many answers: only other results
-	// and what else the client notes are between them.
+	// maxCallSteps is how many entries above a result its call is looked for, and maxAnswers in how
+	// many answers: only other results and notes of the client are between them.
 	maxCallSteps = 1000
 	maxAnswers   = 16
-	// maxNamed is how many files of a call are named, and maxNames how many bytes of names are kept of a result. The line is cut
-	// before that.
+	// maxNamed is how many files of a call are named, and maxNames how many bytes of names are kept
+	// of a result. The line is cut before that.
 	maxNamed = 64
 	maxNames = 1 << 10
 )
@@ -43,8 +43,8 @@ const (
 // Title implements Checker.
 func (c *touchChecker) Title(rawjson.Value, time.Time) (line string, ok bool) { return "", false }
 
-// callsOf returns the entries with each result replaced by the entry of its call if the result names the file, else left out. A
-// result without a call stays.
+// callsOf returns the entries with each result replaced by the entry of its call if the result
+// names the file, else left out. A result without a call stays.
 func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry,
 	read func(sessioncore.Entry) (rawjson.Value, error)) ([]sessioncore.Entry, error) {
 	var all []sessioncore.Entry
@@ -72,8 +72,9 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 	return all, nil
 }
 
-// result notes what a result names, and returns the entry of its call; NoEntry if it does not name the file.
-func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (sessioncore.Entry, error) {
+// result notes the names in a result, and returns the entry of its call; NoEntry if none is the file.
+func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value,
+) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
 	var r result
 	size := 0
@@ -96,7 +97,8 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 
 var hashSeed = maphash.MakeSeed()
 
-// callOf returns the entry with the call that a result answers, by the hash of its id, the result itself if that is not found.
+// callOf returns the entry with the call that a result answers, by the hash of its id, the result
+// itself if that is not found.
 func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id uint64) (sessioncore.Entry, error) {
 	answers := 0
 	e := s.Parent(result)
@@ -135,7 +137,8 @@ func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]
 	return ids, nil
 }
 
-// Entry implements Checker. The line names each tool and what it was told to touch, and then what else its result names.
+// Entry implements Checker. The line has each tool with the files of its call, and then those that
+// only its result names.
 func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
 	if s.Kind(e) != sessioncore.TypeMessage {
 		return Hit{}, false
@@ -153,7 +156,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.prompt.before(s, e)}, true
 }
 
-// call notes what a call names, and its results, and returns the results of other calls.
+// call notes the names in a call and in its results, and returns the results of other calls.
 func (c *touchChecker) call(b *message.Members, results []result) (others []result) {
 	c.files = c.files[:0]
 	tool, _ := b[message.Name].Text()
@@ -175,7 +178,8 @@ func (c *touchChecker) addResult(tool rawjson.Value, r result) {
 	}
 }
 
-// add notes a path that a call, or its result, names, once for each file. It reports whether it is the one looked for, or below it.
+// add notes a path that a call, or its result, names, once for each file. It reports whether it is
+// the one looked for, or below it.
 func (c *touchChecker) add(tool, name string) bool {
 	file := c.named(name)
 	if file != "" && len(c.files) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.files, file) {

@@ -13,8 +13,9 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Touched is a Matcher. Its hits are the entries with a call of a tool that names a file, or something below a directory, itself
-// or in its result (docs/design.md section 5, by-file/). It does not change.
+// Touched is a Matcher. Its hits are the entries with a call of a tool that names a file, or
+// something below a directory, itself or in its result (docs/design.md section 5, by-file/). It
+// does not change.
 type Touched struct {
 	path    string // clean, in the form of POSIX
 	windows bool
@@ -39,7 +40,8 @@ func NewTouched(name string) (*Touched, error) {
 	return t, nil
 }
 
-// plainest returns the longest part of a name without signs that a string of another language within one of JSON may escape.
+// plainest returns the longest part of a name without signs that a string of another language
+// within one of JSON may escape.
 func plainest(name string) (longest string) {
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("'`$", r) }) {
 		if len(part) > len(longest) {
@@ -52,9 +54,9 @@ func plainest(name string) (longest string) {
 // Key implements Matcher. No query has a NUL.
 func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
 
-// Needle implements Matcher: the name of the file, in a string that is the path or of something below it. So a session
-// that only mentions the name need not be indexed. In a session whose directory is at or below the path, a call need not
-// have that name.
+// Needle implements Matcher: the name of the file, in a string that is the path or of something
+// below it. So a session that only mentions the name need not be indexed. In a session whose
+// directory is at or below the path, a call need not have that name.
 func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	h, err := header()
 	if err != nil {
@@ -83,7 +85,11 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{paths: t.in(header), results: map[sessioncore.Entry][]result{}, calls: map[sessioncore.Entry][]uint64{}}
+	return &touchChecker{
+		paths:   t.in(header),
+		results: map[sessioncore.Entry][]result{},
+		calls:   map[sessioncore.Entry][]uint64{},
+	}
 }
 
 // eachCall calls f for each call of a tool in the content of a message.

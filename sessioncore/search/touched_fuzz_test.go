@@ -11,7 +11,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// FuzzTouched: the bytes of a call have the needle of each file that the call, or its result, names.
+// FuzzTouched: the bytes of a call have the needle of each file that the call, or its result,
+// names.
 func FuzzTouched(f *testing.F) {
 	f.Setenv("HOME", "/root")
 	for _, seed := range []string{
