@@ -33,7 +33,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	}
 	var sides []union.Part
 	var names []string
-	flat, failed := false, error(nil)
+	var failed error
 	var prompts history.Several
 	for _, a := range o.Agents {
 		part, err := openAgent(options{o.For(a), o.prices, o.rules}, log, memory, path.Join(layout.Sessions, a.Name))
@@ -44,7 +44,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 			continue
 		}
 		t.closers = append(t.closers, part.close)
-		t.parts, t.shared, flat = append(t.parts, part), t.shared || part.shared, flat || part.flat
+		t.parts, t.shared = append(t.parts, part), t.shared || part.shared
 		part.view.Whole, prompts = whole, append(prompts, history.Part{Agent: a.Name, History: part.prompts})
 		whole.Agents = append(whole.Agents, nodes.Agent{Name: a.Name, View: part.view, Files: part.files})
 		sides, names = append(sides, union.Part{Name: a.Name, Files: part.store.Storage()}), append(names, a.Name)
@@ -74,7 +74,6 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	t.closers = append(t.closers, t.store.Close)
 	memory.OnFull(t.store.EvictIdle)
 	whole.Sessions, whole.Listing = t.store, listing.NewOf(t.store, names...)
-	whole.Listing.SetFlat(flat)
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
 	whole.Search = newSearcher(whole, all, layout.Sessions, func() []string { return names })
 	t.view = whole

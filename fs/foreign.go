@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
@@ -38,7 +39,7 @@ func AgentOf(dir string) Agent {
 	case hasDir(projects, "-*") || hasDir(projects, "[A-Za-z]--*") || hasDir(projects) && (filepath.Base(dir) == ".claude" || noPrompts == nil):
 		return Claude
 	case hasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") || hasDir(sessions) && filepath.Base(dir) == ".codex" ||
-		hasDir(in("archived_sessions")):
+		hasDir(in("archived_sessions")) || hasRollout(sessions):
 		return Codex
 	}
 	return ""
@@ -55,16 +56,26 @@ func hasDir(dir string, patterns ...string) bool {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(patterns) == 0 {
 		return err == nil && info.IsDir()
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(maxNames) // what was read before an error counts
-	return slices.ContainsFunc(names, func(name string) bool {
+	return slices.ContainsFunc(namesIn(dir), func(name string) bool {
 		matches, _ := filepath.Match(patterns[0], name)
 		return matches && hasDir(filepath.Join(dir, name), patterns[1:]...)
 	})
+}
+
+// namesIn returns up to maxNames names in a directory, in no order.
+func namesIn(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxNames) // names read before an error count
+	return names
+}
+
+// hasRollout reports whether a rollout of Codex lies directly in a directory.
+func hasRollout(dir string) bool {
+	return slices.ContainsFunc(namesIn(dir), func(name string) bool { return strings.HasPrefix(name, "rollout-") })
 }
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.

@@ -54,7 +54,6 @@ type tree struct {
 	view    *nodes.View
 	root    *nodes.RootDir
 	shared  bool    // other machines may write to the sessions
-	flat    bool    // pi was given a directory for all its sessions
 	parts   []*tree // of the agents, where there are several
 	prompts history.History
 	// unmasked are the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
@@ -154,7 +153,7 @@ func openAgent(o options, log *slog.Logger, memory *budget.Budget, shownIn strin
 		Scopes:  clients.ScopesOf(owner.UID),
 	})
 	t.store.SetProgram(program.NewRoot(source, o.Source, source.Path()).Program)
-	t.shared, t.flat = onDisk.Shared(), flat != ""
+	t.shared = onDisk.Shared()
 	if !o.Redact {
 		if t.view.Archive, err = t.openArchive(t.view); err != nil {
 			return t, err
@@ -191,7 +190,6 @@ func (t *tree) openView(o options, log *slog.Logger, sessions storage.Files, jou
 		s.OnNoDescriptor(t.store.Close) // kept snapshots hold an open file each
 	}
 	list := listing.NewIn(t.store, root, shownIn)
-	list.SetFlat(w.Flat)
 	t.view = &nodes.View{
 		Log: log, Listing: list, Sessions: t.store, ReadOnly: o.ReadOnly, Redacted: o.Redact,
 		BlobRefs: o.ContextBlobsRef || o.Redact || blobs == nil, Memory: memory,

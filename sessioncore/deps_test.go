@@ -34,6 +34,7 @@ var ownImports = map[string][]string{
 	"/storage":                        {},
 	"/storage/dir":                    {"/storage", "/internal/filelock", "/internal/procfs"},
 	"/storage/claude":                 {"/internal/jsonl", "/internal/rawjson", "/storage", "/storage/foreign"},
+	"/storage/claude/claudetest":      {},
 	"/storage/codex":                  {"/internal/rawjson", "/storage", "/storage/foreign"},
 	"/storage/foreign":                {"/budget", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/storage"},
 	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/storage/foreign"},

@@ -270,7 +270,7 @@ func TestListingDirectories(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "op.jsonl"), []byte(operator), 0o644))
 	l := listDir(t, dir)
 	listed := strings.Fields(ids(t, l))
-	require.ElementsMatch(t, []string{"p/a.jsonl", "-q/b.jsonl", "dir.jsonl/k.jsonl", "op"}, listed)
+	require.ElementsMatch(t, []string{"p/a.jsonl", "-q/b.jsonl", "g.jsonl", "dir.jsonl/k.jsonl", "op"}, listed)
 }
 
 // TestLookReadsAhead: files are announced before they are opened, however many there are; a storage that panics then takes

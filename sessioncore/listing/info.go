@@ -183,9 +183,6 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 			return nil, st, err
 		}
 	}
-	if l.isTop(f.dir.name) && info.flags&infoOperator == 0 && (!l.flat || info.flags&infoPi == 0) {
-		return nil, st, nil // omp's sessions lie in directories, and its list looks nowhere else
-	}
 	line := info.appendLine(buffer[:0])
 	info.lineSize = int32(len(line))
 	info.setPlain(line)

@@ -23,7 +23,6 @@ import (
 type Listing struct {
 	store *sessioncore.Store
 	root  string // the storage's path, as clients write it
-	flat  bool   // pi's sessions lie in the storage itself
 	// tops are the directories in which sessions lie, or directories of them: "", the storage's root, or one for each
 	// agent, or the directories in the root (nil), one for each person.
 	tops []string
@@ -85,9 +84,6 @@ func (l *Listing) Path(s *sessioncore.Session) string { return l.PathOf(s.Name()
 func (l *Listing) PathOf(file string) string {
 	return l.shownIn + "/" + strings.TrimSuffix(file, sessioncore.FileEnding)
 }
-
-// SetFlat says that pi was given the storage as a directory for all its sessions. It must be called before l is used.
-func (l *Listing) SetFlat(flat bool) { l.flat = flat }
 
 // Sessions is the result of [Listing.Sessions]. It does not change.
 type Sessions struct {
@@ -227,11 +223,6 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 
 // several reports whether the sessions are those of several agents or people, of which some may not be there.
 func (l *Listing) several() bool { return l.nameOf != nil || l.tops[0] != "" }
-
-// isTop reports whether directories of sessions lie in a directory.
-func (l *Listing) isTop(dir string) bool {
-	return slices.Contains(l.tops, dir) || l.nameOf != nil && !strings.Contains(dir, "/")
-}
 
 // Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session was
 // last added or removed.

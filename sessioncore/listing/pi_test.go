@@ -124,16 +124,12 @@ func TestPiOrder(t *testing.T) {
 	require.Contains(t, string(found.All()[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
 }
 
-// TestPiFlat: sessions that lie directly in the directory that pi was given.
-func TestPiFlat(t *testing.T) {
-	files := map[string]string{"x.jsonl": sessiontest.Header + sessiontest.Entry("a", "")}
-	l, _ := startPi(t, program.Pi, files)
-	found, err := l.Sessions(context.Background())
-	require.NoError(t, err)
-	require.Empty(t, found.All())
-	l, _ = startPi(t, program.Pi, files)
-	l.SetFlat(true)
-	require.Equal(t, "x.jsonl", only(t, l).Name())
+// TestFlat: a session that lies directly in the directory of sessions is listed, where pi was given one and elsewhere.
+func TestFlat(t *testing.T) {
+	for _, of := range []program.Program{program.Pi, program.OMP} {
+		l, _ := startPi(t, of, map[string]string{"x.jsonl": sessiontest.Header + sessiontest.Entry("a", "")})
+		require.Equal(t, "x.jsonl", only(t, l).Name())
+	}
 }
 
 // TestPiResume: a whole id goes before the beginning of another, newer one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/storage"
@@ -17,8 +18,8 @@ const (
 	year, month = 4, 2
 )
 
-// Days shows the directories of rollouts side by side, as sessions lie: YYYY-MM-DD for sessions/YYYY/MM/DD, and
-// archived_sessions.
+// Days shows the directories of rollouts side by side, as sessions lie: YYYY-MM-DD for sessions/YYYY/MM/DD,
+// archived_sessions, and sessions for rollouts directly in it.
 type Days struct{ Home storage.Files } // of ~/.codex
 
 var _ storage.Files = Days{}
@@ -26,7 +27,7 @@ var _ storage.Files = Days{}
 // real returns the name in Home, and whether it is one of rollouts.
 func real(name string) (string, bool) {
 	dir, rest, below := strings.Cut(name, "/")
-	if dir != archivedDir {
+	if dir != archivedDir && dir != sessionsDir {
 		parts := strings.Split(dir, "-")
 		if len(parts) != 3 || !isNumber(parts[0], year) || !isNumber(parts[1], month) || !isNumber(parts[2], month) {
 			return "", false
@@ -37,6 +38,11 @@ func real(name string) (string, bool) {
 		dir += "/" + rest
 	}
 	return dir, true
+}
+
+// isRollout reports whether an item is a rollout.
+func isRollout(item storage.Item) bool {
+	return item.Kind == storage.KindFile && (*Home)(nil).IsSession(item.Name)
 }
 
 // isNumber reports whether a name is n digits.
@@ -97,6 +103,9 @@ func (d Days) walk(dir, name string, digits []int, all *storage.Stat, f func(nam
 	all.Inode = all.Inode*31 + st.Inode
 	all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
 	items, failed := storage.List(d.Home, dir)
+	if name == "" && slices.ContainsFunc(items, isRollout) {
+		f(sessionsDir)
+	}
 	for _, item := range items {
 		if item.Kind == storage.KindDir && isNumber(item.Name, digits[0]) {
 			failed = cmp.Or(failed, d.walk(path.Join(dir, item.Name), name+"-"+item.Name, digits[1:], all, f))

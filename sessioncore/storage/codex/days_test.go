@@ -35,9 +35,11 @@ func TestDays(t *testing.T) {
 	}
 	require.Equal(t, []string{"2026-03-30", "2026-04-01", "archived_sessions"}, list(""))
 	require.Equal(t, []string{"rollout-b.jsonl"}, list("2026-04-01"))
+	put("sessions/rollout-d.jsonl")
+	require.Contains(t, list(""), "sessions")
 	for name, there := range map[string]bool{
 		"2026-04-01/rollout-b.jsonl": true, "archived_sessions/rollout-c.jsonl": true, "2026-04-02": false,
-		"auth.json": false, "sessions": false, "2026-04": false, "..-..-..": false,
+		"auth.json": false, "2026-04": false, "..-..-..": false,
 	} {
 		_, err := days.Stat(name)
 		require.Equal(t, there, err == nil, "%s: %v", name, err)
