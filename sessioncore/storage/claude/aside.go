@@ -85,9 +85,43 @@ func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 	case !subtype.Is("away_summary"):
 		return e, false
 	}
-	e = c.custom(r, 0, content, by)
+	return c.notSent(r, 0, content, by), true
+}
+
+// notSent is custom for what is not sent to the model.
+func (c *converter) notSent(r *record, part int, content []byte, by sayer) foreign.Entry {
+	e := c.custom(r, part, content, by)
 	e.Body = append(e.Body, `,"excludeFromContext":true`...)
-	return e, true
+	return e
+}
+
+// replaces notes the results that the client sends in another form when it resumes the session.
+func (c *converter) replaces(r *record) {
+	if !c.Side && !r.Member("agentId").Missing() {
+		return // they are in a subagent's file
+	}
+	r.Member("replacements").EachElement(func(v rawjson.Value, _ int) bool {
+		id, _ := v.Member("toolUseId").Text()
+		if text := v.Member("replacement"); id != "" && text.IsString() {
+			learn(c.learned, c.learned.replaced, id, string(text))
+		}
+		return true
+	})
+}
+
+// sentResult returns the content of a result as it is sent. whole is what a replacement left out, nil for nothing: it
+// becomes an entry that is not sent.
+func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, whole []byte) {
+	id, _ := result.Member("tool_use_id").Text()
+	content = result.Member("content")
+	replacement, ok := c.learned.replaced[id]
+	if !ok || string(content) == replacement {
+		return content, nil
+	}
+	if content.IsString() || content.IsArray() {
+		whole = appendContent([]byte{'['}, content)
+	}
+	return rawjson.Value(replacement), whole
 }
 
 // mention returns the entry of an attachment with a file or directory that the person named in a prompt.

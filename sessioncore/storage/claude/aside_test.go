@@ -35,6 +35,18 @@ func TestAside(t *testing.T) {
 				`u5 < u4 message user "<bash-stdout is a tag" [6]`,
 			},
 		},
+		"results that are sent in another form": {
+			[]string{
+				user("u1", "", "go"), says("a1", "u1", "M", callBlock("c1")+","+callBlock("c2"), 1), result("r1", "a1", "c1", "all of it"), result("r2", "a1", "c2", "more"),
+				`{"type":"content-replacement","sessionId":"s","replacements":[{"kind":"tool-result","toolUseId":"c1","replacement":"the beginning"},7,{"toolUseId":"c2"}]}`,
+				`{"type":"content-replacement","agentId":"x","replacements":[{"toolUseId":"c2","replacement":"no"}]}`, says("a2", "r2", "N", textBlock("so"), 1),
+			},
+			[]string{
+				`u1 <  message user "go" [1]`, `a1 < u1 message assistant c1:Bash{"command":"ls"} c2:Bash{"command":"ls"} toolUse 15+1 [2]`,
+				`r1 < a1 message toolResult Bash "the beginning" [3]`, `r1.full < r1 custom_message "all of it" not sent [3]`,
+				`r2 < r1.full message toolResult Bash "more" [4]`, `a2 < r2 message assistant "so" stop 15+1 [7]`,
+			},
+		},
 		"files that a prompt names": {
 			[]string{
 				user("u1", "", "see @a"), attachment("x1", "u1", `"type":"file","filename":"/a","content":{"type":"text","file":{"filePath":"/b","content":"in a"}}`),

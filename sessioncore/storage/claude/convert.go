@@ -148,6 +148,8 @@ func (c *converter) tells(r *record) {
 		c.leaf.set(r)
 	case r.typ.Is("fork-context-ref"):
 		c.setFork(r)
+	case r.typ.Is("content-replacement"):
+		c.replaces(r)
 	case r.typ.Is("relocated"), r.typ.Is("worktree-state"):
 		c.moves.note(r.Object)
 	case r.typ.Is("queue-operation"):
@@ -250,11 +252,19 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, by say
 			continue
 		}
 		at = c.resultPlace(p.result, at)
-		e := entryOf(r, i, c.result(r, p.result, results == 1))
+		content, whole := c.sentResult(p.result)
+		e := entryOf(r, i, c.result(r, p.result, content, results == 1))
 		e.Parent, e.Session = at.id, c.subagent(r, p.result)
 		at.id = e.ID
 		out = c.put(out, &e, at)
 		c.body = reuse(e.Body)
+		if whole != nil {
+			full := c.notSent(r, i, whole, output)
+			full.ID, full.Parent = e.ID+".full", at.id
+			at.id = full.ID
+			out = c.put(out, &full, at)
+			c.body = reuse(full.Body)
+		}
 	}
 	c.at(r, at, r.id())
 	return out
@@ -308,10 +318,10 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 
 // result returns the body of a tool result's entry. What the client keeps of the result besides is that of the record's
 // only result.
-func (c *converter) result(r *record, result foreign.Object, only bool) []byte {
+func (c *converter) result(r *record, result foreign.Object, content rawjson.Value, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
-	b := appendContent(foreign.AppendResult(c.body, id, c.calls[text].name), result.Member("content"))
+	b := appendContent(foreign.AppendResult(c.body, id, c.calls[text].name), content)
 	if only {
 		b = foreign.AppendMember(b, "details", r.Member("toolUseResult"))
 	}

@@ -275,6 +275,11 @@ func FuzzConvert(f *testing.F) {
 		{user("u1", "", "x"), boundaryOf("b", "u1", `"preservedSegment":{"headUuid":"u1","tailUuid":"u1"}`), summaryOf("s", "b", "y"), leafOf(`"leafUuid":"u1","explicit":true`)},
 		{user("u1", "p", "x"), rec("progress", "p", "q", `"data":1`), rec("system", "q", "p", `"snipMetadata":{"removedUuids":["u1","p"]}`), user("u1", "q", "y")},
 		{side(user("x1", "", "x")), side(says("x2", "x1", "X", task("c", "x"), 1)), says("a1", "", "A", task("c", "x"), 1), result("r", "a1", "c", "x")},
+		{enqueue("x"), user("u1", "", "go"), enqueue("y"), queueOp("remove", ""), queueOp("remove", `,"content":"x","reason":"absorbed_mid_turn"`), withoutUUID(attached("", "", "y")),
+			queueOp("dequeue", ""), user("u2", "u1", "y"), queueOp("popAll", "")},
+		{user("u1", "", "x"), says("a1", "u1", "M", textBlock("y"), 1), rec("assistant", "a2", "a1", `"retractedMessageUuids":["a1","a2",1],"message":{"id":"M","content":"z"}`), leafOf(`"leafUuid":"a1"`)},
+		{`{"type":"fork-context-ref","parentSessionId":"s","parentLastUuid":"p"}`, user("u1", "p", "x"), rec("system", "x", "u1", `"subtype":"away_summary","content":"y"`),
+			rec("attachment", "f", "x", `"attachment":{"type":"file","filename":"a","content":{"file":{"content":"b"}}}`), `{"type":"relocated","relocatedCwd":"/x"}`},
 	} {
 		f.Add(strings.Join(lines, "\n"))
 	}

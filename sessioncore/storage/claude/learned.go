@@ -7,17 +7,18 @@ import (
 
 // learned is what a file says of records that stand before it. That is rare: the file is then converted once more.
 type learned struct {
-	counts  map[string]int64  // the line that counts of a record that is in the file several times: the last
-	late    map[string]string // of a record that stands behind one that hangs on it, another that its children can hang on
-	removed map[string]bool   // records that were taken out of the context
-	queued  map[int64]bool    // lines of prompts that came as messages of their own, not with a result
-	last    map[string]int64  // the first line of the last part of an answer between whose records another one stands
-	news    bool
-	moved   bool // records are elsewhere than they were, and what is late has to be found anew
+	counts   map[string]int64  // the line that counts of a record that is in the file several times: the last
+	late     map[string]string // of a record that stands behind one that hangs on it, another that its children can hang on
+	removed  map[string]bool   // records that were taken out of the context
+	replaced map[string]string // by the id of its call: the JSON text that is sent in the place of a result
+	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
+	last     map[string]int64  // the first line of the last part of an answer between whose records another one stands
+	news     bool
+	moved    bool // records are elsewhere than they were, and what is late has to be found anew
 }
 
 func newLearned() *learned {
-	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, queued: map[int64]bool{}, last: map[string]int64{}}
+	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{}}
 }
 
 // maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.
