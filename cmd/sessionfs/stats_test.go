@@ -90,7 +90,8 @@ func TestStatsWords(t *testing.T) {
 		_, err := sinceWhen(text, now)
 		require.Error(t, err, text)
 	}
-	require.Equal(t, "…b/c", cutLeft("a/b/c", 4))
+	require.Equal(t, "…b/c", (&stats{by: "cwd"}).cut("a/b/c", 4))
+	require.Equal(t, "A t…", (&stats{by: bySession}).cut("A title", 4))
 	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
 	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
 }

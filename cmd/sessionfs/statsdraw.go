@@ -86,7 +86,7 @@ func (s *stats) table(groups []*costs.Group, width int, blocks []string) []byte 
 		room -= widest(rows, i+1)
 	}
 	for _, row := range rows {
-		row[0] = cutLeft(row[0], max(room, minBar))
+		row[0] = s.cut(row[0], max(room, minBar))
 	}
 	bar := min(maxBar, minBar+max(room, minBar)-widest(rows, 0)-2)
 	share := s.shares(groups)
@@ -131,6 +131,14 @@ func widest(rows [][]string, column int) (width int) {
 	return width
 }
 
+// cut shortens a name: the title of a session at its end, any other one at its beginning.
+func (s *stats) cut(name string, width int) string {
+	if r := []rune(name); s.by == bySession && len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return cutLeft(name, width)
+}
+
 // cutLeft shortens a name at its beginning, as the ends of paths and models tell more.
 func cutLeft(name string, width int) string {
 	if r := []rune(name); len(r) > width {
@@ -161,7 +169,7 @@ func (s *stats) svg(groups []*costs.Group) []byte {
 		y := (i + 1) * line
 		length := share[i] * bar
 		cells := s.cells(g)
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(cutLeft(s.label(g), 40)))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(s.cut(s.label(g), 40)))
 		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
 		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+15, cells[len(cells)-1])
 	}
