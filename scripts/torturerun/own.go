@@ -123,7 +123,8 @@ func (c *client) titleOwn(s *own, mount string, _ draw) error {
 func (c *client) newOwn(d draw) {
 	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
 	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
-		c.own = append(c.own, &own{path: place})
+		// Where the newest one beside it has a slot, so has this one.
+		c.own = append(c.own, &own{path: place, slot: strings.HasPrefix(readText(c.file(place)), `{"type":"title"`)})
 		c.expect(place, func(s *expected) { s.title = "new" })
 	}
 }
