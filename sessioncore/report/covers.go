@@ -14,13 +14,17 @@ type Cover struct {
 }
 
 // coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports a usage, and
-// all time before the client said what the whole session cost.
+// all time up to the answer behind the one after which the client said what the whole session cost.
 func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []Cover) {
 	for i := range records {
 		r := &records[i]
 		at := s.Time(r.entry).UnixMilli()
 		if r.session != nil {
-			covers = append(covers, Cover{math.MinInt64, at, false})
+			to := int64(math.MaxInt64)
+			if i+1 < len(records) {
+				to = max(at, s.Time(records[i+1].entry).UnixMilli()-1)
+			}
+			covers = append(covers, Cover{math.MinInt64, to, false})
 		}
 		if s.Kind(r.entry) == sessioncore.TypeMessage && s.Role(r.entry) == sessioncore.RoleToolResult {
 			covers = append(covers, Cover{calledAt(s, r.entry), at, true})

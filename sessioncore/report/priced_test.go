@@ -64,7 +64,7 @@ func TestShares(t *testing.T) {
 	require.Len(t, costs.Entries, 2)
 	require.EqualValues(t, 2, costs.Entries[0].Sum.Cost.Total)
 	require.EqualValues(t, 2, costs.Entries[1].Sum.Cost.Total)
-	require.Equal(t, []Cover{{math.MinInt64, costs.Entries[1].Time, false}}, costs.Covers)
+	require.Equal(t, []Cover{{math.MinInt64, math.MaxInt64, false}}, costs.Covers)
 	left, ok := costs.Entries[0].Covered(costs.Covers)
 	require.True(t, ok)
 	require.Equal(t, usageCost{known: true}, left.Cost)
