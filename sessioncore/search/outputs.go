@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file finds words in long results that another agent keeps in files beside a session (docs/format.md, Claude Code):
-// the entry of the result names the file, and is the hit.
+// This file finds words in long results that another agent keeps in files beside a session
+// (docs/format.md, Claude Code): the entry of the result names the file, and is the hit.
 
 const (
 	outputsDir = "tool-results"
@@ -65,7 +65,9 @@ func (w *worker) outputs(ctx context.Context, file string, needle *Needle) (name
 }
 
 // withOutputs adds to lines those of the entries that name one of some long results.
-func withOutputs(ctx context.Context, snap *sessioncore.Snapshot, lines []candidate, names []string) ([]candidate, error) {
+func withOutputs(
+	ctx context.Context, snap *sessioncore.Snapshot, lines []candidate, names []string,
+) ([]candidate, error) {
 	if len(names) == 0 {
 		return lines, nil
 	}

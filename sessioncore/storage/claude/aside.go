@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// This file tells the words of a person from those that the client writes into records of the same kind, and makes entries
-// of the client's records that have words (docs/format.md, Claude Code).
+// This file tells the words of a person from those that the client writes into records of the same
+// kind, and makes entries of the client's records that have words (docs/format.md, Claude Code).
 
 // sayer is whose words an entry has: the customType of an entry of the client, "" for a person.
 type sayer string
@@ -70,8 +70,8 @@ func (c *converter) custom(r *record, part int, content []byte, by sayer) foreig
 	return e
 }
 
-// aside returns the entry of a record of the client that is no part of the talk and has words that a person may look for.
-// ok is false for all others.
+// aside returns the entry of a record of the client that is no part of the talk and has words that
+// a person may look for. ok is false for all others.
 func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 	if r.typ.Is("attachment") {
 		return c.mention(r)

@@ -18,7 +18,10 @@ type learned struct {
 }
 
 func newLearned() *learned {
-	return &learned{counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{}}
+	return &learned{
+		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, replaced: map[string]string{},
+		queued: map[int64]bool{}, last: map[string]int64{},
+	}
 }
 
 // maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.

@@ -1,0 +1,78 @@
+package claude
+
+import (
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// part is a run of texts and images in a user record, or one result.
+type part struct {
+	content []byte // JSON
+	result  foreign.Object
+}
+
+func (p *part) isResult() bool { return len(p.result) > 0 }
+
+// split returns the parts of a user record's content, and how many of them are results.
+func split(content rawjson.Value) (parts []part, results int) {
+	if content.IsString() && !content.Is("") {
+		return []part{{content: content}}, 0
+	}
+	var run []byte
+	end := func() {
+		if len(run) > 0 {
+			parts, run = append(parts, part{content: append(run, ']')}), nil
+		}
+	}
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		switch {
+		case block.Member("type").Is("tool_result"):
+			end()
+			parts, results = append(parts, part{result: foreign.Read(block)}), results+1
+		case block.IsObject() && !isEmptyText(block):
+			if len(run) == 0 {
+				run = append(run, '[')
+			} else {
+				run = append(run, ',')
+			}
+			run = appendBlock(run, block)
+		}
+		return true
+	})
+	end()
+	return parts, results
+}
+
+// isEmptyText reports whether a block says nothing.
+func isEmptyText(block rawjson.Value) bool {
+	return block.Member("type").Is("text") && block.Member("text").Is("")
+}
+
+// appendContent appends content as the rest of a list of blocks.
+func appendContent(dst []byte, content rawjson.Value) []byte {
+	if content.IsString() {
+		dst = append(append(append(dst, `{"type":"text","text":`...), content...), '}')
+	}
+	content.EachElement(func(block rawjson.Value, _ int) bool {
+		if dst[len(dst)-1] != '[' { // it is not the first
+			dst = append(dst, ',')
+		}
+		dst = appendBlock(dst, block)
+		return true
+	})
+	return append(dst, ']')
+}
+
+// appendBlock appends a block of content: images as the data that they are, all others as they are.
+func appendBlock(dst []byte, block rawjson.Value) []byte {
+	if !block.Member("type").Is("image") {
+		return append(dst, block...)
+	}
+	source := block.Member("source")
+	data, mime := source.Member("data"), source.Member("media_type")
+	if !data.IsString() || !mime.IsString() {
+		return append(dst, block...)
+	}
+	dst = foreign.AppendMember(append(dst, `{"type":"image"`...), "data", data)
+	return append(foreign.AppendMember(dst, "mimeType", mime), '}')
+}
