@@ -262,7 +262,7 @@ check_version() {
 		mkdir -p "$agent/terminal-sessions" # what tells that it is omp's, which the client makes when it starts
 	fi
 	mkdir -p "$agent/sessions" "$dir"/{mnt,home,project,tmp}
-	TMPDIR="$dir/tmp" "$tmp/sessionfs" "$agent" "$dir/mnt" # which names directories as the client does
+	TMPDIR="$dir/tmp" "$tmp/sessionfs" -o prices=none "$agent" "$dir/mnt" # costs, and names of directories, as the client has them
 	exec {lines}> >(tee -a "$tmp/log")
 	shown=$!
 	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \

@@ -97,7 +97,9 @@ async function compareStored(client: Client, mount: Mount, project: string, all:
 	return session;
 }
 
-/** The message of the last entry as it is in the file. */
+/** The message of the last entry as it is in the file, but for our mark of a cost of 0 that nobody recorded. */
 function stored(session: Session): Entry {
-	return session.entries().at(-1)!.message;
+	const { message } = session.entries().at(-1)!;
+	delete message.usage?.cost?.unrecorded;
+	return message;
 }

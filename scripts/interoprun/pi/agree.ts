@@ -31,8 +31,8 @@ function ourUsage(client: Client, session: Session): any {
 	const { total, models } = JSON.parse(session.read("usage.json"));
 	const { assistantMessages, input, output, cacheRead, cacheWrite, cost } = total;
 	const tokens = (m: any) => m.input + m.output + m.cacheRead + m.cacheWrite;
-	const byModel = Object.entries<any>(models).map(([key, m]) => [key, { cost: about(m.cost.total), tokens: tokens(m) }] as const).filter(([, m]) => m.cost > 0 || m.tokens > 0);
-	return { assistantMessages, input, output, cacheRead, cacheWrite, total: tokens(total), cost: about(cost.total), ...(client.breakdown && { models: Object.fromEntries(byModel) }) };
+	const byModel = Object.entries<any>(models).map(([key, m]) => [key, { cost: about(m.cost?.total ?? 0), tokens: tokens(m) }] as const).filter(([, m]) => m.cost > 0 || m.tokens > 0);
+	return { assistantMessages, input, output, cacheRead, cacheWrite, total: tokens(total), cost: about(cost?.total ?? 0), ...(client.breakdown && { models: Object.fromEntries(byModel) }) };
 }
 
 /** What is shown of a name: control characters are escaped. */
