@@ -140,11 +140,29 @@ func (st *Store) dropped(s *Session) {
 func (st *Store) Close() { st.release(func(*Session) bool { return true }) }
 
 // EvictIdle releases the snapshots that are kept and that nobody uses.
-func (st *Store) EvictIdle() {
-	st.release(func(s *Session) bool {
-		snap := s.current.Load()
-		return snap == nil || snap.refs.Load() == 1
-	})
+func (st *Store) EvictIdle() { st.release((*Session).isIdle) }
+
+// EvictSession releases the snapshot of a session if nobody uses it.
+func (st *Store) EvictSession(session *Session) {
+	st.mu.Lock()
+	n, isKept := st.kept[session]
+	if isKept = isKept && session.isIdle(); isKept {
+		st.entries -= n
+		delete(st.kept, session)
+	}
+	st.mu.Unlock()
+	if isKept {
+		session.evict()
+	}
+}
+
+// IsCached reports whether a snapshot of the session is kept.
+func (s *Session) IsCached() bool { return s.current.Load() != nil }
+
+// isIdle reports whether nobody uses the snapshot that is kept.
+func (s *Session) isIdle() bool {
+	snap := s.current.Load()
+	return snap == nil || snap.refs.Load() == 1
 }
 
 // CloseWithArtifacts releases those that are kept of a file and of those in the directory of its artifacts.

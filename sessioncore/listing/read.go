@@ -37,7 +37,7 @@ const readTries = 3
 func Read(ctx context.Context, store *sessioncore.Store, info *Info, do func(*sessioncore.Snapshot) error) (s State, err error) {
 	defer storage.RecoverTo(&err)
 	for range readTries {
-		if s, err = readOnce(ctx, store.Session(info.Name()), do); !errors.Is(err, storage.ErrStale) {
+		if s, err = readOnce(ctx, store, store.Session(info.Name()), do); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -47,8 +47,12 @@ func Read(ctx context.Context, store *sessioncore.Store, info *Info, do func(*se
 	return s, err
 }
 
-func readOnce(ctx context.Context, session *sessioncore.Session, do func(*sessioncore.Snapshot) error) (State, error) {
+// readOnce leaves the store as it is: a pass over all sessions must not push out those that somebody works with.
+func readOnce(ctx context.Context, store *sessioncore.Store, session *sessioncore.Session, do func(*sessioncore.Snapshot) error) (State, error) {
 	at := time.Now().UnixNano()
+	if !session.IsCached() {
+		defer store.EvictSession(session)
+	}
 	snap, err := session.Acquire(ctx)
 	if err != nil {
 		return State{}, err

@@ -65,10 +65,10 @@ func sectionPath(line string) string {
 			return unquoted(name)
 		}
 	}
-	name, isSection := strings.CutPrefix(line, "[")
-	if name, isSection = strings.CutSuffix(name, "]"); !isSection || len(name)+len("[]") != len(line) {
+	if !strings.HasPrefix(line, "[") || !strings.HasSuffix(line, "]") {
 		return ""
 	}
+	name := line[1 : len(line)-1]
 	if path, tag, hasTag := strings.Cut(name, "#"); !hasTag || len(tag) == tagLength && isTag(tag) {
 		return unquoted(path)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -61,7 +62,8 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	first := ""
 	want := func(line []byte) bool {
 		titles.read += len(line)
-		return tells(line)
+		isNeeded := first == "" || listed && !titles.done
+		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || tellsParent(line)
 	}
 	err := foreign.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		r := foreign.Read(v)
@@ -103,20 +105,15 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	return about, err
 }
 
-// tells reports whether a line may say something about the session.
-func tells(line []byte) bool {
-	return bytes.Contains(line, []byte(`"uuid"`)) || tellsParent(line)
-}
-
-// tellsParent reports whether it may say more than that it is a record of the session.
+// tellsParent reports whether a line may say more than that it is a record of the session. Most lines begin with the parent of
+// a record of the conversation, which has no title and no directory.
 func tellsParent(line []byte) bool {
-	for _, word := range [...]string{`-title"`, `"summary"`, `"forkedFrom"`, `"session_id"`,
-		`"relocated"`, `"worktree-state"`, `"derived-from"`} {
-		if bytes.Contains(line, []byte(word)) {
-			return true
-		}
+	words := [...]string{`"forkedFrom"`, `"session_id"`, `-title"`, `"summary"`, `"relocated"`, `"worktree-state"`, `"derived-from"`}
+	own := words[:]
+	if bytes.HasPrefix(line, []byte(`{"parentUuid":`)) {
+		own = words[:2]
 	}
-	return false
+	return slices.ContainsFunc(own, func(word string) bool { return bytes.Contains(line, []byte(word)) })
 }
 
 // whereabouts is what records say of the directory to which a session moved, and of the session that it branched off.

@@ -29,7 +29,7 @@ type answer struct {
 
 	id, request string   // of the message, and of the request that it answers
 	records     []string // the uuids of its records
-	prompt      int64    // the tokens that it was given
+	prompt      int64    // the tokens that it was given, where no request is named
 	answered    bool     // a call of it has a result
 }
 
@@ -66,7 +66,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 		}
 		key += " " + r.id()
 	}
-	if !hasContent(message) {
+	if !c.hasContent(message) {
 		c.pass(r)
 		return out
 	}
@@ -79,7 +79,10 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
-		id: id, request: request, prompt: promptOf(message.Member("usage")),
+		id: id, request: request,
+	}
+	if request == "" {
+		a.prompt = promptOf(message.Member("usage"))
 	}
 	if s := c.spare; s != nil {
 		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
@@ -108,10 +111,11 @@ func isError(r *record) bool {
 }
 
 // hasContent reports whether a record says something.
-func hasContent(message foreign.Object) (has bool) {
+func (c *converter) hasContent(message foreign.Object) (has bool) {
 	content := message.Member("content")
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		has = block.IsObject() && !isEmptyText(block)
+		c.ofBlock = c.ofBlock.Read(block)
+		has = block.IsObject() && !isEmptyText(c.ofBlock)
 		return !has
 	})
 	return has || content.IsString() && !content.Is("")
@@ -124,12 +128,12 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		a.blocks = append(append(append(a.blocks, `{"type":"text","text":`...), content...), '}')
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if !block.IsObject() || isEmptyText(block) {
+		c.ofBlock = c.ofBlock.Read(block)
+		members := c.ofBlock
+		if !block.IsObject() || isEmptyText(members) {
 			return true
 		}
 		a.separate()
-		c.ofBlock = c.ofBlock.Read(block)
-		members := c.ofBlock
 		if name := members.Member("name"); name.IsString() {
 			id, _ := members.Member("id").Text()
 			c.calls[id], a.calls = call{slices.Clone(name), prompt(members), a.place}, true

@@ -25,11 +25,11 @@ func split(content rawjson.Value) (parts []part, results int) {
 		}
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		switch {
-		case block.Member("type").Is("tool_result"):
+		switch members := foreign.Read(block); {
+		case members.Member("type").Is("tool_result"):
 			end()
-			parts, results = append(parts, part{result: foreign.Read(block)}), results+1
-		case block.IsObject() && !isEmptyText(block):
+			parts, results = append(parts, part{result: members}), results+1
+		case block.IsObject() && !isEmptyText(members):
 			if len(run) == 0 {
 				run = append(run, '[')
 			} else {
@@ -44,7 +44,7 @@ func split(content rawjson.Value) (parts []part, results int) {
 }
 
 // isEmptyText reports whether a block says nothing.
-func isEmptyText(block rawjson.Value) bool {
+func isEmptyText(block foreign.Object) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 

@@ -111,6 +111,9 @@ func indexText(prompts []queued, text string) int {
 // the person need not be one of the queue.
 func (c *converter) tell(content rawjson.Value, isMessage bool) {
 	q := &c.queue
+	if isMessage && q.popped == "" && len(q.sent)+len(q.waiting)+len(q.guessed) == 0 {
+		return
+	}
 	text := strings.TrimSpace(textOf(content))
 	line, isGuess := q.guessed[text]
 	switch sent, waiting := indexText(q.sent, text), indexText(q.waiting, text); {

@@ -106,7 +106,16 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	return idle <= maxKept && (idle == 0 || !unnamed.Full()) && f.states.Resize(f.stateSize()) == nil
+	return idle <= maxKept && (idle == 0 || !unnamed.Full() && f.hasRoom()) && f.states.Resize(f.stateSize()) == nil
+}
+
+// hasRoom reports whether the next text fits into memory. To convert an old one again costs less than files for all new ones.
+func (f *Files) hasRoom() bool {
+	if f.texts.Add(inMemory) != nil {
+		return false
+	}
+	_ = f.texts.Add(-inMemory)
+	return true
 }
 
 func (f *Files) stateSize() (n int64) {
