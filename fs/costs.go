@@ -19,9 +19,7 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r costs.Row
 	if tools {
 		all = costs.OfTools(t.store)
 	}
-	hold := t.view.Memory.Hold()
-	defer hold.Close()
-	return all.Rows(ctx, sessions.All(), &hold, func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name()))) })
+	return all.Rows(ctx, sessions.All(), func(r costs.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name()))) })
 }
 
 // Prices names the list prices that costs are made of where no client recorded any, "" for none.

@@ -217,9 +217,8 @@ func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot
 	if parent != nil {
 		defer parent.Release()
 	}
-	prices, hold := d.view.whole().Prices, d.view.Memory.Hold()
-	defer hold.Close()
-	subagents, err := d.subagents().Sum(ctx, d.view.Sessions, prices, &hold)
+	prices := d.view.whole().Prices
+	subagents, err := d.subagents().Sum(ctx, d.view.Sessions, prices)
 	if err != nil {
 		return nil, err
 	}

@@ -72,11 +72,10 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	}
 	c.last = shown{}
 	defer hold.Set(0)
-	lines, room := lines{}, hold.Another()
-	defer room.Close()
-	settled, err := c.addUp(ctx, oldestFirst(sessions), newSums(hold), func(info *listing.Info, r *row) error {
+	lines := lines{}
+	settled, err := c.addUp(ctx, oldestFirst(sessions), &sums{}, func(info *listing.Info, r *row) error {
 		report.AddTo(lines, lineKey{r.day, info.CWD, r.model, cmp.Or(of[info], info).Who()}, &r.sum)
-		return room.Resize(int64(len(lines)) * lineSize)
+		return hold.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {
 		return nil, err
@@ -104,14 +103,13 @@ type Row struct {
 }
 
 // Rows calls each with all that the lines of usage.jsonl are sums of, in no order.
-func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, hold *budget.Hold, each func(Row)) error {
+func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Row)) error {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return err
 	}
 	defer c.mu.Unlock()
-	defer hold.Set(0)
 	all, of := c.withSubagents(sessions)
-	_, err := c.addUp(ctx, oldestFirst(all), newSums(hold), func(info *listing.Info, r *row) error {
+	_, err := c.addUp(ctx, oldestFirst(all), &sums{}, func(info *listing.Info, r *row) error {
 		each(Row{cmp.Or(of[info], info), time.UnixMilli(r.day * dayLength).UTC(), r.model, &r.sum})
 		return nil
 	})

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
@@ -119,15 +118,14 @@ func (s Subagents) Token() (t storage.Token) {
 }
 
 // Sum returns what they cost and the session has not.
-func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices report.Prices, hold *budget.Hold) (sum report.Sum, err error) {
+func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices report.Prices) (sum report.Sum, err error) {
 	if len(s.found) == 0 {
 		return sum, nil
 	}
 	if s.of.Stat, err = store.Storage().Stat(s.of.Name()); err != nil {
 		return sum, err
 	}
-	defer hold.Set(0)
-	_, err = New(store, prices).addUp(ctx, append([]*listing.Info{s.of}, s.found...), newSums(hold), func(info *listing.Info, r *row) error {
+	_, err = New(store, prices).addUp(ctx, append([]*listing.Info{s.of}, s.found...), &sums{}, func(info *listing.Info, r *row) error {
 		if info != s.of {
 			sum.Add(&r.sum)
 		}

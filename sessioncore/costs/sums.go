@@ -7,7 +7,6 @@ import (
 	"time"
 	"unique"
 
-	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
@@ -45,16 +44,13 @@ type taken struct {
 
 // sums tells what was counted.
 type sums struct {
-	hold *budget.Hold
-	seen map[uint64]struct{} // the copies that were counted
+	seen keySet // the copies that were counted
 }
-
-func newSums(hold *budget.Hold) *sums { return &sums{hold: hold, seen: map[uint64]struct{}{}} }
 
 // takenBefore returns which of the copies were counted in other sessions.
 func (s *sums) takenBefore(copies []uint64) (t taken) {
 	for _, key := range copies {
-		if _, ok := s.seen[key]; ok {
+		if s.seen.has(key) {
 			t.add(key)
 		}
 	}
@@ -80,7 +76,7 @@ func (s *sums) account(r reading, above []report.Cover) *account {
 			}
 			own[c.Copy] = struct{}{}
 			a.copies = append(a.copies, c.Copy)
-			if _, ok := s.seen[c.Copy]; ok {
+			if s.seen.has(c.Copy) {
 				a.left.add(c.Copy)
 				continue
 			}
@@ -110,22 +106,16 @@ func dayOf(ms int64) int64 {
 
 // add calls each with the rows of a session.
 func (s *sums) add(info *listing.Info, a *account, each func(*listing.Info, *row) error) error {
-	for _, key := range a.copies {
-		s.seen[key] = struct{}{}
-	}
 	for i := range a.rows {
 		if err := each(info, &a.rows[i]); err != nil {
 			return err
 		}
 	}
-	return s.hold.Resize(int64(len(s.seen)) * seenSize)
+	return s.seen.add(a.copies)
 }
 
-const (
-	// seenSize is what an element of sums.seen takes in memory, in bytes, and lineSize what one of lines does, with its text.
-	seenSize = 20
-	lineSize = 800
-)
+// lineSize is the memory of an element of lines, with its text, in bytes.
+const lineSize = 800
 
 // lines are those of usage.jsonl.
 type lines map[lineKey]*sum
