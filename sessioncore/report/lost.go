@@ -13,7 +13,7 @@ import (
 type LostTip struct {
 	Name string // in branches/
 	Time time.Time
-	Said string // the beginning of what the user said last on this branch alone; "" for nothing
+	Said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
 }
 
 // Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is
@@ -56,7 +56,7 @@ func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTi
 }
 
 // saidAlone returns the beginning of the user's last message in a part of a branch, which begins at
-// its end. anything reports whether the part has words of anybody: notes of a client, and an answer
+// its end, or of the last message if the user said nothing there. anything reports whether the part has words of anybody: notes of a client, and an answer
 // that was given up before its first word, have none.
 func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
 ) (said string, anything bool, err error) {
@@ -76,11 +76,13 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		}
 		m := message.Read(s.Message(e, text))
 		anything = anything || len(m[message.Content]) > len(`""`) || m[message.Command] != nil || m[message.Code] != nil
+		words := firstSaid(m[message.Content])
 		if role == sessioncore.RoleUser {
-			return firstSaid(m[message.Content]), anything, nil
+			return words, anything, nil
 		}
+		said = cmp.Or(said, words)
 	}
-	return "", anything, nil
+	return said, anything, nil
 }
 
 // standing is what the ends of branches are told apart by.
