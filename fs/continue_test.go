@@ -116,7 +116,7 @@ func TestParent(t *testing.T) {
 		return strings.Fields(shell(t, `cd "$1/$2/children" && ls -U | while read -r name; do
 			[ "$(realpath "$name/parent")" = "$1/$2" ] && child=$(realpath --relative-to="$1" "$name") && [ "$(basename "$child")" = "${name%%~*}" ] && echo "$child" || echo "wrong: $name"; done`, m.dir, session))
 	}
-	top := []string{"sessions/p/byid", "sessions/p/bypath", "sessions/q/copied", "archive/p/old", "sessions/p/twin", "sessions/q/twin"}
+	top := []string{"sessions/p/byid", "sessions/p/bypath", "sessions/q/copied", "archive/p/old", "sessions/p/twin", "sessions/q/twin", "sessions/p/top/Task"}
 	require.ElementsMatch(t, top, children("sessions/p/top"))
 	require.Equal(t, []string{"sessions/p/grandchild"}, children("sessions/p/byid"))
 	require.Equal(t, []string{"archive/p/older"}, children("archive/p/old"))

@@ -33,9 +33,9 @@ type shown struct {
 }
 
 const (
-	// maxKnown bounds what is kept of sessions, in bytes: enough for two million answers. What is beyond is read again
-	// each time.
-	maxKnown = 16 << 20
+	// maxKnown bounds the accounts that are kept of sessions, in bytes: enough for 10,000 sessions with a million answers and
+	// 20,000 subagents. Sessions beyond that are read again each time.
+	maxKnown = 32 << 20
 	// maxShown is the longest text that is kept, in bytes. Ten years of work in five directories have some 5 MB.
 	maxShown = 1 << 20
 )
