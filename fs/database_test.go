@@ -84,8 +84,9 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	require.Equal(t, []string{"blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
 }
 
-// TestDatabaseBlobs: without a place for them images stay in their entries, and references what they are. With a directory
-// for both an image that one mount stores is there in another one.
+// TestDatabaseBlobs mounts a table with and without a blob directory. Without one, images stay in
+// their entries, and references stay references. With a directory that two mounts share, each of them
+// has the images that the other one stores.
 func TestDatabaseBlobs(t *testing.T) {
 	const reference = `blob:sha256:0123456789012345678901234567890123456789012345678901234567890123`
 	table := postgrestest.Shared(t).NewTable(t)

@@ -114,8 +114,8 @@ for name, read in (("/s/branches.tsv", False), ("/s/entries", True)):
 	require.Contains(t, m.logged(), "-o memory=")
 }
 
-// TestManyForeignSessions: what was read once of many sessions of another agent is in nobody's way,
-// also while they grow.
+// TestManyForeignSessions reads many sessions of another agent with the least memory. Earlier
+// conversions cause no refusal, also while the sessions grow.
 func TestManyForeignSessions(t *testing.T) {
 	notUnderRace(t)
 	const sessions = 200

@@ -89,8 +89,8 @@ func TestNewSessionImage(t *testing.T) {
 	require.WithinDuration(t, time.Now(), is.ModTime(), time.Minute)
 }
 
-// TestNewSessionRefused: a line that tells no directory is EINVAL, and no session is begun in what is no directory. A line that
-// is refused makes no file.
+// TestNewSessionRefused writes lines that new-session refuses. A line without a directory is EINVAL,
+// and no session begins at the path of a file or link. A refused line makes no file.
 func TestNewSessionRefused(t *testing.T) {
 	w := newWriting(t)
 	file, sessions := w.m.path("new-session"), filepath.Join(w.dir, "sessions")

@@ -133,7 +133,7 @@ func (v *View) found(what string) { v.refusalsOf(outside).forget(outside, what) 
 // database is what last-error in the root calls the database of a mount that has one.
 const database = "database"
 
-// memoryFull is what last-error in the root calls a refusal that ends when files are closed.
+// memoryFull is the name in the root's last-error of a refusal that ends when files are closed.
 const memoryFull = "memory"
 
 // Lost records in the root's last-error that the database cannot be reached, until Back is called.

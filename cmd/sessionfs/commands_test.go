@@ -195,7 +195,7 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 		for _, args := range args {
 			r := s.here(c.Name(), args...)
 			require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stderr, "%s %q", c.Name(), args)
-			if !slices.Contains([]string{"ls", "cat", "tar", "bundle"}, c.Name()) { // which print what is there
+			if !slices.Contains([]string{"ls", "cat", "tar", "bundle"}, c.Name()) { // they print stored bytes as they are
 				require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stdout, "%s %q", c.Name(), args)
 			}
 		}

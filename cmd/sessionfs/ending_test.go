@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What somebody typed into a new session is on disk, however the mount ends (docs/design.md, new-session).
+// These tests require that a new session's entries are on disk, however the mount ends
+// (docs/design.md, new-session).
 
 // typedLine is a user's message, as a line of append.
 func typedLine(text string) string {
@@ -158,7 +159,7 @@ func (s *store) requireOwned(session string) {
 	require.Equal(s.t, fmt.Sprintf("%o %d", 0o600, s.user.uid), fmt.Sprintf("%o %d", st.Mode&0o777, st.Uid))
 }
 
-// TestKill: nobody can do anything at the end then; what was acknowledged is on disk.
+// TestKill kills the daemon, which cannot clean up then. Acknowledged entries are on disk.
 func TestKill(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		s.mount()

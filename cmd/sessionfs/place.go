@@ -18,7 +18,7 @@ type place struct {
 }
 
 // placeNamed returns the place that -s names: an agent of this user, all of them, the sample store,
-// what the mount at a mount point shows, or an agent directory.
+// the source of the mount at a mount point, or an agent directory.
 func placeNamed(given string) (place, error) {
 	p := place{Options: mountopts.Options{Source: given}, remove: func() {}}
 	switch {

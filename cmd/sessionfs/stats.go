@@ -129,7 +129,7 @@ func (s *stats) label(g *costs.Group) string { return visible(cmp.Or(s.labels[g.
 // maxNamed is how many models without a price are named.
 const maxNamed = 10
 
-// notes returns the lines below the sums: what the dollars are, and of which models some are missing.
+// notes returns the lines below the sums: the source of the prices, and the models without a price.
 func (s *stats) notes() (notes []string) {
 	if all := s.total.All(); len(all) > 0 && all[0].Listed > 0 {
 		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise", visible(s.prices)))

@@ -43,7 +43,7 @@ const (
 	stateSilent = "silent" // it does not answer what it does: it is another user's, or its network namespace is another, say
 	stateHangs  = "hangs"
 	stateDead   = "dead" // the daemon is gone
-	stateFull   = "full" // it refuses what needs more memory
+	stateFull   = "full" // it refuses requests that need more memory
 )
 
 // statusCommand is sessionfs status.
@@ -199,10 +199,11 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 	return err
 }
 
-// A daemon tells what it has done through a socket, so that who asks never touches the mount, which may hang. The socket has an
-// abstract name, made of the user, the number of the connection, and the moment: there is no file that a kill could leave
-// behind, and none that needs a directory. As anybody may take and connect to such names, nobody can tell which one the
-// daemon's will be, who asks tries all that there are, and both ends ask the kernel who the other one is.
+// A daemon reports its counters through a socket, so that clients never touch the mount, which may
+// hang. The socket has an abstract name, made of the user, the number of the connection, and the
+// moment: there is no file that a kill could leave behind, and none that needs a directory. As anybody
+// may take and connect to such names, nobody can predict the daemon's name, a client tries each name
+// that exists, and both ends ask the kernel for the user of the other end.
 
 // socketName is how the names of sockets begin of the mount that a user made with a device number.
 func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%d/%d", uid, minor) }
@@ -284,17 +285,18 @@ func (a *attendant) tell(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	// A line, which earlier versions take for a request. What is not read would end the connection before the answer.
+	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
+	// before the answer.
 	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
 	_, _ = io.WriteString(conn, "\n")                                                                             // it lives; the answer may take its time
-	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // who asked may be gone
+	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // the client may be gone
 }
 
 // errNotTheirs means that there is no socket of the mount's user.
 var errNotTheirs = errors.New("no socket of its user's")
 
-// askDaemon asks the daemon of a mount what it has done. It waits for a first sign of life, and then for the answer. The pid is
-// known also if it does not answer.
+// askDaemon requests the version, options and counters of a mount's daemon. It waits for a first sign
+// of life, and then for the answer. The pid is known also if the daemon does not answer.
 func askDaemon(e mountEntry, first, limit time.Duration) (pid int, said told, err error) {
 	conn, pid, err := dialDaemon(e)
 	if err != nil {

@@ -77,7 +77,7 @@ func unmountCommand(arg string, lazy bool) error {
 	silent, end := errors.Is(err, os.ErrDeadlineExceeded), func() {}
 	switch {
 	case silent && lazy:
-		// Who waits for the mount must not wait for ever.
+		// Requests that wait for the mount must not wait for ever.
 		if abort(e) == nil {
 			return nil
 		}

@@ -123,8 +123,8 @@ const (
 	maxArtifactSessions = 10_000
 )
 
-// artifactSessions returns the names of the files of sessions among the artifacts of a session, or of the one that has it among
-// its own: subagents that begin with what was said before are forks of the session that called them.
+// artifactSessions returns the session files among the artifacts of a session, or of the session that
+// has it among its own: subagents that begin with their caller's conversation are forks of the caller.
 func (l *Listing) artifactSessions(name string) (found []string) {
 	files := l.store.Storage()
 	top := strings.TrimSuffix(name, sessioncore.FileEnding)
@@ -137,7 +137,7 @@ func (l *Listing) artifactSessions(name string) (found []string) {
 	for level := 0; level < maxArtifactLevels && len(dirs) > 0; level++ {
 		var below []string
 		for _, dir := range dirs {
-			// What cannot be listed has no children that could be read.
+			// A directory that cannot be listed has no readable children.
 			_ = files.List(dir, nil, func(item storage.Item) bool {
 				switch at := path.Join(dir, item.Name); {
 				case item.Name[0] == '.':

@@ -174,7 +174,7 @@ func TestForeignRead(t *testing.T) {
 		require.NotNil(t, l.sessions()[key])
 		require.Zero(t, l.bytes[name], "it is read again")
 	}
-	for n := range 40 { // what was learned is kept when the conversion is not
+	for n := range 40 { // titles that a conversion found outlive it
 		l.open(path.Join("-home-me-w", fmt.Sprintf(claudeID, n%8+1)+".jsonl"))
 	}
 	opened := l.sessions()

@@ -189,8 +189,8 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	return info, st, nil
 }
 
-// beginning returns what a list reads of a session: its prefix, or as much as is made of another agent's file; and the size of
-// the file.
+// beginning returns the prefix of a session that a list reads, and the size of the file. Of another
+// agent's file it is the converted beginning.
 func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Stat, size int64, err error) {
 	if c, ok := obj.(sessioncore.Converted); ok {
 		return c.Beginning()

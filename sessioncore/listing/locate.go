@@ -13,8 +13,8 @@ import (
 )
 
 // Locate returns the session at an absolute path that a client wrote. The path may be from another place, also one of Windows,
-// from which the agent directory was copied: then Locate looks here for what follows a directory with the same base name as
-// the storage. The error wraps ErrNotFound if there is no session.
+// from which the agent directory was copied: then Locate tries here the rest of the path behind a
+// directory with the same base name as the storage. The error wraps ErrNotFound if there is no session.
 func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session, error) {
 	text := file
 	file, _, isAbs := names.AbsPath(text)

@@ -91,7 +91,8 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// TestTouchedByResults: what a result names leads to its call, and counts once where that names it too.
+// TestTouchedByResults searches for files that results name. A hit is the call of the result, if
+// there is one, and counts once if the call names the file too.
 func TestTouchedByResults(t *testing.T) {
 	t.Setenv("HOME", "/nowhere")
 	entry := func(id, parent, message string) string {

@@ -20,7 +20,7 @@ type Touched struct {
 	path    string // clean, in the form of POSIX
 	windows bool
 	home    string  // of the user
-	needle  *Needle // what a call has that is not relative to a directory at or below path; may be nil
+	needle  *Needle // in each match, unless its path is relative to a directory at or below path; may be nil
 }
 
 // NewTouched returns the Touched of an absolute path, of POSIX or Windows.

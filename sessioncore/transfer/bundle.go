@@ -61,8 +61,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// unpack writes the files of a bundle to a directory, and fails unless each is what the manifest
-// says. As no file may be sparse, they are not larger than the archive, and room on the disk is
+// unpack writes the files of a bundle to a directory, and fails unless each matches the manifest.
+// As no file may be sparse, they are not larger than the archive, and room on the disk is
 // left to others.
 func unpack(ctx context.Context, in io.Reader, to string) error {
 	root, err := os.OpenRoot(to)

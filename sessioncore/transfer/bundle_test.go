@@ -230,7 +230,7 @@ func TestCompressedInTotal(t *testing.T) {
 	require.Equal(t, "partly new sessions/p/z.jsonl; sub.jsonl beside it is refused: "+errBomb.Error(), said[5])
 	require.Len(t, all(t, s.top), 3)
 
-	// What is not compressed has no such limit, nor have archives that are as small as those of
+	// Uncompressed files have no such limit, nor have archives that are as small as those of
 	// sessions are.
 	files = map[string]string{"sessions/p/z.jsonl": headerOf("z", "/w") + line}
 	for id, text := range maps.All(map[string]string{"a": large, "b": large, "c": large, "d": large}) {

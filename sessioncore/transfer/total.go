@@ -16,8 +16,8 @@ type total struct {
 }
 
 // maxTotal is how many times larger than their files sessions may become together, if they become
-// larger than freeTotal. Real ones become 3 to 30 times as large. What is not compressed has no
-// bound.
+// larger than freeTotal. Real ones become 3 to 30 times as large. Uncompressed files have
+// no bound.
 const maxTotal = 128
 
 // freeTotal is a constant, but in tests.

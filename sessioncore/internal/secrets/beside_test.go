@@ -53,7 +53,7 @@ func requireMaskedIn(t *testing.T, lines []string, secrets ...string) {
 // isOfName reports whether a format of another test is known by the name before it alone.
 func isOfName(example string) bool { return strings.ContainsAny(example, " =\n:<@") }
 
-// TestBeside has each format directly behind and before what can stand there.
+// TestBeside puts each format directly between its possible neighbors: escapes, encodings and signs.
 func TestBeside(t *testing.T) {
 	turn := 0
 	for what, example := range formats {
@@ -65,7 +65,7 @@ func TestBeside(t *testing.T) {
 			around = strings.ReplaceAll(around, "%%", "\x00")
 			text := strings.ReplaceAll(strings.Replace(around, "%s", example, 1), "\x00", "%")
 			if isOfName(example) && !strings.Contains(around, "\x1b[") {
-				continue // what stands before a secret says where it ends
+				continue // the text before a secret says where it ends
 			}
 			turn++
 			lines := written(text)

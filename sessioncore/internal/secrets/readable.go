@@ -9,7 +9,7 @@ import (
 )
 
 // readable is text as the rules expect it: without the escapes of JSON in JSON, at any depth, and
-// without what a terminal does not show. Its shifts lead back to the text that it was made of.
+// without the sequences that a terminal does not show. Its shifts lead back to the text that it was made of.
 type readable struct {
 	text   []byte
 	shifts []shift
@@ -137,7 +137,7 @@ func sequenceLen(text []byte, run int) int {
 	return 0
 }
 
-// restLen returns the length of what goes on after the byte that begins a sequence.
+// restLen returns the length of a sequence without its first byte, 0 if it is no sequence.
 func restLen(rest []byte) int {
 	switch {
 	case len(rest) == 0:

@@ -335,7 +335,7 @@ func (p *pass) searchRules(ctx context.Context, text []byte, take func(match)) e
 	return err
 }
 
-// searchRead applies the rules to what was read, which begins at from.
+// searchRead applies the rules to p.readable, which begins at from.
 func (p *pass) searchRead(ctx context.Context, from int, take func(match)) error {
 	return p.rules().find(ctx, p.readable.text, func(m match) {
 		m.start, m.end = from+p.readable.origin(m.start), from+p.readable.origin(m.end)

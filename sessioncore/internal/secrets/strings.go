@@ -22,7 +22,7 @@ type level struct {
 	key      []byte // the body of the current member's key
 	isMember bool   // the colon after the key has been seen
 	number   int    // of the current element
-	name     []byte // the body of the member that names what the member value is: {"name":"TOKEN","value":"x"}
+	name     []byte // the body of the member that names the member value: {"name":"TOKEN","value":"x"}
 }
 
 // isWhole reports whether a line has nothing but one object or array.
