@@ -78,12 +78,12 @@ func (b *Budget) Idle() int64 {
 	return b.idle
 }
 
-// Temporary returns how many bytes the process has in temporary files, where it keeps what is too
-// large for memory.
+// Temporary returns the bytes that the process has in temporary files, which hold data too large for
+// memory.
 func Temporary() int64 { return unnamed.InUse() }
 
-// Full returns why a client was refused memory, as long as there is no room for what it asked for,
-// else "".
+// Full returns the reason why a client was refused memory, as long as there is no room for its
+// request, else "".
 func (b *Budget) Full() string {
 	if b == nil {
 		return ""
@@ -101,8 +101,8 @@ func (b *Budget) full() error {
 	return fmt.Errorf("%w: %d of %d MiB are in open files", ErrNoMemory, b.open>>20, b.limit>>20)
 }
 
-// OnFull registers a function that gives back what a cache holds and no client uses: memory,
-// descriptors and temporary files. It may wait for nothing that a caller of Resize or Evict holds.
+// OnFull registers a function that evicts the unused part of a cache: memory, descriptors and
+// temporary files that no client uses. It may wait for nothing that a caller of Resize or Evict holds.
 func (b *Budget) OnFull(evict func()) {
 	if b == nil {
 		return
@@ -165,14 +165,15 @@ func (b *Budget) Limit() int64 { return b.limit }
 type Hold struct {
 	b     *Budget
 	bytes int64
-	most  int64 // of a cache; 0 for what clients have open
+	most  int64 // of a cache; 0 for files that clients have open
 }
 
 // Hold returns a Hold that holds nothing yet.
 func (b *Budget) Hold() Hold { return Hold{b: b} }
 
-// Kept is Hold for a cache: what is kept beyond the request that made it. It may hold a quarter at
-// most, of what clients leave over. What it holds costs no client anything: see OnFull.
+// Kept returns a Hold for a cache, which keeps data beyond the request that made it. It may hold a
+// quarter at most, of the memory that clients leave over. Its memory costs no client anything: see
+// OnFull.
 func (b *Budget) Kept() Hold {
 	if b == nil {
 		return Hold{}

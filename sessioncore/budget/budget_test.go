@@ -32,7 +32,7 @@ func TestShown(t *testing.T) {
 	require.Zero(t, b.Held())
 }
 
-// TestCachesGiveWay: what caches hold is given back before a client is refused, and the reason of a
+// TestCachesGiveWay: the memory of caches is given back before a client is refused, and the reason of a
 // refusal lasts until there is room.
 func TestCachesGiveWay(t *testing.T) {
 	b := New(Default)

@@ -17,7 +17,7 @@ import (
 // Costs adds up what sessions cost. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
 	store *sessioncore.Store
-	of    func(context.Context, *sessioncore.Snapshot) (report.Costs, error) // what the entries of a session cost
+	of    func(context.Context, *sessioncore.Snapshot) (report.Costs, error) // the costs of a session's entries
 
 	mu    sync.Mutex // guards the fields below; held while somebody adds up
 	known map[string]*account
@@ -212,13 +212,13 @@ type account struct {
 	copies []uint64
 	// left is which of them were left out of rows, as sessions that began earlier have them.
 	left taken
-	// covers is what it has of its subagents, and above a hash of what the sessions that called it have of it.
+	// covers are the spans for which it has its subagents' costs; above is a hash of the covers of its callers.
 	covers []report.Cover
 	above  uint64
 	rows   []row
 }
 
-// row is what a session cost on a day with a model.
+// row is the cost of a session on a day with a model.
 type row struct {
 	rowKey
 	sum sum
@@ -228,7 +228,7 @@ type row struct {
 func (a *account) isOf(token storage.Token) bool { return a != nil && a.Is(token) }
 
 const (
-	// rowSize, accountSize and coverSize are what a row, an account and a cover take in memory, in bytes.
+	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory, in bytes.
 	rowSize     = 168
 	accountSize = 288
 	coverSize   = 24

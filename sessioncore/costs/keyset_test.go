@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/budget"
 )
 
-// TestKeySet: a set has what was added, however much that is, and little of it in the map.
+// TestKeySet: a set has all added keys, however many they are, and few of them in the map.
 func TestKeySet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var set keySet

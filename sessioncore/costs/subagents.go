@@ -76,10 +76,10 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, of
 	return all, of
 }
 
-// covers are what sessions have of their subagents, by the directory in which these lie.
+// covers are the covers that sessions have of their subagents, by the directory of the subagents.
 type covers map[string][]report.Cover
 
-// above returns what the sessions that called a subagent have of it.
+// above returns the covers of the sessions that called a subagent.
 func (c covers) above(info *listing.Info) (found []report.Cover) {
 	for dir := path.Dir(info.Name()); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		found = append(found, c[dir]...)
@@ -117,7 +117,7 @@ func (s Subagents) Token() (t storage.Token) {
 	return t
 }
 
-// Sum returns what they cost and the session has not.
+// Sum returns the part of their costs that the session lacks.
 func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices report.Prices) (sum report.Sum, err error) {
 	if len(s.found) == 0 {
 		return sum, nil

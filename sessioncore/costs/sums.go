@@ -62,8 +62,8 @@ func (t *taken) add(key uint64) {
 	t.total += key
 }
 
-// account returns what a session has that was not counted yet, in itself or as above in the sessions that called it. An entry
-// that stands in the file twice counts once.
+// account returns the costs of a session that were not counted yet, in itself or, by above, in the
+// sessions that called it. An entry that stands in the file twice counts once.
 func (s *sums) account(r reading, above []report.Cover) *account {
 	a := &account{State: r.State, covers: slices.Clip(r.costs.Covers), above: keyOf(above)}
 	rows := map[rowKey]*sum{}

@@ -18,7 +18,7 @@ type turn struct {
 	failed  bool // an answer that clients leave out, with the results of its calls
 	calls   []call
 	results []call
-	// borrowed says that the session goes on from another one, which has the message and what follows it there.
+	// borrowed says that the session goes on from another one, which has the message and its successors.
 	borrowed bool
 }
 

@@ -13,15 +13,15 @@ import (
 // copySeed is random in each process, so that no file can be made to have collisions.
 var copySeed = maphash.MakeSeed()
 
-// copied is what a usage of an entry has in common with its copies only.
+// copied is the identity that a usage of an entry shares with its copies only.
 type copied struct {
 	id  string
 	at  int64 // ms since the epoch
 	nth int   // of the entry's usages
 }
 
-// copyKey returns a hash of what copies of the nth usage of an entry have in common. It is 0 if the entry has no copies, as
-// it has no id or no timestamp.
+// copyKey returns a hash of the identity that the nth usage of an entry shares with its copies. It
+// is 0 if the entry has no copies, as it has no id or no timestamp.
 func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry, nth int) uint64 {
 	id, ok := s.ID(e)
 	at, timed := s.OwnTime(e)

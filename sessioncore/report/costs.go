@@ -17,7 +17,7 @@ type Cost struct {
 	Sum   Sum
 }
 
-// Costs are what the entries of a session cost, in file order, and what it covers of its subagents.
+// Costs are the costs of a session's entries, in file order, and its covers of its subagents.
 type Costs struct {
 	Entries []Cost
 	Covers  []Cover
@@ -38,7 +38,7 @@ func CallsOf(ctx context.Context, s *sessioncore.Snapshot) (Costs, error) {
 	return Costs{Entries: calls}, nil
 }
 
-// CostsOf returns what the entries of a session cost: what total in usage.json is the sum of.
+// CostsOf returns the costs of a session's entries. Their sum is total in usage.json.
 func CostsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (Costs, error) {
 	records, err := usageRecordsOf(s).of(ctx, s)
 	if err != nil {

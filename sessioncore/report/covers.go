@@ -6,7 +6,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// Cover is a span of time of which a session has what its subagents cost. It is comparable.
+// Cover is a span of time for which a session has the costs of its subagents. It is comparable.
 type Cover struct {
 	From, To int64 // in ms since the epoch, both included
 	// Tokens says that the session has their tokens too, and not only their cost.
@@ -14,7 +14,7 @@ type Cover struct {
 }
 
 // coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports a usage, and
-// all time up to the answer behind the one after which the client said what the whole session cost.
+// all time up to the answer behind the one after which the client recorded the cost of the whole session.
 func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []Cover) {
 	for i := range records {
 		r := &records[i]
@@ -50,8 +50,8 @@ func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
 	return s.Time(result).UnixMilli()
 }
 
-// Covered returns what is left of a cost in the session of a subagent, besides covers of the session that called it, and
-// whether anything is.
+// Covered returns the rest of a cost in a subagent's session that covers of the calling session leave
+// over, and whether there is any.
 func (c *Cost) Covered(covers []Cover) (left Sum, ok bool) {
 	left = c.Sum
 	for _, of := range covers {

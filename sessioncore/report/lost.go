@@ -17,8 +17,8 @@ type LostTip struct {
 }
 
 // Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is
-// on no other, newest first, at most a given number. What several lost branches share is the newest
-// one's.
+// on no other, newest first, at most a given number. Entries that several lost branches share belong
+// to the newest one.
 func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {

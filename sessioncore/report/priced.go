@@ -54,7 +54,7 @@ func (u *usage) charge(at rates, times amount) {
 	u.Cost, u.Unpriced = c, 0
 }
 
-// weights are what tokens cost beside those of the input: the same for all models of a provider, nearly.
+// weights are the prices of tokens relative to those of the input: nearly the same for all models of a provider.
 var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
 
 // shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among its usages

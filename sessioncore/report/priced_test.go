@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// spent is the usage of an answer with tokens of the input, behind which the client said what the session cost.
+// spent is the usage of an answer with tokens of the input, behind which the client recorded the session's cost.
 func spent(id, model string, input int, sessionCost string) string {
 	usage := fmt.Sprintf(`{"input":%d`, input)
 	if sessionCost != "" {
@@ -56,7 +56,7 @@ func TestSessionCost(t *testing.T) {
 	}
 }
 
-// TestShares: an answer's part of a recorded cost goes by what its tokens cost.
+// TestShares: an answer's part of a recorded cost goes by the prices of its tokens.
 func TestShares(t *testing.T) {
 	lines := answerOf("a", "x", `{"output":10}`) + spent("b", "x", 50, `{"total":4,"models":{"x":4}}`)
 	costs, err := CostsOf(context.Background(), acquired(t, lines), Prices{list: true})

@@ -20,8 +20,8 @@ var (
 	betweenDigits = regexp.MustCompile(`([0-9])\.([0-9])`)
 )
 
-// find returns the price of a model. The exact name counts, then the name without providers before it, and then without what
-// follows it.
+// find returns the price of a model. The exact name counts, then the name without providers before
+// it, and then without the parts that shorterName removes.
 func (t priceTable) find(model string) (price, bool) {
 	if len(t) == 0 {
 		return price{}, false

@@ -93,14 +93,14 @@ func (p Prices) find(model string) (price, bool) {
 	return list.find(model)
 }
 
-// price is what a token costs, in dollars.
+// price is the price of a token, in dollars.
 type price struct {
 	rates
 	long []longRates // for answers with a long context, the longest first
 	fast amount      // how often the price of an answer in fast mode is that of another one; 0 if nobody knows
 }
 
-// rates are prices of a token. That of hour is for what the cache keeps for an hour.
+// rates are prices of a token. That of hour is for tokens that the cache keeps for an hour.
 type rates struct{ input, output, cacheRead, cacheWrite, hour amount }
 
 // longRates are the rates of a whole answer whose input has more tokens than above.
@@ -230,7 +230,7 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 }
 
 // rates returns own with the rates that it lacks. Those of a long context are short's, as much dearer as the input is. Without
-// any, what is in the cache costs what other input does.
+// any, cached input costs as much as other input.
 func (own ownRates) rates(short rates) (r rates) {
 	or := func(i int, other amount) amount {
 		if own[i] != nil {

@@ -136,7 +136,8 @@ func TestPriceList(t *testing.T) {
 	}
 }
 
-// TestPriceOfAName: a model is found by its exact name, then without a provider, a day or what says where it runs.
+// TestPriceOfAName: a model is found by its exact name, then without a provider, a day or its host's
+// region or version.
 func TestPriceOfAName(t *testing.T) {
 	table, err := readPrices(strings.NewReader(`{
 		"claude-a-4-5": {"input_cost_per_token": 1, "output_cost_per_token": 1},

@@ -64,8 +64,9 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 }
 
 // linked returns the problems of reading and of linking entries. A parent that is not in the file is no sign of damage where
-// agents leave one out: in what was made of another agent's file, whose first message may go on from what is in another one; in a
-// fork, of which older versions of omp leave labels out; and in sessions of pi, of which versions before 1.5 did not write all.
+// agents leave one out: in a session converted from another agent's file, whose first message may go
+// on from a message in another file; in a fork, of which older versions of omp leave labels out;
+// and in sessions of pi, of which versions before 1.5 did not write all.
 func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
 	list, count = s.Problems()
 	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }

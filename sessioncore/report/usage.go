@@ -29,7 +29,7 @@ type usageRecord struct {
 	usage
 }
 
-// usage is what one usage says.
+// usage is the content of one reported usage.
 type usage struct {
 	model   string
 	hour    amount // the part of Sum.CacheWrite that the cache keeps for an hour
@@ -141,7 +141,7 @@ func (u *usageRecords) look(ctx context.Context, s *sessioncore.Snapshot) error 
 			entries = append(entries, e)
 		}
 	}
-	all := make([][]usage, len(entries)) // what each of them reports
+	all := make([][]usage, len(entries)) // the usages that each of them reports
 	others := readAnswers(ctx, s, entries, func(i int, of []usage) { all[i] = of })
 	whole := make([]sessioncore.Entry, len(others))
 	for i, at := range others {

@@ -51,8 +51,8 @@ type usageSums struct {
 // usageJSON is the content of usage.json: the sums of the session and of a branch.
 type usageJSON struct {
 	Total Sum `json:"total"`
-	Own   Sum `json:"own"` // without what the parent has too
-	// Subagents are what the sessions of subagents cost and Total lacks.
+	Own   Sum `json:"own"` // without entries that the parent has too
+	// Subagents is the part of the costs of subagents' sessions that Total lacks.
 	Subagents Sum             `json:"subagents"`
 	Models    map[string]*Sum `json:"models"`
 	Branch    usageSums       `json:"branch"`

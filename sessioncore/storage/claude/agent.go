@@ -116,7 +116,7 @@ func tellsParent(line []byte) bool {
 	return slices.ContainsFunc(own, func(word string) bool { return bytes.Contains(line, []byte(word)) })
 }
 
-// whereabouts is what records say of the directory to which a session moved, and of the session that it branched off.
+// whereabouts names the directory to which a session moved, and the session that it branched off, as recorded.
 type whereabouts struct{ relocated, worktree, branchOf string }
 
 // note handles a record. Of several the last one counts.

@@ -24,7 +24,7 @@ type answer struct {
 	blocks  []byte // JSON, with commas between them
 	calls   bool
 	members []byte // of the message, besides role and content: those of the last record
-	cost    []byte // the member that says what the session cost by then
+	cost    []byte // the member with the session's cost by then
 	after   []byte // entries that follow it
 
 	id, request string   // of the message, and of the request that it answers

@@ -17,9 +17,9 @@ const (
 	person sayer = ""
 	// meta is text for the model that the client does not show.
 	meta sayer = "claude/meta"
-	// output is what a command printed that ran on this machine.
+	// output is the output of a command that ran on this machine.
 	output sayer = "claude/output"
-	// recap is what the client tells a person who comes back.
+	// recap is the client's summary for a person coming back.
 	recap sayer = "claude/recap"
 )
 
@@ -29,7 +29,7 @@ var sayers = map[string]sayer{
 	"local-command-stdout": output, "local-command-stderr": output, "bash-stdout": output, "bash-stderr": output,
 }
 
-// sayerOf returns whose words content is that stands where a person's does. isMeta reports what its record says.
+// sayerOf returns the author of content that stands in the place of a person's. isMeta is its record's isMeta.
 func sayerOf(content rawjson.Value, isMeta bool) sayer {
 	text := content
 	content.EachElement(func(block rawjson.Value, _ int) bool {
@@ -88,7 +88,7 @@ func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 	return c.notSent(r, 0, content, by), true
 }
 
-// notSent is custom for what is not sent to the model.
+// notSent is custom for content that is not sent to the model.
 func (c *converter) notSent(r *record, part int, content []byte, by sayer) foreign.Entry {
 	e := c.custom(r, part, content, by)
 	e.Body = append(e.Body, `,"excludeFromContext":true`...)
@@ -109,8 +109,8 @@ func (c *converter) replaces(r *record) {
 	})
 }
 
-// sentResult returns the content of a result as it is sent. whole is what a replacement left out, nil for nothing: it
-// becomes an entry that is not sent.
+// sentResult returns the content of a result as it is sent. whole is the part that a
+// replacement left out, nil for none: it becomes an entry that is not sent.
 func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, whole []byte) {
 	id, _ := result.Member("tool_use_id").Text()
 	content = result.Member("content")

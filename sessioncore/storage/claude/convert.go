@@ -23,7 +23,7 @@ type converter struct {
 	calls  map[string]call   // by the id of a tool call
 	side   chains
 	open   *answer         // the last answer, while it can still get more
-	cost   []byte          // what the client said of the session's cost when no answer was open
+	cost   []byte          // the session's cost that the client recorded when no answer was open
 	closed map[string]bool // the ids of earlier answers
 	bound  *boundary       // the compaction whose summary is to come
 	queue  queue
@@ -169,7 +169,7 @@ type record struct {
 	uuid, parent string
 	copyOf       string  // the uuid of the record that it was copied from
 	more         []int64 // lines of other records that say the same
-	follows      bool    // it names no parent at all, as files do that other programs wrote: it follows what is before it
+	follows      bool    // it names no parent at all, as in files of other programs: it follows the record before it
 }
 
 // id returns the id of the first entry that a record becomes. A copy in a fork has that of the original, as in all forks.

@@ -72,7 +72,7 @@ func (c *converter) convertTo(files *Projects, name, last string) (out []byte) {
 			return jsonl.ErrStop
 		}
 		return nil
-	}) // what was read before an error counts
+	}) // records read before an error count
 	return c.Tail(out)
 }
 

@@ -39,7 +39,7 @@ func (c *converter) comesFrom(p *place) bool {
 		}
 		up := at.up
 		if up == nil {
-			up = c.places[at.id] // it stands behind what hangs on it
+			up = c.places[at.id] // it stands behind its children
 		}
 		if up == nil || up == at {
 			return false
@@ -49,7 +49,7 @@ func (c *converter) comesFrom(p *place) bool {
 	return false
 }
 
-// leaf is what the records say about where the conversation stands.
+// leaf is the place where the conversation stands, by its records.
 type leaf struct {
 	id      string // of a record; "" for nothing
 	pinned  bool   // the person went there, and nothing was said since then

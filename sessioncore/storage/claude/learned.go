@@ -14,7 +14,7 @@ type learned struct {
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last     map[string]int64  // the first line of the last part of an answer between whose records another one stands
 	news     bool
-	moved    bool // records are elsewhere than they were, and what is late has to be found anew
+	moved    bool // records are elsewhere than they were, and late ones have to be found anew
 }
 
 func newLearned() *learned {

@@ -153,8 +153,8 @@ func isQueuedCommand(r *record) bool {
 	return r.typ.Is("attachment") && r.Member("attachment").Member("type").Is("queued_command")
 }
 
-// send makes entries of the prompts that were sent with the last results. What hangs on these hangs
-// on the prompts.
+// send makes entries of the prompts that were sent with the last results. Children of the
+// results hang on the prompts.
 func (c *converter) send(out []byte) []byte {
 	sent, before := c.queue.sent, c.end
 	c.queue.sent = nil

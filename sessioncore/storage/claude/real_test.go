@@ -105,7 +105,7 @@ func readRaw(file string) (records []*raw) {
 	return slices.DeleteFunc(records, func(r *raw) bool { return r.typ == "" })
 }
 
-// saidOf returns what an attachment with a file or directory says.
+// saidOf returns the texts of an attachment with a file or directory.
 func saidOf(named object) []string {
 	content, _ := named["content"].(object)
 	file, _ := content["file"].(object)
@@ -262,7 +262,7 @@ func readShown(t *testing.T, p *projects, session string) (entries []*shown) {
 func checkTexts(t *testing.T, records []*raw, entries []*shown) {
 	from := map[int64]*raw{}
 	var want, got []string
-	replaced := map[string]bool{} // what is sent in their place, TestAside checks
+	replaced := map[string]bool{} // TestAside checks their replacements
 	for _, r := range records {
 		list, _ := r.object["replacements"].([]any)
 		for _, v := range list {

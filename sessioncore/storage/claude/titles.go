@@ -18,7 +18,7 @@ type titles struct {
 	waiting               string // a command of which the next record tells whether it is a prompt
 	local                 string // the first local command, for a session with nothing else
 	read, before          int    // bytes of records; of messages that the person did not write
-	begun                 bool   // a list does not find what is said from here on
+	begun                 bool   // a list does not find messages from here on
 	done                  bool   // the first prompt was there
 }
 
@@ -30,7 +30,7 @@ func (t *titles) title() string {
 	return cmp.Or(t.custom, t.made, t.summary, t.prompt, t.waiting, t.local)
 }
 
-// note notes what a record says. Callers add its size to t.read.
+// note notes the content of a record. Callers add its size to t.read.
 func (t *titles) note(r foreign.Object) {
 	t.named(r)
 	t.begun = t.begun || t.read > foreign.HeadSize
@@ -40,7 +40,7 @@ func (t *titles) note(r foreign.Object) {
 	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
 		t.answered(r)
 	case typ.Is("user") && (isTrue(r.Member("isMeta")) || isTrue(r.Member("isCompactSummary"))):
-		t.answered(r) // a command that is a prompt is followed by what it stands for
+		t.answered(r) // a command that is a prompt is followed by its expansion
 	case typ.Is("user"):
 		t.said(r.Member("message").Member("content"))
 	}
@@ -58,7 +58,7 @@ func (t *titles) named(r foreign.Object) {
 	}
 }
 
-// answered notes that the client went on with what was typed. A list still finds the first message behind little.
+// answered notes that the client went on with the typed text. A list still finds the first message behind little.
 func (t *titles) answered(r foreign.Object) {
 	t.before += len(r.Member("message"))
 	if t.begun = t.begun || t.before > maxBefore; t.waiting != "" {
@@ -85,7 +85,7 @@ func (t *titles) said(content rawjson.Value) {
 	t.begun = true
 }
 
-// text notes a text, by what the client itself takes for the first prompt.
+// text notes a text, by the client's own rules for the first prompt.
 func (t *titles) text(text string) {
 	text = rawjson.TrimSpace(text)
 	name, isCommand := tagged(text, "command-name")

@@ -72,8 +72,8 @@ func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
 	return u, iterations
 }
 
-// costs notes what the client says that the session cost so far, by model. It belongs to the last answer, or where that is
-// written already to the next one.
+// costs notes the session's cost so far, by model, as the client recorded it. It belongs to the last
+// answer, or where that is written already to the next one.
 func (c *converter) costs(r *record) {
 	total := r.Member("totalCostUSD")
 	if !isCost(total) {

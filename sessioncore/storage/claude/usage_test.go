@@ -18,7 +18,7 @@ func converted(t *testing.T, file string) string {
 	return whole
 }
 
-// TestUsage: all that is billed is in the usage of an answer, and what is a part of other numbers is not there twice.
+// TestUsage: all billed tokens are in the usage of an answer, and a part of other numbers is not there twice.
 func TestUsage(t *testing.T) {
 	for usage, want := range map[string]string{
 		`{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`:                                   `{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10}`,
@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestAnswersOfOneID: answers in a row that have one message id are told apart by their requests, or by what they were given.
+// TestAnswersOfOneID: answers in a row that have one message id are told apart by their requests, or by their input.
 func TestAnswersOfOneID(t *testing.T) {
 	says := func(uuid, parent, request string, input int) string {
 		if request != "" {
@@ -69,7 +69,8 @@ func TestAnswersOfOneID(t *testing.T) {
 	}
 }
 
-// TestSessionCost: what the client says of the session's cost stands in the usage of the answer before it, else in the next one.
+// TestSessionCost: the session's cost that the client recorded stands in the usage of the answer
+// before it, else in the next one.
 func TestSessionCost(t *testing.T) {
 	state := func(total, models string) string {
 		return `{"type":"cost-state","sessionId":"s","totalCostUSD":` + total + `,"modelUsage":` + models + `}`

@@ -106,14 +106,14 @@ func tokensOf(v rawjson.Value) tokens {
 	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"), n("output_tokens"), n("total_tokens")}
 }
 
-// since returns what was counted after t.
+// since returns the tokens counted after t.
 func (all tokens) since(t tokens) tokens {
 	return tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.written-t.written),
 		max(0, all.output-t.output), max(0, all.total-t.total)}
 }
 
 // count counts the tokens of the answer before them. The program writes them again where nothing was added. The input has
-// what was read from the cache and written to it.
+// the tokens read from the cache and written to it.
 func (c *converter) count(info rawjson.Value) {
 	totals, last := info.Member("total_token_usage"), info.Member("last_token_usage")
 	all, used := tokensOf(totals), tokensOf(last)

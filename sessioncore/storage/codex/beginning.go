@@ -16,7 +16,7 @@ const (
 	maxBeginnings, maxCounted = 1 << 14, 64
 )
 
-// beginning is what is remembered of a rollout, since its beginning does not change.
+// beginning caches facts of a rollout's beginning, which does not change.
 type beginning struct {
 	file    storage.Token // when it was looked at last
 	first   int64         // bytes of the first line, 0 if it is too long or not whole
@@ -33,7 +33,7 @@ type base struct {
 // lineCount is how many whole lines are in a part of a rollout, and where the last of them ends.
 type lineCount struct{ lines, end int64 }
 
-// beginningOf returns what the first line of a rollout says. obj is the open file, nil to open it
+// beginningOf returns the facts in the first line of a rollout. obj is the open file, nil to open it
 // as a parent.
 func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (beginning, error) {
 	if b, ok := h.remembered(name, now); ok {
@@ -66,7 +66,7 @@ func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (
 	return b, nil
 }
 
-// baseOf returns what a first line says of the place from which the rollout goes on.
+// baseOf returns the place from which a rollout goes on, by its first line.
 func baseOf(line rawjson.Value) (b base) {
 	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) ||
 		!line.Member("type").Is("session_meta") {
@@ -107,7 +107,7 @@ func (h *Home) count(name string, p part) (lineCount, error) {
 	return c, nil
 }
 
-// remembered returns what is remembered of a rollout that is as it was, or has grown.
+// remembered returns the cached beginning of a rollout that is unchanged, or has grown.
 func (h *Home) remembered(name string, now storage.Token) (beginning, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,15 +22,15 @@ type converter struct {
 	last   string              // the entry made last
 	rolled int64               // the line that rolled turns back last
 	at     string              // the entry on which the next one hangs
-	turns  []string            // what each message of the person hangs on
+	turns  []string            // the parent of each message of the person
 	asked  bool                // nothing was answered since the person's last message
-	replay bool                // what is converted is said again after a compaction
+	replay bool                // the items being converted are repetitions after a compaction
 	open   *answer             // the last answer, while its tokens may still come
 	hidden []hidden            // reasoning that cannot be read and to which nothing was added yet
 	tools  map[string]tool     // by call
 	script string              // the last call of a tool that may call others
 	heard  map[uint64]struct{} // hashes of the texts of items
-	early  []early             // what events said and no item yet
+	early  []early             // texts in events that no item has yet
 	// waiting are the calls whose results only events said until now, and kept how many bytes these have.
 	waiting []string
 	kept    int
@@ -174,7 +174,7 @@ func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	return c.toldModel(out, r, kind, item, blocks, isAgent)
 }
 
-// toldModel makes an entry of what the model is told, but not by the person.
+// toldModel makes an entry of a text for the model that is not the person's.
 func (c *converter) toldModel(out []byte, r *record, kind string, item foreign.Object, blocks []byte, display bool) []byte {
 	e := foreign.Entry{Type: "custom_message", Time: r.time}
 	e.Body = rawjson.AppendQuoted([]byte(`"customType":`), kind)

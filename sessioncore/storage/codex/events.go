@@ -30,7 +30,7 @@ type early struct {
 
 var seed = maphash.MakeSeed()
 
-// hashOf returns a hash of a text, but for white space around it, and of who says it.
+// hashOf returns a hash of a text, but for white space around it, and of its speaker.
 func hashOf(by byte, text []byte) uint64 {
 	if by == thought {
 		by = assistant
@@ -74,7 +74,7 @@ func (c *converter) hear(out []byte, by byte, contents ...rawjson.Value) []byte 
 // markup are the tags in an answer that the program reads and a person does not see: events have the text without them.
 var markup = [...]string{"oai-mem-citation", "proposed_plan"}
 
-// hearText notes the text of an item, and what events say of it.
+// hearText notes the text of an item, in each form that events may have it in.
 func (c *converter) hearText(by byte, text []byte) {
 	c.heard[hashOf(by, text)] = struct{}{}
 	for _, tag := range markup {
@@ -85,7 +85,7 @@ func (c *converter) hearText(by byte, text []byte) {
 	}
 }
 
-// without returns a text without what is in a tag. One that is not closed goes on to the end.
+// without returns a text without each tag and its content. A tag that is not closed goes on to the end.
 func without(text []byte, tag string) (out []byte) {
 	for {
 		before, in, found := bytes.Cut(text, []byte("<"+tag+">"))

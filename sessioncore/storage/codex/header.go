@@ -67,7 +67,7 @@ func (c *converter) addBare(out []byte, r *record, line foreign.Object, v rawjso
 	return c.item(c.beginBare(out), r, line)
 }
 
-// beginBare appends the header and what was held, if it was not appended yet.
+// beginBare appends the header and the held entries, if it was not appended yet.
 func (c *converter) beginBare(out []byte) []byte {
 	b := &c.bare
 	if c.begun || b.first == nil {

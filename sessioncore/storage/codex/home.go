@@ -92,8 +92,8 @@ func (h *Home) parentLines(about foreign.About) *lines {
 	}}
 }
 
-// About implements foreign.Agent. The title is that in the program's list; of a list of sessions also what the rollout says of
-// it (titles).
+// About implements foreign.Agent. The title is that in the program's list; for a list of
+// sessions also that in the rollout (titles).
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := foreign.About{ID: idOf(name), Title: h.title(idOf(name))}
 	if j, ok := obj.(*joined); ok {
@@ -159,7 +159,7 @@ func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, 
 	return parent, len(kind) > 0
 }
 
-// subagentOf returns what a session_meta says of the subagent or reviewer whose session it is: review, compact or an object.
+// subagentOf returns the subagent or reviewer that a session_meta names as its owner: review, compact or an object.
 func subagentOf(source, thread rawjson.Value) rawjson.Value {
 	switch kind := source.Member("subagent"); {
 	case !kind.Missing():
@@ -246,7 +246,7 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	return h.known(id)
 }
 
-// known is find in what was found before. Callers must hold h.mu.
+// known is find among the rollouts found before. Callers must hold h.mu.
 func (h *Home) known(id string) (name string, st storage.Stat, ok bool) {
 	if name = h.places[id]; name == "" {
 		return "", st, false
@@ -264,7 +264,7 @@ func (h *Home) look(day string) rollouts {
 		return in
 	}
 	in = rollouts{st.Token, at, map[string]string{}}
-	_ = h.List(day, nil, func(item storage.Item) bool { // what was read before an error counts
+	_ = h.List(day, nil, func(item storage.Item) bool { // items read before an error count
 		if item.Kind == storage.KindFile && h.IsSession(item.Name) {
 			in.names[idOf(item.Name)] = item.Name
 		}

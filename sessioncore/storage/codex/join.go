@@ -96,7 +96,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 }
 
 // partOf returns the beginning of a rollout up to a size, or to the end of the last whole line
-// before that, and what the rollout goes on from itself.
+// before that, and the rollout's own base.
 func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, error) {
 	own, err := h.beginningOf(name, now, nil)
 	if err != nil {

@@ -29,7 +29,7 @@ func problemsOf(t *testing.T, session string) (problems, outline []string) {
 	return problems, foreigntest.Outline(t, entries.String())
 }
 
-// TestBrokenChains: what a chain has is shown once, and what of it is left out is a problem.
+// TestBrokenChains: the content of a chain is shown once, and each part left out is a problem.
 func TestBrokenChains(t *testing.T) {
 	first := []string{metaOf(1, ""), user("one"), answered("1")}
 	whole := []string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`}
@@ -243,7 +243,7 @@ func TestStateOfChain(t *testing.T) {
 	require.Zero(t, w.most)
 }
 
-// TestParentChanges: a rollout whose parent is replaced, truncated or removed shows what is there then, and never parts of
+// TestParentChanges: a rollout whose parent is replaced, truncated or removed shows its new content, and never parts of
 // both.
 func TestParentChanges(t *testing.T) {
 	first := []string{metaOf(1, ""), user("one"), answered("1")}

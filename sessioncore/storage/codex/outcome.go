@@ -14,7 +14,7 @@ type outcome struct {
 	at        record
 	blocks    []byte
 	failed    bool
-	changes   []rawjson.Member // files, and what was done to them
+	changes   []rawjson.Member // files, and the changes to them
 	patched   bool             // a patch was applied, successfully or not
 	succeeded bool             // one was
 }
@@ -50,7 +50,7 @@ func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
 	return out
 }
 
-// outcomeOf returns what an event says, and the call that it is of.
+// outcomeOf returns the outcome in an event, and the call that it is of.
 func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
 	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
@@ -130,7 +130,7 @@ func (o *outcome) size() (n int) {
 	return n + len(o.blocks)
 }
 
-// with returns what is said of a call by two patches: a script may apply several. Files of one that
+// with returns the outcome of a call with two patches: a script may apply several. Files of one that
 // failed count where none succeeded.
 func (o *outcome) with(next *outcome) *outcome {
 	if !o.patched || !next.patched {
@@ -176,7 +176,7 @@ func (o *outcome) appendTo(dst []byte) []byte {
 	return append(strconv.AppendBool(append(dst, `},"success":`...), o.succeeded), '}')
 }
 
-// wait keeps what an event says of a call until its item is there, or cannot come any more.
+// wait keeps the outcome of a call until its item is there, or cannot come any more.
 func (c *converter) wait(out []byte, call string, o *outcome) []byte {
 	t := c.tools[call]
 	c.kept -= t.said.size()
@@ -204,5 +204,5 @@ func (c *converter) finish(out []byte) []byte {
 	return out
 }
 
-// settle is finish for what was said, too: no item comes any more.
+// settle is finish and then speakAll: no item comes any more.
 func (c *converter) settle(out []byte) []byte { return c.speakAll(c.finish(out)) }

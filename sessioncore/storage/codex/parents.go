@@ -17,7 +17,7 @@ const maxParents = 32
 type parents struct {
 	files storage.Files
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	free   sync.Cond  // a file is read by nobody any more
 	idle   []parent   // files that nobody reads, the least recently used first
 	open   int        // all files

@@ -13,7 +13,7 @@ import (
 // first prompt, as in the program.
 type titles struct{ named, asked string }
 
-// note notes what a line says. What is said behind a gap is not the first.
+// note notes the content of a line. A prompt behind a gap is not the first.
 func (t *titles) note(payload rawjson.Value, isHead bool) {
 	switch {
 	case payload.Member("type").Is("thread_name_updated"):
@@ -23,10 +23,10 @@ func (t *titles) note(payload rawjson.Value, isHead bool) {
 	}
 }
 
-// request is what comes before the prompt where an editor adds what the person sees there.
+// request is the heading before the prompt where an editor adds the person's view there.
 const request = "## My request for Codex:"
 
-// prompt returns the first line of what the person says in an item, "" if it is something else.
+// prompt returns the first line of the person's text in an item, "" if it is something else.
 func prompt(payload rawjson.Value) string {
 	var text string
 	switch typ := payload.Member("type"); {
@@ -70,8 +70,8 @@ func tells(line []byte) bool {
 	return false
 }
 
-// titleOf returns the title of a rollout from which others go on: by the prompt at its beginning, or at that of what it goes
-// on from itself.
+// titleOf returns the title of a rollout from which others go on: by the prompt at its beginning, or
+// at that of its own base.
 func (h *Home) titleOf(id string) (title string) {
 	seen := map[string]bool{}
 	for id != "" {

@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// tool is a call of a tool, as far as what follows needs it.
+// tool is a call of a tool, as far as later records need it.
 type tool struct {
 	name   rawjson.Value
 	hosted bool // the provider runs it: no item has its result
@@ -79,7 +79,7 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 	return c.said(out, r, append(b, '}'))
 }
 
-// arguments returns the arguments of a call as an object: what is in a string where that is one,
+// arguments returns the arguments of a call as an object: that in a string where there is one,
 // else the text as the member input.
 func arguments(v rawjson.Value) rawjson.Value {
 	if v.IsObject() {
@@ -117,8 +117,8 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	return c.toldModel(out, r, "codex/"+text, item, blocks, true)
 }
 
-// result makes an entry of the result of a call, with what events said of the files that it
-// changed. name is that of the tool where its call is missing.
+// result makes an entry of the result of a call, with the files that it changed by
+// its events. name is that of the tool where its call is missing.
 func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *outcome) []byte {
 	call, ok := id.Text()
 	if !ok {

@@ -137,7 +137,7 @@ func wordsOfItem(p map[string]any) (all []string) {
 	return nil
 }
 
-// wordsOfEnd returns what an event of the end of a call says, if no item does.
+// wordsOfEnd returns the texts of an event of the end of a call, if no item has them.
 func wordsOfEnd(rollout []raw, at int) (all []string) {
 	p := rollout[at].Payload
 	isCall, hasOutput, script, scriptDone := false, false, any(nil), false

@@ -166,7 +166,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	return err
 }
 
-// setTail sets what may still change. Versions that readers saw keep their own.
+// setTail sets the lines that may still change. Versions that readers saw keep their own.
 func (c *conversion) setTail(tail []byte) error {
 	c.text.tail.leave()
 	c.text.tail, c.text.end = nil, int64(len(tail))

@@ -11,17 +11,17 @@ import (
 type Agent interface {
 	// IsSession reports whether a file is a session of the agent.
 	IsSession(name string) bool
-	// About returns what is known of a session besides its records, of which obj has size bytes. For a list (listed) that
-	// is also what both ends of obj say of the title, and no other file is read as a whole.
+	// About returns the facts about a session besides its records, of which obj has size bytes. For a
+	// list (listed) these include the title by both ends of obj, and no other file is read as a whole.
 	About(name string, obj storage.Object, size int64, listed bool) (About, error)
-	// Converter returns what makes session lines of the records of a file, which obj has open.
+	// Converter returns a converter of a file's records to session lines. obj has the file open.
 	Converter(about About, obj storage.Object) Converter
 }
 
 // Joiner is an Agent whose sessions may begin in other files.
 type Joiner interface {
-	// Join returns what a session's file is shown with: another object that closes obj, or obj itself. Its method Joined tells how
-	// many bytes of its size are of other files.
+	// Join returns the object that shows a session's file: another one that closes obj, or obj itself. Its
+	// method Joined tells how many bytes of its size are of other files.
 	Join(name string, obj storage.Object) storage.Object
 }
 
@@ -55,7 +55,7 @@ type About struct {
 	Title  string
 	Moved  string // the working directory to which it moved, "" if it did not
 	Parent string // path or id of the session that it was forked from, "" for none
-	Before string // tells what is joined before it from anything else
+	Before string // identifies the files that are joined before it
 	Side   bool   // it is a subagent's
 	Chain  string // the first record of the subagent that it is, where the file has other conversations too
 	Listed bool   // it is for a list, and its converter reads no other file

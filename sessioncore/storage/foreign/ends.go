@@ -144,7 +144,7 @@ func eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Valu
 
 // wholeMembers returns an object with the members that are whole in the beginning of a line, nil if that begins no object.
 func wholeMembers(line []byte) rawjson.Value {
-	var open, then []byte // what closes the values that are open: now, and behind the last whole member
+	var open, then []byte // the brackets that close the open values: now, and behind the last whole member
 	end, inText := 0, false
 	for i := 0; i < len(line) && line[i] != '\n'; i++ {
 		switch c := line[i]; {
@@ -175,8 +175,8 @@ func wholeMembers(line []byte) rawjson.Value {
 	return whole
 }
 
-// convert converts the beginning of a file for a list: what is whole in it, and more only where that gives no header. What
-// begins with a line that is longer still has a header of what is known of it.
+// convert converts the beginning of a file for a list: its whole lines, and more only where these give
+// no header. A file whose first line is longer still has a header, of the facts known about it.
 func (h *head) convert(agent Agent, about About, size int64) (out []byte, err error) {
 	limits := []int64{h.lines(size)}
 	if !h.packed {

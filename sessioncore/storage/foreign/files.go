@@ -43,7 +43,7 @@ type Files struct {
 	states  budget.Hold // converters
 }
 
-// reported is the state of a session that was reported for a state of its file, and what is needed
+// reported is the state of a session that was reported for a state of its file, and the data needed
 // to report it again.
 type reported struct {
 	about      About
@@ -80,8 +80,8 @@ func (f *Files) Stat(name string) (storage.Stat, error) {
 	return f.converted(name, func() (storage.Stat, error) { return f.Files.Stat(name) })
 }
 
-// converted returns the state of a session as it is shown. If it was converted before, what is new
-// in it is converted now, unless that takes long: then the state is that of no object yet, so that
+// converted returns the state of a session as it is shown. If it was converted before, its new
+// records are converted now, unless that takes long: then the state is that of no object yet, so that
 // the caller opens it and can give up.
 func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storage.Stat, error) {
 	st, err := raw()
@@ -222,7 +222,7 @@ func (f *Files) open(name string) (storage.Object, error) {
 	return obj, err
 }
 
-// join returns what a session is made of, of which obj is its own file.
+// join returns the object with all of a session's records, of which obj is its own file.
 func (f *Files) join(name string, obj storage.Object) storage.Object {
 	if j, ok := f.agent.(Joiner); ok {
 		return j.Join(name, obj)

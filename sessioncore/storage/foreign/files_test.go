@@ -189,8 +189,8 @@ func (o *openEnd) Add(out []byte, v rawjson.Value, _ int64) []byte {
 	return out
 }
 
-// TestLongEnds: what is still open at the end of sessions is not kept in memory for all of them,
-// and who has a session open reads what he saw, or more, when it goes on.
+// TestLongEnds: the open ends of sessions are not kept in memory for all of them, and a reader that
+// has a session open reads the same text, or more, when it goes on.
 func TestLongEnds(t *testing.T) {
 	const sessions, long = 10, 4 << 20
 	raw, limit := memory.New(), budget.New(budget.Min)

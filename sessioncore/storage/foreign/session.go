@@ -26,7 +26,7 @@ type object struct {
 	of    storage.Token // the state of the agent's file that it was made of
 }
 
-// Raw returns the agent's file, and what the session says besides.
+// Raw returns the agent's file, and the title that the session has from elsewhere.
 func (o *object) Raw() (file storage.Object, beside string) {
 	if agent, ok := o.files.agent.(interface{ Beside(name string) string }); ok {
 		beside = agent.Beside(o.name)
@@ -150,7 +150,7 @@ func (o *object) seen() text {
 }
 
 // Beginning returns the beginning of a session as a list needs it, its state, and the size of the
-// agent's file, which it does not convert. It tells also what was found when the file was converted,
+// agent's file, which it does not convert. It tells also the facts found when the file was converted,
 // as long as that is as it was.
 func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
 	raw, err := o.file.Stat()

@@ -13,7 +13,7 @@ import (
 
 // slot is a session that was opened, with its conversion if it was read.
 type slot struct {
-	before reported // what was reported of a conversion that was dropped
+	before reported // the report of a conversion that was dropped
 
 	waiters storage.Waiters // for the file to be converted
 	mu      sync.Mutex      // guards now and before, and is held while the file is converted
@@ -27,7 +27,7 @@ type slot struct {
 	state int64 // bytes that the converter takes
 }
 
-// find returns what was reported of a session last, and its slot, nil if it is not converted.
+// find returns the last report of a session, and its slot, nil if it is not converted.
 func (f *Files) find(name string) (*slot, reported) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *Files) release(s *slot) {
 	}
 }
 
-// keep counts what a conversion takes, and has others give back what is too much. Callers must hold
+// keep counts the memory of a conversion, and evicts others beyond the limits. Callers must hold
 // s.mu.
 func (f *Files) keep(s *slot) {
 	s.reported.Store(s.now.reported())
@@ -76,7 +76,7 @@ func (f *Files) keep(s *slot) {
 	}
 }
 
-// trim gives back what is too much: conversions that nobody has open, the one used least recently
+// trim evicts the excess over the limits: conversions that nobody has open, the one used least recently
 // first, and then the converters of others. That of one slot is kept whatever its size, so that a
 // session that grows is not converted anew each time. Callers must hold f.mu.
 func (f *Files) trim(but *slot) {
@@ -98,7 +98,7 @@ func (f *Files) trim(but *slot) {
 	f.states.Set(f.stateSize())
 }
 
-// fits reports whether what is kept is not too much.
+// fits reports whether the kept conversions are within the limits.
 func (f *Files) fits() bool {
 	idle := 0
 	for _, s := range f.slots {
@@ -144,7 +144,7 @@ func (f *Files) giveBack(name string, s *slot) {
 	}
 }
 
-// evict gives back all that it can: what is in memory and in use goes to files.
+// evict gives back all that it can: text in memory that is in use goes to files.
 func (f *Files) evict() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *slot) drop() {
 	s.now = nil
 }
 
-// reported returns what is reported of the conversion.
+// reported returns the report of the conversion.
 func (c *conversion) reported() *reported {
 	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), taken: c.taken}
 	if t, ok := c.converter.(Titler); ok {

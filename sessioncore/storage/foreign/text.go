@@ -60,7 +60,7 @@ func (s *sink) add(b []byte) error {
 	return err
 }
 
-// toFile moves what is in memory to a file. Callers must hold s.mu.
+// toFile moves the sink's memory to a file. Callers must hold s.mu.
 func (s *sink) toFile() error {
 	if s.file != nil {
 		return nil

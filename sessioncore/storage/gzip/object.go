@@ -163,7 +163,7 @@ func (s *Storage) forget(o *object) {
 	delete(s.unpacked, o)
 }
 
-// evict gives back what was unpacked, but for what is read at the moment. The next reader unpacks
+// evict gives back unpacked contents, but for those being read at the moment. The next reader unpacks
 // it again.
 func (s *Storage) evict() {
 	s.mu.Lock()

@@ -18,8 +18,8 @@ type queries struct {
 	update, insert, whatIsThere string
 }
 
-// makeQueries returns what is sent for a table, which may have columns for titles. changes is the table in which its changes
-// are noted (Source.Trigger), which need not be there.
+// makeQueries returns the queries for a table, which may have columns for titles. changes is the
+// table in which its changes are noted (Source.Trigger), which need not be there.
 func makeQueries(table, changes string, titles bool) queries {
 	q := queries{titles: titles}
 	titled := `NULL::text, NULL::text, NULL::text`

@@ -125,7 +125,7 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 	return s.replaceWhole(name, o)
 }
 
-// replaceWhole is Replace by what is written.
+// replaceWhole is Replace with the whole written content.
 func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
