@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -49,7 +50,7 @@ func CostsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (Costs
 	costs := make([]Cost, len(records))
 	for i := range records {
 		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry, r.nth), Time: s.Time(r.entry).UnixMilli(), Model: r.model, Sum: r.Sum}
+		costs[i] = Cost{Copy: copyKey(s, r.entry, r.nth), Time: cmp.Or(r.ended, s.Time(r.entry).UnixMilli()), Model: r.model, Sum: r.Sum}
 	}
 	return Costs{costs, covers}, nil
 }

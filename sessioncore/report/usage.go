@@ -34,6 +34,7 @@ type usage struct {
 	model   string
 	hour    amount // the part of Sum.CacheWrite that the cache keeps for an hour
 	fast    bool   // the model answered in fast mode
+	ended   int64  // time in ms at which it was billed, if that is not the entry's; else 0
 	session *sessionCost
 	Sum
 }
@@ -70,6 +71,8 @@ const (
 	// maxModels is the maximum number of models per session that are told apart. Real sessions use fewer, and a
 	// hostile file cannot fill the memory with names.
 	maxModels = 1000
+	// maxTime is the latest time that JSON of a client can name, in ms since the epoch.
+	maxTime = 8_640_000_000_000_000
 	// maxModelName is the maximum length of the name of a provider or model, in characters.
 	maxModelName = 200
 )
@@ -263,6 +266,8 @@ func usageOf(model string, v rawjson.Value) usage {
 			u.PremiumRequests = countOf(m.Value)
 		case "speed":
 			u.fast = m.Value.Is("fast")
+		case "ended":
+			u.ended = int64(max(0, min(countOf(m.Value), maxTime)))
 		case "cost":
 			u.Cost = costOf(m.Value)
 		case "sessionCost":

@@ -179,7 +179,7 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 		dst = append(dst, `,"model":"unknown"`...)
 	}
 	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] && c.path == "" {
-		dst = appendUsage(dst, usage, message.Member("model")) // it is that of the whole answer: the last part has it
+		dst = appendUsage(dst, usage, message.Member("model"), laterDay(a.Time, r.time())) // it is that of the whole answer: the last part has it
 	}
 	reason := stopReason(message.Member("stop_reason"), a.calls)
 	if isError(r) {

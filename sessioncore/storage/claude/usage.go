@@ -10,9 +10,21 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// appendUsage appends the usage of an answer, with the calls of models that its own numbers lack.
-func appendUsage(dst []byte, usage, model rawjson.Value) []byte {
+// laterDay returns the time of an answer's last record in ms, if that is on a later day in UTC than its first one; else 0.
+func laterDay(first, last rawjson.Value) int64 {
+	const day = 24 * 60 * 60 * 1000
+	began, _, timed := rawjson.ReadTimestamp(first)
+	ended, _, ok := rawjson.ReadTimestamp(last)
+	if !timed || !ok || began < 0 || ended/day <= began/day {
+		return 0
+	}
+	return ended
+}
+
+// appendUsage appends the usage of an answer, with the calls of models that its own numbers lack. ended is as in foreign.Usage.
+func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
 	u, iterations := usageOf(usage)
+	u.Ended = ended
 	dst = u.AppendTo(dst)
 	first := true
 	iterations.EachElement(func(call rawjson.Value, _ int) bool {
