@@ -109,9 +109,9 @@ func (w *renderer) appendName(dst []byte) []byte {
 	return append(dst, shownName(w.s.Name(w.entry))...)
 }
 
-// shownName returns a name in Markdown. Ids of the clients are shown as they are.
+// shownName returns a name in Markdown. Ids of the clients are shown as they are. A long name may be cut within a character.
 func shownName(name string) []byte {
-	text := []byte(name)
+	text := []byte(strings.ToValidUTF8(name, "\uFFFD"))
 	for _, c := range text {
 		if !alphabet64[c] || c == '_' || c == '+' || c == '=' || c == '/' {
 			return markdown.AppendCode(nil, markdown.AppendVisible(nil, text))
