@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/testdata"
 )
@@ -28,36 +27,6 @@ const (
 	codexDemo  = "2026-05-12/rollout-2026-05-12T13-40-05-019e1c4d-7a30-7c52-b1d8-2f60a9e4c713"
 )
 
-// TestAgentOf: a directory is another agent's only where nothing in it is like omp's: its sessions could not be written then.
-func TestAgentOf(t *testing.T) {
-	for dirs, want := range map[string]fs.Agent{
-		"":                               "",
-		"sessions/--srv-w--":             "",
-		"sessions/2026/05/12":            fs.Codex,
-		"archived_sessions":              fs.Codex,
-		"sessions/2026":                  "",
-		"sessions/2026/05":               fs.Codex,
-		"sessions/2026/05/12 sessions/-": "",
-		"archived_sessions sessions/-w":  "",
-		"projects/-srv-w":                fs.Claude,
-		"projects/w":                     "",
-		"projects/C--Users-Ada-pier":     fs.Claude,
-		"projects/c--w":                  fs.Claude,
-		"projects/my--w":                 "",
-		"projects/-srv-w sessions/-":     "",
-		".claude/projects":               fs.Claude,
-	} {
-		root := t.TempDir()
-		for dir := range strings.FieldsSeq(dirs) {
-			require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
-		}
-		if strings.HasPrefix(dirs, ".claude") {
-			root = filepath.Join(root, ".claude")
-		}
-		require.Equal(t, want, fs.AgentOf(root), dirs)
-	}
-}
-
 // TestForeignMount: what a mount of another agent shows, and that all of it is read-only, with the way out.
 func TestForeignMount(t *testing.T) {
 	for _, c := range []struct {
@@ -66,11 +35,11 @@ func TestForeignMount(t *testing.T) {
 		tips                       int
 	}{
 		{
-			"claude", unpack(t, testdata.DemoClaude()), claudeDemo, "projects/" + claudeDemo + ".jsonl",
+			"claude", unpack(t, testdata.DemoOf("claude")), claudeDemo, "projects/" + claudeDemo + ".jsonl",
 			"Calendar times in UTC", "a32dc482-96ce-4859-942a-f46d1c8d5358", "/home/dev/tidetable/internal/ical/write.go", "TZID", 2,
 		},
 		{
-			"codex", unpack(t, testdata.DemoCodex()), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
+			"codex", unpack(t, testdata.DemoOf("codex")), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
 			"Stations without a datum", "l12", "/home/dev/tidetable/internal/table/table.go", "Ilfracombe", 1,
 		},
 	} {
@@ -153,7 +122,7 @@ func state(t testing.TB, dir string) string {
 func allAgents(t *testing.T) (dirs map[string]string, all mountOption) {
 	dirs = map[string]string{
 		"omp": demo(t), "pi": unpack(t, os.DirFS("../testdata/pi")),
-		"claude": unpack(t, testdata.DemoClaude()), "codex": unpack(t, testdata.DemoCodex()),
+		"claude": unpack(t, testdata.DemoOf("claude")), "codex": unpack(t, testdata.DemoOf("codex")),
 	}
 	return dirs, func(c *mountConfig) {
 		for _, name := range []string{"omp", "pi", "claude", "codex"} {
@@ -332,7 +301,7 @@ func TestForeignLive(t *testing.T) {
 		name, source, session, file string
 		record                      func(n int) (id, text, line string)
 	}{
-		{"claude", unpack(t, testdata.DemoClaude()), claudeDemo, "projects/" + claudeDemo + ".jsonl", func(n int) (id, text, line string) {
+		{"claude", unpack(t, testdata.DemoOf("claude")), claudeDemo, "projects/" + claudeDemo + ".jsonl", func(n int) (id, text, line string) {
 			id, text = fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n), fmt.Sprintf("claude says %d", n)
 			parent := fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n-1)
 			if n == 0 {
@@ -340,7 +309,7 @@ func TestForeignLive(t *testing.T) {
 			}
 			return id, text, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:%02d.000Z","message":{"role":"user","content":%q}}`, parent, id, n, text)
 		}},
-		{"codex", unpack(t, testdata.DemoCodex()), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl", func(n int) (id, text, line string) {
+		{"codex", unpack(t, testdata.DemoOf("codex")), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl", func(n int) (id, text, line string) {
 			id, text = fmt.Sprintf("l%d", 14+n), fmt.Sprintf("codex says %d", n)
 			return id, text, fmt.Sprintf(`{"timestamp":"2026-05-12T14:00:%02d.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, n, text)
 		}},
@@ -392,7 +361,7 @@ func TestForeignLive(t *testing.T) {
 
 // TestForeignHostile: no file of another agent crashes or hangs the mount, and problems.jsonl says what is wrong.
 func TestForeignHostile(t *testing.T) {
-	source := unpack(t, testdata.DemoClaude())
+	source := unpack(t, testdata.DemoOf("claude"))
 	good := string(read(t, filepath.Join(source, "projects", claudeDemo+".jsonl")))
 	long := 100 << 20
 	if !full() {

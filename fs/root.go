@@ -18,6 +18,7 @@ import (
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/costs"
@@ -42,8 +43,8 @@ const (
 
 // tree is the root directory of a mount and what it reads from.
 type tree struct {
-	source  *dir.Storage // nil where SOURCE is a database
-	agent   Agent
+	source  *dir.Storage             // nil where SOURCE is a database
+	agent   *agents.Agent            // whose form the sessions have, nil for that of omp
 	dirs    []*dir.Storage           // source, and what is shown of it
 	closers []func()                 // of what is open, the last one first
 	place   string                   // where the sessions are, for messages
@@ -123,8 +124,8 @@ func openAgent(o options, log *slog.Logger, memory *budget.Budget, shownIn strin
 	}
 	source.SetSharing(sharing(o))
 	t.source, t.prompts = source, history.New(source)
-	if t.agent = AgentOf(source.Path()); t.agent != "" {
-		return t, t.openForeign(o, log, t.agent, memory, shownIn)
+	if t.agent = agents.Of(source.Path()); t.agent != nil {
+		return t, t.openForeign(o, log, memory, shownIn)
 	}
 	t.place = filepath.Join(source.Path(), layout.Sessions)
 	flat := piSessionDir(source, o.Source, os.Getenv)
@@ -210,8 +211,8 @@ func (t *tree) agents() []string { return []string{t.agentOf("")} }
 // agentOf returns the agent whose session a file is, where there is one agent alone.
 func (t *tree) agentOf(file string) string {
 	switch p := t.store.Program(file); {
-	case t.agent != "":
-		return string(t.agent)
+	case t.agent != nil:
+		return t.agent.Name
 	case p == program.Pi || p == program.LikelyPi:
 		return "pi"
 	}

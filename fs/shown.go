@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/agents"
 )
 
 // ShownAs returns the path in a mount of o that shows a file or a directory of the machine, of which real is the path without
@@ -24,32 +25,30 @@ func ShownAs(o mountopts.Options, real string) (shown string, ok bool) {
 	if len(o.Agents) > 0 || mountopts.IsDatabase(o.Source) {
 		return "", false
 	}
-	archived := filepath.FromSlash(archiveName)
-	dirs := [][2]string{{layout.Sessions, layout.Sessions}, {archived, layout.Archive}, {blobsName, blobsName}}
-	agent := AgentOf(o.Source)
-	switch agent {
-	case Claude:
-		dirs = [][2]string{{"projects", layout.Sessions}}
-	case Codex:
-		dirs = [][2]string{{layout.Sessions, layout.Sessions}, {"archived_sessions", layout.Sessions + "/archived_sessions"}}
-	}
-	for _, d := range dirs {
-		dir := filepath.Join(o.Source, d[0])
-		if d[0] == layout.Sessions && agent == "" {
-			if elsewhere := PiSessions(o.Source, o.Source, os.Getenv); elsewhere != "" {
-				dir = elsewhere
+	if agent := agents.Of(o.Source); agent != nil {
+		for _, dir := range agent.Dirs {
+			if below, ok := belowDir(filepath.Join(o.Source, dir), real); ok {
+				return path.Join(layout.Sessions, agent.NameOf(dir, below)), true
 			}
 		}
-		dir, err := filepath.EvalSymlinks(dir)
-		below, inside := strings.CutPrefix(real+"/", dir+"/")
-		if err != nil || !inside {
-			continue
+		return "", false
+	}
+	sessions := filepath.Join(o.Source, layout.Sessions)
+	if elsewhere := PiSessions(o.Source, o.Source, os.Getenv); elsewhere != "" {
+		sessions = elsewhere
+	}
+	archived, blobs := filepath.Join(o.Source, archiveName), filepath.Join(o.Source, blobsName)
+	for _, d := range [][2]string{{sessions, layout.Sessions}, {archived, layout.Archive}, {blobs, blobsName}} {
+		if below, ok := belowDir(d[0], real); ok {
+			return path.Join(d[1], below), true
 		}
-		below = strings.TrimSuffix(filepath.ToSlash(below), "/")
-		if day := strings.SplitN(below, "/", 4); agent == Codex && d[0] == layout.Sessions && len(day) > 2 {
-			below = path.Join(append([]string{strings.Join(day[:3], "-")}, day[3:]...)...) // as codex.Days has it
-		}
-		return path.Join(d[1], below), true
 	}
 	return "", false
+}
+
+// belowDir returns the path of what lies in a directory, which may be a link, from there; real has no links.
+func belowDir(dir, real string) (below string, ok bool) {
+	dir, err := filepath.EvalSymlinks(dir)
+	below, ok = strings.CutPrefix(real+"/", dir+"/")
+	return strings.TrimSuffix(filepath.ToSlash(below), "/"), ok && err == nil
 }

@@ -33,9 +33,11 @@ var ownImports = map[string][]string{
 	"/internal/wyhash":                {},
 	"/storage":                        {},
 	"/storage/dir":                    {"/storage", "/internal/filelock", "/internal/procfs"},
-	"/storage/claude":                 {"/internal/jsonl", "/internal/rawjson", "/storage", "/storage/foreign"},
-	"/storage/claude/claudetest":      {},
-	"/storage/codex":                  {"/internal/rawjson", "/storage", "/storage/foreign"},
+	"/agents":                         {"/budget", "/history", "/internal/rawjson", "/storage", "/storage/foreign"},
+	"/agents/all":                     {"/agents/claude", "/agents/codex"},
+	"/agents/claude":                  {"/agents", "/history", "/internal/jsonl", "/internal/rawjson", "/storage", "/storage/foreign"},
+	"/agents/claude/claudetest":       {},
+	"/agents/codex":                   {"/agents", "/history", "/internal/rawjson", "/storage", "/storage/foreign", "/storage/gzip"},
 	"/storage/foreign":                {"/budget", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/storage"},
 	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/storage/foreign"},
 	"/storage/union":                  {"/storage"},
@@ -60,7 +62,7 @@ var ownImports = map[string][]string{
 	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/names", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
-	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/storage/claude", "/storage/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
+	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/agents/claude", "/agents/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
 	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 

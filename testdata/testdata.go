@@ -1,7 +1,7 @@
 // Package testdata holds sessions written for this project.
 //
 // demo/ is an agent directory as the client leaves it, worth looking at, and
-// demo-claude/ and demo-codex/ are those of other agents on the same project:
+// demo-NAME/ are those of other agents on the same project:
 // `sessionfs --demo` serves them. cases/ has one small session for each oddity
 // of the format, with what a reader must see in it; README.md lists them.
 // conformance/ has sessions with what the real client reads in them.
@@ -12,7 +12,7 @@ import (
 	"io/fs"
 )
 
-//go:embed all:demo all:demo-claude all:demo-codex
+//go:embed all:demo all:demo-*
 var files embed.FS
 
 // Demo is the sample store, rooted in the agent directory: sessions, archive,
@@ -20,11 +20,15 @@ var files embed.FS
 // embedded; the last entry of a session tells when it was last written.
 func Demo() fs.FS { return sub("demo") }
 
-// DemoClaude is the directory of Claude Code: sessions and the history of prompts.
-func DemoClaude() fs.FS { return sub("demo-claude") }
-
-// DemoCodex is the one of Codex.
-func DemoCodex() fs.FS { return sub("demo-codex") }
+// DemoOf is the directory of another agent in the sample store: sessions and the history of prompts. It is nil where the
+// agent has none there.
+func DemoOf(agent string) fs.FS {
+	dir := "demo-" + agent
+	if _, err := fs.Stat(files, dir); err != nil {
+		return nil
+	}
+	return sub(dir)
+}
 
 func sub(dir string) fs.FS {
 	store, err := fs.Sub(files, dir)

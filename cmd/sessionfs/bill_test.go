@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/storage/claude/claudetest"
+	"sessionfs/sessioncore/agents/claude/claudetest"
 )
 
 // TestKnownBill: the bill of a made store has each answer once, with the tokens that the generator put into it, by model

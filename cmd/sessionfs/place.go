@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
 )
 
 // place is a SOURCE, as it was found by what was typed.
@@ -26,14 +27,14 @@ func placeNamed(given string) (place, error) {
 		p.Source, p.Demo = "", true
 	case given == "all":
 		p.Source = mountopts.All
-	case slices.Contains(agentOrder, given):
-		agents := agentDirs(os.Getenv)
-		i := slices.IndexFunc(agents, func(a mountopts.AgentDir) bool { return a.Name == given })
+	case slices.Contains(agentOrder(), given):
+		dirs := agentDirs(os.Getenv)
+		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == given })
 		if i < 0 {
 			return p, refuse(exitSource, "this user has no sessions of %s: %s is not there; "+
 				"./%[1]s is a directory of that name", given, usualDir(given, os.Getenv))
 		}
-		p.Source, p.State = agents[i].Source, agents[i].State
+		p.Source, p.State = dirs[i].Source, dirs[i].State
 	default:
 		for _, real := range realPaths(given) {
 			if o, mountpoint, err := shownAt(real); mountpoint == real {
@@ -130,7 +131,7 @@ func agentDirOf(real string) string {
 
 // isCertainAgentDir reports whether a directory cannot be much else than an agent directory.
 func isCertainAgentDir(dir string) bool {
-	return fs.HasScopes(dir) || fs.AgentOf(dir) != "" || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
+	return agents.HasScopes(dir) || agents.Of(dir) != nil || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
 }
 
 // sessionFile returns the session file of this machine that an argument names, with or without an entry.

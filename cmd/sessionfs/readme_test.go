@@ -142,7 +142,7 @@ func newReadmeStore(t *testing.T) *store {
 	require.NoError(t, os.RemoveAll(s.source))
 	s.source = s.mkdir(".omp/agent")
 	require.NoError(t, unpack(testdata.Demo(), s.source))
-	require.NoError(t, unpack(testdata.DemoClaude(), s.mkdir(".claude")))
+	require.NoError(t, unpack(testdata.DemoOf("claude"), s.mkdir(".claude")))
 	project := s.mkdir("tidetable")
 	sessions := glob(t, filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
 	require.NotEmpty(t, sessions)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	iofs "io/fs"
 	"os"
@@ -16,39 +17,31 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 )
 
-// resuming has the command line with which each agent goes on with a session, without the session's
-// id, which is joined to a last word that ends in "=". The pattern matches the ids that the agent
-// makes, or lets its user choose. A session file can name any id, which must not become an option,
-// a path, or a title to search for. To join it is not enough: omp 14 parses the value of --resume=
-// as a word of its own. pi has no such form, and takes any next word as the value.
-var resuming = map[string]struct {
-	command  []string
-	ids      *regexp.Regexp
-	variable string // that names the agent's directory
-}{
-	"omp":    {[]string{"omp", "--resume="}, anyID, "PI_CODING_AGENT_DIR"},
-	"xcsh":   {[]string{"xcsh", "--resume="}, anyID, "PI_CODING_AGENT_DIR"},
-	"pi":     {[]string{"pi", "--session"}, anyID, "PI_CODING_AGENT_DIR"},
-	"claude": {[]string{"claude", "--resume="}, uuid, "CLAUDE_CONFIG_DIR"},
-	"codex":  {[]string{"codex", "resume", "--"}, uuid, "CODEX_HOME"},
+// native are the agents whose form sessions are shown in, as far as it takes to continue a session.
+// pi takes any next word as the value of --session.
+var native = map[string]*agents.Agent{
+	"omp":  {Resume: []string{"omp", "--resume="}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
+	"xcsh": {Resume: []string{"xcsh", "--resume="}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
+	"pi":   {Resume: []string{"pi", "--session"}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
 }
 
-var (
-	anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
-	uuid  = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
-)
+var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // resumeCommand returns the command line with which an agent goes on with the session that has an
-// id, or ok false if there is none. A name that ends in .jsonl is a path for omp and pi.
+// id, or ok false if there is none. A session file can name any id, which must not become an option,
+// a path, or a title to search for: only ids that the agent makes, or lets its user choose, are used.
+// To join the id is not enough: omp 14 parses the value of --resume= as a word of its own. A name that
+// ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
-	how, ok := resuming[agent]
-	if !ok || !how.ids.MatchString(id) || strings.HasSuffix(id, sessionSuffix) {
+	a := cmp.Or(native[agent], agents.Find(agent))
+	if a == nil || !a.IsID(id) || strings.HasSuffix(id, sessionSuffix) {
 		return nil, false
 	}
-	command = slices.Clone(how.command)
+	command = slices.Clone(a.Resume)
 	if last := len(command) - 1; strings.HasSuffix(command[last], "=") {
 		command[last] += id
 		return command, true
@@ -79,8 +72,8 @@ func agentOf(source string) (name, dir string) {
 	switch {
 	case mountopts.IsDatabase(dir):
 		return "omp", ""
-	case fs.AgentOf(dir) != "":
-		return string(fs.AgentOf(dir)), dir
+	case agents.Of(dir) != nil:
+		return agents.Of(dir).Name, dir
 	case fs.IsPi(dir):
 		return "pi", dir
 	case strings.HasSuffix(dir, "/.xcsh/agent"):
@@ -127,7 +120,7 @@ func (p *picker) goOn(session string) error {
 	env := os.Environ()
 	usual := func(a mountopts.AgentDir) bool { return a.Name == name && isSame(a.Source, dir) }
 	if dir != "" && !slices.ContainsFunc(agentDirs(os.Getenv), usual) {
-		env = append(env, resuming[name].variable+"="+dir)
+		env = append(env, cmp.Or(native[name], agents.Find(name)).Variable(dir))
 	}
 	p.then = func() error {
 		if err := os.Chdir(h.CWD); err != nil {

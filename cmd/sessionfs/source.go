@@ -19,6 +19,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/testdata"
 )
 
@@ -81,11 +82,11 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 // resolveAgents finds the agents of this user. Those that cannot be opened are left out, unless all
 // are.
 func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
-	agents := agentDirs(os.Getenv)
-	if len(agents) == 0 {
+	dirs := agentDirs(os.Getenv)
+	if len(dirs) == 0 {
 		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor ~/.pi/agent, ~/.claude or ~/.codex is there")
 	}
-	for _, a := range agents {
+	for _, a := range dirs {
 		source, as, refused := resolveDir(a.Source, true, stderr)
 		if refused != nil {
 			err = cmp.Or(err, refused)
@@ -106,11 +107,11 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 }
 
 // agentDirs returns the agent directories of this user that are there.
-func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
+func agentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 	add := func(name, dir, state string) {
 		same := func(a mountopts.AgentDir) bool { return a.Name == name || isSame(a.Source, dir) }
-		if (isDir(dir) || isClosed(dir)) && !slices.ContainsFunc(agents, same) {
-			agents = append(agents, mountopts.AgentDir{Name: name, Source: dir, State: state})
+		if (isDir(dir) || isClosed(dir)) && !slices.ContainsFunc(dirs, same) {
+			dirs = append(dirs, mountopts.AgentDir{Name: name, Source: dir, State: state})
 		}
 	}
 	told, home := getenv("PI_CODING_AGENT_DIR"), getenv("HOME")
@@ -125,60 +126,41 @@ func agentDirs(getenv func(string) string) (agents []mountopts.AgentDir) {
 		}
 		return getenv(name)
 	})
-	if !fs.IsPi(omp.Source) && fs.AgentOf(omp.Source) == "" {
+	if !fs.IsPi(omp.Source) && agents.Of(omp.Source) == nil {
 		add("omp", omp.Source, omp.State)
 	}
 	if home != "" {
 		add("pi", filepath.Join(home, ".pi", "agent"), "")
 	}
-	for _, agent := range foreignAgents {
-		if dir := agent.place(getenv); dir != "" && (fs.AgentOf(dir) == agent.name || isClosed(dir)) {
-			add(string(agent.name), dir, "")
+	for _, agent := range agents.All() {
+		if dir := agent.Home(getenv); dir != "" && (agents.Of(dir) == agent || isClosed(dir)) {
+			add(agent.Name, dir, "")
 		}
 	}
-	slices.SortStableFunc(agents, func(a, b mountopts.AgentDir) int {
-		return cmp.Compare(slices.Index(agentOrder, a.Name), slices.Index(agentOrder, b.Name))
+	slices.SortStableFunc(dirs, func(a, b mountopts.AgentDir) int {
+		return cmp.Compare(slices.Index(agentOrder(), a.Name), slices.Index(agentOrder(), b.Name))
 	})
-	return agents
+	return dirs
 }
 
-// agentOrder is the order in which an agent is chosen that is not named.
-var agentOrder = []string{"omp", "pi", string(fs.Claude), string(fs.Codex)}
-
-// foreignAgent is an agent that has its own format: its name, the environment variable that names its directory, and where in
-// the home directory that is else.
-type foreignAgent struct {
-	name           fs.Agent
-	variable, home string
-}
-
-var foreignAgents = []foreignAgent{
-	{fs.Claude, "CLAUDE_CONFIG_DIR", ".claude"},
-	{fs.Codex, "CODEX_HOME", ".codex"},
+// agentOrder returns the names of the agents in the order in which one is chosen that is not named.
+func agentOrder() []string {
+	order := []string{"omp", "pi"}
+	for _, agent := range agents.All() {
+		order = append(order, agent.Name)
+	}
+	return order
 }
 
 // usualDir returns where the directory of an agent is.
 func usualDir(name string, getenv func(string) string) string {
-	for _, agent := range foreignAgents {
-		if string(agent.name) == name {
-			return agent.place(getenv)
-		}
+	if agent := agents.Find(name); agent != nil {
+		return agent.Home(getenv)
 	}
 	if name == "pi" {
 		return filepath.Join(getenv("HOME"), ".pi", "agent")
 	}
 	return usualSource(getenv)
-}
-
-// place returns where its directory is, "" if that is not known.
-func (a foreignAgent) place(getenv func(string) string) string {
-	if dir := getenv(a.variable); dir != "" {
-		return dir
-	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, a.home)
-	}
-	return ""
 }
 
 // checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
@@ -252,8 +234,8 @@ func placeSource(o *mountopts.Options, getenv func(string) string) {
 		case isDir(pi):
 			o.Source = pi
 		default:
-			for _, agent := range foreignAgents {
-				if dir := agent.place(getenv); o.Source == usual && fs.AgentOf(dir) == agent.name {
+			for _, agent := range agents.All() {
+				if dir := agent.Home(getenv); o.Source == usual && agents.Of(dir) == agent {
 					o.Source = dir
 				}
 			}
@@ -308,7 +290,7 @@ var (
 // mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
 // if it cannot. Both name the directory that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
-	if fs.AgentOf(dir) != "" {
+	if agents.Of(dir) != nil {
 		return "", nil
 	}
 	sessions := filepath.Join(dir, "sessions")
@@ -378,26 +360,30 @@ func hasAny(dir string, names []string) bool {
 }
 
 // unpackDemo writes the built-in sample stores into a private directory and returns its path.
-func unpackDemo() (dir string, agents []mountopts.AgentDir, err error) {
+func unpackDemo() (dir string, dirs []mountopts.AgentDir, err error) {
 	if dir, err = os.MkdirTemp("", "sessionfs-demo-"); err != nil { // mode 0700
 		return "", nil, refuse(exitSource, "the sample store cannot be unpacked: %s", err)
 	}
-	for _, of := range []struct {
-		name  string
-		store iofs.FS
-	}{{"omp", testdata.Demo()}, {string(fs.Claude), testdata.DemoClaude()}, {string(fs.Codex), testdata.DemoCodex()}} {
-		at := filepath.Join(dir, of.name)
+	for i, name := range agentOrder() {
+		store := testdata.DemoOf(name)
+		if i == 0 {
+			store = testdata.Demo()
+		}
+		if store == nil {
+			continue
+		}
+		at := filepath.Join(dir, name)
 		err := os.Mkdir(at, 0o700)
 		if err == nil {
-			err = unpack(of.store, at)
+			err = unpack(store, at)
 		}
 		if err != nil {
 			os.RemoveAll(dir)
 			return "", nil, refuse(exitSource, "the sample store cannot be unpacked to %s: %s", dir, err)
 		}
-		agents = append(agents, mountopts.AgentDir{Name: of.name, Source: at, SourceAs: at})
+		dirs = append(dirs, mountopts.AgentDir{Name: name, Source: at, SourceAs: at})
 	}
-	return dir, agents, nil
+	return dir, dirs, nil
 }
 
 // unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a session is the

@@ -240,7 +240,7 @@ func TestImportTo(t *testing.T) {
 func TestImportForeign(t *testing.T) {
 	s := newMountable(t, user{"self", os.Geteuid()})
 	home := s.mkdir(".claude")
-	require.NoError(t, unpack(testdata.DemoClaude(), home))
+	require.NoError(t, unpack(testdata.DemoOf("claude"), home))
 	s.chown()
 	const id = "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"
 	file := filepath.Join(home, "projects/-home-dev-tidetable", id+".jsonl")

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"sessionfs/sessioncore/storage/claude/claudetest"
+	"sessionfs/sessioncore/agents/claude/claudetest"
 )
 
 // rowUsage adds up a store of Claude Code whose bill is known, beside ccusage. Both must have each model's tokens and, with the

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents/claude"
+	"sessionfs/sessioncore/agents/codex"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/claude"
-	"sessionfs/sessioncore/storage/codex"
 	"sessionfs/sessioncore/storage/foreign"
 )
 

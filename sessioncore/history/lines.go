@@ -17,14 +17,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// linesName is the file in which Claude Code and Codex keep prompts, a line each (docs/format.md, Claude Code; Codex).
-const linesName = "history.jsonl"
+// LinesName is the file in which Claude Code and Codex keep prompts, a line each (docs/format.md, Claude Code; Codex).
+const LinesName = "history.jsonl"
 
 // Lines is the history that Claude Code or Codex keeps, which need not exist.
 type Lines struct{ Files storage.Files }
 
 // State implements History.
-func (h Lines) State() (State, error) { return stateOf(h.Files, linesName) }
+func (h Lines) State() (State, error) { return stateOf(h.Files, LinesName) }
 
 // Render implements History.
 func (h Lines) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
@@ -79,7 +79,7 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 	if match != "" && len(words) == 0 {
 		return r, fmt.Errorf("%w: %q", ErrQuery, match)
 	}
-	obj, err := h.Files.Open(linesName)
+	obj, err := h.Files.Open(LinesName)
 	if err != nil {
 		return r, err
 	}
@@ -90,7 +90,7 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 		return r, err
 	}
 	if st.Size > maxCopied {
-		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, linesName, st.Size>>20, maxCopied>>20)
+		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, LinesName, st.Size>>20, maxCopied>>20)
 	}
 	room := out.hold.Another()
 	defer room.Close()

@@ -17,7 +17,7 @@ import (
 // typed makes a directory with a history.jsonl.
 func typed(t *testing.T, lines ...string) (dir string, h History) {
 	dir = t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, linesName), []byte(strings.Join(lines, "\n")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, LinesName), []byte(strings.Join(lines, "\n")), 0o600))
 	return dir, Lines{Files: sessiontest.OpenDir(t, dir)}
 }
 
@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 	refuses(t, h, "?!", ErrQuery)
 	before, err := h.State()
 	require.NoError(t, err)
-	name := filepath.Join(dir, linesName)
+	name := filepath.Join(dir, LinesName)
 	sessiontest.AppendTo(t, name, `n","timestamp":1767225610000}`+"\n")
 	require.Contains(t, show(t, h, "torn")[0], `"id":10,"prompt":"torn"`)
 	after, err := h.State()
@@ -86,9 +86,9 @@ func TestSeveral(t *testing.T) {
 		state, err := all.State()
 		require.NoError(t, err)
 		states[state] = true
-		require.NoError(t, os.WriteFile(filepath.Join(dir, linesName), []byte(strings.Repeat(codexLine+"\n", 3+n)), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, LinesName), []byte(strings.Repeat(codexLine+"\n", 3+n)), 0o600))
 	}
-	require.NoError(t, os.Remove(filepath.Join(dir, linesName)))
+	require.NoError(t, os.Remove(filepath.Join(dir, LinesName)))
 	state, err := all.State()
 	require.NoError(t, err)
 	states[state] = true

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents/claude"
+	"sessionfs/sessioncore/agents/codex"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/claude"
-	"sessionfs/sessioncore/storage/codex"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/storagetest/memory"

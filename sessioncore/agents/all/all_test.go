@@ -1,0 +1,63 @@
+package all
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+)
+
+// TestOf: a directory is another agent's only where nothing in it is like omp's: its sessions could not be written then.
+func TestOf(t *testing.T) {
+	for dirs, want := range map[string]string{
+		"":                               "",
+		"sessions/--srv-w--":             "",
+		"sessions/2026/05/12":            "codex",
+		"archived_sessions":              "codex",
+		"sessions/2026":                  "",
+		"sessions/2026/05":               "codex",
+		"sessions/2026/05/12 sessions/-": "",
+		"archived_sessions sessions/-w":  "",
+		"projects/-srv-w":                "claude",
+		"projects/w":                     "",
+		"projects/C--Users-Ada-pier":     "claude",
+		"projects/c--w":                  "claude",
+		"projects/my--w":                 "",
+		"projects/-srv-w sessions/-":     "",
+		".claude/projects":               "claude",
+	} {
+		root := t.TempDir()
+		for dir := range strings.FieldsSeq(dirs) {
+			require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
+		}
+		if strings.HasPrefix(dirs, ".claude") {
+			root = filepath.Join(root, ".claude")
+		}
+		name := ""
+		if agent := agents.Of(root); agent != nil {
+			name = agent.Name
+		}
+		require.Equal(t, want, name, dirs)
+	}
+}
+
+// TestHome: the first environment variable that is set names an agent's directory, and the same one is set for the agent.
+func TestHome(t *testing.T) {
+	a := agents.Agent{Homes: []string{"$PIER_HOME/.pier", "$PIER_DIR", "~/.pier"}}
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{nil, ""},
+		{map[string]string{"HOME": "/home/ada"}, "/home/ada/.pier"},
+		{map[string]string{"HOME": "/home/ada", "PIER_DIR": "/srv/pier/"}, "/srv/pier/"},
+		{map[string]string{"PIER_DIR": "/srv/pier", "PIER_HOME": "/srv/home"}, "/srv/home/.pier"},
+	} {
+		require.Equal(t, c.want, a.Home(func(name string) string { return c.env[name] }), c.env)
+	}
+	require.Equal(t, "PIER_HOME=/srv/home", a.Variable("/srv/home/.pier"))
+}

@@ -1,0 +1,60 @@
+package claude
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// projectsDir is the directory with the sessions.
+const projectsDir = "projects"
+
+func init() {
+	agents.Register(agents.Agent{
+		Name:    "claude", // by omp's own import too
+		Title:   "Claude Code",
+		Homes:   []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
+		Dirs:    []string{projectsDir},
+		Detect:  detect,
+		Open:    open,
+		NameOf:  func(_, below string) string { return below },
+		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
+		Wrote: func(v rawjson.Value) bool {
+			typ := v.Member("type")
+			return typ.IsString() && v.Member("sessionId").IsString() ||
+				(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString()
+		},
+		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return Agent{}, nil },
+		IsPart: func(file string) bool { // a subagent's comes with the session that called it
+			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
+		},
+		Resume: []string{"claude", "--resume="},
+		IsID:   agents.IsUUID,
+	})
+}
+
+// detect reports whether a directory is of Claude Code. Many directories have one called projects: that of Claude Code has
+// the names of absolute paths, also of Windows (C--).
+func detect(dir string) bool {
+	projects := filepath.Join(dir, projectsDir)
+	_, hasPrompts := os.Stat(filepath.Join(dir, history.LinesName))
+	return agents.HasDir(projects, "-*") || agents.HasDir(projects, "[A-Za-z]--*") ||
+		agents.HasDir(projects) && (filepath.Base(dir) == ".claude" || hasPrompts == nil)
+}
+
+// open returns the sessions below a directory of Claude Code.
+func open(source agents.Source) (agents.Store, error) {
+	files, at, err := source.Sub(projectsDir)
+	if err != nil {
+		return agents.Store{}, err
+	}
+	projects := NewProjects(files)
+	return agents.Store{Files: projects, Agent: Agent{Projects: projects}, Path: at}, nil
+}

@@ -1,0 +1,67 @@
+package codex
+
+import (
+	"errors"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/gzip"
+)
+
+func init() {
+	agents.Register(agents.Agent{
+		Name:    "codex", // by omp's own import too
+		Title:   "Codex",
+		Homes:   []string{"$CODEX_HOME", "~/.codex"},
+		Dirs:    []string{sessionsDir, archivedDir},
+		Detect:  detect,
+		Open:    open,
+		NameOf:  nameOf,
+		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
+		Wrote: func(v rawjson.Value) bool { // all that Codex writes follows one
+			return v.Member("type").Is("session_meta") && v.Member("payload").IsObject()
+		},
+		Alone:  alone,
+		Resume: []string{"codex", "resume", "--"},
+		IsID:   agents.IsUUID,
+	})
+}
+
+// detect reports whether a directory is of Codex.
+func detect(dir string) bool {
+	sessions := filepath.Join(dir, sessionsDir)
+	return agents.HasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") ||
+		agents.HasDir(sessions) && filepath.Base(dir) == ".codex" ||
+		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
+}
+
+// open returns the rollouts below a directory of Codex.
+func open(source agents.Source) (agents.Store, error) {
+	home := New(gzip.NewZstd(source.Files, source.Memory, source.Temporary), source.Path)
+	return agents.Store{Files: home, Agent: home, Path: filepath.Join(source.Path, sessionsDir)}, nil
+}
+
+// nameOf returns the name of a file or directory as Days shows it.
+func nameOf(dir, below string) string {
+	if dir != sessionsDir {
+		return path.Join(dir, below)
+	}
+	if day := strings.SplitN(below, "/", 4); len(day) > 2 {
+		return path.Join(append([]string{strings.Join(day[:3], "-")}, day[3:]...)...)
+	}
+	return below
+}
+
+// alone returns the converter of a rollout that lies anywhere.
+func alone(files storage.Files, meta rawjson.Value) (foreign.Agent, error) {
+	if meta.Member("payload").Member("history_base").IsObject() {
+		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")
+	}
+	return New(files, "/"), nil
+}
