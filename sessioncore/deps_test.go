@@ -39,7 +39,7 @@ var ownImports = map[string][]string{
 	"/agents/claude/claudetest":       {},
 	"/agents/codex":                   {"/agents", "/history", "/internal/rawjson", "/storage", "/storage/foreign", "/storage/gzip"},
 	"/storage/foreign":                {"/budget", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/storage"},
-	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/storage/foreign"},
+	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/internal/sessiontest", "/storage", "/storage/foreign"},
 	"/storage/union":                  {"/storage"},
 	"/storage/gzip":                   {"/budget", "/internal/unnamed", "/storage"},
 	"/storage/postgres":               {"/budget", "/internal/unnamed", "/names", "/storage"},
