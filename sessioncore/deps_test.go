@@ -62,7 +62,7 @@ var ownImports = map[string][]string{
 	"/report":                         {"/document", "", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/message", "/names", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
 	"/transcript":                     {"/document", "", "/internal/markdown", "/internal/rawjson", "/message", "/storage"},
-	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/agents/claude", "/agents/codex", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
+	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/listing", "/names", "/persist", "/program", "/storage", "/agents", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
 	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 

@@ -23,8 +23,7 @@ type Agent struct {
 	// Homes are the usual paths of its directory: that of the first environment variable that is set counts, such as
 	// $CLAUDE_CONFIG_DIR, or $GEMINI_CLI_HOME/.gemini; the last is in the home directory, such as ~/.claude.
 	Homes []string
-	// Dirs are the directories in that one with session files. An import of a directory with the first of them reads nothing
-	// but these.
+	// Dirs are the directories in that one with session files. An import of an agent's directory reads nothing but these.
 	Dirs []string
 	// Detect reports whether a directory of the machine is the agent's, by the names in it (HasDir, HasFile). Of counts
 	// one with sessions of omp as omp's before it asks.
@@ -94,6 +93,36 @@ func Find(name string) *Agent {
 		return registered[i]
 	}
 	return nil
+}
+
+// WriterOf returns the agent that wrote a record, nil for none.
+func WriterOf(record rawjson.Value) *Agent {
+	if i := slices.IndexFunc(registered, func(a *Agent) bool { return a.Wrote(record) }); i >= 0 {
+		return registered[i]
+	}
+	return nil
+}
+
+// IsPart reports whether a file belongs to another session, by its path.
+func IsPart(path string) bool {
+	return slices.ContainsFunc(registered, func(a *Agent) bool { return a.IsPart != nil && a.IsPart(path) })
+}
+
+// Titles returns the names of all agents for people, with "or" before the last.
+func Titles() string {
+	var titles []string
+	for _, a := range registered {
+		titles = append(titles, a.Title)
+	}
+	return OneOf(titles)
+}
+
+// OneOf returns words as a text: with commas, and "or" before the last.
+func OneOf(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+	return strings.Join(words, "")
 }
 
 // Home returns the usual path of the agent's directory, "" if the environment names none.

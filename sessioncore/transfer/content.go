@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -55,7 +56,13 @@ func (c *content) Close() error {
 const openTries = 3
 
 // errNoSession says why a file is not taken.
-var errNoSession = errors.New("it does not begin with the header of a session of omp, xcsh, pi or operator, and has no records of Claude Code or Codex")
+var errNoSession error = noSessionError{}
+
+type noSessionError struct{}
+
+func (noSessionError) Error() string {
+	return "it does not begin with the header of a session of omp, xcsh, pi or operator, and has no records of " + agents.Titles()
+}
 
 // openContent opens a session file and reads it once. Callers must close it.
 func openContent(ctx context.Context, files storage.Files, name string) (c *content, err error) {

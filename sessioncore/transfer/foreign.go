@@ -2,20 +2,17 @@ package transfer
 
 import (
 	"bufio"
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/agents/claude"
-	"sessionfs/sessioncore/agents/codex"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/persist"
@@ -23,51 +20,40 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/writer"
 )
 
 // This file makes sessions of omp of those of other agents (docs/design.md section 2, Import).
 
-// agentOf returns the agent that wrote a record, "" for none that is known. All that Codex writes follows one of a type.
-func agentOf(v rawjson.Value) string {
-	typ := v.Member("type")
-	switch {
-	case typ.Is("session_meta") && v.Member("payload").IsObject():
-		return codex.Name
-	case typ.IsString() && v.Member("sessionId").IsString(),
-		(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString():
-		return claude.Name
-	}
-	return ""
-}
-
 // maxLook is how many records of a file are looked at for the agent that wrote it.
 const maxLook = 64
 
-// writtenBy returns the agent that wrote a file, "" for none that is known, and whether the session begins in another file.
-func writtenBy(ctx context.Context, files storage.Files, name string) (agent string, begins bool, err error) {
+// writtenBy returns the agent that wrote a file and the first record that tells it, or errNoSession.
+func writtenBy(ctx context.Context, files storage.Files, name string) (agent *agents.Agent, record rawjson.Value, err error) {
 	obj, err := files.Open(name)
 	if err != nil {
-		return "", false, err
+		return nil, nil, err
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
 	if err != nil {
-		return "", false, err
+		return nil, nil, err
 	}
 	seen := 0
 	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
-			agent = agentOf(u.Text)
-			begins = rawjson.Value(u.Text).Member("payload").Member("history_base").IsObject()
+			agent = agents.WriterOf(u.Text)
 		}
-		if seen++; agent != "" || seen == maxLook {
+		if seen++; agent != nil || seen == maxLook {
+			record = bytes.Clone(u.Text)
 			return jsonl.ErrStop
 		}
 		return nil
 	})
-	return agent, begins, err
+	if err == nil && agent == nil {
+		err = errNoSession
+	}
+	return agent, record, err
 }
 
 // named takes a file for a session whatever its name.
@@ -76,48 +62,67 @@ type named struct{ foreign.Agent }
 // IsSession implements foreign.Agent.
 func (named) IsSession(string) bool { return true }
 
-// homes is where the agents keep sessions: in the first part of the path, those that may belong together.
-var homes = map[string]*regexp.Regexp{
-	claude.Name: regexp.MustCompile(`^(.+/projects)/(.+)$`),
-	codex.Name:  regexp.MustCompile(`^(.+)/(?:sessions/(\d{4})/(\d\d)/(\d\d)|(archived_sessions))/([^/]+)$`),
-}
-
-// settle makes of what was found the session of another agent, among those that it may depend on where it lies with them.
+// settle makes of a file the session of another agent, among those that it may depend on where it lies with them.
 // Callers must call done if there is no error.
 func (f *Found) settle(ctx context.Context) (done func(), err error) {
-	agent, begins, err := writtenBy(ctx, f.files, f.name)
+	agent, record, err := writtenBy(ctx, f.files, f.name)
 	if err != nil {
 		return nil, err
 	}
-	if agent == "" {
-		return nil, errNoSession
+	f.source, f.path = agent.Name, "/"+f.name
+	if done, ok, err := f.settleIn(agent); ok || err != nil {
+		return done, err
 	}
-	f.source, f.path = agent, "/"+f.name
-	if at := homes[agent].FindStringSubmatch(f.name); at != nil {
-		home, err := dir.Open("/" + at[1])
+	f.how, err = agent.Alone(f.files, record)
+	return func() {}, err
+}
+
+// settleIn is settle for a session that lies in its agent's directory.
+func (f *Found) settleIn(agent *agents.Agent) (done func(), ok bool, err error) {
+	home, name, ok := splitHome(agent, f.name)
+	if !ok {
+		return nil, false, nil
+	}
+	var open []*dir.Storage
+	done = func() {
+		for _, d := range open {
+			_ = d.Close()
+		}
+	}
+	keep := func(d *dir.Storage, err error) (storage.Files, string, error) {
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		projects := claude.NewProjects(home)
-		files, how, name := storage.Files(projects), foreign.Agent(claude.Agent{Projects: projects}), at[2]
-		if agent == codex.Name {
-			rollouts := codex.New(gzip.NewZstd(home, nil, f.temporary), home.Path())
-			files, how, name = rollouts, rollouts, path.Join(cmp.Or(at[5], strings.Join(at[2:5], "-")), at[6])
+		open = append(open, d)
+		return d, d.Path(), nil
+	}
+	files, at, err := keep(dir.Open(home))
+	if err != nil {
+		return nil, false, err
+	}
+	store, err := agent.Open(agents.Source{
+		Files: files, Path: at, Temporary: f.temporary,
+		Sub: func(name string) (storage.Files, string, error) { return keep(open[0].Sub(name)) },
+	})
+	if err == nil && store.Agent.IsSession(name) {
+		if _, err := store.Files.Stat(name); err == nil {
+			f.files, f.how, f.name = store.Files, store.Agent, name
+			return done, true, nil
 		}
-		if _, err := files.Stat(name); err == nil && how.IsSession(name) {
-			f.files, f.how, f.name = files, how, name
-			return func() { _ = home.Close() }, nil
+	}
+	done()
+	return nil, false, err
+}
+
+// splitHome splits a file's path without its first slash into that of an agent's directory and the name in its store.
+func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
+	last := 0
+	for _, d := range agent.Dirs {
+		if at := strings.LastIndex(file, "/"+d+"/"); at > last {
+			last, home, name = at, "/"+file[:at], agent.NameOf(d, file[at+len(d)+2:])
 		}
-		_ = home.Close()
 	}
-	if begins {
-		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")
-	}
-	f.how = claude.Agent{}
-	if agent == codex.Name {
-		f.how = codex.New(f.files, "/")
-	}
-	return func() {}, nil
+	return home, name, last > 0
 }
 
 // made makes a session of one of another agent. Callers must close it.

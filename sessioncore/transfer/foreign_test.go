@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	_ "sessionfs/sessioncore/agents/all" // whose sessions these are
 )
 
 const (

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
@@ -69,7 +70,7 @@ func (s *Sources) Close() {
 	}
 }
 
-const sessions, projects = "sessions", "projects"
+const sessions = "sessions"
 
 // Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory, also that of a session in a
 // mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of another agent's session. Only a link at its end is
@@ -185,13 +186,7 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		}
 		isDir[item.Name] = item.Kind == storage.KindDir
 	}
-	only := []string(nil)
-	switch {
-	case isDir[projects]: // Claude Code's
-		only = []string{projects}
-	case isDir[sessions]: // omp's, pi's or Codex's
-		only = []string{sessions, "archive", "archived_sessions"}
-	}
+	only := dirsOf("/"+name, isDir)
 	for _, item := range items {
 		if only != nil && !slices.Contains(only, item.Name) {
 			continue
@@ -203,7 +198,7 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 			if err := s.walk(ctx, given, at, shown); err != nil {
 				s.refuse(filepath.Join(given, shown), err)
 			}
-		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) && !isSubagents(at):
+		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) && !agents.IsPart(at):
 			s.addFile(filepath.Join(given, shown), at, "")
 		case item.Kind == storage.KindLink && inSessions:
 			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))
@@ -214,9 +209,21 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	return nil
 }
 
-// isSubagents reports whether a file is that of a subagent of Claude Code, which comes with the session that called it.
-func isSubagents(name string) bool {
-	return strings.Contains("/"+name, "/"+projects+"/") && strings.HasPrefix(path.Base(name), "agent-")
+// dirsOf returns the directories of an agent directory that have sessions, nil for another directory. isDir has the
+// directories in it.
+func dirsOf(dir string, isDir map[string]bool) (only []string) {
+	if isDir[sessions] {
+		only = []string{sessions, "archive"}
+	}
+	for _, a := range agents.All() {
+		switch mark := a.Dirs[0]; {
+		case mark == sessions && only != nil:
+			only = append(only, a.Dirs...)
+		case isDir[mark] && a.Detect(dir):
+			return a.Dirs
+		}
+	}
+	return only
 }
 
 // isClients reports whether a name is that of a lock or of a temporary file.

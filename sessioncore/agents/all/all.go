@@ -1,4 +1,3 @@
-// Package all registers all agents: it is the only one, besides their own packages, that names them.
 package all
 
 import (
