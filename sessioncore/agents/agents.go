@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -35,6 +36,10 @@ type Agent struct {
 	NameOf func(dir, below string) string
 	// Prompts returns the prompt history in the agent's directory, whose file need not exist. It may be nil: there is none.
 	Prompts func(files storage.Files) history.History
+
+	// Tools are the agent's tools, as far as they differ from those that most agents have: message.ArgumentOf has the
+	// usual names of arguments. It may be nil.
+	Tools message.Tools
 
 	// Wrote reports whether a record of a file is the agent's, for the import of a file that lies anywhere.
 	Wrote func(record rawjson.Value) bool
@@ -82,6 +87,7 @@ func Register(a Agent) {
 		panic("agents: " + a.Name + " is registered twice")
 	}
 	registered = slices.Insert(registered, at, &a)
+	a.Tools.Register()
 }
 
 // All returns the agents in the order of their names. Callers must not modify the slice.

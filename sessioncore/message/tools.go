@@ -1,6 +1,8 @@
 package message
 
-// Use is the purpose of an argument of a tool.
+import "maps"
+
+// Use is the purpose of an argument of a tool for a search by files.
 type Use uint8
 
 // The uses.
@@ -13,35 +15,97 @@ const (
 	DirectoryUse     // is the directory that names in patches are relative to
 )
 
-// uses are the arguments, in camelCase, of tools of any client; toolUses those whose meaning
-// depends on the tool.
+// ArgumentRole is the purpose of an argument of a tool for a person who reads the call.
+type ArgumentRole uint8
+
+// The roles.
+const (
+	OtherRole   ArgumentRole = iota
+	FileRole                 // the file that an edit changes
+	OldRole                  // text that an edit replaces
+	NewRole                  // text that replaces it
+	DiffRole                 // a diff, or a patch of apply_patch
+	EditsRole                // a list of several edits
+	ContentRole              // the text of a file that is written
+	CommandRole              // a command of a shell; where one tool edits in several ways, the way
+	VerbRole                 // the way in which a tool edits
+	IntentRole               // the reason for a call that has a command
+	// Roles is the number of roles.
+	Roles
+)
+
+// Argument describes an argument of a tool.
+type Argument struct {
+	Use  Use
+	Role ArgumentRole
+}
+
+// Tool describes a tool of an agent.
+type Tool struct {
+	// Arguments are those, in camelCase, whose meaning depends on the tool.
+	Arguments map[string]Argument
+	// ByProvider says that a provider carries the tool out itself, and that the agent may keep no result.
+	ByProvider bool
+}
+
+// Tools describes tools by their names.
+type Tools map[string]Tool
+
 var (
-	uses = map[string]Use{
-		"path": PathUse, "filePath": PathUse, "file": PathUse, "filename": PathUse, "paths": PathUse, "files": PathUse,
-		"absolutePath": PathUse, "relativePath": PathUse, "notebookPath": PathUse, "targetFile": PathUse, "oldPath": PathUse, "newPath": PathUse,
-		"rename": PathUse, "move": PathUse, "dir": PathUse, "directory": PathUse, "dirPath": PathUse, "workdir": DirectoryUse,
-		"content": ContentUse, "fileText": ContentUse, "oldString": ContentUse, "newString": ContentUse,
-		"oldText": ContentUse, "newText": ContentUse, "oldStr": ContentUse, "newStr": ContentUse, "newSource": ContentUse,
+	// arguments are those of tools of any agent, by their names in camelCase.
+	arguments = map[string]Argument{
+		"path": {PathUse, FileRole}, "filePath": {PathUse, FileRole}, "file": {PathUse, FileRole}, "filename": {PathUse, FileRole},
+		"paths": {Use: PathUse}, "files": {Use: PathUse}, "absolutePath": {Use: PathUse}, "relativePath": {Use: PathUse},
+		"notebookPath": {Use: PathUse}, "targetFile": {Use: PathUse}, "oldPath": {Use: PathUse}, "newPath": {Use: PathUse},
+		"rename": {Use: PathUse}, "move": {Use: PathUse}, "dir": {Use: PathUse}, "directory": {Use: PathUse},
+		"dirPath": {Use: PathUse}, "workdir": {Use: DirectoryUse},
+		"oldString": {ContentUse, OldRole}, "oldText": {ContentUse, OldRole}, "oldStr": {ContentUse, OldRole},
+		"newString": {ContentUse, NewRole}, "newText": {ContentUse, NewRole}, "newStr": {ContentUse, NewRole},
+		"content": {ContentUse, ContentRole}, "fileText": {ContentUse, ContentRole}, "newSource": {Use: ContentUse},
+		"diff": {Role: DiffRole}, "patch": {Role: DiffRole}, "edits": {Role: EditsRole}, "op": {Role: VerbRole},
+		"command": {Role: CommandRole}, "cmd": {Role: CommandRole}, "description": {Role: IntentRole},
 	}
-	toolUses = map[string]map[string]Use{
-		// omp, and pi where its tools are called alike
-		"read": {"path": PathsUse}, "glob": {"path": PathsUse, "paths": PathsUse},
-		"grep": {"path": PathsUse, "paths": PathsUse},
-		"find": {"path": PathsUse, "paths": PathsUse}, "search": {"path": PathsUse, "paths": PathsUse},
-		"ast_grep": {"path": PathsUse, "paths": PathsUse}, "ast_edit": {"path": PathsUse, "paths": PathsUse},
-		"edit": {"input": PatchUse, "_input": PatchUse, "patch": PatchUse}, "debug": {"program": PathUse},
-		"move": {"from": PathUse, "to": PathUse, "destination": PathUse},
-		// Codex, and others that have it
-		"apply_patch": {"input": PatchUse, "patch": PatchUse},
-		// Gemini CLI
-		"read_many_files": {"include": PathUse},
+	// tools are those of omp, and of pi where they are called alike, and those of all agents that are registered.
+	tools = Tools{
+		"read": paths("path"), "glob": paths("path", "paths"), "grep": paths("path", "paths"), "find": paths("path", "paths"),
+		"search": paths("path", "paths"), "ast_grep": paths("path", "paths"), "ast_edit": paths("path", "paths"),
+		"edit":  {Arguments: map[string]Argument{"input": {Use: PatchUse}, "_input": {Use: PatchUse}, "patch": {PatchUse, DiffRole}}},
+		"debug": {Arguments: map[string]Argument{"program": {Use: PathUse}}},
+		"move":  {Arguments: map[string]Argument{"from": {Use: PathUse}, "to": {Use: PathUse}, "destination": {Use: PathUse}}},
 	}
 )
 
-// useOf returns the use of an argument of a tool, by its name in camelCase.
-func useOf(tool, argument string) Use {
-	if use, ok := toolUses[tool][argument]; ok {
-		return use
+// paths is a tool whose arguments of these names have the names of files with a ; between them.
+func paths(names ...string) Tool {
+	t := Tool{Arguments: map[string]Argument{}}
+	for _, name := range names {
+		t.Arguments[name] = Argument{PathsUse, arguments[name].Role}
 	}
-	return uses[argument]
+	return t
 }
+
+// Register adds an agent's tools to the others. Only an init calls it.
+func (t Tools) Register() {
+	for name, added := range t {
+		all := maps.Clone(tools[name].Arguments)
+		if all == nil {
+			all = map[string]Argument{}
+		}
+		maps.Copy(all, added.Arguments)
+		tools[name] = Tool{all, tools[name].ByProvider || added.ByProvider}
+	}
+}
+
+// ByProvider reports whether a provider carries a tool out itself, and its result may be missing.
+func ByProvider(tool string) bool { return tools[tool].ByProvider }
+
+// ArgumentOf describes an argument of a tool, by its name in camelCase.
+func ArgumentOf(tool, argument string) Argument {
+	if a, ok := tools[tool].Arguments[argument]; ok {
+		return a
+	}
+	return arguments[argument]
+}
+
+// useOf returns the use of an argument of a tool.
+func useOf(tool, argument string) Use { return ArgumentOf(tool, argument).Use }

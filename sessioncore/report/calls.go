@@ -139,10 +139,6 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 	return path, nil
 }
 
-// providersTools are tools that a provider carries out itself, whose results Codex often does not keep. Other calls of a
-// provider's tools are blocks of another type.
-var providersTools = []string{"web_search", "image_generation"}
-
 // turnOf finds the calls and results of a message.
 func turnOf(text rawjson.Value) turn {
 	m := message.Read(text)
@@ -161,7 +157,7 @@ func turnOf(text rawjson.Value) turn {
 		case message.CallKind:
 			name, _ := b[message.Name].Text()
 			if hasID {
-				byProvider := rawjson.CamelCase(kind) == "serverToolUse" || slices.Contains(providersTools, name)
+				byProvider := rawjson.CamelCase(kind) == "serverToolUse" || message.ByProvider(name)
 				found.calls = append(found.calls, call{names.FileName(id), "call of " + names.FileName(name), byProvider})
 			}
 		case message.ResultKind:

@@ -5,43 +5,25 @@ import (
 
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
-// This file shows the calls of tools that change files as diffs: Edit, MultiEdit and Write of Claude Code, edit and write of omp
-// and pi, str_replace_based_edit_tool and its like, apply_patch of Codex.
-
-// editKey is what an argument of such a tool is.
-type editKey uint8
-
-const (
-	editPath editKey = 1 + iota
-	editOld
-	editNew
-	editDiff    // a diff, or a patch of apply_patch
-	editList    // of several edits
-	editContent // of a file that is written
-	editVerb    // what is to be done, where one tool does several things
-)
-
-// editKeys are the arguments by their names in camelCase.
-var editKeys = map[string]editKey{
-	"path": editPath, "filePath": editPath, "file": editPath, "filename": editPath,
-	"oldString": editOld, "oldText": editOld, "oldStr": editOld, "newString": editNew, "newText": editNew, "newStr": editNew,
-	"diff": editDiff, "patch": editDiff, "edits": editList, "content": editContent, "fileText": editContent,
-	"command": editVerb, "op": editVerb,
-}
+// This file shows the calls of tools that change files as diffs, such as Edit, Write, str_replace_based_edit_tool and apply_patch.
 
 // edit is the arguments of such a call, or one of several edits in it.
 type edit struct {
-	of    [editVerb + 1]rawjson.Value
+	of    [message.Roles]rawjson.Value
 	other []rawjson.Member
 }
 
-func editOf(arguments rawjson.Value) (e edit) {
+func editOf(tool string, arguments rawjson.Value) (e edit) {
 	for m := range arguments.EachMember {
-		if key := editKeys[m.Name()]; key > 0 {
-			e.of[key] = m.Value
-		} else if !m.KeyIs(intentKey) && len(e.other) < maxCalls {
+		switch role := message.ArgumentOf(tool, m.Name()).Role; {
+		case role == message.CommandRole:
+			e.of[message.VerbRole] = m.Value
+		case role != message.OtherRole && role != message.IntentRole:
+			e.of[role] = m.Value
+		case !m.KeyIs(intentKey) && len(e.other) < maxCalls:
 			e.other = append(e.other, m)
 		}
 	}
@@ -50,16 +32,16 @@ func editOf(arguments rawjson.Value) (e edit) {
 
 // changes reports whether the edit says what is changed. writes says that its tool writes whole files.
 func (e *edit) changes(writes bool) bool {
-	written := writes && e.of[editPath].IsString() && e.of[editContent].IsString()
-	return written || e.of[editNew].IsString() || e.of[editDiff].IsString()
+	written := writes && e.of[message.FileRole].IsString() && e.of[message.ContentRole].IsString()
+	return written || e.of[message.NewRole].IsString() || e.of[message.DiffRole].IsString()
 }
 
 // edit shows the arguments of a call as a diff. It returns false, and shows nothing, if they are not those of an edit.
-func (w *renderer) edit(tool []byte, arguments rawjson.Value) bool {
-	e := editOf(arguments)
-	is := e.changes(strings.Contains(strings.ToLower(string(tool)), "write") || e.of[editVerb].Is("create"))
-	for item := range e.of[editList].EachElement {
-		inner := editOf(item)
+func (w *renderer) edit(tool string, arguments rawjson.Value) bool {
+	e := editOf(tool, arguments)
+	is := e.changes(strings.Contains(strings.ToLower(tool), "write") || e.of[message.VerbRole].Is("create"))
+	for item := range e.of[message.EditsRole].EachElement {
+		inner := editOf(tool, item)
 		if is = inner.changes(false); !is {
 			break
 		}
@@ -69,12 +51,12 @@ func (w *renderer) edit(tool []byte, arguments rawjson.Value) bool {
 	}
 	d := diffText{w: w, values: valueText{excerpt: &w.excerpt}}
 	d.edit(&e)
-	for item := range e.of[editList].EachElement {
+	for item := range e.of[message.EditsRole].EachElement {
 		if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft <= 0 {
 			w.cut = true
 			break
 		}
-		inner := editOf(item)
+		inner := editOf(tool, item)
 		d.edit(&inner)
 	}
 	w.cut = w.cut || d.values.cut
@@ -93,21 +75,21 @@ type diffText struct {
 }
 
 func (d *diffText) edit(e *edit) {
-	before, after := e.of[editOld], e.of[editNew]
-	if path := shownLine(e.of[editPath], maxProblem); len(path) > 0 {
-		if e.of[editContent] == nil {
+	before, after := e.of[message.OldRole], e.of[message.NewRole]
+	if path := shownLine(e.of[message.FileRole], maxProblem); len(path) > 0 {
+		if e.of[message.ContentRole] == nil {
 			d.line("--- ", path)
 		}
 		d.line("+++ ", path)
 	}
 	switch {
-	case e.of[editDiff].IsString():
-		d.line("", d.text(e.of[editDiff]))
+	case e.of[message.DiffRole].IsString():
+		d.line("", d.text(e.of[message.DiffRole]))
 	case after.IsString():
 		d.line("@@", nil)
 		d.changed(linesOf(d.text(before)), linesOf(d.text(after)))
-	case e.of[editContent].IsString():
-		d.lines('+', linesOf(d.text(e.of[editContent])))
+	case e.of[message.ContentRole].IsString():
+		d.lines('+', linesOf(d.text(e.of[message.ContentRole])))
 	}
 }
 

@@ -37,9 +37,10 @@ func (w *renderer) toolCall(call *message.Members) {
 		}
 	}
 	w.body = append(markdown.AppendCode(w.body, name), "**"...)
-	intent, command := shownLine(call[message.Intent], maxProblem), commandOf(call[message.Arguments])
+	tool := string(name)
+	intent, command := shownLine(call[message.Intent], maxProblem), commandOf(tool, call[message.Arguments])
 	for m := range call[message.Arguments].EachMember {
-		if len(intent) == 0 && isIntent(m, command) {
+		if len(intent) == 0 && isIntent(tool, m, command) {
 			intent = shownLine(m.Value, maxProblem)
 		}
 	}
@@ -47,13 +48,13 @@ func (w *renderer) toolCall(call *message.Members) {
 		w.body = markdown.AppendText(append(w.body, " — "...), intent)
 	}
 	w.body = append(w.body, '\n')
-	if !w.edit(name, call[message.Arguments]) {
-		w.parameters(call[message.Arguments], command)
+	if !w.edit(tool, call[message.Arguments]) {
+		w.parameters(tool, call[message.Arguments], command)
 	}
 }
 
 // parameters renders arguments in a code block: a command, or a single text, as it is, others with their names.
-func (w *renderer) parameters(v, command rawjson.Value) {
+func (w *renderer) parameters(tool string, v, command rawjson.Value) {
 	switch {
 	case v.Missing():
 		return
@@ -64,7 +65,7 @@ func (w *renderer) parameters(v, command rawjson.Value) {
 	if len(command) > 0 {
 		w.output(languageOf(command, "sh"), command)
 		for m := range v.EachMember {
-			if !isIntent(m, command) && !isCommand(m) {
+			if !isIntent(tool, m, command) && !isCommand(tool, m) {
 				w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
 			}
 		}
@@ -73,7 +74,7 @@ func (w *renderer) parameters(v, command rawjson.Value) {
 	var only rawjson.Member
 	n := 0
 	for m := range v.EachMember {
-		if !isIntent(m, command) {
+		if !isIntent(tool, m, command) {
 			only = m
 			n++
 		}
@@ -95,18 +96,20 @@ func languageOf(v rawjson.Value, otherwise string) string {
 	return otherwise
 }
 
-// isIntent reports whether an argument says what a call is for. Claude Code's model describes commands.
-func isIntent(m rawjson.Member, command rawjson.Value) bool {
-	return m.KeyIs(intentKey) || m.KeyIs("description") && len(command) > 0
+// isIntent reports whether an argument of a tool is the reason for a call.
+func isIntent(tool string, m rawjson.Member, command rawjson.Value) bool {
+	return m.KeyIs(intentKey) || len(command) > 0 && message.ArgumentOf(tool, m.Name()).Role == message.IntentRole
 }
 
-func isCommand(m rawjson.Member) bool { return m.KeyIs("command") || m.KeyIs("cmd") }
+func isCommand(tool string, m rawjson.Member) bool {
+	return message.ArgumentOf(tool, m.Name()).Role == message.CommandRole
+}
 
 // commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a list that begins with
 // the shell or is a patch.
-func commandOf(arguments rawjson.Value) (command rawjson.Value) {
+func commandOf(tool string, arguments rawjson.Value) (command rawjson.Value) {
 	for m := range arguments.EachMember {
-		if !isCommand(m) {
+		if !isCommand(tool, m) {
 			continue
 		}
 		var words []rawjson.Value
@@ -194,7 +197,7 @@ func (w *renderer) resultBlock(v rawjson.Value) {
 	}
 }
 
-// outputOf returns what a tool printed. Some of Codex's give that back in an object, with the exit status, as a text.
+// outputOf returns what a tool printed. Some tools give that back in an object, with the exit status, as a text.
 func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 	if len(text) > maxProse || !bytes.HasPrefix(text, []byte(`"{\"output\":`)) {
 		return text, nil

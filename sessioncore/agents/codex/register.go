@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
@@ -24,6 +25,11 @@ func init() {
 		Open:    open,
 		NameOf:  nameOf,
 		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
+		Tools: message.Tools{
+			"apply_patch":      {Arguments: map[string]message.Argument{"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole}}},
+			"web_search":       {ByProvider: true},
+			"image_generation": {ByProvider: true},
+		},
 		Wrote: func(v rawjson.Value) bool { // all that Codex writes follows one
 			return v.Member("type").Is("session_meta") && v.Member("payload").IsObject()
 		},

@@ -1,0 +1,86 @@
+package all
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+)
+
+const root = "../../../"
+
+// TestNamed: no product file but those of an agent, and all.go, has a name of an agent in an identifier or a string. Names of
+// models and providers, such as claude-opus-4-5 and github-copilot, are none.
+func TestNamed(t *testing.T) {
+	named, files := names(t), 0
+	require.NoError(t, filepath.WalkDir(root, func(file string, item fs.DirEntry, err error) error {
+		rel := filepath.ToSlash(strings.TrimPrefix(file, root))
+		switch {
+		case err != nil:
+			return err
+		case item.IsDir() && file != root && (strings.HasPrefix(item.Name(), ".") || strings.HasSuffix(item.Name(), "test") || isOutside(rel)):
+			return fs.SkipDir
+		case item.IsDir(), !strings.HasSuffix(rel, ".go"), strings.HasSuffix(rel, "_test.go"), rel == "sessioncore/agents/all/all.go":
+			return nil
+		}
+		files++
+		positions := token.NewFileSet()
+		parsed, err := parser.ParseFile(positions, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.Ident:
+				text = n.Name
+			case *ast.BasicLit:
+				text = n.Value
+			}
+			if name := named.FindString(models.ReplaceAllString(text, "")); name != "" {
+				at := positions.Position(n.Pos())
+				t.Errorf("%s:%d names an agent: %s; ask the registry instead", rel, at.Line, name)
+			}
+			return true
+		})
+		return nil
+	}))
+	require.Greater(t, files, 300)
+}
+
+// isOutside reports whether a directory is an agent's own, or has no product.
+func isOutside(dir string) bool {
+	name, ok := strings.CutPrefix(dir, "sessioncore/agents/")
+	return dir == "scripts" || ok && agents.Find(name) != nil
+}
+
+// models matches names of models and providers.
+var models = regexp.MustCompile(`(?i)\b((anthropic|google|github|openai)[-/a-z]*|(claude|gemini|gpt|codex)-[0-9a-z])`)
+
+// names returns a pattern of all names of the registered agents.
+func names(t *testing.T) *regexp.Regexp {
+	var all []string
+	for _, a := range agents.All() {
+		all = append(all, regexp.QuoteMeta(a.Name), regexp.QuoteMeta(a.Title))
+	}
+	require.NotEmpty(t, all)
+	return regexp.MustCompile("(?i)" + strings.Join(all, "|"))
+}
+
+// TestNamedFinds: the names are found, and those of models are not.
+func TestNamedFinds(t *testing.T) {
+	for text, want := range map[string]string{
+		"claude": "claude", "DemoCodex": "Codex", "~/.claude": "claude", "of Claude Code": "Claude", "a model: claude-opus-4-5": "",
+		"anthropic/claude-opus": "", "omp": "",
+	} {
+		require.Equal(t, want, names(t).FindString(models.ReplaceAllString(text, "")), text)
+	}
+}
