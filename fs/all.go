@@ -31,7 +31,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	whole := &nodes.View{
 		Log: log, Memory: memory, ReadOnly: o.ReadOnly, Redacted: o.Redact, BlobRefs: true, Foreign: true,
 	}
-	var sides []union.Part
+	var sides, bills []union.Part
 	var names []string
 	var failed error
 	var prompts history.Several
@@ -48,6 +48,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 		part.view.Whole, prompts = whole, append(prompts, history.Part{Agent: a.Name, History: part.prompts})
 		whole.Agents = append(whole.Agents, nodes.Agent{Name: a.Name, View: part.view, Files: part.files})
 		sides, names = append(sides, union.Part{Name: a.Name, Files: part.store.Storage()}), append(names, a.Name)
+		bills = append(bills, union.Part{Name: a.Name, Files: part.billed().Storage()})
 		if whole.Foreign && !part.view.Foreign { // the first that can be written has what is shown of one alone
 			whole.Foreign, whole.Archive = false, part.view.Archive
 			t.source, t.archive, t.unmasked = part.source, part.archive, part.unmasked
@@ -73,6 +74,7 @@ func openAll(o options, log *slog.Logger) (t *tree, err error) {
 	})
 	t.closers = append(t.closers, t.store.Close)
 	memory.OnFull(t.store.EvictIdle)
+	t.bill = t.newBill(union.New(bills...), memory, t.store.Program)
 	whole.Sessions, whole.Listing = t.store, listing.NewOf(t.store, names...)
 	whole.Writer = writer.New(t.store, writer.Options{ReadOnly: true})
 	whole.Search = newSearcher(whole, all, layout.Sessions, func() []string { return names })

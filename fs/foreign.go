@@ -34,12 +34,15 @@ func (t *tree) openForeign(o options, log *slog.Logger, memory *budget.Budget, s
 		t.prompts = t.agent.Prompts(source)
 	}
 	raw := foreign.Shown{Files: opened.Files, Agent: opened.Agent}
-	t.openView(o, log, foreign.New(raw, opened.Agent, memory, temporaryDir()), nil, nil, t.place, shownIn, memory, writer.Options{})
+	converted := foreign.New(raw, opened.Agent, memory, temporaryDir())
+	t.openView(o, log, converted, nil, nil, t.place, shownIn, memory, writer.Options{})
 	t.view.Foreign = true
 	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
 	t.files = raw
 	if o.Redact {
 		t.files = redact.New(raw, o.rules)
+		return nil
 	}
+	t.bill = t.newBill(converted.Facts(), memory, t.store.Program)
 	return nil
 }

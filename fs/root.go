@@ -50,7 +50,8 @@ type tree struct {
 	place   string                   // where the sessions are, for messages
 	pathOf  func(name string) string // instead of place, where they are several people's
 	store   *sessioncore.Store
-	files   storage.Files // the files in sessions/: those of store, but where another agent's are converted
+	bill    *sessioncore.Store // the sessions without texts, nil where store serves as well
+	files   storage.Files      // the files in sessions/: those of store, but where another agent's are converted
 	archive *archive
 	view    *nodes.View
 	root    *nodes.RootDir
@@ -242,7 +243,7 @@ func (t *tree) setRoot(source storage.Files, sessions nodes.Name, prices report.
 		nodes.SearchName,
 		sessions,
 		nodes.OverAllName("lost.tsv", lost.New(t.store).Table),
-		nodes.OverAllName("usage.jsonl", costs.New(t.store, prices).Lines),
+		nodes.OverAllName("usage.jsonl", costs.New(t.billed(), prices).Lines),
 	)
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
 	t.root = nodes.NewRootDir(t.view, source, names...)

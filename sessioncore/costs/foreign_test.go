@@ -27,6 +27,7 @@ import (
 // foreignStore is the sessions of another agent in files below root.
 type foreignStore struct {
 	*testStore
+	bill *sessioncore.Store // the same sessions without texts
 }
 
 func newForeignStore(t *testing.T, files map[string]string, show func(storage.Storage) (storage.Files, foreign.Agent)) *foreignStore {
@@ -36,10 +37,13 @@ func newForeignStore(t *testing.T, files map[string]string, show func(storage.St
 	}
 	settle()
 	raw, agent := show(sessiontest.OpenDir(t, root))
-	s := &testStore{t: t, root: root, store: sessioncore.NewStore(foreign.New(raw, agent, nil, t.TempDir())), files: &opens{}}
+	converted := foreign.New(raw, agent, nil, t.TempDir())
+	s := &testStore{t: t, root: root, store: sessioncore.NewStore(converted), files: &opens{}}
 	t.Cleanup(s.store.Close)
 	s.list = listing.New(s.store, root)
-	return &foreignStore{s}
+	bill := sessioncore.NewStore(converted.Facts())
+	t.Cleanup(bill.Close)
+	return &foreignStore{s, bill}
 }
 
 // tokens returns the tokens of usage.jsonl by model, with the number of answers, and of a session's total and own.
@@ -54,6 +58,9 @@ func (s *foreignStore) tokens() map[string][3]float64 {
 	again, err := c.Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(text), string(again))
+	without, err := New(s.bill, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	require.NoError(s.t, err)
+	require.Equal(s.t, string(text), string(without), "of sessions without texts")
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var line struct {
 			Model             string

@@ -3,6 +3,7 @@ package costs
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -42,9 +43,11 @@ func (c *Costs) readAll(ctx context.Context, sessions []*listing.Info) ([]readin
 
 // readOne reads what the entries of a session cost. One that cannot be read has none.
 func (c *Costs) readOne(ctx context.Context, info *listing.Info) (r reading, err error) {
-	r.State, err = listing.Read(ctx, c.store, info, func(snap *sessioncore.Snapshot) (err error) {
+	at := time.Now().UnixNano()
+	_, err = listing.Read(ctx, c.store, info, func(snap *sessioncore.Snapshot) (err error) {
 		r.costs, err = c.of(ctx, snap)
 		return err
 	})
+	r.State = listing.StateAt(info.Stat.Token, at) // c.store may name states otherwise than the list
 	return r, err
 }

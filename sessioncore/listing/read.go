@@ -23,7 +23,8 @@ func (s State) Is(now storage.Token) bool {
 	return s.Settled && s.token == now
 }
 
-func stateOf(token storage.Token, lookedAt int64) State {
+// StateAt returns the State of a file that was looked at at a time, in ns since the epoch.
+func StateAt(token storage.Token, lookedAt int64) State {
 	settled := !token.Racy(lookedAt)
 	token.Size = 0
 	return State{token, settled}
@@ -42,7 +43,7 @@ func Read(ctx context.Context, store *sessioncore.Store, info *Info, do func(*se
 		}
 	}
 	if errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) || errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
-		return stateOf(info.Stat.Token, time.Now().UnixNano()), nil
+		return StateAt(info.Stat.Token, time.Now().UnixNano()), nil
 	}
 	return s, err
 }
@@ -58,5 +59,5 @@ func readOnce(ctx context.Context, store *sessioncore.Store, session *sessioncor
 		return State{}, err
 	}
 	defer snap.Release()
-	return stateOf(snap.Stat().Token, at), do(snap)
+	return StateAt(snap.Stat().Token, at), do(snap)
 }

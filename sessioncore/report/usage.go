@@ -236,11 +236,30 @@ func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) 
 
 // modelName returns the name of a model: the provider and the model, separated by a slash.
 func modelName(provider, model rawjson.Value) string {
-	name := func(v rawjson.Value) string {
-		text, _ := v.Bytes()
-		return cmp.Or(string(markdown.Line(text, maxModelName)), "unknown")
+	name := append(appendName(make([]byte, 0, 64), provider), '/')
+	return string(appendName(name, model))
+}
+
+// appendName appends the name of a provider or a model.
+func appendName(dst []byte, v rawjson.Value) []byte {
+	text, _ := v.Bytes()
+	if len(text) > maxModelName || !isPlain(text) {
+		text = markdown.Line(text, maxModelName)
 	}
-	return name(provider) + "/" + name(model)
+	if len(text) == 0 {
+		return append(dst, "unknown"...)
+	}
+	return append(dst, text...)
+}
+
+// isPlain reports whether a name has only letters, digits, dots, dashes and underscores, as nearly all have.
+func isPlain(name []byte) bool {
+	for _, c := range name {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && c != '-' && c != '.' && c != '_' {
+			return false
+		}
+	}
+	return true
 }
 
 // usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old clients
@@ -249,7 +268,7 @@ func usageOf(model string, v rawjson.Value) usage {
 	u := usage{model: model}
 	hasTotal := false
 	for m := range v.EachMember {
-		switch m.Name() {
+		switch string(m.CamelName()) {
 		case "input":
 			u.Input = countOf(m.Value)
 		case "output":
@@ -286,7 +305,7 @@ func usageOf(model string, v rawjson.Value) usage {
 func costOf(v rawjson.Value) (c usageCost) {
 	c.known = v.IsObject()
 	for m := range v.EachMember {
-		switch m.Name() {
+		switch string(m.CamelName()) {
 		case "input":
 			c.Input = countOf(m.Value)
 		case "output":

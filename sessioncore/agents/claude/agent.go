@@ -48,13 +48,8 @@ func (a Agent) Converter(about foreign.About, _ storage.Object) foreign.Converte
 // About implements foreign.Agent. A fork has copies of records that name the session they are from: in a member of their own,
 // or in one of two spellings of the same; or they are copied as they are.
 func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
-	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
-	if about.Side = isSubagent(about.ID); about.Side {
-		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
-		if about.Chain == about.ID {
-			about.Chain = ""
-			about.Before, _, _ = strings.Cut(name, "/") // the project, for its parent's talk
-		}
+	about := a.FactsAbout(name)
+	if about.Side {
 		return about, nil
 	}
 	var titles titles
@@ -103,6 +98,19 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	}
 	about.Title = titles.title()
 	return about, err
+}
+
+// FactsAbout implements foreign.FactsAgent.
+func (Agent) FactsAbout(name string) foreign.About {
+	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
+	if about.Side = isSubagent(about.ID); about.Side {
+		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
+		if about.Chain == about.ID {
+			about.Chain = ""
+			about.Before, _, _ = strings.Cut(name, "/") // the project, for its parent's talk
+		}
+	}
+	return about
 }
 
 // tellsParent reports whether a line may say more than that it is a record of the session. Most lines begin with the parent of

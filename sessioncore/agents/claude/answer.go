@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -54,7 +55,6 @@ func promptOf(usage rawjson.Value) int64 {
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
-	c.ofMessage = c.ofMessage.Read(r.Member("message"))
 	message := c.ofMessage
 	id, _ := message.Member("id").Text()
 	request, _ := r.Member("requestId").Text()
@@ -123,9 +123,12 @@ func (c *converter) hasContent(message foreign.Object) (has bool) {
 
 // addBlocks adds the blocks of a record, and notes the tools that are called in it.
 func (c *converter) addBlocks(a *answer, content rawjson.Value) {
-	if content.IsString() && !content.Is("") {
+	if content.IsString() && !content.Is("") && !c.Facts {
 		a.separate()
 		a.blocks = append(append(append(a.blocks, `{"type":"text","text":`...), content...), '}')
+	}
+	if c.Facts && !bytes.Contains(content, []byte("tool_use")) {
+		return
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		c.ofBlock = c.ofBlock.Read(block)
@@ -133,12 +136,14 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		if !block.IsObject() || isEmptyText(members) {
 			return true
 		}
-		a.separate()
 		if name := members.Member("name"); name.IsString() {
 			id, _ := members.Member("id").Text()
-			c.calls[id], a.calls = call{slices.Clone(name), prompt(members), a.place}, true
+			c.calls[id], a.calls = call{slices.Clone(name), c.prompt(members), a.place}, true
 		}
-		a.blocks = appendAnswerBlock(a.blocks, block, members)
+		if !c.Facts {
+			a.separate()
+			a.blocks = appendAnswerBlock(a.blocks, block, members)
+		}
 		return true
 	})
 }

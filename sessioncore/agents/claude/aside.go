@@ -85,7 +85,7 @@ func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 	case !subtype.Is("away_summary"):
 		return e, false
 	}
-	return c.notSent(r, 0, content, by), true
+	return c.notSent(r, 0, c.sent(content), by), true
 }
 
 // notSent is custom for content that is not sent to the model.
@@ -119,7 +119,7 @@ func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, wh
 		return content, nil
 	}
 	if content.IsString() || content.IsArray() {
-		whole = appendContent([]byte{'['}, content)
+		whole = appendContent([]byte{'['}, c.sent(content))
 	}
 	return rawjson.Value(replacement), whole
 }

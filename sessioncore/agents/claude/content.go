@@ -13,10 +13,13 @@ type part struct {
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
 
+// noContent stands for content in a session of facts alone.
+var noContent = rawjson.Value("[]")
+
 // split returns the parts of a user record's content, and how many of them are results.
-func split(content rawjson.Value) (parts []part, results int) {
+func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 	if content.IsString() && !content.Is("") {
-		return []part{{content: content}}, 0
+		return []part{{content: c.sent(content)}}, 0
 	}
 	var run []byte
 	end := func() {
@@ -25,22 +28,33 @@ func split(content rawjson.Value) (parts []part, results int) {
 		}
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		switch members := foreign.Read(block); {
+		switch members := make(foreign.Object, 0, 6).Read(block); {
 		case members.Member("type").Is("tool_result"):
 			end()
 			parts, results = append(parts, part{result: members}), results+1
 		case block.IsObject() && !isEmptyText(members):
-			if len(run) == 0 {
+			switch {
+			case len(run) == 0:
 				run = append(run, '[')
-			} else {
+			case !c.Facts:
 				run = append(run, ',')
 			}
-			run = appendBlock(run, block)
+			if !c.Facts {
+				run = appendBlock(run, block)
+			}
 		}
 		return true
 	})
 	end()
 	return parts, results
+}
+
+// sent returns content, or none in a session of facts alone.
+func (c *converter) sent(content rawjson.Value) rawjson.Value {
+	if c.Facts {
+		return noContent
+	}
+	return content
 }
 
 // isEmptyText reports whether a block says nothing.

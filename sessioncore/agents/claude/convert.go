@@ -39,7 +39,7 @@ type converter struct {
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
 
-	// Memory that is used again: for a record, its message or one of its blocks, the body of an entry, and answers.
+	// Memory that is used again: for a record, its message and one of its blocks, the body of an entry, and answers.
 	ofRecord, ofMessage, ofBlock foreign.Object
 	body                         []byte
 	spare                        *answer
@@ -72,12 +72,12 @@ func newConverter(about foreign.About, known *learned) *converter {
 
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	c.ofRecord = c.ofRecord.Read(v)
+	c.ofRecord, c.ofMessage = c.ofRecord.ReadWith(v, "message", c.ofMessage)
 	r := &record{Object: c.ofRecord, line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
-	if c.titles.read += len(v) + 1; !c.Side {
+	if c.titles.read += len(v) + 1; !c.Side && !c.Facts {
 		c.titles.note(r.Object)
 	}
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
@@ -106,7 +106,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case isUser && isTrue(r.Member("isCompactSummary")):
 		out = c.compaction(c.flush(c.send(out)), r)
 	case isUser:
-		content, isMeta := r.Member("message").Member("content"), isTrue(r.Member("isMeta"))
+		content, isMeta := c.ofMessage.Member("content"), isTrue(r.Member("isMeta"))
 		if !isMeta {
 			c.tell(content, true)
 		}
@@ -232,7 +232,7 @@ func (c *converter) made(e *foreign.Entry, at *place) {
 
 // user makes entries of a record with content: messages of the person, texts of the client and results of tools.
 func (c *converter) user(out []byte, r *record, content rawjson.Value, by sayer) []byte {
-	parts, results := split(content)
+	parts, results := c.split(content)
 	if len(parts) == 0 {
 		c.pass(r)
 		return out
@@ -316,13 +316,17 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 	return called.place
 }
 
+// billedTool names the tool whose results may have a usage in their details.
+const billedTool = "task"
+
 // result returns the body of a tool result's entry. What the client keeps of the result besides is that of the record's
 // only result.
 func (c *converter) result(r *record, result foreign.Object, content rawjson.Value, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
-	b := appendContent(foreign.AppendResult(c.body, id, c.calls[text].name), content)
-	if only {
+	name := c.calls[text].name
+	b := appendContent(foreign.AppendResult(c.body, id, name), c.sent(content))
+	if only && (!c.Facts || name.Is(billedTool)) {
 		b = foreign.AppendMember(b, "details", r.Member("toolUseResult"))
 	}
 	b = append(b, `,"isError":`...)

@@ -33,7 +33,7 @@ func (c *converter) setFork(r *record) {
 // beginFork appends the branch of the parent from which the subagent goes on. The client goes on without it where it is
 // not there.
 func (c *converter) beginFork(out []byte) []byte {
-	if c.fork.last == "" || c.projects == nil || c.Listed || !isName(c.fork.session) {
+	if c.fork.last == "" || c.projects == nil || c.Listed || c.Facts || !isName(c.fork.session) {
 		return out
 	}
 	name := path.Join(c.Before, c.fork.session+ending)

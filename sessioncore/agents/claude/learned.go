@@ -37,7 +37,8 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 
 // Again implements foreign.Rereader.
 func (c *converter) Again() foreign.Converter {
-	if !c.learned.news && c.Title() == c.About.Title && c.moves.cwd() == c.Moved {
+	isShown := c.Facts || c.Title() == c.About.Title && c.moves.cwd() == c.Moved
+	if !c.learned.news && isShown {
 		return nil
 	}
 	if c.learned.moved {

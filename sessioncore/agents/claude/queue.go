@@ -159,7 +159,7 @@ func (c *converter) send(out []byte) []byte {
 	sent, before := c.queue.sent, c.end
 	c.queue.sent = nil
 	for i := range sent {
-		parts, _ := split(sent[i].content)
+		parts, _ := c.split(sent[i].content)
 		out = c.say(out, sent[i].record(), parts, 0, sent[i].by, c.end)
 	}
 	before.id = c.end.id
@@ -171,7 +171,7 @@ func (c *converter) unsent(out []byte) []byte {
 	parent := c.end.id
 	for i := range c.queue.sent {
 		p := &c.queue.sent[i]
-		parts, _ := split(p.content)
+		parts, _ := c.split(p.content)
 		for n := range parts {
 			e := c.saying(p.record(), n, parts[n].content, p.by)
 			e.Parent, parent = parent, e.ID

@@ -58,9 +58,9 @@ func hashOf(text string) uint64 {
 	return max(1, maphash.String(seed, text))
 }
 
-// prompt returns the hash of what a tool is called with if that calls a subagent.
-func prompt(call foreign.Object) uint64 {
-	if name := call.Member("name"); !name.Is("Task") && !name.Is("Agent") {
+// prompt returns the hash of what a tool is called with if that calls a subagent, 0 where no session is to be named.
+func (c *converter) prompt(call foreign.Object) uint64 {
+	if name := call.Member("name"); c.Facts || !name.Is("Task") && !name.Is("Agent") {
 		return 0
 	}
 	text, _ := call.Member("input").Member("prompt").Text()

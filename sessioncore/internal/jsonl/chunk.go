@@ -26,18 +26,34 @@ type chunk struct {
 	free     func() // gives back the room of a long line; nil for other chunks
 }
 
-// chunks holds chunks for the next load, so that reading many files allocates no buffers.
-var chunks = sync.Pool{New: func() any { return &chunk{done: make(chan error, 1)} }}
+// chunks holds chunks for the next load, so that reading many files allocates no buffers. A few of them outlive a collection
+// of garbage: a pass over all files collects garbage more often than a pool keeps anything.
+var (
+	chunks     = sync.Pool{New: func() any { return &chunk{done: make(chan error, 1)} }}
+	keptChunks = make(chan *chunk, 4)
+)
 
 // keepLines is the number of lines of the largest chunk that is reused. Files of tiny lines have more.
 const keepLines = 4096
 
-func newChunk() *chunk { return chunks.Get().(*chunk) }
+func newChunk() *chunk {
+	select {
+	case c := <-keptChunks:
+		return c
+	default:
+		return chunks.Get().(*chunk)
+	}
+}
 
 // recycle makes the chunk, which nothing refers to, available to the next load.
 func (c *chunk) recycle() {
 	c.release()
-	if cap(c.buf) <= KeepBuffer && cap(c.lines) <= keepLines {
+	if cap(c.buf) > KeepBuffer || cap(c.lines) > keepLines {
+		return
+	}
+	select {
+	case keptChunks <- c:
+	default:
 		chunks.Put(c)
 	}
 }
@@ -159,14 +175,15 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// classify classifies each line of the chunk. Blank lines are only counted.
-func (c *chunk) classify(s *rawjson.Scanner) {
+// classify classifies each line of the chunk. Blank lines are only counted. With textsOnly the members of most lines stay
+// unset.
+func (c *chunk) classify(s *rawjson.Scanner, textsOnly bool) {
 	if c.tooLong {
 		c.lines = append(c.lines, LineInfo{class: lineTooLong})
 		return
 	}
 	for at := 0; at < len(c.buf); {
-		info := LineInfo{start: uint32(at), number: uint32(c.newlines)}
+		info := LineInfo{start: uint32(at), number: uint32(c.newlines), textOnly: textsOnly}
 		rest := c.buf[at:]
 		if !classifyValue(s, rest, &info) {
 			end := bytes.IndexByte(rest, '\n')

@@ -50,6 +50,7 @@ type LineInfo struct {
 	// IllFormed reports whether the value's text is not valid UTF-8.
 	IllFormed bool
 	Payload   bool // the message has a key providerPayload
+	textOnly  bool // nothing of the value is asked for but its text
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -100,7 +101,11 @@ func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int) {
 	l.value = part{uint32(start), uint32(end)}
 	l.Flags = s.Flags
 	l.class = lineOther
-	if text[start] == '{' {
+	switch {
+	case text[start] != '{':
+	case l.textOnly:
+		l.class = lineObject
+	default:
 		l.class = lineObject
 		l.noteText(text[start:end])
 		l.rebase(uint32(start))
@@ -132,7 +137,7 @@ func classifyValue(s *rawjson.Scanner, text []byte, out *LineInfo) bool {
 // scanText validates the value at text[start] and sets the members of an object in out. It returns the offset after
 // the value.
 func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
-	if text[start] != '{' {
+	if text[start] != '{' || out.textOnly {
 		return s.SkipValue(text, start)
 	}
 	return s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {

@@ -75,6 +75,8 @@ type loader struct {
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
 	most  int64 // the longest line that is read
+	// textsOnly leaves out the members and checksums of LineInfo.
+	textsOnly bool
 
 	scan rawjson.Scanner
 	// resume is where the next load can begin. It is settled when a unit is found that growth could change.
@@ -83,6 +85,7 @@ type loader struct {
 	// skipTo is the end of a value that spanned lines which are already classified.
 	skipTo int64
 	work   int64
+	unit   Unit   // that of a line, which is reused
 	loose  []byte // buffer for loose.go
 	// ahead is what loose.go has read of the file, starting at aheadOff.
 	ahead    []byte
@@ -98,12 +101,19 @@ var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
 // continue at when the file has grown. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	return LoadLines(ctx, obj, from, size, MaxLine, emit)
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: MaxLine, work: from.work}
+	return l.load(ctx, from)
 }
 
-// LoadLines is Load for lines of at most so many bytes.
-func LoadLines(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: ChunkSize, most: most, work: from.work}
+// LoadTexts is Load for lines of at most so many bytes, and for units of which nothing is asked but their kind and text.
+func LoadTexts(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, emit func(*Unit) error) (Position, error) {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: most, work: from.work, textsOnly: true}
+	return l.load(ctx, from)
+}
+
+func (l *loader) load(ctx context.Context, from Position) (Position, error) {
+	obj, size := l.obj, l.size
+	l.chunk = ChunkSize
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
 	if size-from.Off > ChunkSize {
 		done, err := startReading(ctx)
@@ -165,7 +175,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 		} else if err != nil {
 			return err
 		}
-		c.classify(&l.scan)
+		c.classify(&l.scan, l.textsOnly)
 		if err := l.merge(c, lines); err != nil {
 			return err
 		}
@@ -194,7 +204,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	go func() {
 		defer close(ordered)
 		defer storage.RecoverTo(&readErr)
-		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, free, ordered)
+		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, l.textsOnly, free, ordered)
 	}()
 	for c := range ordered {
 		err := <-c.done
@@ -216,7 +226,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	return readErr
 }
 
-func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered chan<- *chunk) error {
+func readChunks(ctx context.Context, r *chunkReader, textsOnly bool, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
 		select {
@@ -232,7 +242,7 @@ func readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered
 		go func() {
 			c.done <- func() (err error) {
 				defer storage.RecoverTo(&err)
-				c.classify(&rawjson.Scanner{})
+				c.classify(&rawjson.Scanner{}, textsOnly)
 				return nil
 			}()
 		}()
@@ -281,11 +291,12 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	l.resume.Guessed = l.settled
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
-	return l.emit(&Unit{
+	l.unit = Unit{
 		Kind: kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
 		Size: int64(v.End - v.Start), Info: info,
 		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),
-	})
+	}
+	return l.emit(&l.unit)
 }
 
 // settle sets where the next load begins: at the first position where growth could change how the file is read.

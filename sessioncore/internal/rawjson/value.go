@@ -118,6 +118,44 @@ func (v Value) EachMember(f func(Member) bool) {
 	}
 }
 
+// AppendMembers appends the members of an object to members, and those of its member key to inner, if that is an object: in
+// one pass, where EachMember and then EachMember of the member are two. v must be validated.
+func (v Value) AppendMembers(members []Member, key string, inner []Member) (all, ofKey []Member) {
+	if !v.IsObject() {
+		return members, inner
+	}
+	var s Scanner
+	members, inner, _ = s.appendMembers(v, 0, members, key, inner)
+	return members, inner
+}
+
+// appendMembers is AppendMembers for the object at v[i]. It returns the offset after the object. There is no member with key "".
+func (s *Scanner) appendMembers(v Value, i int, members []Member, key string, inner []Member) (all, ofKey []Member, end int) {
+	none := len(inner)
+	for i = SkipSpace(v, i+1); v[i] != '}'; {
+		m := Member{start: i}
+		keyEnd, _ := s.SkipString(v, i+1)
+		m.Key = v[i:keyEnd]
+		i = SkipSpace(v, keyEnd)
+		i = SkipSpace(v, i+1) // after the colon
+		isKey := key != "" && string(m.Key[1:len(m.Key)-1]) == key
+		if isKey {
+			inner = inner[:none] // of a repeated member the last one counts
+		}
+		if isKey && v[i] == '{' {
+			inner, _, m.End = s.appendMembers(v, i, inner, "", nil)
+		} else {
+			m.End, _ = s.SkipValue(v, i)
+		}
+		m.Value = v[i:m.End]
+		members = append(members, m)
+		if i = SkipSpace(v, m.End); v[i] == ',' {
+			i = SkipSpace(v, i+1)
+		}
+	}
+	return members, inner, i + 1
+}
+
 // EachElement calls f for each element of an array and its offset, in order, until f returns false.
 func (v Value) EachElement(f func(element Value, offset int) bool) {
 	if !v.IsArray() {
@@ -218,6 +256,14 @@ func (v Value) Kind() Kinds {
 func (m Member) Name() string {
 	text, _ := m.Key.Bytes()
 	return CamelCase(string(text))
+}
+
+// CamelName is Name without a copy, where the file has the name as it is.
+func (m Member) CamelName() []byte {
+	if name := m.Key[1 : len(m.Key)-1]; bytes.IndexByte(name, '_') < 0 && bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	return []byte(m.Name())
 }
 
 // longestName is longer than any name in the format, in bytes.

@@ -115,7 +115,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		out = out[:0]
 		return err
 	}
-	at, err := jsonl.LoadLines(ctx, obj, c.at, to.Size, maxLine, func(u *jsonl.Unit) error {
+	at, err := jsonl.LoadTexts(ctx, obj, c.at, to.Size, maxLine, func(u *jsonl.Unit) error {
 		if begun() && len(last) > 0 {
 			out, last, whole, written = append(out, last...), last[:0], 0, lastAt
 		}

@@ -25,6 +25,13 @@ type Joiner interface {
 	Join(name string, obj storage.Object) storage.Object
 }
 
+// FactsAgent is an Agent of which a bill needs less than About.
+type FactsAgent interface {
+	Agent
+	// FactsAbout returns the facts about a session that its ids and its usage depend on.
+	FactsAbout(name string) About
+}
+
 // Converter makes the lines of a session of the values of one file, one after the other.
 type Converter interface {
 	// Add takes the next value of the file, an object, and the number of its line, from 1. It appends to out what no later
@@ -59,6 +66,7 @@ type About struct {
 	Side   bool   // it is a subagent's
 	Chain  string // the first record of the subagent that it is, where the file has other conversations too
 	Listed bool   // it is for a list, and its converter reads no other file
+	Facts  bool   // its converter writes ids, parents, times, models and usages, and leaves contents empty
 }
 
 // AppendMembers appends the members of a header that an About gives.

@@ -35,6 +35,7 @@ type Files struct {
 	temporary string
 	texts     budget.Hold   // texts in memory
 	turns     chan struct{} // holds a value for each conversion under way that takes long
+	facts     FactsAgent    // the agent, where sessions have facts alone; else nil
 
 	mu      sync.Mutex // guards the fields below
 	slots   map[string]*slot
@@ -62,6 +63,27 @@ func New(files storage.Files, agent Agent, limit *budget.Budget, temporary strin
 	}
 	limit.OnFull(f.evict)
 	return f
+}
+
+// Facts returns the same sessions without their texts, for a bill. Where the agent has no such form, they are f itself.
+func (f *Files) Facts() storage.Files {
+	agent, ok := f.agent.(FactsAgent)
+	if !ok {
+		return f
+	}
+	facts := New(f.Files, agent, f.limit, f.temporary)
+	facts.facts = agent
+	return facts
+}
+
+// about returns the facts about a session besides its records.
+func (f *Files) about(name string, obj storage.Object, size int64) (about About, err error) {
+	if f.facts == nil {
+		return f.agent.About(name, obj, size, false)
+	}
+	about = f.facts.FactsAbout(name)
+	about.Facts = true
+	return about, nil
 }
 
 // List implements storage.Files.
@@ -136,7 +158,7 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 			return st, ctx.Err()
 		}
 	}
-	about, err := f.agent.About(name, obj, st.Size, false)
+	about, err := f.about(name, obj, st.Size)
 	if err != nil {
 		return st, err
 	}
@@ -161,7 +183,7 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 	}
 	if converter == nil {
 		likely := about
-		if likely.Title == "" {
+		if likely.Title == "" && !about.Facts {
 			listed, err := f.agent.About(name, obj, st.Size, true)
 			if err != nil {
 				return st, err
