@@ -193,17 +193,16 @@ func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error)
 // Flags returns the flags of a mount, for completions.
 func Flags() *pflag.FlagSet { return flags(&flagValues{}, false) }
 
-// Summary is the help that fits a screen.
-func Summary() string {
+// Summary is the help that fits a screen. others are the usual agent directories besides omp's.
+func Summary(others string) string {
 	return `Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT  mount in the background
        sessionfs --all|--demo MOUNTPOINT           of all your agents; a sample
        sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
        sessionfs COMMAND ...                       look without a mount
 
-Shows the sessions of a coding agent as directories of entries, branches,
+` + Wrap(`Shows the sessions of a coding agent as directories of entries, branches,
 transcripts and control files. SOURCE is the agent directory: ~/.omp/agent by
-default, or ~/.pi/agent, ~/.claude, ~/.codex. MOUNTPOINT is an empty directory.
-Example: sessionfs --all ~/agent-sessions
+default, or `+others+`. MOUNTPOINT is an empty directory.`) + `Example: sessionfs --all ~/agent-sessions
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request
@@ -221,24 +220,23 @@ Commands:
 `
 }
 
-// Usage is the help of a mount. Flags and options come from the lists that the parser uses.
-func Usage() string {
+// Usage is the help of a mount. Flags and options come from the lists that the parser uses. others says where the directories
+// of other agents are.
+func Usage(others string) string {
 	var b strings.Builder
 	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
        sessionfs --all [-o OPTIONS] MOUNTPOINT
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
 
-Mounts the data directory of a coding agent: each session as a directory of
+` + Wrap(`Mounts the data directory of a coding agent: each session as a directory of
 entries, branches and control files. SOURCE is the agent directory; the default
 is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else
-~/.omp/agent, or ~/.pi/agent if there is none of omp. Claude Code's is
-$CLAUDE_CONFIG_DIR or ~/.claude, Codex's $CODEX_HOME or ~/.codex; they are
+~/.omp/agent, or ~/.pi/agent if there is none of omp. `+others+`; they are
 read-only, and the default where there are no others. Sessions in PostgreSQL:
 SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a
 password. MOUNTPOINT is an empty directory outside SOURCE. Runs in the
-background once the mount is ready.
-
+background once the mount is ready.`) + `
 Flags:
 `)
 	b.WriteString(flags(&flagValues{}, false).FlagUsages())
@@ -256,5 +254,40 @@ With mount(8) and in /etc/fstab:
 A link /sbin/mount.sessionfs to this program makes "-t sessionfs" work as well.
 The flags that mount(8) gives its helpers are accepted: -n -s -v -t TYPE.
 `)
+	return b.String()
+}
+
+// HelpWidth is how many columns help has.
+const HelpWidth = 80
+
+// Wrap returns text as lines that fit. An empty line ends a paragraph, and a line that begins with a blank is kept.
+func Wrap(text string) string {
+	var b strings.Builder
+	column := 0
+	end := func() {
+		if column > 0 {
+			b.WriteString("\n")
+		}
+		column = 0
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || line[0] == ' ' {
+			end()
+			b.WriteString(line + "\n")
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			if column+1+len(word) > HelpWidth {
+				end()
+			}
+			if column > 0 {
+				b.WriteString(" ")
+				column++
+			}
+			b.WriteString(word)
+			column += len(word)
+		}
+	}
+	end()
 	return b.String()
 }

@@ -106,7 +106,7 @@ func TestOptionTable(t *testing.T) {
 		require.False(t, seen[name], name)
 		seen[name] = true
 		require.NotContains(t, refused, name)
-		require.Equal(t, slices.Contains(effect, name), regexp.MustCompile(`\n  `+name+`[ =,\n]`).MatchString(Usage()), name)
+		require.Equal(t, slices.Contains(effect, name), regexp.MustCompile(`\n  `+name+`[ =,\n]`).MatchString(Usage("")), name)
 	}
 }
 

@@ -23,7 +23,7 @@ type Section struct {
 var Layout = []Section{
 	{"The top of a mount", []Row{
 		{"/", "root.go", `the mount point`, false},
-		{"sessions/", "source.go", "the session files of SOURCE, with their directories, at any depth; with `--all` below `omp/`, `pi/`, `claude/` and `codex/`", false},
+		{"sessions/", "source.go", "the session files of SOURCE, with their directories, at any depth; with `--all` in a directory for each agent", false},
 		{"recent/", "layout/directory.go", `the 50 sessions that were modified last`, false},
 		{"by-id/", "layout/directory.go", `all sessions by their full id`, false},
 		{"by-cwd/", "layout/directory.go", `all sessions by the working directory in their header`, false},

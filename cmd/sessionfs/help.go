@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
 )
 
 // helpCommand is sessionfs help.
@@ -32,10 +33,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				_, err := io.WriteString(cmd.OutOrStdout(), mountopts.Summary())
+				_, err := io.WriteString(cmd.OutOrStdout(), summary())
 				return err
 			case args[0] == "mount":
-				_, err := io.WriteString(cmd.OutOrStdout(), mountopts.Usage()+exitHelp)
+				_, err := io.WriteString(cmd.OutOrStdout(), usage())
 				return err
 			}
 			about, _, err := root.Find(args)
@@ -62,13 +63,10 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// helpWidth is how many columns help has.
-const helpWidth = 80
-
 // printHelp prints the help of a command, which fits a terminal of 24 lines.
 func printHelp(c *cobra.Command, _ []string) {
 	out := c.OutOrStdout()
-	fmt.Fprintf(out, "Usage: %s\n\n%s", c.UseLine(), wrapped(cmp.Or(c.Long, c.Short+".")))
+	fmt.Fprintf(out, "Usage: %s\n\n%s", c.UseLine(), mountopts.Wrap(cmp.Or(c.Long, c.Short+".")))
 	if c.Example != "" {
 		fmt.Fprintf(out, "\nExample:\n%s\n", c.Example)
 	}
@@ -81,7 +79,7 @@ func printHelp(c *cobra.Command, _ []string) {
 			own.AddFlag(f)
 		}
 	})
-	if text := own.FlagUsagesWrapped(helpWidth) + hidden; text != "" {
+	if text := own.FlagUsagesWrapped(mountopts.HelpWidth) + hidden; text != "" {
 		fmt.Fprintf(out, "\nOptions:\n%s", text)
 	}
 }
@@ -89,36 +87,25 @@ func printHelp(c *cobra.Command, _ []string) {
 // commonHelp is the help of the options that all commands on SOURCE have.
 const commonHelp = "  -s DIR, -o OPTIONS, --demo, --debug   as for all commands ('man sessionfs')\n"
 
-// wrapped returns text as lines that fit. An empty line ends a paragraph, and a line that begins with a blank is kept.
-func wrapped(text string) string {
-	var b strings.Builder
-	column := 0
-	end := func() {
-		if column > 0 {
-			b.WriteString("\n")
-		}
-		column = 0
+// summary is the help that fits a screen.
+func summary() string { return mountopts.Summary(strings.Join(otherHomes(), ", ")) }
+
+// usage is the help of a mount.
+func usage() string {
+	var of []string
+	for _, a := range agents.All() {
+		of = append(of, a.Title+"'s "+strings.Join(a.Homes, " or "))
 	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || line[0] == ' ' {
-			end()
-			b.WriteString(line + "\n")
-			continue
-		}
-		for word := range strings.FieldsSeq(line) {
-			if column+1+len(word) > helpWidth {
-				end()
-			}
-			if column > 0 {
-				b.WriteString(" ")
-				column++
-			}
-			b.WriteString(word)
-			column += len(word)
-		}
+	return mountopts.Usage(strings.Join(of, ", ")) + exitHelp
+}
+
+// otherHomes returns the usual agent directories besides omp's, for people.
+func otherHomes() []string {
+	homes := []string{"~/.pi/agent"}
+	for _, a := range agents.All() {
+		homes = append(homes, a.InHome())
 	}
-	end()
-	return b.String()
+	return homes
 }
 
 // didYouMean names the commands that somebody may have meant by a word that is none.

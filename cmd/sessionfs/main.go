@@ -43,7 +43,7 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	case err != nil:
 		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c, s.err), true
 	case c.Action == mountopts.Help:
-		fmt.Fprint(s.out, mountopts.Summary())
+		fmt.Fprint(s.out, summary())
 		return c, exitOK, true
 	case c.Action == mountopts.Version:
 		fmt.Fprintln(s.out, "sessionfs", version())

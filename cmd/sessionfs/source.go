@@ -84,7 +84,7 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	dirs := agentDirs(os.Getenv)
 	if len(dirs) == 0 {
-		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor ~/.pi/agent, ~/.claude or ~/.codex is there")
+		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor %s is there", agents.OneOf(otherHomes()))
 	}
 	for _, a := range dirs {
 		source, as, refused := resolveDir(a.Source, true, stderr)

@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/page"
 	"sessionfs/sessioncore/transcript"
 	"sessionfs/sessioncore/transfer"
@@ -131,12 +132,12 @@ func importCommand() *cobra.Command {
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +
 			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed.\n" +
-			"Of a session of Claude Code or Codex (a file, ~/.claude, a path in a mount) an omp session is made, which\n" +
+			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which\n" +
 			"omp --resume goes on with; PATH#ID is the branch to one of its entries.\n" +
 			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay, else where a\n" +
 			"new session of its working directory would. It appears whole or not at all, and is never replaced: one that\n" +
 			"is there gets what the copy has more. The files beside it and its images come along. Status 1: something was refused.",
-		Example: "  sessionfs import ~/old-laptop/.omp/agent ~/.claude/projects/-home-dev-project\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
+		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		into, err := src.Importer(cmd.Context(), to)

@@ -148,6 +148,9 @@ func (a *Agent) Home(getenv func(string) string) string {
 	return ""
 }
 
+// InHome returns the usual path of the agent's directory in the home directory, such as ~/.claude.
+func (a *Agent) InHome() string { return a.Homes[len(a.Homes)-1] }
+
 // Variable returns an assignment to the environment variable that names the agent's directory.
 func (a *Agent) Variable(dir string) string {
 	variable, below, _ := strings.Cut(strings.TrimPrefix(a.Homes[0], "$"), "/")

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -83,4 +84,15 @@ func TestNamedFinds(t *testing.T) {
 	} {
 		require.Equal(t, want, names(t).FindString(models.ReplaceAllString(text, "")), text)
 	}
+}
+
+// TestReadme: the README's table has all agents with their directories.
+func TestReadme(t *testing.T) {
+	var titles, homes []string
+	for _, a := range agents.All() {
+		titles, homes = append(titles, a.Title), append(homes, "`"+a.InHome()+"`")
+	}
+	text, err := os.ReadFile(root + "README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "| "+strings.Join(titles, ", ")+" | "+strings.Join(homes, ", ")+": read; ")
 }
