@@ -1,0 +1,98 @@
+package foreign
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Renamed shows the files of an agent under the names that sessions have. A file whose own name does not end in .jsonl is one
+// JSON document, which is shown as one line.
+type Renamed struct {
+	Raw storage.Files
+	// Names returns the names in a directory, with their kinds. A name with nothing behind it may be among them.
+	Names func(dir string) ([]storage.Item, error)
+	// Real returns the file that is shown under a name, or the directory. The directory that is shown of a file is made up.
+	Real func(name string) (file string, kind storage.Kind, err error)
+}
+
+// List implements storage.Files.
+func (r *Renamed) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(r, dir, only, f)
+	}
+	items, err := r.Names(dir)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		item.State = func() (storage.Stat, error) { return r.Stat(path.Join(dir, item.Name)) }
+		if !f(item) {
+			break
+		}
+	}
+	return nil
+}
+
+// Stat implements storage.Files.
+func (r *Renamed) Stat(name string) (storage.Stat, error) {
+	file, kind, err := r.Real(name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	st, err := r.Raw.Stat(file)
+	switch {
+	case err != nil || st.Kind == kind:
+	case kind == storage.KindDir && st.Kind == storage.KindFile:
+		st.Kind, st.Mode, st.Size = kind, storage.DirMode, 0
+	default:
+		return storage.Stat{}, missing(name)
+	}
+	return st, err
+}
+
+// Open implements storage.Files.
+func (r *Renamed) Open(name string) (storage.Object, error) {
+	file, kind, err := r.Real(name)
+	if err != nil {
+		return nil, err
+	}
+	if kind != storage.KindFile {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
+	}
+	obj, err := r.Raw.Open(file)
+	if err == nil && !strings.HasSuffix(file, sessionEnding) {
+		obj = document{obj}
+	}
+	return obj, err
+}
+
+// ReadAhead implements storage.Files.
+func (r *Renamed) ReadAhead(names []string) {
+	var files []string
+	for _, name := range names {
+		if file, kind, err := r.Real(name); err == nil && kind == storage.KindFile {
+			files = append(files, file)
+		}
+	}
+	r.Raw.ReadAhead(files)
+}
+
+// document is a file with one JSON value, shown as one line: its line breaks, which stand between the parts of the value, are
+// blanks.
+type document struct{ storage.Object }
+
+// ReadAt implements storage.Object.
+func (d document) ReadAt(p []byte, off int64) (int, error) {
+	n, err := d.Object.ReadAt(p, off)
+	for rest := p[:n]; ; {
+		at := bytes.IndexByte(rest, '\n')
+		if at < 0 {
+			return n, err
+		}
+		rest[at], rest = ' ', rest[at+1:]
+	}
+}
