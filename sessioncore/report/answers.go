@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -28,6 +29,9 @@ func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
 	own := usageOf(modelName(m[message.Provider], by), m[message.Usage])
 	own.AssistantMessages = 1
 	all := []usage{own}
+	if !bytes.Contains(m[message.Usage], []byte("modelCalls")) {
+		return all
+	}
 	m[message.Usage].Member("modelCalls").EachElement(func(call rawjson.Value, _ int) bool {
 		all = append(all, usageOf(modelName(m[message.Provider], call.Member("model")), call))
 		return len(all) <= maxParts

@@ -24,7 +24,8 @@ type answer struct {
 	removed bool   // it is not sent any more
 	blocks  []byte // JSON, with commas between them
 	calls   bool
-	members []byte // of the message, besides role and content: those of the last record
+	members []byte // of the message, besides role, content and usage: those of the last record
+	spent   spent  // by the last record
 	cost    []byte // the member with the session's cost by then
 	after   []byte // entries that follow it
 
@@ -55,7 +56,7 @@ func promptOf(usage rawjson.Value) int64 {
 
 // assistant adds a record to the answer that it belongs to, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
-	message := c.ofMessage
+	message := r.message
 	id, _ := message.Member("id").Text()
 	request, _ := r.Member("requestId").Text()
 	key := id
@@ -86,7 +87,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	}
 	if s := c.spare; s != nil {
 		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
-		a.records = s.records[:0]
+		a.records, a.spent = s.records[:0], s.spent.empty()
 	}
 	a.cost, c.cost = c.cost, nil
 	c.add(a, r, message)
@@ -103,6 +104,11 @@ func (c *converter) add(a *answer, r *record, message foreign.Object) {
 	a.records = append(a.records, r.uuid)
 	c.addBlocks(a, message.Member("content"))
 	a.members = c.members(a, r, message)
+	usage := message.Member("usage")
+	if a.Lines[0] < c.learned.last[a.key] || c.path != "" { // it is that of the whole answer: the last part has it
+		usage = nil
+	}
+	a.spent.note(usage, message.Member("model"), r.time())
 }
 
 // isError reports whether an answer says that there was none.
@@ -113,9 +119,8 @@ func isError(r *record) bool {
 // hasContent reports whether a record says something.
 func (c *converter) hasContent(message foreign.Object) (has bool) {
 	content := message.Member("content")
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		c.ofBlock = c.ofBlock.Read(block)
-		has = block.IsObject() && !isEmptyText(c.ofBlock)
+	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
+		has = block.IsObject() && !isEmptyText(members)
 		return !has
 	})
 	return has || content.IsString() && !content.Is("")
@@ -130,9 +135,8 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 	if c.Facts && !bytes.Contains(content, []byte("tool_use")) {
 		return
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		c.ofBlock = c.ofBlock.Read(block)
-		members := c.ofBlock
+	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
+		members := foreign.Object(of)
 		if !block.IsObject() || isEmptyText(members) {
 			return true
 		}
@@ -177,15 +181,7 @@ func appendAnswerBlock(dst []byte, whole rawjson.Value, block foreign.Object) []
 
 // members returns the members of an answer's message that its last record decides.
 func (c *converter) members(a *answer, r *record, message foreign.Object) []byte {
-	dst := append(a.members[:0], `,"api":"anthropic-messages","provider":"anthropic"`...)
-	if model := message.Member("model"); model.IsString() {
-		dst = foreign.AppendMember(dst, "model", model)
-	} else {
-		dst = append(dst, `,"model":"unknown"`...)
-	}
-	if usage := message.Member("usage"); usage.IsObject() && a.Lines[0] >= c.learned.last[a.key] && c.path == "" {
-		dst = appendUsage(dst, usage, message.Member("model"), laterDay(a.Time, r.time())) // it is that of the whole answer: the last part has it
-	}
+	dst := a.members[:0]
 	reason := stopReason(message.Member("stop_reason"), a.calls)
 	if isError(r) {
 		reason = "error"
@@ -234,7 +230,9 @@ func (c *converter) flush(out []byte) []byte {
 // appendTo appends an answer and what follows it, by means of memory that is used again.
 func (a *answer) appendTo(out []byte, memory *[]byte) []byte {
 	body := append(append(*memory, `"message":{"role":"assistant","content":[`...), a.blocks...)
-	a.Body = append(appendCost(append(body, ']'), a.members, a.cost), '}')
+	body = append(append(body, `],"api":"anthropic-messages","provider":"anthropic","model":`...), a.spent.by()...)
+	body = a.spent.appendTo(body, a.Time, a.cost)
+	a.Body = append(append(body, a.members...), '}')
 	out = append(a.AppendTo(out), a.after...)
 	*memory, a.Body = reuse(a.Body), nil
 	return out

@@ -32,6 +32,9 @@ var sayers = map[string]sayer{
 // sayerOf returns the author of content that stands in the place of a person's. isMeta is its record's isMeta.
 func sayerOf(content rawjson.Value, isMeta bool) sayer {
 	text := content
+	if !bytes.Contains(content, []byte(`"<`)) {
+		content = nil // no text of it begins with a tag
+	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		text = block.Member("text")
 		return false

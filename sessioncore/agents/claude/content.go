@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"slices"
+
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -27,11 +29,11 @@ func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 			parts, run = append(parts, part{content: append(run, ']')}), nil
 		}
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		switch members := make(foreign.Object, 0, 6).Read(block); {
+	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
+		switch members := foreign.Object(of); {
 		case members.Member("type").Is("tool_result"):
 			end()
-			parts, results = append(parts, part{result: members}), results+1
+			parts, results = append(parts, part{result: slices.Clone(members)}), results+1
 		case block.IsObject() && !isEmptyText(members):
 			switch {
 			case len(run) == 0:

@@ -39,10 +39,10 @@ type converter struct {
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
 
-	// Memory that is used again: for a record, its message and one of its blocks, the body of an entry, and answers.
-	ofRecord, ofMessage, ofBlock foreign.Object
-	body                         []byte
-	spare                        *answer
+	// Memory that is used again: for a block, the body of an entry, and answers.
+	ofBlock foreign.Object
+	body    []byte
+	spare   *answer
 }
 
 // place is what the children of a record hang on. The records of an answer and those of its results share one: its id is
@@ -65,15 +65,23 @@ type call struct {
 func newConverter(about foreign.About, known *learned) *converter {
 	return &converter{
 		About: about, learned: known, places: map[string]*place{}, passed: map[string]string{}, missed: map[string]bool{},
-		calls: map[string]call{}, side: newChains(), closed: map[string]bool{}, end: &place{},
+		calls: map[string]call{}, ofBlock: make(foreign.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
 		queue: queue{guessed: map[string]int64{}, told: map[string]int{}},
 	}
 }
 
+// Inner implements foreign.RecordConverter.
+func (*converter) Inner() string { return "message" }
+
 // Add implements foreign.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	c.ofRecord, c.ofMessage = c.ofRecord.ReadWith(v, "message", c.ofMessage)
-	r := &record{Object: c.ofRecord, line: line}
+	members := foreign.Read(v)
+	return c.AddRecord(out, v, members, foreign.Read(members.Member("message")), line)
+}
+
+// AddRecord implements foreign.RecordConverter.
+func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message foreign.Object, line int64) []byte {
+	r := &record{Object: members, message: message, line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
@@ -106,7 +114,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case isUser && isTrue(r.Member("isCompactSummary")):
 		out = c.compaction(c.flush(c.send(out)), r)
 	case isUser:
-		content, isMeta := c.ofMessage.Member("content"), isTrue(r.Member("isMeta"))
+		content, isMeta := r.message.Member("content"), isTrue(r.Member("isMeta"))
 		if !isMeta {
 			c.tell(content, true)
 		}
@@ -164,6 +172,7 @@ func (c *converter) tells(r *record) {
 // record is a value of the file.
 type record struct {
 	foreign.Object
+	message      foreign.Object
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string

@@ -70,6 +70,9 @@ func (c *converter) prompt(call foreign.Object) uint64 {
 // subagent returns the path of the session whose result it is, as it is shown in the session's directory, "" for none. Newer
 // clients name it; else it is the one that was asked the same.
 func (c *converter) subagent(r *record, result foreign.Object) string {
+	if c.Facts {
+		return ""
+	}
 	if id, _ := r.Member("toolUseResult").Member("agentId").Text(); isName(id) {
 		return shownIn + agentPrefix + id
 	}

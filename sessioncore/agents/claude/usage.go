@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -21,11 +20,48 @@ func laterDay(first, last rawjson.Value) int64 {
 	return ended
 }
 
-// appendUsage appends the usage of an answer, with the calls of models that its own numbers lack. ended is as in foreign.Usage.
+// spent is the usage of an answer, the model that gave it and the time, as a record has them. Each record of an answer has
+// them, and the last one counts, so they are read when the answer is over.
+type spent struct{ usage, model, time rawjson.Value }
+
+// note notes those of a record.
+func (s *spent) note(usage, model, time rawjson.Value) {
+	s.usage, s.model, s.time = append(s.usage[:0], usage...), append(s.model[:0], model...), append(s.time[:0], time...)
+}
+
+// empty returns a spent of nothing in the same memory.
+func (s *spent) empty() spent { return spent{s.usage[:0], s.model[:0], s.time[:0]} }
+
+// by returns the model as JSON text.
+func (s *spent) by() rawjson.Value {
+	if !s.model.IsString() {
+		return rawjson.Value(`"unknown"`)
+	}
+	return s.model
+}
+
+// appendTo appends the member usage of an answer that began at a time. cost has the member with the session's cost, if there
+// is one.
+func (s *spent) appendTo(dst []byte, began rawjson.Value, cost []byte) []byte {
+	switch {
+	case s.usage.IsObject():
+		dst = append(append(dst, `,"usage":{`...), cost...)
+		if len(cost) > 0 {
+			dst = append(dst, ',')
+		}
+		return appendUsage(dst, s.usage, s.model, laterDay(began, s.time))
+	case len(cost) > 0:
+		return append(append(append(dst, `,"usage":{`...), cost...), '}')
+	}
+	return dst
+}
+
+// appendUsage appends the members of the usage of an answer and the end of their object, with the calls of models that its own
+// numbers lack. ended is as in foreign.Usage.
 func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
 	u, iterations := usageOf(usage)
 	u.Ended = ended
-	dst = u.AppendTo(dst)
+	dst = append(u.AppendMembers(dst), '}')
 	first := true
 	iterations.EachElement(func(call rawjson.Value, _ int) bool {
 		typ := call.Member("type")
@@ -77,8 +113,17 @@ func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
 		return true
 	})
 	if cached.IsObject() {
-		u.CacheWrite1h = foreign.Count(cached.Member("ephemeral_1h_input_tokens"))
-		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+foreign.Count(cached.Member("ephemeral_5m_input_tokens")))
+		short := int64(0)
+		cached.EachMember(func(m rawjson.Member) bool {
+			switch string(m.Key) {
+			case `"ephemeral_1h_input_tokens"`:
+				u.CacheWrite1h = foreign.Count(m.Value)
+			case `"ephemeral_5m_input_tokens"`:
+				short = foreign.Count(m.Value)
+			}
+			return true
+		})
+		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+short)
 	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u, iterations
@@ -112,19 +157,4 @@ func (c *converter) costs(r *record) {
 func isCost(v rawjson.Value) bool {
 	cost, err := strconv.ParseFloat(string(v), 64)
 	return v.IsNumber() && err == nil && cost >= 0
-}
-
-// appendCost appends members of an answer's message with the session's cost as a part of the usage.
-func appendCost(dst, members, cost []byte) []byte {
-	const key = `,"usage":{`
-	at := bytes.Index(members, []byte(key)) + len(key)
-	switch {
-	case len(cost) == 0:
-		return append(dst, members...)
-	case at < len(key):
-		dst = append(append(append(dst, members...), key...), cost...)
-		return append(dst, '}')
-	}
-	dst = append(append(append(dst, members[:at]...), cost...), ',')
-	return append(dst, members[at:]...)
 }

@@ -22,6 +22,7 @@ type chunk struct {
 	tooLong  bool // the chunk is one line that is too long, and buf is empty
 	skipped  int64
 	lines    []LineInfo
+	notes    notes // of its records
 	done     chan error
 	free     func() // gives back the room of a long line; nil for other chunks
 }
@@ -36,6 +37,9 @@ var (
 // keepLines is the number of lines of the largest chunk that is reused. Files of tiny lines have more.
 const keepLines = 4096
 
+// keepMembers is the number of members of the records of the largest chunk that is reused.
+const keepMembers = 16 << 10
+
 func newChunk() *chunk {
 	select {
 	case c := <-keptChunks:
@@ -48,7 +52,7 @@ func newChunk() *chunk {
 // recycle makes the chunk, which nothing refers to, available to the next load.
 func (c *chunk) recycle() {
 	c.release()
-	if cap(c.buf) > KeepBuffer || cap(c.lines) > keepLines {
+	if cap(c.buf) > KeepBuffer || cap(c.lines) > keepLines || cap(c.notes.members)+cap(c.notes.inner) > keepMembers {
 		return
 	}
 	select {
@@ -82,7 +86,7 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
 	}
-	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], done: c.done}
+	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], notes: c.notes.empty(), done: c.done}
 	want := r.chunk
 	r.chunk = min(2*r.chunk, ChunkSize)
 	for {
@@ -175,23 +179,27 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// classify classifies each line of the chunk. Blank lines are only counted. With textsOnly the members of most lines stay
-// unset.
-func (c *chunk) classify(s *rawjson.Scanner, textsOnly bool) {
+// classify classifies each line of the chunk. Blank lines are only counted. With inner, which is as in loader,
+// records are noted.
+func (c *chunk) classify(s *rawjson.Scanner, inner string) {
+	notes := &c.notes
+	if notes.key = inner; inner == "" {
+		notes = nil
+	}
 	if c.tooLong {
 		c.lines = append(c.lines, LineInfo{class: lineTooLong})
 		return
 	}
 	for at := 0; at < len(c.buf); {
-		info := LineInfo{start: uint32(at), number: uint32(c.newlines), textOnly: textsOnly}
+		info := LineInfo{start: uint32(at), number: uint32(c.newlines)}
 		rest := c.buf[at:]
-		if !classifyValue(s, rest, &info) {
+		if !classifyValue(s, rest, notes, &info) {
 			end := bytes.IndexByte(rest, '\n')
 			if end < 0 {
 				end = len(rest)
 			}
 			info = LineInfo{start: info.start, number: info.number, length: uint32(end)}
-			classify(s, rest[:end], &info)
+			classify(s, rest[:end], notes, &info)
 		}
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)

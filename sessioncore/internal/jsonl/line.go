@@ -50,7 +50,8 @@ type LineInfo struct {
 	// IllFormed reports whether the value's text is not valid UTF-8.
 	IllFormed bool
 	Payload   bool // the message has a key providerPayload
-	textOnly  bool // nothing of the value is asked for but its text
+	// The members of a record, as ranges of notes.
+	members, inner part
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -80,30 +81,30 @@ func (l *LineInfo) rebase(start uint32) {
 	}
 }
 
-// classify scans one line, without its newline, and fills in out.
-func classify(s *rawjson.Scanner, line []byte, out *LineInfo) {
+// classify scans one line, without its newline, and fills in out, or notes the members of a record in n, if that is not nil.
+func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
 		out.class = lineBlank
 		return
 	}
 	s.Flags = 0
-	end, st := scanText(s, line, start, out)
+	end, st := scanLine(s, line, start, n, out)
 	if st != rawjson.OK || rawjson.SkipSpace(line, end) != len(line) {
 		out.class = lineLoose
 		return
 	}
-	out.setValue(s, line, start, end)
+	out.setValue(s, line, start, end, n != nil)
 }
 
 // setValue sets what is known of a line whose value is text[start:end], which was just scanned.
-func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int) {
+func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int, isRecord bool) {
 	l.value = part{uint32(start), uint32(end)}
 	l.Flags = s.Flags
 	l.class = lineOther
 	switch {
 	case text[start] != '{':
-	case l.textOnly:
+	case isRecord:
 		l.class = lineObject
 	default:
 		l.class = lineObject
@@ -114,13 +115,13 @@ func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int) {
 
 // classifyValue is classify for a text that begins with a line that is one value, as nearly all are. It finds the end of
 // that line where the value ends, which saves a pass over the text. It returns false for other lines.
-func classifyValue(s *rawjson.Scanner, text []byte, out *LineInfo) bool {
+func classifyValue(s *rawjson.Scanner, text []byte, n *notes, out *LineInfo) bool {
 	start := rawjson.SkipBlanks(text, 0)
 	if start == len(text) || text[start] == '\n' {
 		return false
 	}
 	s.Flags, s.OneLine = 0, true
-	end, st := scanText(s, text, start, out)
+	end, st := scanLine(s, text, start, n, out)
 	s.OneLine = false
 	if st != rawjson.OK {
 		return false
@@ -130,14 +131,14 @@ func classifyValue(s *rawjson.Scanner, text []byte, out *LineInfo) bool {
 		return false
 	}
 	out.length = uint32(length)
-	out.setValue(s, text, start, end)
+	out.setValue(s, text, start, end, n != nil)
 	return true
 }
 
 // scanText validates the value at text[start] and sets the members of an object in out. It returns the offset after
 // the value.
 func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
-	if text[start] != '{' || out.textOnly {
+	if text[start] != '{' {
 		return s.SkipValue(text, start)
 	}
 	return s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {

@@ -20,6 +20,9 @@ const (
 	// ChunkSize is the number of bytes that are read at once: enough to keep system calls rare, and small enough
 	// for the processor's cache and for several chunks to be in flight.
 	ChunkSize = 256 << 10
+	// inlineSize is the most that one goroutine reads: it takes a millisecond, and several take a sixth more of the processors,
+	// which a pass over many sessions keeps busy anyway.
+	inlineSize = 4 * ChunkSize
 	// MaxLine is the maximum length in bytes of a line that is read. Lines over 64 MiB cannot be written through
 	// the mount (docs/design.md section 2). Twice that leaves room for other writers, and keeps one hostile line
 	// from taking all memory.
@@ -40,15 +43,17 @@ const (
 // Unit is one value of a session file, or a piece of text that is not a value. Its slices are valid only during the
 // call to emit.
 type Unit struct {
-	Kind     UnitKind
-	Reason   string // why text was skipped
-	Line     int64  // number of its first line, from 1
-	Off      int64  // offset of the value or the skipped text in the file
-	Text     []byte // the text of the value; nil for skipped text
-	Size     int64  // of the value or the skipped text, in bytes
-	Info     *LineInfo
-	Loose    bool // the value is not alone on its line
-	EndsLine bool // the byte after the text is the line's newline
+	Kind   UnitKind
+	Reason string // why text was skipped
+	Line   int64  // number of its first line, from 1
+	Off    int64  // offset of the value or the skipped text in the file
+	Text   []byte // the text of the value; nil for skipped text
+	Size   int64  // of the value or the skipped text, in bytes
+	Info   *LineInfo
+	Loose  bool // the value is not alone on its line
+	// Members and Inner are what LoadRecords tells of an object that is alone on its line.
+	Members, Inner []rawjson.Member
+	EndsLine       bool // the byte after the text is the line's newline
 	// Trailing is the number of bytes after the value that were skipped on its last line.
 	Trailing int64
 }
@@ -75,8 +80,8 @@ type loader struct {
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
 	most  int64 // the longest line that is read
-	// textsOnly leaves out the members and checksums of LineInfo.
-	textsOnly bool
+	// inner is the key, in quotes, of the member whose members LoadRecords tells; "" for Load.
+	inner string
 
 	scan rawjson.Scanner
 	// resume is where the next load can begin. It is settled when a unit is found that growth could change.
@@ -105,9 +110,10 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 	return l.load(ctx, from)
 }
 
-// LoadTexts is Load for lines of at most so many bytes, and for units of which nothing is asked but their kind and text.
-func LoadTexts(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: most, work: from.work, textsOnly: true}
+// LoadRecords is Load for lines of at most so many bytes that are records of another agent. Units have no Info, but their
+// members and those of their member inner.
+func LoadRecords(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, inner string, emit func(*Unit) error) (Position, error) {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: most, work: from.work, inner: `"` + inner + `"`}
 	return l.load(ctx, from)
 }
 
@@ -128,7 +134,7 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 		l.resume.Off = start
 	}
 	var err error
-	if size-start <= ChunkSize || runtime.GOMAXPROCS(0) == 1 {
+	if size-start <= inlineSize || runtime.GOMAXPROCS(0) == 1 {
 		err = l.inline(ctx, start, from.Lines)
 	} else {
 		err = l.pipeline(ctx, start, from.Lines)
@@ -175,7 +181,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 		} else if err != nil {
 			return err
 		}
-		c.classify(&l.scan, l.textsOnly)
+		c.classify(&l.scan, l.inner)
 		if err := l.merge(c, lines); err != nil {
 			return err
 		}
@@ -204,7 +210,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	go func() {
 		defer close(ordered)
 		defer storage.RecoverTo(&readErr)
-		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, l.textsOnly, free, ordered)
+		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, l.inner, free, ordered)
 	}()
 	for c := range ordered {
 		err := <-c.done
@@ -226,7 +232,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	return readErr
 }
 
-func readChunks(ctx context.Context, r *chunkReader, textsOnly bool, free <-chan *chunk, ordered chan<- *chunk) error {
+func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
 		select {
@@ -242,7 +248,7 @@ func readChunks(ctx context.Context, r *chunkReader, textsOnly bool, free <-chan
 		go func() {
 			c.done <- func() (err error) {
 				defer storage.RecoverTo(&err)
-				c.classify(&rawjson.Scanner{}, textsOnly)
+				c.classify(&rawjson.Scanner{}, inner)
 				return nil
 			}()
 		}()
@@ -292,6 +298,7 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
 	l.unit = Unit{
+		Members: c.notes.members[info.members.Start:info.members.End], Inner: c.notes.inner[info.inner.Start:info.inner.End],
 		Kind: kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
 		Size: int64(v.End - v.Start), Info: info,
 		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),

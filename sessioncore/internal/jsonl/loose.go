@@ -185,7 +185,7 @@ func (r *run) addLine() error {
 		return nil
 	}
 	var info LineInfo
-	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), &info)
+	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), nil, &info)
 	if info.class == lineObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
 		r.text = r.text[:before]
 		r.final = true

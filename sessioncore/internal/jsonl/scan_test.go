@@ -80,7 +80,7 @@ func FuzzScan(f *testing.F) {
 			require.True(t, json.Valid(text[:end]) || strings.Count(string(text), "[") >= 1000)
 		}
 		var info LineInfo
-		classify(&s, text, &info)
+		classify(&s, text, nil, &info)
 		require.Equal(t, whole && text[rawjson.SkipSpace(text, 0)] == '{', info.class == lineObject)
 	})
 }
@@ -152,14 +152,14 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s rawjson.Scanner
 		c := chunk{buf: data}
-		c.classify(&s, false)
+		c.classify(&s, "")
 		var want []LineInfo
 		lines := bytes.SplitAfter(data, []byte("\n"))
 		at, newlines := 0, int64(0)
 		for _, line := range lines {
 			text, whole := bytes.CutSuffix(line, []byte("\n"))
 			info := LineInfo{start: uint32(at), length: uint32(len(text)), number: uint32(newlines)}
-			if classify(&s, text, &info); info.class != lineBlank {
+			if classify(&s, text, nil, &info); info.class != lineBlank {
 				want = append(want, info)
 			}
 			at += len(line)

@@ -118,42 +118,48 @@ func (v Value) EachMember(f func(Member) bool) {
 	}
 }
 
-// AppendMembers appends the members of an object to members, and those of its member key to inner, if that is an object: in
-// one pass, where EachMember and then EachMember of the member are two. v must be validated.
-func (v Value) AppendMembers(members []Member, key string, inner []Member) (all, ofKey []Member) {
-	if !v.IsObject() {
-		return members, inner
+// EachObject is EachElement that also passes the members of an element that is an object, in memory that is used again for the
+// next one: in one pass, where EachElement and then EachMember are two.
+func (v Value) EachObject(memory []Member, f func(element Value, members []Member) bool) {
+	if !v.IsArray() {
+		return
 	}
 	var s Scanner
-	members, inner, _ = s.appendMembers(v, 0, members, key, inner)
-	return members, inner
+	i := SkipSpace(v, 1)
+	for v[i] != ']' {
+		start := i
+		members := memory[:0]
+		if v[i] == '{' {
+			members, i = s.appendMembers(v, i, members)
+		} else {
+			i, _ = s.SkipValue(v, i)
+		}
+		if !f(v[start:i], members) {
+			return
+		}
+		memory = members
+		if i = SkipSpace(v, i); v[i] == ',' {
+			i = SkipSpace(v, i+1)
+		}
+	}
 }
 
-// appendMembers is AppendMembers for the object at v[i]. It returns the offset after the object. There is no member with key "".
-func (s *Scanner) appendMembers(v Value, i int, members []Member, key string, inner []Member) (all, ofKey []Member, end int) {
-	none := len(inner)
+// appendMembers appends the members of the object at v[i], and returns the offset after the object.
+func (s *Scanner) appendMembers(v Value, i int, members []Member) ([]Member, int) {
 	for i = SkipSpace(v, i+1); v[i] != '}'; {
 		m := Member{start: i}
 		keyEnd, _ := s.SkipString(v, i+1)
 		m.Key = v[i:keyEnd]
 		i = SkipSpace(v, keyEnd)
 		i = SkipSpace(v, i+1) // after the colon
-		isKey := key != "" && string(m.Key[1:len(m.Key)-1]) == key
-		if isKey {
-			inner = inner[:none] // of a repeated member the last one counts
-		}
-		if isKey && v[i] == '{' {
-			inner, _, m.End = s.appendMembers(v, i, inner, "", nil)
-		} else {
-			m.End, _ = s.SkipValue(v, i)
-		}
+		m.End, _ = s.SkipValue(v, i)
 		m.Value = v[i:m.End]
 		members = append(members, m)
 		if i = SkipSpace(v, m.End); v[i] == ',' {
 			i = SkipSpace(v, i+1)
 		}
 	}
-	return members, inner, i + 1
+	return members, i + 1
 }
 
 // EachElement calls f for each element of an array and its offset, in order, until f returns false.

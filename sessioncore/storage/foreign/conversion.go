@@ -115,7 +115,12 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		out = out[:0]
 		return err
 	}
-	at, err := jsonl.LoadTexts(ctx, obj, c.at, to.Size, maxLine, func(u *jsonl.Unit) error {
+	records, _ := c.converter.(RecordConverter)
+	inner := ""
+	if records != nil {
+		inner = records.Inner()
+	}
+	at, err := jsonl.LoadRecords(ctx, obj, c.at, to.Size, maxLine, inner, func(u *jsonl.Unit) error {
 		if begun() && len(last) > 0 {
 			out, last, whole, written = append(out, last...), last[:0], 0, lastAt
 		}
@@ -135,7 +140,12 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 				return nil
 			}
 		}
-		if out = c.converter.Add(out, text, u.Line); len(out) < chunk {
+		if records != nil && len(u.Members) > 0 {
+			out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
+		} else {
+			out = c.converter.Add(out, text, u.Line)
+		}
+		if len(out) < chunk {
 			return nil
 		}
 		return write()

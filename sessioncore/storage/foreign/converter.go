@@ -41,6 +41,15 @@ type Converter interface {
 	Tail(out []byte) []byte
 }
 
+// A RecordConverter is a Converter that needs the members of each value, and those of one of them.
+type RecordConverter interface {
+	Converter
+	// Inner returns the key of that one.
+	Inner() string
+	// AddRecord is Add for the value v with these members. They are valid until AddRecord returns.
+	AddRecord(out []byte, v rawjson.Value, members, inner Object, line int64) []byte
+}
+
 // A Titler is a Converter that finds the title among the records.
 type Titler interface {
 	Converter

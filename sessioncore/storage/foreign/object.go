@@ -18,12 +18,6 @@ func (o Object) Read(v rawjson.Value) Object {
 	return o
 }
 
-// ReadWith is Read that also returns the members of one of the members, in the memory of inner.
-func (o Object) ReadWith(v rawjson.Value, key string, inner Object) (all, ofKey Object) {
-	members, ofMember := v.AppendMembers(o[:0], key, inner[:0])
-	return members, ofMember
-}
-
 // Member returns the value of a member, nil if there is none. Of those with the same key the last one counts.
 func (o Object) Member(key string) rawjson.Value {
 	for i := len(o) - 1; i >= 0; i-- {

@@ -31,11 +31,21 @@ func Convert(t testing.TB, c foreign.Converter, file string) (whole string, stat
 
 func convert(t testing.TB, c foreign.Converter, file string) (whole string, states []string) {
 	var out []byte
-	_, err := jsonl.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), func(u *jsonl.Unit) error {
+	inner := ""
+	records, isOfRecords := c.(foreign.RecordConverter)
+	if isOfRecords {
+		inner = records.Inner()
+	}
+	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, inner, func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
-			text := bytes.Clone(foreign.OneLine(u))
+			text := u.Text
 			before := len(out)
-			out = c.Add(out, text, u.Line)
+			if isOfRecords && len(u.Members) > 0 {
+				out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
+			} else {
+				text = bytes.Clone(foreign.OneLine(u))
+				out = c.Add(out, text, u.Line)
+			}
 			clear(text) // a converter keeps no part of a value
 			require.GreaterOrEqual(t, len(out), before)
 			states = append(states, string(c.Tail(bytes.Clone(out))))
