@@ -31,6 +31,9 @@ func (o *object) Raw() (file storage.Object, beside string) {
 	if agent, ok := o.files.agent.(interface{ Beside(name string) string }); ok {
 		beside = agent.Beside(o.name)
 	}
+	if _, isJoined := o.files.agent.(Joiner); !isJoined {
+		return o.file, beside
+	}
 	if raw, _ := o.use(); raw != nil {
 		return raw, beside
 	}
