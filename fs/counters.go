@@ -34,8 +34,8 @@ type Counters struct {
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
 	c := Counters{Since: s.since, Last: time.Unix(0, s.counts.last.Load()), Open: s.counts.open.Load()}
-	for _, t := range slices.Concat(s.tree.parts, []*tree{s.tree}) {
-		c.Sessions += t.store.Indexed()
+	for _, p := range slices.Concat(s.tree.parts, []*place{s.tree.place}) {
+		c.Sessions += p.store.Indexed()
 	}
 	memory := s.tree.view.Memory
 	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()

@@ -1,25 +1,20 @@
 package fs
 
 import (
-	"log/slog"
-
+	"sessionfs/nodes"
 	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/all" // registers them
-	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/redact"
-	"sessionfs/sessioncore/writer"
 )
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.
-func (t *tree) openForeign(o options, log *slog.Logger, memory *budget.Budget, shownIn string) error {
-	source := t.source
-	opened, err := t.agent.Open(agents.Source{
-		Files: source, Path: source.Path(), Memory: memory, Temporary: temporaryDir(),
+func (o *opener) openForeign(p *place) error {
+	opened, err := p.agent.Open(agents.Source{
+		Files: p.source, Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
 		Sub: func(name string) (storage.Files, string, error) {
-			sub, err := t.sub(name)
+			sub, err := p.sub(name)
 			if err != nil {
 				return nil, "", err
 			}
@@ -29,20 +24,15 @@ func (t *tree) openForeign(o options, log *slog.Logger, memory *budget.Budget, s
 	if err != nil {
 		return err
 	}
-	t.place, t.prompts = opened.Path, nil
-	if t.agent.Prompts != nil {
-		t.prompts = t.agent.Prompts(source)
-	}
 	raw := foreign.Shown{Files: opened.Files, Agent: opened.Agent}
-	converted := foreign.New(raw, opened.Agent, memory, temporaryDir())
-	t.openView(o, log, converted, nil, nil, t.place, shownIn, memory, writer.Options{})
-	t.view.Foreign = true
-	t.store.SetProgram(func(string) program.Program { return program.OMP }) // its format is what they are converted to
-	t.files = raw
-	if o.Redact {
-		t.files = redact.New(raw, o.rules)
-		return nil
+	converted := foreign.New(raw, opened.Agent, o.memory, temporaryDir())
+	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
+	p.program = func(string) program.Program { return program.OMP } // its format is what they are converted to
+	if !o.Redact {
+		p.facts = converted.Facts()
 	}
-	t.bill = t.newBill(converted.Facts(), memory, t.store.Program)
+	if p.agent.Prompts != nil {
+		p.prompts = p.agent.Prompts(p.source)
+	}
 	return nil
 }

@@ -168,20 +168,20 @@ func piPath(name, home string) string {
 }
 
 // openSessions opens the directory of the sessions: elsewhere if that is not "", otherwise that in SOURCE.
-func (t *tree) openSessions(name, elsewhere string) (*dir.Storage, error) {
+func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
 	if elsewhere == "" || elsewhere == "/" {
-		return t.sub(name)
+		return p.sub(name)
 	}
-	parent, err := t.keep(dir.Open(filepath.Dir(elsewhere)))
+	parent, err := p.opened(dir.Open(filepath.Dir(elsewhere)))
 	if storage.IsMissing(err) {
-		return t.sub(name) // pi makes it when it needs it; until then there are no sessions
+		return p.sub(name) // pi makes it when it needs it; until then there are no sessions
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := t.keep(parent.Sub(filepath.Base(elsewhere)))
+	s, err := p.opened(parent.Sub(filepath.Base(elsewhere)))
 	if err != nil {
 		return nil, err
 	}
-	return s, checkLink(t.source, name, s)
+	return s, checkLink(p.source, name, s)
 }

@@ -16,7 +16,6 @@ import (
 
 	"sessionfs/fs/direct"
 	"sessionfs/mountopts"
-	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -77,12 +76,12 @@ func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDi
 // Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". An
 // absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
-	t := u.tree
-	if i := slices.IndexFunc(t.parts, func(part *tree) bool { return !part.view.Foreign }); i >= 0 {
-		t = t.parts[i]
+	p := u.tree.place
+	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
+		p = p.parts[i]
 	}
-	v := t.view
-	if v.Foreign {
+	v := p.view
+	if p.frozen != nil {
 		return nil, errors.New("sessions of that agent are written by it alone: name the agent directory of omp or pi")
 	}
 	if path.IsAbs(to) {
@@ -94,43 +93,43 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 		err = fmt.Errorf("--to: %w", err)
 	}
 	return &transfer.Importer{
-		Files: t.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: t.blobs(), SessionsAlone: t.source == nil, To: to,
+		Files: p.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: p.transferred(), SessionsAlone: p.source == nil, To: to,
 	}, err
 }
 
-// blobs returns the blobs, nil if there is no place for them.
-func (t *tree) blobs() transfer.Blobs {
-	if blobs, ok := t.view.Blobs.(transfer.Blobs); ok {
-		return blobs
+// transferred returns the blobs for a transfer, nil if there is no place for them.
+func (p *place) transferred() transfer.Blobs {
+	if p.blobs == nil {
+		return nil
 	}
-	return nil
+	return p.blobs
 }
 
 // Bundler returns what writes bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.blobs(), Redacted: u.tree.view.Redacted, People: u.tree.pathOf != nil, Masked: map[string]int{}, Left: left}
+	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted, People: u.tree.pathOf != nil, Masked: map[string]int{}, Left: left}
 }
 
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
 	var files storage.Files
-	t := u.tree
-	if len(t.parts) > 0 && top == layout.Sessions {
+	p := u.tree.place
+	if p.parts != nil && top == layout.Sessions {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		if i := slices.IndexFunc(t.view.Agents, func(a nodes.Agent) bool { return a.Name == agent }); i >= 0 {
-			t = t.parts[i]
-			b.Blobs = t.blobs()
+		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
+			p = p.parts[i]
+			b.Blobs = p.transferred()
 		}
 	}
 	switch {
-	case name != "" && top == layout.Sessions && t.view.Foreign:
+	case name != "" && top == layout.Sessions && p.frozen != nil:
 		return errors.New("it is a session of another agent: copy its file, which sessionfs import takes")
 	case name != "" && top == layout.Sessions:
-		files = t.store.Storage()
+		files = p.store.Storage()
 	case name != "" && top == layout.Archive:
-		files = u.tree.archive.unpacked
+		files = u.tree.archive.files
 	default:
 		return errNotBundled
 	}
@@ -145,11 +144,6 @@ var errNotBundled = errors.New("it is not a session")
 
 // Close closes everything.
 func (u *Unmounted) Close() { u.tree.close() }
-
-// newSearcher returns what searches the sessions of a view, which are below tree in the mount.
-func newSearcher(view *nodes.View, files storage.Files, tree string, agents func() []string) *search.Searcher {
-	return search.New(search.Sessions{Files: files, Tree: tree, Agents: agents, Memory: view.Memory, Limit: search.DefaultLimit})
-}
 
 // Searcher returns what searches the sessions that a query is about, all of them if it is nil, for so many hits, 0 for all.
 func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, error) {

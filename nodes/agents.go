@@ -37,21 +37,21 @@ func AgentsName(all storage.Files, agents ...Agent) Name {
 // maker returns the View that makes a new session of an agent; where none is named, that of the first that can.
 func (v *View) maker(agent string) (*View, error) {
 	if len(v.Agents) == 0 && agent == "" {
-		return v, v.frozen()
+		return v, v.Frozen
 	}
 	var can []string
 	for _, a := range v.Agents {
 		switch {
-		case a.Name == agent && a.View.Foreign:
-			return nil, errForeign
-		case a.Name == agent, agent == "" && !a.View.Foreign:
+		case a.Name == agent && a.View.Frozen != nil:
+			return nil, ErrForeign
+		case a.Name == agent, agent == "" && a.View.Frozen == nil:
 			return a.View, nil
-		case !a.View.Foreign:
+		case a.View.Frozen == nil:
 			can = append(can, a.Name)
 		}
 	}
 	if agent == "" {
-		return nil, errForeign
+		return nil, ErrForeign
 	}
 	want := "none, as sessions/ has those of one agent alone"
 	if len(v.Agents) > 0 {

@@ -121,7 +121,7 @@ var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) && f.view.frozen() != nil {
+	if writes(flags) && f.view.Frozen != nil {
 		return nil, 0, f.denyWrite("open")
 	}
 	h := &controlHandle{

@@ -119,7 +119,7 @@ var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
 
 // Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if d.view.frozen() != nil {
+	if d.view.Frozen != nil {
 		return nil, d.denyWrite("symlink", name)
 	}
 	if name == leafName {
@@ -139,7 +139,7 @@ var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
 // Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
 // a moment later. A pending link is removed.
 func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
-	if d.view.frozen() != nil {
+	if d.view.Frozen != nil {
 		return d.denyWrite("unlink", name)
 	}
 	switch {
@@ -157,7 +157,7 @@ var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
 
 // Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
 func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	if d.view.frozen() != nil {
+	if d.view.Frozen != nil {
 		return d.denyWrite("rename", name)
 	}
 	target, waiting := d.pendingTarget(name)

@@ -235,7 +235,7 @@ func (d *ChildrenDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item
 
 // target finds where the link to a child leads. It has the owner and the times of the child.
 func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
-	child, err := d.view.family().Child(ctx, d.member(), name)
+	child, err := d.view.Family.Child(ctx, d.member(), name)
 	if err != nil {
 		return target{}, err
 	}
@@ -244,7 +244,7 @@ func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 }
 
 func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	children, err := d.view.family().Children(ctx, d.member())
+	children, err := d.view.Family.Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = nil
 	}

@@ -82,7 +82,7 @@ func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fus
 // keepAttr is Setattr for what can be written: it changes nothing, and refuses a mode or an owner that is not the one that
 // there is. The log has that, but not last-error, which is about lines.
 func (n *node) keepAttr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if n.view.frozen() != nil {
+	if n.view.Frozen != nil {
 		return n.denyWrite("setattr")
 	}
 	if errno := n.Getattr(ctx, fh, out); errno != 0 {

@@ -182,15 +182,15 @@ func (n *node) inSession() (session string, ok bool) {
 func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 	at := n.path(name...)
 	session, ok := n.inSession()
-	what, why, how := at, cmp.Or(n.view.frozen(), errDenied), ""
+	what, why, how := at, cmp.Or(n.view.Frozen, errDenied), ""
 	if ok && why != errDenied {
 		what = path.Base(at)
 	}
 	switch {
-	case why == errForeign: // its kind says it
-	case why == errArchived && ok:
+	case why == ErrForeign: // its kind says it
+	case why == ErrArchived && ok:
 		how = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one", layout.SessionDir(session))
-	case why == errArchived:
+	case why == ErrArchived:
 		how = "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
 	case ok:
 		how = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it, and sessionfs import adds what a copy of it has more"
@@ -210,10 +210,10 @@ func (n *node) denyWrite(op string, name ...string) syscall.Errno {
 	return errno
 }
 
-// The reasons that this package gives itself say what to do.
+// The reasons that this package gives itself say what to do. The exported ones are reasons for View.Frozen.
 var (
-	errArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
-	errForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
+	ErrArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
+	ErrForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
@@ -232,8 +232,8 @@ type kindOfError struct {
 
 // kindsOfError are the kinds, in the order in which they are looked for: an error that wraps several is of the first.
 var kindsOfError = []kindOfError{
-	{errArchived, syscall.EROFS, saysItself},
-	{errForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
+	{ErrArchived, syscall.EROFS, saysItself},
+	{ErrForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
 	{errDenied, syscall.EPERM, saysItself},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},

@@ -1,7 +1,9 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -77,17 +79,17 @@ type View struct {
 	Memory *budget.Budget
 	// Archive shows the archived sessions; nil where there are none to show.
 	Archive *View
-	// Live is set in Archive, and shows the sessions that are not archived.
-	Live *View
-	// Prices are those of answers without a cost (-o prices). They are not set in Archive, nor where Whole is set.
-	Prices report.Prices
-	// Foreign says that the sessions are of an agent that keeps them in a form of its own: nothing but that writes them.
-	Foreign bool
+	// Frozen is the reason why nothing that is shown can be changed (ErrArchived, ErrForeign), nil if it can be.
+	Frozen error
+	// Family are the listings in the order in which a parent is looked for.
+	Family listing.Family
 	// Agents are those whose sessions are shown, each in a directory of its own; none in a mount of one alone.
 	Agents []Agent
-	// Whole is set in the View of one of several agents: it is that of the root.
-	Whole *View
-	// Statfs returns the numbers of the backing file system. It is not set in Archive, nor where Whole is set.
+	// Root is the View of the mount's root, nil in that one.
+	Root *View
+	// Prices are those of answers without a cost (-o prices). They are set where Root is not.
+	Prices report.Prices
+	// Statfs returns the numbers of the backing file system. It is set where Root is not.
 	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
@@ -95,42 +97,10 @@ type View struct {
 }
 
 // Archived reports whether v shows the archived sessions.
-func (v *View) Archived() bool { return v.Live != nil }
-
-// live is the View of the sessions that are not archived.
-func (v *View) live() *View {
-	if v.Archived() {
-		return v.Live
-	}
-	return v
-}
+func (v *View) Archived() bool { return errors.Is(v.Frozen, ErrArchived) }
 
 // whole returns the View of the mount's root.
-func (v *View) whole() *View {
-	if v = v.live(); v.Whole != nil {
-		return v.Whole
-	}
-	return v
-}
-
-// frozen returns why nothing that v shows can be changed, nil if it can be.
-func (v *View) frozen() error {
-	switch {
-	case v.Archived():
-		return errArchived
-	case v.Foreign:
-		return errForeign
-	}
-	return nil
-}
-
-// family returns the listings in the order in which a parent is looked for.
-func (v *View) family() listing.Family {
-	if v = v.live(); v.Archive == nil {
-		return listing.Family{v.Listing}
-	}
-	return listing.Family{v.Listing, v.Archive.Listing}
-}
+func (v *View) whole() *View { return cmp.Or(v.Root, v) }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
 func (v *View) contextBlobs() document.Blobs {

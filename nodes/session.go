@@ -245,7 +245,7 @@ func unlessNone(err error) error {
 
 // parent finds the session that this one was forked from.
 func (d *SessionDir) parent(ctx context.Context) (listing.Member, error) {
-	return d.view.family().Parent(ctx, d.member())
+	return d.view.Family.Parent(ctx, d.member())
 }
 
 // parentTarget finds where parent leads. The link has the owner and the times of its own session, whose header names the
