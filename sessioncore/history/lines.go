@@ -72,13 +72,8 @@ type said struct {
 	end   int
 }
 
-// render writes the prompts that have all the words, or all, the newest first. Lines that are no prompts are passed over:
-// the last one may be half written.
+// render writes the prompts of the file.
 func (h Lines) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
-	words := wordsOf(match)
-	if match != "" && len(words) == 0 {
-		return r, fmt.Errorf("%w: %q", ErrQuery, match)
-	}
 	obj, err := h.Files.Open(LinesName)
 	if err != nil {
 		return r, err
@@ -100,6 +95,16 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 	text := make([]byte, st.Size)
 	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return r, err
+	}
+	return renderLines(ctx, match, text, State{database: st}, at, out)
+}
+
+// renderLines writes the prompts with all the words, or all, of a text that was read at a time, the newest first. Lines that are
+// no prompts are passed over: the last one may be half written.
+func renderLines(ctx context.Context, match string, text []byte, state State, at time.Time, out *lines) (r Rendering, err error) {
+	words := wordsOf(match)
+	if match != "" && len(words) == 0 {
+		return r, fmt.Errorf("%w: %q", ErrQuery, match)
 	}
 	var found []said
 	for number, start := 1, 0; start < len(text); number++ {
@@ -126,7 +131,6 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 			return r, err
 		}
 	}
-	state := State{database: st}
 	return Rendering{out.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
 }
 

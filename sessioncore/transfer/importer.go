@@ -259,7 +259,10 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 	if sessioncore.IsSessionName(path.Base(from)) {
 		c, err := im.total.open(ctx, f.files, from)
 		if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
-			f.entry, f.path = "", strings.TrimSuffix(f.path, f.name)+from
+			f.entry = ""
+			if above, ok := strings.CutSuffix(f.path, f.name); ok { // else only the agent knows the file
+				f.path = above + from
+			}
 			c, err = im.made(ctx, f, from)
 		}
 		if err == nil {

@@ -40,7 +40,7 @@ func (b *Builder) Answer(key string) *Answer {
 		b.settings()
 		b.writeHeader()
 		a = &Answer{Entry: Entry{Type: "message", ID: b.nextID(), Parent: b.at, Time: slices.Clone(b.from.time)}}
-		a.key, a.builder, b.open = key, b, a
+		a.key, a.builder, a.model, b.open = key, b, b.model.value, a
 		b.at, b.last = a.ID, a.ID
 	} else if a.from.id == b.from.id {
 		b.from.part = max(a.from.part, b.from.part)
@@ -70,7 +70,7 @@ func (b *Builder) Replace(key string) bool {
 	if a == nil || a.key != key {
 		return false
 	}
-	end := a.end()
+	end := a.End()
 	for i := range a.results {
 		delete(b.ids, a.results[i].ID)
 	}
@@ -80,12 +80,13 @@ func (b *Builder) Replace(key string) bool {
 	if b.last == end {
 		b.last = a.ID
 	}
-	a.blocks, a.results, a.calls, a.model, a.used, a.stop, a.failed = nil, nil, false, nil, Usage{}, "", nil
+	a.blocks, a.results, a.calls, a.model, a.used, a.stop, a.failed = nil, nil, false, b.model.value, Usage{}, "", nil
 	return true
 }
 
-// end returns the entry on which the conversation goes on behind the answer.
-func (a *Answer) end() string {
+// End returns the entry on which the conversation goes on behind the answer: its last own result, else
+// the answer.
+func (a *Answer) End() string {
 	if n := len(a.results); n > 0 {
 		return a.results[n-1].ID
 	}
@@ -125,7 +126,7 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 	a.blocks.end()
 }
 
-// Model sets the model that answered.
+// Model sets the model that answered, where that is not the one noted last.
 func (a *Answer) Model(name rawjson.Value) {
 	if name.IsString() {
 		a.model = slices.Clone(name)
@@ -149,7 +150,7 @@ func (a *Answer) Error(message rawjson.Value) {
 
 // hold keeps an entry behind the answer.
 func (a *Answer) hold(e *Entry) {
-	b, end := a.builder, a.end()
+	b, end := a.builder, a.End()
 	h := held{*e, e.Parent == end}
 	h.Time, h.Body = slices.Clone(e.Time), slices.Clone(e.Body)
 	a.after = append(a.after, h)
@@ -160,7 +161,7 @@ func (a *Answer) hold(e *Entry) {
 
 // own keeps a result that the answer's own record has.
 func (a *Answer) own(e *Entry) {
-	b, end := a.builder, a.end()
+	b, end := a.builder, a.End()
 	e.Parent, e.Time, e.Body = end, slices.Clone(e.Time), slices.Clone(e.Body)
 	a.results = append(a.results, *e)
 	if b.at == end {
@@ -174,8 +175,7 @@ func (a *Answer) own(e *Entry) {
 // appendTo appends the answer and the entries behind it.
 func (a *Answer) appendTo(out []byte) []byte {
 	b := a.builder
-	body := append(append(b.body[:0], `"message":{"role":"assistant","content":`...), '[')
-	body = append(append(body, a.blocks...), ']')
+	body := b.appendContent(append(b.body[:0], `"message":{"role":"assistant","content":`...), a.blocks)
 	body = rawjson.AppendQuoted(append(body, `,"api":`...), b.provider.API)
 	body = rawjson.AppendQuoted(append(body, `,"provider":`...), b.provider.Name)
 	if body = append(body, `,"model":`...); len(a.model) > 0 {
@@ -198,7 +198,7 @@ func (a *Answer) appendTo(out []byte) []byte {
 	for i := range a.after {
 		h := a.after[i].Entry
 		if a.after[i].onEnd {
-			h.Parent = a.end()
+			h.Parent = a.End()
 		}
 		out = h.AppendTo(out)
 	}

@@ -54,8 +54,9 @@ type origin struct {
 	line int64
 }
 
-// Header has the facts that begin a session, each a JSON text or missing.
-type Header struct{ Time, Cwd, Version, Branch rawjson.Value }
+// Header has the facts that begin a session, each a JSON text or missing. Subagent is the kind of one that
+// another agent called.
+type Header struct{ Time, Cwd, Version, Branch, Subagent rawjson.Value }
 
 // setting is a value that an entry records before the next entry, where the value changes.
 type setting struct {
@@ -105,7 +106,7 @@ func (b *Builder) Title() string { return cmp.Or(b.named, b.prompt) }
 // Again implements Rereader.
 func (b *Builder) Again() Converter {
 	about := b.About
-	if about.Title = b.Title(); about.Title == b.About.Title {
+	if about.Title = b.Title(); about.Title == b.About.Title || b.Facts {
 		return nil
 	}
 	return NewBuilder(about, b.provider, b.begin)
@@ -137,7 +138,7 @@ func (b *Builder) Begin(h Header) {
 	}
 	b.header.Time = slices.Clone(h.Time)
 	b.Directory(h.Cwd)
-	b.header.Version, b.header.Branch = textOf(h.Version), textOf(h.Branch)
+	b.header.Version, b.header.Branch, b.header.Subagent = textOf(h.Version), textOf(h.Branch), textOf(h.Subagent)
 }
 
 // Directory sets the working directory of a header that has none and is not written.
@@ -170,7 +171,8 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 	}
 	dst = AppendMember(AppendMember(dst, "timestamp", at), "cwd", b.header.Cwd)
 	dst = AppendMember(b.AppendMembers(dst), "cliVersion", b.header.Version)
-	return append(AppendMember(dst, "gitBranch", b.header.Branch), "}\n"...)
+	dst = AppendMember(AppendMember(dst, "gitBranch", b.header.Branch), "subagent", b.header.Subagent)
+	return append(dst, "}\n"...)
 }
 
 // From sets the id and the time of the record that the next entries are made of. The entries get the

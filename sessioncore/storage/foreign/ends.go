@@ -70,18 +70,24 @@ func (h *head) lines(size int64) int64 {
 }
 
 // Ends calls f for the objects that are whole lines at both ends of a file: in its first 28 and its last 32 KiB. Lines for
-// which want returns false are not parsed.
+// which want returns false are not parsed. Of a file that is one object over many lines, f gets the members at both ends.
 func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value, isHead bool)) error {
 	h, err := headOf(obj, size)
 	if err != nil {
 		return err
 	}
-	eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
 	_, last := h.parts(size)
 	tail := make([]byte, last)
 	if err := storage.ReadFull(obj, tail, size-last); err != nil {
 		return err
 	}
+	if isDocument(h.text) {
+		begin, end := partsOf(h.text[:h.first], tail)
+		f(begin, true)
+		f(end, false)
+		return nil
+	}
+	eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
 	eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
 	return nil
 }
@@ -109,6 +115,9 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 	h, err := headOf(obj, size)
 	if err != nil || h.packed {
 		return err
+	}
+	if isDocument(h.text) {
+		return nil
 	}
 	at, last := h.lines(size), min(size, maxHead)
 	for more := true; more && int64(len(h.text)) < last; {
@@ -178,6 +187,10 @@ func wholeMembers(line []byte) rawjson.Value {
 // convert converts the beginning of a file for a list: its whole lines, and more only where these give
 // no header. A file whose first line is longer still has a header, of the facts known about it.
 func (h *head) convert(agent Agent, about About, size int64) (out []byte, err error) {
+	if isDocument(h.text) {
+		first, _ := partsOf(h.text[:h.first], nil)
+		return agent.Converter(about, h).Add(nil, first, 1), nil
+	}
 	limits := []int64{h.lines(size)}
 	if !h.packed {
 		limits = append(limits, min(size, maxHead))

@@ -45,21 +45,32 @@ func (l *Blocks) begin(text string) {
 
 func (l *Blocks) end() { *l = append(*l, '}') }
 
+// appendContent appends the content of a message, none in a session of facts alone.
+func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
+	if b.Facts {
+		content = nil
+	}
+	return append(append(append(dst, '['), content...), ']')
+}
+
 // User adds a message of a person.
 func (b *Builder) User(content Blocks) {
-	body := append(append(b.start(), `"message":{"role":"user","content":[`...), content...)
-	b.put("message", append(AppendMillis(append(body, ']'), b.from.time), '}'))
+	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
+	b.put("message", append(AppendMillis(body, b.from.time), '}'))
 }
 
 // Custom adds a message of the program, which readers show if display is true.
 func (b *Builder) Custom(kind string, content Blocks, display bool) {
 	body := rawjson.AppendQuoted(append(b.start(), `"customType":`...), kind)
-	body = append(append(append(body, `,"content":[`...), content...), `],"display":`...)
+	body = append(b.appendContent(append(body, `,"content":`...), content), `,"display":`...)
 	b.put("custom_message", strconv.AppendBool(body, display))
 }
 
 // Bash adds a command that the person ran. The exit status may be missing.
 func (b *Builder) Bash(command, output string, exit rawjson.Value) {
+	if b.Facts {
+		command, output = "", ""
+	}
 	body := rawjson.AppendQuoted(append(b.start(), `"message":{"role":"bashExecution","command":`...), command)
 	body = rawjson.AppendQuoted(append(body, `,"output":`...), output)
 	if exit.IsNumber() {
@@ -71,7 +82,7 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 // Compaction adds a compaction. firstKept is the entry from which on messages are kept, "" for none;
 // tokens are those before it, 0 if they are not known.
 func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int64) {
-	if !summary.IsString() {
+	if !summary.IsString() || b.Facts {
 		summary = rawjson.Value(`""`)
 	}
 	body := append(append(b.start(), `"summary":`...), summary...)
@@ -117,6 +128,9 @@ func (b *Builder) Result(r Result) {
 	body := b.body[:0]
 	if !isOwn {
 		body = b.start()
+	}
+	if b.Facts {
+		r.Content, r.Details = nil, nil
 	}
 	body = append(append(AppendResult(body, r.Call, b.tools[id]), r.Content...), ']')
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)

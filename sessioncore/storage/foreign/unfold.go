@@ -1,0 +1,136 @@
+package foreign
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// maxUnfolded is the size of the largest document that is shown.
+const maxUnfolded = 64 << 20
+
+// Unfold returns an object that shows a file of one JSON object over many lines as lines of JSON: the
+// object without the member named list, and the elements of that, each with the number of the line in
+// which it begins. A file of something else is shown as it is.
+func Unfold(obj storage.Object, list string) storage.Object {
+	return &unfolded{Object: obj, list: list}
+}
+
+// unfolded is a file that is rewritten whole at each change.
+type unfolded struct {
+	storage.Object
+	list string
+
+	mu   sync.Mutex // guards the fields below
+	of   storage.Token
+	text []byte
+}
+
+// read returns the state of the file and the lines made of it.
+func (d *unfolded) read() (st storage.Stat, text []byte, err error) {
+	if st, err = d.Object.Stat(); err != nil {
+		return st, nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.text != nil && d.of == st.Token {
+		return st, d.text, nil
+	}
+	if st.Size > maxUnfolded {
+		return st, nil, fmt.Errorf("the session is one JSON object of %d MiB, and may have %d", st.Size>>20, maxUnfolded>>20)
+	}
+	text = make([]byte, st.Size)
+	if err := storage.ReadFull(d.Object, text, 0); err != nil {
+		return st, nil, err
+	}
+	d.text, d.of = asLines(text, d.list), st.Token
+	return st, d.text, nil
+}
+
+// Joined returns the difference of the size from that of the file.
+func (d *unfolded) Joined() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return int64(len(d.text)) - d.of.Size
+}
+
+// Stat implements storage.Object.
+func (d *unfolded) Stat() (storage.Stat, error) {
+	st, text, err := d.read()
+	st.Size = int64(len(text))
+	return st, err
+}
+
+// ReadAt implements storage.Object.
+func (d *unfolded) ReadAt(p []byte, off int64) (int, error) {
+	_, text, err := d.read()
+	if err != nil {
+		return 0, err
+	}
+	return bytes.NewReader(text).ReadAt(p, off)
+}
+
+// asLines returns the lines that a document is shown as.
+func asLines(text []byte, list string) []byte {
+	v := rawjson.Value(bytes.TrimSpace(text))
+	if len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
+		return text
+	}
+	elements := v.Member(list)
+	if !elements.IsArray() {
+		return append(oneLine(v), '\n')
+	}
+	out := append(oneLine(without(v, list)), '\n')
+	line, at, made := 1, 0, 1 // the line of the byte at, and the lines in out
+	elements.EachElement(func(element rawjson.Value, _ int) bool {
+		begin := element.OffsetIn(text)
+		line, at = line+bytes.Count(text[at:begin], []byte{'\n'}), begin
+		for ; made < line-1; made++ {
+			out = append(out, '\n')
+		}
+		out = append(append(out, oneLine(element)...), '\n')
+		made++
+		return true
+	})
+	return out
+}
+
+// without returns an object without the members of a name.
+func without(v rawjson.Value, name string) rawjson.Value {
+	out := rawjson.Value{'{'}
+	v.EachMember(func(m rawjson.Member) bool {
+		if !m.KeyIs(name) {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, m.Key...), ':'), m.Value...)
+		}
+		return true
+	})
+	return append(out, '}')
+}
+
+// oneLine returns a copy of a value without the line breaks between its parts.
+func oneLine(v []byte) []byte { return bytes.ReplaceAll(v, []byte{'\n'}, []byte{' '}) }
+
+// isDocument reports whether the beginning of a file is that of an object over many lines.
+func isDocument(text []byte) bool {
+	first, _, more := bytes.Cut(text, []byte{'\n'})
+	return more && string(bytes.TrimSpace(first)) == "{"
+}
+
+// partsOf returns objects with the members that are whole at both ends of a document: of its
+// beginning, and of the members behind its last list.
+func partsOf(begin, end []byte) (first, last rawjson.Value) {
+	first = wholeMembers(oneLine(begin))
+	if at := bytes.LastIndex(end, []byte("\n  ],")); at >= 0 {
+		last = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(end[at+len("\n  ],"):]))...)
+		if !rawjson.IsValidObject(last) {
+			last = nil
+		}
+	}
+	return first, last
+}
