@@ -200,9 +200,9 @@ func Summary(others string) string {
        sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
        sessionfs COMMAND ...                       look without a mount
 
-` + Wrap(`Shows the sessions of a coding agent as directories of entries, branches,
-transcripts and control files. SOURCE is the agent directory: ~/.omp/agent by
-default, or `+others+`. MOUNTPOINT is an empty directory.`) + `Example: sessionfs --all ~/agent-sessions
+` + Wrap(`Shows the sessions of a coding agent in MOUNTPOINT, an empty directory, as
+directories of entries, branches and transcripts. SOURCE is the agent directory:
+~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all ~/agent-sessions
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request

@@ -1,0 +1,65 @@
+package gemini
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+const samples = "../../../testdata/agents/gemini"
+
+// kit has a home with one project, garden, whose directory is /srv/garden.
+var kit = foreigntest.Kit{
+	Home: func(t testing.TB, dir string) {
+		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/garden/.project_root"), "/srv/garden")
+	},
+	Open: func(t testing.TB, dir string) *foreign.Files {
+		h := newHome(sessiontest.OpenDir(t, dir))
+		return foreign.New(h, h, nil, t.TempDir())
+	},
+	Place: func(sample string) (string, []string) {
+		base, _, _ := strings.Cut(sample, ".")
+		return "tmp/garden/chats/session-" + sample, []string{"garden/session-" + base + ending}
+	},
+}
+
+func TestSamples(t *testing.T) { kit.Samples(t, samples) }
+
+// FuzzRecords checks that records in any order give a tree of whole entries, and the same one where the
+// file grew.
+func FuzzRecords(f *testing.F) {
+	kinds := []string{
+		`{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00Z","kind":"subagent"}`,
+		`{"id":"ID","type":"user","content":[{"text":"TEXT"},{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}`,
+		`{"id":"ID","type":"user","content":"TEXT","displayContent":"typed"}`,
+		`{"id":"ID","type":"user","content":"<session_context>TEXT"}`,
+		`{"id":"ID","type":"user","content":[{"functionResponse":{"id":"cID","response":{"output":7}}}]}`,
+		`{"id":"ID","type":"gemini","content":"TEXT","model":"TEXT","tokens":{"input":7,"cached":9}}`,
+		`{"id":"ID","type":"gemini","content":"","toolCalls":[{"id":"cID","result":"TEXT","args":null},{"status":"error"}]}`,
+		`{"id":"ID","type":"gemini","content":[{"text":"TEXT"},{"thought":true},{"functionCall":{"id":"cID"}}]}`,
+		`{"id":"ID","type":"error","content":"TEXT"}`,
+		`{"id":"ID","type":"info","content":[{"inlineData":{}}]}`,
+		`{"$rewindTo":"ID"}`,
+		`{"$set":{"messages":[{"id":"ID","type":"user","content":"TEXT"}]}}`,
+		`{"$set":{"messages":[{"id":"r1"},{"id":"r2"},{"id":"ID","type":"gemini","content":"TEXT"}]}}`,
+		`{"$set":{"messages":[{"id":"r0"},{"id":"ID","type":"user","content":"<state_snapshot>"},{"id":"g"},` +
+			`{"id":"kID","type":"user","content":"t1"}],"summary":"TEXT"}}`,
+	}
+	f.Add([]byte("\x00\x01\x05\x06\x04\x0a\x0b\x0c\x0d\x08\x08\x05\x0d\x07\x01\x0a"))
+	f.Add([]byte("\x10\x11\x21\x14\x26\x35\x18\x29\x2d\x31\x1c\x4b\x0a\x48"))
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		var file strings.Builder
+		for i, n := range plan[:min(len(plan), 30)] {
+			id, text := fmt.Sprint("r", int(n)/len(kinds)%6), fmt.Sprint("t", i%3)
+			record := kinds[int(n)%len(kinds)]
+			file.WriteString(strings.NewReplacer("ID", id, "TEXT", text).Replace(record) + "\n")
+		}
+		converter := func() foreign.Converter { return (*home)(nil).Converter(foreign.About{ID: "s"}, nil) }
+		foreigntest.Prefixes(t, converter, file.String())
+	})
+}

@@ -1,0 +1,83 @@
+package gemini
+
+import (
+	"bytes"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+func init() {
+	agents.Register(agents.Agent{
+		Name:  "gemini",
+		Title: "Gemini CLI",
+		Homes: []string{"$GEMINI_CLI_HOME/.gemini", "~/.gemini"},
+		Dirs:  []string{projectsDir},
+		Detect: func(dir string) bool {
+			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir) ||
+				agents.HasDir(filepath.Join(dir, projectsDir)) && agents.HasFile(dir, projectsName)
+		},
+		Open: func(source agents.Source) (agents.Store, error) {
+			h := newHome(source.Files)
+			return agents.Store{Files: h, Agent: h, Path: filepath.Join(source.Path, projectsDir)}, nil
+		},
+		NameOf: func(_, below string) string {
+			project, file, _ := strings.Cut(below, "/")
+			file, isChat := strings.CutPrefix(file+"/", chatsDir+"/")
+			if base, isOld := strings.CutSuffix(file, oldEnding+"/"); isChat && isOld {
+				file = base + ending
+			}
+			return path.Join(project, file)
+		},
+		Prompts: func(files storage.Files) history.History {
+			h := newHome(files)
+			return history.Made{Files: files, Names: h.logs, Append: h.appendLog}
+		},
+		Wrote: func(v rawjson.Value) bool {
+			return v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
+		},
+		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return newHome(nil), nil },
+		IsPart: func(file string) bool { // a subagent's comes with the session that called it
+			return path.Base(path.Dir(path.Dir(file))) == chatsDir
+		},
+		Resume: []string{"gemini", "--resume="},
+		IsID:   agents.IsUUID,
+	})
+}
+
+// logs returns the files with the prompts of each project.
+func (h *home) logs() (names []string) {
+	for _, project := range h.directories() {
+		names = append(names, path.Join(projectsDir, project, "logs.json"))
+	}
+	return names
+}
+
+// appendLog appends the prompts of a project, a list, as lines of another client's history.
+func (h *home) appendLog(dst []byte, name string, text []byte) []byte {
+	v := append(append(rawjson.Value(`{"all":`), bytes.TrimSpace(text)...), '}')
+	if !rawjson.IsValidObject(v) {
+		return dst
+	}
+	cwd := h.cwd(path.Base(path.Dir(name)))
+	v.Member("all").EachElement(func(prompt rawjson.Value, _ int) bool {
+		said := prompt.Member("message")
+		ms, _, ok := rawjson.ReadTimestamp(prompt.Member("timestamp"))
+		if !said.IsString() || !ok {
+			return true
+		}
+		dst = append(append(dst, `{"display":`...), said...)
+		dst = strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
+		dst = foreign.AppendMember(dst, "project", quoted(cwd))
+		dst = append(foreign.AppendText(dst, "sessionId", prompt.Member("sessionId")), "}\n"...)
+		return true
+	})
+	return dst
+}
