@@ -43,7 +43,7 @@ func (o *opener) openDatabase(p *place) error {
 	p.program = func(string) program.Program { return program.OMP } // no other client has a database
 	p.writer = writer.Options{Journal: rows, Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
 	if rows.Several() {
-		p.pathOf, p.nameOf = rows.PathOf, rows.NameOf
+		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
 		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
 	}
 	p.ready = func() {

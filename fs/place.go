@@ -36,8 +36,7 @@ type place struct {
 	facts   storage.Files            // the sessions without texts, for bills; nil where files serves
 	blobs   *blobfs.Store            // nil for none: references to blobs stay what they are
 	root    string                   // the path that sessions have in common, for messages and parents
-	pathOf  func(name string) string // instead of root, where they are several people's
-	nameOf  func(path string) string // the inverse
+	nameOf  func(path string) string // the name of a session's path, where they are several people's
 	agent   *agents.Agent            // whose form the sessions have, nil for that of omp
 	program func(file string) program.Program
 	keep    int             // how many sessions keep a snapshot, 0 for the usual number
@@ -129,7 +128,7 @@ func (o *opener) show(p *place) {
 	if p.blobs != nil {
 		w.Blobs, p.view.Blobs = p.blobs, p.blobs
 	}
-	w.Root, w.PathOf, w.Scope = p.root, p.pathOf, list.Scope
+	w.Root, w.Scope = p.root, list.Scope
 	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	p.view.Writer = writer.New(p.store, w)
 	p.view.Search = search.New(search.Sessions{

@@ -31,6 +31,8 @@ func TestShownAs(t *testing.T) {
 		{"disk", "omp", "sessions", "sessions/omp"},
 		{"claude/projects/-p/a.jsonl", "claude", "sessions/-p/a.jsonl", "sessions/claude/-p/a.jsonl"},
 		{"codex/sessions/2026/03/01/a.jsonl", "codex", "sessions/2026-03-01/a.jsonl", "sessions/codex/2026-03-01/a.jsonl"},
+		{"codex/sessions/rollout-a.jsonl", "codex", "sessions/sessions/rollout-a.jsonl", "sessions/codex/sessions/rollout-a.jsonl"},
+		{"codex/sessions", "codex", "sessions", "sessions/codex"},
 		{"codex/archived_sessions/a.jsonl", "codex", "sessions/archived_sessions/a.jsonl", "sessions/codex/archived_sessions/a.jsonl"},
 	} {
 		shown, ok := fs.ShownAs(mountopts.Options{Source: filepath.Join(root, c[1])}, filepath.Join(root, c[0]))

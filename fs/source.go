@@ -20,10 +20,10 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// Places returns the directories that a mount of o reads or writes by their paths. They may be links to another disk, or not
+// Directories returns the directories that a mount of o reads or writes by their paths. They may be links to another disk, or not
 // be there yet. A mount point in one of them would be shown in itself; one around any would keep the mount waiting for
 // itself.
-func Places(o mountopts.Options, getenv func(string) string) (places []string) {
+func Directories(o mountopts.Options, getenv func(string) string) (places []string) {
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" {
 			places = append(places, o.Blobs)
@@ -31,7 +31,7 @@ func Places(o mountopts.Options, getenv func(string) string) (places []string) {
 		return places
 	}
 	for _, a := range o.Agents {
-		places = append(places, Places(o.For(a), getenv)...)
+		places = append(places, Directories(o.For(a), getenv)...)
 	}
 	if len(o.Agents) > 0 {
 		return places

@@ -107,7 +107,7 @@ func (p *place) transferred() transfer.Blobs {
 
 // Bundler returns what writes bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted, People: u.tree.pathOf != nil, Masked: map[string]int{}, Left: left}
+	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted, People: u.tree.nameOf != nil, Masked: map[string]int{}, Left: left}
 }
 
 // Bundle adds the session to a bundle that a path of the mount leads to, without links.

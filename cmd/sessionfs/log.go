@@ -95,7 +95,7 @@ func openLog(path string, o mountopts.Options) (*logFile, error) {
 	if err == nil {
 		l.dir, err = os.Open(place)
 	}
-	for _, dir := range append(fs.Places(o, os.Getenv), o.Mountpoint) {
+	for _, dir := range append(fs.Directories(o, os.Getenv), o.Mountpoint) {
 		if err == nil && isWithin(place, resolveFar(dir)) {
 			return nil, refuse(exitUsage, "the log file %s lies in %s; choose another place", path, dir)
 		}

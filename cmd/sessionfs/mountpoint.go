@@ -131,7 +131,7 @@ func checkMounted(path string) error {
 // such a place, which the mount would hide: the daemon would wait for itself. mountpoint must be resolved. It compares the
 // directories along the paths, not the names, so that it recognises bind mounts too.
 func checkOverlap(mountpoint string, o mountopts.Options) error {
-	for _, place := range fs.Places(o, os.Getenv) {
+	for _, place := range fs.Directories(o, os.Getenv) {
 		resolved := resolveFar(place)
 		if isWithin(mountpoint, resolved) {
 			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, place)

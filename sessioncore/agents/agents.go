@@ -31,8 +31,8 @@ type Agent struct {
 	Detect func(dir string) bool
 	// Open returns the sessions in an agent's directory. It reads nothing: files may be missing.
 	Open func(Source) (Store, error)
-	// NameOf returns a file's name in Store.Files, by the directory of Dirs in which it lies and its path below that. It is the
-	// inverse for directories too; the path may be "".
+	// NameOf returns the name in Store.Files of a file or directory, by the directory of Dirs in which it lies and its path
+	// below that, which may be "".
 	NameOf func(dir, below string) string
 	// Prompts returns the prompt history in the agent's directory, whose file need not exist. It may be nil: there is none.
 	Prompts func(files storage.Files) history.History

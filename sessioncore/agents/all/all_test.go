@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/message"
 )
 
 // TestOf: a directory is another agent's only where nothing in it is like omp's: its sessions could not be written then.
@@ -60,4 +61,14 @@ func TestHome(t *testing.T) {
 		require.Equal(t, c.want, a.Home(func(name string) string { return c.env[name] }), c.env)
 	}
 	require.Equal(t, "PIER_HOME=/srv/home", a.Variable("/srv/home/.pier"))
+}
+
+// TestTools: what agents registered is known beside the usual arguments of tools.
+func TestTools(t *testing.T) {
+	require.Equal(t, message.Argument{Use: message.PatchUse}, message.ArgumentOf("apply_patch", "input"))
+	require.Equal(t, message.Argument{}, message.ArgumentOf("bash", "input"))
+	require.Equal(t, message.Argument{Use: message.PathUse, Role: message.FileRole}, message.ArgumentOf("apply_patch", "filePath"))
+	require.Equal(t, message.Argument{Use: message.PathsUse, Role: message.FileRole}, message.ArgumentOf("read", "path"))
+	require.True(t, message.ByProvider("web_search"))
+	require.False(t, message.ByProvider("apply_patch"))
 }

@@ -55,13 +55,14 @@ func open(source agents.Source) (agents.Store, error) {
 
 // nameOf returns the name of a file or directory as Days shows it.
 func nameOf(dir, below string) string {
-	if dir != sessionsDir {
-		return path.Join(dir, below)
-	}
-	if day := strings.SplitN(below, "/", 4); len(day) > 2 {
+	day := strings.SplitN(below, "/", 4)
+	switch {
+	case dir == sessionsDir && len(day) > 2:
 		return path.Join(append([]string{strings.Join(day[:3], "-")}, day[3:]...)...)
+	case dir == sessionsDir && !strings.HasPrefix(below, prefix):
+		return below
 	}
-	return below
+	return path.Join(dir, below)
 }
 
 // alone returns the converter of a rollout that lies anywhere.
