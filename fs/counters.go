@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore/budget"
 )
@@ -33,7 +30,7 @@ type Counters struct {
 
 // Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
-	c := Counters{Since: s.since, Last: time.Unix(0, s.counts.last.Load()), Open: s.counts.open.Load()}
+	c := Counters{Since: s.since, Last: s.door.Last(), Open: s.door.Open()}
 	for _, p := range slices.Concat(s.tree.parts, []*place{s.tree.place}) {
 		c.Sessions += p.store.Indexed()
 	}
@@ -46,25 +43,10 @@ func (s *Server) Counters() Counters {
 // Idle returns how long no program has looked for anything, 0 while one has something open. The kernel answers some
 // look-ups itself for a second.
 func (s *Server) Idle() time.Duration {
-	if s.counts.open.Load() > 0 {
+	if s.door.Open() > 0 {
 		return 0
 	}
-	return time.Since(time.Unix(0, s.counts.last.Load()))
-}
-
-// counts are the counters of what programs do.
-type counts struct {
-	open atomic.Int64
-	last atomic.Int64 // in nanoseconds since 1970
-}
-
-// opened counts what was opened with a status, which it returns.
-func (c *counts) opened(status fuse.Status) fuse.Status {
-	if status.Ok() {
-		c.open.Add(1)
-	}
-	c.last.Store(time.Now().UnixNano())
-	return status
+	return time.Since(s.door.Last())
 }
 
 // residentMemory is how much of this process is in memory, 0 if that cannot be told.
@@ -85,39 +67,4 @@ func residentMemory() int64 {
 func openDescriptors() int {
 	open, _ := os.ReadDir("/proc/self/fd")
 	return max(0, len(open)-1) // without that of the directory
-}
-
-// counted counts what programs have open, and notes when one looked for something: whatever else they ask for comes behind
-// a look-up, or concerns what is open.
-type counted struct {
-	fuse.RawFileSystem
-	counts *counts
-}
-
-// Lookup implements fuse.RawFileSystem.
-func (f *counted) Lookup(cancel <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	f.counts.last.Store(time.Now().UnixNano())
-	return f.RawFileSystem.Lookup(cancel, header, name, out)
-}
-
-// Open counts what is open.
-func (f *counted) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	return f.counts.opened(f.RawFileSystem.Open(cancel, in, out))
-}
-
-// OpenDir counts what is open.
-func (f *counted) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	return f.counts.opened(f.RawFileSystem.OpenDir(cancel, in, out))
-}
-
-// Release closes a file that Open has counted.
-func (f *counted) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
-	f.RawFileSystem.Release(cancel, in)
-	f.counts.open.Add(-1)
-}
-
-// ReleaseDir closes a directory that OpenDir has counted.
-func (f *counted) ReleaseDir(in *fuse.ReleaseIn) {
-	f.RawFileSystem.ReleaseDir(in)
-	f.counts.open.Add(-1)
 }

@@ -6,9 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/blobfs"
 	"sessionfs/nodes"
@@ -46,10 +43,8 @@ func (o *opener) openDatabase(p *place) error {
 		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
 		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
 	}
-	p.ready = func() {
-		p.view.Statfs = statfsOfDatabase
-		rows.Notify(p.view.Lost, p.view.Back)
-	}
+	p.space = spaceOfDatabase
+	p.ready = func() { rows.Notify(p.view.Lost, p.view.Back) }
 	return nil
 }
 
@@ -78,9 +73,8 @@ func (o *opener) openRows() (*postgres.Storage, error) {
 	return postgres.Open(context.Background(), source, postgres.Options{Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty})
 }
 
-// statfsOfDatabase answers statfs: how much room a database has is not known.
-func statfsOfDatabase(out *fuse.StatfsOut) error {
+// spaceOfDatabase answers statfs: the room that a database has is not known.
+func spaceOfDatabase() (nodes.Space, error) {
 	const block = 4096
-	*out = fuse.StatfsOut{Bsize: block, Frsize: block, NameLen: syscall.NAME_MAX}
-	return nil
+	return nodes.Space{BlockSize: block, FragmentSize: block}, nil
 }

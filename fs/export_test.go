@@ -6,6 +6,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
+	"sessionfs/nodes/kernel"
 )
 
 // MountRoot is Mount with another root directory: for tests of what a storage does to a mount.
@@ -15,7 +16,7 @@ func MountRoot(root *nodes.RootDir, o mountopts.Options, log *slog.Logger) (*Ser
 		return nil, err
 	}
 	t.root = root
-	return mountTree(t, o, log)
+	return mountTree(t, kernel.New(root), o, log)
 }
 
 // MountFew is Mount that gives nodes back to the kernel when there are more than that, or when none was added for a while.
@@ -25,7 +26,8 @@ func MountFew(limit int, rest time.Duration) func(mountopts.Options, *slog.Logge
 		if err != nil {
 			return nil, err
 		}
-		t.root.KeepNodes(limit, rest)
-		return mountTree(t, o, log)
+		door := kernel.New(t.root)
+		door.KeepNodes(limit, rest)
+		return mountTree(t, door, o, log)
 	}
 }

@@ -39,13 +39,14 @@ type place struct {
 	nameOf  func(path string) string // the name of a session's path, where they are several people's
 	agent   *agents.Agent            // whose form the sessions have, nil for that of omp
 	program func(file string) program.Program
-	keep    int             // how many sessions keep a snapshot, 0 for the usual number
-	frozen  error           // why nothing can be changed, nil if it can
-	writer  writer.Options  // those for this kind of SOURCE alone; without a Journal nothing is written
-	prompts history.History // nil where nobody keeps any
-	archive *place          // the archived sessions, nil for none
-	parts   []*place        // of the agents, where there are several
-	shared  bool            // other machines may write to the sessions
+	keep    int                         // how many sessions keep a snapshot, 0 for the usual number
+	frozen  error                       // why nothing can be changed, nil if it can
+	writer  writer.Options              // those for this kind of SOURCE alone; without a Journal nothing is written
+	prompts history.History             // nil where nobody keeps any
+	archive *place                      // the archived sessions, nil for none
+	parts   []*place                    // of the agents, where there are several
+	shared  bool                        // other machines may write to the sessions
+	space   func() (nodes.Space, error) // answers statfs, nil where the server does for source
 	// names returns the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
 	// sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
 	names func() []nodes.Name

@@ -10,9 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
@@ -100,15 +97,9 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		names = append(names, nodes.HistoryName(p.top, p.prompts))
 	}
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
-	return nodes.NewRootDir(view, p.top, names...)
-}
-
-// serve returns the file system of the tree, which answers the requests of the kernel, or of this process.
-func (t *tree) serve() fuse.RawFileSystem {
-	return fusefs.NewNodeFS(t.root, &fusefs.Options{
-		NullPermissions: true, // a mode of 0 is shown as it is
-		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
-	})
+	root := nodes.NewRootDir(view, p.top, names...)
+	root.Space = p.space
+	return root
 }
 
 // temporaryDir is where large archives are unpacked to: /tmp is often in memory.

@@ -8,25 +8,26 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/nodes/kernel"
 	"sessionfs/sessioncore/storage/dir"
 )
 
 // Server is a running mount.
 type Server struct {
-	fuse   *fuse.Server
-	tree   *tree
-	log    *slog.Logger
-	counts counts
-	since  time.Time
-	done   sync.Once
-	gone   chan struct{} // closed when the mount is gone
+	fuse  *fuse.Server
+	door  *kernel.Door
+	tree  *tree
+	log   *slog.Logger
+	since time.Time
+	done  sync.Once
+	gone  chan struct{} // closed when the mount is gone
 }
 
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the directories of SOURCE and
@@ -41,18 +42,17 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, and clients on " +
 			"other machines are not seen; -o noshared says that it is a directory of this machine")
 	}
-	return mountTree(t, o, log)
+	return mountTree(t, kernel.New(t.root), o, log)
 }
 
-func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) {
+func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
 	if t.source != nil {
-		t.view.Statfs = statfsOf(t.source)
+		t.root.Space = spaceOf(t.source)
 	}
-	s := &Server{tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
-	s.counts.last.Store(s.since.UnixNano())
+	s := &Server{door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
 	var err error
-	if s.fuse, err = fuse.NewServer(&counted{t.serve(), &s.counts}, o.Mountpoint, kernelOptions(o, log)); err != nil {
+	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func mountTree(t *tree, o mountopts.Options, log *slog.Logger) (*Server, error) 
 	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
 	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.
 	go s.fuse.Serve()
-	go t.root.Prune(s.gone)
+	go door.Prune(s.gone)
 	if err := raiseReadAhead(o.Mountpoint); err != nil {
 		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}
@@ -128,18 +128,15 @@ func raiseReadAhead(mountpoint string) error {
 	return os.WriteFile(setting, fmt.Append(nil, maxReadAhead>>10), 0)
 }
 
-// statfsOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
+// spaceOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
 // (docs/design.md section 6).
-func statfsOf(source *dir.Storage) func(*fuse.StatfsOut) error {
-	return func(out *fuse.StatfsOut) error {
+func spaceOf(source *dir.Storage) func() (nodes.Space, error) {
+	return func() (nodes.Space, error) {
 		var st unix.Statfs_t
-		if err := source.Statfs(&st); err != nil {
-			return err
-		}
-		*out = fuse.StatfsOut{
-			Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
-			Bsize: uint32(st.Bsize), NameLen: syscall.NAME_MAX, Frsize: uint32(st.Frsize),
-		}
-		return nil
+		err := source.Statfs(&st)
+		return nodes.Space{
+			BlockSize: uint32(st.Bsize), FragmentSize: uint32(st.Frsize),
+			Blocks: st.Blocks, Free: st.Bfree, Available: st.Bavail, Files: st.Files, FreeFiles: st.Ffree,
+		}, err
 	}
 }

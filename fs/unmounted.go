@@ -16,6 +16,7 @@ import (
 
 	"sessionfs/fs/direct"
 	"sessionfs/mountopts"
+	"sessionfs/nodes/kernel"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -39,7 +40,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 		return nil, err
 	}
 	owner := fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
-	return &Unmounted{direct.New(t.serve(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
+	return &Unmounted{direct.New(kernel.New(t.root).FileSystem(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
 }
 
 // Sessions returns all sessions, those that were modified last first. Callers must not modify the slice.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/storage"
@@ -23,14 +20,14 @@ type Agent struct {
 
 // AgentsName is sessions/ of a mount of several agents, with a directory for each. all has what is in them.
 func AgentsName(all storage.Files, agents ...Agent) Name {
-	var names fixedNames[*View]
+	var names fixedNames[*Directory]
 	for _, a := range agents {
-		names = append(names, Name{a.Name, syscall.S_IFDIR, func(*View) fusefs.InodeEmbedder {
-			return newSourceDir(a.View, a.Files, a.View.Sessions)
+		names = append(names, Name{a.Name, storage.KindDir, func(d *Directory) Node {
+			return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
 		}, nil})
 	}
-	return Name{layout.Sessions, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
-		return &RootDir{directory: newDirectory(view), names: names, source: all}
+	return Name{layout.Sessions, storage.KindDir, func(d *Directory) Node {
+		return &RootDir{Directory: d.below(layout.Sessions), names: names, source: all}
 	}, nil}
 }
 

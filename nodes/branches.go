@@ -2,15 +2,12 @@ package nodes
 
 import (
 	"context"
-	"syscall"
 	"time"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/storage"
 )
 
 // BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
@@ -18,22 +15,22 @@ import (
 // can see where they lead.
 type BranchesDir struct{ snapshotDir }
 
-// find finds a fixed name, or the branch to any entry, by a link.
-func (d *BranchesDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	switch it.name {
+// Find finds a fixed name, or the branch to any entry, by a link.
+func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	switch it.Name {
 	case layout.BranchIDs:
-		return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-			return &BranchIDsDir{d.part()}
+		return Child{Kind: storage.KindDir, Make: func() Node {
+			return &BranchIDsDir{d.part(it.Name)}
 		}}, nil
 	case layout.CurrentBranch:
-		return d.link(nil, inSession(d.session, currentBranch)), nil
+		return d.link(Changing, inSession(d.session, currentBranch)), nil
 	}
-	e, err := snap.FindBranch(it.name, layout.CurrentBranch)
+	e, err := snap.FindBranch(it.Name, layout.CurrentBranch)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	to := target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, to, out), nil
+	return d.fixedLink(d.session, to), nil
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
@@ -45,19 +42,20 @@ func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err 
 	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
-func (d *BranchesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+// List lists the branches of the tips.
+func (d *BranchesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
 		return nil, err
 	}
 	tips := report.Tips(snap)
-	items := make([]item, 0, len(tips)+2)
-	items = append(items, d.newItem(layout.BranchIDs, syscall.S_IFDIR))
+	items := make([]Item, 0, len(tips)+2)
+	items = append(items, Item{Name: layout.BranchIDs, Kind: storage.KindDir})
 	if leaf != sessioncore.NoEntry {
-		items = append(items, d.newItem(layout.CurrentBranch, syscall.S_IFLNK))
+		items = append(items, Item{Name: layout.CurrentBranch, Kind: storage.KindLink})
 	}
 	for _, e := range tips {
-		items = append(items, d.newItem(snap.Name(e, layout.CurrentBranch), syscall.S_IFLNK))
+		items = append(items, Item{Name: snap.Name(e, layout.CurrentBranch), Kind: storage.KindLink})
 	}
 	return items, nil
 }
@@ -66,15 +64,14 @@ func (d *BranchesDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]ite
 // lists nothing: all branches together are far longer than the session (docs/design.md, Crawlers).
 type BranchIDsDir struct{ snapshotDir }
 
-// find finds the branch to any entry.
-func (d *BranchIDsDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	e, err := snap.FindBranch(it.name)
+// Find finds the branch to any entry.
+func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	e, err := snap.FindBranch(it.Name)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
-	d.fillBranchDir(snap, e, out)
-	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &BranchDir{d.part(), branch(it.name)}
+	return Child{Kind: storage.KindDir, Attr: d.view.branchAttr(snap, e), Make: func() Node {
+		return &BranchDir{d.part(it.Name), branch(it.Name)}
 	}}, nil
 }
 
@@ -104,12 +101,12 @@ type BranchDir struct {
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
-	{"context.json", syscall.S_IFREG, func(d *BranchDir) fusefs.InodeEmbedder { return d.generated(d.view.contextAt) }, nil},
-	{entriesName, syscall.S_IFREG, nil, nil}, // see find
-	{layout.BranchPath, syscall.S_IFDIR, func(d *BranchDir) fusefs.InodeEmbedder {
-		return &BranchPathDir{BranchDir{d.part(), d.branch}}
+	{"context.json", storage.KindFile, func(d *BranchDir) Node { return d.generated(d.view.contextAt) }, nil},
+	{entriesName, storage.KindFile, nil, nil}, // see Find
+	{layout.BranchPath, storage.KindDir, func(d *BranchDir) Node {
+		return &BranchPathDir{BranchDir{d.part(layout.BranchPath), d.branch}}
 	}, nil},
-	{"transcript.md", syscall.S_IFREG, makeBranchTranscript, nil},
+	{"transcript.md", storage.KindFile, makeBranchTranscript, nil},
 }
 
 // entriesName is the one file whose node stands for one content.
@@ -118,7 +115,7 @@ const entriesName = "entries.jsonl"
 // generated returns the node of a generated file that is rendered at the entry where the branch ends.
 func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 	f := &GeneratedFile{branch: d.branch, atEnd: r}
-	f.init(d.view, d.session, nil)
+	f.init(&d.Directory, nil)
 	return f
 }
 
@@ -127,49 +124,51 @@ const belowSession = 3
 
 // makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
 // continue as long as the session continues after the entry.
-func makeBranchTranscript(d *BranchDir) fusefs.InodeEmbedder {
-	f := d.generated(renderTranscript(&d.node, belowSession))
+func makeBranchTranscript(d *BranchDir) Node {
+	f := d.generated(renderTranscript(&d.Directory, belowSession))
 	f.grows = d.branch.grows
 	return f
 }
 
-// fillBranchDir sets the attributes of a branch's directory. The content of a branch does not change, so its time
+// branchAttr returns the attributes of a branch's directory. The content of a branch does not change, so its time
 // is that of its last entry.
-func (n *node) fillBranchDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
-	n.fillDir(out, snap.Stat())
+func (v *View) branchAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	t := snap.Time(e)
-	fillTimes(out, t, t)
+	return v.dirAttr(snap.Stat()).at(t, t)
 }
 
-func (d *BranchDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+// Stat finds the last entry.
+func (d *BranchDir) Stat(ctx context.Context) (Attr, error) {
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
 	defer snap.Release()
 	e, _, err := d.branch.end(snap, false)
-	if err == nil {
-		d.fillBranchDir(snap, e, out)
+	if err != nil {
+		return Attr{}, err
 	}
-	return err
+	return d.view.branchAttr(snap, e), nil
 }
 
-func (d *BranchDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+// Find finds a fixed name. The node of entries.jsonl stands for its content.
+func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	c, err := branchFiles.find(ctx, d, it)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	e, _, err := d.branch.end(snap, false)
-	if err == nil && it.name == entriesName {
+	if err == nil && it.Name == entriesName {
 		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
-		c.content, c.make = state.Sum, func() fusefs.InodeEmbedder { return newEntriesFile(d, state) }
+		c.Content, c.Make = state.Sum, func() Node { return newEntriesFile(d, state) }
 	}
 	return c, err
 }
 
-func (d *BranchDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	return branchFiles.list(ctx, d, &d.node), nil
+// List lists the fixed names.
+func (d *BranchDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
+	return branchFiles.list(ctx, d), nil
 }
 
 // pathToSession is the way from branches/.by-id/<id>/path/ up to the session's directory.
@@ -179,36 +178,37 @@ const pathToSession = "../../../../"
 // the entry is.
 type BranchPathDir struct{ BranchDir }
 
-// find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
-func (d *BranchPathDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
+// Find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
+func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	end, _, err := d.branch.end(snap, false)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
-	e, err := layout.FindPathName(snap, snap.Branch(end), it.name)
+	e, err := layout.FindPathName(snap, snap.Branch(end), it.Name)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, to, out), nil
+	return d.fixedLink(d.session, to), nil
 }
 
-func (d *BranchPathDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+// List lists the entries of the branch.
+func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	end, _, err := d.branch.end(snap, false)
 	if err != nil {
 		return nil, err
 	}
 	entries := snap.Branch(end).Entries()
-	items := make([]item, len(entries))
+	items := make([]Item, len(entries))
 	for place, e := range entries {
-		items[place] = d.newItem(layout.PathName(snap, place, e), syscall.S_IFLNK)
+		items[place] = Item{Name: layout.PathName(snap, place, e), Kind: storage.KindLink}
 	}
 	return items, nil
 }
 
 // EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an EntryFile,
-// the node stands for one content, which does not change as long as the session only grows. So the
-// kernel may keep its pages, and a reader can finish while the session is rewritten. If it is opened
+// the node stands for one content, which does not change as long as the session only grows. So a
+// door may keep it, and a reader can finish while the session is rewritten. If it is opened
 // at the end of a branch, it continues with the entries that are added after that.
 type EntriesFile struct {
 	node
@@ -218,22 +218,22 @@ type EntriesFile struct {
 }
 
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
-	f := &EntriesFile{node: node{view: d.view}, branch: d.branch, state: state}
+	f := &EntriesFile{node: d.file(), branch: d.branch, state: state}
 	f.session, f.show, f.grows, f.content = d.session, f.shown, d.branch.grows, state.Sum
 	return f
 }
 
-// cache saves the kernel a question for the attributes before each read(2), which are two of three requests of a
-// grep.
-func (f *EntriesFile) cache() cacheRule { return cacheMoment }
+// Stability is that of a content that grows.
+func (f *EntriesFile) Stability() Stability { return Growing }
 
-func (f *EntriesFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	return f.stat(ctx, out, func(ctx context.Context, snap *sessioncore.Snapshot) error {
+// Stat returns the attributes of what the open handles show, or of the branch.
+func (f *EntriesFile) Stat(ctx context.Context) (Attr, error) {
+	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		e, err := f.find(ctx, snap)
-		if err == nil {
-			fillEntry(snap, e, f.state, out)
+		if err != nil {
+			return Attr{}, err
 		}
-		return err
+		return entryAttr(snap, e, f.state), nil
 	})
 }
 
@@ -260,31 +260,26 @@ func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, fur
 		return s, err
 	}
 	b := snap.Branch(end)
-	if err := snap.Confirm(ctx, b.Entries()...); err != nil { // the kernel keeps pages
+	if err := snap.Confirm(ctx, b.Entries()...); err != nil { // doors keep it
 		return s, err
 	}
 	var state sessioncore.EntryState
 	if s.version, state, err = b.EntriesDocument(ctx); err == nil {
-		fillEntry(snap, end, state, &s.attr)
+		s.attr = entryAttr(snap, end, state)
 	}
 	s.beyond = beyond
 	return s, err
 }
 
-var _ = (fusefs.NodeOpener)((*EntriesFile)(nil))
-
-// Open pins the session. It returns ESTALE if the branch is no longer what the kernel was told, or if open handles
-// have continued beyond it: the kernel then looks up the path again and retries.
-func (f *EntriesFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) {
-		return nil, 0, f.denyWrite("open")
-	}
+// Open pins the session. It returns errReplaced if the branch is no longer the content of the node, or if open handles have
+// continued beyond it: the door then looks the path up again and retries.
+func (f *EntriesFile) Open(ctx context.Context, _ int) (Handle, error) {
 	joined, err := f.open(ctx)
+	if err == nil && !joined {
+		err = errReplaced
+	}
 	if err != nil {
-		return nil, 0, f.fail("open", staleIfGone(err))
+		return nil, err
 	}
-	if !joined {
-		return nil, 0, syscall.ESTALE
-	}
-	return &documentHandle{&f.node, &f.line, false}, forReading | fuse.FOPEN_KEEP_CACHE, 0
+	return &documentHandle{&f.line, false}, nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"syscall"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -70,7 +68,7 @@ func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r ren
 	f.makeDurable = func(ctx context.Context) error {
 		return d.wherever(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(d.session) })
 	}
-	f.init(d.view, d.session, r)
+	f.init(&d.Directory, r)
 	f.writable = true
 	return f
 }
@@ -91,63 +89,57 @@ func (d *SessionDir) wherever(ctx context.Context, do func(*SessionDir) error) e
 	}
 	d.session.Drop() // what is kept of the old name
 	dir, file := path.Split(now.Name())
-	to := newSessionDir(d.beside.at(path.Clean(dir)), strings.TrimSuffix(file, layout.SessionSuffix))
+	to := newSessionDir(d.beside.at(d.beside.Directory, path.Clean(dir)), strings.TrimSuffix(file, layout.SessionSuffix))
 	d.moved.Store(to)
 	return to.wherever(ctx, do)
 }
 
-func (f *ControlFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of what is read, or of a file of size 0.
+func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 	if f.render != nil {
-		return f.GeneratedFile.fillAttr(ctx, out)
+		return f.GeneratedFile.Stat(ctx)
 	}
 	st, err := f.probe(ctx)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	f.fillWritable(out, st, 0)
-	return nil
+	return f.view().writableAttr(st, 0), nil
 }
 
-var _ = (fusefs.NodeSetattrer)((*ControlFile)(nil))
+// Settable lets > and touch set a size and times, and an editor's fchmod the mode that the file has. Other modes and
+// owners are those of the file behind the control file.
+func (f *ControlFile) Settable() {}
 
-// Setattr accepts and ignores a size and times, which > and touch send, and a mode and an owner that are there
-// already, as an editor's fchmod sets them. Others are those of the file behind the control file, and are refused.
-func (f *ControlFile) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	return f.keepAttr(ctx, fh, in, out)
+// Lines carries out lines.
+func (f *ControlFile) Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
+	return f.do(uninterrupted(ctx), lines)
 }
-
-var _ = (fusefs.NodeOpener)((*ControlFile)(nil))
 
 // Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
 // some programs require (Python's a+ and r+), though the offset has no meaning.
-func (f *ControlFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) && f.view.Frozen != nil {
-		return nil, 0, f.denyWrite("open")
-	}
+func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	h := &controlHandle{
-		file: f, hold: f.view.Memory.Hold(),
-		mute: flags&syscall.O_ACCMODE == syscall.O_WRONLY, writes: writes(flags), appends: flags&syscall.O_APPEND != 0,
+		file: f, hold: f.view().Memory.Hold(),
+		mute: flag&os.O_WRONLY != 0, writes: writes(flag), appends: flag&os.O_APPEND != 0,
 	}
 	if f.render == nil {
-		return h, fuse.FOPEN_DIRECT_IO, 0
+		return h, nil
 	}
-	if !writes(flags) {
-		return f.GeneratedFile.Open(ctx, flags)
+	if !writes(flag) {
+		return f.GeneratedFile.Open(ctx, flag)
 	}
-	if flags&syscall.O_ACCMODE == syscall.O_RDWR {
-		shown, errno := f.GeneratedFile.handle(ctx)
-		if errno != 0 {
-			return nil, 0, errno
+	if flag&os.O_RDWR != 0 {
+		shown, err := f.GeneratedFile.handle(ctx)
+		if err != nil {
+			return nil, err
 		}
 		h.shown = shown
 	}
-	return h, fuse.FOPEN_DIRECT_IO, 0
+	return h, nil
 }
 
-var _ = (fusefs.NodeFsyncer)((*ControlFile)(nil))
-
-// Fsync makes durable what was written to the session, through this open file or another: sync(1) has it open for reading.
-func (f *ControlFile) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
+// Sync makes durable what was written to the session, through this open file or another: sync(1) has it open for reading.
+func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 	if err := f.makeDurable(uninterrupted(ctx)); err != nil {
 		return f.refused(err)
 	}
@@ -157,7 +149,7 @@ func (f *ControlFile) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) 
 // refused records why a line was refused, and returns the errno. An id that does not exist is ENOENT, a session that no
 // longer exists ESTALE (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
-	return f.view.refuse(f.of, f.name, f.path(), f.gone(err))
+	return f.view().refuse(f.of, f.name, f.in.pathOf(f.name), f.gone(err))
 }
 
 // gone is staleIfGone for a session, but for an id that it has not.
@@ -194,7 +186,7 @@ func eachLine(do func(d *SessionDir, ctx context.Context, line string) (result s
 
 // makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
 // through another descriptor, is not carried out when one is closed.
-func makeAppend(d *SessionDir) fusefs.InodeEmbedder {
+func makeAppend(d *SessionDir) Node {
 	f := d.control("append", func(d *SessionDir) applyLines { return d.appendLines }, nil)
 	f.part = writer.Unfinished
 	return f
@@ -214,7 +206,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 }
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
-func makeLabels(d *SessionDir) fusefs.InodeEmbedder {
+func makeLabels(d *SessionDir) Node {
 	f := d.control("labels", eachLine((*SessionDir).setLabel), atOnce(report.Labels))
 	f.growing()
 	return f
@@ -231,7 +223,7 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 
 // makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
 // one line only.
-func makeTitle(d *SessionDir) fusefs.InodeEmbedder {
+func makeTitle(d *SessionDir) Node {
 	f := d.control("title", eachLine((*SessionDir).setTitle), atOnce(renderTitle))
 	f.empty, f.single = true, true
 	return f
@@ -252,7 +244,7 @@ func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) 
 }
 
 // makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
-func makeCWD(d *SessionDir) fusefs.InodeEmbedder {
+func makeCWD(d *SessionDir) Node {
 	f := d.control("cwd", eachLine((*SessionDir).setCWD), atOnce(renderCWD))
 	f.single = true
 	durable := f.makeDurable
@@ -291,7 +283,7 @@ func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
 }
 
 // makeFork makes fork: an id creates a session of the path to that entry.
-func makeFork(d *SessionDir) fusefs.InodeEmbedder {
+func makeFork(d *SessionDir) Node {
 	return d.control("fork", eachLine((*SessionDir).fork), nil)
 }
 
@@ -321,10 +313,10 @@ func NewSessionName(sessions, source storage.Files) Name {
 	}
 	// The beginning of an object may continue in another write.
 	part := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
-	return Name{"new-session", syscall.S_IFREG, func(view *View) fusefs.InodeEmbedder {
-		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(view.newSession), part: part}
+	return Name{"new-session", storage.KindFile, func(d *Directory) Node {
+		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(d.view.newSession), part: part}
 		f.makeDurable = func(context.Context) error { return nil } // a new session is durable when its line is taken
-		f.view = view
+		f.in = d
 		return f
 	}, nil}
 }

@@ -16,16 +16,19 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
 	},
 	"nodes": {
-		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+	},
+	"nodes/kernel": {
+		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
+		"sessionfs/nodes", "sessionfs/sessioncore/storage",
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/document", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},
 	"fs/direct": {"github.com/hanwen/go-fuse/v2/fuse"},
 	"fs": {
-		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
+		"github.com/hanwen/go-fuse/v2/fuse",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/lost", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
 		"sessionfs/fs/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},

@@ -4,92 +4,45 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
+	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// longDir is a directory of many names.
-type longDir struct {
-	directory
-	names int
-}
-
-func (d *longDir) fillAttr(context.Context, *fuse.Attr) error { return nil }
-
-func (d *longDir) list(context.Context, *sessioncore.Snapshot) ([]item, error) {
-	items := make([]item, d.names)
-	for i := range items {
-		items[i].name = fmt.Sprint(i)
+// TestLookedUpNamesAreSmall: the node of a query, or of a file, has no more than its name: the kernel remembers many.
+func TestLookedUpNamesAreSmall(t *testing.T) {
+	const many = 500
+	view := &View{Log: slog.New(slog.DiscardHandler), Memory: budget.New(budget.Min)}
+	root := NewDirectory(view)
+	queries, files := SearchName.Make(&root), ByFileName.Make(&root)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
 	}
-	return items, nil
-}
-
-func (d *longDir) find(_ context.Context, _ *sessioncore.Snapshot, _ item, out *fuse.Attr) (child, error) {
-	out.Mode = syscall.S_IFLNK
-	return d.link(nil, nil), nil
-}
-
-// request answers one READDIRPLUS of n names and returns how many came with their attributes.
-func request(t *testing.T, l *dirHandle, n int) (full int) {
-	type key struct{}
-	ctx := context.WithValue(context.Background(), key{}, 0) // one of its own
-	for range n {
-		e, errno := l.Readdirent(ctx)
-		require.Zero(t, errno)
-		require.NotNil(t, e)
-		if _, errno := l.Lookup(ctx, e.Name, &fuse.EntryOut{}); errno == 0 {
-			full++
+	for _, dir := range []Node{queries, files} {
+		before := heap()
+		made := make([]Node, many)
+		for n := range made {
+			found, err := dir.(Dir).Find(t.Context(), nil, Named(fmt.Sprint(n, strings.Repeat(" word", 49))))
+			require.NoError(t, err)
+			made[n] = found.Make()
 		}
+		require.Less(t, (heap()-before)/many, uint64(1500))
+		runtime.KeepAlive(made)
 	}
-	return full
-}
-
-// TestLongListing: beyond the first names, attributes come along for somebody who asks for them.
-func TestLongListing(t *testing.T) {
-	const batch = 100
-	open := func() (*longDir, *dirHandle) {
-		d := &longDir{names: freeLookups + 10*batch}
-		d.view = &View{}
-		fusefs.NewNodeFS(d, &fusefs.Options{})
-		l, _, errno := d.OpendirHandle(context.Background(), 0)
-		require.Zero(t, errno)
-		require.Equal(t, freeLookups, request(t, l.(*dirHandle), freeLookups))
-		return d, l.(*dirHandle)
-	}
-	t.Run("find", func(t *testing.T) {
-		_, l := open()
-		for range 10 {
-			require.Zero(t, request(t, l, batch))
-		}
-	})
-	t.Run("ls -l", func(t *testing.T) {
-		d, l := open()
-		require.Zero(t, request(t, l, batch))
-		d.lookups.Add(batch)
-		for range 9 {
-			require.Equal(t, batch, request(t, l, batch), "also when nothing more is looked up")
-		}
-	})
-	t.Run("in the middle of a reply", func(t *testing.T) {
-		d, l := open()
-		d.lookups.Add(7) // before: by others
-		require.Zero(t, request(t, l, batch))
-		require.Zero(t, request(t, l, batch))
-		d.lookups.Add(1)
-		require.Equal(t, batch, request(t, l, batch))
-	})
 }
 
 // TestInterruptedListing: the listing of a caller that is gone fails. It does not leave out the sessions that could no
@@ -99,13 +52,13 @@ func TestInterruptedListing(t *testing.T) {
 	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s"}`+"\n")))
 	store := sessioncore.NewStore(files)
 	defer store.Close()
-	d := newSourceDir(&View{Log: slog.New(slog.DiscardHandler)}, files, store)
+	d := newSourceDir(NewDirectory(&View{Log: slog.New(slog.DiscardHandler)}), files, store)
 	d.dir = "p"
 	ctx, gone := context.WithCancel(context.Background())
 	gone()
-	_, err := d.list(ctx, nil)
+	_, err := d.List(ctx, nil)
 	require.ErrorIs(t, err, context.Canceled)
-	items, err := d.list(context.Background(), nil)
+	items, err := d.List(context.Background(), nil)
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 }
@@ -153,16 +106,16 @@ func TestLinksShareALook(t *testing.T) {
 		"by-cwd": {layout.Nested{Listing: list, Tree: listing.ByCwd, Dir: "/w/1"}, 151, began + "title 299", began + "title 297"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newLinksDir(&View{}, c.dir, "")
+			d := newLinksDir(NewDirectory(&View{}), c.dir, "")
 			files.n.Store(0)
-			items, err := d.list(t.Context(), nil)
+			items, err := d.List(t.Context(), nil)
 			require.NoError(t, err)
 			require.Len(t, items, c.links)
 			for range 3 {
 				for _, it := range items {
-					if it.name != "latest" {
-						_, err := d.target(t.Context(), it.name)
-						require.NoError(t, err, it.name)
+					if it.Name != "latest" {
+						_, err := d.target(t.Context(), it.Name)
+						require.NoError(t, err, it.Name)
 					}
 				}
 			}

@@ -3,11 +3,7 @@ package nodes
 import (
 	"context"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
@@ -63,18 +59,18 @@ type renderedSize struct {
 }
 
 // init prepares a file of a session.
-func (f *GeneratedFile) init(view *View, session *sessioncore.Session, r render) {
-	f.view, f.session, f.render, f.show = view, session, r, f.shown
+func (f *GeneratedFile) init(in *Directory, r render) {
+	f.in, f.session, f.render, f.show = in, in.session, r, f.shown
 }
 
 // generated returns a function that makes the node of a generated file whose open handles keep their version.
-func generated(r render) func(*SessionDir) fusefs.InodeEmbedder {
-	return func(d *SessionDir) fusefs.InodeEmbedder { return d.generated(r) }
+func generated(r render) func(*SessionDir) Node {
+	return func(d *SessionDir) Node { return d.generated(r) }
 }
 
 func (d *SessionDir) generated(r render) *GeneratedFile {
 	f := &GeneratedFile{}
-	f.init(d.view, d.session, r)
+	f.init(&d.Directory, r)
 	return f
 }
 
@@ -84,33 +80,32 @@ func (f *GeneratedFile) growing() *GeneratedFile {
 	return f
 }
 
-func (f *GeneratedFile) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	return f.stat(ctx, out, func(ctx context.Context, snap *sessioncore.Snapshot) error {
+// Stat returns the attributes of what the open handles show, or renders the file for its size.
+func (f *GeneratedFile) Stat(ctx context.Context) (Attr, error) {
+	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		size := f.size.Load()
 		if !f.isExact(ctx, size, snap) {
 			doc, measured, err := f.measured(ctx, snap)
 			if err != nil {
-				return err
+				return Attr{}, err
 			}
 			doc.Close()
 			size = measured
 		}
-		f.fill(out, snap, size.bytes)
-		return nil
+		return f.attr(snap, size.bytes), nil
 	})
 }
 
-func (f *GeneratedFile) fill(out *fuse.Attr, snap *sessioncore.Snapshot, size int64) {
+func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	if f.writable {
-		f.fillWritable(out, snap.Stat(), size)
-	} else {
-		fillFile(out, snap.Stat(), size)
+		return f.view().writableAttr(snap.Stat(), size)
 	}
+	return fileAttr(snap.Stat(), size)
 }
 
 // measured renders the file and remembers its size.
 func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, *renderedSize, error) {
-	blobs, now := f.view.blobsState(), time.Now().UnixNano()
+	blobs, now := f.view().blobsState(), time.Now().UnixNano()
 	besides, err := f.stateBesides(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -162,7 +157,7 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 	if size.blobs == nil {
 		return true
 	}
-	now := f.view.blobsState()
+	now := f.view().blobsState()
 	return now != nil && *now == *size.blobs
 }
 
@@ -176,8 +171,8 @@ func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot, f
 	if err != nil {
 		return s, err
 	}
-	f.fill(&s.attr, snap, s.version.Size())
-	hold := f.view.Memory.Hold()
+	s.attr = f.attr(snap, s.version.Size())
+	hold := f.view().Memory.Hold()
 	s.version.OnClose(hold.Close)
 	if err = hold.ResizeShown(s.version.Memory()); err != nil {
 		s.version.Close()
@@ -185,61 +180,45 @@ func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot, f
 	return s, err
 }
 
-var _ = (fusefs.NodeOpener)((*GeneratedFile)(nil))
-
 // Open renders the file from the current snapshot.
-func (f *GeneratedFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) {
-		return nil, 0, f.denyWrite("open")
+func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
+	h, err := f.handle(ctx)
+	if err != nil {
+		return nil, err
 	}
-	h, errno := f.handle(ctx)
-	if errno != 0 {
-		return nil, 0, errno
-	}
-	return h, forReading | fuse.FOPEN_DIRECT_IO, 0
+	return h, nil
 }
 
-func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, syscall.Errno) {
+func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, error) {
 	joined, err := false, error(nil)
-	if f.follows() {
+	if f.Follows() {
 		if joined, err = f.open(ctx); joined {
-			return &documentHandle{&f.node, &f.line, true}, 0
+			return &documentHandle{&f.line, true}, nil
 		}
 	}
 	// A file that follows has changed otherwise since its name was looked up.
-	h := &documentHandle{&f.node, &line{session: f.session, show: f.show}, false}
+	h := &documentHandle{&line{session: f.session, show: f.show}, false}
 	if err == nil {
 		_, err = h.line.open(ctx)
 	}
-	if err != nil {
-		return nil, f.fail("open", staleIfGone(err))
-	}
-	return h, 0
+	return h, err
 }
 
 // documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
-	node *node
 	line *line // the file's, or one of its own
-	// goesOn says that a reader who comes to the end makes the line go on. Where the kernel reads whole pages and knows the
-	// size, he reads beyond the end only after a stat has returned a larger one.
+	// goesOn says that a reader who comes to the end makes the line go on. A door that reads whole pages and knows the
+	// size reads beyond the end only after a stat has returned a larger one.
 	goesOn bool
 }
 
-var _ = (fusefs.FileReader)((*documentHandle)(nil))
-
-// Read reads a part of the document.
-func (h *documentHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+// ReadAt reads a part of the document.
+func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if h.goesOn {
-		h.line.goOn(ctx, off+int64(len(dest)))
+		h.line.goOn(ctx, off+int64(len(p)))
 	}
-	return h.line.read(dest, off, h.node)
+	return h.line.readAt(p, off)
 }
 
-var _ = (fusefs.FileReleaser)((*documentHandle)(nil))
-
-// Release releases the document.
-func (h *documentHandle) Release(context.Context) syscall.Errno {
-	h.line.release()
-	return 0
-}
+// Close releases the document.
+func (h *documentHandle) Close() { h.line.release() }

@@ -8,9 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
@@ -20,81 +17,79 @@ import (
 // HistoryDir is history/: the client's prompt history. If there is none it is an empty directory with the attributes
 // of SOURCE.
 type HistoryDir struct {
-	directory
+	Directory
 	source  storage.Files
 	prompts history.History
 }
 
 // HistoryName is the directory that shows the prompt history of source.
 func HistoryName(source storage.Files, prompts history.History) Name {
-	return Name{"history", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
-		return &HistoryDir{newDirectory(view), source, prompts}
+	return Name{"history", storage.KindDir, func(d *Directory) Node {
+		return &HistoryDir{d.below("history"), source, prompts}
 	}, nil}
 }
 
 var historyNames = fixedNames[*HistoryDir]{
-	{"prompts.jsonl", syscall.S_IFREG, func(d *HistoryDir) fusefs.InodeEmbedder { return newPromptsFile(d.view, d.prompts, "") }, nil},
-	{"search", syscall.S_IFDIR, func(d *HistoryDir) fusefs.InodeEmbedder { return &HistorySearchDir{newDirectory(d.view), d.prompts} }, nil},
+	{"prompts.jsonl", storage.KindFile, func(d *HistoryDir) Node { return newPromptsFile(&d.Directory, d.prompts, "") }, nil},
+	{"search", storage.KindDir, func(d *HistoryDir) Node { return &HistorySearchDir{d.below("search"), d.prompts} }, nil},
 }
 
-func (d *HistoryDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return historyNames.find(ctx, d, it)
 }
 
-func (d *HistoryDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return historyNames.list(ctx, d, &d.node), nil
+	return historyNames.list(ctx, d), nil
 }
 
-func (d *HistoryDir) fillAttr(_ context.Context, out *fuse.Attr) error {
+func (d *HistoryDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	st := state.Stat()
 	if errors.Is(err, fs.ErrNotExist) {
 		st, err = d.source.Stat("")
 	}
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
-	return nil
+	return d.view.dirAttr(st).private(), nil
 }
 
 // HistorySearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
 type HistorySearchDir struct {
-	directory
+	Directory
 	prompts history.History
 }
 
-func (d *HistorySearchDir) fillAttr(_ context.Context, out *fuse.Attr) error {
+func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	d.fillPrivate(out, state.Stat(), syscall.S_IFDIR, 0)
-	return nil
+	return d.view.dirAttr(state.Stat()).private(), nil
 }
 
-func (d *HistorySearchDir) noted() string { return "history/search" }
+func (d *HistorySearchDir) Noted() string { return "history/search" }
 
 // find makes the file of a query, whose size takes running it. A name that is not a query is EINVAL, with the reason in
 // the root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
 // never a query: it is ENOENT.
-func (d *HistorySearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	if strings.HasPrefix(it.name, ".") {
-		return child{}, syscall.ENOENT
+func (d *HistorySearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	if strings.HasPrefix(it.Name, ".") {
+		return Child{}, syscall.ENOENT
 	}
-	return child{mode: syscall.S_IFREG, make: func() fusefs.InodeEmbedder {
-		return newPromptsFile(d.view, d.prompts, it.name)
+	return Child{Kind: storage.KindFile, Make: func() Node {
+		return newPromptsFile(&d.Directory, d.prompts, it.Name)
 	}}, nil
 }
 
 // newPromptsFile returns history/prompts.jsonl, or history/search/<query> where match is the query: prompts as JSON
 // lines, newest first. The content is held by the handle; the node keeps only its size.
-func newPromptsFile(view *View, prompts history.History, match string) *ContentFile {
+func newPromptsFile(dir *Directory, prompts history.History, match string) *ContentFile {
 	type known struct {
 		state history.State
 		size  int64
@@ -122,5 +117,5 @@ func newPromptsFile(view *View, prompts history.History, match string) *ContentF
 		}
 		return render(ctx, hold)
 	}
-	return &ContentFile{node: node{view: view}, render: render, measure: measure}
+	return &ContentFile{node: dir.file(), render: render, measure: measure}
 }

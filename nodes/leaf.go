@@ -6,17 +6,14 @@ import (
 	"syscall"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 )
 
 // LeafLink is leaf: a link to the entry at which the conversation stands, or to tree if that is before the first entry.
-// A link that waits to be renamed to leaf is one too: the kernel keeps the node under the new name.
+// A link that waits to be renamed to leaf is one too: a door may keep the node under the new name.
 type LeafLink struct {
-	Link
+	targetLink
 	waits bool // it was made under another name
 }
 
@@ -32,15 +29,11 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 	return layout.EntryPath(snap, leaf), t, nil
 }
 
-// kept reports whether the node must stay although nobody uses it: the link is about to be renamed.
-func (l *LeafLink) kept() bool { return l.waits }
+// Waits reports whether the link is about to be renamed: a door keeps the node although no program uses it.
+func (l *LeafLink) Waits() bool { return l.waits }
 
-var _ = (fusefs.NodeSetattrer)((*LeafLink)(nil))
-
-// Setattr accepts and ignores what cp -a and rsync -a set on a link that they made: times and the owner that it has.
-func (l *LeafLink) Setattr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	return l.keepAttr(ctx, fh, in, out)
-}
+// Settable lets cp -a and rsync -a set times and the owner of a link that they made.
+func (l *LeafLink) Settable() {}
 
 const leafName = "leaf"
 
@@ -115,54 +108,40 @@ func (d *SessionDir) showLeaf() {
 	d.leafBack = time.Time{}
 }
 
-var _ = (fusefs.NodeSymlinker)((*SessionDir)(nil))
-
 // Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
-func (d *SessionDir) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	if d.view.Frozen != nil {
-		return nil, d.denyWrite("symlink", name)
+func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.Errno {
+	switch {
+	case d.view.Frozen != nil:
+		return DenyName(d, name, "symlink")
+	case name == leafName:
+		return d.branch(ctx, target, true)
+	case sessionFiles.has(name) || !d.addPending(name, target):
+		return syscall.EEXIST
 	}
-	if name == leafName {
-		if errno := d.branch(ctx, target, true); errno != 0 {
-			return nil, errno
-		}
-		return d.Lookup(ctx, name, out)
-	}
-	if sessionFiles.has(name) || !d.addPending(name, target) {
-		return nil, syscall.EEXIST
-	}
-	return d.Lookup(ctx, name, out)
+	return 0
 }
 
-var _ = (fusefs.NodeUnlinker)((*SessionDir)(nil))
-
-// Unlink of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
+// Remove of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
 // a moment later. A pending link is removed.
-func (d *SessionDir) Unlink(ctx context.Context, name string) syscall.Errno {
-	if d.view.Frozen != nil {
-		return d.denyWrite("unlink", name)
-	}
+func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 	switch {
+	case d.view.Frozen != nil:
+		return DenyName(d, name, "unlink")
 	case d.removePending(name):
 		return 0
 	case name != leafName:
-		return d.denyWrite("unlink", name)
+		return DenyName(d, name, "unlink")
 	case !d.hideLeaf():
 		return syscall.ENOENT
 	}
 	return 0
 }
 
-var _ = (fusefs.NodeRenamer)((*SessionDir)(nil))
-
 // Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
-func (d *SessionDir) Rename(ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	if d.view.Frozen != nil {
-		return d.denyWrite("rename", name)
-	}
+func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno {
 	target, waiting := d.pendingTarget(name)
-	if !waiting || newName != leafName || newParent.EmbeddedInode() != d.EmbeddedInode() {
-		return d.denyWrite("rename", name)
+	if d.view.Frozen != nil || !waiting || newName != leafName {
+		return DenyName(d, name, "rename")
 	}
 	if flags&^renameNoReplace != 0 {
 		return syscall.EINVAL
@@ -214,13 +193,13 @@ func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, e
 }
 
 func (d *SessionDir) refused(err error) syscall.Errno {
-	return d.view.refuse(d.session.Name(), leafName, d.path(leafName), err)
+	return d.view.refuse(d.session.Name(), leafName, d.nameIn(leafName), err)
 }
 
 // newPendingLink returns the link that waits under a name; after it was renamed, it shows the leaf.
 func newPendingLink(d *SessionDir, name string) *LeafLink {
 	leaf := inSession(d.session, leafPath)
-	return &LeafLink{waits: true, Link: Link{node: node{view: d.view}, find: func(ctx context.Context) (target, error) {
+	return &LeafLink{waits: true, targetLink: targetLink{node: d.file(), find: func(ctx context.Context) (target, error) {
 		if path, ok := d.pendingTarget(name); ok {
 			st, err := d.session.Probe(ctx)
 			return target{path: path, st: st}, err

@@ -3,9 +3,6 @@ package nodes
 import (
 	"context"
 	"sync"
-	"syscall"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
@@ -30,7 +27,7 @@ type line struct {
 	mu      sync.RWMutex // guards what follows; held for reading while version is read
 	handles int
 	version *document.Document // nil if there are no handles
-	attr    fuse.Attr          // of version
+	attr    Attr               // of version
 	// goesOn says that handles continue with newer versions; else version does not change.
 	goesOn bool
 	serial int64 // of the snapshot that version was compared with last
@@ -41,17 +38,17 @@ type line struct {
 // shown is what a file shows in a snapshot.
 type shown struct {
 	version *document.Document
-	attr    fuse.Attr
+	attr    Attr
 	// beyond says that it is longer than what the file's name shows.
 	beyond bool
 }
 
-// follows reports whether the handles of the file share a version.
-func (l *line) follows() bool { return l.grows != nil }
+// Follows reports whether the handles of the file share a version.
+func (l *line) Follows() bool { return l.grows != nil }
 
-// standsFor reports whether new handles may share the version of the existing ones, as these show what the name does;
+// StandsFor reports whether new handles may share the version of the existing ones, as these show what the name does;
 // content is that of the child that the name stands for.
-func (l *line) standsFor(ctx context.Context, content uint64) bool {
+func (l *line) StandsFor(ctx context.Context, content uint64) bool {
 	if l.content != content {
 		return false
 	}
@@ -78,7 +75,7 @@ func (l *line) open(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer l.making.Unlock()
-	goesOn := l.follows() && l.grows(snap)
+	goesOn := l.Follows() && l.grows(snap)
 	if joined, handles := l.join(snap, goesOn); handles {
 		return joined, nil
 	}
@@ -142,10 +139,12 @@ func (l *line) isOld(snap *sessioncore.Snapshot) (old, goesOn bool) {
 	return l.handles > 0 && l.serial != snap.Serial(), l.goesOn
 }
 
-// stat sets the attributes of what the handles show; if there are none, those that measure sets. While there are handles,
-// no signal ends it: the answer would be an old size, which a reader at the end takes for the end of what there is.
-func (l *line) stat(ctx context.Context, out *fuse.Attr, measure func(context.Context, *sessioncore.Snapshot) error) error {
-	if l.openAttr(out) {
+// stat returns the attributes of the version that the handles show; if there are none, those of measure. While there are
+// handles, no signal ends it: the answer would be an old size, which a reader at the end takes for the end of the file.
+func (l *line) stat(
+	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
+) (Attr, error) {
+	if _, open := l.openAttr(); open {
 		ctx = context.WithoutCancel(ctx)
 	}
 	snap, err := l.session.Acquire(ctx)
@@ -153,23 +152,20 @@ func (l *line) stat(ctx context.Context, out *fuse.Attr, measure func(context.Co
 		defer snap.Release()
 		l.update(ctx, snap)
 	}
-	switch {
-	case l.openAttr(out):
-		return nil
-	case err != nil:
-		return err
+	if a, open := l.openAttr(); open {
+		return a, nil
+	}
+	if err != nil {
+		return Attr{}, err
 	}
 	return measure(ctx, snap)
 }
 
-// openAttr sets the attributes of what the handles show. It returns false if there are no handles.
-func (l *line) openAttr(out *fuse.Attr) bool {
+// openAttr returns the attributes of what the handles show. open is false if there are no handles.
+func (l *line) openAttr() (a Attr, open bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.handles > 0 {
-		*out = l.attr
-	}
-	return l.handles > 0
+	return l.attr, l.handles > 0
 }
 
 // goOn is update to the newest version, if a read up to an offset would come to the end.
@@ -186,11 +182,11 @@ func (l *line) goOn(ctx context.Context, off int64) {
 	}
 }
 
-// read reads a part of the version.
-func (l *line) read(dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
+// readAt reads a part of the version.
+func (l *line) readAt(p []byte, off int64) (int, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return readAt(l.version, dest, off, n)
+	return l.version.ReadAt(p, off)
 }
 
 // release removes a handle; the last one closes the version.

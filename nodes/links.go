@@ -7,11 +7,7 @@ import (
 	"hash/fnv"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -19,20 +15,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Link is a symbolic link whose target is found each time it is read: branches/current, a label in by-label/, a link
-// of SOURCE, and with an own rule links to sessions and links that lead to one place.
-type Link struct {
+// targetLink is a symbolic link whose target is found each time it is read: branches/current, a label in by-label/, a
+// link of SOURCE, links to sessions, and links that lead to one place.
+type targetLink struct {
 	node
-	find findTarget
-	rule *cacheRule // nil for cacheNever
+	find      findTarget
+	stability Stability
 }
 
-func (l *Link) cache() cacheRule {
-	if l.rule == nil {
-		return cacheNever
-	}
-	return *l.rule
-}
+// Stability returns how long the target holds.
+func (l *targetLink) Stability() Stability { return l.stability }
 
 // findTarget finds where a link leads now.
 type findTarget func(context.Context) (target, error)
@@ -44,36 +36,29 @@ type target struct {
 	time time.Time    // both times; zero: those of st
 }
 
-func (l *Link) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	to, err := l.find(ctx)
-	if err == nil {
-		fillLink(out, to)
-	}
-	return err
-}
-
-// fillLink sets the attributes of a symbolic link.
-func fillLink(out *fuse.Attr, to target) {
-	out.Mode = syscall.S_IFLNK | 0o777
-	out.Size = uint64(len(to.path))
-	out.Nlink = 1
-	fillOwner(out, to.st)
-	if to.time.IsZero() {
-		fillTimes(out, to.st.ModTime(), time.Unix(0, to.st.Changed))
-	} else {
-		fillTimes(out, to.time, to.time)
-	}
-}
-
-var _ = (fusefs.NodeReadlinker)((*Link)(nil))
-
-// Readlink returns where the link leads now.
-func (l *Link) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+// Stat finds the target.
+func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
 	to, err := l.find(ctx)
 	if err != nil {
-		return nil, l.fail("readlink", staleIfGone(err))
+		return Attr{}, err
 	}
-	return []byte(to.path), 0
+	return to.attr(), nil
+}
+
+// attr returns the attributes of a symbolic link.
+func (to *target) attr() Attr {
+	a := fileAttr(to.st, int64(len(to.path)))
+	a.Kind, a.Mode = storage.KindLink, 0o777
+	if !to.time.IsZero() {
+		a = a.at(to.time, to.time)
+	}
+	return a
+}
+
+// Target returns where the link leads now.
+func (l *targetLink) Target(ctx context.Context) (string, error) {
+	to, err := l.find(ctx)
+	return to.path, err
 }
 
 // inSession returns a findTarget that looks in the current snapshot of a session, whose owner the link has. A zero
@@ -91,19 +76,16 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (p
 }
 
 // link is the child that is such a link.
-func (n *node) link(rule *cacheRule, find findTarget) child {
-	return child{mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
-		return &Link{node: node{view: n.view}, find: find, rule: rule}
-	}}
+func (d *Directory) link(stability Stability, find findTarget) Child {
+	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find, stability} }}
 }
 
 // fixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to the
 // entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/. After a rewrite of the
-// session, a link with another target or time is another node. It sets the attributes.
-func (n *node) fixedLink(session *sessioncore.Session, to target, out *fuse.Attr) child {
-	fillLink(out, to)
+// session, a link with another target or time is another node.
+func (d *Directory) fixedLink(session *sessioncore.Session, to target) Child {
 	path, time := to.path, to.time
-	c := n.link(&cacheSecond, func(ctx context.Context) (target, error) {
+	c := d.link(Fixed, func(ctx context.Context) (target, error) {
 		st, err := session.Probe(ctx)
 		if err != nil {
 			err = fmt.Errorf("the session of %s: %w", path, err)
@@ -112,14 +94,14 @@ func (n *node) fixedLink(session *sessioncore.Session, to target, out *fuse.Attr
 	})
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
-	c.content = sum.Sum64()
+	c.Content, c.Attr = sum.Sum64(), to.attr()
 	return c
 }
 
 // LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/, by-date/ and what is below them, continue/,
 // recent/.
 type LinksDir struct {
-	directory
+	Directory
 	layout layout.Directory
 	// called is what last-error calls a look-up that fails; "" if such look-ups are not noted.
 	called string
@@ -134,38 +116,40 @@ const sharedLook = time.Second
 // LinksName is a directory of links as a name. called is what last-error calls a look-up in it that fails, "" for a
 // directory whose names nobody makes up.
 func LinksName(name string, dir layout.Directory, called string) Name {
-	return Name{name, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return newLinksDir(view, dir, called) }, nil}
+	return Name{name, storage.KindDir, func(d *Directory) Node { return newLinksDir(d.below(name), dir, called) }, nil}
 }
 
-func newLinksDir(view *View, dir layout.Directory, called string) *LinksDir {
-	return &LinksDir{directory: newDirectory(view), layout: dir, called: called}
+func newLinksDir(base Directory, dir layout.Directory, called string) *LinksDir {
+	return &LinksDir{Directory: base, layout: dir, called: called}
 }
 
-func (d *LinksDir) noted() string { return d.called }
+// Noted is the name that last-error has.
+func (d *LinksDir) Noted() string { return d.called }
 
-func (d *LinksDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of the directory that the layout tells.
+func (d *LinksDir) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.layout.Stat(ctx)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	d.fillPrivate(out, st, syscall.S_IFDIR, 0)
-	return nil
+	return d.view.dirAttr(st).private(), nil
 }
 
-// find finds a link to a session or a subdirectory.
-func (d *LinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	e, err := d.entry(ctx, it.name)
+// Find finds a link to a session or a subdirectory.
+func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	e, err := d.entry(ctx, it.Name)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	if e.Sub != nil {
-		d.fillPrivate(out, e.Stat, syscall.S_IFDIR, 0)
-		return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-			return newLinksDir(d.view, e.Sub, d.called)
+		return Child{Kind: storage.KindDir, Attr: d.view.dirAttr(e.Stat).private(), Make: func() Node {
+			return newLinksDir(d.below(it.Name), e.Sub, d.called)
 		}}, nil
 	}
-	fillLink(out, d.linkTo(e))
-	return d.link(&cacheAttr, func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }), nil
+	c := d.link(Relinked, func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) })
+	to := d.linkTo(e)
+	c.Attr = to.attr()
+	return c, nil
 }
 
 // entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
@@ -201,21 +185,21 @@ func (d *LinksDir) linkTo(e layout.Entry) target {
 	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 
-func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+// List lists the links and the subdirectories.
+func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	now := time.Now()
 	entries, err := d.layout.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d.lookedAt.Store(now.UnixNano())
-	items := make([]item, len(entries))
+	items := make([]Item, len(entries))
 	for i, e := range entries {
 		if e.Sub != nil {
-			items[i] = d.newItem(e.Name, syscall.S_IFDIR)
+			items[i] = Item{Name: e.Name, Kind: storage.KindDir}
 		} else {
-			// The kernel may not remember the name of a link, so it looks it up before each use anyway.
-			items[i] = d.newItem(e.Name, syscall.S_IFLNK)
-			items[i].bare = true
+			// The name of a link is looked up before each use anyway.
+			items[i] = Item{Name: e.Name, Kind: storage.KindLink, Bare: true}
 		}
 	}
 	return items, nil
@@ -225,12 +209,13 @@ func (d *LinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, e
 // looked for when it is listed; its own attributes are those of the session's directory.
 type ChildrenDir struct{ aboutSessions }
 
-// find finds the link to a child.
-func (d *ChildrenDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.name) }
+// Find finds the link to a child.
+func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
 	to, err := find(ctx)
-	fillLink(out, to)
-	return d.link(&cacheAttr, find), err
+	c := d.link(Relinked, find)
+	c.Attr = to.attr()
+	return c, err
 }
 
 // target finds where the link to a child leads. It has the owner and the times of the child.
@@ -243,16 +228,15 @@ func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), child.Path()), st: st}, err
 }
 
-func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+// List lists the children.
+func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	children, err := d.view.Family.Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		err = nil
 	}
-	items := make([]item, 0, len(children))
+	items := make([]Item, 0, len(children))
 	for _, child := range children {
-		it := d.newItem(child.Name, syscall.S_IFLNK)
-		it.bare = true // as in LinksDir
-		items = append(items, it)
+		items = append(items, Item{Name: child.Name, Kind: storage.KindLink, Bare: true}) // as in LinksDir
 	}
 	return items, err
 }
@@ -261,9 +245,9 @@ func (d *ChildrenDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 // labels were set.
 type ByLabelDir struct{ snapshotDir }
 
-// find finds a label.
-func (d *ByLabelDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	return d.link(nil, inSession(d.session, labelledEntry(it.name))), nil
+// Find finds a label.
+func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	return d.link(Changing, inSession(d.session, labelledEntry(it.Name))), nil
 }
 
 // labelledEntry returns a function that finds the entry with a label.
@@ -277,11 +261,12 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 	}
 }
 
-func (d *ByLabelDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+// List lists the labels in effect.
+func (d *ByLabelDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	labels := report.ByLabel(snap)
-	items := make([]item, len(labels))
+	items := make([]Item, len(labels))
 	for i, l := range labels {
-		items[i] = d.newItem(l.Name, syscall.S_IFLNK)
+		items[i] = Item{Name: l.Name, Kind: storage.KindLink}
 	}
 	return items, nil
 }

@@ -2,146 +2,189 @@ package nodes
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"io"
-	"math"
-	"strings"
+	"os"
 	"syscall"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
 )
 
-// node is the base of all nodes.
-type node struct {
-	fusefs.Inode
-	view *View
+// Node is implemented by each Dir, File and Link.
+type Node interface {
+	// Stat returns the attributes as they are now; the size of a file is exact.
+	Stat(context.Context) (Attr, error)
+	// Stability says how long a door may use an answer.
+	Stability() Stability
+	// Base returns the directory: of a Dir itself, of any other node the one that it is in.
+	Base() *Directory
 }
 
-// path returns the path in the mount of the node, or of a name in it.
-func (n *node) path(name ...string) string {
-	return strings.Join(append([]string{n.Path(nil)}, name...), "/")
+// Dir is a directory. Doors list it with List and find names with Look, which call these methods.
+type Dir interface {
+	Node
+	// Acquire returns the state of a session in which the names are found, nil if they are not found in one. The caller
+	// must release it.
+	Acquire(context.Context) (*sessioncore.Snapshot, error)
+	// List returns the names in the directory now, in order. It renders nothing.
+	List(context.Context, *sessioncore.Snapshot) ([]Item, error)
+	// Find finds the child of a name. The item is one of List, of this snapshot or an older one, or is made by Named.
+	Find(context.Context, *sessioncore.Snapshot, Item) (Child, error)
+	// Noted is the name of the directory in last-error, when a look-up in it fails; "" for a directory whose names
+	// nobody makes up.
+	Noted() string
 }
 
-// attributer is every node: it fills in its attributes, for Lookup, Getattr and Setattr alike.
-type attributer interface {
-	fusefs.InodeEmbedder
-	// fillAttr sets the current mode, owner, size and times.
-	fillAttr(ctx context.Context, out *fuse.Attr) error
-	// cache returns how long the kernel may remember the name and the attributes.
-	cache() cacheRule
+// LinkDir is a directory in which programs replace a link. All other directories refuse every change.
+type LinkDir interface {
+	Dir
+	// Symlink makes a link, which may wait to be renamed.
+	Symlink(ctx context.Context, target, name string) syscall.Errno
+	// Remove removes a link.
+	Remove(ctx context.Context, name string) syscall.Errno
+	// Rename renames a link in the directory; flags are those of renameat2(2).
+	Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno
 }
 
-// cache is that of most files and links.
-func (n *node) cache() cacheRule { return cacheNever }
+// File is a file.
+type File interface {
+	Node
+	// Open opens the file; flag is as in os.OpenFile. Doors call OpenFile.
+	Open(ctx context.Context, flag int) (Handle, error)
+}
 
-// cacheRule is what the kernel may remember (docs/design.md section 6).
-type cacheRule struct{ entry, attr time.Duration }
+// Link is a symbolic link.
+type Link interface {
+	Node
+	// Target returns where the link leads now.
+	Target(context.Context) (string, error)
+}
 
-var (
-	// cacheNever: each access asks the server.
-	cacheNever = cacheRule{}
-	// cacheAttr: each access looks up the name, and the kernel may use the attributes of the answer: a stat is
-	// one request, not two. For links to sessions.
-	cacheAttr = cacheRule{attr: time.Second}
-	// cacheMoment is cacheAttr for files that are read through the kernel's pages and that an open file sees grow.
-	cacheMoment = cacheRule{attr: 10 * time.Millisecond}
-	// cacheSecond: directories, links whose target cannot change, entries.
-	cacheSecond = cacheRule{entry: time.Second, attr: time.Second}
+// Control is a file that accepts commands, a line each. A Handle of it is a WriteHandle.
+type Control interface {
+	File
+	// Lines carries out lines in order and returns their results. At a bad line it stops and returns how many lines
+	// before it took effect, with the error.
+	Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error)
+	// Sync makes durable all lines that took effect, through this node or another.
+	Sync(context.Context) syscall.Errno
+}
+
+// Handle is an open file. All reads of a handle see one version of the file, or one that grows at its end.
+type Handle interface {
+	// ReadAt is as that of io.ReaderAt. At the end it may return fewer bytes and no error.
+	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
+	// Close ends the handle.
+	Close()
+}
+
+// WriteHandle is a handle that accepts lines. Its errors are in last-error already.
+type WriteHandle interface {
+	Handle
+	// Write carries out the lines that p completes. It returns fewer bytes than p has, and no error, if a line is refused
+	// after others took effect.
+	Write(ctx context.Context, p []byte, off int64) (int, syscall.Errno)
+	// Flush carries out a last line without a newline, for each close of a descriptor.
+	Flush(context.Context) syscall.Errno
+}
+
+// VersionHandle is a handle with attributes of its own: those of the version that it shows.
+type VersionHandle interface {
+	Handle
+	// Stat returns them.
+	Stat(context.Context) (Attr, error)
+}
+
+// EntryHandle is a handle of a file that is nearly always short and never changes.
+type EntryHandle interface {
+	VersionHandle
+	// Size returns the size in bytes.
+	Size() int64
+}
+
+// SourceHandle is a handle of a file of SOURCE.
+type SourceHandle interface {
+	VersionHandle
+	// Token identifies the content when the file was opened.
+	Token() storage.Token
+	// Descriptor returns the descriptor of the open file behind it; ok is false if there is none.
+	Descriptor() (fd uintptr, ok bool)
+}
+
+// Stability says how long an answer about a node holds.
+type Stability uint8
+
+const (
+	// Changing nodes may differ at each look. Each open of a file may show another version.
+	Changing Stability = iota
+	// Relinked links lead to sessions: the name is looked up at each access, and the attributes hold for a moment.
+	Relinked
+	// Growing files stand for one content, which open handles see grow at its end.
+	Growing
+	// Fixed nodes stand for one content; another content is another node. Directories are Fixed too: their names are
+	// listed and looked up at each access.
+	Fixed
 )
 
-var _ = (fusefs.NodeGetattrer)((*node)(nil))
-
-// Getattr returns the attributes as they are now.
-func (n *node) Getattr(ctx context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	a := n.Operations().(attributer)
-	if err := a.fillAttr(ctx, &out.Attr); err != nil {
-		return n.fail("stat", staleIfGone(err))
-	}
-	out.SetTimeout(a.cache().attr)
-	return 0
+// Follower is a file whose open handles may share a version; see line.
+type Follower interface {
+	File
+	// Follows reports whether its handles share one.
+	Follows() bool
+	// StandsFor reports whether the node shows the same as its name does now; content is that of the Child.
+	StandsFor(ctx context.Context, content uint64) bool
 }
 
-// Statfs returns the numbers of the backing file system.
-func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	if err := n.view.whole().Statfs(out); err != nil {
-		return n.fail("statfs", err)
-	}
-	return 0
+// Attr are the attributes of a node.
+type Attr struct {
+	Kind     storage.Kind // KindOther in attributes that are not known
+	Mode     uint32       // permission bits
+	UID, GID uint32
+	Size     int64 // in bytes; of a link that of its target
+	Modified time.Time
+	Changed  time.Time
 }
 
-// Setattr is refused, except by control files and leaf, which override it.
-func (n *node) Setattr(context.Context, fusefs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
-	return n.denyWrite("setattr")
+// Child is the node that a name in a directory stands for. The names from the root to a node, with the kind and Content
+// of the last one, are its identity: a door makes inode numbers and handles of them.
+type Child struct {
+	Kind storage.Kind
+	// Content identifies the content of a node that stands for one only; else it is 0, or replaced.
+	Content uint64
+	// Attr are the attributes, if they are known already.
+	Attr Attr
+	// Make makes the node. A door that has it keeps it.
+	Make func() Node
 }
 
-// keepAttr is Setattr for what can be written: it changes nothing, and refuses a mode or an owner that is not the one that
-// there is. The log has that, but not last-error, which is about lines.
-func (n *node) keepAttr(ctx context.Context, fh fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	if n.view.Frozen != nil {
-		return n.denyWrite("setattr")
-	}
-	if errno := n.Getattr(ctx, fh, out); errno != 0 {
-		return errno
-	}
-	mode, setsMode := in.GetMode()
-	uid, setsUID := in.GetUID()
-	gid, setsGID := in.GetGID()
-	if setsMode && mode&07777 != out.Mode&07777 || setsUID && uid != out.Uid || setsGID && gid != out.Gid {
-		n.view.Log.Info("refused", "op", "setattr", "path", n.path(), "errno", syscall.EPERM, "why", errDenied)
-		return syscall.EPERM
-	}
-	return 0
+// replaced is the content of a node that may have a name after another node of the same kind had it.
+const replaced = 1
+
+// Item is a name in a listing.
+type Item struct {
+	Name string
+	Kind storage.Kind
+	// Bare items are listed without attributes, which may take long; a caller that needs them looks the name up.
+	Bare   bool
+	number int32 // for the directory's own use: an entry's number
 }
 
-// go-fuse allows removals by default; in directories all changes are refused (docs/design.md section 7).
+// unnumbered is the number of an item that was not listed.
+const unnumbered = -1
 
-// Create is refused.
-func (d *directory) Create(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
-	return nil, nil, 0, d.denyWrite("create", name)
-}
+// Named returns the item of a name that was not listed.
+func Named(name string) Item { return Item{Name: name, number: unnumbered} }
 
-// Mkdir is refused.
-func (d *directory) Mkdir(_ context.Context, name string, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.denyWrite("mkdir", name)
-}
+// node is the base of all files and links.
+type node struct{ in *Directory }
 
-// Mknod is refused.
-func (d *directory) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.denyWrite("mknod", name)
-}
+// Base returns the directory that the node is in.
+func (n *node) Base() *Directory { return n.in }
 
-// Symlink is refused.
-func (d *directory) Symlink(_ context.Context, _, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.denyWrite("symlink", name)
-}
+// Stability is that of most files and links.
+func (n *node) Stability() Stability { return Changing }
 
-// Link is refused.
-func (d *directory) Link(_ context.Context, _ fusefs.InodeEmbedder, name string, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	return nil, d.denyWrite("link", name)
-}
-
-// Unlink is refused.
-func (d *directory) Unlink(_ context.Context, name string) syscall.Errno {
-	return d.denyWrite("unlink", name)
-}
-
-// Rmdir is refused.
-func (d *directory) Rmdir(_ context.Context, name string) syscall.Errno {
-	return d.denyWrite("rmdir", name)
-}
-
-// Rename is refused.
-func (d *directory) Rename(_ context.Context, name string, _ fusefs.InodeEmbedder, _ string, _ uint32) syscall.Errno {
-	return d.denyWrite("rename", name)
-}
-
-// Fsync has nothing to do: nothing is written.
-func (d *directory) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }
+func (n *node) view() *View { return n.in.view }
 
 // Modes and owners mirror the backing file: a user who may not read a session may not read a part of it (docs/design.md
 // section 8). A file that refuses writes has no write bits. Directories keep those of the backing file or directory,
@@ -150,99 +193,58 @@ func (d *directory) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Er
 
 // Permission bits.
 const (
-	readBits  = 0o444
-	writeBits = 0o222
-	dirBits   = 0o777
+	readBits   = 0o444
+	writeBits  = 0o222
+	dirBits    = 0o777
+	othersBits = 0o077
 )
 
-// fillFile sets the attributes of a file of that size, in bytes, that shows a part of the backing file st and refuses
+// fileAttr returns the attributes of a file of that size, in bytes, that shows a part of the backing file st and refuses
 // writes.
-func fillFile(out *fuse.Attr, st storage.Stat, size int64) {
-	out.Mode = syscall.S_IFREG | st.Mode&readBits
-	out.Size = uint64(size)
-	out.Nlink = 1
-	fillOwner(out, st)
-	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
-}
-
-// fillWritable is fillFile for a file that can be written, unless the mount is read-only.
-func (n *node) fillWritable(out *fuse.Attr, st storage.Stat, size int64) {
-	fillFile(out, st, size)
-	if !n.view.ReadOnly {
-		out.Mode |= st.Mode & writeBits
+func fileAttr(st storage.Stat, size int64) Attr {
+	return Attr{
+		Kind: storage.KindFile, Mode: st.Mode & readBits, UID: st.UID, GID: st.GID, Size: size,
+		Modified: st.ModTime(), Changed: time.Unix(0, st.Changed),
 	}
 }
 
-// fillDir sets the attributes of a directory that shows the backing file or directory st. In a read-only mount it has
+// writableAttr is fileAttr for a file that can be written, unless the mount is read-only.
+func (v *View) writableAttr(st storage.Stat, size int64) Attr {
+	a := fileAttr(st, size)
+	if !v.ReadOnly {
+		a.Mode |= st.Mode & writeBits
+	}
+	return a
+}
+
+// dirAttr returns the attributes of a directory that shows the backing file or directory st. In a read-only mount it has
 // no write bits.
-func (n *node) fillDir(out *fuse.Attr, st storage.Stat) {
-	mode := st.Mode & dirBits
+func (v *View) dirAttr(st storage.Stat) Attr {
+	a := fileAttr(st, 0)
+	a.Kind, a.Mode = storage.KindDir, st.Mode&dirBits
 	if st.Kind != storage.KindDir {
-		mode |= mode & readBits >> 2 // whoever may read the file may search the directory
+		a.Mode |= a.Mode & readBits >> 2 // a reader of the file may search the directory
 	}
-	if n.view.ReadOnly {
-		mode &^= writeBits
+	if v.ReadOnly {
+		a.Mode &^= writeBits
 	}
-	out.Mode = syscall.S_IFDIR | mode
-	out.Nlink = 1 // unknown: find must not count directories by it
-	fillOwner(out, st)
-	fillTimes(out, st.ModTime(), time.Unix(0, st.Changed))
+	return a
 }
 
-// fillPrivate sets the attributes of a generated directory or file that shows parts of all sessions or what somebody
-// typed. Only the owner of what is behind it may access it: the session files may be less open than that.
-func (n *node) fillPrivate(out *fuse.Attr, st storage.Stat, kind uint32, size int64) {
-	if kind == syscall.S_IFDIR {
-		n.fillDir(out, st)
-	} else {
-		fillFile(out, st, size)
-	}
-	out.Mode &^= 0o077
+// private hides a generated directory or file that shows parts of all sessions, or text that somebody typed. Only the
+// owner of the files behind it may access it: the session files may be less open than that.
+func (a Attr) private() Attr {
+	a.Mode &^= othersBits
+	return a
 }
 
-func fillOwner(out *fuse.Attr, st storage.Stat) {
-	out.Uid, out.Gid = st.UID, st.GID
+// at returns the attributes with two times.
+func (a Attr) at(modified, changed time.Time) Attr {
+	a.Modified, a.Changed = modified, changed
+	return a
 }
 
-func fillTimes(out *fuse.Attr, modified, changed time.Time) {
-	out.SetTimes(&modified, &modified, &changed)
-}
-
-// writes reports whether open flags ask for more than reading.
-func writes(flags uint32) bool {
-	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
-}
-
-// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves
-// a round trip for each close.
-const forReading = fuse.FOPEN_NOFLUSH
-
-// readAt reads from r; a read at the end is short.
-func readAt(r io.ReaderAt, dest []byte, off int64, n *node) (fuse.ReadResult, syscall.Errno) {
-	got, err := r.ReadAt(dest, off)
-	if err != nil && err != io.EOF {
-		return nil, n.fail("read", err)
-	}
-	return readBytes(dest[:got]), 0
-}
-
-// readBytes returns the result of a read from memory. A vector is sent to the kernel by one writev; for a plain slice
-// go-fuse first tries a pipe, which takes three more system calls.
-func readBytes(p []byte) fuse.ReadResult { return fuse.ReadResultVector([][]byte{p}) }
-
-// stableAttr returns an identity that is the same in every mount of the same tree: a hash of the
-// parent's identity and the name (docs/design.md section 6). The second half of the hash is
-// the generation: go-fuse takes two nodes for one only if both are equal, so that even names chosen to collide
-// in the inode number are two files.
-func stableAttr(parent fusefs.StableAttr, name string, mode uint32) fusefs.StableAttr {
-	var buf [256 + 16]byte
-	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
-	b = binary.LittleEndian.AppendUint64(b, parent.Gen)
-	b = append(b, name...)
-	sum := sha256.Sum256(b)
-	ino := binary.LittleEndian.Uint64(sum[:])
-	if ino <= 1 || ino == math.MaxUint64 {
-		ino = 2 // 0, 1 and the largest number are reserved by the kernel or go-fuse
-	}
-	return fusefs.StableAttr{Mode: mode, Ino: ino, Gen: binary.LittleEndian.Uint64(sum[8:])}
+// writes reports whether the flag of an open asks for more than reading.
+func writes(flag int) bool {
+	return flag&(os.O_WRONLY|os.O_RDWR) != 0 || flag&os.O_TRUNC != 0
 }

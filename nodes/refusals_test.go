@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -59,9 +58,9 @@ func TestErrnoOf(t *testing.T) {
 		{errors.Join(errors.New("one"), sessioncore.ErrNotFound), syscall.ENOENT},
 		{io.ErrUnexpectedEOF, syscall.EIO},
 	} {
-		assert.Equal(t, c.want, errnoOf(c.err), "%v", c.err)
+		assert.Equal(t, c.want, Errno(c.err), "%v", c.err)
 		if c.err != nil {
-			assert.Equal(t, c.want, errnoOf(wrapped(c.err)), "%v, wrapped", c.err)
+			assert.Equal(t, c.want, Errno(wrapped(c.err)), "%v, wrapped", c.err)
 		}
 	}
 }
@@ -81,10 +80,8 @@ func TestFailLogs(t *testing.T) {
 		{syscall.EACCES, "level=WARN"},
 	} {
 		var log bytes.Buffer
-		d := &longDir{}
-		d.view = &View{Log: slog.New(slog.NewTextHandler(&log, nil))}
-		fusefs.NewNodeFS(d, &fusefs.Options{})
-		assert.Equal(t, errnoOf(c.err), d.fail("read", c.err))
+		root := NewRootDir(&View{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		assert.Equal(t, Errno(c.err), Fail(root, "", "read", c.err))
 		assert.Contains(t, log.String(), c.logged)
 		assert.Equal(t, c.logged == "", log.Len() == 0, "%s", log.String())
 	}
@@ -163,7 +160,8 @@ func TestWriteErrors(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	view := &View{Log: slog.New(slog.DiscardHandler)}
 	file := &ControlFile{of: "p/s.jsonl", name: "append"}
-	file.view = view
+	root := NewDirectory(view)
+	file.in = &root
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
 		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/document"
@@ -21,38 +19,49 @@ import (
 
 // RootDir is the root of a mount: the directories of SOURCE that are shown, and what is generated from them.
 type RootDir struct {
-	directory
-	names  fixedNames[*View]
+	Directory
+	names  fixedNames[*Directory]
 	source storage.Files
+	// Space returns the numbers of the file system behind the mount; nil if they are not known.
+	Space func() (Space, error)
 	// Closed lets nobody in but the user who mounts, and root. The kernel knows only everybody (-o allow_root).
 	Closed bool
 }
 
+// Space says how much room a file system has, in blocks and in files.
+type Space struct {
+	BlockSize, FragmentSize uint32 // in bytes; blocks are counted in fragments
+	Blocks, Free, Available uint64
+	Files, FreeFiles        uint64
+}
+
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
-	view.crowd.init(int(min(maxNodes, view.Memory.Size()/nodeShare)), atRest)
-	return &RootDir{directory: newDirectory(view), names: names, source: source}
+	return &RootDir{Directory: NewDirectory(view), names: names, source: source}
 }
 
-func (d *RootDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	return d.names.find(ctx, d.view, it)
+// Find finds a fixed name.
+func (d *RootDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	return d.names.find(ctx, &d.Directory, it)
 }
 
-func (d *RootDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	return d.names.list(ctx, d.view, &d.node), nil
+// List lists the fixed names.
+func (d *RootDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
+	return d.names.list(ctx, &d.Directory), nil
 }
 
-func (d *RootDir) fillAttr(_ context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of SOURCE.
+func (d *RootDir) Stat(context.Context) (Attr, error) {
 	st, err := d.source.Stat("")
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	d.fillDir(out, st)
+	a := d.view.dirAttr(st)
 	if d.Closed {
-		out.Mode &^= 0o077
-		out.Uid, out.Gid = uint32(os.Geteuid()), uint32(os.Getegid())
+		a = a.private()
+		a.UID, a.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 	}
-	return nil
+	return a, nil
 }
 
 // View holds what all nodes of a mount share. Its exported fields do not change after the mount.
@@ -89,11 +98,8 @@ type View struct {
 	Root *View
 	// Prices are those of answers without a cost (-o prices). They are set where Root is not.
 	Prices report.Prices
-	// Statfs returns the numbers of the backing file system. It is set where Root is not.
-	Statfs func(out *fuse.StatfsOut) error
 
 	refusals refusals
-	crowd    crowd
 }
 
 // Archived reports whether v shows the archived sessions.

@@ -10,13 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/storage"
 )
 
 // SearchDir is search/, and that of a session: looking up a query finds the directory of its hits, and reads nothing. It
@@ -24,16 +22,19 @@ import (
 type SearchDir struct{ aboutSessions }
 
 // SearchName is the directory that searches all sessions.
-var SearchName = Name{layout.Search, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return &SearchDir{newAboutSessions(view, nil)} }, nil}
+var SearchName = Name{
+	layout.Search, storage.KindDir, func(d *Directory) Node { return &SearchDir{d.about(layout.Search)} }, nil,
+}
 
-func (d *SearchDir) noted() string { return layout.Search }
+// Noted is the name that last-error has.
+func (d *SearchDir) Noted() string { return layout.Search }
 
-// find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error. Programs look for
-// names with a leading dot in every directory; they get a directory that nobody has searched for.
-func (d *SearchDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	query, view, err := d.parse(it.name)
-	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &HitsDir{hits{newAboutSessions(view, d.session), query.Key(), ""}}
+// Find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error. Programs
+// look for names with a leading dot in every directory; they get a directory that nobody has searched for.
+func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	query, view, err := d.parse(it.Name)
+	return Child{Kind: storage.KindDir, Make: func() Node {
+		return &HitsDir{hits{aboutSessions{d.below(it.Name).of(view)}, query.Key(), ""}}
 	}}, err
 }
 
@@ -74,27 +75,28 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 type hits struct {
 	aboutSessions
 	query string // in by-file/ it is empty
-	file  string // path
+	// touched is the path of the file in by-file/.
+	touched string
 }
 
 // matcher returns the query.
 func (h *hits) matcher() (search.Matcher, error) {
-	if h.file != "" {
-		return search.NewTouched(h.file)
+	if h.touched != "" {
+		return search.NewTouched(h.touched)
 	}
 	return search.ParseQuery(h.query)
 }
 
 // up leads from entries/ and sessions/ to where the paths of hits begin.
 func (h *hits) up() string {
-	if h.file == "" {
+	if h.touched == "" {
 		return "../../.."
 	}
-	return path.Join("..", strings.Repeat("../", 1+strings.Count(h.file, "/")))
+	return path.Join("..", strings.Repeat("../", 1+strings.Count(h.touched, "/")))
 }
 
-// another returns hits for another node of the same query.
-func (h *hits) another() hits { return hits{h.alike(), h.query, h.file} }
+// part returns hits for a directory in that of the query.
+func (h *hits) part(name string) hits { return hits{h.about(name), h.query, h.touched} }
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
@@ -132,28 +134,29 @@ func (h *hits) last() *search.Result {
 type HitsDir struct{ hits }
 
 var hitsNames = fixedNames[*HitsDir]{
-	{layout.Entries, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), true} }, nil},
-	{layout.HitsTable, syscall.S_IFREG, newHitsTable, nil},
-	{layout.HitsSessions, syscall.S_IFDIR, func(d *HitsDir) fusefs.InodeEmbedder { return &HitLinksDir{d.another(), false} }, nil},
+	{layout.Entries, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.Entries), true} }, nil},
+	{layout.HitsTable, storage.KindFile, newHitsTable, nil},
+	{layout.HitsSessions, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.HitsSessions), false} }, nil},
 }
 
-func (d *HitsDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
+// Find finds one of the fixed names.
+func (d *HitsDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return hitsNames.find(ctx, d, it)
 }
 
-func (d *HitsDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	return hitsNames.list(ctx, d, &d.node), nil
+// List lists the fixed names.
+func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
+	return hitsNames.list(ctx, d), nil
 }
 
 // newHitsTable returns results.tsv: a line for each hit.
-func newHitsTable(d *HitsDir) fusefs.InodeEmbedder {
-	of := d.another()
+func newHitsTable(d *HitsDir) Node {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		result, err := of.search(ctx)
+		result, err := d.search(ctx)
 		if err != nil {
 			return content{}, err
 		}
-		st, err := of.stat(ctx)
+		st, err := d.stat(ctx)
 		if err != nil {
 			return content{}, err
 		}
@@ -161,7 +164,7 @@ func newHitsTable(d *HitsDir) fusefs.InodeEmbedder {
 		c.at = time.Unix(0, result.Modified)
 		return c, hold.Resize(c.size)
 	}
-	return &ContentFile{node: node{view: of.view}, render: render}
+	return &ContentFile{node: d.file(), render: render}
 }
 
 // HitLinksDir is entries/ or sessions/ in the directory of a query: links to what was found.
@@ -189,30 +192,30 @@ func (d *HitLinksDir) target(h *search.Hit) string {
 	return to
 }
 
-// find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
+// Find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
 // the owner of the session.
-func (d *HitLinksDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	digits, _, _ := strings.Cut(it.name, "-")
+func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	digits, _, _ := strings.Cut(it.Name, "-")
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || n == 0 {
-		return child{}, syscall.ENOENT
+		return Child{}, syscall.ENOENT
 	}
-	hit := d.at(d.last(), int(n)-1, it.name)
+	hit := d.at(d.last(), int(n)-1, it.Name)
 	if hit == nil {
 		result, err := d.search(ctx)
 		if err != nil {
-			return child{}, err
+			return Child{}, err
 		}
-		if hit = d.at(result, int(n)-1, it.name); hit == nil {
-			return child{}, syscall.ENOENT
+		if hit = d.at(result, int(n)-1, it.Name); hit == nil {
+			return Child{}, syscall.ENOENT
 		}
 	}
 	session := d.view.Sessions.Session(hit.File)
 	st, err := session.Probe(ctx)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
-	return d.fixedLink(session, target{d.target(hit), st, hit.Time}, out), nil
+	return d.fixedLink(session, target{d.target(hit), st, hit.Time}), nil
 }
 
 // at returns the hit of a number, from 0, if its link has that name, or the only one that had it before others came; else nil.
@@ -230,17 +233,16 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	return nil
 }
 
-// list lists the links without what they are: where others search meanwhile, each might have to be searched for.
-func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+// List lists the links without what they are: where others search meanwhile, each might have to be searched for.
+func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	result, err := d.search(ctx)
 	if err != nil {
 		return nil, err
 	}
 	of := layout.LinkedHits(result.Hits, d.entries)
-	items := make([]item, len(of))
+	items := make([]Item, len(of))
 	for i, h := range of {
-		items[i] = d.newItem(d.name(i+1, h), syscall.S_IFLNK)
-		items[i].bare = true
+		items[i] = Item{Name: d.name(i+1, h), Kind: storage.KindLink, Bare: true}
 	}
 	return items, nil
 }
@@ -249,32 +251,32 @@ func (d *HitLinksDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item
 type ByFileDir struct{ aboutSessions }
 
 // ByFileName is by-file/.
-var ByFileName = Name{"by-file", syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return &ByFileDir{newAboutSessions(view, nil)} }, nil}
+var ByFileName = Name{"by-file", storage.KindDir, func(d *Directory) Node { return &ByFileDir{d.about("by-file")} }, nil}
 
-// find finds the directory of a file or directory in /, whether there is one or not.
-func (d *ByFileDir) find(_ context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	return d.view.fileDir("/", it.name)
+// Find finds the directory of a file or directory in /, whether there is one or not.
+func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	return d.fileDir("/", it.Name)
 }
 
 // FileDir is the directory of a file below by-file/: what was done with it, or with what is below it. To look it up or
 // to list it searches nothing.
 type FileDir struct{ HitsDir }
 
-// find finds one of the names of a HitsDir, or else the directory of a file below.
-func (d *FileDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	if c, err := d.HitsDir.find(ctx, snap, it, out); err == nil {
+// Find finds one of the names of a HitsDir, or else the directory of a file below.
+func (d *FileDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	if c, err := d.HitsDir.Find(ctx, snap, it); err == nil {
 		return c, nil
 	}
-	return d.view.fileDir(d.file, it.name)
+	return d.fileDir(d.touched, it.Name)
 }
 
-// fileDir is the directory of a file, in dir or its directory's.
-func (v *View) fileDir(dir, name string) (child, error) {
+// fileDir is the directory in d of a file, whose own directory is dir.
+func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
 	if _, err := search.NewTouched(file); err != nil {
-		return child{}, syscall.ENOENT
+		return Child{}, syscall.ENOENT
 	}
-	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &FileDir{HitsDir{hits{newAboutSessions(v, nil), "", file}}}
+	return Child{Kind: storage.KindDir, Make: func() Node {
+		return &FileDir{HitsDir{hits{d.about(name), "", file}}}
 	}}, nil
 }

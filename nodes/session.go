@@ -10,9 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/costs"
@@ -37,82 +34,80 @@ type SessionDir struct {
 	leafBack time.Time
 }
 
-func (d *SessionDir) sessionName() string { return d.session.Name() }
-
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
-	return &SessionDir{
-		aboutSessions: newAboutSessions(dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))),
-		beside:        dir,
-	}
+	base := dir.below(name)
+	base.session = dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))
+	return &SessionDir{aboutSessions: aboutSessions{base}, beside: dir}
 }
 
 // sessionFiles are the fixed names in a session's directory.
 var sessionFiles = fixedNames[*SessionDir]{
-	{"append", syscall.S_IFREG, makeAppend, nil},
-	{layout.Artifacts, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return d.artifacts() }, (*SessionDir).hasArtifacts},
-	{layout.Branches, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &BranchesDir{d.part()} }, nil},
-	{"branches.tsv", syscall.S_IFREG, generated(report.Branches), nil},
-	{layout.ByLabel, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &ByLabelDir{d.part()} }, nil},
-	{"children", syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &ChildrenDir{d.alike()} }, nil},
-	{"context.json", syscall.S_IFREG, func(d *SessionDir) fusefs.InodeEmbedder { return d.generated(atLeaf(d.view.contextAt)) }, nil},
-	{"cwd", syscall.S_IFREG, makeCWD, nil},
-	{layout.Entries, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &EntriesDir{d.part()} }, nil},
-	{"fork", syscall.S_IFREG, makeFork, nil},
-	{"header.json", syscall.S_IFREG, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
-	{"labels", syscall.S_IFREG, makeLabels, nil},
-	{"last-error", syscall.S_IFREG, makeLastError, nil},
-	{leafName, syscall.S_IFLNK, func(d *SessionDir) fusefs.InodeEmbedder {
-		return &LeafLink{Link: Link{node: node{view: d.view}, find: inSession(d.session, leafPath)}}
+	{"append", storage.KindFile, makeAppend, nil},
+	{layout.Artifacts, storage.KindDir, func(d *SessionDir) Node { return d.artifacts(d.below(layout.Artifacts)) }, (*SessionDir).hasArtifacts},
+	{layout.Branches, storage.KindDir, func(d *SessionDir) Node { return &BranchesDir{d.part(layout.Branches)} }, nil},
+	{"branches.tsv", storage.KindFile, generated(report.Branches), nil},
+	{layout.ByLabel, storage.KindDir, func(d *SessionDir) Node { return &ByLabelDir{d.part(layout.ByLabel)} }, nil},
+	{"children", storage.KindDir, func(d *SessionDir) Node { return &ChildrenDir{d.about("children")} }, nil},
+	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
+	{"cwd", storage.KindFile, makeCWD, nil},
+	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
+	{"fork", storage.KindFile, makeFork, nil},
+	{"header.json", storage.KindFile, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
+	{"labels", storage.KindFile, makeLabels, nil},
+	{"last-error", storage.KindFile, makeLastError, nil},
+	{leafName, storage.KindLink, func(d *SessionDir) Node {
+		return &LeafLink{targetLink: targetLink{node: d.file(), find: inSession(d.session, leafPath)}}
 	}, (*SessionDir).hasLeaf},
-	{"owner", syscall.S_IFREG, makeOwner, (*SessionDir).hasOwner},
-	{"parent", syscall.S_IFLNK, func(d *SessionDir) fusefs.InodeEmbedder {
-		return &Link{node: node{view: d.view}, rule: &cacheAttr, find: d.parentTarget}
+	{"owner", storage.KindFile, makeOwner, (*SessionDir).hasOwner},
+	{"parent", storage.KindLink, func(d *SessionDir) Node {
+		return &targetLink{d.file(), d.parentTarget, Relinked}
 	}, (*SessionDir).hasParent},
-	{"problems.jsonl", syscall.S_IFREG, makeProblems, nil},
-	{layout.Search, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &SearchDir{d.alike()} }, nil},
-	{"secrets.jsonl", syscall.S_IFREG, generated(report.Secrets), (*SessionDir).hasSecrets},
-	{"title", syscall.S_IFREG, makeTitle, nil},
-	{"transcript.md", syscall.S_IFREG, makeTranscript, nil},
-	{layout.Tree, syscall.S_IFDIR, func(d *SessionDir) fusefs.InodeEmbedder { return &TreeDir{snapshotDir: d.part(), up: 1} }, nil},
-	{"usage.json", syscall.S_IFREG, makeUsage, nil},
+	{"problems.jsonl", storage.KindFile, makeProblems, nil},
+	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
+	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), (*SessionDir).hasSecrets},
+	{"title", storage.KindFile, makeTitle, nil},
+	{"transcript.md", storage.KindFile, makeTranscript, nil},
+	{layout.Tree, storage.KindDir, func(d *SessionDir) Node { return &TreeDir{snapshotDir: d.part(layout.Tree), up: 1} }, nil},
+	{"usage.json", storage.KindFile, makeUsage, nil},
 }
 
-// find finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
+// Find finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
 // tool output that sessions mention work (docs/design.md section 1).
-func (d *SessionDir) find(ctx context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	if sessionFiles.has(it.name) {
+func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	if sessionFiles.has(it.Name) {
 		return sessionFiles.find(ctx, d, it)
 	}
-	if _, ok := d.pendingTarget(it.name); ok {
-		return child{content: other, mode: syscall.S_IFLNK, make: func() fusefs.InodeEmbedder {
-			return newPendingLink(d, it.name)
+	if _, ok := d.pendingTarget(it.Name); ok {
+		return Child{Content: replaced, Kind: storage.KindLink, Make: func() Node {
+			return newPendingLink(d, it.Name)
 		}}, nil
 	}
 	if d.hasArtifacts(ctx) == Absent {
-		return child{}, syscall.ENOENT
+		return Child{}, syscall.ENOENT
 	}
-	return d.artifacts().find(ctx, snap, it, out)
+	return d.artifacts(d.Directory).Find(ctx, snap, it)
 }
 
-func (d *SessionDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
-	return sessionFiles.list(ctx, d, &d.node), nil
+// List lists the fixed names.
+func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
+	return sessionFiles.list(ctx, d), nil
 }
 
-// artifacts returns the real directory beside the session file, which need not exist.
-func (d *SessionDir) artifacts() *SourceDir {
-	return d.beside.at(storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
+// artifacts returns the real directory beside the session file, which need not exist, at a place in the mount.
+func (d *SessionDir) artifacts(base Directory) *SourceDir {
+	return d.beside.at(base, storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
 }
 
 // hasArtifacts reports whether that directory exists. An error is for who looks at it.
 func (d *SessionDir) hasArtifacts(context.Context) Presence {
-	artifacts := d.artifacts()
+	artifacts := d.artifacts(d.Directory)
 	st, err := artifacts.storage.Stat(artifacts.dir)
 	return presentIf(err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind == storage.KindDir)
 }
 
 // makeProblems makes problems.jsonl: what could not be read or joined or is missing.
-func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
+func makeProblems(d *SessionDir) Node {
 	return d.generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
 		return report.Problems(ctx, snap, d.view.Blobs)
 	}).growing()
@@ -122,17 +117,10 @@ func makeProblems(d *SessionDir) fusefs.InodeEmbedder {
 func (d *SessionDir) hasSecrets(context.Context) Presence { return Hidden }
 
 // aboutSessions is the base of the directories that show something of one session, or of all.
-type aboutSessions struct {
-	directory
-	session *sessioncore.Session // nil for all
-}
+type aboutSessions struct{ Directory }
 
-// alike is the base of another directory of the same session, or of all.
-func (d *aboutSessions) alike() aboutSessions { return newAboutSessions(d.view, d.session) }
-
-func newAboutSessions(view *View, session *sessioncore.Session) aboutSessions {
-	return aboutSessions{newDirectory(view), session}
-}
+// about is the base of a directory in d that shows something of the same session, or of all.
+func (d *Directory) about(name string) aboutSessions { return aboutSessions{d.below(name)} }
 
 // stat returns the state of the session file, or of the directory of all.
 func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
@@ -142,13 +130,13 @@ func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
 	return d.view.Sessions.Storage().Stat("")
 }
 
-func (d *aboutSessions) fillAttr(ctx context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of the session file, or of the directory of all, as those of a directory.
+func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.stat(ctx)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
-	d.fillDir(out, st)
-	return nil
+	return d.view.dirAttr(st), nil
 }
 
 // member is the session among those in which parents and children are looked for.
@@ -159,10 +147,11 @@ func (d *aboutSessions) member() listing.Member {
 // snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
 type snapshotDir struct{ aboutSessions }
 
-// part is the base of a directory that shows a part of the same session.
-func (d *aboutSessions) part() snapshotDir { return snapshotDir{d.alike()} }
+// part is the base of a directory in d that shows a part of the same session.
+func (d *aboutSessions) part(name string) snapshotDir { return snapshotDir{d.about(name)} }
 
-func (d *snapshotDir) acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
+// Acquire acquires the session.
+func (d *snapshotDir) Acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
 	return d.session.Acquire(ctx)
 }
 
@@ -172,13 +161,13 @@ func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sess
 }
 
 // makeTranscript makes transcript.md: the current branch as Markdown for people.
-func makeTranscript(d *SessionDir) fusefs.InodeEmbedder {
-	return d.generated(atLeaf(renderTranscript(&d.node, 0))).growing()
+func makeTranscript(d *SessionDir) Node {
+	return d.generated(atLeaf(renderTranscript(&d.Directory, 0))).growing()
 }
 
 // renderTranscript renders a transcript whose directory is that many levels below a session's directory: its links begin
 // there.
-func renderTranscript(dir *node, below int) renderAt {
+func renderTranscript(dir *Directory, below int) renderAt {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
 	links := transcript.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
@@ -189,7 +178,7 @@ func renderTranscript(dir *node, below int) renderAt {
 
 // makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
 // session that this one was forked from, as far as the caller may read that, and on those of its subagents.
-func makeUsage(d *SessionDir) fusefs.InodeEmbedder {
+func makeUsage(d *SessionDir) Node {
 	f := d.generated(atLeaf(d.renderUsage))
 	f.besides = func(ctx context.Context) (storage.Token, error) {
 		token := d.subagents().Token()

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
@@ -22,7 +19,7 @@ import (
 // terminal-sessions/. Where it may hold sessions, each session file has a directory of its name beside
 // it (docs/design.md section 1).
 type SourceDir struct {
-	directory
+	Directory
 	storage storage.Files
 	dir     string // path in storage, "" for the root
 	// sessions are those of storage; nil if all files are shown as they are.
@@ -30,49 +27,48 @@ type SourceDir struct {
 	// plain says that no session file of its name was beside it when it was looked up.
 	plain bool
 	// made are names of what is made here, and hide what is in SOURCE.
-	made fixedNames[*View]
+	made fixedNames[*Directory]
 }
 
 // SourceName is the directory that shows the root of a storage. sessions is nil where it holds no sessions.
 func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
-	return Name{name, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder { return newSourceDir(view, files, sessions) }, nil}
+	return Name{name, storage.KindDir, func(d *Directory) Node { return newSourceDir(d.below(name), files, sessions) }, nil}
 }
 
-func newSourceDir(view *View, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
-	return &SourceDir{directory: newDirectory(view), storage: storage, sessions: sessions}
+func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
+	return &SourceDir{Directory: base, storage: storage, sessions: sessions}
 }
 
 // ArchiveName is archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
 // index.jsonl. Nothing in it can be changed.
 func ArchiveName(files storage.Files) Name {
-	return Name{layout.Archive, syscall.S_IFDIR, func(view *View) fusefs.InodeEmbedder {
-		d := newSourceDir(view.Archive, files, view.Archive.Sessions)
-		d.made = fixedNames[*View]{IndexName}
-		return d
+	return Name{layout.Archive, storage.KindDir, func(d *Directory) Node {
+		archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
+		archive.made = fixedNames[*Directory]{IndexName}
+		return archive
 	}, nil}
 }
 
-// at returns another directory of the same storage.
-func (d *SourceDir) at(dir string) *SourceDir {
-	return &SourceDir{directory: newDirectory(d.view), storage: d.storage, dir: dir, sessions: d.sessions}
+// at returns another directory of the same storage, at a place in the mount.
+func (d *SourceDir) at(base Directory, dir string) *SourceDir {
+	return &SourceDir{Directory: base, storage: d.storage, dir: dir, sessions: d.sessions}
 }
 
-func (d *SourceDir) fillAttr(_ context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of the directory in SOURCE.
+func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	st, err := d.storage.Stat(d.dir)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
 	if st.Kind != storage.KindDir {
-		return fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
+		return Attr{}, fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
 	}
-	d.fillDir(out, st)
-	return nil
+	return d.view.dirAttr(st), nil
 }
 
-// isOutdated reports whether the name of a plain directory has become that of a session: for example the file was
-// restored after the directory beside it. The kernel remembers names of directories for a second; ESTALE makes it look
-// up the name again.
-func (d *SourceDir) isOutdated(ctx context.Context) bool {
+// IsOutdated reports whether the name of a plain directory has become that of a session: for example the file was
+// restored after the directory beside it.
+func (d *SourceDir) IsOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
 	}
@@ -82,23 +78,23 @@ func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	return isSession
 }
 
-// find finds a file, link or directory of SOURCE, or the directory that shows a session.
-func (d *SourceDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, _ *fuse.Attr) (child, error) {
-	name := it.name
+// Find finds a file, link or directory of SOURCE, or the directory that shows a session.
+func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
+	name := it.Name
 	if d.made.has(name) {
-		return d.made.find(ctx, d.view, it)
+		return d.made.find(ctx, &d.Directory, it)
 	}
 	if it.number == listedSession {
 		return d.sessionChild(name), nil
 	}
 	if layout.Hidden(name) {
-		return child{}, syscall.ENOENT
+		return Child{}, syscall.ENOENT
 	}
 	st, err := d.storage.Stat(join(d.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		st.Kind = storage.KindOther
 	} else if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	if st.Kind == storage.KindFile || st.Kind == storage.KindLink && !d.isMoving(name) {
 		return d.sourceChild(name, st), nil
@@ -106,15 +102,15 @@ func (d *SourceDir) find(ctx context.Context, _ *sessioncore.Snapshot, it item, 
 	isSession, err := d.isSession(ctx, name)
 	switch {
 	case err != nil:
-		return child{}, err
+		return Child{}, err
 	case isSession:
 		return d.sessionChild(name), nil
 	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
 		return d.sourceChild(name, st), nil
-	case sessionFiles.has(name) && d.isOutdated(ctx):
-		return child{}, errReplaced
+	case sessionFiles.has(name) && d.IsOutdated(ctx):
+		return Child{}, errReplaced
 	}
-	return child{}, syscall.ENOENT
+	return Child{}, syscall.ENOENT
 }
 
 // isMoving reports whether a link leads to the artifacts of the session of its name, which is being moved, or was when the
@@ -141,7 +137,7 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case errnoOf(err) == syscall.ENOENT, errnoOf(err) == syscall.EACCES:
+	case Errno(err) == syscall.ENOENT, Errno(err) == syscall.EACCES:
 		return false, nil
 	default:
 		return false, err
@@ -149,23 +145,23 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 }
 
 // sourceChild is a file, link or directory of SOURCE.
-func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
+func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
 	path := join(d.dir, name)
-	c := child{mode: sourceMode(st.Kind)}
+	c := Child{Kind: sourceKind(st.Kind)}
 	switch st.Kind {
 	case storage.KindDir:
-		c.make = func() fusefs.InodeEmbedder {
-			sub := d.at(path)
+		c.Make = func() Node {
+			sub := d.at(d.below(name), path)
 			sub.plain = true
 			return sub
 		}
 	case storage.KindLink:
-		return d.link(nil, d.sourceTarget(path))
+		return d.link(Changing, d.sourceTarget(path))
 	default:
-		c.content = st.Device<<48 ^ st.Inode // a replaced file is another node
-		c.make = func() fusefs.InodeEmbedder {
+		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
+		c.Make = func() Node {
 			return &SourceFile{
-				node: node{view: d.view}, storage: d.storage, file: path,
+				node: d.file(), storage: d.storage, file: path,
 				object: storage.Token{Device: st.Device, Inode: st.Inode},
 			}
 		}
@@ -173,35 +169,23 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) child {
 	return c
 }
 
-// sourceMode returns the file type bits of what is in SOURCE.
-func sourceMode(k storage.Kind) uint32 {
-	switch k {
-	case storage.KindDir:
-		return syscall.S_IFDIR
-	case storage.KindLink:
-		return syscall.S_IFLNK
+// sourceKind returns the kind of node that shows a file of SOURCE.
+func sourceKind(k storage.Kind) storage.Kind {
+	if k == storage.KindDir || k == storage.KindLink {
+		return k
 	}
-	return syscall.S_IFREG
+	return storage.KindFile
 }
 
-func (d *SourceDir) sessionChild(name string) child {
-	return child{content: other, mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder { return newSessionDir(d, name) }}
-}
-
-var _ = (fusefs.NodeOpendirHandler)((*SourceDir)(nil))
-
-// OpendirHandle opens the directory for listing.
-func (d *SourceDir) OpendirHandle(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if d.isOutdated(ctx) {
-		return nil, 0, syscall.ESTALE
-	}
-	return d.directory.OpendirHandle(ctx, flags)
+func (d *SourceDir) sessionChild(name string) Child {
+	return Child{Content: replaced, Kind: storage.KindDir, Make: func() Node { return newSessionDir(d, name) }}
 }
 
 // listedSession is the number of sessions' directories in a list.
 const listedSession = 1
 
-func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, error) {
+// List lists the directory of SOURCE, and a directory for each session file in it.
+func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	found, err := storage.List(d.storage, d.dir)
 	if err != nil {
 		return nil, err
@@ -213,7 +197,7 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 			taken[f.Name] = true
 		}
 	}
-	items := d.made.list(ctx, d.view, &d.node)
+	items := d.made.list(ctx, &d.Directory)
 	for _, f := range found {
 		name, ok := d.sessionName(f.Name)
 		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] || sessions[name] {
@@ -224,23 +208,21 @@ func (d *SourceDir) list(ctx context.Context, _ *sessioncore.Snapshot) ([]item, 
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			d.view.Log.Error("cannot tell whether this is a session", "path", d.path(f.Name), "err", err)
+			d.view.Log.Error("cannot tell whether this is a session", "path", d.nameIn(f.Name), "err", err)
 			continue // one bad file must not make the listing fail
 		}
 		if isSession {
 			sessions[name] = true
-			it := d.newItem(name, syscall.S_IFDIR)
-			it.number = listedSession
-			items = append(items, it)
+			items = append(items, Item{Name: name, Kind: storage.KindDir, number: listedSession})
 		}
 	}
 	for _, f := range found {
 		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.made.has(f.Name) {
 			continue
 		}
-		items = append(items, d.newItem(f.Name, sourceMode(f.Kind)))
+		items = append(items, Item{Name: f.Name, Kind: sourceKind(f.Kind)})
 	}
-	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
 	return items, nil
 }
 

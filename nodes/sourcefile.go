@@ -4,12 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
-	"syscall"
-
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -21,8 +15,6 @@ type SourceFile struct {
 	storage storage.Files
 	file    string        // path in storage
 	object  storage.Token // device and inode only
-
-	cached atomic.Pointer[storage.Token] // of the content of which the kernel may have pages
 }
 
 func (f *SourceFile) stat() (storage.Stat, error) {
@@ -37,120 +29,73 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 	return st, err
 }
 
-func (f *SourceFile) fillAttr(_ context.Context, out *fuse.Attr) error {
+// Stat returns the attributes of the file.
+func (f *SourceFile) Stat(context.Context) (Attr, error) {
 	st, err := f.stat()
-	if err == nil {
-		f.fillSource(out, st)
-	}
-	return err
-}
-
-func (f *SourceFile) fillSource(out *fuse.Attr, st storage.Stat) {
-	fillFile(out, st, st.Size)
-	out.Mode = syscall.S_IFREG | st.Mode
-	out.Mode &^= writeBits // execute bits are kept
-}
-
-var _ = (fusefs.NodeGetattrer)((*SourceFile)(nil))
-
-// Getattr mirrors the file; an open handle keeps showing it after it is replaced. All handles of a node
-// are of one file.
-func (f *SourceFile) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	if h, ok := fh.(*sourceHandle); ok {
-		if st, err := h.obj.Stat(); err == nil {
-			f.fillSource(&out.Attr, st)
-			return 0
-		}
-	}
-	return f.node.Getattr(ctx, fh, out)
-}
-
-var _ = (fusefs.NodeOpener)((*SourceFile)(nil))
-
-// Open pins the file. Its pages stay in the kernel's cache while it does not change.
-func (f *SourceFile) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	if writes(flags) {
-		return nil, 0, f.denyWrite("open")
-	}
-	obj, err := storage.Await(ctx, func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
 	if err != nil {
-		return nil, 0, f.fail("open", staleIfGone(err))
+		return Attr{}, err
+	}
+	return sourceAttr(st), nil
+}
+
+func sourceAttr(st storage.Stat) Attr {
+	a := fileAttr(st, st.Size)
+	a.Mode = st.Mode &^ writeBits // execute bits are kept
+	return a
+}
+
+// Open pins the file.
+func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
+	obj, err := storage.Await(ctx,
+		func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
+	if err != nil {
+		return nil, err
 	}
 	st, err := obj.Stat()
 	if err == nil && !st.SameObject(f.object) {
-		err = storage.ErrStale // the kernel looks up the path again
+		err = errReplaced
 	}
 	if err != nil {
 		_ = obj.Close()
-		return nil, 0, errnoOf(err)
+		return nil, err
 	}
-	fuseFlags := uint32(forReading)
-	if before := f.cached.Swap(&st.Token); before != nil && *before == st.Token {
-		fuseFlags |= fuse.FOPEN_KEEP_CACHE
-	}
-	return &sourceHandle{file: f, obj: obj}, fuseFlags, 0
+	return &sourceHandle{f, obj, st.Token}, nil
 }
-
-// openFile is an object that is an open file of this process.
-type openFile interface{ Fd() uintptr }
 
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
-	file *SourceFile
-	obj  storage.Object
+	file  *SourceFile
+	obj   storage.Object
+	token storage.Token // when it was opened
 }
 
-var _ = (fusefs.FileReader)((*sourceHandle)(nil))
-
-// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole pages, for its cache;
-// for other offsets go-fuse's pipe can return too little (see EntryFile).
-func (h *sourceHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if off%pageSize == 0 {
-		if file, ok := h.obj.(openFile); ok {
-			return fuse.ReadResultFd(file.Fd(), off, len(dest)), 0
-		}
+// Stat mirrors the file that is open, also after it is replaced. All handles of a node are of one file.
+func (h *sourceHandle) Stat(ctx context.Context) (Attr, error) {
+	if st, err := h.obj.Stat(); err == nil {
+		return sourceAttr(st), nil
 	}
-	return readAt(h.obj, dest, off, &h.file.node)
+	return h.file.Stat(ctx)
 }
 
-// pageSize is that of the kernel's cache.
-const pageSize = 4096
+// ReadAt reads a part of the file.
+func (h *sourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	return h.obj.ReadAt(p, off)
+}
 
-var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
+// Token identifies the content when the file was opened.
+func (h *sourceHandle) Token() storage.Token { return h.token }
 
-// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
-// Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
-// replaces it is another node.
-func (h *sourceHandle) PassthroughFd() (int, bool) {
-	file, ok := h.obj.(openFile)
-	if !ok {
-		return 0, false
+// Descriptor returns the descriptor of the file, if it is an open file of this process.
+func (h *sourceHandle) Descriptor() (fd uintptr, ok bool) {
+	file, ok := h.obj.(interface{ Fd() uintptr })
+	if ok {
+		fd = file.Fd()
 	}
-	fd := int(file.Fd())
-	return fd, !stacked(fd)
+	return fd, ok
 }
 
-// stacked reports whether a file is on a file system that is stacked on another one. The kernel refuses these for
-// passthrough. After one refusal go-fuse stops using passthrough, also for files that are open with it; these could then
-// not be opened again.
-func stacked(fd int) bool {
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err != nil {
-		return true
-	}
-	switch int64(st.Type) {
-	case 0x794c7630, 0xf15f, 0x65735546: // overlayfs, ecryptfs and FUSE, as Linux numbers them
-		return true
-	}
-	return false
-}
-
-var _ = (fusefs.FileReleaser)((*sourceHandle)(nil))
-
-// Release closes the file.
-func (h *sourceHandle) Release(context.Context) syscall.Errno {
-	return errnoOf(h.obj.Close())
-}
+// Close closes the file.
+func (h *sourceHandle) Close() { _ = h.obj.Close() }
 
 // sourceTarget returns the findTarget of a symbolic link in the directory: its target is shown as it is and never
 // followed.

@@ -5,11 +5,9 @@ import (
 	"strings"
 	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // TreeDir is tree/, tree/.deep/ or the directory of an entry below one of them: directories that mirror parentId. tree/
@@ -17,7 +15,8 @@ import (
 // (docs/design.md, tree/). The directory of an entry has entry.json and a directory for each child.
 type TreeDir struct {
 	snapshotDir
-	name string // of the entry in tree/; empty in tree/ and in .deep
+	// ofEntry says that it is the directory of an entry; its name is that of the entry. tree/ and .deep are of none.
+	ofEntry bool
 	// at is the place in a stretch of literal nesting; it has no levels in tree/ and in .deep.
 	at layout.Nesting
 	up int // levels above the stretch's first directory, up to the session's directory
@@ -25,104 +24,104 @@ type TreeDir struct {
 
 // entry returns the entry whose directory it is; NoEntry for tree/ and .deep.
 func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
-	if d.name == "" {
+	if !d.ofEntry {
 		return sessioncore.NoEntry, nil
 	}
 	return layout.FindTreeName(snap, d.name)
 }
 
-func (d *TreeDir) isTree() bool { return d.name == "" && d.up == 1 }
+func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
-// below is the directory of an entry at a place of a stretch that begins so many levels below the session's directory.
-func (d *TreeDir) below(name string, at layout.Nesting, up int) child {
-	return child{mode: syscall.S_IFDIR, make: func() fusefs.InodeEmbedder {
-		return &TreeDir{d.part(), name, at, up}
-	}}
+// child is the directory of an entry in d, at a place of a stretch.
+func (d *TreeDir) child(name string, at layout.Nesting) Child {
+	return Child{Kind: storage.KindDir, Make: func() Node { return &TreeDir{d.part(name), true, at, d.up} }}
 }
 
 // find finds the directory of an entry, where a stretch ends a link to the next, or entry.json.
-func (d *TreeDir) find(_ context.Context, snap *sessioncore.Snapshot, it item, out *fuse.Attr) (child, error) {
-	if d.isTree() && it.name == layout.Deep {
-		return d.below("", layout.Nesting{}, d.up+1), nil
+func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	if d.isTree() && it.Name == layout.Deep {
+		return Child{Kind: storage.KindDir, Make: func() Node {
+			return &TreeDir{snapshotDir: d.part(layout.Deep), up: d.up + 1}
+		}}, nil
 	}
 	of, err := d.entry(snap)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	toSession := strings.Repeat("../", d.at.Levels+d.up)
-	if of != sessioncore.NoEntry && it.name == layout.EntryLink {
+	if of != sessioncore.NoEntry && it.Name == layout.EntryLink {
 		to := target{toSession + layout.EntryPath(snap, of), snap.Stat(), snap.Time(of)}
-		return d.fixedLink(d.session, to, out), nil
+		return d.fixedLink(d.session, to), nil
 	}
-	e, err := layout.FindTreeName(snap, it.name)
+	e, err := layout.FindTreeName(snap, it.Name)
 	if err != nil {
-		return child{}, err
+		return Child{}, err
 	}
 	if of != sessioncore.NoEntry && snap.Tree().Parent(e) != of {
-		return child{}, syscall.ENOENT
+		return Child{}, syscall.ENOENT
 	}
-	at, ok := d.at.Below(it.name)
+	at, ok := d.at.Below(it.Name)
 	if !ok {
-		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.name, snap.Stat(), snap.Time(e)}
-		return d.fixedLink(d.session, to, out), nil
+		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name, snap.Stat(), snap.Time(e)}
+		return d.fixedLink(d.session, to), nil
 	}
-	d.fillTreeDir(snap, e, out)
-	return d.below(it.name, at, d.up), nil
+	c := d.child(it.Name, at)
+	c.Attr = d.view.treeAttr(snap, e)
+	return c, nil
 }
 
-// fillTreeDir sets the attributes of an entry's directory. It changes when a child is added, so its time is that of the
+// treeAttr returns the attributes of an entry's directory. It changes when a child is added, so its time is that of the
 // last child.
-func (n *node) fillTreeDir(snap *sessioncore.Snapshot, e sessioncore.Entry, out *fuse.Attr) {
-	n.fillDir(out, snap.Stat())
+func (v *View) treeAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	last := snap.Time(e)
 	if kids := snap.Tree().Children(e); len(kids) > 0 {
 		if t := snap.Time(kids[len(kids)-1]); t.After(last) {
 			last = t
 		}
 	}
-	fillTimes(out, last, last)
+	return v.dirAttr(snap.Stat()).at(last, last)
 }
 
-// fillAttr finds the entry for fillTreeDir.
-func (d *TreeDir) fillAttr(ctx context.Context, out *fuse.Attr) error {
-	if d.name == "" {
-		return d.snapshotDir.fillAttr(ctx, out)
+// Stat finds the entry for treeAttr.
+func (d *TreeDir) Stat(ctx context.Context) (Attr, error) {
+	if !d.ofEntry {
+		return d.snapshotDir.Stat(ctx)
 	}
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {
-		return err
+		return Attr{}, err
 	}
 	defer snap.Release()
 	e, err := d.entry(snap)
-	if err == nil {
-		d.fillTreeDir(snap, e, out)
+	if err != nil {
+		return Attr{}, err
 	}
-	return err
+	return d.view.treeAttr(snap, e), nil
 }
 
-func (d *TreeDir) list(_ context.Context, snap *sessioncore.Snapshot) ([]item, error) {
+func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	of, err := d.entry(snap)
 	if err != nil {
 		return nil, err
 	}
 	var entries []sessioncore.Entry
-	var items []item
+	var items []Item
 	switch {
 	case of != sessioncore.NoEntry:
 		entries = snap.Tree().Children(of)
-		items = append(items, d.newItem(layout.EntryLink, syscall.S_IFLNK))
+		items = append(items, Item{Name: layout.EntryLink, Kind: storage.KindLink})
 	case d.isTree():
 		entries = snap.Tree().Roots()
-		items = append(items, d.newItem(layout.Deep, syscall.S_IFDIR))
+		items = append(items, Item{Name: layout.Deep, Kind: storage.KindDir})
 	default:
 		entries = layout.Beginnings(snap)
 	}
 	for _, e := range entries {
 		name := layout.TreeName(snap, e)
 		if _, ok := d.at.Below(name); ok {
-			items = append(items, d.newItem(name, syscall.S_IFDIR))
+			items = append(items, Item{Name: name, Kind: storage.KindDir})
 		} else {
-			items = append(items, d.newItem(name, syscall.S_IFLNK))
+			items = append(items, Item{Name: name, Kind: storage.KindLink})
 		}
 	}
 	return items, nil

@@ -1,8 +1,7 @@
-package nodes
+package kernel
 
 import (
 	"cmp"
-	"context"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -10,6 +9,7 @@ import (
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
 
+	"sessionfs/nodes"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,8 +31,8 @@ const (
 	missBatch, freshMisses = 512, 64
 )
 
-// crowd counts nodes.
-type crowd struct {
+// inodeLimit bounds how many inodes and names that are not there the kernel remembers.
+type inodeLimit struct {
 	limit int           // see maxNodes; this and rest do not change after the mount
 	rest  time.Duration // see atRest
 	room  atomic.Int64  // how many may be added before Prune counts them
@@ -48,17 +48,17 @@ type miss struct {
 	name string
 }
 
-func (c *crowd) init(limit int, rest time.Duration) {
+func (c *inodeLimit) init(limit int, rest time.Duration) {
 	c.limit, c.rest, c.full = limit, rest, make(chan struct{}, 1)
 	c.makeRoom(0)
 }
 
 // makeRoom sets room after a count of the nodes. If most are in use, a quarter of the limit may be added before the next
 // count.
-func (c *crowd) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes, c.limit/4))) }
+func (c *inodeLimit) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes, c.limit/4))) }
 
 // wake wakes Prune.
-func (c *crowd) wake() {
+func (c *inodeLimit) wake() {
 	select {
 	case c.full <- struct{}{}:
 	default: // it is woken already
@@ -66,7 +66,7 @@ func (c *crowd) wake() {
 }
 
 // missed notes a name that is not there.
-func (c *crowd) missed(dir *fusefs.Inode, name string) {
+func (c *inodeLimit) missed(dir *fusefs.Inode, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.misses) < maxMisses {
@@ -78,7 +78,7 @@ func (c *crowd) missed(dir *fusefs.Inode, name string) {
 }
 
 // takeMisses returns all misses but the last ones.
-func (c *crowd) takeMisses() []miss {
+func (c *inodeLimit) takeMisses() []miss {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := max(len(c.misses)-freshMisses, 0)
@@ -87,11 +87,9 @@ func (c *crowd) takeMisses() []miss {
 	return taken
 }
 
-var _ = (fusefs.NodeOnAdder)((*node)(nil))
-
-// OnAdd counts the node.
-func (n *node) OnAdd(context.Context) {
-	if c := &n.view.whole().crowd; c.room.Add(-1) < 0 {
+// added counts an inode.
+func (c *inodeLimit) added() {
+	if c.room.Add(-1) < 0 {
 		c.wake()
 	}
 }
@@ -101,15 +99,15 @@ const pruneBatch = 512
 
 // KeepNodes sets how many nodes may exist, where limit is not 0, and how long after the last one was added those that are not
 // in use are given back. It must be called before the mount.
-func (d *RootDir) KeepNodes(limit int, rest time.Duration) {
-	d.view.crowd.init(cmp.Or(limit, d.view.crowd.limit), rest)
+func (d *Door) KeepNodes(limit int, rest time.Duration) {
+	d.inodes.init(cmp.Or(limit, d.inodes.limit), rest)
 }
 
 // Prune makes the kernel forget unused nodes whenever there are too many, and when none was added for a while, until stop
 // is closed. It must run in its own goroutine, the only one that sends such notifications: the kernel takes
 // locks for them that may be held by requests which wait for the server.
-func (d *RootDir) Prune(stop <-chan struct{}) {
-	c, rest := &d.view.crowd, time.NewTicker(d.view.crowd.rest)
+func (d *Door) Prune(stop <-chan struct{}) {
+	c, rest := &d.inodes, time.NewTicker(d.inodes.rest)
 	defer rest.Stop()
 	before, idle := int64(c.limit), true // and not what it is now: on one processor this may start after the first look
 	for {
@@ -135,8 +133,8 @@ func (d *RootDir) Prune(stop <-chan struct{}) {
 }
 
 // forgetMisses makes the kernel forget names that are not there.
-func (d *RootDir) forgetMisses(stop <-chan struct{}) {
-	for _, m := range d.view.crowd.takeMisses() {
+func (d *Door) forgetMisses(stop <-chan struct{}) {
+	for _, m := range d.inodes.takeMisses() {
 		select {
 		case <-stop:
 			return
@@ -149,55 +147,56 @@ func (d *RootDir) forgetMisses(stop <-chan struct{}) {
 }
 
 // pruneOnce makes the kernel forget all nodes that are not in use, if there are more than enough of them.
-func (d *RootDir) pruneOnce(enough int, stop <-chan struct{}) {
-	nodes := below(nil, &d.Inode)
-	if len(nodes) <= enough { // the kernel has forgotten some by itself
-		d.view.crowd.makeRoom(len(nodes))
+func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
+	root := d.inode.EmbeddedInode()
+	unused := below(nil, root)
+	if len(unused) <= enough { // the kernel has forgotten some by itself
+		d.inodes.makeRoom(len(unused))
 		return
 	}
 	d.forgetMisses(stop)
-	before := len(nodes)
-	forget := d.NotifyPrune
-	for len(nodes) > 0 {
+	before := len(unused)
+	forget := root.NotifyPrune
+	for len(unused) > 0 {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		n := min(len(nodes), pruneBatch)
-		switch errno := forget(nodes[:n]); errno {
+		n := min(len(unused), pruneBatch)
+		switch errno := forget(unused[:n]); errno {
 		case 0:
 		case syscall.ENOSYS: // before Linux 6.18
-			forget = d.forgetNames
+			forget = forgetNames
 			continue
 		default: // it is being unmounted
 			return
 		}
-		nodes = nodes[n:]
+		unused = unused[n:]
 	}
-	left := len(below(nil, &d.Inode))
-	d.view.crowd.makeRoom(left)
-	d.view.Log.Debug("nodes were given back", "before", before, "left", left)
+	left := len(below(nil, root))
+	d.inodes.makeRoom(left)
+	d.root.View().Log.Debug("nodes were given back", "before", before, "left", left)
 }
 
 // below appends the nodes below a directory that may be pruned, the nodes in a directory before the directory itself,
 // which is in use while the kernel remembers a name in it.
-func below(nodes []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
+func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	for _, child := range dir.Children() {
 		if child.IsDir() {
-			nodes = below(nodes, child)
+			unused = below(unused, child)
 		}
-		if k, ok := child.Operations().(interface{ kept() bool }); !ok || !k.kept() {
-			nodes = append(nodes, child)
+		if link, ok := nodeOf(child).(*nodes.LeafLink); !ok || !link.Waits() {
+			unused = append(unused, child)
 		}
 	}
-	return nodes
+	return unused
 }
 
 // forgetNames is NotifyPrune for older kernels, which can forget names only, whether in use or not. So it skips
 // directories: one may be the working directory of a process.
-func (d *RootDir) forgetNames(nodes []*fusefs.Inode) syscall.Errno {
-	for _, n := range nodes {
+func forgetNames(unused []*fusefs.Inode) syscall.Errno {
+	for _, n := range unused {
 		if name, parent := n.Parent(); parent != nil && !n.IsDir() {
 			// ENOENT means that it has forgotten the name already.
 			if errno := parent.NotifyEntry(name); errno != 0 && errno != syscall.ENOENT {

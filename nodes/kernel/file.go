@@ -1,0 +1,190 @@
+package kernel
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
+)
+
+// fileInode is the inode of a file.
+type fileInode struct {
+	inode
+	file nodes.File
+	// cached is the state of the content of which the kernel may have pages; nil if it has none.
+	cached atomic.Pointer[storage.Token]
+}
+
+func (f *fileInode) node() nodes.Node { return f.file }
+
+var _ = (fusefs.NodeOpener)((*fileInode)(nil))
+
+// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves a round trip for
+// each close.
+const forReading = fuse.FOPEN_NOFLUSH
+
+// Open opens the file. Where it is ESTALE, the kernel looks up the path again and retries.
+func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	h, errno := nodes.OpenFile(ctx, f.file, f.name(), int(flags))
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	opened := fileHandle{f, h}
+	switch h := h.(type) {
+	case nodes.WriteHandle:
+		return &writeHandle{opened, h}, fuse.FOPEN_DIRECT_IO, 0
+	case nodes.SourceHandle:
+		return &sourceHandle{opened, h}, forReading | f.keepCache(h.Token()), 0
+	case nodes.EntryHandle:
+		f.store(ctx, h)
+	}
+	if f.file.Stability() == nodes.Changing { // each handle shows its own version
+		return &opened, forReading | fuse.FOPEN_DIRECT_IO, 0
+	}
+	return &opened, forReading | fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// keepCache returns the flag that keeps the kernel's pages of a file, if its content is the same as at the last open.
+func (f *fileInode) keepCache(now storage.Token) uint32 {
+	if before := f.cached.Swap(&now); before != nil && *before == now {
+		return fuse.FOPEN_KEEP_CACHE
+	}
+	return 0
+}
+
+// storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would ask for in one
+// read. Nearly all entries are shorter.
+const storeLimit = 128 << 10
+
+// storeBuffers hold entries on their way to the kernel.
+var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
+
+// store sends the content of an entry to the kernel's page cache before the first open returns, which saves the round trip
+// of the read that will follow. That is correct, as the node stands for one content, whose pages are kept between
+// opens anyway. If the kernel drops them, it reads them again.
+//
+// Unlike other notifications this one can be sent from a handler: the kernel takes only the locks of the
+// file's pages for it, and only reads of this file hold these.
+func (f *fileInode) store(ctx context.Context, h nodes.EntryHandle) {
+	size := h.Size()
+	if size > storeLimit || f.cached.Swap(&storage.Token{}) != nil {
+		return
+	}
+	buf := storeBuffers.Get().(*[storeLimit]byte)
+	defer storeBuffers.Put(buf)
+	if _, err := h.ReadAt(ctx, buf[:size], 0); err == nil { // else the read returns the error
+		_ = f.WriteCache(0, buf[:size])
+	}
+}
+
+var _ = (fusefs.NodeFsyncer)((*fileInode)(nil))
+
+// Fsync makes durable what was written to a control file.
+func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
+	if c, ok := f.file.(nodes.Control); ok {
+		return c.Sync(ctx)
+	}
+	return syscall.ENOTSUP
+}
+
+// fileHandle is an open file.
+type fileHandle struct {
+	inode  *fileInode
+	handle nodes.Handle
+}
+
+func (h *fileHandle) opened() nodes.Handle { return h.handle }
+
+var _ = (fusefs.FileReader)((*fileHandle)(nil))
+
+// Read reads a part of the file. An entry is not spliced from the session file: it lies at any offset, and for a range that
+// is not aligned to pages go-fuse's pipe can come up one page short, which the kernel would take for the entry's end.
+func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := h.handle.ReadAt(ctx, dest, off)
+	if err != nil && err != io.EOF {
+		return nil, nodes.Fail(h.inode.file, h.inode.name(), "read", err)
+	}
+	// A vector is sent to the kernel by one writev; for a plain slice go-fuse first tries a pipe, which takes three more
+	// system calls.
+	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
+}
+
+var _ = (fusefs.FileReleaser)((*fileHandle)(nil))
+
+// Release ends the handle.
+func (h *fileHandle) Release(context.Context) syscall.Errno {
+	h.handle.Close()
+	return 0
+}
+
+// writeHandle is an open control file.
+type writeHandle struct {
+	fileHandle
+	lines nodes.WriteHandle
+}
+
+var _ = (fusefs.FileWriter)((*writeHandle)(nil))
+
+// Write carries out lines.
+func (h *writeHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	n, errno := h.lines.Write(ctx, data, off)
+	return uint32(n), errno
+}
+
+var _ = (fusefs.FileFlusher)((*writeHandle)(nil))
+
+// Flush carries out a last line without a newline.
+func (h *writeHandle) Flush(ctx context.Context) syscall.Errno { return h.lines.Flush(ctx) }
+
+// sourceHandle is an open file of SOURCE.
+type sourceHandle struct {
+	fileHandle
+	source nodes.SourceHandle
+}
+
+// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole pages, for its cache; for
+// other offsets go-fuse's pipe can return too little.
+func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if off%pageSize == 0 {
+		if fd, ok := h.source.Descriptor(); ok {
+			return fuse.ReadResultFd(fd, off, len(dest)), 0
+		}
+	}
+	return h.fileHandle.Read(ctx, dest, off)
+}
+
+// pageSize is that of the kernel's cache.
+const pageSize = 4096
+
+var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
+
+// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
+// Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
+// replaces it is another node.
+func (h *sourceHandle) PassthroughFd() (int, bool) {
+	fd, ok := h.source.Descriptor()
+	return int(fd), ok && !stacked(int(fd))
+}
+
+// stacked reports whether a file is on a file system that is stacked on another one. The kernel refuses these for
+// passthrough. After one refusal go-fuse stops using passthrough, also for files that are open with it; these could then
+// not be opened again.
+func stacked(fd int) bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return true
+	}
+	switch int64(st.Type) {
+	case 0x794c7630, 0xf15f, 0x65735546: // overlayfs, ecryptfs and FUSE, as Linux numbers them
+		return true
+	}
+	return false
+}

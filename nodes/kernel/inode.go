@@ -1,0 +1,220 @@
+package kernel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	fusefs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
+)
+
+// inode is the base of all inodes.
+type inode struct{ fusefs.Inode }
+
+// operations is implemented by each inode.
+type operations interface {
+	fusefs.InodeEmbedder
+	node() nodes.Node
+}
+
+// newOperations returns the inode of a node.
+func newOperations(n nodes.Node) operations {
+	switch n := n.(type) {
+	case nodes.Dir:
+		return &dirInode{dir: n}
+	case nodes.Link:
+		return &linkInode{link: n}
+	default:
+		return &fileInode{file: n.(nodes.File)}
+	}
+}
+
+// node returns the node of the inode.
+func (i *inode) node() nodes.Node { return i.Operations().(operations).node() }
+
+// door returns the door of the mount.
+func (i *inode) door() *Door { return i.Root().Operations().(*rootInode).door }
+
+// name returns the name of the inode in its directory.
+func (i *inode) name() string {
+	name, _ := i.Parent()
+	return name
+}
+
+// cacheRule says how long the kernel may remember a name and its attributes (docs/design.md section 6).
+type cacheRule struct{ entry, attr time.Duration }
+
+// cacheRules are those of the kinds of nodes.
+var cacheRules = [...]cacheRule{
+	// Each access asks the server.
+	nodes.Changing: {},
+	// Each access looks up the name, and the kernel may use the attributes of the answer: a stat is one request, not two.
+	nodes.Relinked: {attr: time.Second},
+	// As Relinked, for files that are read through the kernel's pages: it need not ask for the attributes before each
+	// read(2), which are two of three requests of a grep.
+	nodes.Growing: {attr: 10 * time.Millisecond},
+	nodes.Fixed:   {entry: time.Second, attr: time.Second},
+}
+
+func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
+
+var _ = (fusefs.NodeGetattrer)((*inode)(nil))
+
+// Getattr returns the attributes as they are now, or those of the version that an open handle shows.
+func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	n := i.node()
+	stat := n.Stat
+	if h, ok := fh.(interface{ opened() nodes.Handle }); ok {
+		if version, ok := h.opened().(nodes.VersionHandle); ok {
+			stat = version.Stat
+		}
+	}
+	a, err := stat(ctx)
+	if err != nil {
+		return nodes.Stale(n, i.name(), "stat", err)
+	}
+	fill(&out.Attr, &a)
+	out.SetTimeout(ruleOf(n).attr)
+	return 0
+}
+
+// fill sets the attributes of an answer.
+func fill(out *fuse.Attr, a *nodes.Attr) {
+	out.Mode = typeBits(a.Kind) | a.Mode
+	out.Size = uint64(a.Size)
+	out.Nlink = 1 // of a directory it is unknown: find must not count directories by it
+	out.Uid, out.Gid = a.UID, a.GID
+	out.SetTimes(&a.Modified, &a.Modified, &a.Changed)
+}
+
+// typeBits returns the file type bits of a mode.
+func typeBits(k storage.Kind) uint32 {
+	switch k {
+	case storage.KindDir:
+		return syscall.S_IFDIR
+	case storage.KindLink:
+		return syscall.S_IFLNK
+	default:
+		return syscall.S_IFREG
+	}
+}
+
+var _ = (fusefs.NodeSetattrer)((*inode)(nil))
+
+// Setattr changes nothing: of a file or a link that can be written, a size and times are ignored; anything else is refused.
+func (i *inode) Setattr(
+	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
+) syscall.Errno {
+	var to nodes.AttrChange
+	if mode, ok := in.GetMode(); ok {
+		to.Mode = &mode
+	}
+	if uid, ok := in.GetUID(); ok {
+		to.UID = &uid
+	}
+	if gid, ok := in.GetGID(); ok {
+		to.GID = &gid
+	}
+	n := i.node()
+	a, errno := nodes.SetAttr(ctx, n, i.name(), to)
+	if errno == 0 {
+		fill(&out.Attr, &a)
+		out.SetTimeout(ruleOf(n).attr)
+	}
+	return errno
+}
+
+var _ = (fusefs.NodeStatfser)((*inode)(nil))
+
+// Statfs returns the numbers of the backing file system.
+func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	space := i.door().root.Space
+	if space == nil {
+		return 0
+	}
+	s, err := space()
+	if err != nil {
+		return nodes.Fail(i.node(), i.name(), "statfs", err)
+	}
+	*out = fuse.StatfsOut{
+		Blocks: s.Blocks, Bfree: s.Free, Bavail: s.Available, Files: s.Files, Ffree: s.FreeFiles,
+		Bsize: s.BlockSize, NameLen: syscall.NAME_MAX, Frsize: s.FragmentSize,
+	}
+	return 0
+}
+
+var _ = (fusefs.NodeOnAdder)((*inode)(nil))
+
+// OnAdd counts the inode.
+func (i *inode) OnAdd(context.Context) { i.door().inodes.added() }
+
+// linkInode is the inode of a symbolic link.
+type linkInode struct {
+	inode
+	link nodes.Link
+}
+
+func (l *linkInode) node() nodes.Node { return l.link }
+
+var _ = (fusefs.NodeReadlinker)((*linkInode)(nil))
+
+// Readlink returns where the link leads now.
+func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+	target, err := l.link.Target(ctx)
+	if err != nil {
+		return nil, nodes.Stale(l.link, l.name(), "readlink", err)
+	}
+	return []byte(target), 0
+}
+
+// stableAttr returns an identity that is the same in every mount of the same tree: a hash of the parent's identity and the
+// name (docs/design.md section 6). The second half of the hash is the generation: go-fuse takes two nodes for one only if
+// both are equal, so that even names chosen to collide in the inode number are two files.
+func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs.StableAttr {
+	var buf [256 + 16]byte
+	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
+	b = binary.LittleEndian.AppendUint64(b, parent.Gen)
+	b = append(b, name...)
+	sum := sha256.Sum256(b)
+	ino := binary.LittleEndian.Uint64(sum[:])
+	if ino <= 1 || ino == math.MaxUint64 {
+		ino = 2 // 0, 1 and the largest number are reserved by the kernel or go-fuse
+	}
+	return fusefs.StableAttr{Mode: typeBits(kind), Ino: ino, Gen: binary.LittleEndian.Uint64(sum[8:])}
+}
+
+// successors counts inodes of followers, to give each its own identity.
+var successors atomic.Uint64
+
+// inodeOf returns the inode of a child: the one that the kernel knows already, or a new one. If the open handles of a
+// follower show something else than the name does now, the name is given to a new inode, which is another file to the
+// kernel. The handles may hold the only reference to the old inode, so a new one never has the identity of an earlier one.
+func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fusefs.Inode {
+	id := stableAttr(d.StableAttr(), name, c.Kind)
+	id.Gen ^= c.Content
+	if known := d.GetChild(name); known != nil && known.StableAttr().Ino == id.Ino {
+		if f, ok := nodeOf(known).(nodes.Follower); ok && f.Follows() {
+			if f.StandsFor(ctx, c.Content) {
+				return known
+			}
+		} else if known.StableAttr() == id {
+			return known
+		}
+	}
+	n := c.Make()
+	if f, ok := n.(nodes.Follower); ok && f.Follows() {
+		id.Gen ^= successors.Add(1) << 20
+	}
+	return d.NewInode(ctx, newOperations(n), id)
+}
+
+// nodeOf returns the node of an inode of go-fuse.
+func nodeOf(i *fusefs.Inode) nodes.Node { return i.Operations().(operations).node() }
