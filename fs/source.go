@@ -14,6 +14,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
@@ -37,7 +38,11 @@ func Directories(o mountopts.Options, getenv func(string) string) (places []stri
 		return places
 	}
 	places = append(places, o.Source)
-	for _, name := range []string{layout.Sessions, blobsName, archiveName, terminalsName} {
+	names := []string{layout.Sessions, blobsName, archiveName, terminalsName}
+	if agent := agents.Of(o.Source); agent != nil {
+		names = append(names, agent.Dirs...)
+	}
+	for _, name := range names {
 		places = append(places, filepath.Join(o.Source, name))
 	}
 	if o.State != "" {

@@ -26,11 +26,12 @@ func TestRefusals(t *testing.T) {
 	s.mkdir("agent/inner/empty")
 	s.mkdir("around/agent")
 	symlink("../disk/blobs", "agent/blobs")
-	for _, dir := range []string{"disk2/archive/sessions/inner", "disk3/terminals/inner", "disk4", "pi's/own/inner", "home/.pi/agent/sessions", ".omp/run"} {
+	for _, dir := range []string{"disk2/archive/sessions/inner", "disk3/terminals/inner", "disk4", "disk5/-srv/inner", "home/.claude", "pi's/own/inner", "home/.pi/agent/sessions", ".omp/run"} {
 		s.mkdir(dir)
 	}
 	symlink("../disk2/archive", "agent/archive")
 	symlink("../disk3/terminals", "agent/terminal-sessions")
+	symlink("../../disk5", "home/.claude/projects")
 	symlink("../../disk4/later", "around/agent/sessions")
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "home/.pi/agent/settings.json"), []byte(`{"sessionDir":"`+s.dir+`/pi's/own"}`), 0o600))
 	symlink("agent/inner/empty", "into")
@@ -64,6 +65,7 @@ func TestRefusals(t *testing.T) {
 		{"around what is not there yet", "around/agent", "disk4", exitMountpoint, []string{"hide SOURCE", "sessions"}},
 		{"in pi's own place of sessions", "home/.pi/agent", "pi's/own/inner", exitMountpoint, []string{"lies in SOURCE", "own"}},
 		{"around pi's own place of sessions", "home/.pi/agent", "pi's", exitMountpoint, []string{"hide SOURCE", "own"}},
+		{"in another agent's sessions on another disk", "home/.claude", "disk5/-srv/inner", exitMountpoint, []string{"lies in SOURCE", "projects"}},
 		{"around the leases of clients", "agent", ".omp/run", exitMountpoint, []string{"hide SOURCE", "session-owners"}},
 		{"around SOURCE", "around/agent", "around", exitMountpoint, []string{"hide SOURCE"}},
 		{"the root", "agent", "/", exitMountpoint, []string{"hide SOURCE"}},
