@@ -38,7 +38,7 @@ var ownImports = map[string][]string{
 	"/agents/claude":                  {"/agents", "/history", "/internal/jsonl", "/internal/rawjson", "/storage", "/storage/foreign"},
 	"/agents/claude/claudetest":       {},
 	"/agents/codex":                   {"/agents", "/history", "/internal/rawjson", "/message", "/storage", "/storage/foreign", "/storage/gzip"},
-	"/agents/gemini":                  {"/agents", "/history", "/internal/rawjson", "/storage", "/storage/foreign"},
+	"/agents/gemini":                  {"/agents", "/history", "/internal/rawjson", "/message", "/storage", "/storage/foreign"},
 	"/storage/foreign":                {"/budget", "/internal/jsonl", "/internal/rawjson", "/internal/unnamed", "/storage"},
 	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/internal/sessiontest", "/storage", "/storage/foreign"},
 	"/storage/union":                  {"/storage"},

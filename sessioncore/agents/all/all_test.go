@@ -69,6 +69,7 @@ func TestTools(t *testing.T) {
 	require.Equal(t, message.Argument{}, message.ArgumentOf("bash", "input"))
 	require.Equal(t, message.Argument{Use: message.PathUse, Role: message.FileRole}, message.ArgumentOf("apply_patch", "filePath"))
 	require.Equal(t, message.Argument{Use: message.PathsUse, Role: message.FileRole}, message.ArgumentOf("read", "path"))
+	require.Equal(t, message.Argument{Use: message.PathUse}, message.ArgumentOf("read_many_files", "include"))
 	require.True(t, message.ByProvider("web_search"))
 	require.False(t, message.ByProvider("apply_patch"))
 }

@@ -10,6 +10,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/rawjson"
+	calls "sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -39,6 +40,9 @@ func init() {
 		Prompts: func(files storage.Files) history.History {
 			h := newHome(files)
 			return history.Made{Files: files, Names: h.logs, Append: h.appendLog}
+		},
+		Tools: calls.Tools{
+			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
 		},
 		Wrote: func(v rawjson.Value) bool {
 			return v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
