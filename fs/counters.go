@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/spill"
 )
 
 // Counters tell what a mount holds.
@@ -36,7 +36,7 @@ func (s *Server) Counters() Counters {
 	}
 	memory := s.tree.view.Memory
 	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
-	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), budget.Temporary(), s.tree.shared
+	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), spill.InUse(), s.tree.shared
 	return c
 }
 

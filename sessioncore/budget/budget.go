@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"sessionfs/sessioncore/internal/unnamed"
 )
 
 // ErrNoMemory means that something would need more memory than the budget has left.
@@ -77,10 +75,6 @@ func (b *Budget) Idle() int64 {
 	defer b.mu.Unlock()
 	return b.idle
 }
-
-// Temporary returns the bytes that the process has in temporary files, which hold data too large for
-// memory.
-func Temporary() int64 { return unnamed.InUse() }
 
 // Full returns the reason why a client was refused memory, as long as there is no room for its
 // request, else "".

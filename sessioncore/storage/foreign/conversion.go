@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -38,6 +39,7 @@ type conversion struct {
 	raw       storage.Token  // the state up to which it was converted
 	own       storage.Token  // that of the session's own file, where others are joined with it
 	check     uint64         // of the bytes before at
+	texts     *spill.Room    // of text
 	text      text
 	early     []byte // lines that are no records and stand before the first one
 	// taken counts how often something was taken back that had been shown.
@@ -85,8 +87,8 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
 	}
 	before := c.text
-	before.tail.use()
-	defer before.tail.leave()
+	before.tail.Retain()
+	defer before.tail.Close()
 	if err := c.convert(ctx, obj, to); err != nil {
 		return false, err
 	}
@@ -110,7 +112,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	lastAt, written := int64(-1), int64(-1)                           // where the last of them is, and that of those that are written
 	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
 	write := func() error {
-		err := c.text.sink.write(out)
+		_, err := c.text.begin.Write(out)
 		c.text.stable += int64(len(out))
 		out = out[:0]
 		return err
@@ -178,14 +180,14 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 
 // setTail sets the lines that may still change. Versions that readers saw keep their own.
 func (c *conversion) setTail(tail []byte) error {
-	c.text.tail.leave()
+	c.text.tail.Close()
 	c.text.tail, c.text.end = nil, int64(len(tail))
 	if len(tail) == 0 {
 		return nil
 	}
-	c.text.tail = &sink{files: c.text.sink.files}
-	c.text.tail.use()
-	return c.text.tail.write(tail)
+	c.text.tail = c.texts.New()
+	_, err := c.text.tail.Write(tail)
+	return err
 }
 
 // state returns about how many bytes of memory the converter takes: a place for each line, and the

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -30,12 +31,10 @@ const (
 // A session has the size of the agent's file until it was converted: to look at all of them must not mean to read them.
 type Files struct {
 	storage.Files
-	agent     Agent
-	limit     *budget.Budget
-	temporary string
-	texts     budget.Hold   // texts in memory
-	turns     chan struct{} // holds a value for each conversion under way that takes long
-	facts     FactsAgent    // the agent, where sessions have facts alone; else nil
+	agent Agent
+	texts spill.Room
+	turns chan struct{} // holds a value for each conversion under way that takes long
+	facts FactsAgent    // the agent, where sessions have facts alone; else nil
 
 	mu      sync.Mutex // guards the fields below
 	slots   map[string]*slot
@@ -57,7 +56,8 @@ type reported struct {
 // large for that goes to files without a name in the directory temporary.
 func New(files storage.Files, agent Agent, limit *budget.Budget, temporary string) *Files {
 	f := &Files{
-		Files: files, agent: agent, limit: limit, temporary: temporary, texts: limit.Kept(), states: limit.Kept(),
+		Files: files, agent: agent, states: limit.Kept(),
+		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
 		turns: make(chan struct{}, max(1, limit.Size()/forLong)),
 		slots: map[string]*slot{}, evicted: map[string]reported{},
 	}
@@ -71,7 +71,7 @@ func (f *Files) Facts() storage.Files {
 	if !ok {
 		return f
 	}
-	facts := New(f.Files, agent, f.limit, f.temporary)
+	facts := New(f.Files, agent, f.texts.Limit, f.texts.Dir)
 	facts.facts = agent
 	return facts
 }
@@ -204,15 +204,14 @@ func (f *Files) convert(
 		taken++
 	}
 	for range maxReadings {
-		c := &conversion{about: about, converter: converter, taken: taken, text: text{sink: &sink{files: f}}}
-		c.text.use()
+		c := &conversion{about: about, converter: converter, taken: taken, texts: &f.texts, text: text{begin: f.texts.New()}}
 		if err := c.convert(ctx, obj, to); err != nil {
-			c.text.leave()
+			c.text.close()
 			s.drop()
 			return err
 		}
 		if s.now != nil {
-			s.now.text.leave()
+			s.now.text.close()
 		}
 		s.now = c
 		if converter = c.again(); converter == nil {

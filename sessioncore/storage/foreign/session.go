@@ -21,7 +21,7 @@ type object struct {
 	raw   storage.Object // the file, joined with others
 	slot  *slot
 	taken uint64
-	text  text          // the version that was seen last; without a sink if none was
+	text  text          // the version that was seen last; empty if none was
 	token storage.Token // of it
 	of    storage.Token // the state of the agent's file that it was made of
 }
@@ -87,7 +87,7 @@ func (o *object) see(ctx context.Context) (storage.Stat, error) {
 func (o *object) isReplaced(now *conversion, file storage.Token) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.text.sink != nil && now != nil && !now.raw.SameObject(file)
+	return o.text.begin != nil && now != nil && !now.raw.SameObject(file)
 }
 
 // hasSeen reports whether the object has a version of the agent's file in a state, and sets its
@@ -95,7 +95,7 @@ func (o *object) isReplaced(now *conversion, file storage.Token) bool {
 func (o *object) hasSeen(st *storage.Stat) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.text.sink == nil || o.of != st.Token {
+	if o.text.begin == nil || o.of != st.Token {
 		return false
 	}
 	st.Token = o.token
@@ -109,12 +109,12 @@ func (o *object) goOn(c *conversion) (storage.Token, error) {
 	switch {
 	case o.closed.Load():
 		return storage.Token{}, fs.ErrClosed
-	case o.text.sink == nil:
-		c.text.use()
+	case o.text.begin == nil:
+		c.text.retain()
 		o.taken, o.text = c.taken, c.text
-	case o.taken == c.taken && o.text.sink == c.text.sink:
-		c.text.tail.use()
-		o.text.tail.leave()
+	case o.taken == c.taken && o.text.begin == c.text.begin:
+		c.text.tail.Retain()
+		o.text.tail.Close()
 		o.text = c.text
 	default:
 		return o.token, nil
@@ -132,23 +132,23 @@ func (o *object) StatUntil(ctx context.Context) (storage.Stat, error) { return o
 // ReadAt implements storage.Object.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	t := o.seen()
-	if t.sink == nil || off+int64(len(p)) > t.size() {
-		t.tail.leave()
+	if t.begin == nil || off+int64(len(p)) > t.size() {
+		t.tail.Close()
 		if _, err := o.see(context.Background()); err != nil {
 			return 0, err
 		}
 		t = o.seen()
 	}
-	defer t.tail.leave()
+	defer t.tail.Close()
 	return t.ReadAt(p, off)
 }
 
-// seen returns the version that was seen last. Its caller must leave the tail, which another reader
+// seen returns the version that was seen last. Its caller must close the tail, which another reader
 // may replace.
 func (o *object) seen() text {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.text.tail.use()
+	o.text.tail.Retain()
 	return o.text
 }
 
@@ -185,8 +185,8 @@ func (o *object) Close() error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.text.sink != nil {
-		o.text.leave()
+	if o.text.begin != nil {
+		o.text.close()
 	}
 	if o.slot == nil {
 		return o.file.Close()

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sessionfs/sessioncore/internal/unnamed"
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -71,8 +71,8 @@ func (f *Files) keep(s *slot) {
 	s.state = s.now.state()
 	f.trim(s)
 	f.mu.Unlock()
-	if unnamed.Full() {
-		f.limit.Evict()
+	if spill.Full() {
+		f.texts.Limit.Evict()
 	}
 }
 
@@ -106,15 +106,15 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	return idle <= maxKept && (idle == 0 || !unnamed.Full() && f.hasRoom()) && f.states.Resize(f.stateSize()) == nil
+	return idle <= maxKept && (idle == 0 || !spill.Full() && f.hasRoom()) && f.states.Resize(f.stateSize()) == nil
 }
 
 // hasRoom reports whether the next text fits into memory. To convert an old one again costs less than files for all new ones.
 func (f *Files) hasRoom() bool {
-	if f.texts.Add(inMemory) != nil {
+	if f.texts.Memory.Add(inMemory) != nil {
 		return false
 	}
-	_ = f.texts.Add(-inMemory)
+	_ = f.texts.Memory.Add(-inMemory)
 	return true
 }
 
@@ -168,7 +168,7 @@ func (s *slot) drop() {
 	if now := s.reported.Swap(nil); now != nil {
 		s.before = *now
 	}
-	s.now.text.leave()
+	s.now.text.close()
 	s.now = nil
 }
 

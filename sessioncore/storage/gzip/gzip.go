@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -24,14 +25,11 @@ const (
 // Storage shows the files of another storage. A session file that is there only with the ending of its format after its name
 // is shown unpacked. The compressed file itself is not shown.
 type Storage struct {
-	files     storage.Files
-	format    *format
-	temporary string            // directory of temporary files
-	limitOf   func(int64) int64 // limitOf, but in tests
-	inMemory  int64             // maxInMemory, but in tests
-	turns     chan struct{}     // holds a value for each file that is being unpacked
-	limit     *budget.Budget
-	memory    budget.Hold
+	files   storage.Files
+	format  *format
+	limitOf func(int64) int64 // limitOf, but in tests
+	turns   chan struct{}     // holds a value for each file that is being unpacked
+	texts   spill.Room
 
 	mu       sync.Mutex // guards the fields below
 	sizes    map[string]measured
@@ -72,9 +70,9 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 		limit = budget.New(budget.Default)
 	}
 	s := &Storage{
-		files: files, format: format, temporary: temporary, limitOf: format.limitOf, inMemory: maxInMemory,
-		turns: make(chan struct{}, atOnce), limit: limit, memory: limit.Kept(), sizes: map[string]measured{},
-		unpacked: map[*object]struct{}{},
+		files: files, format: format, limitOf: format.limitOf, turns: make(chan struct{}, atOnce),
+		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
+		sizes: map[string]measured{}, unpacked: map[*object]struct{}{},
 	}
 	limit.OnFull(s.evict)
 	return s

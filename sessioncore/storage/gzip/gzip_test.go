@@ -28,8 +28,7 @@ import (
 // archive is a directory with compressed files.
 type archive struct {
 	*Storage
-	dir       string
-	temporary string
+	dir string
 }
 
 // The tests have files on disk from the size large on.
@@ -39,15 +38,15 @@ const (
 )
 
 func newArchive(t *testing.T, limit *budget.Budget) *archive {
-	a := &archive{dir: t.TempDir(), temporary: t.TempDir()}
+	a := &archive{dir: t.TempDir()}
 	files, err := dir.Open(a.dir)
 	require.NoError(t, err)
-	a.Storage = New(files, limit, a.temporary)
-	a.inMemory = large
+	a.Storage = New(files, limit, t.TempDir())
+	a.texts.Most = large
 	t.Cleanup(func() {
-		require.Zero(t, a.limit.Held(), "all is given back")
+		require.Zero(t, a.texts.Limit.Held(), "all is given back")
 		require.Empty(t, a.unpacked)
-		left, err := os.ReadDir(a.temporary)
+		left, err := os.ReadDir(a.texts.Dir)
 		require.NoError(t, err)
 		require.Empty(t, left)
 		require.NoError(t, files.Close())
@@ -298,7 +297,7 @@ func TestChanges(t *testing.T) {
 func TestBounds(t *testing.T) {
 	limit := budget.New(budget.Min)
 	a := newArchive(t, limit)
-	a.inMemory = maxInMemory
+	a.texts.Most = maxInMemory
 	text := lines(maxInMemory - 1<<10)
 	var open []storage.Object
 	for i := range 6 {
@@ -319,7 +318,7 @@ func TestBounds(t *testing.T) {
 	}
 	inFiles := 0
 	for _, obj := range open {
-		if obj.(*object).content.file != nil {
+		if obj.(*object).content.InFile() {
 			inFiles++
 		}
 		require.NoError(t, obj.Close())
@@ -334,14 +333,14 @@ func TestNoDisk(t *testing.T) {
 	text := lines(large + step)
 	a.write(t, "large.jsonl.gz", pack(text))
 	a.write(t, "small.jsonl.gz", pack("small"))
-	require.NoError(t, os.Remove(a.temporary))
+	require.NoError(t, os.Remove(a.texts.Dir))
 	_, err := read(a, "large.jsonl")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "TMPDIR")
 	got, err := read(a, "small.jsonl")
 	require.NoError(t, err)
 	require.Equal(t, "small", got)
-	require.NoError(t, os.Mkdir(a.temporary, 0o700))
+	require.NoError(t, os.Mkdir(a.texts.Dir, 0o700))
 	got, err = read(a, "large.jsonl")
 	require.NoError(t, err)
 	require.True(t, text == got)

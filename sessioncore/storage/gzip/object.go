@@ -1,8 +1,6 @@
 package gzip
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,10 +8,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"sessionfs/sessioncore/internal/unnamed"
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -35,19 +32,12 @@ type object struct {
 	known   measured // when it was opened
 	closed  atomic.Bool
 
-	mu      sync.Mutex // guards the fields below; held while the file is unpacked
-	content *content   // nil if it is not unpacked
+	mu      sync.Mutex  // guards the fields below; held while the file is unpacked
+	content *spill.Text // nil if it is not unpacked
 	idle    *time.Timer
 }
 
 var _ storage.Object = (*object)(nil)
-
-// content is what is in a compressed file: in memory, or in a temporary file that has no name.
-type content struct {
-	io.ReaderAt
-	file *unnamed.File // nil if it is in memory
-	size int64
-}
 
 // Stat implements storage.Object. The size stays what it was said to be when the file was opened.
 func (o *object) Stat() (storage.Stat, error) {
@@ -113,18 +103,15 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 func (o *object) unpack() (measured, error) {
 	o.storage.turns <- struct{}{}
 	defer func() { <-o.storage.turns }()
-	c, err := o.storage.unpack(o.obj, o.known.token)
-	if errors.Is(err, syscall.ENOSPC) || unnamed.Full() {
-		o.storage.limit.Evict()
+	text, err := o.storage.unpack(o.obj, o.known.token, o.known.size)
+	known := o.storage.learn(o.file, o.known.token, text.Size(), err)
+	if err != nil {
+		text.Close()
+		return known, err
 	}
-	if errors.Is(err, syscall.ENOSPC) {
-		c, err = o.storage.unpack(o.obj, o.known.token)
-	}
-	if err == nil {
-		o.content, o.idle = c, time.AfterFunc(keepFor, storage.Guarded(o.drop))
-		o.storage.keep(o)
-	}
-	return o.storage.learn(o.file, o.known.token, c.size, err), err
+	o.content, o.idle = text, time.AfterFunc(keepFor, storage.Guarded(o.drop))
+	o.storage.keep(o)
+	return known, nil
 }
 
 // drop gives back what was unpacked. The next reader unpacks it again.
@@ -136,18 +123,13 @@ func (o *object) drop() {
 
 // forget is drop for callers that hold o.mu.
 func (o *object) forget() {
-	c := o.content
-	if c == nil {
+	if o.content == nil {
 		return
 	}
+	o.content.Close()
 	o.content = nil
 	o.idle.Stop()
 	o.storage.forget(o)
-	if c.file != nil {
-		_ = c.file.Close()
-	} else {
-		_ = o.storage.memory.Add(-c.size)
-	}
 }
 
 // keep notes that an object is unpacked.
@@ -186,38 +168,16 @@ func (o *object) Close() error {
 	return o.obj.Close()
 }
 
-// unpack unpacks a file to its end. The size is also that of what was unpacked before an error.
-func (s *Storage) unpack(obj storage.Object, token storage.Token) (*content, error) {
+// unpack unpacks a file of about size bytes to its end.
+func (s *Storage) unpack(obj storage.Object, token storage.Token, size int64) (*spill.Text, error) {
 	limit := s.limitOf(token.Size)
-	c := &content{}
-	err := s.format.unpacking(obj, token, func(in io.Reader) (err error) {
-		var small bytes.Buffer
-		in = io.LimitReader(in, limit+1)
-		c.size, err = io.CopyN(&small, in, min(limit, s.inMemory)+1)
-		switch {
-		case err == io.EOF && s.memory.Add(c.size) == nil:
-			c.ReaderAt = bytes.NewReader(bytes.Clone(small.Bytes()))
-			return nil
-		case err != nil && err != io.EOF:
-			return err
-		case c.size <= limit:
-			if c.file, err = unnamed.New(s.temporary); err != nil {
-				return err
-			}
-			c.ReaderAt = c.file
-			c.size, err = io.Copy(c.file, io.MultiReader(&small, in))
-		}
-		if err == nil && c.size > limit {
+	text := s.texts.New()
+	text.Reserve(min(size, limit))
+	return text, s.format.unpacking(obj, token, func(in io.Reader) error {
+		_, err := io.Copy(text, io.LimitReader(in, limit+1))
+		if err == nil && text.Size() > limit {
 			err = tooLarge(token.Size, limit)
 		}
 		return err
 	})
-	switch {
-	case err == nil:
-	case c.file != nil:
-		_ = c.file.Close()
-	case c.ReaderAt != nil: // it was overwritten meanwhile
-		_ = s.memory.Add(-c.size)
-	}
-	return c, err
 }

@@ -94,7 +94,7 @@ func TestZstdMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 	require.NoError(t, obj.Close())
-	names, err := filepath.Glob(filepath.Join(a.temporary, "*"))
+	names, err := filepath.Glob(filepath.Join(a.texts.Dir, "*"))
 	require.NoError(t, err)
 	require.Empty(t, names)
 }

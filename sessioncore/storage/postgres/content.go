@@ -227,7 +227,7 @@ func (c *content) fetch(want int64) error {
 	case known.file != nil:
 		_ = known.file.Cut(known.n)
 	case next.file != nil:
-		_ = next.file.Close()
+		next.file.Close()
 	}
 	s.kept.set(c, c.length.Load(), err == nil && next.file != nil || known.file != nil)
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/internal/unnamed"
+	"sessionfs/sessioncore/spill"
 )
 
 const (
@@ -116,7 +116,7 @@ func (c *content) drop() bool {
 		}
 	}
 	if c.text.file != nil {
-		_ = c.text.file.Close()
+		c.text.file.Close()
 	}
 	c.text, c.version, c.whole = text{}, "", false
 	c.length.Store(0)
@@ -127,7 +127,7 @@ func (c *content) drop() bool {
 func (k *kept) evictIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.evict(nil, false) || unnamed.Full() && k.evict(nil, true) {
+	for k.evict(nil, false) || spill.Full() && k.evict(nil, true) {
 	}
 }
 
@@ -144,7 +144,7 @@ func (k *kept) close() {
 type text struct {
 	n    int64
 	data []byte
-	file *unnamed.File
+	file *spill.Text
 }
 
 // readAt reads what there is at off.
@@ -189,9 +189,8 @@ func (t *text) writeTo(w io.Writer) (err error) {
 // toFile makes a text one in a file, with what is known.
 func (t *text) toFile(dir string, known text) (err error) {
 	if t.file == nil {
-		if t.file, err = unnamed.New(dir); err == nil {
-			_, err = t.file.Write(known.data)
-		}
+		t.file = (&spill.Room{Dir: dir}).New()
+		_, err = t.file.Write(known.data)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package unnamed
+package spill
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ const (
 	leave = 1 << 30
 )
 
-// MaxIdle is how many bytes all files may have together while caches could give some back. Only
-// tests change it.
+// MaxIdle bounds the bytes of all files together while caches could give some back. Only tests change
+// it.
 var MaxIdle int64 = 1 << 30
 
 var inUse atomic.Int64 // the bytes of all files
@@ -26,18 +26,19 @@ var inUse atomic.Int64 // the bytes of all files
 // InUse returns how many bytes the files of this process have together.
 func InUse() int64 { return inUse.Load() }
 
-// Full reports whether they have so many that caches have to give some back.
+// Full reports whether the files have so many that caches have to give some back.
 func Full() bool { return InUse() > MaxIdle }
 
-// File is such a file, as long as that leaves room on its disk.
+// File is a file that grows only as long as that leaves room on its disk.
 type File struct {
 	file        *os.File
 	dir         string
 	size, asked int64 // there was room for asked bytes
 }
 
-// New makes a file in a directory, "" for that of temporary files. Its name is removed before anything is in it.
-func New(dir string) (*File, error) {
+// newFile makes a file without a name in a directory, "" for that of temporary files. Its name is
+// removed before anything is in it.
+func newFile(dir string) (*File, error) {
 	dir = cmp.Or(dir, os.TempDir())
 	file, err := os.CreateTemp(dir, "sessionfs-*") // of mode 0600
 	f := &File{file: file, dir: dir}
@@ -61,9 +62,6 @@ func Named(file *os.File, dir string) (*File, error) {
 	return f, nil
 }
 
-// Size returns how long the file is.
-func (f *File) Size() int64 { return f.size }
-
 // Write adds to the end.
 func (f *File) Write(b []byte) (int, error) {
 	if end := f.size + int64(len(b)); end > f.asked {
@@ -80,28 +78,22 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteAt changes what is there.
-func (f *File) WriteAt(b []byte, off int64) (int, error) { return f.file.WriteAt(b, off) }
-
-// ReadAt implements io.ReaderAt.
-func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
-
-// resize notes the size of the file.
+// resize sets the size that is counted.
 func (f *File) resize(size int64) {
 	inUse.Add(size - f.size)
 	f.size = size
 }
 
-// Cut takes away what lies after n bytes.
-func (f *File) Cut(n int64) error {
+// cut removes all but the first n bytes.
+func (f *File) cut(n int64) error {
 	f.resize(n)
 	return f.file.Truncate(n)
 }
 
-// Close gives the room back.
-func (f *File) Close() error {
+// close removes a file that has no name.
+func (f *File) close() {
 	f.resize(0)
-	return f.file.Close()
+	_ = f.file.Close()
 }
 
 // leavesRoom returns an error if the disk would be nearly full with askAhead more.

@@ -1,0 +1,210 @@
+package spill
+
+import (
+	"io"
+	"sync"
+
+	"sessionfs/sessioncore/budget"
+)
+
+// Room is the memory and the disk that texts of one kind share. Its fields must not be changed once it
+// has a text.
+type Room struct {
+	// Limit evicts caches where the disk has no room; it may be nil.
+	Limit *budget.Budget
+	// Memory counts the texts in memory. Texts that it refuses go to files.
+	Memory budget.Hold
+	// Most is the size of the longest text in memory, and Free that of the longest one that is not
+	// counted: it is not worth a file.
+	Most, Free int64
+	// Dir is the directory of the files, "" for that of temporary files.
+	Dir string
+}
+
+// Text is a text that grows at its end. It is safe for concurrent use, but for several writers.
+type Text struct {
+	room *Room
+
+	mu      sync.RWMutex // guards the fields below
+	memory  []byte
+	counted int64 // bytes of memory that are part of the budget
+	file    *File // nil while all is in memory
+	users   int
+}
+
+// New returns an empty text with one user, which must close it.
+func (r *Room) New() *Text { return &Text{room: r, users: 1} }
+
+// Size returns the length of the text in bytes.
+func (t *Text) Size() int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.size()
+}
+
+// size is Size for callers that hold t.mu.
+func (t *Text) size() int64 {
+	if t.file != nil {
+		return t.file.size
+	}
+	return int64(len(t.memory))
+}
+
+// InFile reports whether the text is in a file.
+func (t *Text) InFile() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.file != nil
+}
+
+// Reserve prepares for a text that will have n bytes. It returns false if memory has no room for them.
+func (t *Text) Reserve(n int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.file != nil:
+		return false
+	case n > t.room.Most:
+		_ = t.toFile() // the next write reports the error
+		return false
+	case n <= int64(cap(t.memory)):
+		return true
+	}
+	if !t.count(n) {
+		return false
+	}
+	t.memory = append(make([]byte, 0, n), t.memory...)
+	return true
+}
+
+// Write adds to the end, all of b or nothing. If the disk has no room, or files have too much of it,
+// caches are evicted.
+func (t *Text) Write(b []byte) (int, error) {
+	moved, err := t.add(b)
+	if err != nil || moved && Full() {
+		t.room.Limit.Evict()
+	}
+	if err != nil {
+		if _, err = t.add(b); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// add is Write without eviction. It reports whether the text moved to a file.
+func (t *Text) add(b []byte) (moved bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file == nil && int64(len(t.memory)+len(b)) <= t.room.Most {
+		more := append(t.memory, b...)
+		if t.count(int64(cap(more))) {
+			t.memory = more
+			return false, nil
+		}
+	}
+	moved = t.file == nil
+	if err := t.toFile(); err != nil {
+		return false, err
+	}
+	size := t.file.size
+	if _, err = t.file.Write(b); err != nil {
+		_ = t.file.cut(size)
+	}
+	return moved, err
+}
+
+// toFile moves the text to a file. Callers must hold t.mu.
+func (t *Text) toFile() error {
+	if t.file != nil {
+		return nil
+	}
+	file, err := newFile(t.room.Dir)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(t.memory); err != nil {
+		file.close()
+		return err
+	}
+	t.file, t.memory = file, nil
+	t.count(0)
+	return nil
+}
+
+// count makes n bytes of memory part of the budget. It returns false if there is no room. Callers
+// must hold t.mu.
+func (t *Text) count(n int64) bool {
+	if n <= t.room.Free {
+		n = 0
+	}
+	if t.room.Memory.Add(n-t.counted) != nil {
+		return false
+	}
+	t.counted = n
+	return true
+}
+
+// Spill moves the text to a file, unless it is not counted or the disk has no room. t may be nil.
+func (t *Text) Spill() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counted > 0 {
+		_ = t.toFile()
+	}
+}
+
+// Cut removes all but the first n bytes.
+func (t *Text) Cut(n int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file != nil {
+		return t.file.cut(n)
+	}
+	t.memory = t.memory[:n]
+	return nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (t *Text) ReadAt(p []byte, off int64) (int, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.file != nil {
+		return t.file.file.ReadAt(p, off)
+	}
+	n := copy(p, t.memory[min(off, int64(len(t.memory))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Retain adds a user, which must close the text. t may be nil.
+func (t *Text) Retain() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.users++
+}
+
+// Close removes the text when its last user calls it. t may be nil.
+func (t *Text) Close() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.users--; t.users > 0 {
+		return
+	}
+	t.memory = nil
+	t.count(0)
+	if t.file != nil {
+		t.file.close()
+	}
+}

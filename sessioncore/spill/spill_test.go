@@ -1,0 +1,125 @@
+package spill
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/budget"
+)
+
+const most, free = 64 << 10, 1 << 10
+
+// newRoom returns a room of a new budget, and fails at the end of the test unless all was given back.
+func newRoom(t *testing.T) *Room {
+	limit := budget.New(budget.Min)
+	r := &Room{Limit: limit, Memory: limit.Kept(), Most: most, Free: free, Dir: t.TempDir()}
+	before := InUse()
+	t.Cleanup(func() {
+		require.Zero(t, limit.Held())
+		require.Equal(t, before, InUse())
+		left, err := os.ReadDir(r.Dir)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	})
+	return r
+}
+
+func write(t *testing.T, text *Text, s string) {
+	t.Helper()
+	_, err := text.Write([]byte(s))
+	require.NoError(t, err)
+}
+
+func requireText(t *testing.T, want string, text *Text) {
+	t.Helper()
+	require.Equal(t, int64(len(want)), text.Size())
+	got, err := io.ReadAll(io.NewSectionReader(text, 0, int64(len(want))+1))
+	require.NoError(t, err)
+	require.True(t, want == string(got))
+	for _, off := range []int64{int64(len(want)) - 1, int64(len(want)), int64(len(want)) + 9} {
+		n, err := text.ReadAt(make([]byte, 3), off)
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, max(0, len(want)-int(off)), n)
+	}
+}
+
+// TestText writes, cuts, moves and reads texts of several sizes, in memory and in files.
+func TestText(t *testing.T) {
+	for _, c := range []struct {
+		size            int
+		counted, inFile bool
+		reserved        int64
+	}{
+		{size: 10},
+		{size: free + 1, counted: true},
+		{size: most, counted: true, reserved: most},
+		{size: most + 1, inFile: true},
+		{size: 10, inFile: true, reserved: most + 1},
+	} {
+		r := newRoom(t)
+		text := r.New()
+		want := strings.Repeat("x", c.size)
+		require.Equal(t, c.reserved <= most, text.Reserve(c.reserved))
+		write(t, text, want)
+		require.Equal(t, c.inFile, text.InFile())
+		require.Equal(t, c.counted, r.Limit.Idle() > 0)
+		requireText(t, want, text)
+
+		require.NoError(t, text.Cut(5))
+		write(t, text, "more")
+		requireText(t, "xxxxxmore", text)
+		text.Spill()
+		require.Equal(t, c.inFile || c.counted, text.InFile())
+		requireText(t, "xxxxxmore", text)
+		text.Retain()
+		text.Close()
+		requireText(t, "xxxxxmore", text)
+		text.Close()
+	}
+}
+
+// TestFull: what memory has no room for is in files, and caches are evicted before a write fails, which
+// then leaves the text as it was.
+func TestFull(t *testing.T) {
+	r := newRoom(t)
+	all := r.Limit.Hold()
+	require.NoError(t, all.Resize(r.Limit.Limit()))
+	text := r.New()
+	require.False(t, text.Reserve(free+1))
+	write(t, text, strings.Repeat("x", free+1))
+	require.True(t, text.InFile())
+
+	cached, evicted := r.New(), 0
+	write(t, cached, strings.Repeat("x", most+1))
+	r.Limit.OnFull(func() {
+		if evicted++; evicted == 1 {
+			cached.Close()
+		}
+	})
+	before := MaxIdle
+	defer func() { MaxIdle = before }()
+	MaxIdle = InUse()
+	second := r.New()
+	write(t, second, strings.Repeat("x", most+1))
+	require.Equal(t, 1, evicted)
+	second.Close()
+
+	small := r.New()
+	write(t, small, strings.Repeat("x", free))
+	require.NoError(t, os.Remove(r.Dir))
+	_, err := small.Write([]byte("x"))
+	require.ErrorContains(t, err, "set TMPDIR")
+	require.Equal(t, 2, evicted)
+	requireText(t, strings.Repeat("x", free), small)
+	require.NoError(t, os.Mkdir(r.Dir, 0o700))
+	write(t, small, "x")
+	require.True(t, small.InFile())
+	for _, text := range []*Text{text, small} {
+		text.Close()
+	}
+	all.Close()
+}
