@@ -17,7 +17,7 @@ var imports = map[string][]string{
 	},
 	"nodes": {
 		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
-		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/writer",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
 	},
 	"nodes/kernel": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
@@ -32,7 +32,7 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore/costs", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/lost", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report", "sessionfs/sessioncore/spill", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
 		"sessionfs/fs/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},
-	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/fs/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/page", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/transcript", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer", "sessionfs/testdata"},
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/fs/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/costs", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer", "sessionfs/testdata"},
 }
 
 // TestImports holds what each package imports against the table, which has all packages of nodes.

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/transcript"
+	"sessionfs/sessioncore/view"
 )
 
 // SessionDir is sessions/…/<session>/: a session as a directory.
@@ -170,9 +170,9 @@ func makeTranscript(d *SessionDir) Node {
 func renderTranscript(dir *Directory, below int) renderAt {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
-	links := transcript.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
+	links := view.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
 	return func(ctx context.Context, snap *sessioncore.Snapshot, end sessioncore.Entry) (*document.Document, error) {
-		return transcript.Render(ctx, snap, end, links)
+		return view.Render(ctx, snap, end, links)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sessionfs/sessioncore/transcript"
+	"sessionfs/sessioncore/view"
 )
 
 // diffCommand is sessionfs diff.
@@ -20,20 +20,20 @@ func diffCommand() *cobra.Command {
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
 		Args:    cobra.ExactArgs(2),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		var branches [2]transcript.Branch
+		var branches [2]view.Branch
 		for i, arg := range args {
 			snap, end, err := src.branch(arg)
 			if err != nil {
 				return err
 			}
 			defer snap.Release()
-			branches[i] = transcript.Branch{Session: snap, End: end}
+			branches[i] = view.Branch{Session: snap, End: end}
 		}
 		differ := false
 		err := paged(cmd, func(out *screen) (err error) {
 			w := bufio.NewWriter(out)
 			header := "--- " + visible(args[0]) + "\n+++ " + visible(args[1]) + "\n"
-			differ, err = transcript.Diff(cmd.Context(), branches[0], branches[1], func(text []byte) error {
+			differ, err = view.Diff(cmd.Context(), branches[0], branches[1], func(text []byte) error {
 				if header != "" {
 					w.WriteString(header)
 					header = ""

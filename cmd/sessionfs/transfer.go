@@ -16,9 +16,8 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/page"
-	"sessionfs/sessioncore/transcript"
 	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/view"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -40,11 +39,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}
 		defer snap.Release()
-		head, parts, err := transcript.Parts(cmd.Context(), snap, end, transcript.Links{Blobs: "blobs/"})
-		if err != nil {
-			return err
-		}
-		err = page.Write(cmd.OutOrStdout(), head, parts, func(hash string) (io.ReadCloser, error) {
+		err = view.Page(cmd.Context(), cmd.OutOrStdout(), snap, end, func(hash string) (io.ReadCloser, error) {
 			return src.Open(path.Join("blobs", hash))
 		})
 		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {

@@ -244,7 +244,7 @@ func modelName(provider, model rawjson.Value) string {
 func appendName(dst []byte, v rawjson.Value) []byte {
 	text, _ := v.Bytes()
 	if len(text) > maxModelName || !isPlain(text) {
-		text = markdown.Line(text, maxModelName)
+		text = []byte(markdown.Line(text, maxModelName))
 	}
 	if len(text) == 0 {
 		return append(dst, "unknown"...)
@@ -353,7 +353,7 @@ func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 		name, _ := m.Key.Bytes()
 		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
 		of := max(0, countOf(m.Value))
-		c.models[provider+"/"+string(markdown.Line(name, maxModelName))] += of
+		c.models[provider+"/"+markdown.Line(name, maxModelName)] += of
 		c.total += of
 		return len(c.models) < maxParts
 	})

@@ -154,9 +154,9 @@ func TestLinesCodeAndNames(t *testing.T) {
 	require.Equal(t, "äöü…", string(AppendLine(nil, []byte("äöüß"), 3)))
 	require.Equal(t, "äöüß", string(AppendLine(nil, []byte("äöüß"), 4)))
 	for in, want := range map[string]string{"": "", "x": "`x`", "a`b": "``a`b``", "`": "`` ` ``", "``x": "``` ``x ```"} {
-		require.Equal(t, want, string(AppendCode(nil, []byte(in))))
+		require.Equal(t, want, string(AppendCode(nil, in)))
 	}
-	require.Equal(t, `\<b\> \*x\* \[l\](u) \\ \#`, string(AppendText(nil, []byte(`<b> *x* [l](u) \ #`))))
+	require.Equal(t, `\<b\> \*x\* \[l\](u) \\ \#`, string(AppendText(nil, `<b> *x* [l](u) \ #`)))
 	require.Equal(t, "```\na\n```\n", string(AppendFenced(nil, "", []byte("a"))))
 	require.Equal(t, "`````sh\n````\n`````\n", string(AppendFenced(nil, "sh", []byte("````\n"))))
 }

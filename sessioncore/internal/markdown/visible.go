@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -88,8 +89,8 @@ func AppendLine(dst, text []byte, characters int) []byte {
 }
 
 // Line returns WTF-8 text as AppendVisible and AppendLine do.
-func Line(text []byte, characters int) []byte {
-	return AppendLine(nil, AppendVisible(nil, text[:min(len(text), 16*characters)]), characters)
+func Line(text []byte, characters int) string {
+	return string(AppendLine(nil, AppendVisible(nil, text[:min(len(text), 16*characters)]), characters))
 }
 
 // longestRun returns the length of the longest run of c in text.
@@ -116,26 +117,20 @@ func RunLength(text []byte, c byte) int {
 }
 
 // AppendCode appends a line of visible text as a Markdown code span. It appends nothing for an empty line.
-func AppendCode(dst, line []byte) []byte {
-	if len(line) == 0 {
+func AppendCode(dst []byte, line string) []byte {
+	if line == "" {
 		return dst
 	}
-	ticks := bytes.Repeat([]byte{'`'}, longestRun(line, '`')+1)
-	dst = append(dst, ticks...)
-	pad := line[0] == '`' || line[len(line)-1] == '`'
-	if pad {
-		dst = append(dst, ' ')
+	ticks := strings.Repeat("`", longestRun([]byte(line), '`')+1)
+	if line[0] == '`' || line[len(line)-1] == '`' {
+		line = " " + line + " "
 	}
-	dst = append(dst, line...)
-	if pad {
-		dst = append(dst, ' ')
-	}
-	return append(dst, ticks...)
+	return append(dst, ticks+line+ticks...)
 }
 
 // AppendText appends a line of visible text, escaped so that all of it is plain text in Markdown.
-func AppendText(dst, line []byte) []byte {
-	for _, c := range line {
+func AppendText(dst []byte, line string) []byte {
+	for _, c := range []byte(line) {
 		switch c {
 		case '\\', '`', '*', '_', '[', ']', '<', '>', '&', '~', '#':
 			dst = append(dst, '\\')

@@ -1,8 +1,9 @@
-package transcript
+package view
 
 import (
 	"bytes"
-	"unicode/utf8"
+	"cmp"
+	"slices"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/markdown"
@@ -13,7 +14,7 @@ import (
 // toolCall is a call in an assistant's message, as results refer to it.
 type toolCall struct {
 	id    string
-	about []byte // the first argument
+	about string // the first argument
 }
 
 const (
@@ -26,47 +27,35 @@ const (
 // intentKey is the argument in which the model says what a call is for; the client adds it to the tool's schema.
 const intentKey = "_i"
 
-// toolCall renders a call: the tool's name, the intent, and the arguments.
-func (w *renderer) toolCall(call *message.Members) {
-	w.begin()
-	w.body = append(w.body, "**"...)
-	name := w.line(call[message.Name])
-	if len(name) == 0 {
-		if name = w.line(call[message.ToolName]); len(name) == 0 {
-			name = []byte("?")
-		}
-	}
-	w.body = append(markdown.AppendCode(w.body, name), "**"...)
-	tool := string(name)
+// toolCall adds a call: the tool's name, the intent, and the arguments.
+func (b *builder) toolCall(call *message.Members) {
+	tool := cmp.Or(b.word(call[message.Name]), b.word(call[message.ToolName]), "?")
 	intent, command := shownLine(call[message.Intent], maxProblem), commandOf(tool, call[message.Arguments])
 	for m := range call[message.Arguments].EachMember {
-		if len(intent) == 0 && isIntent(tool, m, command) {
+		if intent == "" && isIntent(tool, m, command) {
 			intent = shownLine(m.Value, maxProblem)
 		}
 	}
-	if len(intent) > 0 {
-		w.body = markdown.AppendText(append(w.body, " — "...), intent)
-	}
-	w.body = append(w.body, '\n')
-	if !w.edit(tool, call[message.Arguments]) {
-		w.parameters(tool, call[message.Arguments], command)
+	b.line(callLine, span{style: strongCodeStyle, text: tool}, span{text: intent})
+	if !b.edit(tool, call[message.Arguments]) {
+		b.parameters(tool, call[message.Arguments], command)
 	}
 }
 
 // parameters renders arguments in a code block: a command, or a single text, as it is, others with their names.
-func (w *renderer) parameters(tool string, v, command rawjson.Value) {
+func (b *builder) parameters(tool string, v, command rawjson.Value) {
 	switch {
 	case v.Missing():
 		return
 	case v.IsString():
-		w.output(languageOf(v, ""), v)
+		b.output(languageOf(v, ""), v)
 		return
 	}
 	if len(command) > 0 {
-		w.output(languageOf(command, "sh"), command)
+		b.output(languageOf(command, "sh"), command)
 		for m := range v.EachMember {
 			if !isIntent(tool, m, command) && !isCommand(tool, m) {
-				w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
+				b.note(shownLine(m.Key, maxKey)+":", b.scalar(m.Value))
 			}
 		}
 		return
@@ -82,9 +71,9 @@ func (w *renderer) parameters(tool string, v, command rawjson.Value) {
 	switch {
 	case v.IsObject() && n == 0:
 	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
-		w.output(languageOf(only.Value, ""), only.Value)
+		b.output(languageOf(only.Value, ""), only.Value)
 	default:
-		w.data(v)
+		b.data(v)
 	}
 }
 
@@ -128,72 +117,53 @@ func commandOf(tool string, arguments rawjson.Value) (command rawjson.Value) {
 	return nil
 }
 
-// data renders any JSON value.
-func (w *renderer) data(v rawjson.Value) {
+// data adds any JSON value.
+func (b *builder) data(v rawjson.Value) {
 	if v.Missing() {
 		return
 	}
-	t := valueText{excerpt: &w.excerpt, left: min(maxValue, w.outputLeft)}
+	t := valueText{excerpt: &b.excerpt, left: min(maxValue, b.outputLeft)}
 	t.write(v)
-	w.outputLeft -= min(len(t.out), w.outputLeft)
-	w.cut = w.cut || t.cut
-	w.fenced("", t.out)
+	b.outputLeft -= min(len(t.out), b.outputLeft)
+	b.cut = b.cut || t.cut
+	b.code("", t.out)
 }
 
-// result renders a tool's result. If the message before called several tools, it says which call the result answers. named
+// result adds a tool's result. If the message before called several tools, it says which call the result answers. named
 // says that the entry is the result, and not something that has it in it.
-func (w *renderer) result(m *message.Members, named bool) {
-	w.begin()
-	w.body = append(w.body, "**Result**"...)
-	separate := func() { w.body = append(w.body, " · "...) }
-	if name := w.line(m[message.ToolName]); len(name) > 0 {
-		separate()
-		w.body = markdown.AppendCode(w.body, name)
-	}
-	if about := w.about(m[message.CallID]); len(about) > 0 {
-		separate()
-		w.body = markdown.AppendCode(w.body, about)
-	}
-	if when := w.time(shownClock); when != "" {
-		separate()
-		w.body = append(w.body, when...)
-	}
+func (b *builder) result(m *message.Members, named bool) {
+	b.line(resultLine, span{style: strongStyle, text: "Result"}, codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID])),
+		b.time(clockLayout))
 	if named {
-		w.size.flags |= partNamed
-	}
-	if named && !w.bare {
-		separate()
-		w.body = w.appendName(w.body)
+		b.more(span{style: nameStyle, text: b.s.Name(b.entry)})
 	}
 	if m[message.IsError].Truthy() {
-		separate()
-		w.body = append(w.body, "**error**"...)
+		b.more(span{style: strongStyle, text: "error"})
 	}
-	w.body = append(w.body, '\n')
-	before := len(w.body)
-	w.blocks(m[message.Content], true)
-	if len(w.body) == before {
-		w.note("No output.")
+	before := len(b.blocks.body)
+	b.contentBlocks(m[message.Content], true)
+	if len(b.blocks.body) == before {
+		b.note("No output.")
 	}
 }
 
 // resultBlock renders a block of a result: texts unchanged, and images.
-func (w *renderer) resultBlock(v rawjson.Value) {
+func (b *builder) resultBlock(v rawjson.Value) {
 	if v.IsString() {
-		w.output("", v)
+		b.output("", v)
 		return
 	}
-	switch b := message.Read(v); b.Kind() {
+	switch m := message.Read(v); m.Kind() {
 	case message.TextKind:
-		output, exit := outputOf(b[message.Text])
-		w.output("", output)
+		output, exit := outputOf(m[message.Text])
+		b.output("", output)
 		if exit.IsNumber() && exit.Truthy() {
-			w.note("Exit status", w.scalar(exit))
+			b.note("Exit status", b.scalar(exit))
 		}
 	case message.ImageKind:
-		w.picture(&b)
+		b.picture(&m)
 	default:
-		w.data(v)
+		b.data(v)
 	}
 }
 
@@ -211,43 +181,40 @@ func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 }
 
 // about returns the first argument of the call id, if the message called more than one tool.
-func (w *renderer) about(id rawjson.Value) []byte {
-	w.size.flags |= partAsked
-	w.size.asked = w.asked
-	if w.asked == sessioncore.NoEntry || !id.IsString() {
-		return nil
+func (b *builder) about(id rawjson.Value) string {
+	b.blocks.flags |= answersCall
+	asked := b.blocks.asked
+	if asked == sessioncore.NoEntry || !id.IsString() {
+		return ""
 	}
-	if w.callsOf != w.asked {
-		text, err := w.s.EntryText(w.asked)
+	if b.callsOf != asked {
+		text, err := b.s.EntryText(asked)
 		if err != nil {
-			w.err = err
-			return nil
+			b.err = err
+			return ""
 		}
-		w.calls, w.callsOf = callsIn(text.Member("message").Member("content")), w.asked
+		b.calls, b.callsOf = callsIn(text.Member("message").Member("content")), asked
 	}
-	if len(w.calls) < 2 {
-		return nil
-	}
-	for i := range w.calls {
-		if id.Is(w.calls[i].id) {
-			return w.calls[i].about
+	for i := range b.calls {
+		if len(b.calls) > 1 && id.Is(b.calls[i].id) {
+			return b.calls[i].about
 		}
 	}
-	return nil
+	return ""
 }
 
 // callsIn returns the calls in an assistant's content, at most maxCalls.
 func callsIn(content rawjson.Value) (calls []toolCall) {
 	for v := range content.EachElement {
-		b := message.Read(v)
-		if b.Kind() != message.CallKind || len(calls) == maxCalls {
+		m := message.Read(v)
+		if m.Kind() != message.CallKind || len(calls) == maxCalls {
 			continue
 		}
-		id, _ := b[message.ID].Text()
+		id, _ := m[message.ID].Text()
 		call := toolCall{id: id}
-		for m := range b[message.Arguments].EachMember {
-			if !m.KeyIs(intentKey) && len(call.about) == 0 {
-				call.about = shownEnd(m.Value)
+		for argument := range m[message.Arguments].EachMember {
+			if call.about == "" && !argument.KeyIs(intentKey) {
+				call.about = shownEnd(argument.Value)
 			}
 		}
 		calls = append(calls, call)
@@ -257,16 +224,10 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 
 // shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more than the
 // beginning.
-func shownEnd(v rawjson.Value) []byte {
-	line := shownLine(v, 10*maxAbout)
-	if n := utf8.RuneCount(line); n <= maxAbout {
-		return line
-	} else if bytes.IndexByte(line, ' ') < 0 && bytes.IndexByte(line, '/') >= 0 {
-		for ; n > maxAbout; n-- {
-			_, size := utf8.DecodeRune(line)
-			line = line[size:]
-		}
-		return append([]byte("…"), line...)
+func shownEnd(v rawjson.Value) string {
+	line := []rune(shownLine(v, 10*maxAbout))
+	if len(line) > maxAbout && !slices.Contains(line, ' ') && slices.Contains(line, '/') {
+		return "…" + string(line[len(line)-maxAbout:])
 	}
-	return markdown.AppendLine(nil, line, maxAbout)
+	return string(markdown.AppendLine(nil, []byte(string(line)), maxAbout))
 }

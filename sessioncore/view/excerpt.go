@@ -1,8 +1,9 @@
-package transcript
+package view
 
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/markdown"
@@ -25,7 +26,7 @@ type excerptLimits struct {
 // outputLimits are for tool output and long arguments, of which people read the beginning and the end.
 var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
 
-// excerpter makes excerpts; each is valid until the next call of of.
+// excerpter makes excerpts, which are parts of visible.
 type excerpter struct {
 	decoded, squeezed, visible []byte
 }
@@ -36,18 +37,15 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt) {
 		return e
 	}
 	body := v[1 : len(v)-1]
-	x.visible = x.visible[:0]
 	if len(body) <= limits.whole {
-		e.cut = x.show(body)
-		e.head = x.visible
+		e.head, e.cut = x.show(body)
 		return e
 	}
 	from, to := rawjson.CutPoint(body, limits.head), rawjson.CutPoint(body, len(body)-limits.tail)
 	e.left = to - from
-	e.cut = x.show(body[:from])
-	n := len(x.visible)
-	e.cut = x.show(body[to:]) || e.cut
-	e.head, e.tail = x.visible[:n:n], x.visible[n:]
+	var inHead, inTail bool
+	e.head, inHead = x.show(body[:from])
+	e.tail, inTail = x.show(body[to:])
 	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
 		e.left += len(e.head) - i - 1
@@ -57,13 +55,13 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt) {
 		e.left += i + 1
 		e.tail = e.tail[i+1:]
 	}
-	e.cut = e.cut || e.left > 0
+	e.cut = inHead || inTail || e.left > 0
 	return e
 }
 
-// show appends the visible text of the body of a JSON string, or of a part of it.
-func (x *excerpter) show(body []byte) (squeezed bool) {
-	text := body
+// show returns the visible text of the body of a JSON string, or of a part of it.
+func (x *excerpter) show(body []byte) (text []byte, squeezed bool) {
+	text = body
 	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
 		x.decoded = rawjson.AppendDecoded(x.decoded[:0], body)
 		text = x.decoded
@@ -71,13 +69,14 @@ func (x *excerpter) show(body []byte) (squeezed bool) {
 	if x.squeezed, squeezed = appendSqueezed(x.squeezed[:0], text); squeezed {
 		text = x.squeezed
 	}
+	n := len(x.visible)
 	x.visible = markdown.AppendVisible(x.visible, text)
-	return squeezed
+	return slices.Clip(x.visible[n:]), squeezed
 }
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
-func shownLine(v rawjson.Value, characters int) []byte {
-	return markdown.AppendLine(nil, shownText(v, characters), characters)
+func shownLine(v rawjson.Value, characters int) string {
+	return string(markdown.AppendLine(nil, shownText(v, characters), characters))
 }
 
 // shownText returns the visible text of the beginning of a string, at least that many characters if it has them.

@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"bytes"
@@ -114,7 +114,7 @@ func (t *valueText) block(text []byte, indent string) {
 func (t *valueText) text(v rawjson.Value) []byte {
 	x := t.excerpt.of(v, outputLimits)
 	t.cut = t.cut || x.cut
-	text := bytes.Clone(x.head)
+	text := x.head
 	if x.left > 0 {
 		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
 		text = append(text, x.tail...)

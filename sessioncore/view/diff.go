@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"bytes"
@@ -79,41 +79,40 @@ func sums(turns []turn) (list []uint64) {
 }
 
 func newSide(ctx context.Context, branch Branch) (*side, error) {
-	t, doc, err := render(ctx, branch.Session, branch.End, Links{Blobs: "blobs/"})
+	t, err := newTranscript(ctx, branch.Session, branch.End, Links{Blobs: "blobs/"})
 	if err != nil {
 		return nil, err
 	}
-	doc.Close()
 	s := &side{transcript: t}
 	var sum maphash.Hash
-	sum.SetSeed(speakerSeed)
+	sum.SetSeed(hashSeed)
 	for _, shown := range t.entries {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		first := len(s.turns) == 0 || shown.begins
-		t.renderer.bare = !first
-		part, err := t.part(shown)
-		if err == nil && len(part.Opening) == 0 && !part.Result {
-			continue // a note
-		}
-		if err == nil && first {
-			title := bytes.TrimSpace(bytes.TrimPrefix(part.Opening, []byte("\n## ")))
-			s.turns = append(s.turns, turn{who: part.Turn, title: string(title)})
-			sum.Reset()
-			sum.WriteString(part.Turn)
-			t.renderer.bare = true
-			part, err = t.part(shown)
+		blocks, err := t.blocksOf(shown)
+		if err == nil {
+			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, err
 		}
-		sum.Write(part.Body)
+		if blocks.flags&inTurn == 0 {
+			continue // a note
+		}
+		if shown.begins {
+			who, heading := blocks.heading.line[0].text, t.writer.append(nil, blocks.heading)
+			s.turns = append(s.turns, turn{who: who, title: string(bytes.TrimSpace(heading[len("\n## "):]))})
+			sum.Reset()
+			sum.WriteString(who)
+		}
+		text := bareWriter.append(nil, blocks.body...)
+		sum.Write(text)
 		last := &s.turns[len(s.turns)-1]
-		last.sum, last.size, last.entries = sum.Sum64(), last.size+int64(len(part.Body)), append(last.entries, shown)
+		last.sum, last.size, last.entries = sum.Sum64(), last.size+int64(len(text)), append(last.entries, shown)
 	}
 	return s, nil
 }
+
+// bareWriter writes what is compared.
+var bareWriter = markdownWriter{links: Links{Blobs: "blobs/"}, bare: true}
 
 // differ writes a difference.
 type differ struct {
@@ -171,11 +170,11 @@ func (d *differ) linesOf(on int, shown shownEntry) []string {
 	if d.err != nil {
 		return nil
 	}
-	part, err := d.sides[on].part(shown)
+	blocks, err := d.sides[on].blocksOf(shown)
 	if d.err = err; err != nil {
 		return nil
 	}
-	return linesOf(bytes.TrimSuffix(part.Body, []byte("\n")))
+	return linesOf(bytes.TrimSuffix(bareWriter.append(nil, blocks.body...), []byte("\n")))
 }
 
 func (d *differ) each(sign string, lines []string) {

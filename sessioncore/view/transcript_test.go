@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"bytes"
@@ -27,10 +27,12 @@ var testLinks = Links{Entries: "entries/", Blobs: "../../../blobs/"}
 // transcriptOf is the transcript at the leaf, with the number of its turns.
 func transcriptOf(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (text []byte, turns int) {
 	t.Helper()
-	made, d, err := render(context.Background(), s, leaf, links)
+	d, err := Render(context.Background(), s, leaf, links)
 	text = sessiontest.ReadExactly(t, d, err)
-	for _, part := range made.entries {
-		if part.begins {
+	made, err := newTranscript(context.Background(), s, leaf, links)
+	require.NoError(t, err)
+	for _, shown := range made.entries {
+		if shown.begins {
 			turns++
 		}
 	}

@@ -1,7 +1,8 @@
-package page
+package view
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -9,10 +10,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/transcript"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 var (
@@ -31,30 +33,42 @@ func testBlobs(h string) (io.ReadCloser, error) {
 	return nil, iofs.ErrNotExist
 }
 
-// written is the page of some parts.
-func written(t *testing.T, head string, parts ...transcript.Part) string {
+// testEntry is an entry of a page.
+type testEntry struct {
+	name   string
+	begins bool
+	blocks entryBlocks
+}
+
+// written is the page of some entries.
+func written(t *testing.T, head []block, entries ...testEntry) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, []byte(head), func(yield func(transcript.Part, error) bool) {
-		for _, part := range parts {
-			if !yield(part, nil) {
-				return
-			}
-		}
-	}, testBlobs))
+	p := newPage(&out, head, testBlobs)
+	for _, e := range entries {
+		p.entry(e.name, e.begins, &e.blocks)
+	}
+	require.NoError(t, p.end())
 	_, body, ok := strings.Cut(out.String(), "<body>\n<main>\n")
 	require.True(t, ok)
-	requireHarmless(t, strings.TrimSuffix(body, end))
+	requireHarmless(t, strings.TrimSuffix(body, pageEnd))
 	return out.String()
 }
 
-// bodyOf renders what an entry says.
+func proseOf(text string) block { return block{kind: proseText, text: []byte(text)} }
+
+// bodyOf is what a page has of Markdown.
 func bodyOf(t *testing.T, said string) string {
 	t.Helper()
-	_, body, ok := strings.Cut(written(t, "", transcript.Part{Name: "e", Body: []byte(said)}), "<main>\n<div id=\"e\">\n")
+	var out bytes.Buffer
+	p := newPage(&out, nil, testBlobs)
+	p.convert([]byte(said))
+	require.NoError(t, p.end())
+	_, body, ok := strings.Cut(out.String(), "<main>\n")
 	require.True(t, ok)
-	body, ok = strings.CutSuffix(body, "</div>\n</main>\n"+end)
+	body, ok = strings.CutSuffix(body, "</main>\n"+pageEnd)
 	require.True(t, ok)
+	requireHarmless(t, body)
 	return body
 }
 
@@ -81,34 +95,51 @@ func requireHarmless(t *testing.T, body string) {
 }
 
 func TestPage(t *testing.T) {
-	page := written(t, "# A \\<b\\> & *title*\n\nSession.\n",
-		transcript.Part{Name: "0a", Turn: "User", Opening: []byte("\n## User · 2026-01-05 09:00:00 · 0a\n"), Body: []byte("\nhi\n*there* <b>\n\nmore\n")},
-		transcript.Part{Name: "0b", Turn: "Assistant", Opening: []byte("\n## Assistant · 0b · `m`\n"), Body: []byte("\n```diff\n+a <b>\n-b\n\n c\n```\n")},
-		transcript.Part{Name: "0c", Body: []byte("\n**Result** · `x` · 09:00:00 · 0c\n\n```\n+out\n```\n"), Result: true},
-		transcript.Part{Name: "0d", Opening: []byte("\n*09:00:01 · 0d*\n"), Body: []byte("\nso\n")},
-		transcript.Part{Name: `"><script>`, Turn: "User", Opening: []byte("\n## User · `\"><script>`\n"), Body: []byte("\n```\ncode\n```\n")},
-		transcript.Part{Name: "<code>", Turn: "User (automatic)", Opening: []byte("\n## User (automatic) · `<code>`\n"), Body: []byte("\nx\n")},
+	name := func(text string) span { return span{style: nameStyle, text: text} }
+	at := span{style: timeStyle, text: "09:00:00"}
+	codeBlock := func(info, text string) block { return block{kind: codeText, info: info, text: []byte(text)} }
+	page := written(t, []block{lineOf(titleLine, span{text: "A <b> & *title*"}), lineOf(paragraphLine, span{text: "Session."})},
+		testEntry{"0a", true, entryBlocks{heading: lineOf(headingLine, span{text: "User"}, at, name("0a")), body: []block{proseOf("hi\n*there* <b>\n\nmore")}}},
+		testEntry{"0b", true, entryBlocks{heading: lineOf(headingLine, span{text: "Assistant"}, name("0b"), codeOf("m")), body: []block{codeBlock("diff", "+a <b>\n-b\n\n c")}}},
+		testEntry{"0c", false, entryBlocks{flags: joinsTurn, body: []block{
+			lineOf(resultLine, span{style: strongStyle, text: "Result"}, codeOf("x"), at, name("0c")), codeBlock("", "+out")}}},
+		testEntry{"0d", false, entryBlocks{naming: lineOf(namingLine, at, name("0d")), body: []block{proseOf("so"), {kind: thoughtText, text: []byte("hm")}}}},
+		testEntry{`"><script>`, true, entryBlocks{heading: lineOf(headingLine, span{text: "User"}, name(`"><script>`)), body: []block{codeBlock("", "code")}}},
+		testEntry{"<code>", true, entryBlocks{heading: lineOf(headingLine, span{text: "User (automatic)"}, name("<code>")), body: []block{proseOf("x")}}},
 	)
-	require.Contains(t, page, "<title>A &lt;b&gt; &amp; title</title>")
+	require.Contains(t, page, "<title>A &lt;b&gt; &amp; *title*</title>")
 	require.Contains(t, page, `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"`)
-	require.NotContains(t, page, "%!")
 	for _, want := range []string{
-		"<div id=\"0a\">\n<h2>User · 2026-01-05 09:00:00 · <a href=\"#0a\">0a</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n<p>more</p>\n</div>\n",
+		"<h1>A &lt;b&gt; &amp; *title*</h1>\n<p>Session.</p>\n",
+		"<div id=\"0a\">\n<h2>User · 09:00:00 · <a href=\"#0a\">0a</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n<p>more</p>\n</div>\n",
 		"<h2>Assistant · <a href=\"#0b\">0b</a> · <code>m</code></h2>\n<pre><code><span class=\"add\">+a &lt;b&gt;</span>\n<span class=\"del\">-b</span>\n\n c\n</code></pre>\n",
 		"<details>\n<summary><strong>Result</strong> · <code>x</code> · 09:00:00 · <a href=\"#0c\">0c</a></summary>\n<pre><code>+out\n</code></pre>\n</details>\n</div>\n",
-		"<p><em>09:00:01 · <a href=\"#0d\">0d</a></em></p>\n<p>so</p>\n",
+		"<p><em>09:00:00 · <a href=\"#0d\">0d</a></em></p>\n<p>so</p>\n<blockquote>\n<p><em>Thinking</em></p>\n<p>hm</p>\n</blockquote>\n",
 		"<div id=\"&#34;&gt;&lt;script&gt;\">\n<h2>User · <code>&quot;&gt;&lt;script&gt;</code></h2>\n",
 		"<h2>User (automatic) · <code>&lt;code&gt;</code></h2>\n",
-		"</main>\n<nav>\n<ol>\n<li><a href=\"#0a\">hi there &lt;b&gt;</a></li>\n<li><a href=\"#&#34;&gt;&lt;script&gt;\">…</a></li>\n</ol>\n</nav>\n" + end,
+		"</main>\n<nav>\n<ol>\n<li><a href=\"#0a\">hi there &lt;b&gt;</a></li>\n<li><a href=\"#&#34;&gt;&lt;script&gt;\">…</a></li>\n</ol>\n</nav>\n" + pageEnd,
 	} {
 		require.Contains(t, page, want)
 	}
-	page = written(t, "")
+	page = written(t, nil)
 	require.Contains(t, page, "<title>Session</title>")
-	require.True(t, strings.HasSuffix(page, "<main>\n</main>\n"+end))
+	require.True(t, strings.HasSuffix(page, "<main>\n</main>\n"+pageEnd))
+}
+
+// TestPageOfASession: the page of a branch has what its transcript has, and errors come back.
+func TestPageOfASession(t *testing.T) {
+	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`)).session)
+	var out bytes.Buffer
+	require.NoError(t, Page(context.Background(), &out, s, 0, testBlobs))
+	require.Contains(t, out.String(), "<h2>User · 2026-01-05 09:00:00 · <a href=\"#e0\">e0</a></h2>\n<p><img alt=\"Image:\" src=\"data:image/png;base64,")
 	errBad := errors.New("bad disk")
-	bad := func(yield func(transcript.Part, error) bool) { yield(transcript.Part{}, errBad) }
-	require.ErrorIs(t, Write(io.Discard, nil, bad, testBlobs), errBad)
+	bad := func(string) (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(picture), iotest.ErrReader(errBad))), nil
+	}
+	require.ErrorIs(t, Page(context.Background(), io.Discard, s, 0, bad), errBad)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, Page(ctx, io.Discard, s, 0, testBlobs), context.Canceled)
 }
 
 // What others wrote cannot run or load anything, nor lead to a file of the reader's.
@@ -142,9 +173,11 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
 	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
 		var out bytes.Buffer
-		require.NoError(t, Write(&out, []byte("![a](blobs/"+hash+")"), func(func(transcript.Part, error) bool) {}, func(string) (io.ReadCloser, error) {
+		p := newPage(&out, nil, func(string) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
-		}))
+		})
+		p.convert([]byte("![a](blobs/" + hash + ")"))
+		require.NoError(t, p.end())
 		require.Greater(t, out.Len(), maxImage)
 		require.Equal(t, cut, strings.Contains(out.String(), "only the beginning of it"))
 	}
@@ -160,7 +193,7 @@ func TestAbsurd(t *testing.T) {
 	}
 }
 
-func FuzzWrite(f *testing.F) {
+func FuzzPage(f *testing.F) {
 	for _, seed := range []string{
 		"# t\n\n## User\n\n<b> [a](b) ![c](blobs/" + hash + ")\n", "```x\n## y\n", "> - 1. a\n", "<a@b.c> <http://x> &lt; \\<",
 		"| a |\n|-|\n", "[x]: javascript:y\n\n[x]", "<![CDATA[x", "<?x", "~~a~~ **b**", "![<b>](https://x \"t\")",

@@ -1,4 +1,4 @@
-package page
+package view
 
 import (
 	"bytes"
@@ -139,23 +139,27 @@ func (h *harmless) embed(w util.BufWriter, hash, alt string) error {
 	return err
 }
 
-// signs are the classes of the lines of a diff by their first characters.
-var signs = map[byte]string{'+': "add", '-': "del", '@': "at"}
+// diffClasses are the classes of the lines of a diff by their first characters.
+var diffClasses = map[byte]string{'+': "add", '-': "del", '@': "at"}
 
 func (h *harmless) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
+	if entering {
+		code := n.(*ast.FencedCodeBlock)
+		writeCode(w, string(code.Language(source)) == "diff", code.Lines().Value(source))
 	}
-	block := n.(*ast.FencedCodeBlock)
-	isDiff := string(block.Language(source)) == "diff"
-	_, _ = w.WriteString("<pre><code>")
-	for _, segment := range block.Lines().Sliced(0, block.Lines().Len()) {
-		line := util.EscapeHTML(segment.Value(source))
-		if isDiff && len(line) > 0 && signs[line[0]] != "" {
-			line = fmt.Appendf(nil, "<span class=\"%s\">%s</span>\n", signs[line[0]], bytes.TrimSuffix(line, []byte("\n")))
+	return ast.WalkContinue, nil
+}
+
+// writeCode writes lines of code.
+func writeCode(w util.BufWriter, isDiff bool, code []byte) {
+	_, _ = w.WriteString("<pre><code>") // errors come back with Flush
+	for line := range bytes.Lines(code) {
+		line = util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n")))
+		if isDiff && len(line) > 0 && diffClasses[line[0]] != "" {
+			line = fmt.Appendf(nil, "<span class=\"%s\">%s</span>", diffClasses[line[0]], line)
 		}
 		_, _ = w.Write(line)
+		_ = w.WriteByte('\n')
 	}
 	_, _ = w.WriteString("</code></pre>\n")
-	return ast.WalkContinue, nil
 }

@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func (t *sizeCache) known() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.sizes {
-		if t.sizes[i].flags&partKnown != 0 {
+		if t.sizes[i].flags&sizeKnown != 0 {
 			n++
 		}
 	}

@@ -1,9 +1,8 @@
-package transcript
+package view
 
 import (
 	"strings"
 
-	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 )
@@ -37,7 +36,7 @@ func (e *edit) changes(writes bool) bool {
 }
 
 // edit shows the arguments of a call as a diff. It returns false, and shows nothing, if they are not those of an edit.
-func (w *renderer) edit(tool string, arguments rawjson.Value) bool {
+func (b *builder) edit(tool string, arguments rawjson.Value) bool {
 	e := editOf(tool, arguments)
 	is := e.changes(strings.Contains(strings.ToLower(tool), "write") || e.of[message.VerbRole].Is("create"))
 	for item := range e.of[message.EditsRole].EachElement {
@@ -49,38 +48,38 @@ func (w *renderer) edit(tool string, arguments rawjson.Value) bool {
 	if !is {
 		return false
 	}
-	d := diffText{w: w, values: valueText{excerpt: &w.excerpt}}
+	d := diffText{b: b, values: valueText{excerpt: &b.excerpt}}
 	d.edit(&e)
 	for item := range e.of[message.EditsRole].EachElement {
-		if w.blocksLeft--; w.blocksLeft < 0 || w.outputLeft <= 0 {
-			w.cut = true
+		if b.blocksLeft--; b.blocksLeft < 0 || b.outputLeft <= 0 {
+			b.cut = true
 			break
 		}
 		inner := editOf(tool, item)
 		d.edit(&inner)
 	}
-	w.cut = w.cut || d.values.cut
-	w.fenced("diff", d.out)
+	b.cut = b.cut || d.values.cut
+	b.code("diff", d.out)
 	for _, m := range e.other {
-		w.note(string(markdown.AppendText(nil, shownLine(m.Key, maxKey)))+":", w.scalar(m.Value))
+		b.note(shownLine(m.Key, maxKey)+":", b.scalar(m.Value))
 	}
 	return true
 }
 
 // diffText writes edits as diffs.
 type diffText struct {
-	w      *renderer
+	b      *builder
 	values valueText
 	out    []byte
 }
 
 func (d *diffText) edit(e *edit) {
 	before, after := e.of[message.OldRole], e.of[message.NewRole]
-	if path := shownLine(e.of[message.FileRole], maxProblem); len(path) > 0 {
+	if path := shownLine(e.of[message.FileRole], maxProblem); path != "" {
 		if e.of[message.ContentRole] == nil {
-			d.line("--- ", path)
+			d.line("--- ", []byte(path))
 		}
-		d.line("+++ ", path)
+		d.line("+++ ", []byte(path))
 	}
 	switch {
 	case e.of[message.DiffRole].IsString():
@@ -95,12 +94,12 @@ func (d *diffText) edit(e *edit) {
 
 // text returns the visible text of an argument, of a long one its head and tail, within what the entry may take.
 func (d *diffText) text(v rawjson.Value) []byte {
-	if d.w.outputLeft <= 0 {
+	if d.b.outputLeft <= 0 {
 		d.values.cut = true
 		return nil
 	}
 	text := d.values.text(v)
-	d.w.outputLeft -= min(len(text), d.w.outputLeft)
+	d.b.outputLeft -= min(len(text), d.b.outputLeft)
 	return text
 }
 

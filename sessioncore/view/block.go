@@ -1,0 +1,84 @@
+package view
+
+import "sessionfs/sessioncore"
+
+// A session is shown as a list of blocks. The writers for Markdown (markdown.go) and HTML (page.go) differ only in form.
+
+// block is a part of an entry as a person reads it: a line of spans, or a text.
+type block struct {
+	kind kind
+	line []span // of a line
+	text []byte // of a text
+	info string // the language of code
+}
+
+// kind is the kind of a block.
+type kind uint8
+
+const (
+	titleLine     kind = iota // of the session
+	headingLine               // of a turn
+	namingLine                // names an entry within a turn
+	noteLine                  // a label and values, which nobody said
+	callLine                  // the call of a tool
+	resultLine                // the call that a result answers
+	paragraphLine             // any other line, whose spans have their own blanks
+	proseText                 // Markdown of the speaker
+	thoughtText               // Markdown of the model's thoughts
+	codeText                  // text without Markdown
+)
+
+// separators stand between the spans of a line.
+var separators = [...]string{headingLine: " · ", namingLine: " · ", noteLine: " ", callLine: " — ", resultLine: " · ", codeText: ""}
+
+// span is a piece of a line.
+type span struct {
+	style  style
+	text   string
+	target string // of a link: the name of an entry; of an image: the hash of a blob
+}
+
+// style is the style of a span.
+type style uint8
+
+const (
+	plainStyle style = iota
+	emphasisStyle
+	strongStyle
+	codeStyle       // of words of the session, such as names
+	strongCodeStyle // of the name of a tool
+	timeStyle
+	nameStyle  // of the name of the entry
+	linkStyle  // of a link to the entry's file
+	imageStyle // of an image in the blob store
+)
+
+// turnFlags tell how an entry belongs to a turn.
+type turnFlags uint8
+
+const (
+	inTurn        turnFlags = 1 << iota // it belongs to a turn
+	beginsTurn                          // it begins a turn whatever precedes it
+	joinsTurn                           // it is the result of a tool and belongs to a preceding turn of the assistant
+	fromAssistant                       // it is a message of the assistant
+	answersCall                         // it depends on the message that called for it
+	sizeKnown                           // see entrySize
+)
+
+// entryBlocks is an entry as a person reads it.
+type entryBlocks struct {
+	flags   turnFlags
+	speaker uint32            // a hash of the speaker of a turn
+	asked   sessioncore.Entry // if answersCall: the message that called for it
+	heading block             // shown if a turn begins with the entry
+	naming  block             // shown otherwise; without spans if the body names the entry
+	body    []block           // empty if nothing of the entry is shown
+}
+
+// opening returns the block that stands before the body. It has no spans if the entry is not part of a turn.
+func (b *entryBlocks) opening(begins bool) *block {
+	if begins {
+		return &b.heading
+	}
+	return &b.naming
+}

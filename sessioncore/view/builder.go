@@ -1,0 +1,202 @@
+package view
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+const (
+	// maxProse is how many bytes of the stored running text of an entry are shown. That is far more than anybody
+	// writes or reads, and it keeps a line of a hostile file from filling the memory.
+	maxProse = 1 << 20
+	// maxBlocks is how many content blocks of an entry are shown.
+	maxBlocks = 1000
+	// maxOutput is how many bytes the excerpts of tool output in one entry may have together.
+	maxOutput = 256 << 10
+	// maxWord is how many characters are shown of a name: of a tool, a model, a mode.
+	maxWord = 100
+)
+
+const (
+	// dateLayout is the layout of times: seconds, UTC.
+	dateLayout = "2006-01-02 15:04:05"
+	// clockLayout is that of times within a turn.
+	clockLayout = "15:04:05"
+)
+
+// builder makes the blocks of one entry after the other. They depend only on the entry and, for a tool's result, on the
+// message that called the tool, and are valid until the next entry. A builder is not safe for concurrent use.
+type builder struct {
+	s       *sessioncore.Snapshot
+	entry   sessioncore.Entry
+	blocks  entryBlocks
+	excerpt excerpter
+	cut     bool // something was omitted that no link mentions yet
+	err     error
+
+	proseLeft, outputLeft, blocksLeft int
+
+	calls   []toolCall // of the message callsOf
+	callsOf sessioncore.Entry
+}
+
+func newBuilder(s *sessioncore.Snapshot) *builder {
+	return &builder{s: s, callsOf: sessioncore.NoEntry}
+}
+
+// build returns the blocks of an entry. asked is the last message of the assistant before it.
+func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
+	b.entry, b.cut, b.err = e, false, nil
+	b.blocks = entryBlocks{asked: asked, body: b.blocks.body[:0]}
+	b.excerpt.visible = b.excerpt.visible[:0]
+	b.proseLeft, b.outputLeft, b.blocksLeft = maxProse, maxOutput, maxBlocks
+	b.entryOf(text)
+	b.trimProse()
+	if b.cut {
+		b.note("Not all of it is shown:")
+		b.link("the whole entry")
+	}
+	if len(b.blocks.body) == 0 {
+		b.blocks.flags &= answersCall // an entry without a body is not part of a turn
+		b.blocks.heading, b.blocks.naming = block{}, block{}
+	}
+	return &b.blocks, b.err
+}
+
+// turn makes the entry part of a turn. about stands at the end of its heading.
+func (b *builder) turn(flags turnFlags, speaker, heading, about string) {
+	b.blocks.flags |= inTurn | flags
+	b.blocks.speaker = hashOf(speaker)
+	name := span{style: nameStyle, text: b.s.Name(b.entry)}
+	b.blocks.heading = lineOf(headingLine, span{text: heading}, b.time(dateLayout), name, codeOf(about))
+	if flags&(beginsTurn|joinsTurn) == 0 {
+		b.blocks.naming = lineOf(namingLine, b.time(clockLayout), name)
+	}
+}
+
+// time returns the entry's time, nothing if the entry has no time of its own.
+func (b *builder) time(layout string) span {
+	t, ok := b.s.OwnTime(b.entry)
+	if !ok {
+		return span{}
+	}
+	return span{style: timeStyle, text: t.UTC().Format(layout)}
+}
+
+// lineOf returns a line of those spans that have a text.
+func lineOf(k kind, spans ...span) block {
+	line := block{kind: k}
+	line.add(spans...)
+	return line
+}
+
+func (b *block) add(spans ...span) {
+	for _, s := range spans {
+		if s.text != "" {
+			b.line = append(b.line, s)
+		}
+	}
+}
+
+func codeOf(text string) span { return span{style: codeStyle, text: text} }
+
+// line adds a line.
+func (b *builder) line(k kind, spans ...span) {
+	b.blocks.body = append(b.blocks.body, lineOf(k, spans...))
+}
+
+// note adds a line that is not part of the conversation: a label and values.
+func (b *builder) note(label string, values ...string) {
+	b.line(noteLine, span{style: emphasisStyle, text: label})
+	for _, v := range values {
+		b.more(codeOf(v))
+	}
+}
+
+// more adds spans to the last line.
+func (b *builder) more(spans ...span) { b.blocks.body[len(b.blocks.body)-1].add(spans...) }
+
+// link adds a link to the entry's file to the last line.
+func (b *builder) link(text string) {
+	b.more(span{style: linkStyle, text: text, target: b.s.Name(b.entry)})
+}
+
+// code adds text without Markdown.
+func (b *builder) code(info string, text []byte) {
+	b.blocks.body = append(b.blocks.body, block{kind: codeText, info: info, text: bytes.TrimRight(text, "\n")})
+}
+
+// prose adds running text. Texts that follow each other are one block.
+func (b *builder) prose(v rawjson.Value) {
+	text := b.proseOf(v)
+	if len(text) == 0 {
+		return
+	}
+	if n := len(b.blocks.body); n > 0 && b.blocks.body[n-1].kind == proseText {
+		last := &b.blocks.body[n-1]
+		last.text = append(append(last.text, "\n\n"...), text...)
+		return
+	}
+	b.blocks.body = append(b.blocks.body, block{kind: proseText, text: text})
+}
+
+// proseOf returns the visible running text of v, within the entry's limit.
+func (b *builder) proseOf(v rawjson.Value) []byte {
+	x := b.excerpt.of(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
+	b.proseLeft -= min(len(v), b.proseLeft)
+	b.cut = b.cut || x.cut
+	return x.head
+}
+
+// trimProse removes blank lines around running text, and running text that has nothing else. Where no heading precedes, the
+// text begins at the left margin, since it could otherwise continue a list of the entry before.
+func (b *builder) trimProse() {
+	body := b.blocks.body[:0]
+	for _, it := range b.blocks.body {
+		if it.kind == proseText {
+			if it.text = trimBlankLines(it.text); len(it.text) == 0 {
+				continue
+			}
+			if len(body) == 0 && b.blocks.flags&beginsTurn == 0 {
+				it.text = bytes.TrimLeft(it.text, " \t")
+			}
+		}
+		body = append(body, it)
+	}
+	b.blocks.body = body
+}
+
+// trimBlankLines removes leading blank lines and trailing white space.
+func trimBlankLines(text []byte) []byte {
+	text = bytes.TrimRight(text, " \t\n")
+	begin := len(text) - len(bytes.TrimLeft(text, " \t\n"))
+	return text[bytes.LastIndexByte(text[:begin], '\n')+1:]
+}
+
+// output adds a text without Markdown. A long one is shown as head and tail, with a link to the entry between them.
+func (b *builder) output(info string, v rawjson.Value) {
+	limits := outputLimits
+	if b.outputLeft < limits.whole {
+		limits = excerptLimits{whole: b.outputLeft, head: b.outputLeft}
+	}
+	b.outputLeft -= min(len(v), limits.whole)
+	x := b.excerpt.of(v, limits)
+	b.cut = b.cut || x.cut && x.left == 0
+	if len(bytes.TrimSpace(x.head)) == 0 && x.left == 0 {
+		return
+	}
+	b.code(info, x.head)
+	if x.left == 0 {
+		return
+	}
+	b.note("… " + sizeText(x.left) + " left out:")
+	b.link("the whole entry")
+	if len(x.tail) > 0 {
+		b.code(info, x.tail)
+	}
+}
+
+// word returns a string as one line.
+func (b *builder) word(v rawjson.Value) string { return shownLine(v, maxWord) }

@@ -1,0 +1,98 @@
+package view
+
+import (
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+)
+
+// content adds the content of a message: a text, a list of blocks, or any other value.
+func (b *builder) content(v rawjson.Value) { b.contentBlocks(v, false) }
+
+// contentBlocks is content, or adds the content of a result.
+func (b *builder) contentBlocks(v rawjson.Value, ofResult bool) {
+	block := b.block
+	if ofResult {
+		block = b.resultBlock
+	}
+	switch {
+	case v.Missing():
+	case v.IsArray():
+		for element := range v.EachElement {
+			if b.blocksLeft--; b.blocksLeft < 0 || ofResult && b.outputLeft == 0 {
+				b.cut = true
+				return
+			}
+			block(element)
+		}
+	default:
+		block(v)
+	}
+}
+
+// block adds a content block.
+func (b *builder) block(v rawjson.Value) {
+	if v.IsString() {
+		b.prose(v)
+		return
+	}
+	m := message.Read(v)
+	switch m.Kind() {
+	case message.TextKind:
+		b.prose(m[message.Text])
+	case message.ThinkingKind:
+		b.thoughts(&m)
+	case message.ImageKind:
+		b.picture(&m)
+	case message.CallKind:
+		b.toolCall(&m)
+	case message.ResultKind:
+		b.result(&m, false)
+	case message.FallbackKind:
+		b.note("Model after a fallback:", b.word(m[message.To].Member("model")))
+	case message.ServerKind:
+		if inner := message.Read(m[message.Block]); inner.Kind() == message.CallKind {
+			b.toolCall(&inner)
+		} else {
+			b.data(m[message.Block])
+		}
+	default:
+		b.data(v)
+	}
+}
+
+// thoughts adds the model's thoughts.
+func (b *builder) thoughts(m *message.Members) {
+	v := m[message.Thinking]
+	if len(v) == 0 {
+		v = m[message.Text]
+	}
+	if text := trimBlankLines(b.proseOf(v)); len(text) > 0 {
+		b.blocks.body = append(b.blocks.body, block{kind: thoughtText, text: text})
+	}
+}
+
+// picture adds an image of the blob store or, if the data is in the entry, a note and a link to the entry.
+func (b *builder) picture(m *message.Members) {
+	media, data, url := m[message.MediaType], m[message.Data], m[message.URL]
+	if m[message.Source].IsObject() {
+		source := message.Read(m[message.Source])
+		data, url = source[message.Data], source[message.URL]
+		if len(source[message.MediaType]) > 0 {
+			media = source[message.MediaType]
+		}
+	}
+	if len(data) == 0 {
+		data = url
+	}
+	if data.IsObject() {
+		data = data.Member("url")
+	}
+	kind := b.word(media)
+	if hash, ok := document.BlobHash(data); ok {
+		b.line(paragraphLine, span{style: imageStyle, text: "Image: " + kind, target: hash})
+		return
+	}
+	b.note("An image in the entry,", kind, sizeText(len(data)))
+	b.link("the entry")
+}

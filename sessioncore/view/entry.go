@@ -1,0 +1,276 @@
+package view
+
+import (
+	"cmp"
+	"strings"
+
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+)
+
+// entryOf renders an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
+func (b *builder) entryOf(text rawjson.Value) {
+	name := b.s.Kind(b.entry).String()
+	if name == "" {
+		name, _ = text.Member("type").Text()
+	}
+	switch name {
+	case "message":
+		b.message(b.s.Message(b.entry, text))
+	case "custom_message":
+		m := message.Read(text)
+		b.custom(&m)
+	case "compaction":
+		b.compaction(text)
+	case "branch_summary", "branch":
+		b.branchSummary(text)
+	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
+		// Program state: nothing to shob.
+	default:
+		b.change(name, text)
+	}
+}
+
+// settings are the entries that set one thing.
+var settings = map[string]struct {
+	label string
+	keys  []string
+	none  string // in place of no value
+}{
+	"thinking_level_change": {"Thinking level:", []string{"thinkingLevel", "thinking_level"}, "off"},
+	"mode_change":           {"Mode:", []string{"mode"}, "none"},
+	"title_change":          {"Title:", []string{"title", "name"}, "none"},
+	"session_info":          {"Title:", []string{"title", "name"}, "none"},
+}
+
+// change adds one line for an entry that changes settings, or for one of any other type.
+func (b *builder) change(name string, text rawjson.Value) {
+	word := func(keys ...string) string { return b.word(text.AnyOf(keys...)) }
+	switch name {
+	case "model_change":
+		model := cmp.Or(word("model"), modelName(text.Member("provider"), text.AnyOf("modelId", "model_id")))
+		if role := word("role"); role != "" && role != "default" {
+			b.note("Model for", role, model)
+			return
+		}
+		b.note("Model:", model)
+	case "service_tier_change":
+		b.note("Service tier:", cmp.Or(b.scalar(text.AnyOf("serviceTier", "service_tier")), "none"))
+	case "label":
+		target := codeOf(word("targetId", "target_id"))
+		if label := word("label"); label != "" {
+			b.note("Label", label)
+			b.more(span{style: emphasisStyle, text: "on entry"}, target)
+			return
+		}
+		b.note("Label taken from entry", target.text)
+	case "mcp_tool_selection":
+		b.note("Tools:", b.list(text.AnyOf("selectedToolNames", "selected_tool_names")))
+	case "ttsr_injection":
+		b.note("Rules brought to mind:", b.list(text.AnyOf("injectedRules", "injected_rules")))
+	case "session_init":
+		b.note("A task for a subagent, with the tools", b.list(text.Member("tools")))
+		b.link("system prompt and task")
+	case "reset_boundary":
+		b.note("The context was cleared.")
+	case "archive":
+		said := "Archived, with all that follows it, entry"
+		if !text.Member("archived").Truthy() {
+			said = "Brought back from the archive, with all that follows it, entry"
+		}
+		b.note(said, word("targetId"))
+	default:
+		if set, ok := settings[name]; ok {
+			b.note(set.label, cmp.Or(word(set.keys...), set.none))
+			return
+		}
+		b.note("An entry of type", markdown.Line([]byte(name), maxWord))
+		b.link("the entry")
+	}
+}
+
+// scalar returns a string as one line, and any other value as JSON.
+func (b *builder) scalar(v rawjson.Value) string {
+	if v.IsString() || v.Missing() {
+		return b.word(v)
+	}
+	return markdown.Line(v, maxWord)
+}
+
+// maxListed is how many names of a list are shown.
+const maxListed = 30
+
+// list returns a list of names as one line.
+func (b *builder) list(v rawjson.Value) string {
+	var names []string
+	for name := range v.EachElement {
+		if len(names) == maxListed {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, b.scalar(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// modelName returns a model's name with its provider, "" if there is none.
+func modelName(provider, model rawjson.Value) string {
+	name := shownLine(model, maxWord)
+	if p := shownLine(provider, maxWord); p != "" && name != "" {
+		return p + "/" + name
+	}
+	return name
+}
+
+// compaction renders the summary that replaces earlier turns in what is sent to the model.
+func (b *builder) compaction(text rawjson.Value) {
+	b.turn(beginsTurn, "compaction", "Compaction", "")
+	before := ""
+	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
+		before = ", " + string(n) + " tokens"
+	}
+	b.note("The model goes on from this summary of what was said before" + before + ", and from the turns that were kept.")
+	summary := text.Member("summary")
+	if !summary.Truthy() {
+		summary = text.AnyOf("shortSummary", "short_summary")
+	}
+	b.prose(summary)
+}
+
+// branchSummary renders the summary of an abandoned branch.
+func (b *builder) branchSummary(text rawjson.Value) {
+	if kind := text.Member("details").Member("kind"); !text.Member("summary").Truthy() && kind.IsString() {
+		b.note("Without a summary was left entry", b.word(text.AnyOf("fromId", "from_id")))
+		return
+	}
+	b.turn(beginsTurn, "branch", "Branch summary", "")
+	b.note("What happened on the branch that was left at entry", b.word(text.AnyOf("fromId", "from_id")))
+	b.prose(text.Member("summary"))
+}
+
+// roleHeadings has the headings of turns by role.
+var roleHeadings = map[string]string{
+	"user": "User", "developer": "Developer", "system": "System",
+	"bashExecution": "User ran a command", "pythonExecution": "User ran Python", "fileMention": "Files that the user mentioned",
+}
+
+// message renders the value of an entry's member "message".
+func (b *builder) message(v rawjson.Value) {
+	if v.Missing() {
+		return
+	}
+	m := message.Read(v)
+	role := m.Role()
+	heading, ok := roleHeadings[role]
+	switch role {
+	case "assistant":
+		b.assistant(&m)
+		return
+	case "toolResult", "tool":
+		b.turn(joinsTurn, "tool", "Tool result", "")
+		b.result(&m, true)
+		return
+	case "custom", "hookMessage":
+		b.custom(&m)
+		return
+	case "branchSummary":
+		b.branchSummary(v)
+		return
+	case "compactionSummary":
+		b.compaction(v)
+		return
+	}
+	if !ok {
+		name, _ := m[message.Role].Text()
+		b.turn(beginsTurn, "other", "Message", markdown.Line([]byte(name), maxWord))
+		if v.IsObject() {
+			b.content(m[message.Content])
+		} else {
+			b.data(v)
+		}
+		return
+	}
+	if m[message.Synthetic].Truthy() {
+		heading += " (automatic)"
+	}
+	b.turn(beginsTurn, role, heading, "")
+	switch role {
+	case "bashExecution", "pythonExecution":
+		b.execution(role, &m)
+	case "fileMention":
+		b.files(m[message.Files])
+	default:
+		b.content(m[message.Content])
+	}
+}
+
+// custom renders a message of an extension.
+func (b *builder) custom(m *message.Members) {
+	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
+		b.note("Not displayed:", b.word(m[message.CustomType]))
+		b.link("the entry")
+		return
+	}
+	b.turn(beginsTurn, "custom", "Extension", b.word(m[message.CustomType]))
+	b.content(m[message.Content])
+}
+
+// assistant renders a message of the model.
+func (b *builder) assistant(m *message.Members) {
+	model := modelName(m[message.Provider], m[message.Model])
+	b.turn(fromAssistant, "assistant "+model, "Assistant", model)
+	b.content(m[message.Content])
+	stop, _ := m[message.StopReason].Text()
+	problem := shownLine(m[message.ErrorMessage], maxProblem)
+	if problem == "" && (stop == "" || stop == "stop" || stop == "toolUse" || stop == "tool_use") {
+		return
+	}
+	b.note("Stopped:", b.word(m[message.StopReason]))
+	b.more(span{text: problem})
+}
+
+// maxProblem is how many characters of an error message are shown.
+const maxProblem = 500
+
+// execution renders a command or code that the user ran.
+func (b *builder) execution(role string, m *message.Members) {
+	if role == "bashExecution" {
+		b.output("sh", m[message.Command])
+	} else {
+		b.output("python", m[message.Code])
+	}
+	b.output("", m[message.Output])
+	b.content(m[message.Images])
+	if exit := m[message.ExitCode]; m[message.Cancelled].Truthy() {
+		b.note("Cancelled.")
+	} else if exit.IsNumber() && exit.Truthy() {
+		b.note("Exit status", b.scalar(exit))
+	}
+	if m[message.Truncated].Truthy() {
+		b.note("The output was truncated when it was recorded.")
+	}
+	if m[message.Excluded].Truthy() {
+		b.note("The model was not told.")
+	}
+}
+
+// files renders files that were read because the user mentioned them.
+func (b *builder) files(files rawjson.Value) {
+	for file := range files.EachElement {
+		if b.blocksLeft--; b.blocksLeft < 0 {
+			b.cut = true
+			return
+		}
+		path := b.word(file.Member("path"))
+		if why := b.word(file.AnyOf("skippedReason", "skipped_reason")); why != "" {
+			b.note("File that was not read", path, why)
+		} else {
+			b.note("File", path)
+		}
+		b.output("", file.Member("content"))
+		if image := file.Member("image"); image.IsObject() {
+			b.block(image)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package view
+
+import (
+	"net/url"
+	"strings"
+
+	"sessionfs/sessioncore/internal/markdown"
+)
+
+// Links are the prefixes of the links in a transcript, which depend on where it lies.
+type Links struct {
+	Entries string // path to entries/, with a slash at its end
+	Blobs   string // path to the blob store, with a slash at its end
+}
+
+// markdownWriter writes blocks as Markdown. Each block is preceded by a blank line and begins at the left margin, so that it
+// cannot become part of the block before it, however that ends.
+type markdownWriter struct {
+	links Links
+	// bare leaves out what tells equal texts apart: times, names, and links to entries.
+	bare bool
+}
+
+func (w *markdownWriter) append(dst []byte, blocks ...block) []byte {
+	for _, b := range blocks {
+		if b.kind >= proseText || len(b.line) > 0 {
+			dst = w.block(append(dst, '\n'), &b)
+		}
+	}
+	return dst
+}
+
+// lineMarks stand around a line.
+var lineMarks = [...][2]string{titleLine: {"# "}, headingLine: {"## "}, namingLine: {"*", "*"}, paragraphLine: {}}
+
+func (w *markdownWriter) block(dst []byte, b *block) []byte {
+	switch b.kind {
+	case proseText:
+		return markdown.Append(dst, b.text)
+	case thoughtText:
+		return markdown.AppendQuote(append(dst, "> *Thinking*\n>\n"...), b.text)
+	case codeText:
+		return markdown.AppendFenced(dst, b.info, b.text)
+	}
+	dst = append(dst, lineMarks[b.kind][0]...)
+	for i, s := range b.line {
+		if w.bare && (s.style == timeStyle || s.style == nameStyle || s.style == linkStyle) {
+			continue
+		}
+		if i > 0 {
+			dst = append(dst, separators[b.kind]...)
+		}
+		dst = w.span(dst, &s)
+	}
+	return append(append(dst, lineMarks[b.kind][1]...), '\n')
+}
+
+func (w *markdownWriter) span(dst []byte, s *span) []byte {
+	marks := ""
+	switch s.style {
+	case codeStyle:
+		return markdown.AppendCode(dst, s.text)
+	case strongCodeStyle:
+		return append(markdown.AppendCode(append(dst, "**"...), s.text), "**"...)
+	case nameStyle:
+		return appendName(dst, s.text)
+	case linkStyle:
+		return append(dst, "["+s.text+"]("+w.links.Entries+escapedName(s.target)+".json)"...)
+	case imageStyle:
+		return append(markdown.AppendText(append(dst, "!["...), s.text), "]("+w.links.Blobs+s.target+")"...)
+	case emphasisStyle:
+		marks = "*"
+	case strongStyle:
+		marks = "**"
+	}
+	return append(markdown.AppendText(append(dst, marks...), s.text), marks...)
+}
+
+// escapedName returns the name of an entry in a link. No character of Markdown's is left in it.
+func escapedName(name string) string { return strings.ReplaceAll(url.QueryEscape(name), "+", "%20") }
+
+// appendName appends the name of an entry. Ids of the clients are shown as they are.
+func appendName(dst []byte, name string) []byte {
+	if isPlainName(name) {
+		return append(dst, name...)
+	}
+	return markdown.AppendCode(dst, string(visibleName(name)))
+}
+
+// visibleName returns the visible text of a name, which may be cut within a character.
+func visibleName(name string) []byte {
+	return markdown.AppendVisible(nil, []byte(strings.ToValidUTF8(name, "\uFFFD")))
+}
+
+// isPlainName reports whether a name has letters, digits and hyphens alone.
+func isPlainName(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}

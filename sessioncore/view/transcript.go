@@ -1,0 +1,218 @@
+package view
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"hash/maphash"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a heading for each
+// turn (docs/design.md, transcript.md). The document is the concatenation of its rendered entries. Render determines
+// only their sizes; the text is rendered when the document is read.
+//
+// When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
+// in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
+func Render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*document.Document, error) {
+	t, err := newTranscript(ctx, s, leaf, links)
+	if err != nil {
+		return nil, err
+	}
+	d := document.New(s, nil, t)
+	if len(t.head) > 0 {
+		d.AddText(string(t.writer.append(nil, t.head...)[1:]))
+	}
+	for i, shown := range t.entries {
+		d.AddMade(int32(i+1), shown.size)
+	}
+	return d, nil
+}
+
+// transcript is a branch as a list of blocks, which are made when they are read, and the Maker of its document.
+type transcript struct {
+	builder *builder
+	reader  sessioncore.EntryReader
+	writer  markdownWriter
+	head    []block      // what precedes the entries
+	entries []shownEntry // a piece of the document each
+}
+
+// shownEntry is an entry that a transcript shows.
+type shownEntry struct {
+	entry  sessioncore.Entry
+	asked  sessioncore.Entry // for a tool's result, the message that called the tool
+	begins bool              // a turn begins here, with a heading
+	size   int64             // of its text, in bytes
+}
+
+func newTranscript(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, error) {
+	var path []sessioncore.Entry
+	if leaf != sessioncore.NoEntry {
+		path = s.Path(leaf)
+	}
+	sizes, err := sizesOf(s).of(ctx, s, path)
+	if err != nil {
+		return nil, err
+	}
+	head, titled, err := headOf(s, path)
+	if err != nil {
+		return nil, err
+	}
+	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
+	t.layOut(path, sizes)
+	if titled || len(t.entries) > 0 {
+		t.head = head
+	}
+	return t, nil
+}
+
+// layOut decides which entries are shown, and which of them begin a turn.
+func (t *transcript) layOut(path []sessioncore.Entry, sizes []entrySize) {
+	t.entries = make([]shownEntry, 0, len(path))
+	var turn entrySize // the current turn's first entry
+	asked := sessioncore.NoEntry
+	for i, e := range path {
+		shown, it := shownEntry{entry: e, asked: asked}, sizes[i]
+		if isAssistant(t.builder.s, e) {
+			asked = e
+		}
+		switch {
+		case it.flags&inTurn == 0: // a note, or nothing
+		case it.flags&joinsTurn != 0 && turn.flags&fromAssistant != 0:
+		case it.flags&beginsTurn == 0 && it.speaker == turn.speaker && turn.flags&inTurn != 0:
+		default:
+			shown.begins = true
+			turn = it
+		}
+		if shown.size = it.in(shown.begins, t.writer.links); shown.size > 0 {
+			t.entries = append(t.entries, shown)
+		}
+	}
+}
+
+// blocksOf returns the blocks of an entry, which are valid until the next call.
+func (t *transcript) blocksOf(shown shownEntry) (*entryBlocks, error) {
+	text, err := t.reader.Read(shown.entry)
+	if err != nil {
+		return nil, err
+	}
+	return t.builder.build(shown.entry, shown.asked, text)
+}
+
+// Make implements document.Maker: it renders an entry.
+func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
+	shown := t.entries[piece-1]
+	blocks, err := t.blocksOf(shown)
+	if err != nil {
+		return dst, err
+	}
+	return t.writer.append(t.writer.append(dst, *blocks.opening(shown.begins)), blocks.body...), nil
+}
+
+func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
+}
+
+// maxTitleLine is how many characters of a title are shown.
+const maxTitleLine = 200
+
+// headOf returns what precedes the first turn: the title and a line about the session. titled reports that the title
+// will not change when the branch grows.
+func headOf(s *sessioncore.Snapshot, path []sessioncore.Entry) (head []block, titled bool, err error) {
+	header, _, err := s.ReadHeader()
+	if err != nil {
+		return nil, false, err
+	}
+	name, err := s.Title()
+	if err != nil {
+		return nil, false, err
+	}
+	title, id := markdown.Line([]byte(name), maxTitleLine), shownLine(header.Member("id"), maxTitleLine)
+	if title == "" {
+		if title, err = firstWords(s, path); err != nil {
+			return nil, false, err
+		}
+	}
+	if titled = title != ""; !titled {
+		title = strings.TrimSpace("Session " + id)
+	}
+	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(cmp.Or(id, "?")))
+	if cwd := shownLine(header.Member("cwd"), maxTitleLine); cwd != "" {
+		about.add(span{text: " in "}, codeOf(cwd))
+	}
+	if began := s.HeaderTime(); began.UnixMilli() != 0 {
+		about.add(span{text: began.UTC().Format(", begun " + dateLayout + " MST")})
+	}
+	about.add(span{text: "."})
+	return []block{lineOf(titleLine, span{text: title}), about}, titled, nil
+}
+
+const (
+	// maxFirstWords is how many characters of the first prompt serve as a title.
+	maxFirstWords = 80
+	// maxWordless is how many prompts without words, such as mere images, are skipped to find it.
+	maxWordless = 20
+)
+
+// firstWords returns the beginning of the first text of the user on a branch.
+func firstWords(s *sessioncore.Snapshot, path []sessioncore.Entry) (string, error) {
+	wordless := 0
+	for _, e := range path {
+		if s.Kind(e) != sessioncore.TypeMessage || s.Role(e) != sessioncore.RoleUser {
+			continue
+		}
+		if wordless++; wordless > maxWordless {
+			break
+		}
+		text, err := s.EntryText(e)
+		if err != nil {
+			return "", err
+		}
+		content := text.Member("message").Member("content")
+		words := firstLine(content)
+		for block := range content.EachElement {
+			if words == "" {
+				words = firstLine(block.Member("text"))
+			}
+		}
+		if words != "" {
+			return words, nil
+		}
+	}
+	return "", nil
+}
+
+// firstLine returns the first line of v that is not blank.
+func firstLine(v rawjson.Value) string {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(shownText(v, maxFirstWords), " \t\n"), []byte("\n"))
+	return string(markdown.AppendLine(nil, line, maxFirstWords))
+}
+
+// hashSeed differs in each process.
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(text string) uint32 { return uint32(maphash.String(hashSeed, text)) }
+
+// Continues reports whether t begins with all entries of earlier, shown in the same way.
+func (t *transcript) Continues(earlier document.Maker) bool {
+	old, ok := earlier.(*transcript)
+	if !ok || len(t.entries) < len(old.entries) {
+		return false
+	}
+	for i, before := range old.entries {
+		now := t.entries[i]
+		// The size covers the entry's name, which changes if a later entry has the same id.
+		if now.begins != before.begins || now.size != before.size ||
+			!sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) ||
+			!sessioncore.SameText(t.builder.s, now.asked, old.builder.s, before.asked) {
+			return false
+		}
+	}
+	return true
+}
