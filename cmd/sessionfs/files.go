@@ -12,11 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-
-	"sessionfs/sessioncore/names"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -160,25 +157,6 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 			cmp.Or(h.Uname, fmt.Sprint(h.Uid)), cmp.Or(h.Gname, fmt.Sprint(h.Gid)), it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
 	}
 	return table.Flush()
-}
-
-// visible replaces what could change the state of a terminal.
-func visible(name string) string {
-	return strings.Map(func(r rune) rune {
-		if names.IsControl(r) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, name)
-}
-
-// visibleLines is visible for a text of lines.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = visible(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 // catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.

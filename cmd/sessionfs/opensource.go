@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -177,16 +174,6 @@ func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 		return ended(exitFailure)
 	}
 	return nil
-}
-
-// isTerminal reports whether out is a terminal.
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
 }
 
 // isGone reports whether an error means that a name that was listed is not there any more.

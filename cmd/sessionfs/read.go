@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -13,9 +12,8 @@ import (
 
 	"sessionfs/sessioncore"
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/view"
 )
-
-// This file has the commands with which a person reads a session: show and log. diff has its own.
 
 // sessionArgument says what SESSION can be.
 const sessionArgument = "SESSION is an id or its beginning, a path in a mount, or a .jsonl file; #ENTRY behind it is the\n" +
@@ -50,30 +48,18 @@ func showCommand() *cobra.Command {
 	})
 }
 
-// The colours of what is read, beside those of search.go.
-const (
-	colourDim   = "\x1b[2m"
-	colourGreen = "\x1b[32m"
-	colourRed   = "\x1b[31m"
-	colourName  = "\x1b[33m"
-)
-
 // colourMarkdown copies a transcript with colours. What others wrote in it has no effect on a terminal.
-func colourMarkdown(out io.Writer, in io.Reader) error {
-	w, r := bufio.NewWriter(out), bufio.NewReaderSize(in, copySize)
+func colourMarkdown(out *screen, in io.Reader) error {
+	r := bufio.NewReaderSize(in, copySize)
 	var block fence
 	for {
 		line, err := r.ReadSlice('\n')
 		text := bytes.TrimSuffix(line, []byte("\n"))
-		before, after := block.colourOf(text), ""
-		if before != "" {
-			after = colourEnd
-		}
-		if _, failed := fmt.Fprintf(w, "%s%s%s%s", before, text, after, line[len(text):]); failed != nil {
+		if _, failed := out.WriteString(out.coloured(block.colourOf(text), string(text)) + string(line[len(text):])); failed != nil {
 			return failed
 		}
 		if err == io.EOF {
-			return w.Flush()
+			return nil
 		} else if err != nil && err != bufio.ErrBufferFull { // the rest of a long line is coloured by itself
 			return err
 		}
@@ -82,27 +68,33 @@ func colourMarkdown(out io.Writer, in io.Reader) error {
 
 // fence is the code block in which a line is.
 type fence struct {
-	marks  []byte // that it begins with, nil outside
+	marks  []byte // its first line's, nil outside
 	isDiff bool
 }
 
+// fenceLine matches the first line of a code block, and its last line if nothing follows the marks.
+var fenceLine = regexp.MustCompile("^ *(`{3,}|~{3,})(.*)$")
+
+// aside matches the lines of a transcript that nobody said aloud: results, notes, thoughts.
+var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
+
+// diffColours are those of the lines of a diff by their first characters.
+var diffColours = map[byte]string{'+': colourGreen, '-': colourRed, '@': colourPath}
+
 // colourOf returns the colour of the next line.
 func (f *fence) colourOf(line []byte) string {
-	text := bytes.TrimLeft(line, " ")
-	rest := bytes.TrimLeft(text, "`")
-	if len(text)-len(rest) < 3 {
-		rest = bytes.TrimLeft(text, "~")
-	}
-	marks := text[:len(text)-len(rest)]
+	m := fenceLine.FindSubmatch(line)
 	switch {
-	case len(marks) >= 3 && f.marks == nil:
-		f.marks, f.isDiff = bytes.Clone(marks), string(rest) == "diff"
+	case m != nil && f.marks == nil:
+		f.marks, f.isDiff = bytes.Clone(m[1]), string(m[2]) == "diff"
 		return colourDim
-	case len(marks) >= len(f.marks) && f.marks != nil && marks[0] == f.marks[0] && len(bytes.TrimSpace(rest)) == 0:
+	case m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0:
 		f.marks = nil
 		return colourDim
+	case f.isDiff && f.marks != nil && len(line) > 0:
+		return diffColours[line[0]]
 	case f.marks != nil:
-		return f.colourIn(line)
+		return ""
 	case bytes.HasPrefix(line, []byte("#")):
 		return colourTitle
 	case aside.Match(line):
@@ -110,20 +102,6 @@ func (f *fence) colourOf(line []byte) string {
 	}
 	return ""
 }
-
-// aside matches the lines of a transcript that are not what somebody said aloud: results, notes, thoughts.
-var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
-
-// colourIn returns the colour of a line in the block.
-func (f *fence) colourIn(line []byte) string {
-	if !f.isDiff || len(line) == 0 {
-		return ""
-	}
-	return diffColours[line[0]]
-}
-
-// diffColours are those of the lines of a diff by their first characters.
-var diffColours = map[byte]string{'+': colourGreen, '-': colourRed, '@': colourPath}
 
 // logCommand is sessionfs log.
 func logCommand() *cobra.Command {
@@ -143,14 +121,9 @@ func logCommand() *cobra.Command {
 		}
 		defer snap.Release()
 		return paged(cmd, func(out *screen) error {
-			w := bufio.NewWriter(out)
-			err := reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
-				return printLog(w, out.colours, snap, line)
+			return reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
+				return printLog(out, snap, line)
 			})
-			if err != nil {
-				return err
-			}
-			return w.Flush()
 		})
 	})
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "every entry, also results of tools and changes of settings")
@@ -158,21 +131,59 @@ func logCommand() *cobra.Command {
 }
 
 // printLog prints a line of a log.
-func printLog(w *bufio.Writer, colours bool, snap *sessioncore.Snapshot, line *reports.LogLine) error {
-	coloured := func(colour, text string) string {
-		if !colours || text == "" {
-			return text
-		}
-		return colour + text + colourEnd
-	}
+func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine) error {
 	text := line.Graph
 	if line.Entry != sessioncore.NoEntry {
-		text += " " + coloured(colourName, visible(line.ID))
+		text += " " + out.coloured(colourName, visible(line.ID))
 		if len(line.Marks) > 0 {
-			text += " " + coloured(colourMatch, visible("("+strings.Join(line.Marks, ", ")+")"))
+			text += " " + out.coloured(colourMatch, visible("("+strings.Join(line.Marks, ", ")+")"))
 		}
 		text += " " + snap.Time(line.Entry).UTC().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
 	}
-	_, err := w.WriteString(strings.TrimRight(text, " ") + "\n")
+	_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
 	return err
+}
+
+// diffCommand is sessionfs diff.
+func diffCommand() *cobra.Command {
+	cmd := onSource(anySession, &cobra.Command{
+		Use:   "diff [-s SOURCE] SESSION SESSION",
+		Short: "Compare two branches of a session, or two sessions, turn by turn",
+		Long: "Compare two branches of a session, or two sessions such as a fork and its parent, as diff -u does. Turns are\n" +
+			"compared by what was said and done in them, not by times and ids; of those that differ the lines of the same\n" +
+			"speaker's turn are compared. " + sessionArgument + "\n" +
+			"Exit status: 0 they say the same, 1 they differ, 2 trouble.",
+		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
+		Args:    cobra.ExactArgs(2),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		var branches [2]view.Branch
+		for i, arg := range args {
+			snap, end, err := src.branch(arg)
+			if err != nil {
+				return err
+			}
+			defer snap.Release()
+			branches[i] = view.Branch{Session: snap, End: end}
+		}
+		differ := false
+		err := paged(cmd, func(out *screen) (err error) {
+			header := "--- " + visible(args[0]) + "\n+++ " + visible(args[1]) + "\n"
+			differ, err = view.Diff(cmd.Context(), branches[0], branches[1], func(text []byte) error {
+				if header != "" {
+					out.WriteString(header)
+					header = ""
+				}
+				line := string(text[:len(text)-1])
+				_, err := out.WriteString(out.coloured(diffColours[text[0]], line) + "\n")
+				return err
+			})
+			return err
+		})
+		if err == nil && differ {
+			err = ended(exitNothing)
+		}
+		return err
+	})
+	endsWithTwo(cmd)
+	return cmd
 }

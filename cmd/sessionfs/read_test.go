@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"strings"
 	"testing"
 
@@ -56,7 +57,9 @@ func TestColours(t *testing.T) {
 		"": "",
 	} {
 		var out strings.Builder
-		require.NoError(t, colourMarkdown(&out, strings.NewReader(in)))
+		to := &screen{bufio.NewWriter(&out), true, true}
+		require.NoError(t, colourMarkdown(to, strings.NewReader(in)))
+		require.NoError(t, to.Flush())
 		require.Equal(t, uncoloured.Replace(want), out.String(), in)
 	}
 }

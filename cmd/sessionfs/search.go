@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -121,7 +120,6 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	var unread []*search.Found
 	found := 0
 	err = paged(cmd, func(out *screen) error {
-		p := &hitPrinter{finding: f, screen: out, out: bufio.NewWriter(out)}
 		if f.count || f.list {
 			var sessions []*search.Found
 			if sessions, unread, err = searcher.Count(cmd.Context(), m); err != nil {
@@ -130,16 +128,16 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 			if found = len(sessions); cmd.Flags().Changed("max-count") && f.max > 0 {
 				sessions = sessions[:min(found, f.max)]
 			}
-			p.sessions(sessions)
-			return p.out.Flush()
+			f.printSessions(out, sessions)
+			return nil
 		}
 		result, err := searcher.Search(cmd.Context(), m)
 		if err != nil {
 			return err
 		}
 		unread, found = result.Unread, len(result.Hits)
-		p.hits(result.Hits)
-		if err := p.out.Flush(); err != nil {
+		f.printHits(out, result.Hits)
+		if err := out.Flush(); err != nil {
 			return err
 		}
 		if result.More {
@@ -162,104 +160,61 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	return nil
 }
 
-// hitPrinter prints what was found.
-type hitPrinter struct {
-	*finding
-	*screen
-	out *bufio.Writer
-}
-
-// sessions prints the paths of sessions that have hits.
-func (p *hitPrinter) sessions(all []*search.Found) {
+// printSessions prints the paths of sessions that have hits.
+func (f *finding) printSessions(out *screen, all []*search.Found) {
 	for _, s := range all {
 		switch {
-		case p.json:
-			p.out.Write(s.AppendJSON(p.out.AvailableBuffer()))
-		case p.count:
-			fmt.Fprintf(p.out, "%s\t%d\n", visible(s.Directory()), s.Count)
+		case f.json:
+			out.Write(s.AppendJSON(out.AvailableBuffer()))
+		case f.count:
+			fmt.Fprintf(out, "%s\t%d\n", visible(s.Directory()), s.Count)
 		default:
-			p.out.WriteString(visible(s.Directory()) + "\n")
+			out.WriteString(visible(s.Directory()) + "\n")
 		}
 	}
 }
 
-// hits prints hits.
-func (p *hitPrinter) hits(hits []search.Hit) {
-	if p.people && !p.json {
-		p.forPeople(hits)
-		return
-	}
-	for i := range hits {
-		if p.json {
-			p.out.Write(hits[i].AppendJSON(p.out.AvailableBuffer()))
-		} else {
-			p.out.Write(hits[i].AppendLine(p.out.AvailableBuffer()))
-		}
-	}
-}
-
-// The colours are those of grep: what was found, and where.
-const (
-	colourMatch = "\x1b[1;31m"
-	colourPath  = "\x1b[35m"
-	colourTitle = "\x1b[1m"
-	colourEnd   = "\x1b[0m"
-)
-
-// forPeople prints hits for reading, those of a session together below its name: for each its path, when and what, and the line.
-func (p *hitPrinter) forPeople(hits []search.Hit) {
+// printHits prints hits: on a terminal those of a session together below its name.
+func (f *finding) printHits(out *screen, hits []search.Hit) {
 	of := map[string][]*search.Hit{}
 	var sessions []string
 	for i := range hits {
-		dir := hits[i].Directory()
-		if of[dir] == nil {
-			sessions = append(sessions, dir)
+		switch dir := hits[i].Directory(); {
+		case f.json:
+			out.Write(hits[i].AppendJSON(out.AvailableBuffer()))
+		case !out.people:
+			out.Write(hits[i].AppendLine(out.AvailableBuffer()))
+		default:
+			if of[dir] == nil {
+				sessions = append(sessions, dir)
+			}
+			of[dir] = append(of[dir], &hits[i])
 		}
-		of[dir] = append(of[dir], &hits[i])
 	}
 	for i, dir := range sessions {
 		if i > 0 {
-			p.out.WriteString("\n")
+			out.WriteString("\n")
 		}
-		p.coloured(colourTitle, of[dir][0].Session)
-		p.out.WriteString("\n")
+		out.WriteString(out.coloured(colourTitle, visibleText(of[dir][0].Session)) + "\n")
 		for _, h := range of[dir] {
-			p.hit(h)
+			f.printHit(out, h)
 		}
 	}
 }
 
-func (p *hitPrinter) hit(h *search.Hit) {
-	p.coloured(colourPath, h.Path())
-	p.out.WriteString("\n  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What))
+// printHit prints a hit for reading: its path, its time and what it is, and the line.
+func (f *finding) printHit(out *screen, h *search.Hit) {
+	out.WriteString(out.coloured(colourPath, visibleText(h.Path())) + "\n")
+	out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What))
 	if h.Copies > 0 {
-		fmt.Fprintf(p.out, "  (copied by %d)", h.Copies)
+		fmt.Fprintf(out, "  (copied by %d)", h.Copies)
 	}
-	p.out.WriteString("\n    ")
 	line := visibleText(h.Line)
-	if p.colours && p.marks != nil {
-		line = p.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
+	if out.colours && f.marks != nil {
+		line = f.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
 	}
-	p.out.WriteString(line + "\n")
+	out.WriteString("\n    " + line + "\n")
 	if h.Prompt != "" {
-		p.out.WriteString("    asked: " + visibleText(h.Prompt) + "\n")
+		out.WriteString("    asked: " + visibleText(h.Prompt) + "\n")
 	}
 }
-
-func (p *hitPrinter) coloured(colour, text string) {
-	if p.colours {
-		p.out.WriteString(colour)
-	}
-	p.out.WriteString(visibleText(text))
-	if p.colours {
-		p.out.WriteString(colourEnd)
-	}
-}
-
-// wantsColours reports whether a terminal gets colours (no-color.org).
-func wantsColours(getenv func(string) string) bool {
-	return getenv("NO_COLOR") == "" && getenv("TERM") != "" && getenv("TERM") != "dumb"
-}
-
-// visibleText is visible for text, in which tabs are common.
-func visibleText(text string) string { return visible(strings.ReplaceAll(text, "\t", " ")) }

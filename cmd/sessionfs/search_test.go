@@ -115,11 +115,11 @@ func TestSearchOnTerminal(t *testing.T) {
 	query, err := search.ParseQuery("tide")
 	require.NoError(t, err)
 	var out bytes.Buffer
-	p := &hitPrinter{finding: &finding{marks: query.Marks()}, screen: &screen{people: true}, out: bufio.NewWriter(&out)}
+	f, p := &finding{marks: query.Marks()}, &screen{bufio.NewWriter(&out), true, false}
 	print := func(hits []search.Hit) {
 		out.Reset()
-		p.hits(hits)
-		require.NoError(t, p.out.Flush())
+		f.printHits(p, hits)
+		require.NoError(t, p.Flush())
 	}
 	print(hits)
 	const plain = "Low ?[2J\n" +

@@ -191,7 +191,11 @@ func (s *stats) print(cmd *cobra.Command, asJSON bool, svg string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no session has a cost there")
 		return err
 	}
-	_, err := cmd.OutOrStdout().Write(s.table(groups, terminalWidth(cmd.OutOrStdout()), blocksIn(os.Getenv)))
+	width := terminalWidth(cmd.OutOrStdout())
+	if width <= 0 {
+		width = tableWidth
+	}
+	_, err := cmd.OutOrStdout().Write(s.table(groups, width, blocksIn(os.Getenv)))
 	return err
 }
 

@@ -4,34 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/costs"
 )
 
 const (
-	// noTerminal is the width of a table that no terminal shows, and maxBar that of its longest bar, in characters.
-	noTerminal = 80
+	// tableWidth is the width of a table where no terminal tells its own, and maxBar that of its longest bar, in characters.
+	tableWidth = 80
 	maxBar     = 40
 	// minBar is for how many characters of a bar names are cut.
 	minBar = 10
 )
-
-// terminalWidth returns how many characters a line of out has.
-func terminalWidth(out io.Writer) int {
-	if f, ok := out.(*os.File); ok {
-		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-			return int(size.Col)
-		}
-	}
-	return noTerminal
-}
 
 // cells returns the columns of a line behind the name, as text.
 func (s *stats) cells(g *costs.Group) []string {
