@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -200,9 +201,8 @@ func Summary(others string) string {
        sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
        sessionfs COMMAND ...                       look without a mount
 
-` + Wrap(`Shows the sessions of a coding agent in MOUNTPOINT, an empty directory, as
-directories of entries, branches and transcripts. SOURCE is the agent directory:
-~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all ~/agent-sessions
+` + Wrap("Shows the sessions of a coding agent in MOUNTPOINT, an empty directory, as directories of entries, branches and "+
+		"transcripts. SOURCE is the agent directory: ~/.omp/agent by default, or "+others+".") + `Example: sessionfs --all ~/agent-sessions
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request
@@ -229,14 +229,11 @@ func Usage(others string) string {
        sessionfs --demo [-o OPTIONS] MOUNTPOINT
        sessionfs -u [-z] MOUNTPOINT
 
-` + Wrap(`Mounts the data directory of a coding agent: each session as a directory of
-entries, branches and control files. SOURCE is the agent directory; the default
-is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else
-~/.omp/agent, or ~/.pi/agent if there is none of omp. `+others+`; they are
-read-only, and the default where there are no others. Sessions in PostgreSQL:
-SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a
-password. MOUNTPOINT is an empty directory outside SOURCE. Runs in the
-background once the mount is ready.`) + `
+` + Wrap("Mounts the data directory of a coding agent: each session as a directory of entries, branches and control files. "+
+		"SOURCE is the agent directory; the default is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else "+
+		"~/.omp/agent, or ~/.pi/agent if there is none of omp. "+others+"; they are read-only, and the default where there are no "+
+		"others. Sessions in PostgreSQL: SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a password. "+
+		"MOUNTPOINT is an empty directory outside SOURCE. Runs in the background once the mount is ready.") + `
 Flags:
 `)
 	b.WriteString(flags(&flagValues{}, false).FlagUsages())
@@ -260,34 +257,8 @@ The flags that mount(8) gives its helpers are accepted: -n -s -v -t TYPE.
 // HelpWidth is how many columns help has.
 const HelpWidth = 80
 
-// Wrap returns text as lines that fit. An empty line ends a paragraph, and a line that begins with a blank is kept.
-func Wrap(text string) string {
-	var b strings.Builder
-	column := 0
-	end := func() {
-		if column > 0 {
-			b.WriteString("\n")
-		}
-		column = 0
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || line[0] == ' ' {
-			end()
-			b.WriteString(line + "\n")
-			continue
-		}
-		for word := range strings.FieldsSeq(line) {
-			if column+1+len(word) > HelpWidth {
-				end()
-			}
-			if column > 0 {
-				b.WriteString(" ")
-				column++
-			}
-			b.WriteString(word)
-			column += len(word)
-		}
-	}
-	end()
-	return b.String()
-}
+// wideLine matches as many words as fit on a line of help, and the end of that.
+var wideLine = regexp.MustCompile(fmt.Sprintf(`(.{1,%d})(?: +|\n|$)`, HelpWidth))
+
+// Wrap breaks the lines of a text that do not fit.
+func Wrap(text string) string { return wideLine.ReplaceAllString(text, "$1\n") }

@@ -20,7 +20,7 @@ func checkCommand() *cobra.Command {
 	cmd := onSource(treePaths, &cobra.Command{
 		Use:   "check [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
-		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is changed.\n" +
+		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is changed. " +
 			"Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
 	}, func(cmd *cobra.Command, src *source, args []string) error {

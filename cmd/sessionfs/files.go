@@ -197,7 +197,7 @@ func tarCommand() *cobra.Command {
 	return onSource(treePaths, &cobra.Command{
 		Use:     "tar [-s SOURCE] [PATH...]",
 		Short:   "Write a tar archive of what a mount would show to the standard output",
-		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name.\nA PATH that is a link to a directory stands for the directory; links in it stay links.",
+		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name. A PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {

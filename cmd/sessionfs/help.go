@@ -1,42 +1,48 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage/postgres"
 )
 
-// helpCommand is sessionfs help.
+// helpCommand is sessionfs help, about the commands that root has.
 func helpCommand(root *cobra.Command) *cobra.Command {
+	var topics []cobra.Completion
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			topics = append(topics, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Tell about a command, or with 'mount' all options of a mount",
-		Example: "  sessionfs help search",
-		Args:    cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-			for _, c := range root.Commands() {
-				if c.IsAvailableCommand() {
-					words = append(words, cobra.CompletionWithDesc(c.Name(), c.Short))
-				}
-			}
-			return append(words, cobra.CompletionWithDesc("mount", "all options of a mount")), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Use:       "help [COMMAND]",
+		Short:     "Tell about a command, or with 'mount' all options of a mount",
+		Example:   "  sessionfs help search",
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: append(topics, cobra.CompletionWithDesc("mount", "all options of a mount")),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch {
 			case len(args) == 0:
-				_, err := io.WriteString(cmd.OutOrStdout(), summary())
+				_, err = io.WriteString(cmd.OutOrStdout(), summary())
 				return err
 			case args[0] == "mount":
-				_, err := io.WriteString(cmd.OutOrStdout(), usage())
+				_, err = io.WriteString(cmd.OutOrStdout(), usage())
 				return err
 			}
 			about, _, err := root.Find(args)
@@ -134,4 +140,233 @@ func mistyped(root *cobra.Command, args []string) error {
 		return refuse(exitUsage, "there is neither a command nor a directory %q%s", args[1], meant)
 	}
 	return nil
+}
+
+const (
+	// completeLimit is how long a shell waits for a completion at most.
+	completeLimit = 2 * time.Second
+	// maxCompletions is how many names are offered.
+	maxCompletions = 500
+)
+
+// completeMount offers what a command line that mounts goes on with. cobra adds the names of commands; a shell that is told
+// to look for directories drops those.
+func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
+		return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
+	}
+	begins := func(c *cobra.Command) bool { return c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) }
+	if len(args) == 0 && slices.ContainsFunc(cmd.Commands(), begins) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeOptions offers the options of -o that have an effect, behind those that have been typed.
+func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
+	before, begun := "", typed
+	if at := strings.LastIndexByte(typed, ','); at >= 0 {
+		before, begun = typed[:at+1], typed[at+1:]
+	}
+	for _, word := range mountopts.OptionWords() {
+		if strings.HasPrefix(word, begun) {
+			offers = append(offers, before+word)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// complete offers what an argument may go on with: paths of the tree, ids of sessions where the command takes those, and files
+// of the machine where neither begins so. An error offers nothing.
+func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if strings.IndexAny(typed, "/.~") == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	cmd.SetErr(io.Discard)
+	src, closeSource, err := f.open(cmd, append(args, typed))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer closeSource()
+	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
+	defer cancel()
+	src.FS, src.ctx = src.With(ctx), ctx
+	offers, directive := src.completePath(typed)
+	if f.ids && !strings.Contains(typed, "/") {
+		offers = append(offers, src.completeIDs(typed)...)
+	}
+	if len(offers) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return offers, directive | cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completePath offers the paths of the tree that begin with what has been typed; where lines are to be written, those that
+// take lines, and what leads to them.
+func (src *source) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
+	dir, begun := "", typed
+	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
+		dir, begun = typed[:at+1], typed[at+1:]
+	}
+	paths, err := src.expand(dir)
+	if err != nil {
+		return nil, directive
+	}
+	items, err := src.ReadDir(paths[0])
+	if err != nil {
+		return nil, directive
+	}
+	inSession := slices.ContainsFunc(items, func(it iofs.DirEntry) bool { return it.Name() == leafLink })
+	for _, it := range items {
+		name := it.Name()
+		if !strings.HasPrefix(name, begun) || name[0] == '.' && begun == "" || len(offers) == maxCompletions {
+			continue
+		}
+		isDir := it.IsDir()
+		if it.Type() == iofs.ModeSymlink {
+			info, err := src.Stat(path.Join(paths[0], name))
+			isDir = err == nil && info.IsDir()
+		}
+		if src.flags.writes && !slices.Contains(writable, name) && (inSession || !isDir) {
+			continue
+		}
+		if isDir { // the path goes on
+			name += "/"
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		offers = append(offers, dir+name)
+	}
+	return offers, directive
+}
+
+// completeIDs offers the ids of the sessions that begin with what has been typed, those modified last first, with their titles.
+func (src *source) completeIDs(typed string) (offers []cobra.Completion) {
+	all, err := src.Sessions(src.ctx)
+	if err != nil {
+		return nil
+	}
+	behind := ""
+	if src.flags.writes {
+		behind = "/"
+	}
+	for _, i := range all {
+		if len(offers) == maxCompletions {
+			break
+		}
+		if id := names.FileName(i.ID); strings.HasPrefix(id, typed) {
+			offers = append(offers, cobra.CompletionWithDesc(id+behind, visible(i.DisplayName())))
+		}
+	}
+	return offers
+}
+
+// addCompletions adds cobra's command completion, with other completions for fish.
+func addCompletions(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"}) // just added
+	completion.Use = "completion bash|zsh|fish|powershell"
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	completion.Example = "  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
+	fish, _, _ := completion.Find([]string{"fish"})
+	fish.RunE = func(cmd *cobra.Command, _ []string) error {
+		var script bytes.Buffer
+		if err := root.GenFishCompletion(&script, true); err != nil {
+			return err
+		}
+		_, err := io.WriteString(cmd.OutOrStdout(), fishWords.Replace(script.String()))
+		return err
+	}
+}
+
+// fishWords makes the completions of fish pass on the words that are typed as the shell would: cobra escapes the last one
+// once more, so that nothing completes a name with a space, and splits those before it at spaces. A command substitution
+// among them, which cobra runs, is not run.
+var fishWords = strings.NewReplacer(
+	"    set -l args (commandline -opc)\n", `    set -l args
+    for arg in (commandline -opc)
+        set arg (string replace -r -- '^~(?=/|$)' $HOME $arg)
+        string match -qr -- '[^\w$~%+,./:=@-]' $arg; and set arg (string escape -- $arg)
+        set -a args $arg
+    end
+`,
+	"    set -l lastArg (string escape -- (commandline -ct))\n", `    set -l typed (commandline -ct)
+    set -l lastArg (string escape -- (string unescape -- "$typed"; or string unescape -- "$typed'"; or string unescape -- "$typed\""))
+`,
+)
+
+// goTo is what a shell is told: s goes to the last session of the working directory, or of one above it, and s QUERY to one that
+// is chosen. %s is this program.
+var goTo = map[string]string{
+	"fish": `function s
+    set -l how --here
+    test (count $argv) -gt 0; and set how -- "$argv"
+    set -l at (%s pick --mounted $how); and cd -- $at
+end
+`,
+	"sh": `s() {
+    if [ $# -eq 0 ]; then set -- --here; else set -- -- "$*"; fi
+    set -- "$(%s pick --mounted "$@")" && [ -n "$1" ] && cd -- "$1"
+}
+`,
+}
+
+// shellInitCommand is sessionfs shell-init.
+func shellInitCommand() *cobra.Command {
+	posix := []string{"bash", "zsh", "dash", "sh", "ksh"}
+	return &cobra.Command{
+		Use:   "shell-init bash|zsh|fish|dash|sh",
+		Short: "Print the function s for a shell, which goes to a session",
+		Long: "Print the function s for a shell. In a mount, s goes to the directory of the last session of the working directory, or " +
+			"of the nearest directory above that has one; s QUERY goes to one that is chosen, as by sessionfs pick.\n\n" +
+			"Each time a shell starts:\n  bash, zsh, dash  eval \"$(sessionfs shell-init sh)\"\n  fish             sessionfs shell-init fish | source",
+		Example:   "  eval \"$(sessionfs shell-init bash)\"",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: append(posix, "fish"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shell := args[0]
+			if slices.Contains(posix, shell) {
+				shell = "sh"
+			}
+			text, ok := goTo[shell]
+			if !ok {
+				return refuse(exitFailure, "shell-init: nothing for %q; there is something for %s, fish", shell, strings.Join(posix, ", "))
+			}
+			self, err := os.Executable()
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), text, quoted(self))
+			}
+			return err
+		},
+	}
+}
+
+// sqlTriggerCommand is sessionfs sql-trigger.
+func sqlTriggerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sql-trigger [SOURCE]",
+		Short: "Print a trigger by which mounts of a database see changes at once",
+		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which notes what changed, " +
+			"so that mounts need not read through all of it. No database is asked: run the output with psql as the table's owner.",
+		Example:           "  sessionfs sql-trigger postgres://db.example/team | psql -h db.example team",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := mountopts.Options{Source: "postgres:///"} // its table has the default name
+			if len(args) > 0 {
+				o.Source = args[0]
+			}
+			if !mountopts.IsDatabase(o.Source) {
+				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: postgres://user@host/database?table=TABLE")
+			}
+			if err := o.CheckSource(); err != nil {
+				return refuse(exitUsage, "sql-trigger: %s", err)
+			}
+			src, err := postgres.ParseSource(o.Source)
+			if err != nil {
+				return refuse(exitUsage, "sql-trigger: %s", err)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), src.Trigger())
+			return err
+		},
+	}
 }

@@ -50,7 +50,7 @@ func TestMistyped(t *testing.T) {
 	s.mkdir("serch")
 	for line, want := range map[string]string{
 		"help nosuch": "1: there is no command \"nosuch\" ('sessionfs help' lists all)", "help serch": "1: there is no command \"serch\"; did you mean search?",
-		"completion tcsh": "1: completion: no completions for \"tcsh\"; there are some for bash, zsh, fish, powershell",
+		"completion tcsh": "2: completion: unknown command \"tcsh\" for",
 		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)", "--bogus x": "2: unknown flag: --bogus (see 'sessionfs --help', or",
 		"cat --bogus": "2: cat: unknown flag: --bogus (see 'sessionfs help cat')", "cat": "2: cat: requires at least 1 arg",
 		"serach x": "2: there is neither a command nor a directory \"serach\"; did you mean search?", "lss": "2: there is neither a command nor a directory \"lss\"; did you mean ls?",

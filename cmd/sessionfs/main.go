@@ -1,13 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 )
@@ -31,7 +39,7 @@ func run(args []string, s streams) int {
 		return runCommand(root, args[1:], s)
 	}
 	if err := mistyped(root, args); err != nil {
-		return report(err, mountopts.Command{}, s.err)
+		return report(err, false, s.err)
 	}
 	return mount(args, s)
 }
@@ -41,7 +49,7 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	c, err := mountopts.Parse(args)
 	switch {
 	case err != nil:
-		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c, s.err), true
+		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c.Helper, s.err), true
 	case c.Action == mountopts.Help:
 		fmt.Fprint(s.out, summary())
 		return c, exitOK, true
@@ -53,11 +61,11 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 }
 
 // report prints err and returns the exit status for it.
-func report(err error, c mountopts.Command, stderr io.Writer) int {
+func report(err error, helper bool, stderr io.Writer) int {
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(stderr, "sessionfs: %s\n", reasonOf(err))
 	}
-	return exitStatus(err, c)
+	return exitStatus(err, helper)
 }
 
 // The exit statuses. They are part of the interface: scripts test for them.
@@ -101,24 +109,21 @@ func refuse(code int, format string, args ...any) error {
 // ended ends a command with a status when all has been said.
 func ended(code int) error { return &refusal{code: code} }
 
-// exitStatus returns the exit status for err.
-func exitStatus(err error, c mountopts.Command) int {
+// exitStatus returns the exit status for err, of a command or of a mount helper.
+func exitStatus(err error, helper bool) int {
 	code := exitOK
-	var r *refusal
-	switch {
-	case errors.As(err, &r):
+	if r, ok := errors.AsType[*refusal](err); ok {
 		code = r.code
-	case err != nil:
+	} else if err != nil {
 		code = exitFailure
 	}
 	switch {
-	case !c.Helper || code == exitOK:
+	case !helper || code == exitOK:
 		return code
 	case code == exitUsage:
 		return helperUsage
-	default:
-		return helperMount
 	}
+	return helperMount
 }
 
 // release is the version that a packager gives a build from an archive of the source, where the
@@ -156,4 +161,146 @@ func describe(release string, info *debug.BuildInfo) string {
 		}
 	}
 	return fmt.Sprintf("%s (%s)", v, strings.Join(with, ", "))
+}
+
+// newRoot returns the tree of commands that need no mount. Each is built by a function that is called here.
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// For completions: what mounts is parsed by mountopts.
+		Args:              cobra.ArbitraryArgs, // else nothing is completed behind SOURCE
+		ValidArgsFunction: completeMount,
+		Run:               func(*cobra.Command, []string) {},
+	}
+	root.Flags().AddFlagSet(mountopts.Flags())
+	_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(usageError)
+	root.SetHelpFunc(printHelp)
+	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
+		pickCommand(), searchCommand(), touchedCommand(), statsCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
+		shellInitCommand(), fzfCommand(), versionCommand())
+	root.AddCommand(systemCommands()...)
+	addCompletions(root)
+	help := helpCommand(root)
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
+	for _, c := range root.Commands() {
+		c.DisableFlagsInUseLine = true // the line says what matters
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error { return usageError(c, check(c, args)) }
+		}
+	}
+	return root
+}
+
+// usageError refuses a wrong command line.
+func usageError(c *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return refuse(exitUsage, "%s: %s (see 'sessionfs help %s')", c.Name(), err, c.Name())
+}
+
+// isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
+// one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
+func isCommand(root *cobra.Command, args []string) bool {
+	if len(args) < 2 || mountopts.IsHelper(args[0]) {
+		return false
+	}
+	name := args[1]
+	return strings.HasPrefix(name, cobra.ShellCompRequestCmd) ||
+		slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) })
+}
+
+// exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
+const exitBrokenPipe = exitSignal + int(unix.SIGPIPE)
+
+// runCommand runs a command that needs no mount; it returns the exit status. An interrupt ends what it does, and what it
+// has to tidy up is tidied up; a second one kills it.
+func runCommand(root *cobra.Command, args []string, s streams) int {
+	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
+	ctx, release := untilSignal(context.Background())
+	defer release()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil { // it was done all the same
+		return exitOK
+	}
+	if said, ok := errors.AsType[*refusal](err); ctx.Err() != nil && !(ok && said.text != "") {
+		err = errors.New("interrupted")
+	}
+	status := exitBrokenPipe
+	if !errors.Is(err, syscall.EPIPE) {
+		status = report(err, false, s.err)
+	}
+	if ctx.Err() != nil {
+		return exitStatus(context.Cause(ctx), false)
+	}
+	return status
+}
+
+// The statuses of commands that tell what they found, as those of grep. Scripts test for them.
+const (
+	exitFound   = 0 // for check: nothing is broken
+	exitNothing = 1 // for check: something is
+	exitNotDone = 2 // they could not look, or not at all of it
+)
+
+// endsWithTwo makes such a command end with exitNotDone when it fails.
+func endsWithTwo(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		r, refused := errors.AsType[*refusal](err)
+		if err == nil || refused && r.text == "" || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
+			return err
+		}
+		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))
+	}
+}
+
+// endingSignals are the signals that end a command.
+var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
+
+// exitSignal and the number of a signal make the status of what a signal ended, as a shell has it.
+const exitSignal = 128
+
+// untilSignal returns a context that ends with the first signal that is to end a command; its cause then has the status.
+// The next signal kills the process.
+func untilSignal(parent context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	for _, s := range endingSignals {
+		if !signal.Ignored(s) { // as under nohup
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(ended(exitSignal + int(s.(syscall.Signal))))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// exit ends the process with a status. If that is one of a signal, it ends by the signal: a shell then ends the loop that
+// somebody interrupted, and a service manager takes it for the end that it asked for. Both show the same status.
+func exit(status int) {
+	if s := syscall.Signal(status - exitSignal); slices.Contains(endingSignals, os.Signal(s)) {
+		signal.Reset(s)
+		_ = unix.Kill(unix.Getpid(), s)
+		time.Sleep(time.Second) // it comes at once, unless somebody else's handler is in the way
+	}
+	os.Exit(status)
 }

@@ -32,16 +32,16 @@ func mount(args []string, s streams) int {
 	case done:
 		return status
 	case c.Action == mountopts.Unmount:
-		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c, s.err)
+		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
 	case ready == nil && !c.Options.Foreground && !c.Fake:
 		// The background process reports its errors itself, on the same stderr.
 		code, err := startBackground(args)
 		if err != nil {
-			return report(err, c, s.err)
+			return report(err, c.Helper, s.err)
 		}
 		return code
 	}
-	return report(serve(c, ready, s.err), c, s.err)
+	return report(serve(c, ready, s.err), c.Helper, s.err)
 }
 
 // readyEnv is the environment variable with the descriptor on which the background process reports that it is ready.

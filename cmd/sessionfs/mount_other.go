@@ -15,7 +15,7 @@ func mount(args []string, s streams) int {
 		return status
 	}
 	return report(refuse(exitFuse, "sessions are mounted on Linux only; what needs no mount works here too: 'sessionfs ls', for example.\n"+
-		"'sessionfs --help' lists all commands."), c, s.err)
+		"'sessionfs --help' lists all commands."), c.Helper, s.err)
 }
 
 func systemCommands() []*cobra.Command { return nil }

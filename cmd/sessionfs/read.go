@@ -16,15 +16,15 @@ import (
 )
 
 // sessionArgument says what SESSION can be.
-const sessionArgument = "SESSION is an id or its beginning, a path in a mount, or a .jsonl file; #ENTRY behind it is the\n" +
-	"branch to that entry.\n"
+const sessionArgument = "SESSION is an id or its beginning, a path in a mount, or a .jsonl file; " +
+	"#ENTRY behind it is the branch to that entry.\n"
 
 // showCommand is sessionfs show.
 func showCommand() *cobra.Command {
 	return onSource(anySession, &cobra.Command{
 		Use:   "show [-s SOURCE] SESSION",
 		Short: "Read a session",
-		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager ($PAGER, else\n" +
+		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager ($PAGER, else " +
 			"less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument,
 		Example: "  sessionfs show 019d3d9\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
 		Args:    cobra.ExactArgs(1),
@@ -109,8 +109,8 @@ func logCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "log [-a] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
-		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label\n" +
-			"the beginning of its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that\n" +
+		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label " +
+			"the beginning of its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that " +
 			"resumes it does not show is lost. SESSION is an id or its beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    cobra.ExactArgs(1),
@@ -149,8 +149,8 @@ func diffCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "diff [-s SOURCE] SESSION SESSION",
 		Short: "Compare two branches of a session, or two sessions, turn by turn",
-		Long: "Compare two branches of a session, or two sessions such as a fork and its parent, as diff -u does. Turns are\n" +
-			"compared by what was said and done in them, not by times and ids; of those that differ the lines of the same\n" +
+		Long: "Compare two branches of a session, or two sessions such as a fork and its parent, as diff -u does. Turns are " +
+			"compared by what was said and done in them, not by times and ids; of those that differ the lines of the same " +
 			"speaker's turn are compared. " + sessionArgument + "\n" +
 			"Exit status: 0 they say the same, 1 they differ, 2 trouble.",
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",

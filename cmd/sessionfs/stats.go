@@ -23,8 +23,8 @@ func statsCommand() *cobra.Command {
 	cmd := onSource(words, &cobra.Command{
 		Use:   "stats [--by WHAT] [--since WHEN] [--json | --svg FILE]",
 		Short: "Tell what all sessions cost, with bars",
-		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called\n" +
-			"them. Days are those of UTC. + stands behind a sum of which a part has no cost. Of tools the calls are counted.\n" +
+		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called " +
+			"them. Days are those of UTC. + stands behind a sum of which a part has no cost. Of tools the calls are counted. " +
 			"Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o prices=none leaves them out.",
 		Example: "  sessionfs stats\n  sessionfs stats --by model --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,

@@ -52,9 +52,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--json] [MOUNTPOINT]",
 		Short: "List this user's mounts, and what they have done",
-		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the\n" +
-			"mount, open files and directories, sessions whose index is kept, memory, files that the process has open,\n" +
-			"temporary files. A mount that refuses what needs more memory is full; one that does not answer within five\n" +
+		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the " +
+			"mount, open files and directories, sessions whose index is kept, memory, files that the process has open, " +
+			"temporary files. A mount that refuses what needs more memory is full; one that does not answer within five " +
 			"seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",

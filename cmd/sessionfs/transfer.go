@@ -26,10 +26,10 @@ func exportCommand() *cobra.Command {
 	return onSource(anySession, &cobra.Command{
 		Use:   "export [-s SOURCE] SESSION > FILE.html",
 		Short: "Write a session as one HTML page, to be read, printed or sent",
-		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded\n" +
-			"from elsewhere, images inside. SESSION is an id or its beginning, a path in a mount, or a .jsonl file;\n" +
-			"#ENTRY behind it takes the branch to that entry.\n" +
-			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out;\n" +
+		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded " +
+			"from elsewhere, images inside. SESSION is an id or its beginning, a path in a mount, or a .jsonl file; " +
+			"#ENTRY behind it takes the branch to that entry. " +
+			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out; " +
 			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks.",
 		Example: "  sessionfs export 019d3d9 > page.html",
 		Args:    cobra.ExactArgs(1),
@@ -68,10 +68,10 @@ func bundleCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
-		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to,\n" +
-			"and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its beginning,\n" +
-			"a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are known, and leaves out what\n" +
-			"cannot be masked: images, and files beside the sessions other than the sessions of subagents.\n" +
+		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to, " +
+			"and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its beginning, " +
+			"a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are known, and leaves out what " +
+			"cannot be masked: images, and files beside the sessions other than the sessions of subagents. " +
 			"-o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
@@ -125,12 +125,12 @@ func importCommand() *cobra.Command {
 	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "import [-s SOURCE] [--to DIR] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
-		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle\n" +
-			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed.\n" +
-			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which\n" +
-			"omp --resume goes on with; PATH#ID is the branch to one of its entries.\n" +
-			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay, else where a\n" +
-			"new session of its working directory would. It appears whole or not at all, and is never replaced: one that\n" +
+		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle " +
+			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed. " +
+			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which " +
+			"omp --resume goes on with; PATH#ID is the branch to one of its entries. " +
+			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay, else where a " +
+			"new session of its working directory would. It appears whole or not at all, and is never replaced: one that " +
 			"is there gets what the copy has more. The files beside it and its images come along. Status 1: something was refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),

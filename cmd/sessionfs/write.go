@@ -38,8 +38,8 @@ func writeCommand() *cobra.Command {
 	return onSource(treePaths, &cobra.Command{
 		Use:   "write [-s SOURCE] PATH < LINES",
 		Short: "Write to a control file: append, labels, title, fork, new-session; or leaf",
-		Long: "Write the lines of the standard input to a control file of what a mount would show, or the target\n" +
-			"of the link leaf. Answers are printed. What is refused is told with its reason, and the status is 1:\n" +
+		Long: "Write the lines of the standard input to a control file of what a mount would show, or the target " +
+			"of the link leaf. Answers are printed. What is refused is told with its reason, and the status is 1: " +
 			"the lines before it have taken effect, those behind it have not.",
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
 		Args:    cobra.ExactArgs(1),
