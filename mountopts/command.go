@@ -201,8 +201,8 @@ func Summary(others string) string {
        sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
        sessionfs COMMAND ...                       look without a mount
 
-` + Wrap("Shows the sessions of a coding agent in MOUNTPOINT, an empty directory, as directories of entries, branches and "+
-		"transcripts. SOURCE is the agent directory: ~/.omp/agent by default, or "+others+".") + `Example: sessionfs --all ~/agent-sessions
+` + Wrap(`Shows a coding agent's sessions as directories in MOUNTPOINT, which is empty.
+SOURCE is ~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all ~/agent-sessions
 
   -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
   -f, -d           stay in front; log every request

@@ -40,6 +40,9 @@ type Agent struct {
 	// Tools are the agent's tools, as far as they differ from those that most agents have: message.ArgumentOf has the
 	// usual names of arguments. It may be nil.
 	Tools message.Tools
+	// ByRequest are the providers that bill requests to the agent, not tokens, by their names in answers. List prices say
+	// nothing of them. It may be nil.
+	ByRequest []string
 
 	// Wrote reports whether a record of a file is the agent's, for the import of a file that lies anywhere.
 	Wrote func(record rawjson.Value) bool
@@ -88,6 +91,7 @@ func Register(a Agent) {
 	}
 	registered = slices.Insert(registered, at, &a)
 	a.Tools.Register()
+	message.BillRequests(a.ByRequest)
 }
 
 // All returns the agents in the order of their names. Callers must not modify the slice.

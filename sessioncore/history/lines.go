@@ -45,6 +45,8 @@ type prompt struct {
 	Text    *string `json:"text"`
 	Seconds float64 `json:"ts"`
 	Session *string `json:"session_id"`
+
+	Untimed bool `json:"untimed"` // of Made: its agent keeps no times
 }
 
 // promptOf reads a line, in whatever keys.
@@ -122,7 +124,10 @@ func renderLines(ctx context.Context, match string, text []byte, state State, at
 	slices.SortFunc(found, func(a, b said) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.line, a.line)) })
 	for _, s := range found {
 		p, _ := promptOf(text[s.start:s.end])
-		v := line{ID: s.line, Prompt: *p.Display, CreatedAt: created(s.at), Cwd: p.Project}
+		v := line{ID: s.line, Prompt: *p.Display, Cwd: p.Project}
+		if !p.Untimed {
+			v.CreatedAt = created(s.at)
+		}
 		if p.SessionID != nil {
 			id := any(*p.SessionID)
 			v.SessionID = &id

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/agents/codex"
+	"sessionfs/sessioncore/agents/copilot"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
@@ -250,4 +251,44 @@ func TestCodexRead(t *testing.T) {
 		l.open(strings.Replace(codexName(n)[len("sessions/"):], "/", "-", 2))
 	}
 	require.Less(t, l.lists-listed, 50*32, "the days are listed for each")
+}
+
+// TestCopilotRead: a list reads 64 KiB of a session of GitHub Copilot CLI and its title from another file, and lists a session
+// that gets its first event later.
+func TestCopilotRead(t *testing.T) {
+	l := newForeignList(t, func(files storage.Files) (storage.Files, foreign.Agent) {
+		home := copilot.New(files)
+		return home, home
+	})
+	event := func(n int, typ, data string) string {
+		return fmt.Sprintf(`{"type":%q,"data":%s,"id":"%04d-%s","timestamp":"2026-10-08T09:00:02.000Z","parentId":null}`+"\n", typ, data, n, typ)
+	}
+	names := map[int]string{}
+	write := func(n int, between, title string) {
+		names[n] = fmt.Sprintf("session-state/"+codexID, n)
+		text := event(n, "session.start", fmt.Sprintf(`{"sessionId":%q,"startTime":"2026-10-08T09:00:01.000Z","context":{"cwd":"/srv/quay"}}`, names[n]))
+		text += between + event(n, "user.message", `{"content":"The first prompt\nand more"}`)
+		text += strings.Repeat(event(n, "assistant.message", fmt.Sprintf(`{"content":%q}`, strings.Repeat("quay ", 4000))), 20)
+		require.NoError(t, l.WriteFile(names[n]+"/events.jsonl", []byte(text)))
+		if title != "" {
+			require.NoError(t, l.WriteFile(names[n]+"/workspace.yaml", []byte(title+strings.Repeat("#", 100<<10))))
+		}
+	}
+	system := event(0, "system.message", fmt.Sprintf(`{"content":%q}`, strings.Repeat("rule ", 6000)))
+	write(1, "", "")
+	write(2, system[:len(system)-2]+"}\n", "name: 'Lamps'\n")
+	write(3, system, "")
+	require.NoError(t, l.WriteFile("session-state/later/workspace.yaml", []byte("name: Later\n")))
+	found := l.sessions()
+	require.Len(t, found, 3)
+	for n, want := range map[int]string{1: "The first prompt", 2: "Lamps", 3: "The first prompt"} {
+		info := found[fmt.Sprintf("%04d", n)]
+		require.Equal(t, want, info.DisplayName())
+		require.Equal(t, "/srv/quay", info.CWD)
+		if n < 3 { // its first prompt is at the beginning
+			require.LessOrEqual(t, l.bytes[names[n]+"/events.jsonl"]+l.bytes[names[n]+"/workspace.yaml"], int64(most))
+		}
+	}
+	require.NoError(t, l.WriteFile("session-state/later/events.jsonl", []byte(event(4, "session.start", `{"sessionId":"later"}`))))
+	require.Equal(t, "Later", l.sessions()["ater"].DisplayName())
 }

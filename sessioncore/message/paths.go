@@ -43,9 +43,12 @@ func EachResultPath(details rawjson.Value, f func(string) bool) {
 		r.value(v.Member("sourcePath"), 0, PathUse)
 	}
 	file(details)
-	for result := range details.Member("perFileResults").EachElement {
-		file(result)
+	for _, list := range [...]rawjson.Value{details.Member("perFileResults"), details.Member("fileEdits")} {
+		for result := range list.EachElement {
+			file(result)
+		}
 	}
+	r.value(details.Member("possiblePaths"), 0, PathUse)
 	if success := details.Member("success"); success.Missing() || success.Truthy() {
 		for change := range details.Member("changes").EachMember {
 			r.value(change.Key, 0, PathUse)

@@ -72,6 +72,7 @@ func TestEachResultPath(t *testing.T) {
 		`{"changes":{"/a":{"type":"add"}},"success":false,"path":"/b"}`:                    "/b",
 		`{"path":7,"perFileResults":{"path":"no"},"changes":["no"]}`:                       "",
 		`{"path":"` + strings.Repeat("x", MaxPath+1) + `"}`:                                "",
+		`{"fileEdits":[{"path":"a","kind":"edit"}],"possiblePaths":["b","c"]}`:             "a|b|c",
 		`"text"`: "",
 		``:       "",
 	} {

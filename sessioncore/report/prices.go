@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"sessionfs/sessioncore/message"
 )
 
 // Prices are the prices of models, for usages whose client recorded no cost. The zero value knows no model.
@@ -79,10 +81,10 @@ func (p Prices) Source() string {
 	return month
 }
 
-// find returns the price of a model, of which model is the provider's name, a slash and its own. Copilot bills requests: its
-// models have the prices alone that the file has for them.
+// find returns the price of a model, of which model is the provider's name, a slash and its own. Where the provider bills
+// requests, its models have the prices alone that the file has for them.
 func (p Prices) find(model string) (price, bool) {
-	if provider, _, _ := strings.Cut(model, "/"); strings.HasSuffix(provider, "copilot") {
+	if provider, _, _ := strings.Cut(model, "/"); message.BillsRequests(provider) {
 		of, ok := p.file[model]
 		return of, ok
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	_ "sessionfs/sessioncore/agents/all" // says which providers bill requests
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 

@@ -1,7 +1,9 @@
+// Package all registers all agents: it is the only one, besides their own packages, that names them.
 package all
 
 import (
 	_ "sessionfs/sessioncore/agents/claude"
 	_ "sessionfs/sessioncore/agents/codex"
+	_ "sessionfs/sessioncore/agents/copilot"
 	_ "sessionfs/sessioncore/agents/gemini"
 )

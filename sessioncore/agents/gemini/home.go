@@ -216,18 +216,6 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	return st, err
 }
 
-// Open implements storage.Files. A session that is one object is opened as it is: Join shows it as lines.
-func (h *home) Open(name string) (storage.Object, error) {
-	at, kind, err := h.real(name)
-	if err == nil && kind != storage.KindFile {
-		err = &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return h.Raw.Open(at)
-}
-
 // text returns the text of a small file, without the blanks around it.
 func (h *home) text(name string) []byte {
 	text, _ := h.small.Get(h.Raw, name, func(storage.Stat) ([]byte, error) {

@@ -223,6 +223,7 @@ func (u Usage) Plus(v Usage) Usage {
 	u.CacheWrite += v.CacheWrite
 	u.Total += v.Total
 	u.CacheWrite1h += v.CacheWrite1h
+	u.Premium += v.Premium
 	u.Fast, u.Ended = u.Fast || v.Fast, max(u.Ended, v.Ended)
 	return u
 }

@@ -92,9 +92,10 @@ func (a *About) AppendMembers(dst []byte) []byte {
 // Usage has the tokens of an answer.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Total int64
-	CacheWrite1h                                int64 // the part of CacheWrite that the cache keeps for an hour
-	Fast                                        bool  // the model answered in fast mode, which costs more
-	Ended                                       int64 // time in ms of an answer that ended on a later day than it began, in UTC; else 0
+	CacheWrite1h                                int64   // the part of CacheWrite that the cache keeps for an hour
+	Fast                                        bool    // the model answered in fast mode, which costs more
+	Premium                                     float64 // requests that the provider bills
+	Ended                                       int64   // time in ms of an answer that ended on a later day than it began, in UTC; else 0
 }
 
 // AppendTo appends the member usage of a message.
@@ -114,6 +115,9 @@ func (u Usage) AppendMembers(dst []byte) []byte {
 	}
 	if u.Fast {
 		dst = append(dst, `,"speed":"fast"`...)
+	}
+	if u.Premium > 0 {
+		dst = rawjson.AppendNumber(append(dst, `,"premiumRequests":`...), u.Premium)
 	}
 	if u.Ended > 0 {
 		dst = strconv.AppendInt(append(dst, `,"ended":`...), u.Ended, 10)

@@ -1,16 +1,13 @@
 package foreign
 
 import (
-	"bytes"
 	"io/fs"
 	"path"
-	"strings"
 
 	"sessionfs/sessioncore/storage"
 )
 
-// Renamed shows the files of an agent under the names that sessions have. A file whose own name does not end in .jsonl is one
-// JSON document, which is shown as one line.
+// Renamed shows the files of an agent under the names that sessions have.
 type Renamed struct {
 	Raw storage.Files
 	// Names returns the names in a directory, with their kinds. A name with nothing behind it may be among them.
@@ -63,11 +60,7 @@ func (r *Renamed) Open(name string) (storage.Object, error) {
 	if kind != storage.KindFile {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
 	}
-	obj, err := r.Raw.Open(file)
-	if err == nil && !strings.HasSuffix(file, sessionEnding) {
-		obj = document{obj}
-	}
-	return obj, err
+	return r.Raw.Open(file)
 }
 
 // ReadAhead implements storage.Files.
@@ -79,20 +72,4 @@ func (r *Renamed) ReadAhead(names []string) {
 		}
 	}
 	r.Raw.ReadAhead(files)
-}
-
-// document is a file with one JSON value, shown as one line: its line breaks, which stand between the parts of the value, are
-// blanks.
-type document struct{ storage.Object }
-
-// ReadAt implements storage.Object.
-func (d document) ReadAt(p []byte, off int64) (int, error) {
-	n, err := d.Object.ReadAt(p, off)
-	for rest := p[:n]; ; {
-		at := bytes.IndexByte(rest, '\n')
-		if at < 0 {
-			return n, err
-		}
-		rest[at], rest = ' ', rest[at+1:]
-	}
 }

@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// TestRenamed: files have other names, directories are made up, and a document of many lines is one line.
+// TestRenamed: files have other names, and directories are made up.
 func TestRenamed(t *testing.T) {
 	raw := memory.New()
 	const text = "{\n  \"a\": [\n    1\n  ]\n}\n"
@@ -61,6 +61,6 @@ func TestRenamed(t *testing.T) {
 	defer obj.Close()
 	got := make([]byte, len(text))
 	require.NoError(t, storage.ReadFull(obj, got, 0))
-	require.Equal(t, strings.ReplaceAll(text, "\n", " "), string(got))
+	require.Equal(t, text, string(got))
 	r.ReadAhead([]string{"in/x.jsonl", "in/none.jsonl"})
 }

@@ -1,0 +1,38 @@
+package copilot
+
+import (
+	"path/filepath"
+	"testing"
+
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/foreign/foreigntest"
+)
+
+const sampleID = "d1d1d1d1-0000-4000-8000-000000000001"
+
+// agentsOf are the subagents in the samples.
+var agentsOf = []string{"a8a8a8a8-0000-4000-8000-00000000000a", "t1", "crane-agent", "oil-agent"}
+
+var kit = foreigntest.Kit{
+	Home: func(testing.TB, string) {},
+	Open: func(t testing.TB, home string) *foreign.Files {
+		h := New(sessiontest.OpenDir(t, home))
+		return foreign.New(foreign.Shown{Files: h, Agent: h}, h, nil, t.TempDir())
+	},
+	Place: func(sample string) (file string, sessions []string) {
+		if filepath.Ext(sample) == oldEnding {
+			name := oldDir + "/session_" + sampleID + "_1759305600000"
+			return name + oldEnding, []string{name + ending}
+		}
+		sessions = []string{stateDir + "/" + sampleID + ending}
+		for _, agent := range agentsOf {
+			sessions = append(sessions, stateDir+"/"+sampleID+"/"+agent+ending)
+		}
+		return stateDir + "/" + sampleID + "/" + eventsName, sessions
+	},
+}
+
+func TestSamples(t *testing.T) {
+	kit.Samples(t, filepath.Join(sessiontest.TestData(t), "agents/copilot"))
+}

@@ -1,0 +1,122 @@
+package copilot
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+)
+
+// walk returns the names of the files and directories that are shown.
+func walk(t *testing.T, h *Home, dir string) (names []string) {
+	items, err := storage.ListStat(h, dir, func(storage.Item) bool { return true })
+	require.NoError(t, err)
+	for _, item := range items {
+		name := strings.TrimPrefix(dir+"/"+item.Name, "/")
+		st, err := h.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, item.Kind, st.Kind)
+		if names = append(names, name); item.Kind == storage.KindDir {
+			names = append(names, walk(t, h, name)...)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestHome: nothing is shown but sessions, each once, and those of subagents.
+func TestHome(t *testing.T) {
+	const sub = `{"type":"subagent.started","data":{"toolCallId":"c"},"agentId":"a-1"}` + "\n" + `{"type":"user.message","data":{},"agentId":"../x"}` + "\n"
+	home := t.TempDir()
+	for name, text := range map[string]string{
+		"session-state/one/events.jsonl":                "{}\n",
+		"session-state/one/workspace.yaml":              "name: One\n",
+		"session-state/one/files/other.jsonl":           "{}\n",
+		"session-state/one.jsonl":                       "old\n",
+		"session-state/two.jsonl":                       sub,
+		"session-state/none/workspace.yaml":             "",
+		"session-state/.session-operation-locks/x.lock": "",
+		"history-session-state/session_two_1.json":      "{}",
+		"history-session-state/session_old_2.json":      `{"chatMessages":[]}`,
+		"history-session-state/notes.txt":               "",
+		"config.json":                                   "{}",
+		"session-store.db":                              "",
+		"logs/process.log":                              "",
+		"session-state/two/plan.md":                     "",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700))
+		sessiontest.WriteFile(t, filepath.Join(home, name), text)
+	}
+	h := New(sessiontest.OpenDir(t, home))
+	want := []string{
+		"history-session-state", "history-session-state/session_old_2.jsonl", "session-state", "session-state/one.jsonl",
+		"session-state/two", "session-state/two.jsonl", "session-state/two/a-1.jsonl",
+	}
+	require.Equal(t, want, walk(t, h, ""))
+	for _, name := range []string{
+		"config.json", "logs", "session-state/one", "session-state/one/events.jsonl", "session-state/two/plan.md", "session-state/none.jsonl",
+		"session-state/two/a-2.jsonl", "session-state/two/a-1.jsonl/x", "history-session-state/session_two_1.jsonl", "session-state/two/../x.jsonl",
+	} {
+		_, err := h.Stat(name)
+		require.ErrorIs(t, err, os.ErrNotExist, name)
+		_, err = h.Open(name)
+		require.Error(t, err, name)
+	}
+	obj, err := h.Open("session-state/one.jsonl")
+	require.NoError(t, err)
+	defer obj.Close()
+	text := make([]byte, 3)
+	require.NoError(t, storage.ReadFull(obj, text, 0))
+	require.Equal(t, "{}\n", string(text), "the directory counts")
+
+	// A session that gets its first event changes the state of the directory, and so does nothing else.
+	before, err := h.Stat(stateDir)
+	require.NoError(t, err)
+	sessiontest.AppendTo(t, filepath.Join(home, "session-state/one/events.jsonl"), "{}\n")
+	same, err := h.Stat(stateDir)
+	require.NoError(t, err)
+	require.Equal(t, before, same)
+	sessiontest.WriteFile(t, filepath.Join(home, "session-state/none/events.jsonl"), "{}\n")
+	after, err := h.Stat(stateDir)
+	require.NoError(t, err)
+	require.NotEqual(t, before.Token, after.Token)
+	require.Contains(t, walk(t, h, ""), "session-state/none.jsonl")
+}
+
+// TestYAML: the texts of workspace.yaml, in all forms that the client has written.
+func TestYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "",
+		"id: x\nname: Is the bridge open?\n": "Is the bridge open?",
+		"name: 'It''s: open'\nuser_named: true\n":  "It's: open",
+		"name: \"a\\tb \\u00e9\"\n":                "a\tb é",
+		"user_name: x\n":                           "",
+		"name: |-\n  First line\n  second\nid: x":  "First line\nsecond",
+		"name: >-\n  folded\n  text\n\nid: x":      "folded text",
+		"name: a long one that\n  goes on\nid: x":  "a long one that goes on",
+		"name:\n  below\nid: x":                    "below",
+		"name: null\n":                             "",
+		"name: ~":                                  "",
+		"name: 'torn\nid: x":                       "'torn",
+		"summary: name\nname: \"The lamp\": fine'": "\"The lamp\": fine'",
+	} {
+		require.Equal(t, want, yamlText(text, "name"), text)
+	}
+}
+
+// TestNameOf: the path of a file tells the name under which it is shown.
+func TestNameOf(t *testing.T) {
+	for _, c := range [][3]string{
+		{stateDir, "", "session-state"}, {stateDir, "x", "session-state/x"}, {stateDir, "x.jsonl", "session-state/x.jsonl"},
+		{stateDir, "x/events.jsonl", "session-state/x.jsonl"}, {stateDir, "x/a.jsonl", "session-state/x/a.jsonl"},
+		{oldDir, "session_x_1.json", "history-session-state/session_x_1.jsonl"}, {oldDir, "", "history-session-state"},
+	} {
+		require.Equal(t, c[2], nameOf(c[0], c[1]))
+	}
+}

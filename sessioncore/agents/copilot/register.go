@@ -1,0 +1,76 @@
+package copilot
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+func init() {
+	agents.Register(agents.Agent{
+		Name:   "copilot",
+		Title:  "GitHub Copilot CLI",
+		Homes:  []string{"$COPILOT_HOME", "~/.copilot"},
+		Dirs:   []string{stateDir, oldDir},
+		Detect: func(dir string) bool { return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir) },
+		Open: func(source agents.Source) (agents.Store, error) {
+			home := New(source.Files)
+			return agents.Store{Files: home, Agent: home, Path: source.Path}, nil
+		},
+		NameOf: nameOf,
+		Prompts: func(files storage.Files) history.History {
+			return history.Made{Files: files, Names: func() []string { return []string{promptsName} }, Append: appendPrompts}
+		},
+		Wrote: func(v rawjson.Value) bool {
+			typ, _ := v.Member("type").Text()
+			return strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString() || v.Member("chatMessages").IsArray()
+		},
+		Alone: func(files storage.Files, _ rawjson.Value) (foreign.Agent, error) { return alone{New(files)}, nil },
+		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
+			_, below, ok := strings.Cut("/"+file, "/"+stateDir+"/")
+			return ok && strings.Contains(below, "/") && path.Base(file) != eventsName
+		},
+		ByRequest: []string{provider.Name, "copilot"},
+		Resume:    []string{"copilot", "--resume="},
+		IsID:      agents.IsUUID,
+	})
+}
+
+// promptsName is the file with the prompts: the newest first, without times.
+const promptsName = "command-history-state.json"
+
+// appendPrompts appends the prompts as lines of a history.
+func appendPrompts(dst []byte, _ string, text []byte) []byte {
+	v := rawjson.Value(bytes.TrimSpace(text))
+	if len(v) == 0 || !rawjson.IsValidObject(v) {
+		return dst
+	}
+	var prompts []rawjson.Value
+	v.Member("commandHistory").EachElement(func(prompt rawjson.Value, _ int) bool {
+		prompts = append(prompts, prompt)
+		return true
+	})
+	for _, prompt := range slices.Backward(prompts) {
+		dst = append(append(append(dst, `{"untimed":true,"display":`...), prompt...), "}\n"...)
+	}
+	return dst
+}
+
+// nameOf returns the name of a file or directory as Home shows it.
+func nameOf(dir, below string) string {
+	session, rest, isBelow := strings.Cut(below, "/")
+	switch {
+	case dir == oldDir && strings.HasSuffix(below, oldEnding):
+		return path.Join(dir, strings.TrimSuffix(below, oldEnding)+ending)
+	case dir == stateDir && isBelow && rest == eventsName:
+		return path.Join(dir, session+ending)
+	}
+	return path.Join(dir, below)
+}

@@ -1,0 +1,55 @@
+package copilot
+
+import (
+	"cmp"
+	"path"
+	"strconv"
+	"strings"
+
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+const (
+	workspaceName = "workspace.yaml"
+	// maxWorkspace is how much is read of that file. Its name and summary are near its beginning.
+	maxWorkspace = 4 << 10
+)
+
+// title returns the title that workspace.yaml gives a session, "" for none.
+func (h *Home) title(id string) string {
+	text, _ := foreign.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
+	return foreign.FirstLine(cmp.Or(yamlText(string(text), "name"), yamlText(string(text), "summary")))
+}
+
+// yamlText returns the text of a member of a YAML mapping, "" for none: plain, in quotes, or a block, over any number of lines.
+func yamlText(text, key string) string {
+	_, value, found := strings.Cut("\n"+text, "\n"+key+":")
+	if !found {
+		return ""
+	}
+	first, rest, _ := strings.Cut(value, "\n")
+	lines, between := []string{strings.TrimSpace(first)}, " "
+	if mark := lines[0]; strings.HasPrefix(mark, "|") || strings.HasPrefix(mark, ">") {
+		lines[0] = ""
+		if mark[0] == '|' {
+			between = "\n"
+		}
+	}
+	for line := range strings.Lines(rest) {
+		if line[0] != ' ' && line[0] != '\t' {
+			break
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	joined := strings.TrimSpace(strings.Join(lines, between))
+	switch {
+	case joined == "null" || joined == "~":
+		return ""
+	case len(joined) > 1 && joined[0] == '\'' && strings.HasSuffix(joined, "'"):
+		return strings.ReplaceAll(joined[1:len(joined)-1], "''", "'")
+	}
+	if unquoted, err := strconv.Unquote(joined); err == nil {
+		return unquoted
+	}
+	return joined
+}
