@@ -175,6 +175,12 @@ func (b *Budget) Kept() Hold {
 	return Hold{b: b, most: b.limit / 4}
 }
 
+// AtMost returns the Hold of a cache with a bound of n bytes, if that is less than its own.
+func (h Hold) AtMost(n int64) Hold {
+	h.most = min(h.most, n)
+	return h
+}
+
 // Resize makes it hold n bytes. If that is more than there is room for, it holds what it did, and the error wraps
 // ErrNoMemory. Making it smaller never fails.
 func (h *Hold) Resize(n int64) error {

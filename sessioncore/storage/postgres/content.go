@@ -3,9 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"slices"
@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -30,33 +31,20 @@ const (
 	contentTries = 3
 )
 
-// content is what is kept of a row's content: its beginning.
+// content is the beginning of a row's content, as far as it is kept.
 type content struct {
 	s   *Storage
 	row *row
 
 	length   atomic.Int64 // of text; changed under mu
-	fetching sync.Mutex   // held while text changes
+	open     atomic.Int32 // objects
+	fetching sync.Mutex   // held while the fields below change
 
-	mu      sync.Mutex // guards the fields below
-	text    text
-	version string   // the last state of the row that was found to begin with text
-	whole   bool     // text was all of the row in that state
-	dropped *dropped // what was taken away last; nil if nothing was
-
-	keeping
+	mu      sync.Mutex  // guards the fields below
+	text    *spill.Text // nil if nothing is kept
+	version string      // the last state of the row that was found to begin with text, also when that was evicted
+	whole   bool        // text was all of the row in that state
 }
-
-// dropped is what is known of a text that was taken away, to tell whether the row still begins with it.
-type dropped struct {
-	version string // the row's then
-	n       int64
-	sum     uint64 // its hash
-	known   bool   // sum is; not where the text was in a file, all of which would have to be read for it
-}
-
-// droppedSeed makes the hash of what was taken away one that nobody can make other rows for.
-var droppedSeed = maphash.MakeSeed()
 
 // object is an open row. It stays readable when its name stands for another one, as far as it is kept.
 type object struct {
@@ -77,6 +65,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 			return nil, err
 		}
 		if err = r.content.renew(); err == nil {
+			r.content.open.Add(1)
 			return &object{row: r}, nil
 		}
 		if !errors.Is(err, storage.ErrStale) {
@@ -103,6 +92,7 @@ func (o *object) Close() error {
 	if o.closed.Swap(true) {
 		return fs.ErrClosed
 	}
+	o.row.content.open.Add(-1)
 	return nil
 }
 
@@ -148,7 +138,6 @@ func (c *content) name() string {
 func (c *content) readAt(p []byte, off int64) (int, error) {
 	for range contentTries {
 		if n, err := c.copy(p, off); n == len(p) || err != nil {
-			c.s.kept.use(c)
 			return n, err
 		}
 		if err := c.fetch(off + int64(len(p))); err != nil {
@@ -163,25 +152,39 @@ func (c *content) copy(p []byte, off int64) (int, error) {
 	f, _ := c.facts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, err := c.text.readAt(p, off)
+	if c.length.Load() < off+int64(len(p)) {
+		return 0, nil
+	}
+	c.s.kept.use(c, c.text.InFile())
+	if _, err := c.text.ReadAt(p, off); err != nil {
+		return 0, err
+	}
 	line := f.title.line()
 	if line == nil || off >= slotSize {
-		return n, err
+		return len(p), nil
 	}
-	var begin [slotSize]byte
-	if all, err := c.text.readAt(begin[:], 0); all == slotSize && err == nil {
-		if _, has := parseSlot(begin[:]); has {
-			copy(p[:n], line[off:])
+	if _, has := parseSlot(c.head(slotSize)); has {
+		copy(p, line[off:])
+	}
+	return len(p), nil
+}
+
+// head returns the first n bytes that are kept, or fewer.
+func (c *content) head(n int64) []byte {
+	head := make([]byte, min(n, c.length.Load()))
+	if len(head) > 0 {
+		if _, err := c.text.ReadAt(head, 0); err != nil {
+			return nil
 		}
 	}
-	return n, err
+	return head
 }
 
 // renew makes what is kept of the row what it is now.
 func (c *content) renew() error {
 	f, gone := c.facts()
 	c.mu.Lock()
-	n, version := c.text.n, c.version
+	n, version := c.length.Load(), c.version
 	c.mu.Unlock()
 	switch {
 	case gone || version == f.version || n == 0 && f.size > headSize:
@@ -197,138 +200,160 @@ func (c *content) renew() error {
 func (c *content) fetch(want int64) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
-	s, asked := c.s, c.s.now()
+	asked := c.s.now()
 	f, gone := c.facts()
-	c.mu.Lock()
-	known, version := c.text, c.version
-	c.mu.Unlock()
+	n := c.length.Load()
 	switch {
-	case known.n >= want && (gone || version == f.version):
+	case n >= want && (gone || c.version == f.version):
 		return nil
 	case gone:
 		return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.name())
-	case want <= headSize && known.n <= headSize:
-		if err := c.fetchHead(); !errors.Is(err, errTooShort) {
-			return err
-		}
+	case max(want, n) > headSize:
+		return c.fetchRest(f, asked)
 	}
-	next := text{n: known.n, file: known.file}
-	if known.file != nil || !s.kept.reserve(c, f.size) {
-		if err := next.toFile(s.opts.Temporary, known); err != nil {
-			return err
-		}
-	} else if next.file == nil {
-		next.data = append(make([]byte, 0, f.size), known.data...) // readers may have the old one
+	found, heads, err := c.s.heads([]string{f.path})
+	if err != nil {
+		return err
 	}
-	now, err := c.readOn(&next, known, version)
-	switch {
-	case err == nil:
-		c.keep(next, now, true)
-	case known.file != nil:
-		_ = known.file.Cut(known.n)
-	case next.file != nil:
-		next.file.Close()
+	if len(found) == 0 {
+		return c.isGone()
 	}
-	s.kept.set(c, c.length.Load(), err == nil && next.file != nil || known.file != nil)
-	if err == nil {
-		s.mu.Lock()
-		s.put(now, asked)
-		s.mu.Unlock()
-	}
-	return err
+	return c.begins(found[0], heads[0], asked)
 }
 
-// keep keeps what was read of the row in a state.
-func (c *content) keep(t text, now facts, whole bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.text, c.version, c.whole = t, now.version, whole
-	c.length.Store(t.n)
+// fetchRest adds what follows what is kept of a row of which f was known at the time asked. Callers must hold c.fetching.
+func (c *content) fetchRest(f facts, asked int64) error {
+	text := c.text
+	if text == nil {
+		text = c.s.kept.texts.New()
+		defer func() {
+			if c.text == nil {
+				text.Close()
+			}
+		}()
+	}
+	c.s.kept.reserve(text, f.size)
+	n := text.Size()
+	now, same, err := c.readOn(text, f)
+	switch {
+	case err == nil && same && !c.isLost(now):
+		c.keep(text, now, asked)
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		err = c.isGone()
+	case err == nil:
+		err = c.isAnother(now)
+	}
+	_ = text.Cut(n)
+	return err
 }
 
 // secondsOfMiB is how much longer a server may take for each MiB of a row.
 const secondsOfMiB = 1
 
-// readOn adds what follows what is known of a row that was found to begin with that in one of its states. The error wraps
-// ErrStale if it is another object now.
-func (c *content) readOn(t *text, known text, version string) (now facts, err error) {
-	f, _ := c.facts()
-	same := true
+// readOn adds what follows a text, with which the row was found to begin in the state c.version, and reports whether it
+// still does. The error is pgx.ErrNoRows if there is no row. Callers must hold c.fetching.
+func (c *content) readOn(text *spill.Text, f facts) (now facts, same bool, err error) {
+	n := text.Size()
 	err = c.s.try(readLimit+time.Duration(f.size>>20)*secondsOfMiB*time.Second, func(ctx context.Context, conn conn) error {
-		if t.n, t.data = known.n, t.data[:min(known.n, int64(len(t.data)))]; t.file != nil {
-			if err := t.file.Cut(known.n); err != nil {
-				return err
-			}
+		if err := text.Cut(n); err != nil {
+			return err
 		}
-		rows, err := conn.Query(ctx, c.s.sql.rest, f.path, known.n, version, pieceSize)
+		rows, err := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
+		var row maybeFacts
+		var sum []byte
+		var piece pgtype.DriverBytes
 		found := false
-		for rows.Next() {
-			var row maybeFacts
-			var sum []byte
-			var piece pgtype.DriverBytes
-			if err := rows.Scan(append(row.targets(), &sum, &piece)...); err != nil {
-				return err
-			}
-			if !found && sum != nil {
-				ours, err := known.sum()
-				if err != nil {
+		_, err = pgx.ForEachRow(rows, append(row.targets(), &sum, &piece), func() (err error) {
+			if !found {
+				now, found = row.facts(), true
+				if same, err = hasSum(text, n, sum); err != nil {
 					return err
 				}
-				same = bytes.Equal(sum, ours)
 			}
-			now, found = row.facts(), true
 			if same {
-				if err := t.add(piece); err != nil {
-					return err
-				}
+				_, err = text.Write(piece)
 			}
-		}
-		if err := rows.Err(); err != nil || found {
 			return err
+		})
+		if err == nil && !found {
+			err = pgx.ErrNoRows
 		}
-		return pgx.ErrNoRows
+		return err
 	})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return now, c.isGone()
-	case err == nil && same && known.n == 0:
-		if same, err = c.beginsAsBefore(now, t); errors.Is(err, errTooShort) {
-			same, err = false, nil
-		}
-	}
-	if err == nil && !same {
-		return now, c.isAnother(now)
-	}
-	return now, err
+	return now, same, err
 }
 
-// errTooShort means that more of a row has to be read to tell whether it is the one that was taken away.
-var errTooShort = errors.New("too short")
-
-// beginsAsBefore reports whether what was read of the row begins with what was taken away of it. Otherwise it may be another
-// object.
-func (c *content) beginsAsBefore(now facts, t *text) (bool, error) {
-	c.mu.Lock()
-	d := c.dropped
-	c.mu.Unlock()
-	switch {
-	case d == nil || d.version == now.version:
+// hasSum reports whether a text of n bytes has the hash that the server has made, nil for none.
+func hasSum(text *spill.Text, n int64, sum []byte) (bool, error) {
+	if sum == nil {
 		return true, nil
-	case !d.known || now.size < d.n:
-		return false, nil
-	case t.n < d.n:
-		return false, errTooShort
 	}
-	before := *t
-	before.n = d.n
-	var hash maphash.Hash
-	hash.SetSeed(droppedSeed)
-	err := before.writeTo(&hash)
-	return hash.Sum64() == d.sum, err
+	hash := sha256.New()
+	_, err := io.Copy(hash, io.NewSectionReader(text, 0, n))
+	return bytes.Equal(sum, hash.Sum(nil)), err
+}
+
+// begins keeps the beginning of the row, which was read at the time asked. Callers must hold c.fetching.
+func (c *content) begins(now facts, head []byte, asked int64) error {
+	known := c.head(headSize)
+	if c.isLost(now) || !bytes.HasPrefix(head, known) {
+		return c.isAnother(now)
+	}
+	text := c.text
+	if text == nil {
+		text = c.s.kept.texts.New()
+	}
+	c.s.kept.reserve(text, int64(len(head)))
+	if _, err := text.Write(head[len(known):]); err != nil {
+		return err
+	}
+	c.keep(text, now, asked)
+	return nil
+}
+
+// keep keeps a text with which the row begins in a state that was read at the time asked.
+func (c *content) keep(text *spill.Text, now facts, asked int64) {
+	c.mu.Lock()
+	n := text.Size()
+	c.text, c.version, c.whole = text, now.version, n == now.size
+	c.length.Store(n)
+	c.s.kept.use(c, text.InFile())
+	c.mu.Unlock()
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.put(now, asked)
+}
+
+// isLost reports whether the text was evicted, and the row has changed since: nobody can tell whether it still begins with
+// that. Callers must hold c.fetching.
+func (c *content) isLost(now facts) bool {
+	return c.text == nil && c.version != "" && c.version != now.version
+}
+
+// evict frees what is kept, unless a goroutine works with it: then it returns false. What is open moves from memory to a file,
+// as long as those are not too many.
+func (c *content) evict(inMemory bool) (evicted, moved bool) {
+	if !c.fetching.TryLock() {
+		return false, false
+	}
+	defer c.fetching.Unlock()
+	if !c.mu.TryLock() {
+		return false, false
+	}
+	defer c.mu.Unlock()
+	if inMemory && c.open.Load() > 0 && !spill.Full() {
+		if c.text.Spill(); c.text.InFile() {
+			return true, true
+		}
+	}
+	c.text.Close()
+	c.text, c.whole = nil, false
+	c.length.Store(0)
+	return true, false
 }
 
 // isGone takes the row out of the catalogue, and returns ErrStale.
@@ -351,7 +376,7 @@ func (c *content) isAnother(now facts) error {
 		c.s.replace(c.row, now)
 	}
 	if c.whole { // who has it open reads what it was
-		c.row.size = c.text.n
+		c.row.size = c.length.Load()
 	}
 	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
 }
@@ -364,52 +389,16 @@ func (c *content) wrote(before facts, data []byte, after facts) {
 	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != before.version || c.text.n != before.size || after.size != before.size+int64(len(data)) {
+	if c.text == nil || c.version != before.version || c.text.Size() != before.size || after.size != before.size+int64(len(data)) {
 		return
 	}
-	if c.text.file == nil && !c.s.kept.reserve(c, after.size) || c.text.add(data) != nil {
+	c.s.kept.reserve(c.text, after.size)
+	if _, err := c.text.Write(data); err != nil {
 		return
 	}
 	c.version = after.version
-	c.length.Store(c.text.n)
-}
-
-// fetchHead is fetch for the beginning of a row of which no more is kept. Callers must hold c.fetching.
-func (c *content) fetchHead() error {
-	asked := c.s.now()
-	known, _ := c.facts()
-	found, heads, err := c.s.heads([]string{known.path})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return c.isGone()
-	}
-	return c.begins(found[0], heads[0], asked)
-}
-
-// begins keeps the beginning of the row, which was asked for when the clock was asked. Callers must hold c.fetching.
-func (c *content) begins(now facts, head []byte, asked int64) error {
-	c.mu.Lock()
-	same, known := bytes.HasPrefix(head, c.text.data), c.text.n
-	c.mu.Unlock()
-	n := int64(len(head))
-	if same && known == 0 {
-		var err error
-		if same, err = c.beginsAsBefore(now, &text{n: n, data: head}); err != nil {
-			return err
-		}
-	}
-	if !same {
-		return c.isAnother(now)
-	}
-	c.s.kept.reserve(c, n) // what is so short is kept also where there is no room
-	c.keep(text{n: n, data: head}, now, n == now.size)
-	c.s.kept.set(c, n, false)
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.s.put(now, asked)
-	return nil
+	c.length.Store(after.size)
+	c.s.kept.use(c, c.text.InFile())
 }
 
 // heads reads the beginnings of rows.

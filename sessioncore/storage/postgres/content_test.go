@@ -119,7 +119,7 @@ func TestContentIsBounded(t *testing.T) {
 		}
 	}
 	require.Equal(t, 12, s.sent.count(s.sql.rest))
-	require.Zero(t, s.kept.disk)
+	require.Zero(t, s.kept.files.Len())
 
 	large := lines(200_000)
 	table.Write(t, prefix+"large", large)
@@ -132,7 +132,7 @@ func TestContentIsBounded(t *testing.T) {
 	require.Equal(t, large[:headSize], string(part))
 	require.Zero(t, s.sent.count(s.sql.rest), "who reads no more is given no more")
 	require.Equal(t, large, storagetest.ReadObject(t, o))
-	require.Equal(t, int64(len(large)), s.kept.disk)
+	require.Equal(t, 1, s.kept.files.Len())
 	table.Append(t, prefix+"large", "more\n")
 	require.Equal(t, large+"more\n", storagetest.ReadObject(t, o))
 	_, err = s.Append("large", []byte("ours\n"))
@@ -148,32 +148,43 @@ func TestContentIsBounded(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestTakenAway: what was taken away is read again, also of a row that has grown; one that begins with something else is another
-// object.
-func TestTakenAway(t *testing.T) {
+// TestEvicted: what is open moves to a file, and goes on there; what is not is read again, and is another object if it has changed
+// since.
+func TestEvicted(t *testing.T) {
 	for _, before := range []string{lines(10), lines(5000)} {
-		table, s := openTable(t, Options{})
+		table, s := openTable(t, Options{Temporary: t.TempDir()})
+		evict := func(from *contents) {
+			s.kept.mu.Lock()
+			defer s.kept.mu.Unlock()
+			require.True(t, s.kept.evict(from))
+			require.Zero(t, from.Len())
+		}
 		table.Write(t, prefix+"a", before)
 		o, err := s.Open("a")
 		require.NoError(t, err)
-		defer o.Close()
-		takeAway := func() {
-			s.kept.mu.Lock()
-			defer s.kept.mu.Unlock()
-			require.True(t, s.kept.evict(nil, false))
+		for _, more := range []string{"", "", "more\n", "again\n"} {
+			table.Append(t, prefix+"a", more)
+			before += more
+			s.ReadAhead([]string{"a", "b"}) // as who lists it does
+			require.Equal(t, before, storagetest.ReadObject(t, o))
+			if s.kept.memory.Len() > 0 {
+				evict(s.kept.memory)
+			}
 		}
-		for _, want := range []string{before, before, before + "more\n"} {
-			table.Append(t, prefix+"a", want[len(before):])
-			require.Equal(t, want, storagetest.ReadObject(t, o))
-			takeAway()
-		}
-		table.Append(t, prefix+"a", "again\n")
-		s.ReadAhead([]string{"a", "b"}) // as who lists it does
-		require.Equal(t, before+"more\nagain\n", storagetest.ReadObject(t, o))
-		takeAway()
+		require.Equal(t, 1, s.kept.files.Len())
+		evict(s.kept.files)
+		require.Equal(t, before, storagetest.ReadObject(t, o))
+		evict(s.kept.memory)
+		evict(s.kept.files)
+		was := storagetest.Stat(t, s, "a")
 		table.Write(t, prefix+"a", strings.ToUpper(before)+"and more than before\n")
 		_, err = o.ReadAt(make([]byte, 10), 0)
 		require.ErrorIs(t, err, storage.ErrStale)
+		require.NoError(t, o.Close())
+		require.Equal(t, strings.ToUpper(before)+"and more than before\n", storagetest.Read(t, s, "a"))
+		require.False(t, storagetest.Stat(t, s, "a").SameObject(was.Token))
+		evict(s.kept.memory)
+		require.Zero(t, s.kept.files.Len())
 		require.Equal(t, strings.ToUpper(before)+"and more than before\n", storagetest.Read(t, s, "a"))
 	}
 }

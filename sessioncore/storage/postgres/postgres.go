@@ -46,7 +46,7 @@ type Storage struct {
 
 	fifo storage.FIFOMutexes[string]
 	look look
-	kept kept
+	kept *kept
 
 	lost func(error)
 	back func()
@@ -94,8 +94,7 @@ func newStorage(o Options) *Storage {
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 	s.root.touch(time.Now().UnixNano())
-	s.kept.hold = o.Memory.Kept()
-	o.Memory.OnFull(s.kept.evictIdle)
+	s.kept = newKept(o.Memory, o.Temporary)
 	return s
 }
 
