@@ -16,7 +16,6 @@ import (
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/program"
-	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -63,7 +62,6 @@ type place struct {
 // opener opens places with what was read for the options of a mount.
 type opener struct {
 	mountopts.Options
-	prices report.Prices
 	rules  *redact.Rules // what is masked with Redact
 	log    *slog.Logger
 	memory *budget.Budget
