@@ -154,14 +154,14 @@ func resultOf(result rawjson.Value) (blocks foreign.Blocks) {
 			return
 		}
 		said := answer.Member("response")
-		switch text := said.AnyOf("output", "error"); {
-		case text.IsString():
-			blocks.Text(text)
-		case len(text) > 0:
-			blocks.Text(rawjson.AppendQuoted(nil, string(text)))
-		case said.IsObject() && string(said) != "{}":
-			blocks.Text(rawjson.AppendQuoted(nil, string(said)))
+		text := said.AnyOf("output", "error")
+		if len(text) == 0 && said.IsObject() && string(said) != "{}" {
+			text = said
 		}
+		if len(text) > 0 && !text.IsString() {
+			text = rawjson.AppendQuoted(nil, string(text))
+		}
+		blocks.Text(text)
 		eachPart(answer.Member("parts"), func(part rawjson.Value) { addPart(&blocks, part) })
 	})
 	return blocks
@@ -174,24 +174,4 @@ func usageOf(tokens rawjson.Value) foreign.Usage {
 	u.Input = max(0, n("input")-u.CacheRead) + n("tool")
 	u.Total = u.Input + u.CacheRead + u.Output
 	return u
-}
-
-// isTalk reports whether a message is a part of the conversation, as the client tells it.
-func isTalk(m rawjson.Value) bool {
-	has := func(key string) (has bool) {
-		m.Member(key).EachElement(func(rawjson.Value, int) bool {
-			has = true
-			return false
-		})
-		return has
-	}
-	switch typ := m.Member("type"); {
-	case typ.Is("user"):
-		u := userOf(m)
-		text := strings.TrimSpace(u.text)
-		return text != "" && !u.isContext() && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "?")
-	case typ.Is("gemini"):
-		return strings.TrimSpace(textOf(m.Member("content"))) != "" || has("toolCalls") || has("thoughts")
-	}
-	return false
 }

@@ -1,14 +1,11 @@
 package gemini
 
 import (
-	"hash/maphash"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
 )
-
-var seed = maphash.MakeSeed()
 
 // converter makes the entries of the records of one file, a log in which a message is replaced by a
 // later one with its id (docs/format.md, Gemini CLI).
@@ -16,17 +13,16 @@ type converter struct {
 	*foreign.Builder
 	live   []*place          // the messages that the model is sent, in order
 	places map[string]*place // all, by their ids
-	last   *place            // the message made last that is no context, in the order of the file
+	last   *place            // the message of the person or the model made last, in the order of the file
 	done   map[string]bool   // calls that have a result
 	input  int64             // tokens of the last answer's input
 }
 
 // place is where a message is in the tree.
 type place struct {
-	id     string
+	id     string // its own, which its first entry has too
 	before string // the entry on which it hangs
 	end    string // the entry on which the next message hangs
-	first  string // the entry that it became first
 	hash   uint64 // of its type and its text, 0 without a text
 	answer bool
 	failed bool // it ended with an error
@@ -40,27 +36,25 @@ func newConverter(b *foreign.Builder) func(rawjson.Value) {
 // record makes what it is of a record.
 func (c *converter) record(v rawjson.Value) {
 	r := foreign.Read(v)
-	set, id := foreign.Read(r.Member("$set")), r.Member("id")
-	switch {
-	case len(set) > 0:
-		c.facts(set)
-		if messages := set.Member("messages"); messages.IsArray() {
-			c.replace(messages)
-		}
+	set := r.Member("$set")
+	for _, facts := range [...]rawjson.Value{r.Member("summary"), set.Member("summary")} {
+		title, _ := facts.Text()
+		c.Named(title)
+	}
+	switch messages := set.Member("messages"); {
+	case messages.IsArray():
+		c.replace(messages)
 	case r.Member("$rewindTo").IsString():
-		to, _ := r.Member("$rewindTo").Text()
-		c.rewind(to)
-	case id.IsString():
+		c.rewind(r.Member("$rewindTo"))
+	case r.Member("id").IsString():
 		c.message(r)
 	case r.Member("sessionId").IsString():
-		c.Begin(foreign.Header{
-			Time: r.Member("startTime"), Cwd: quoted(c.Moved), Subagent: sideKind(r.Member("kind")),
-		})
-		c.facts(r)
-		r.Member("messages").EachElement(func(m rawjson.Value, _ int) bool {
-			c.message(foreign.Read(m))
-			return true
-		})
+		h := foreign.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: quoted(c.Moved)}
+		if kind := r.Member("kind"); kind.Is("subagent") {
+			h.Subagent = kind
+		}
+		c.Begin(h)
+		eachPart(r.Member("messages"), func(m rawjson.Value) { c.message(foreign.Read(m)) })
 	}
 }
 
@@ -72,112 +66,82 @@ func quoted(text string) rawjson.Value {
 	return rawjson.AppendQuoted(nil, text)
 }
 
-// sideKind returns the kind of a session that is a subagent's, nil for another.
-func sideKind(kind rawjson.Value) rawjson.Value {
-	if kind.Is("subagent") {
-		return kind
-	}
-	return nil
-}
-
-// facts notes facts about the session.
-func (c *converter) facts(r foreign.Object) {
-	title, _ := r.Member("summary").Text()
-	c.Named(title)
-}
-
 // message makes the entries of a message, unless it stands before.
 func (c *converter) message(r foreign.Object) {
 	id, ok := r.Member("id").Text()
-	known := c.places[id]
-	typ := r.Member("type")
+	typ, p := r.Member("type"), c.places[id]
 	switch {
-	case !ok || known != nil && !(known.answer && typ.Is("gemini") && c.Replace(id)):
+	case !ok || p != nil && !(p.answer && typ.Is("gemini") && c.Replace(id)):
 		return
 	case typ.Is("error"):
 		c.failed(r, id)
 		return
-	}
-	p := known
-	if p == nil {
+	case p == nil:
 		p = &place{id: id, before: c.At(), answer: typ.Is("gemini")}
-		c.places[id] = p
-		c.live = append(c.live, p)
+		c.places[id], c.live = p, append(c.live, p)
 	}
 	c.From(id, r.Member("timestamp"))
 	switch {
-	case typ.Is("user"):
-		c.user(r, p)
 	case p.answer:
 		c.answer(r, p)
+		p.end = c.Open().End()
+		return
+	case typ.Is("user"):
+		c.user(r, p)
 	case typ.Is("info"):
 		c.info(r)
 	}
-	if p.end = c.At(); p.answer {
-		p.end = c.Open().End()
-	}
+	p.end = c.At()
 }
 
 // user makes the entries of a message in the person's name.
 func (c *converter) user(r foreign.Object, p *place) {
 	u := userOf(r)
 	command, output, isCommand := u.command()
+	shown, added := u.blocks()
 	c.Prompted(u.title())
 	switch {
 	case u.results:
-		c.results(u.content)
+		eachPart(u.content, c.lateResult)
 		return
 	case u.isContext():
-		shown, _ := u.blocks()
+		c.Directory(quoted(u.directory()))
 		c.Custom("gemini/context", shown, false)
 		return
 	case isCommand:
 		c.Bash(command, output, nil)
 	default:
-		shown, added := u.blocks()
-		c.User(shown)
-		if len(added) > 0 {
+		if c.User(shown); len(added) > 0 {
 			c.Custom("gemini/content", added, false)
 		}
 	}
-	p.first, p.hash, c.last = p.id, hashOfText("user", u.text), p
+	p.hash, c.last = hashOf("user", u.text), p
 }
 
-// results makes entries of the results in a message whose calls have none in their answers.
-func (c *converter) results(content rawjson.Value) {
-	eachPart(content, func(part rawjson.Value) {
-		result := part.Member("functionResponse")
-		id, ok := result.Member("id").Text()
-		if !ok || c.done[id] {
-			return
-		}
+// lateResult makes an entry of a result whose call has none in its answer.
+func (c *converter) lateResult(part rawjson.Value) {
+	result := part.Member("functionResponse")
+	if id, ok := result.Member("id").Text(); ok && !c.done[id] {
 		c.done[id] = true
 		c.Tool(result.Member("id"), result.Member("name"))
 		failed := !result.Member("response").Member("error").Missing()
 		c.Result(foreign.Result{Call: result.Member("id"), Content: resultOf(part), IsError: failed})
-	})
+	}
 }
 
 // answer makes the entries of an answer and of the results of its calls.
 func (c *converter) answer(r foreign.Object, p *place) {
-	content, calls := r.Member("content"), r.Member("toolCalls")
+	content, isWhole := r.Member("content"), false
+	eachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
+		isWhole = isWhole || isThought(part) || part.Member("functionCall").IsObject()
+	})
 	c.Model(r.Member("model"))
 	a := c.Answer(p.id)
-	hasThoughts, hasCalls := false, false
-	eachPart(content, func(part rawjson.Value) {
-		hasThoughts = hasThoughts || isThought(part)
-		hasCalls = hasCalls || part.Member("functionCall").IsObject()
-	})
-	isWhole := hasThoughts || hasCalls
 	if !isWhole {
-		r.Member("thoughts").EachElement(func(t rawjson.Value, _ int) bool {
-			a.Thinking(thoughtOf(t), nil)
-			return true
-		})
+		eachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
 	}
 	eachPart(content, func(part rawjson.Value) {
-		call := part.Member("functionCall")
-		switch {
+		switch call := part.Member("functionCall"); {
 		case call.IsObject():
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		case isThought(part):
@@ -186,18 +150,18 @@ func (c *converter) answer(r foreign.Object, p *place) {
 			a.Text(part.Member("text"))
 		}
 	})
-	if !isWhole {
-		calls.EachElement(func(call rawjson.Value, _ int) bool {
-			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
-			return true
-		})
-	}
 	a.Count(usageOf(r.Member("tokens")))
 	if input := foreign.Count(r.Member("tokens").Member("input")); input > 0 {
 		c.input = input
 	}
-	c.calls(calls)
-	p.first, p.hash, c.last = p.id, hashOfText("gemini", textOf(content)), p
+	eachPart(r.Member("toolCalls"), func(v rawjson.Value) {
+		call := foreign.Read(v)
+		if !isWhole {
+			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
+		}
+		c.result(call)
+	})
+	p.hash, c.last = hashOf("gemini", textOf(content)), p
 }
 
 // thoughtOf returns the text of a thought.
@@ -210,29 +174,25 @@ func thoughtOf(t rawjson.Value) rawjson.Value {
 	return rawjson.AppendQuoted(nil, text)
 }
 
-// calls makes entries of the results of calls.
-func (c *converter) calls(calls rawjson.Value) {
-	calls.EachElement(func(v rawjson.Value, _ int) bool {
-		call := foreign.Read(v)
-		id, ok := call.Member("id").Text()
-		result, status := call.Member("result"), call.Member("status")
-		failed := status.Is("error") || status.Is("cancelled")
-		if !ok || result.Missing() && !failed && !status.Is("success") {
-			return true
-		}
-		c.done[id] = true
-		shown := foreign.Result{
-			Call: call.Member("id"), Time: call.Member("timestamp"), Content: resultOf(result), IsError: failed,
-		}
-		if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
-			shown.Details = display
-		}
-		if side, _ := call.Member("agentId").Text(); side != "" && !strings.Contains(side, "/") {
-			shown.Session = subagentsDir + "/" + side + ending
-		}
-		c.Result(shown)
-		return true
-	})
+// result makes an entry of the result of a call, once it has one.
+func (c *converter) result(call foreign.Object) {
+	id, ok := call.Member("id").Text()
+	result, status := call.Member("result"), call.Member("status")
+	failed := status.Is("error") || status.Is("cancelled")
+	if !ok || result.Missing() && !failed && !status.Is("success") {
+		return
+	}
+	c.done[id] = true
+	shown := foreign.Result{
+		Call: call.Member("id"), Time: call.Member("timestamp"), Content: resultOf(result), IsError: failed,
+	}
+	if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
+		shown.Details = display
+	}
+	if side, _ := call.Member("agentId").Text(); side != "" && !strings.Contains(side, "/") {
+		shown.Session = foreign.Subagents + "/" + side + ending
+	}
+	c.Result(shown)
 }
 
 // info makes an entry of data that a tool read, which the model is sent.
@@ -248,39 +208,25 @@ func (c *converter) info(r foreign.Object) {
 	}
 }
 
-// failed makes an error the end of the answer before it, or an answer to the last message of the person.
-// The client took that out of the conversation before.
+// failed makes an error the end of the answer before it, or an answer to the last message of the person,
+// which the client may have taken out of the conversation.
 func (c *converter) failed(r foreign.Object, id string) {
-	text := r.Member("content")
-	if !text.IsString() {
-		text = rawjson.AppendQuoted(nil, textOf(text))
+	text := rawjson.AppendQuoted(nil, textOf(r.Member("content")))
+	p, at := c.last, c.At()
+	if a := c.Open(); p != nil && p.answer && !p.failed && a != nil && a.ID == p.id {
+		a.Error(text)
+		p.failed = true
+		return
 	}
-	if p := c.last; p != nil && p.answer && !p.failed {
-		if a := c.Open(); a != nil && a.ID == p.first {
-			a.Error(text)
-			p.failed = true
-			return
-		}
-	}
-	at, p := c.At(), c.last
 	if p != nil {
-		c.Hang(p.end)
+		c.hang(p.end)
 	}
 	c.From(id, r.Member("timestamp"))
 	c.Answer(id).Error(text)
-	c.places[id] = &place{id: id, before: at, end: id, failed: true}
-	switch {
-	case p == nil:
-	case at != p.end:
-		c.Hang(at)
-	default:
-		p.end = id
+	c.places[id] = &place{id: id, before: at, end: c.At()}
+	if p != nil && p.end == at {
+		p.end = c.At()
+	} else if p != nil {
+		c.hang(at)
 	}
-}
-
-func hashOfText(typ, text string) uint64 {
-	if text == "" {
-		return 0
-	}
-	return maphash.String(seed, typ+" "+text)
 }

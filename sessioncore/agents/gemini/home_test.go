@@ -54,7 +54,7 @@ func tree(t *testing.T, files map[string]string) (names []string, shown storage.
 
 // TestHome: the sessions of all projects are shown once, with those of subagents below them.
 func TestHome(t *testing.T) {
-	hash := hashOf("/srv/pier")
+	hash := projectOf("/srv/pier")
 	const a, b = "session-2026-01-01T00-00-a1a1a1a1", "session-2026-01-02T00-00-b2b2b2b2"
 	names, shown := tree(t, map[string]string{
 		"projects.json":                                          `{"projects":{"/srv/pier":"pier"}}`,

@@ -1,10 +1,8 @@
 package gemini
 
 import (
-	"bytes"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -39,7 +37,9 @@ func init() {
 		},
 		Prompts: func(files storage.Files) history.History {
 			h := newHome(files)
-			return history.Made{Files: files, Names: h.logs, Append: h.appendLog}
+			cwd := func(name string) string { return h.cwd(path.Base(path.Dir(name))) }
+			log := history.Array{Text: "message", Time: "timestamp", Session: "sessionId", Cwd: cwd}
+			return history.Made{Files: files, Names: h.logs, Append: log.Append}
 		},
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
@@ -58,30 +58,8 @@ func init() {
 
 // logs returns the files with the prompts of each project.
 func (h *home) logs() (names []string) {
-	for _, project := range h.directories() {
+	for _, project := range h.All() {
 		names = append(names, path.Join(projectsDir, project, "logs.json"))
 	}
 	return names
-}
-
-// appendLog appends the prompts of a project, a list, as lines of another client's history.
-func (h *home) appendLog(dst []byte, name string, text []byte) []byte {
-	v := append(append(rawjson.Value(`{"all":`), bytes.TrimSpace(text)...), '}')
-	if !rawjson.IsValidObject(v) {
-		return dst
-	}
-	cwd := h.cwd(path.Base(path.Dir(name)))
-	v.Member("all").EachElement(func(prompt rawjson.Value, _ int) bool {
-		said := prompt.Member("message")
-		ms, _, ok := rawjson.ReadTimestamp(prompt.Member("timestamp"))
-		if !said.IsString() || !ok {
-			return true
-		}
-		dst = append(append(dst, `{"display":`...), said...)
-		dst = strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
-		dst = foreign.AppendMember(dst, "project", quoted(cwd))
-		dst = append(foreign.AppendText(dst, "sessionId", prompt.Member("sessionId")), "}\n"...)
-		return true
-	})
-	return dst
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // maxWaiting is how many bytes of entries wait behind an answer that may still change.
@@ -30,6 +31,7 @@ type Builder struct {
 	out    []byte
 	line   int64 // of the record
 	from   origin
+	id     string // of the session in its records
 	header Header
 	opened bool // Begin was called
 	begun  bool // the header is written
@@ -43,6 +45,7 @@ type Builder struct {
 	level  setting
 	named  string
 	prompt string
+	isTail bool   // prompts are not the first
 	body   []byte // memory for the body of an entry
 }
 
@@ -54,9 +57,9 @@ type origin struct {
 	line int64
 }
 
-// Header has the facts that begin a session, each a JSON text or missing. Subagent is the kind of one that
-// another agent called.
-type Header struct{ Time, Cwd, Version, Branch, Subagent rawjson.Value }
+// Header has the facts that begin a session, each a JSON text or missing. ID is there where About has
+// none of the records. Subagent is the kind of a session that another agent called.
+type Header struct{ ID, Time, Cwd, Version, Branch, Subagent rawjson.Value }
 
 // setting is a value that an entry records before the next entry, where the value changes.
 type setting struct {
@@ -112,6 +115,30 @@ func (b *Builder) Again() Converter {
 	return NewBuilder(about, b.provider, b.begin)
 }
 
+// FindTitle returns the title in the records at both ends of a file, and beyond its beginning where
+// these have none. Lines for which want returns false are not read. The Builder is of no other use.
+func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
+	err := Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
+		b.isTail = !isHead
+		b.Add(nil, v, 1)
+	})
+	if b.isTail = false; err == nil && b.Title() == "" {
+		err = Beyond(obj, size, want, func(v rawjson.Value) bool {
+			b.Add(nil, v, 1)
+			return b.Title() == ""
+		})
+	}
+	return b.Title(), err
+}
+
+// HasTalk reports whether the records in lines become messages. The Builder is of no other use.
+func (b *Builder) HasTalk(lines []byte) bool {
+	var out []byte
+	every := func([]byte) bool { return true }
+	eachObject(lines, every, func(v rawjson.Value) { out = b.Add(out, v, 1) })
+	return bytes.Contains(b.Tail(out), []byte(`"message":{`))
+}
+
 // Named notes a title that a person or the agent gave. The last one counts.
 func (b *Builder) Named(title string) {
 	if title != "" {
@@ -122,7 +149,7 @@ func (b *Builder) Named(title string) {
 // Prompted notes a prompt, whose first line is the title of a session that has no other. The first
 // one counts.
 func (b *Builder) Prompted(text string) {
-	if b.prompt == "" {
+	if b.prompt == "" && !b.isTail {
 		b.prompt = FirstLine(text)
 	}
 }
@@ -135,6 +162,9 @@ func (b *Builder) Begin(h Header) {
 	}
 	if b.opened = true; h.Time.Missing() {
 		h.Time = b.from.time
+	}
+	if id, _ := h.ID.Text(); id != "" {
+		b.id = id
 	}
 	b.header.Time = slices.Clone(h.Time)
 	b.Directory(h.Cwd)
@@ -164,7 +194,7 @@ func (b *Builder) writeHeader() {
 }
 
 func (b *Builder) appendHeader(dst []byte) []byte {
-	dst = rawjson.AppendQuoted(append(dst, `{"type":"session","version":3,"id":`...), b.ID)
+	dst = rawjson.AppendQuoted(append(dst, `{"type":"session","version":3,"id":`...), cmp.Or(b.id, b.ID))
 	at := b.header.Time
 	if !b.opened {
 		at = b.from.time

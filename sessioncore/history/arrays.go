@@ -1,0 +1,42 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Array describes files for Made that are JSON arrays of objects.
+type Array struct {
+	// Text, Time and Session are the members of an object: the prompt, its time and its session, which may be
+	// missing.
+	Text, Time, Session string
+	// Cwd returns the working directory of the prompts in a file, "" for none.
+	Cwd func(name string) string
+}
+
+// Append appends the prompts in the text of a file, for Made.
+func (h Array) Append(dst []byte, name string, text []byte) []byte {
+	var prompts []map[string]any
+	if json.Unmarshal(text, &prompts) != nil {
+		return dst // it may be half written
+	}
+	cwd := h.Cwd(name)
+	for _, p := range prompts {
+		said, isText := p[h.Text].(string)
+		written, _ := p[h.Time].(string)
+		at, err := time.Parse(time.RFC3339, written)
+		if !isText || err != nil {
+			continue
+		}
+		v := prompt{Display: &said, Timestamp: float64(at.UnixMilli())}
+		if session, ok := p[h.Session].(string); ok {
+			v.SessionID = &session
+		}
+		if cwd != "" {
+			v.Project = &cwd
+		}
+		line, _ := json.Marshal(v)
+		dst = append(append(dst, line...), '\n')
+	}
+	return dst
+}

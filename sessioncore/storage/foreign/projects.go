@@ -1,0 +1,181 @@
+package foreign
+
+import (
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Projects shows an agent's directories of projects: DIR/PROJECT/BELOW/FILE as PROJECT/SESSION.jsonl, and
+// DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as PROJECT/SESSION/subagents/FILE. A file that is
+// one JSON object is opened as it is.
+type Projects struct {
+	Renamed    // of which Init sets all but Raw
+	Dir, Below string
+	// Session returns the session that a file has, "" for none. Of two of one session, that in .jsonl counts.
+	Session func(file string) string
+	// Key returns a text that a session and the directory of its subagents have in common.
+	Key func(name string) string
+	// Hidden reports whether a session is not shown. twins are the files of all with its key, its own first.
+	Hidden func(project, session string, twins []string) bool
+
+	lists Cached[map[string]*projectSession]
+}
+
+// Subagents is the directory of subagents' sessions in that of a session.
+const Subagents = "subagents"
+
+// projectSession is a session in a project.
+type projectSession struct {
+	file  string
+	side  string // the directory of its subagents, "" for none
+	twins []string
+}
+
+// Init must be called before other methods.
+func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
+
+// chats returns the directory with the sessions of a project.
+func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
+
+// sessions returns the sessions of a project, by their names without the ending.
+func (p *Projects) sessions(project string) (map[string]*projectSession, error) {
+	dir := p.chats(project)
+	return p.lists.Get(p.Raw, dir, func(storage.Stat) (map[string]*projectSession, error) {
+		all, sides, twins := map[string]*projectSession{}, map[string]string{}, map[string][]string{}
+		err := p.Raw.List(dir, nil, func(item storage.Item) bool {
+			at, session := path.Join(dir, item.Name), p.Session(item.Name)
+			switch known := all[session]; {
+			case item.Kind == storage.KindDir:
+				sides[p.Key(item.Name)] = at
+			case item.Kind == storage.KindFile && session != "" && (known == nil || strings.HasSuffix(at, sessionEnding)):
+				all[session] = &projectSession{file: at}
+			}
+			return true
+		})
+		for session, s := range all {
+			twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
+		}
+		for session, s := range all {
+			key := p.Key(session)
+			others := slices.DeleteFunc(slices.Clone(twins[key]), func(file string) bool { return file == s.file })
+			s.side, s.twins = sides[key], append([]string{s.file}, others...)
+		}
+		return all, err
+	})
+}
+
+// session returns a session that is shown, nil for none.
+func (p *Projects) session(project, name string) *projectSession {
+	all, err := p.sessions(project)
+	if s := all[name]; err == nil && s != nil && !p.Hidden(project, name, s.twins) {
+		return s
+	}
+	return nil
+}
+
+// Has reports whether a project has a session, shown or hidden.
+func (p *Projects) Has(project, session string) bool {
+	all, _ := p.sessions(project)
+	return all[session] != nil
+}
+
+// real returns the file or directory that is shown under a name.
+func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
+	parts := strings.Split(name, "/")
+	switch {
+	case name == "":
+		return p.Dir, storage.KindDir, nil
+	case len(parts) == 1:
+		return p.chats(name), storage.KindDir, nil
+	}
+	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
+	switch s := p.session(parts[0], base); {
+	case s == nil:
+	case isFile && len(parts) == 2:
+		return s.file, storage.KindFile, nil
+	case isFile || s.side == "" || len(parts) > 2 && parts[2] != Subagents:
+	case len(parts) < 4:
+		return s.side, storage.KindDir, nil
+	case len(parts) == 4 && strings.HasSuffix(name, sessionEnding):
+		return path.Join(s.side, parts[3]), storage.KindFile, nil
+	}
+	return "", 0, missing(name)
+}
+
+// names returns the names in a directory: projects, sessions and their directories, subagents' sessions.
+func (p *Projects) names(dir string) (items []storage.Item, err error) {
+	add := func(kind storage.Kind, names ...string) {
+		for _, name := range names {
+			items = append(items, storage.Item{Name: name, Kind: kind})
+		}
+	}
+	depth := strings.Count(dir, "/")
+	if dir == "" {
+		depth = -1
+	}
+	switch depth {
+	case -1:
+		add(storage.KindDir, p.withSessions()...)
+		return items, nil
+	case 0:
+		all, err := p.sessions(dir)
+		for name := range all {
+			if s := p.session(dir, name); s != nil {
+				add(storage.KindFile, name+sessionEnding)
+				if s.side != "" {
+					add(storage.KindDir, name)
+				}
+			}
+		}
+		return items, err
+	case 1:
+		add(storage.KindDir, Subagents)
+		return items, nil
+	}
+	at, _, err := p.real(dir)
+	if err == nil {
+		err = p.Raw.List(at, nil, func(item storage.Item) bool {
+			if item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) {
+				add(item.Kind, item.Name)
+			}
+			return true
+		})
+	}
+	return items, err
+}
+
+// All returns the directories of projects, in order.
+func (p *Projects) All() (names []string) {
+	_ = p.Raw.List(p.Dir, nil, func(item storage.Item) bool {
+		if item.Kind == storage.KindDir {
+			names = append(names, item.Name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// withSessions returns the projects that have sessions.
+func (p *Projects) withSessions() []string {
+	return slices.DeleteFunc(p.All(), func(name string) bool {
+		st, err := p.Raw.Stat(p.chats(name))
+		return err != nil || st.Kind != storage.KindDir
+	})
+}
+
+// Stat implements storage.Files. The state of the root changes with the projects that have sessions.
+func (p *Projects) Stat(name string) (storage.Stat, error) {
+	st, err := p.Renamed.Stat(name)
+	if err == nil && name == "" {
+		sum := fnv.New64a()
+		fmt.Fprint(sum, p.withSessions())
+		st.Inode ^= sum.Sum64()
+	}
+	return st, err
+}
