@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +17,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// answering are the control files that answer what is written to them with a line for each line. making are those of
-// them that answer with a session they made.
 var (
+	// answering are the control files that answer each line with a line.
 	answering = []string{"append", "fork", newSession}
-	making    = []string{"fork", newSession}
 	// writable are all that take lines.
 	writable = []string{"append", "cwd", "fork", "labels", leafLink, newSession, "title"}
 )
@@ -62,12 +59,10 @@ func writeCommand() *cobra.Command {
 
 // lineWriter writes lines to a control file.
 type lineWriter struct {
-	src   *source
-	path  string
-	in    io.Reader
-	out   io.Writer
-	makes bool     // the file makes sessions
-	made  []string // those
+	src  *source
+	path string
+	in   io.Reader
+	out  io.Writer
 }
 
 func (w *lineWriter) write(ctx context.Context) error {
@@ -75,14 +70,12 @@ func (w *lineWriter) write(ctx context.Context) error {
 	if info, err := w.src.Lstat(w.path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
 		return w.moveLeaf()
 	}
-	w.makes = slices.Contains(making, name)
 	flag := os.O_WRONLY | os.O_APPEND
 	answer := func(*direct.File) error { return nil }
 	if slices.Contains(answering, name) {
 		flag, answer = os.O_RDWR|os.O_APPEND, w.answer
 	}
-	whole := w.src.With(context.WithoutCancel(ctx)) // an interrupt comes between lines
-	f, err := whole.OpenFile(w.path, flag)
+	f, err := w.src.With(context.WithoutCancel(ctx)).OpenFile(w.path, flag) // an interrupt comes between lines
 	if err != nil {
 		return err
 	}
@@ -92,9 +85,6 @@ func (w *lineWriter) write(ctx context.Context) error {
 	}
 	if err == nil {
 		err = answer(f)
-	}
-	if kept := w.keep(whole); err == nil {
-		err = kept
 	}
 	if err == nil {
 		err = f.Close()
@@ -136,38 +126,8 @@ func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direc
 
 // answer prints the answers that have come.
 func (w *lineWriter) answer(f *direct.File) error {
-	for lines := bufio.NewReader(f); ; {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			if w.makes {
-				w.made = append(w.made, strings.TrimSuffix(line, "\n"))
-			}
-			if _, err := io.WriteString(w.out, line); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
-// keep puts the sessions that were made on disk: there is no mount in which one could be written to later.
-func (w *lineWriter) keep(whole *direct.FS) error {
-	for _, session := range w.made {
-		f, err := whole.OpenFile(path.Join(session, "append"), os.O_RDONLY)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		f.Abandon()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := io.Copy(w.out, f)
+	return err
 }
 
 // maxTarget bounds the target of a link, in bytes, as PATH_MAX does.
