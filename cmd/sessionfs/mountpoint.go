@@ -24,12 +24,6 @@ import (
 // maxStacked bounds how many dead mounts on one mount point are removed: a crash leaves one.
 const maxStacked = 16
 
-// isLink reports whether a path is a symbolic link.
-func isLink(path string) bool {
-	_, err := os.Readlink(path)
-	return err == nil
-}
-
 // maxLinks bounds a chain of symlinks, as in the kernel.
 const maxLinks = 40
 
@@ -40,7 +34,8 @@ func checkMountpoint(o mountopts.Options) (string, error) {
 	path, err := resolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
 		missing := arg
-		if abs, err := filepath.Abs(arg); err == nil && isLink(arg) { // mkdir does not follow a link
+		if _, err := os.Readlink(arg); err == nil { // mkdir does not follow a link
+			abs, _ := filepath.Abs(arg)
 			missing = resolveFar(abs)
 		}
 		return "", refuse(exitMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, missing)
@@ -111,7 +106,7 @@ func checkMounted(path string) error {
 			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
 				e.uid, e.source, path, path)
 		}
-		switch statusOf(e).State {
+		switch statusOf(e, socketLimit).State {
 		case stateHangs:
 			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
 				e.source, path, path)
@@ -217,6 +212,9 @@ func (e mountEntry) isSessionfs() bool { return e.fsType == mountopts.FSType }
 // ours reports whether it is a mount of this program by this user.
 func (e mountEntry) ours() bool { return e.isSessionfs() && e.uid == os.Geteuid() }
 
+// mayAsk reports whether this user may ask the daemon of a mount: its own user, and root.
+func (e mountEntry) mayAsk() bool { return e.uid == os.Geteuid() || os.Geteuid() == 0 }
+
 // allMounts reads the mount table. On one mount point the uppermost mount is the last.
 func allMounts() (all []mountEntry) {
 	infos, err := mountinfo.GetMounts(nil)
@@ -237,25 +235,21 @@ func entryOf(i *mountinfo.Info) mountEntry {
 	return e
 }
 
-// mountAt returns the topmost mount at path, which must be absolute and resolved.
-func mountAt(path string) (found mountEntry, ok bool) {
+// mountOver returns the topmost mount in which a path lies, which must be absolute and resolved.
+func mountOver(path string) (found mountEntry) {
 	for _, e := range allMounts() {
-		if e.mountpoint == path {
-			found, ok = e, true
+		inside := path == e.mountpoint || strings.HasPrefix(path, strings.TrimSuffix(e.mountpoint, "/")+"/")
+		if inside && len(e.mountpoint) >= len(found.mountpoint) {
+			found = e
 		}
 	}
-	return found, ok
+	return found
 }
 
-// mountWith returns a mount of this program that contains path or whose SOURCE is path, which must be absolute and
-// resolved.
-func mountWith(path string) (mountEntry, bool) {
-	for _, e := range allMounts() {
-		if e.isSessionfs() && (e.source == path || strings.HasPrefix(path, e.mountpoint+"/")) {
-			return e, true
-		}
-	}
-	return mountEntry{}, false
+// mountAt returns the topmost mount at path, which must be absolute and resolved.
+func mountAt(path string) (found mountEntry, ok bool) {
+	e := mountOver(path)
+	return e, e.mountpoint == path
 }
 
 // connections is where fusectl shows the connections of FUSE mounts, each as a directory with the files "abort" and

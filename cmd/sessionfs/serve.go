@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +69,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 			return err
 		}
 	}
-	a.manager.say("READY=1", "mounted at "+o.Mountpoint)
+	a.tellManager("READY=1", "mounted at "+o.Mountpoint)
 	a.waitOrStop()
 	return nil
 }
@@ -92,7 +95,7 @@ type attendant struct {
 	options mountopts.Options
 	idle    time.Duration // after which it is unmounted; 0 for never
 	signals signals
-	manager manager
+	manager string   // the socket of the service manager, "" for none
 	file    *logFile // nil if the log goes elsewhere
 	log     *slog.Logger
 	level   slog.Level // from which on is logged
@@ -114,7 +117,7 @@ func (a *attendant) waitOrStop() {
 	for {
 		select {
 		case <-done:
-			a.manager.say("STOPPING=1", "unmounted")
+			a.tellManager("STOPPING=1", "unmounted")
 			a.log.Info("unmounted", "mountpoint", a.options.Mountpoint)
 			return
 		case s := <-a.signals.stop:
@@ -137,7 +140,7 @@ func (a *attendant) waitOrStop() {
 // stop unmounts, or detaches what is in use.
 func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.options.Mountpoint)
-	a.manager.say("STOPPING=1", "unmounting")
+	a.tellManager("STOPPING=1", "unmounting")
 	err := unmount(a.options.Mountpoint, false)
 	if err == nil {
 		<-done
@@ -220,30 +223,81 @@ func hasTerminal() bool {
 // notifyEnv names the socket on which a service manager waits for what its services say of themselves (sd_notify(3)).
 const notifyEnv = "NOTIFY_SOCKET"
 
-// manager is the connection to the service manager that started this process, if there is one.
-type manager struct{ net.Conn }
-
-// takeManager returns the service manager that started this process. It counts in front alone: a mount that somebody
-// starts in the background from within a service is not what that service's manager waits for.
-func takeManager(foreground bool) manager {
-	path := os.Getenv(notifyEnv)
+// takeManager returns the socket of the service manager that started this process, "" if there is none. It counts in front
+// alone: a mount that somebody starts in the background from within a service is not what that service's manager waits for.
+func takeManager(foreground bool) (socket string) {
+	socket = os.Getenv(notifyEnv)
 	os.Unsetenv(notifyEnv) // fusermount3 must not inherit it
-	if path == "" || !foreground {
-		return manager{}
+	if !foreground {
+		return ""
 	}
-	conn, err := net.Dial("unixgram", path) // "@" is an abstract name here, too
-	if err != nil {
-		slog.Warn("the service manager cannot be told when the mount is ready", "socket", path, "err", err)
-	}
-	return manager{conn}
+	return socket
 }
 
-// say tells a state (READY=1, STOPPING=1), and a text that is shown to people.
-func (m manager) say(state, text string) {
-	if m.Conn == nil {
+// tellManager tells the service manager a state (READY=1, STOPPING=1), and a text that is shown to people.
+func (a *attendant) tellManager(state, text string) {
+	if a.manager == "" {
 		return
 	}
-	if _, err := m.Write([]byte(state + "\nSTATUS=" + text + "\n")); err != nil {
+	conn, err := net.Dial("unixgram", a.manager) // "@" is an abstract name here, too
+	if err == nil {
+		_, err = conn.Write([]byte(state + "\nSTATUS=" + text + "\n"))
+		_ = conn.Close()
+	}
+	if err != nil {
 		slog.Warn("the service manager could not be told", "state", state, "err", err)
 	}
+}
+
+const (
+	// maxRequest is how long a request may be.
+	maxRequest = 64
+	// acceptPause is how long nobody is listened to when there are no descriptors.
+	acceptPause = 100 * time.Millisecond
+)
+
+// serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
+// have a socket still whose mount is gone and had the same number.
+func (a *attendant) serveStatus() (stop func()) {
+	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), a.minor), time.Now().UnixNano())
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go storage.Guarded(func() { a.answerStatus(ctx, listener) })()
+	return stop
+}
+
+func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener) {
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	for {
+		conn, err := listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(acceptPause)
+		default:
+			go storage.Guarded(func() {
+				defer conn.Close()
+				a.tell(conn)
+			})()
+		}
+	}
+}
+
+// tell answers the user of the mount, and root.
+func (a *attendant) tell(conn *net.UnixConn) {
+	peer, err := peerOf(conn)
+	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(socketLimit))
+	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
+	// before the answer.
+	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
+	_, _ = io.WriteString(conn, "\n")                                                                             // it lives; the answer may take its time
+	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // the client may be gone
 }

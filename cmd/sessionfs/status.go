@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,6 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
-	"sessionfs/sessioncore/storage"
 )
 
 // status is a mount as sessionfs status shows it.
@@ -35,6 +33,7 @@ type status struct {
 	PID        int    `json:"pid,omitempty"`
 	Version    string `json:"version,omitempty"`
 	*fs.Counters
+	options mountopts.Options // without a Source if the daemon did not tell them
 }
 
 // The states of a mount.
@@ -66,7 +65,7 @@ func statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := lookAtAll(mounts)
+			all := statusOfAll(mounts, socketLimit)
 			if asJSON {
 				err = json.NewEncoder(cmd.OutOrStdout()).Encode(all)
 			} else {
@@ -88,13 +87,8 @@ func statusCommand() *cobra.Command {
 func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand(), umountCommand()} }
 
 // ourMounts returns the mounts of this user, for root those of all users.
-func ourMounts() (mounts []mountEntry) {
-	for _, e := range allMounts() {
-		if e.ours() || e.isSessionfs() && os.Geteuid() == 0 {
-			mounts = append(mounts, e)
-		}
-	}
-	return mounts
+func ourMounts() []mountEntry {
+	return slices.DeleteFunc(allMounts(), func(e mountEntry) bool { return !e.isSessionfs() || !e.mayAsk() })
 }
 
 // ourMountpoints returns where they are.
@@ -118,18 +112,18 @@ func chosenMounts(args []string) ([]mountEntry, error) {
 	if !ok || !e.isSessionfs() {
 		return nil, fmt.Errorf("no sessionfs is mounted at %s", path)
 	}
-	if !e.ours() && os.Geteuid() != 0 {
+	if !e.mayAsk() {
 		return nil, fmt.Errorf("%s was mounted by user %d; only that user and root are told", path, e.uid)
 	}
 	return []mountEntry{e}, nil
 }
 
-// lookAtAll looks at mounts at the same time: one that hangs takes its time.
-func lookAtAll(mounts []mountEntry) []status {
+// statusOfAll returns the status of mounts. It asks them at the same time: one that hangs takes its time.
+func statusOfAll(mounts []mountEntry, limit time.Duration) []status {
 	all := make([]status, len(mounts))
 	var wg sync.WaitGroup
 	for i, e := range mounts {
-		wg.Go(func() { all[i] = statusOf(e) })
+		wg.Go(func() { all[i] = statusOf(e, limit) })
 	}
 	wg.Wait()
 	return all
@@ -137,13 +131,13 @@ func lookAtAll(mounts []mountEntry) []status {
 
 // statusOf asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount itself: one whose daemon is
 // gone answers at once, with an error.
-func statusOf(e mountEntry) status {
+func statusOf(e mountEntry, limit time.Duration) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
-	pid, said, err := askDaemon(e, socketLimit, socketLimit)
+	pid, said, err := askDaemon(e, limit, limit)
 	s.PID = pid
 	switch {
 	case err == nil:
-		s.Version, s.Counters = said.Version, &said.Counters
+		s.Version, s.Counters, s.options = said.Version, &said.Counters, said.Options
 		if s.Full != "" {
 			s.State = stateFull
 		}
@@ -156,7 +150,7 @@ func statusOf(e mountEntry) status {
 	go func() { looked <- unix.Access(filepath.Join(e.mountpoint, absentName), unix.F_OK) }()
 	select {
 	case err = <-looked:
-	case <-time.After(socketLimit):
+	case <-time.After(limit):
 		s.State = stateHangs
 		return s
 	}
@@ -170,6 +164,39 @@ func statusOf(e mountEntry) status {
 // absentName is a name that no mount has, so that the kernel has to ask the server, and the server need not ask SOURCE for
 // it.
 const absentName = ".sessionfs-absent"
+
+// toldMounts returns the places that this user's mounts show, as far as their daemons tell that in time.
+func toldMounts() (places []place) {
+	mounts := slices.DeleteFunc(allMounts(), func(e mountEntry) bool { return !e.ours() })
+	for _, s := range statusOfAll(mounts, liveLimit) {
+		if s.options.Source != "" {
+			places = append(places, place{s.options, s.Mountpoint, func() {}})
+		}
+	}
+	return places
+}
+
+// shownAt returns the options and the mount point of the mount in which a path of the machine lies, absolute and without links;
+// mountpoint is "" where it lies in none.
+func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
+	e := mountOver(path)
+	if !e.isSessionfs() {
+		return o, "", nil
+	}
+	s := statusOf(e, socketLimit)
+	switch {
+	case s.options.Source != "":
+		return s.options, e.mountpoint, nil
+	case s.State == stateDead:
+		return o, e.mountpoint, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it", e.mountpoint, e.mountpoint)
+	}
+	why := "its state is " + s.State
+	if s.Version != "" {
+		why = "it is of version " + s.Version
+	}
+	return o, e.mountpoint, refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s",
+		e.mountpoint, why)
+}
 
 // printStatus prints a table, or nothing if there are no mounts.
 func printStatus(out io.Writer, all []status, now time.Time) error {
@@ -238,59 +265,6 @@ type told struct {
 
 // socketLimit is how long either end waits.
 const socketLimit = 5 * time.Second
-
-const (
-	// maxRequest is how long a request may be.
-	maxRequest = 64
-	// acceptPause is how long nobody is listened to when there are no descriptors.
-	acceptPause = 100 * time.Millisecond
-)
-
-// serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
-// have a socket still whose mount is gone and had the same number.
-func (a *attendant) serveStatus() (stop func()) {
-	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), a.minor), time.Now().UnixNano())
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
-		return func() {}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	go storage.Guarded(func() { a.answerStatus(ctx, listener) })()
-	return stop
-}
-
-func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener) {
-	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	for {
-		conn, err := listener.AcceptUnix()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil:
-			time.Sleep(acceptPause)
-		default:
-			go storage.Guarded(func() {
-				defer conn.Close()
-				a.tell(conn)
-			})()
-		}
-	}
-}
-
-// tell answers the user of the mount, and root.
-func (a *attendant) tell(conn *net.UnixConn) {
-	peer, err := peerOf(conn)
-	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
-	// before the answer.
-	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
-	_, _ = io.WriteString(conn, "\n")                                                                             // it lives; the answer may take its time
-	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // the client may be gone
-}
 
 // errNotTheirs means that there is no socket of the mount's user.
 var errNotTheirs = errors.New("no socket of its user's")

@@ -50,23 +50,20 @@ func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, 
 func unmountCommand(arg string, lazy bool) error {
 	path, err := resolveMountpoint(arg)
 	if err != nil { // for example in a dead mount
-		abs, absErr := absolute(arg)
-		if e, ok := mountWith(filepath.Clean(abs)); ok && absErr == nil {
-			return refuseMistaken(abs, e)
-		}
-		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
+		path, _ = absolute(arg)
+		path = filepath.Clean(path)
 	}
-	e, ok := mountAt(path)
-	if !ok {
-		if e, ok := mountWith(path); ok {
-			return refuseMistaken(path, e)
-		}
-		return refuse(exitUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
-	}
+	e, mounted := mountAt(path)
 	switch {
+	case !mounted && e.isSessionfs():
+		return refuse(exitUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s", path, e.mountpoint, e.mountpoint)
+	case err != nil:
+		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
+	case !mounted:
+		return refuseUnmounted(path)
 	case !e.isSessionfs():
 		return refuse(exitUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s", path, e.fsType, mountopts.FSType, path)
-	case !e.ours() && os.Geteuid() != 0:
+	case !e.mayAsk():
 		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
 	}
 	limit := socketLimit
@@ -159,13 +156,14 @@ func abort(e mountEntry) error {
 	return err
 }
 
-// refuseMistaken returns a refusal that names the mount that path belongs to.
-func refuseMistaken(path string, e mountEntry) error {
-	what := "lies in the mount at"
-	if e.source == path {
-		what = "is SOURCE of the mount at"
+// refuseUnmounted refuses a path at which nothing is mounted. It may be the SOURCE of a mount.
+func refuseUnmounted(path string) error {
+	for _, e := range allMounts() {
+		if e.isSessionfs() && e.source == path {
+			return refuse(exitUnmount, "%s is SOURCE of the mount at %s; unmount that with: sessionfs -u %s", path, e.mountpoint, e.mountpoint)
+		}
 	}
-	return refuse(exitUnmount, "%s %s %s; unmount that with: sessionfs -u %s", path, what, e.mountpoint, e.mountpoint)
+	return refuse(exitUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
 }
 
 // unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted, else with
