@@ -62,7 +62,7 @@ func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (
 			return b, nil // it may be written yet
 		}
 	}
-	h.remember(name, b)
+	h.beginnings.Add(name, b)
 	return b, nil
 }
 
@@ -102,29 +102,18 @@ func (h *Home) count(name string, p part) (lineCount, error) {
 			b.counted = map[int64]lineCount{}
 		}
 		b.counted[p.to] = c
-		h.remember(name, b)
+		h.beginnings.Add(name, b)
 	}
 	return c, nil
 }
 
 // remembered returns the cached beginning of a rollout that is unchanged, or has grown.
 func (h *Home) remembered(name string, now storage.Token) (beginning, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	b, ok := h.beginnings[name]
+	b, ok := h.beginnings.Get(name)
 	if !ok || b.file != now && (!b.file.SameObject(now) || now.Size <= b.file.Size) {
 		return beginning{}, false
 	}
 	b.file = now
-	h.beginnings[name] = b
+	h.beginnings.Add(name, b)
 	return b, true
-}
-
-func (h *Home) remember(name string, b beginning) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.beginnings) >= maxBeginnings {
-		clear(h.beginnings)
-	}
-	h.beginnings[name] = b
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
@@ -33,8 +35,8 @@ type Home struct {
 	days     map[string]rollouts // by directory
 	daysAt   time.Time           // when all were looked at last
 	prompts  map[string]string   // by the name of a rollout from which others go on: its title, where nobody gave one
-	// beginnings has the rollouts that were opened, by name.
-	beginnings map[string]beginning
+
+	beginnings *lru.Cache[string, beginning] // of the rollouts that were opened, by name
 
 	parents parents
 }
@@ -46,7 +48,8 @@ var (
 
 // New returns the Home that files are, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
-	h := &Home{Days: Days{files}, root: root, days: map[string]rollouts{}, prompts: map[string]string{}, beginnings: map[string]beginning{}}
+	h := &Home{Days: Days{files}, root: root, days: map[string]rollouts{}, prompts: map[string]string{}}
+	h.beginnings, _ = lru.New[string, beginning](maxBeginnings)
 	h.parents.init(h.Days)
 	return h
 }

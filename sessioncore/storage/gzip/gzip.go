@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
@@ -30,9 +32,9 @@ type Storage struct {
 	limitOf func(int64) int64 // limitOf, but in tests
 	turns   chan struct{}     // holds a value for each file that is being unpacked
 	texts   spill.Room
+	sizes   *lru.Cache[string, measured]
 
-	mu       sync.Mutex // guards the fields below
-	sizes    map[string]measured
+	mu       sync.Mutex // guards unpacked
 	unpacked map[*object]struct{}
 }
 
@@ -47,8 +49,8 @@ type measured struct {
 }
 
 const (
-	// maxMeasured is the maximum number of files of which the size is kept. Beyond that all are forgotten: it is read again
-	// from the end of each file.
+	// maxMeasured is the maximum number of files of which the size is kept. That of others is read again from the end of
+	// each file.
 	maxMeasured = 1 << 14
 	// atOnce is how many files are unpacked at once: each may take maxInMemory.
 	atOnce = 2
@@ -71,9 +73,10 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 	}
 	s := &Storage{
 		files: files, format: format, limitOf: format.limitOf, turns: make(chan struct{}, atOnce),
-		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
-		sizes: map[string]measured{}, unpacked: map[*object]struct{}{},
+		texts:    spill.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
+		unpacked: map[*object]struct{}{},
 	}
+	s.sizes, _ = lru.New[string, measured](maxMeasured)
 	limit.OnFull(s.evict)
 	return s
 }
@@ -103,10 +106,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 
 // measure returns what is known of a compressed file in a state. obj is the open file, nil if it is to be opened.
 func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) measured {
-	s.mu.Lock()
-	known, ok := s.sizes[file]
-	s.mu.Unlock()
-	if ok && known.token == st.Token {
+	if known, ok := s.sizes.Get(file); ok && known.token == st.Token {
 		return known
 	}
 	if obj == nil {
@@ -116,11 +116,12 @@ func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) meas
 		}
 		defer obj.Close()
 	}
-	m := measured{token: st.Token}
-	if m.size, ok = s.format.sizeOf(obj, st.Size); !ok {
+	size, ok := s.format.sizeOf(obj, st.Size)
+	if !ok {
 		return s.count(file, st, obj)
 	}
-	s.note(file, m)
+	m := measured{token: st.Token, size: size}
+	s.sizes.Add(file, m)
 	return m
 }
 
@@ -137,18 +138,6 @@ func (s *Storage) count(file string, st storage.Stat, obj storage.Object) measur
 		return err
 	})
 	return s.learn(file, st.Token, size, err)
-}
-
-func (s *Storage) note(file string, m measured) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sizes[file] == m {
-		return
-	}
-	if len(s.sizes) >= maxMeasured {
-		clear(s.sizes)
-	}
-	s.sizes[file] = m
 }
 
 // Open implements storage.Files. The file is not unpacked yet, unless what it says of its size cannot be.
@@ -201,7 +190,7 @@ func (s *Storage) learn(file string, token storage.Token, size int64, err error)
 		m.size, m.err = m.size+1, err
 	}
 	if m.exact || m.err != nil {
-		s.note(file, m)
+		s.sizes.Add(file, m)
 	}
 	return m
 }
