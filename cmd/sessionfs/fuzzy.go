@@ -43,7 +43,7 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 	var ids, lines []string
 	for _, line := range found {
 		id, columns, _ := strings.Cut(line, "\t")
-		ids, lines = append(ids, id), append(lines, "  "+columns)
+		ids, lines = append(ids, id), append(lines, "  "+strings.ReplaceAll(columns, "\t", "  "))
 	}
 	if len(ids) > 1 {
 		return "", ambiguous("more than one "+what+" has "+query, lines)

@@ -209,9 +209,9 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 // titleColumn is how wide the titles are: display names have 40 characters at most.
 const titleColumn = 40
 
-// age returns a time as two or three characters.
+// age returns a time as two to four characters.
 func age(d time.Duration) string {
-	const day = 24 * time.Hour
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	switch {
 	case d < time.Hour:
 		return fmt.Sprintf("%dm", max(0, d/time.Minute))
@@ -219,8 +219,10 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh", d/time.Hour)
 	case d < 100*day:
 		return fmt.Sprintf("%dd", d/day)
+	case d < 2*year:
+		return fmt.Sprintf("%dmo", 12*d/year)
 	}
-	return fmt.Sprintf("%dy", (d+day*365/2)/(365*day))
+	return fmt.Sprintf("%dy", d/year)
 }
 
 // sizeOf returns a number of bytes as ls -h does.

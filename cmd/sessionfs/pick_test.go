@@ -34,13 +34,24 @@ func TestPickWithoutTerminal(t *testing.T) {
 		require.Equal(t, code, fmt.Sprint(r.code), line)
 		require.Contains(t, r.stderr, say, line)
 	}
-	require.Contains(t, s.here("pick", "tide").stderr, hourLate+"\n")
+	require.Contains(t, s.here("pick", "tide").stderr, "/home/dev/tidetable  "+hourLate+"\n")
 	odd := filepath.Join(s.source, "sessions", "odd\t\ndirectory")
 	require.NoError(t, os.Rename(filepath.Join(s.source, filepath.Dir(hourFile)), odd))
 	require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", "hour", "late"))
 	r := s.here("pick", "--preview", hourLate+"#6ab2fbe0").ok(t)
 	require.True(t, strings.HasPrefix(r.stdout, "omp, $0.66, in /home/dev/tidetable\n"+hourLate+"\n\n"), r.stdout)
 	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
+}
+
+// A session of the year has no age of zero.
+func TestAge(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0m", 59 * time.Minute: "59m", 23 * time.Hour: "23h", 99 * day: "99d", 100 * day: "3mo", 182 * day: "5mo",
+		364 * day: "11mo", 365 * day: "12mo", 729 * day: "23mo", 730 * day: "2y", 1000 * day: "2y", 1095 * day: "3y",
+	} {
+		require.Equal(t, want, age(d), d)
+	}
 }
 
 // fake puts a program into PATH that is a shell script.
