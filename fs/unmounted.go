@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-
-	"sessionfs/fs/direct"
 	"sessionfs/mountopts"
-	"sessionfs/nodes/kernel"
+	"sessionfs/nodes/direct"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -39,8 +35,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
-	return &Unmounted{direct.New(kernel.New(t.root).FileSystem(), fuse.Caller{Owner: owner, Pid: uint32(os.Getpid())}, log), t, log}, nil
+	return &Unmounted{direct.New(t.root, log), t, log}, nil
 }
 
 // Sessions returns all sessions, those that were modified last first. Callers must not modify the slice.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sessionfs/fs/direct"
+	"sessionfs/nodes/direct"
 	"sessionfs/sessioncore/storage"
 )
 

@@ -14,15 +14,14 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
+	"sessionfs/nodes"
 )
 
 // FS is a file system. It is safe for concurrent use.
 type FS struct {
-	ctx    context.Context
-	raw    fuse.RawFileSystem
-	caller fuse.Caller
-	log    *slog.Logger
+	ctx  context.Context
+	root nodes.Dir
+	log  *slog.Logger
 }
 
 var (
@@ -32,16 +31,11 @@ var (
 	_ = (iofs.GlobFS)((*FS)(nil))
 )
 
-// New returns a file system whose requests are made by caller.
-func New(raw fuse.RawFileSystem, caller fuse.Caller, log *slog.Logger) *FS {
-	return &FS{context.Background(), raw, caller, log}
-}
+// New returns the file system of the nodes below root.
+func New(root nodes.Dir, log *slog.Logger) *FS { return &FS{context.Background(), root, log} }
 
 // With returns the file system with requests that end when ctx is done.
-func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.raw, f.caller, f.log} }
-
-// header is the beginning of a request for a node.
-func (f *FS) header(id uint64) fuse.InHeader { return fuse.InHeader{NodeId: id, Caller: f.caller} }
+func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
 
 // Lstat returns what a path stands for.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
@@ -122,28 +116,27 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 // link of a temporary name, which must not exist, and renames it.
 func (f *FS) ReplaceLink(target, name, temporary string) error {
 	return f.at("link", path.Dir(name), true, func(w *walker) error {
-		header := f.header(w.last().id)
-		var out fuse.EntryOut
-		err := f.ask(func(gone <-chan struct{}) fuse.Status {
-			return f.raw.Symlink(gone, &header, target, temporary, &out)
-		})
+		dir, ok := w.last().node.(nodes.LinkDir)
+		if !ok {
+			return syscall.EPERM
+		}
+		err := f.ask(func(ctx context.Context) syscall.Errno { return dir.Symlink(ctx, target, temporary) })
 		if err != nil {
 			return err
 		}
-		defer f.raw.Forget(out.NodeId, 1)
-		in := &fuse.RenameIn{InHeader: header, Newdir: w.last().id}
-		err = f.ask(func(gone <-chan struct{}) fuse.Status { return f.raw.Rename(gone, in, temporary, path.Base(name)) })
+		err = f.ask(func(ctx context.Context) syscall.Errno { return dir.Rename(ctx, temporary, path.Base(name), 0) })
 		if err != nil {
-			_ = f.ask(func(gone <-chan struct{}) fuse.Status { return f.raw.Unlink(gone, &header, temporary) })
+			_ = f.ask(func(ctx context.Context) syscall.Errno { return dir.Remove(ctx, temporary) })
 		}
 		return err
 	})
 }
 
-// maxStale is how often a path is looked up anew when what it led to has changed meanwhile. The kernel does so once.
+// maxStale is how often a path is looked up anew when the node that it led to has changed meanwhile. The kernel does so
+// once.
 const maxStale = 4
 
-// at calls do where a path leads; follow says that a link at its end is followed. do may keep the last node.
+// at calls do where a path leads; follow says that a link at its end is followed.
 func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
 	if name == ".." || strings.HasPrefix(name, "../") {
 		return &iofs.PathError{Op: op, Path: name, Err: ErrLeadsOut}
@@ -157,7 +150,6 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
 		if err = w.walk(name, follow); err == nil {
 			err = do(w)
 		}
-		w.forget(0)
 		if err != syscall.ESTALE {
 			break
 		}
@@ -171,19 +163,19 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
 
 // ask makes a request and returns its error. A panic is logged and becomes EIO, as in a mount: one bad session ends no
 // command that goes through all.
-func (f *FS) ask(request func(gone <-chan struct{}) fuse.Status) (err error) {
+func (f *FS) ask(request func(context.Context) syscall.Errno) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 			err = syscall.EIO
 		}
 	}()
-	switch status := request(f.ctx.Done()); {
-	case status.Ok():
+	switch errno := request(f.ctx); {
+	case errno == 0:
 		return nil
-	case status == fuse.EINTR && f.ctx.Err() != nil:
+	case errno == syscall.EINTR && f.ctx.Err() != nil:
 		return context.Cause(f.ctx)
 	default:
-		return syscall.Errno(status)
+		return errno
 	}
 }

@@ -1,6 +1,7 @@
 package direct_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,81 +13,110 @@ import (
 	"syscall"
 	"testing"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/fs/direct"
+	"sessionfs/nodes"
+	"sessionfs/nodes/direct"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
 )
 
 // dir is a directory whose names are made when they are looked up, as in a mount.
 type dir struct {
-	fusefs.Inode
-	items map[string]func() fusefs.InodeEmbedder
+	nodes.Directory
+	items items
 }
 
-var (
-	_ = (fusefs.NodeLookuper)((*dir)(nil))
-	_ = (fusefs.NodeReaddirer)((*dir)(nil))
-	_ = (fusefs.NodeGetattrer)((*dir)(nil))
-)
+type items map[string]func() nodes.Node
 
-func (d *dir) Getattr(_ context.Context, _ fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	out.Mode = syscall.S_IFDIR | 0o755
-	return 0
+func (d *dir) Stat(context.Context) (nodes.Attr, error) {
+	return nodes.Attr{Kind: storage.KindDir, Mode: 0o755}, nil
 }
 
-func (d *dir) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	create, ok := d.items[name]
+func (d *dir) Find(_ context.Context, _ *sessioncore.Snapshot, it nodes.Item) (nodes.Child, error) {
+	create, ok := d.items[it.Name]
 	if !ok {
-		return nil, syscall.ENOENT
+		return nodes.Child{}, syscall.ENOENT
 	}
-	ops := create()
-	mode := typeOf(ops)
-	out.Mode = mode | 0o640
-	return d.NewInode(ctx, ops, fusefs.StableAttr{Mode: mode}), 0
+	return nodes.Child{Make: create}, nil
 }
 
-func (d *dir) Readdir(context.Context) (fusefs.DirStream, syscall.Errno) {
-	var list []fuse.DirEntry
+func (d *dir) List(ctx context.Context, _ *sessioncore.Snapshot) (list []nodes.Item, err error) {
 	for name, create := range d.items {
-		list = append(list, fuse.DirEntry{Name: name, Mode: typeOf(create())})
+		a, err := create().Stat(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, nodes.Item{Name: name, Kind: a.Kind})
 	}
-	return fusefs.NewListDirStream(list), 0
+	return list, nil
 }
 
-func typeOf(ops fusefs.InodeEmbedder) uint32 {
-	switch ops.(type) {
-	case *dir:
-		return syscall.S_IFDIR
-	case *fusefs.MemSymlink:
-		return syscall.S_IFLNK
+func in(items items) func() nodes.Node {
+	return func() nodes.Node {
+		return &dir{nodes.NewDirectory(&nodes.View{Log: slog.New(slog.DiscardHandler)}), items}
 	}
-	return syscall.S_IFREG
 }
 
-func file(text string) func() fusefs.InodeEmbedder {
-	return func() fusefs.InodeEmbedder { return &fusefs.MemRegularFile{Data: []byte(text)} }
+// textFile is a file in memory. What is written is appended.
+type textFile struct {
+	nodes.Directory
+	text []byte
 }
 
-func link(target string) func() fusefs.InodeEmbedder {
-	return func() fusefs.InodeEmbedder { return &fusefs.MemSymlink{Data: []byte(target)} }
+func (f *textFile) Stat(context.Context) (nodes.Attr, error) {
+	return nodes.Attr{Kind: storage.KindFile, Mode: 0o640, Size: int64(len(f.text))}, nil
 }
 
-func in(items map[string]func() fusefs.InodeEmbedder) func() fusefs.InodeEmbedder {
-	return func() fusefs.InodeEmbedder { return &dir{items: items} }
+func (f *textFile) Open(context.Context, int) (nodes.Handle, error) { return f, nil }
+
+func (f *textFile) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	return bytes.NewReader(f.text).ReadAt(p, off)
+}
+
+func (f *textFile) Write(_ context.Context, p []byte, _ int64) (int, syscall.Errno) {
+	f.text = append(f.text, p...)
+	return len(p), 0
+}
+
+func (f *textFile) Flush(context.Context) syscall.Errno { return 0 }
+
+func (f *textFile) Lines(context.Context, [][]byte) ([]string, int, error) { return nil, 0, nil }
+
+func (f *textFile) Sync(context.Context) syscall.Errno { return 0 }
+
+func (f *textFile) Close() {}
+
+func file(text string) func() nodes.Node {
+	return func() nodes.Node { return newFile(text) }
+}
+
+func newFile(text string) *textFile {
+	return &textFile{nodes.NewDirectory(&nodes.View{Log: slog.New(slog.DiscardHandler)}), []byte(text)}
+}
+
+// textLink is a link.
+type textLink struct {
+	nodes.Directory
+	target string
+}
+
+func (l *textLink) Stat(context.Context) (nodes.Attr, error) {
+	return nodes.Attr{Kind: storage.KindLink, Mode: 0o640}, nil
+}
+
+func (l *textLink) Target(context.Context) (string, error) { return l.target, nil }
+
+func link(target string) func() nodes.Node {
+	return func() nodes.Node { return &textLink{target: target} }
 }
 
 // panics is a file whose handler has a bug.
-type panics struct{ fusefs.Inode }
+type panics struct{ textFile }
 
-func (p *panics) Open(context.Context, uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	panic("a bug")
-}
+func (p *panics) Open(context.Context, int) (nodes.Handle, error) { panic("a bug") }
 
-type items = map[string]func() fusefs.InodeEmbedder
-
-func newFS(t *testing.T) (*direct.FS, *dir) {
+func newFS() *direct.FS {
 	many := items{}
 	for i := range 1500 {
 		many[fmt.Sprintf("%0150d", i)] = file("")
@@ -95,15 +125,14 @@ func newFS(t *testing.T) (*direct.FS, *dir) {
 		"a":   in(items{"b": in(items{"c.txt": file("abc"), "up": link("../../d")}), "self": link("self"), "here": link("./b")}),
 		"d":   in(items{"x1": file("1"), "x2": file("2"), ".x3": file("3"), "[y]": file("4"), "sub": in(items{"z": file("5")})}),
 		"abs": link("/etc/passwd"), "above": link("a/../../etc"), "gone": link("nothing"), "empty": link(""),
-		"many": in(many), "bug": func() fusefs.InodeEmbedder { return &panics{} },
+		"many": in(many), "bug": func() nodes.Node { return &panics{*newFile("")} },
 		"long": file(strings.Repeat("0123456789", 50_000)),
 	})().(*dir)
-	raw := fusefs.NewNodeFS(root, &fusefs.Options{})
-	return direct.New(raw, fuse.Caller{}, slog.New(slog.DiscardHandler)), root
+	return direct.New(root, slog.New(slog.DiscardHandler))
 }
 
 func TestPaths(t *testing.T) {
-	files, root := newFS(t)
+	files := newFS()
 	for path, want := range map[string]any{
 		"a/b/c.txt": "abc", "a/here/c.txt": "abc", "a/here/up/x1": "1", "d/[y]": "4",
 		".": syscall.EISDIR, "a": syscall.EISDIR, "a/here": syscall.EISDIR,
@@ -123,11 +152,10 @@ func TestPaths(t *testing.T) {
 		var at *iofs.PathError
 		require.ErrorAs(t, err, &at)
 	}
-	require.Empty(t, root.Children(), "all nodes are forgotten")
 }
 
 func TestStat(t *testing.T) {
-	files, root := newFS(t)
+	files := newFS()
 	info, err := files.Lstat("a/here")
 	require.NoError(t, err)
 	require.Equal(t, iofs.ModeSymlink|0o640, info.Mode())
@@ -145,12 +173,11 @@ func TestStat(t *testing.T) {
 	resolved, err := files.Resolve("a/here/up/x1")
 	require.NoError(t, err)
 	require.Equal(t, "d/x1", resolved)
-	require.Empty(t, root.Children())
 }
 
 // TestWalk: io/fs walks the tree as any other, without following links.
 func TestWalk(t *testing.T) {
-	files, root := newFS(t)
+	files := newFS()
 	var names []string
 	require.NoError(t, iofs.WalkDir(files, "a", func(name string, d iofs.DirEntry, err error) error {
 		require.NoError(t, err)
@@ -161,25 +188,22 @@ func TestWalk(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, []string{"a", "a/b", "a/b/c.txt", "a/b/up", "a/here", "a/self"}, names)
-	require.Empty(t, root.Children())
 }
 
-// TestFilesOutliveNodes: an open file needs no caller to keep its node, and its directories stay with it.
-func TestFilesOutliveNodes(t *testing.T) {
-	files, root := newFS(t)
+// TestClosedTwice: a file can be closed again.
+func TestClosedTwice(t *testing.T) {
+	files := newFS()
 	f, err := files.Open("a/b/c.txt")
 	require.NoError(t, err)
-	require.Len(t, root.Children(), 1)
 	got, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.Equal(t, "abc", string(got))
 	require.NoError(t, f.Close())
 	require.NoError(t, f.Close())
-	require.Empty(t, root.Children())
 }
 
 func TestLongReadsAndListings(t *testing.T) {
-	files, root := newFS(t)
+	files := newFS()
 	f, err := files.Open("long")
 	require.NoError(t, err)
 	got, err := io.ReadAll(f)
@@ -194,11 +218,10 @@ func TestLongReadsAndListings(t *testing.T) {
 	}
 	require.Len(t, names, 1500)
 	require.Len(t, seen, 1500)
-	require.Empty(t, root.Children())
 }
 
 func TestGlob(t *testing.T) {
-	files, root := newFS(t)
+	files := newFS()
 	for pattern, want := range map[string][]string{
 		"d/x*": {"d/x1", "d/x2"}, "*/x1": {"d/x1"}, "d/*": {"d/[y]", "d/sub", "d/x1", "d/x2"}, "d/.*": {"d/.x3"},
 		"d/[x]1": {"d/x1"}, "a/*/up/x1": {"a/b/up/x1", "a/here/up/x1"}, "*/*/z": {"d/sub/z"}, "a": {"a"}, "gon*": {"gone"},
@@ -210,12 +233,11 @@ func TestGlob(t *testing.T) {
 	}
 	_, err := iofs.Glob(files, "d/[")
 	require.Error(t, err)
-	require.Empty(t, root.Children())
 }
 
 // TestInterrupted: when the context is done, nothing is asked any more.
 func TestInterrupted(t *testing.T) {
-	files, _ := newFS(t)
+	files := newFS()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	f, err := files.With(ctx).Open("long")
 	require.NoError(t, err)
@@ -229,9 +251,9 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	data := &fusefs.MemRegularFile{}
-	root := &dir{items: items{"f": func() fusefs.InodeEmbedder { return data }}}
-	files := direct.New(fusefs.NewNodeFS(root, &fusefs.Options{}), fuse.Caller{}, slog.New(slog.DiscardHandler))
+	data := newFile("")
+	root := in(items{"f": func() nodes.Node { return data }})().(*dir)
+	files := direct.New(root, slog.New(slog.DiscardHandler))
 	f, err := files.OpenFile("f", os.O_RDWR)
 	require.NoError(t, err)
 	text := strings.Repeat("line\n", 100_000)
