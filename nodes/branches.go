@@ -23,14 +23,14 @@ func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Ite
 			return &BranchIDsDir{d.part(it.Name)}
 		}}, nil
 	case layout.CurrentBranch:
-		return d.link(Changing, inSession(d.session, currentBranch)), nil
+		return d.link(inSession(d.session, currentBranch)), nil
 	}
 	e, err := snap.FindBranch(it.Name, layout.CurrentBranch)
 	if err != nil {
 		return Child{}, err
 	}
 	to := target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, to), nil
+	return d.steadyLink(d.session, to), nil
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
@@ -71,7 +71,7 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 		return Child{}, err
 	}
 	return Child{Kind: storage.KindDir, Attr: d.view.branchAttr(snap, e), Make: func() Node {
-		return &BranchDir{d.part(it.Name), branch(it.Name)}
+		return &BranchDir{d.part(it.Name)}
 	}}, nil
 }
 
@@ -94,17 +94,16 @@ func (b branch) grows(snap *sessioncore.Snapshot) bool {
 }
 
 // BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
-type BranchDir struct {
-	snapshotDir
-	branch branch
-}
+type BranchDir struct{ snapshotDir }
+
+func (d *BranchDir) branch() branch { return branch(d.name) }
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
 	{"context.json", storage.KindFile, func(d *BranchDir) Node { return d.generated(d.view.contextAt) }, nil},
 	{entriesName, storage.KindFile, nil, nil}, // see Find
 	{layout.BranchPath, storage.KindDir, func(d *BranchDir) Node {
-		return &BranchPathDir{BranchDir{d.part(layout.BranchPath), d.branch}}
+		return &BranchPathDir{d.part(layout.BranchPath), d}
 	}, nil},
 	{"transcript.md", storage.KindFile, makeBranchTranscript, nil},
 }
@@ -114,7 +113,7 @@ const entriesName = "entries.jsonl"
 
 // generated returns the node of a generated file that is rendered at the entry where the branch ends.
 func (d *BranchDir) generated(r renderAt) *GeneratedFile {
-	f := &GeneratedFile{branch: d.branch, atEnd: r}
+	f := &GeneratedFile{branch: d.branch(), atEnd: r}
 	f.init(&d.Directory, nil)
 	return f
 }
@@ -126,7 +125,7 @@ const belowSession = 3
 // continue as long as the session continues after the entry.
 func makeBranchTranscript(d *BranchDir) Node {
 	f := d.generated(renderTranscript(&d.Directory, belowSession))
-	f.grows = d.branch.grows
+	f.grows = d.branch().grows
 	return f
 }
 
@@ -144,7 +143,7 @@ func (d *BranchDir) Stat(ctx context.Context) (Attr, error) {
 		return Attr{}, err
 	}
 	defer snap.Release()
-	e, _, err := d.branch.end(snap, false)
+	e, _, err := d.branch().end(snap, false)
 	if err != nil {
 		return Attr{}, err
 	}
@@ -157,7 +156,7 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	if err != nil {
 		return Child{}, err
 	}
-	e, _, err := d.branch.end(snap, false)
+	e, _, err := d.branch().end(snap, false)
 	if err == nil && it.Name == entriesName {
 		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
@@ -176,11 +175,17 @@ const pathToSession = "../../../../"
 
 // BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
 // the entry is.
-type BranchPathDir struct{ BranchDir }
+type BranchPathDir struct {
+	snapshotDir
+	of *BranchDir
+}
+
+// Stat returns the attributes of the branch.
+func (d *BranchPathDir) Stat(ctx context.Context) (Attr, error) { return d.of.Stat(ctx) }
 
 // Find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
 func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
-	end, _, err := d.branch.end(snap, false)
+	end, _, err := d.of.branch().end(snap, false)
 	if err != nil {
 		return Child{}, err
 	}
@@ -189,12 +194,12 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 		return Child{}, err
 	}
 	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
-	return d.fixedLink(d.session, to), nil
+	return d.steadyLink(d.session, to), nil
 }
 
 // List lists the entries of the branch.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
-	end, _, err := d.branch.end(snap, false)
+	end, _, err := d.of.branch().end(snap, false)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +223,8 @@ type EntriesFile struct {
 }
 
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
-	f := &EntriesFile{node: d.file(), branch: d.branch, state: state}
-	f.session, f.show, f.grows, f.content = d.session, f.shown, d.branch.grows, state.Sum
+	f := &EntriesFile{node: d.file(), branch: d.branch(), state: state}
+	f.session, f.show, f.grows, f.content = d.session, f.shown, f.branch.grows, state.Sum
 	return f
 }
 

@@ -14,22 +14,29 @@ import (
 
 // Directory is the base of all directories. It says where in the mount a directory is.
 type Directory struct {
-	view *View
+	*subject
 	in   *Directory // nil for the root
 	name string
-	// session is the session that the directory shows something of; nil for all sessions, and for other files.
+}
+
+// subject is shared by the directories that show the same sessions.
+type subject struct {
+	view *View
+	// session is the session that the directories show something of; nil for all sessions, and for other files.
 	session *sessioncore.Session
 }
 
 // NewDirectory returns the base of a root.
-func NewDirectory(view *View) Directory { return Directory{view: view} }
+func NewDirectory(view *View) Directory { return Directory{subject: &subject{view: view}} }
 
 // below returns the base of a directory in d.
-func (d *Directory) below(name string) Directory { return Directory{d.view, d, name, d.session} }
+func (d *Directory) below(name string) Directory { return Directory{d.subject, d, name} }
 
 // of returns d as a directory of another view.
 func (d Directory) of(view *View) Directory {
-	d.view = view
+	if view != d.view {
+		d.subject = &subject{view, d.session}
+	}
 	return d
 }
 

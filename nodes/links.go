@@ -16,15 +16,23 @@ import (
 )
 
 // targetLink is a symbolic link whose target is found each time it is read: branches/current, a label in by-label/, a
-// link of SOURCE, links to sessions, and links that lead to one place.
+// link of SOURCE.
 type targetLink struct {
 	node
-	find      findTarget
-	stability Stability
+	find findTarget
 }
 
-// Stability returns how long the target holds.
-func (l *targetLink) Stability() Stability { return l.stability }
+// sessionLink is a link to a session.
+type sessionLink struct{ targetLink }
+
+// Stability is that of a link to a session.
+func (l *sessionLink) Stability() Stability { return Relinked }
+
+// steadyLink is a link that always leads to one place.
+type steadyLink struct{ targetLink }
+
+// Stability is that of a link to one place.
+func (l *steadyLink) Stability() Stability { return Fixed }
 
 // findTarget finds where a link leads now.
 type findTarget func(context.Context) (target, error)
@@ -75,27 +83,33 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (p
 	}
 }
 
-// link is the child that is such a link.
-func (d *Directory) link(stability Stability, find findTarget) Child {
-	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find, stability} }}
+// link is the child that is a targetLink.
+func (d *Directory) link(find findTarget) Child {
+	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find} }}
 }
 
-// fixedLink is a link whose target does not change while the session only grows: in tree/ entry.json, which leads to the
-// entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in path/. After a rewrite of the
-// session, a link with another target or time is another node.
-func (d *Directory) fixedLink(session *sessioncore.Session, to target) Child {
+// sessionLink is the child that is a sessionLink, with its target now.
+func (d *Directory) sessionLink(find findTarget, now target) Child {
+	make := func() Node { return &sessionLink{targetLink{d.file(), find}} }
+	return Child{Kind: storage.KindLink, Attr: now.attr(), Make: make}
+}
+
+// steadyLink is the child that is a steadyLink, whose target does not change while the session only grows: in tree/
+// entry.json, which leads to the entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in
+// path/. After a rewrite of the session, a link with another target or time is another node.
+func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	path, time := to.path, to.time
-	c := d.link(Fixed, func(ctx context.Context) (target, error) {
+	find := func(ctx context.Context) (target, error) {
 		st, err := session.Probe(ctx)
 		if err != nil {
 			err = fmt.Errorf("the session of %s: %w", path, err)
 		}
 		return target{path, st, time}, err
-	})
+	}
+	make := func() Node { return &steadyLink{targetLink{d.file(), find}} }
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
-	c.Content, c.Attr = sum.Sum64(), to.attr()
-	return c
+	return Child{Kind: storage.KindLink, Content: sum.Sum64(), Attr: to.attr(), Make: make}
 }
 
 // LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/, by-date/ and what is below them, continue/,
@@ -146,10 +160,8 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 			return newLinksDir(d.below(it.Name), e.Sub, d.called)
 		}}, nil
 	}
-	c := d.link(Relinked, func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) })
-	to := d.linkTo(e)
-	c.Attr = to.attr()
-	return c, nil
+	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
+	return d.sessionLink(find, d.linkTo(e)), nil
 }
 
 // entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
@@ -213,9 +225,7 @@ type ChildrenDir struct{ aboutSessions }
 func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
 	to, err := find(ctx)
-	c := d.link(Relinked, find)
-	c.Attr = to.attr()
-	return c, err
+	return d.sessionLink(find, to), err
 }
 
 // target finds where the link to a child leads. It has the owner and the times of the child.
@@ -247,7 +257,7 @@ type ByLabelDir struct{ snapshotDir }
 
 // Find finds a label.
 func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	return d.link(Changing, inSession(d.session, labelledEntry(it.Name))), nil
+	return d.link(inSession(d.session, labelledEntry(it.Name))), nil
 }
 
 // labelledEntry returns a function that finds the entry with a label.

@@ -215,7 +215,7 @@ func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item
 	if err != nil {
 		return Child{}, err
 	}
-	return d.fixedLink(session, target{d.target(hit), st, hit.Time}), nil
+	return d.steadyLink(session, target{d.target(hit), st, hit.Time}), nil
 }
 
 // at returns the hit of a number, from 0, if its link has that name, or the only one that had it before others came; else nil.

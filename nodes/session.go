@@ -37,7 +37,7 @@ type SessionDir struct {
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	base := dir.below(name)
-	base.session = dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))
+	base.subject = &subject{dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))}
 	return &SessionDir{aboutSessions: aboutSessions{base}, beside: dir}
 }
 
@@ -61,7 +61,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	}, (*SessionDir).hasLeaf},
 	{"owner", storage.KindFile, makeOwner, (*SessionDir).hasOwner},
 	{"parent", storage.KindLink, func(d *SessionDir) Node {
-		return &targetLink{d.file(), d.parentTarget, Relinked}
+		return &sessionLink{targetLink{d.file(), d.parentTarget}}
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},

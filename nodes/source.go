@@ -156,7 +156,7 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
 			return sub
 		}
 	case storage.KindLink:
-		return d.link(Changing, d.sourceTarget(path))
+		return d.link(d.sourceTarget(path))
 	default:
 		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
 		c.Make = func() Node {

@@ -15,11 +15,11 @@ import (
 // (docs/design.md, tree/). The directory of an entry has entry.json and a directory for each child.
 type TreeDir struct {
 	snapshotDir
-	// ofEntry says that it is the directory of an entry; its name is that of the entry. tree/ and .deep are of none.
-	ofEntry bool
 	// at is the place in a stretch of literal nesting; it has no levels in tree/ and in .deep.
 	at layout.Nesting
-	up int // levels above the stretch's first directory, up to the session's directory
+	up int32 // levels above the stretch's first directory, up to the session's directory
+	// ofEntry says that it is the directory of an entry; its name is that of the entry. tree/ and .deep are of none.
+	ofEntry bool
 }
 
 // entry returns the entry whose directory it is; NoEntry for tree/ and .deep.
@@ -34,7 +34,7 @@ func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
 // child is the directory of an entry in d, at a place of a stretch.
 func (d *TreeDir) child(name string, at layout.Nesting) Child {
-	return Child{Kind: storage.KindDir, Make: func() Node { return &TreeDir{d.part(name), true, at, d.up} }}
+	return Child{Kind: storage.KindDir, Make: func() Node { return &TreeDir{d.part(name), at, d.up, true} }}
 }
 
 // find finds the directory of an entry, where a stretch ends a link to the next, or entry.json.
@@ -48,10 +48,10 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	if err != nil {
 		return Child{}, err
 	}
-	toSession := strings.Repeat("../", d.at.Levels+d.up)
+	toSession := strings.Repeat("../", int(d.at.Levels+d.up))
 	if of != sessioncore.NoEntry && it.Name == layout.EntryLink {
 		to := target{toSession + layout.EntryPath(snap, of), snap.Stat(), snap.Time(of)}
-		return d.fixedLink(d.session, to), nil
+		return d.steadyLink(d.session, to), nil
 	}
 	e, err := layout.FindTreeName(snap, it.Name)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	at, ok := d.at.Below(it.Name)
 	if !ok {
 		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name, snap.Stat(), snap.Time(e)}
-		return d.fixedLink(d.session, to), nil
+		return d.steadyLink(d.session, to), nil
 	}
 	c := d.child(it.Name, at)
 	c.Attr = d.view.treeAttr(snap, e)

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"sync/atomic"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -15,8 +14,7 @@ import (
 // nodes.LinkDir; go-fuse allows removals by default.
 type dirInode struct {
 	inode
-	dir     nodes.Dir
-	lookups atomic.Uint32 // how many names were looked up one by one; see sparing
+	dir nodes.Dir
 }
 
 func (d *dirInode) node() nodes.Node { return d.dir }
@@ -25,10 +23,11 @@ var _ = (fusefs.NodeLookuper)((*dirInode)(nil))
 
 // Lookup finds a name.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	d.lookups.Add(1)
+	door := d.door()
+	door.long.lookedUp(d)
 	found, errno := d.lookUp(ctx, name, out)
 	if errno == syscall.ENOENT {
-		d.door().inodes.missed(d.EmbeddedInode(), name)
+		door.inodes.missed(d.EmbeddedInode(), name)
 	}
 	return found, errno
 }

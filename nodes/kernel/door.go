@@ -15,6 +15,7 @@ type Door struct {
 	root   *nodes.RootDir
 	inode  *rootInode
 	inodes inodeLimit
+	long   longListings
 	open   atomic.Int64 // files and directories that programs have open
 	last   atomic.Int64 // when a program last looked for something, in nanoseconds since 1970
 }

@@ -15,21 +15,19 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// fileInode is the inode of a file.
+// fileInode is the inode of a file of which each handle shows its own version, or one that grows.
 type fileInode struct {
 	inode
 	file nodes.File
-	// cached is the state of the content of which the kernel may have pages; nil if it has none.
-	cached atomic.Pointer[storage.Token]
 }
 
 func (f *fileInode) node() nodes.Node { return f.file }
 
-var _ = (fusefs.NodeOpener)((*fileInode)(nil))
-
 // forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves a round trip for
 // each close.
 const forReading = fuse.FOPEN_NOFLUSH
+
+var _ = (fusefs.NodeOpener)((*fileInode)(nil))
 
 // Open opens the file. Where it is ESTALE, the kernel looks up the path again and retries.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
@@ -37,27 +35,45 @@ func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	opened := fileHandle{f, h}
-	switch h := h.(type) {
-	case nodes.WriteHandle:
-		return &writeHandle{opened, h}, fuse.FOPEN_DIRECT_IO, 0
-	case nodes.SourceHandle:
-		return &sourceHandle{opened, h}, forReading | f.keepCache(h.Token()), 0
-	case nodes.EntryHandle:
-		f.store(ctx, h)
+	opened := fileHandle{&f.inode, h}
+	if lines, ok := h.(nodes.WriteHandle); ok {
+		return &writeHandle{opened, lines}, fuse.FOPEN_DIRECT_IO, 0
 	}
-	if f.file.Stability() == nodes.Changing { // each handle shows its own version
-		return &opened, forReading | fuse.FOPEN_DIRECT_IO, 0
+	if f.file.Stability() == nodes.Growing { // it stands for one content
+		return &opened, forReading | fuse.FOPEN_KEEP_CACHE, 0
 	}
-	return &opened, forReading | fuse.FOPEN_KEEP_CACHE, 0
+	return &opened, forReading | fuse.FOPEN_DIRECT_IO, 0
 }
 
-// keepCache returns the flag that keeps the kernel's pages of a file, if its content is the same as at the last open.
-func (f *fileInode) keepCache(now storage.Token) uint32 {
-	if before := f.cached.Swap(&now); before != nil && *before == now {
-		return fuse.FOPEN_KEEP_CACHE
+var _ = (fusefs.NodeFsyncer)((*fileInode)(nil))
+
+// Fsync makes durable what was written to a control file.
+func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
+	if c, ok := f.file.(nodes.Control); ok {
+		return c.Sync(ctx)
 	}
-	return 0
+	return syscall.ENOTSUP
+}
+
+// entryInode is the inode of an entry. The node stands for one content, so the kernel may keep its pages.
+type entryInode struct {
+	inode
+	file   *nodes.EntryFile
+	stored atomic.Bool // the kernel was given the content
+}
+
+func (e *entryInode) node() nodes.Node { return e.file }
+
+var _ = (fusefs.NodeOpener)((*entryInode)(nil))
+
+// Open opens the entry, and gives the kernel its content.
+func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	h, errno := nodes.OpenFile(ctx, e.file, e.name(), int(flags))
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	e.store(ctx, h.(nodes.EntryHandle))
+	return &fileHandle{&e.inode, h}, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 
 // storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would ask for in one
@@ -73,31 +89,47 @@ var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 //
 // Unlike other notifications this one can be sent from a handler: the kernel takes only the locks of the
 // file's pages for it, and only reads of this file hold these.
-func (f *fileInode) store(ctx context.Context, h nodes.EntryHandle) {
+func (e *entryInode) store(ctx context.Context, h nodes.EntryHandle) {
 	size := h.Size()
-	if size > storeLimit || f.cached.Swap(&storage.Token{}) != nil {
+	if size > storeLimit || e.stored.Swap(true) {
 		return
 	}
 	buf := storeBuffers.Get().(*[storeLimit]byte)
 	defer storeBuffers.Put(buf)
 	if _, err := h.ReadAt(ctx, buf[:size], 0); err == nil { // else the read returns the error
-		_ = f.WriteCache(0, buf[:size])
+		_ = e.WriteCache(0, buf[:size])
 	}
 }
 
-var _ = (fusefs.NodeFsyncer)((*fileInode)(nil))
+// sourceInode is the inode of a file of SOURCE, whose content may change.
+type sourceInode struct {
+	inode
+	file *nodes.SourceFile
+	// cached is the state of the content of which the kernel may have pages; nil if it has none.
+	cached atomic.Pointer[storage.Token]
+}
 
-// Fsync makes durable what was written to a control file.
-func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
-	if c, ok := f.file.(nodes.Control); ok {
-		return c.Sync(ctx)
+func (s *sourceInode) node() nodes.Node { return s.file }
+
+var _ = (fusefs.NodeOpener)((*sourceInode)(nil))
+
+// Open opens the file. Its pages stay in the kernel's cache while it does not change.
+func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	h, errno := nodes.OpenFile(ctx, s.file, s.name(), int(flags))
+	if errno != 0 {
+		return nil, 0, errno
 	}
-	return syscall.ENOTSUP
+	source := h.(nodes.SourceHandle)
+	fuseFlags, now := uint32(forReading), source.Token()
+	if before := s.cached.Swap(&now); before != nil && *before == now {
+		fuseFlags |= fuse.FOPEN_KEEP_CACHE
+	}
+	return &sourceHandle{fileHandle{&s.inode, h}, source}, fuseFlags, 0
 }
 
 // fileHandle is an open file.
 type fileHandle struct {
-	inode  *fileInode
+	inode  *inode
 	handle nodes.Handle
 }
 
@@ -110,7 +142,7 @@ var _ = (fusefs.FileReader)((*fileHandle)(nil))
 func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	n, err := h.handle.ReadAt(ctx, dest, off)
 	if err != nil && err != io.EOF {
-		return nil, nodes.Fail(h.inode.file, h.inode.name(), "read", err)
+		return nil, nodes.Fail(h.inode.node(), h.inode.name(), "read", err)
 	}
 	// A vector is sent to the kernel by one writev; for a plain slice go-fuse first tries a pipe, which takes three more
 	// system calls.

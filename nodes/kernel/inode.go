@@ -25,9 +25,13 @@ type operations interface {
 	node() nodes.Node
 }
 
-// newOperations returns the inode of a node.
+// newOperations returns the inode of a node. The kernel has many of entries and of links, so these are small.
 func newOperations(n nodes.Node) operations {
 	switch n := n.(type) {
+	case *nodes.EntryFile:
+		return &entryInode{file: n}
+	case *nodes.SourceFile:
+		return &sourceInode{file: n}
 	case nodes.Dir:
 		return &dirInode{dir: n}
 	case nodes.Link:

@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -21,6 +23,7 @@ type dirHandle struct {
 	listed bool
 	next   int
 
+	lookups atomic.Uint32 // how many names were looked up one by one since; counted in long listings only
 	sparing sparing
 
 	// A reply to READDIRPLUS contains many lookups; all are done in one look. Each request has its own context.
@@ -46,11 +49,17 @@ func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
 	}
 	if l.list, errno = nodes.ListDir(ctx, l.base.dir); errno == 0 {
 		l.listed, l.next = true, 0
+		if len(l.list.Items) > freeLookups {
+			l.base.door().long.add(l)
+		}
 	}
 	return errno
 }
 
 func (l *dirHandle) drop() {
+	if len(l.list.Items) > freeLookups {
+		l.base.door().long.remove(l)
+	}
 	l.listed = false
 	l.list.Close()
 	l.forgetRequest()
@@ -89,7 +98,7 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 		if it.Name != name {
 			continue
 		}
-		if it.Bare || l.sparing.spare(ctx, l.base.lookups.Load(), i) {
+		if it.Bare || l.sparing.spare(ctx, l.lookups.Load(), i) {
 			return nil, syscall.ENOENT // the kernel then looks it up itself
 		}
 		return l.enter(ctx, *it, out)
@@ -148,6 +157,41 @@ func (l *dirHandle) Releasedir(context.Context, uint32) {
 // is opened or stat'ed. For that many it costs some 15 ms more; larger directories are
 // rarely read by a shell pattern, whose arguments would be too long for a program.
 const freeLookups = 8 << 10
+
+// longListings are the open directories with more names than freeLookups, for which look-ups are counted.
+type longListings struct {
+	some atomic.Bool
+	mu   sync.Mutex // guards open
+	open []*dirHandle
+}
+
+func (o *longListings) add(l *dirHandle) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = append(o.open, l)
+	o.some.Store(true)
+}
+
+func (o *longListings) remove(l *dirHandle) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = slices.DeleteFunc(o.open, func(other *dirHandle) bool { return other == l })
+	o.some.Store(len(o.open) > 0)
+}
+
+// lookedUp counts a look-up of one name.
+func (o *longListings) lookedUp(in *dirInode) {
+	if !o.some.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.open {
+		if l.base == in {
+			l.lookups.Add(1)
+		}
+	}
+}
 
 // sparing decides which names of a long listing come with their attributes: the first ones always, the others only
 // if lookups are observed, as with ls -l but not with find. The kernel's own heuristic

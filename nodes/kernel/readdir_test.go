@@ -71,17 +71,22 @@ func TestLongListing(t *testing.T) {
 	t.Run("ls -l", func(t *testing.T) {
 		d, l := open()
 		require.Zero(t, request(t, l, batch))
-		d.lookups.Add(batch)
+		for i := range batch {
+			_, errno := d.Lookup(t.Context(), fmt.Sprint(i), &fuse.EntryOut{})
+			require.Zero(t, errno)
+		}
 		for range 9 {
 			require.Equal(t, batch, request(t, l, batch), "also when nothing more is looked up")
 		}
 	})
 	t.Run("in the middle of a reply", func(t *testing.T) {
 		d, l := open()
-		d.lookups.Add(7) // before: by others
+		d.door().long.lookedUp(d) // before: by others
 		require.Zero(t, request(t, l, batch))
 		require.Zero(t, request(t, l, batch))
-		d.lookups.Add(1)
+		d.door().long.lookedUp(d)
 		require.Equal(t, batch, request(t, l, batch))
+		l.Releasedir(t.Context(), 0)
+		require.False(t, d.door().long.some.Load())
 	})
 }

@@ -53,8 +53,8 @@ func TestNesting(t *testing.T) {
 		levels := 0
 		for at, ok := (Nesting{}).Below(c.name); ok; at, ok = at.Below(c.name) {
 			levels++
-			require.Equal(t, levels, at.Levels)
-			require.Equal(t, len(strings.Repeat(c.name+"/", levels)), at.Bytes)
+			require.EqualValues(t, levels, at.Levels)
+			require.EqualValues(t, len(strings.Repeat(c.name+"/", levels)), at.Bytes)
 		}
 		require.Equal(t, c.levels, levels, "levels of %d bytes each", len(c.name))
 	}

@@ -182,12 +182,12 @@ const (
 
 // Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path with a separator after
 // each name.
-type Nesting struct{ Levels, Bytes int }
+type Nesting struct{ Levels, Bytes int32 }
 
 // Below is the place of a directory of that name in the one at n; ok is false where a stretch ends and
 // the name is a link to another's beginning.
 func (n Nesting) Below(name string) (below Nesting, ok bool) {
-	below = Nesting{n.Levels + 1, n.Bytes + len(name) + 1}
+	below = Nesting{n.Levels + 1, n.Bytes + int32(len(name)) + 1}
 	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes+1
 }
 
