@@ -11,7 +11,8 @@ import (
 	"sessionfs/nodes/layout"
 )
 
-// pathOf returns the path of a node in the mount; name is that of a file or a link in its directory.
+// pathOf returns the path of a node in the mount; name is that of a file or a link in its
+// directory.
 func pathOf(n Node, name string) string {
 	if _, isDir := n.(Dir); isDir {
 		return n.Base().path()
@@ -22,15 +23,15 @@ func pathOf(n Node, name string) string {
 // nameIn returns the path of a name in a directory, as last-error and the log have it.
 func (d *Directory) nameIn(name string) string { return d.path() + "/" + name }
 
-// Deny refuses a change of a node where no write changes anything, and says in last-error how a session is changed. name
-// is that of a file or a link in its directory. Tools such as rm -r ask for every name, which is no reason to warn in the
-// log.
+// Deny refuses a change of a node where no write changes anything, and says in last-error how a
+// session is changed. name is that of a file or a link in its directory. Tools such as rm -r ask
+// for every name, which is no reason to warn in the log.
 func Deny(n Node, name, op string) syscall.Errno {
 	return n.Base().deny(op, pathOf(n, name), false)
 }
 
-// DenyName is Deny for a name in a directory. A name that begins with a dot is in the log alone: editors that open a file
-// try to make such a one beside it.
+// DenyName is Deny for a name in a directory. A name that begins with a dot is in the log alone:
+// editors that open a file try to make such a one beside it.
 func DenyName(d Dir, name, op string) syscall.Errno {
 	dir := d.Base()
 	return dir.deny(op, dir.nameIn(name), strings.HasPrefix(name, "."))
@@ -75,15 +76,17 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 // AttrChange is a request to set attributes; nil leaves one as it is.
 type AttrChange struct{ Mode, UID, GID *uint32 }
 
-// Settable is a node of which programs set a size and times, as > and touch, an editor's fchmod, cp -a and rsync -a do.
+// Settable is a node of which programs set a size and times, as > and touch, an editor's fchmod, cp
+// -a and rsync -a do.
 type Settable interface {
 	Node
 	// Settable does nothing.
 	Settable()
 }
 
-// SetAttr answers a request to set attributes. Nothing is changed: of a Settable, a size and times are ignored, and a mode
-// or an owner that is not the one that there is is refused. The log has that, but not last-error, which is about lines.
+// SetAttr answers a request to set attributes. Nothing is changed: of a Settable, a size and times
+// are ignored, and a mode or an owner that is not the one that there is is refused. The log has
+// that, but not last-error, which is about lines.
 func SetAttr(ctx context.Context, n Node, name string, to AttrChange) (Attr, syscall.Errno) {
 	v := n.Base().view
 	if _, ok := n.(Settable); !ok || v.Frozen != nil {
@@ -113,8 +116,8 @@ func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, sysca
 	return h, 0
 }
 
-// NoName returns the errno of a look-up that failed. Programs look for .git and the like in every directory; that is not
-// noted.
+// NoName returns the errno of a look-up that failed. Programs look for .git and the like in every
+// directory; that is not noted.
 func NoName(d Dir, name string, err error) syscall.Errno {
 	dir := d.Base()
 	if noted := d.Noted(); noted != "" && name[0] != '.' {

@@ -3,6 +3,7 @@ package nodes
 import (
 	"go/build"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,5 +53,14 @@ func TestImports(t *testing.T) {
 		if item.IsDir() {
 			require.Contains(t, imports, "nodes/"+item.Name())
 		}
+	}
+}
+
+// TestFuseHasOneDoor: beside package kernel, only the file that starts a server knows FUSE.
+func TestFuseHasOneDoor(t *testing.T) {
+	found, err := build.ImportDir("../fs", 0)
+	require.NoError(t, err)
+	for _, at := range found.ImportPos["github.com/hanwen/go-fuse/v2/fuse"] {
+		require.Equal(t, "server.go", filepath.Base(at.Filename))
 	}
 }

@@ -22,7 +22,8 @@ type Directory struct {
 // subject is shared by the directories that show the same sessions.
 type subject struct {
 	view *View
-	// session is the session that the directories show something of; nil for all sessions, and for other files.
+	// session is the session that the directories show something of; nil for all sessions, and for
+	// other files.
 	session *sessioncore.Session
 }
 
@@ -109,7 +110,8 @@ func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	return c, 0
 }
 
-// Attr returns the attributes of a child that was found, whose node is n, and ends the look-up of its name.
+// Attr returns the attributes of a child that was found, whose node is n, and ends the look-up of
+// its name.
 func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
 	if a = c.Attr; a.Kind == storage.KindOther {
 		var err error
@@ -123,14 +125,15 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 	return a, 0
 }
 
-// Outdated is implemented by directories whose name may have become another node's. A door looks the path up again.
+// Outdated is implemented by directories whose name may have become another node's. A door looks
+// the path up again.
 type Outdated interface {
 	Dir
 	IsOutdated(context.Context) bool
 }
 
-// OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a door that remembers
-// directories looks the path up again.
+// OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a
+// door that remembers directories looks the path up again.
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
 	if o, ok := dir.(Outdated); ok && o.IsOutdated(ctx) {
 		return syscall.ESTALE
@@ -210,7 +213,8 @@ type Presence int
 const (
 	// Absent names are not found.
 	Absent Presence = iota
-	// Hidden names are found, but not listed: what is there may be so much work that no crawler may start it.
+	// Hidden names are found, but not listed: what is there may be so much work that no crawler may
+	// start it.
 	Hidden
 	// Listed names are found and listed.
 	Listed
@@ -264,8 +268,8 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	return items
 }
 
-// slowFiles are generated files whose size may take reading much of the session, or looking at all sessions. A listing
-// leaves out their attributes.
+// slowFiles are generated files whose size may take reading much of the session, or looking at all
+// sessions. A listing leaves out their attributes.
 var slowFiles = map[string]bool{
 	"context.json": true, "index.jsonl": true, "problems.jsonl": true,
 	"results.tsv": true, "transcript.md": true, "usage.json": true,

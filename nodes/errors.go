@@ -15,27 +15,31 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// The reasons that this package gives itself say what to do. The exported ones are reasons for View.Frozen.
+// The reasons that this package gives itself say what to do. The exported ones are reasons for
+// View.Frozen.
 var (
 	ErrArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
 	ErrForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
-// errReplaced means that another thing is in the place of what a node stands for. The kernel then looks up the path again.
+// errReplaced means that the name of a node stands for another file or content by now. A door looks
+// up the path again.
 var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
 
 // saysItself is for errors whose texts say what to do.
 const saysItself = ""
 
-// kindOfError is a kind of domain error: its errno, 0 for that of the system call that failed, and what its reader can do.
+// kindOfError is a kind of domain error: its errno, 0 for that of the system call that failed, and
+// what its reader can do.
 type kindOfError struct {
 	err   error
 	errno syscall.Errno
 	way   string
 }
 
-// kindsOfError are the kinds, in the order in which they are looked for: an error that wraps several is of the first.
+// kindsOfError are the kinds, in the order in which they are looked for: an error that wraps
+// several is of the first.
 var kindsOfError = []kindOfError{
 	{ErrArchived, syscall.EROFS, saysItself},
 	{ErrForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
@@ -115,8 +119,8 @@ func wayOut(session string, err error) string {
 	return "; " + k.way
 }
 
-// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: the kernel then
-// looks up the path again.
+// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: a
+// door looks up the path again.
 func staleIfGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
 		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
@@ -125,13 +129,14 @@ func staleIfGone(err error) error {
 	return err
 }
 
-// Stale returns the errno of an operation on a node that failed. It is ESTALE where the file behind the node is gone.
+// Stale returns the errno of an operation on a node that failed. It is ESTALE where the file behind
+// the node is gone.
 func Stale(n Node, name, op string, err error) syscall.Errno {
 	return Fail(n, name, op, staleIfGone(err))
 }
 
-// Fail returns the errno of an operation on a node that failed, and logs the error unless the errno says it all. name is
-// that of a file or a link in its directory.
+// Fail returns the errno of an operation on a node that failed, and logs the error unless the errno
+// says it all. name is that of a file or a link in its directory.
 func Fail(n Node, name, op string, err error) syscall.Errno {
 	if err == nil {
 		return 0

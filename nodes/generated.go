@@ -34,7 +34,7 @@ func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
 // problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of
-// one handle see one version; so the kernel keeps no pages of it (docs/design.md section 6).
+// one handle see one version; so a door keeps no content of it (docs/design.md section 6).
 type GeneratedFile struct {
 	node
 	line

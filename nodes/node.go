@@ -23,19 +23,21 @@ type Node interface {
 // Dir is a directory. Doors list it with List and find names with Look, which call these methods.
 type Dir interface {
 	Node
-	// Acquire returns the state of a session in which the names are found, nil if they are not found in one. The caller
-	// must release it.
+	// Acquire returns the state of a session in which the names are found, nil if they are not
+	// found in one. The caller must release it.
 	Acquire(context.Context) (*sessioncore.Snapshot, error)
 	// List returns the names in the directory now, in order. It renders nothing.
 	List(context.Context, *sessioncore.Snapshot) ([]Item, error)
-	// Find finds the child of a name. The item is one of List, of this snapshot or an older one, or is made by Named.
+	// Find finds the child of a name. The item is one of List, of this snapshot or an older one, or
+	// is made by Named.
 	Find(context.Context, *sessioncore.Snapshot, Item) (Child, error)
-	// Noted is the name of the directory in last-error, when a look-up in it fails; "" for a directory whose names
-	// nobody makes up.
+	// Noted is the name of the directory in last-error, when a look-up in it fails; "" for a
+	// directory whose names nobody makes up.
 	Noted() string
 }
 
-// LinkDir is a directory in which programs replace a link. All other directories refuse every change.
+// LinkDir is a directory in which programs replace a link. All other directories refuse every
+// change.
 type LinkDir interface {
 	Dir
 	// Symlink makes a link, which may wait to be renamed.
@@ -63,14 +65,15 @@ type Link interface {
 // Control is a file that accepts commands, a line each. A Handle of it is a WriteHandle.
 type Control interface {
 	File
-	// Lines carries out lines in order and returns their results. At a bad line it stops and returns how many lines
-	// before it took effect, with the error.
+	// Lines carries out lines in order and returns their results. At a bad line it stops and
+	// returns how many lines before it took effect, with the error.
 	Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 	// Sync makes durable all lines that took effect, through this node or another.
 	Sync(context.Context) syscall.Errno
 }
 
-// Handle is an open file. All reads of a handle see one version of the file, or one that grows at its end.
+// Handle is an open file. All reads of a handle see one version of the file, or one that grows at
+// its end.
 type Handle interface {
 	// ReadAt is as that of io.ReaderAt. At the end it may return fewer bytes and no error.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
@@ -81,8 +84,8 @@ type Handle interface {
 // WriteHandle is a handle that accepts lines. Its errors are in last-error already.
 type WriteHandle interface {
 	Handle
-	// Write carries out the lines that p completes. It returns fewer bytes than p has, and no error, if a line is refused
-	// after others took effect.
+	// Write carries out the lines that p completes. It returns fewer bytes than p has, and no
+	// error, if a line is refused after others took effect.
 	Write(ctx context.Context, p []byte, off int64) (int, syscall.Errno)
 	// Flush carries out a last line without a newline, for each close of a descriptor.
 	Flush(context.Context) syscall.Errno
@@ -117,12 +120,13 @@ type Stability uint8
 const (
 	// Changing nodes may differ at each look. Each open of a file may show another version.
 	Changing Stability = iota
-	// Relinked links lead to sessions: the name is looked up at each access, and the attributes hold for a moment.
+	// Relinked links lead to sessions: the name is looked up at each access, and the attributes
+	// hold for a moment.
 	Relinked
 	// Growing files stand for one content, which open handles see grow at its end.
 	Growing
-	// Fixed nodes stand for one content; another content is another node. Directories are Fixed too: their names are
-	// listed and looked up at each access.
+	// Fixed nodes stand for one content; another content is another node. Directories are Fixed
+	// too: their names are listed and looked up at each access.
 	Fixed
 )
 
@@ -131,7 +135,8 @@ type Follower interface {
 	File
 	// Follows reports whether its handles share one.
 	Follows() bool
-	// StandsFor reports whether the node shows the same as its name does now; content is that of the Child.
+	// StandsFor reports whether the node shows the same as its name does now; content is that of
+	// the Child.
 	StandsFor(ctx context.Context, content uint64) bool
 }
 
@@ -145,8 +150,9 @@ type Attr struct {
 	Changed  time.Time
 }
 
-// Child is the node that a name in a directory stands for. The names from the root to a node, with the kind and Content
-// of the last one, are its identity: a door makes inode numbers and handles of them.
+// Child is the node that a name in a directory stands for. The names from the root to a node, with
+// the kind and Content of the last one, are its identity: a door makes inode numbers and handles of
+// them.
 type Child struct {
 	Kind storage.Kind
 	// Content identifies the content of a node that stands for one only; else it is 0, or replaced.
@@ -157,14 +163,16 @@ type Child struct {
 	Make func() Node
 }
 
-// replaced is the content of a node that may have a name after another node of the same kind had it.
+// replaced is the content of a node that may have a name after another node of the same kind had
+// it.
 const replaced = 1
 
 // Item is a name in a listing.
 type Item struct {
 	Name string
 	Kind storage.Kind
-	// Bare items are listed without attributes, which may take long; a caller that needs them looks the name up.
+	// Bare items are listed without attributes, which may take long; a caller that needs them looks
+	// the name up.
 	Bare   bool
 	number int32 // for the directory's own use: an entry's number
 }
@@ -186,10 +194,11 @@ func (n *node) Stability() Stability { return Changing }
 
 func (n *node) view() *View { return n.in.view }
 
-// Modes and owners mirror the backing file: a user who may not read a session may not read a part of it (docs/design.md
-// section 8). A file that refuses writes has no write bits. Directories keep those of the backing file or directory,
-// though nothing can be created in most of them: a copy gets the modes of the original, and an ordinary user can
-// remove nothing from a directory without write bits.
+// Modes and owners mirror the backing file: a user who may not read a session may not read a part
+// of it (docs/design.md section 8). A file that refuses writes has no write bits. Directories keep
+// those of the backing file or directory, though nothing can be created in most of them: a copy
+// gets the modes of the original, and an ordinary user can remove nothing from a directory without
+// write bits.
 
 // Permission bits.
 const (
@@ -199,8 +208,8 @@ const (
 	othersBits = 0o077
 )
 
-// fileAttr returns the attributes of a file of that size, in bytes, that shows a part of the backing file st and refuses
-// writes.
+// fileAttr returns the attributes of a file of that size, in bytes, that shows a part of the
+// backing file st and refuses writes.
 func fileAttr(st storage.Stat, size int64) Attr {
 	return Attr{
 		Kind: storage.KindFile, Mode: st.Mode & readBits, UID: st.UID, GID: st.GID, Size: size,
@@ -217,8 +226,8 @@ func (v *View) writableAttr(st storage.Stat, size int64) Attr {
 	return a
 }
 
-// dirAttr returns the attributes of a directory that shows the backing file or directory st. In a read-only mount it has
-// no write bits.
+// dirAttr returns the attributes of a directory that shows the backing file or directory st. In a
+// read-only mount it has no write bits.
 func (v *View) dirAttr(st storage.Stat) Attr {
 	a := fileAttr(st, 0)
 	a.Kind, a.Mode = storage.KindDir, st.Mode&dirBits
@@ -231,8 +240,9 @@ func (v *View) dirAttr(st storage.Stat) Attr {
 	return a
 }
 
-// private hides a generated directory or file that shows parts of all sessions, or text that somebody typed. Only the
-// owner of the files behind it may access it: the session files may be less open than that.
+// private hides a generated directory or file that shows parts of all sessions, or text that
+// somebody typed. Only the owner of the files behind it may access it: the session files may be
+// less open than that.
 func (a Attr) private() Attr {
 	a.Mode &^= othersBits
 	return a

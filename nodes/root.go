@@ -24,7 +24,7 @@ type RootDir struct {
 	source storage.Files
 	// Space returns the numbers of the file system behind the mount; nil if they are not known.
 	Space func() (Space, error)
-	// Closed lets nobody in but the user who mounts, and root. The kernel knows only everybody (-o allow_root).
+	// Closed lets nobody in but the user who mounts, and root. A door may know only everybody (-o allow_root).
 	Closed bool
 }
 

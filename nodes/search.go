@@ -71,7 +71,7 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 }
 
 // hits finds what the directory of a query shows, whatever the query is about. Nothing is kept here but what is in the
-// name: the kernel remembers many. The Searcher remembers what was found.
+// name: doors remember many. The Searcher remembers what was found.
 type hits struct {
 	aboutSessions
 	query string // in by-file/ it is empty

@@ -10,15 +10,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxRequest is how many bytes are read or written at once at most: an interrupt comes in between.
-const maxRequest = 128 << 10
-
-// File is an open file. It is read and written from its beginning on, each with an offset of its own. It is not safe
-// for concurrent use.
+// File is an open file. It is read and written from its beginning on, each with an offset of its
+// own. It is not safe for concurrent use.
 type File struct {
+	namedNode
 	fs      *FS
-	file    nodes.File
-	name    string
 	path    string
 	handle  nodes.Handle
 	read    int64
@@ -41,29 +37,22 @@ func (w *walker) open(flag int) (*File, error) {
 	case storage.KindLink:
 		return nil, syscall.ELOOP
 	}
-	f := &File{fs: w.fs, file: w.last().node.(nodes.File), name: w.last().name, path: w.path()}
-	err := w.fs.ask(func(ctx context.Context) (errno syscall.Errno) {
-		f.handle, errno = nodes.OpenFile(ctx, f.file, f.name, flag)
-		return errno
-	})
-	if err != nil {
-		return nil, err
+	h, errno := nodes.OpenFile(w.fs.ctx, w.last().node.(nodes.File), w.last().name, flag)
+	if errno != 0 {
+		return nil, errno
 	}
-	return f, nil
+	return &File{namedNode: *w.last(), fs: w.fs, path: w.path(), handle: h}, nil
 }
 
 // Stat returns the file's attributes now.
-func (f *File) Stat() (iofs.FileInfo, error) {
-	of := f.file.Stat
+func (f *File) Stat() (_ iofs.FileInfo, err error) {
+	defer f.fs.answer("stat", f.path, &err)
+	of := f.node.Stat
 	if version, ok := f.handle.(nodes.VersionHandle); ok {
 		of = version.Stat
 	}
-	info := Info{name: f.name}
-	err := f.ask("stat", func(ctx context.Context) (errno syscall.Errno) {
-		info.attr, errno = stat(ctx, of, f.file, f.name)
-		return errno
-	})
-	return info, err
+	err = f.stat(f.fs.ctx, of)
+	return f.info(), err
 }
 
 // Read reads on.
@@ -74,21 +63,17 @@ func (f *File) Read(p []byte) (n int, err error) {
 	if f.fs.ctx.Err() != nil {
 		return 0, context.Cause(f.fs.ctx)
 	}
-	err = f.ask("read", func(ctx context.Context) syscall.Errno {
-		var err error
-		if n, err = f.handle.ReadAt(ctx, p[:min(len(p), maxRequest)], f.read); err == io.EOF {
-			err = nil
+	defer func() {
+		if err == nil && n == 0 {
+			err = io.EOF
 		}
-		return nodes.Fail(f.file, f.name, "read", err)
-	})
-	if err == nil && n == 0 {
-		err = io.EOF
-	}
-	if err != nil {
-		return 0, err
+	}()
+	defer f.fs.answer("read", f.path, &err)
+	if n, err = f.handle.ReadAt(f.fs.ctx, p, f.read); err == io.EOF {
+		err = nil
 	}
 	f.read += int64(n)
-	return n, nil
+	return n, errorOf(nodes.Fail(f.node, f.name, "read", err))
 }
 
 // Seek sets where Read goes on.
@@ -112,47 +97,45 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 
 // Write writes on. As with write(2), what was written before an error stays.
 func (f *File) Write(p []byte) (written int, err error) {
-	for len(p) > 0 {
-		var n int
-		err := f.ask("write", func(ctx context.Context) (errno syscall.Errno) {
-			h, ok := f.handle.(nodes.WriteHandle)
-			if !ok {
-				return syscall.EBADF
-			}
-			if n, errno = h.Write(ctx, p[:min(len(p), maxRequest)], f.written); n == 0 && errno == 0 {
-				errno = syscall.EIO
-			}
-			return errno
-		})
-		if err != nil {
-			return written, err
+	defer f.fs.answer("write", f.path, &err)
+	h, ok := f.handle.(nodes.WriteHandle)
+	if !ok {
+		return 0, syscall.EBADF
+	}
+	for written < len(p) {
+		n, errno := h.Write(f.fs.ctx, p[written:min(written+maxWrite, len(p))], f.written)
+		if n == 0 && errno == 0 {
+			errno = syscall.EIO
+		}
+		if errno != 0 {
+			return written, errno
 		}
 		f.written += int64(n)
 		written += n
-		p = p[n:]
 	}
 	return written, nil
 }
 
+// maxWrite is how many bytes are written at once at most, as by the kernel.
+const maxWrite = 128 << 10
+
 // Sync makes durable what was written.
-func (f *File) Sync() error {
-	return f.ask("sync", func(ctx context.Context) syscall.Errno {
-		if c, ok := f.file.(nodes.Control); ok {
-			return c.Sync(ctx)
-		}
-		return syscall.ENOTSUP
-	})
+func (f *File) Sync() (err error) {
+	defer f.fs.answer("sync", f.path, &err)
+	if c, ok := f.node.(nodes.Control); ok {
+		return errorOf(c.Sync(f.fs.ctx))
+	}
+	return syscall.ENOTSUP
 }
 
-// Flush is what close(2) of a descriptor does: it carries out what was written and returns the error. The file stays
-// open.
-func (f *File) Flush() error {
-	return f.ask("close", func(ctx context.Context) syscall.Errno {
-		if h, ok := f.handle.(nodes.WriteHandle); ok {
-			return h.Flush(ctx)
-		}
-		return 0
-	})
+// Flush is what close(2) of a descriptor does: it carries out what was written and returns the
+// error. The file stays open.
+func (f *File) Flush() (err error) {
+	defer f.fs.answer("close", f.path, &err)
+	if h, ok := f.handle.(nodes.WriteHandle); ok {
+		return errorOf(h.Flush(f.fs.ctx))
+	}
+	return nil
 }
 
 // Close closes the file; its error is that of Flush.
@@ -164,18 +147,11 @@ func (f *File) Close() error {
 	return f.err
 }
 
-// Abandon closes the file without a Flush: the beginning of a line that was written is not carried out.
+// Abandon closes the file without a Flush: the beginning of a line that was written is not carried
+// out.
 func (f *File) Abandon() {
 	if !f.closed {
 		f.closed = true
 		f.handle.Close()
 	}
-}
-
-// ask calls the file's node.
-func (f *File) ask(op string, request func(context.Context) syscall.Errno) error {
-	if err := f.fs.ask(request); err != nil {
-		return &iofs.PathError{Op: op, Path: f.path, Err: err}
-	}
-	return nil
 }

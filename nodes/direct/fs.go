@@ -37,15 +37,15 @@ func New(root nodes.Dir, log *slog.Logger) *FS { return &FS{context.Background()
 // With returns the file system with requests that end when ctx is done.
 func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
 
-// Lstat returns what a path stands for.
+// Lstat returns the attributes of a path.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("lstat", name, false, func(w *walker) error { info = w.info(); return nil })
+	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().info(); return nil })
 	return info, err
 }
 
 // Stat is Lstat, but follows a link.
 func (f *FS) Stat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("stat", name, true, func(w *walker) error { info = w.info(); return nil })
+	err = f.at("stat", name, true, func(w *walker) error { info = w.last().info(); return nil })
 	return info, err
 }
 
@@ -80,8 +80,9 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	return items, err
 }
 
-// Glob returns the paths that a pattern stands for, sorted in each directory, as a shell expands it: names that begin with
-// a dot only if the pattern's part does. Parts without *, ? and [ ] are looked up, listed or not.
+// Glob returns the paths that a pattern stands for, sorted in each directory, as a shell expands
+// it: names that begin with a dot only if the pattern's part does. Parts without *, ? and [ ] are
+// looked up, listed or not.
 func (f *FS) Glob(pattern string) ([]string, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
@@ -112,39 +113,37 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	return found, cmp.Or(err, f.ctx.Err())
 }
 
-// ReplaceLink makes a path, whose last part must not be a directory, a link to target, in the way of ln -sfn: it makes a
-// link of a temporary name, which must not exist, and renames it.
+// ReplaceLink makes a path, whose last part must not be a directory, a link to target, in the way
+// of ln -sfn: it makes a link of a temporary name, which must not exist, and renames it.
 func (f *FS) ReplaceLink(target, name, temporary string) error {
 	return f.at("link", path.Dir(name), true, func(w *walker) error {
 		dir, ok := w.last().node.(nodes.LinkDir)
 		if !ok {
 			return syscall.EPERM
 		}
-		err := f.ask(func(ctx context.Context) syscall.Errno { return dir.Symlink(ctx, target, temporary) })
-		if err != nil {
-			return err
+		errno := dir.Symlink(f.ctx, target, temporary)
+		if errno == 0 {
+			if errno = dir.Rename(f.ctx, temporary, path.Base(name), 0); errno != 0 {
+				dir.Remove(f.ctx, temporary)
+			}
 		}
-		err = f.ask(func(ctx context.Context) syscall.Errno { return dir.Rename(ctx, temporary, path.Base(name), 0) })
-		if err != nil {
-			_ = f.ask(func(ctx context.Context) syscall.Errno { return dir.Remove(ctx, temporary) })
-		}
-		return err
+		return errorOf(errno)
 	})
 }
 
-// maxStale is how often a path is looked up anew when the node that it led to has changed meanwhile. The kernel does so
-// once.
+// maxStale is how often a path is looked up anew when the node that it led to has changed
+// meanwhile. The kernel does so once.
 const maxStale = 4
 
 // at calls do where a path leads; follow says that a link at its end is followed.
-func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
+func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error) {
+	defer f.answer(op, name, &err)
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return &iofs.PathError{Op: op, Path: name, Err: ErrLeadsOut}
+		return ErrLeadsOut
 	}
 	if !iofs.ValidPath(strings.ToValidUTF8(name, "?")) { // names are any bytes
-		return &iofs.PathError{Op: op, Path: name, Err: iofs.ErrInvalid}
+		return iofs.ErrInvalid
 	}
-	var err error
 	for range maxStale {
 		w := &walker{fs: f}
 		if err = w.walk(name, follow); err == nil {
@@ -154,28 +153,28 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) error {
 			break
 		}
 	}
-	var has *iofs.PathError
-	if err == nil || errors.As(err, &has) {
-		return err
-	}
-	return &iofs.PathError{Op: op, Path: name, Err: err}
+	return err
 }
 
-// ask makes a request and returns its error. A panic is logged and becomes EIO, as in a mount: one bad session ends no
-// command that goes through all.
-func (f *FS) ask(request func(context.Context) syscall.Errno) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-			err = syscall.EIO
-		}
-	}()
-	switch errno := request(f.ctx); {
-	case errno == 0:
-		return nil
-	case errno == syscall.EINTR && f.ctx.Err() != nil:
-		return context.Cause(f.ctx)
-	default:
-		return errno
+// answer makes an error that of a caller. It must be deferred. A panic is logged and becomes EIO,
+// as in a mount: one bad session ends no command that goes through all.
+func (f *FS) answer(op, name string, err *error) {
+	if reason := recover(); reason != nil {
+		f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+		*err = syscall.EIO
 	}
+	if *err == syscall.EINTR && f.ctx.Err() != nil {
+		*err = context.Cause(f.ctx)
+	}
+	if has := (*iofs.PathError)(nil); *err != nil && !errors.As(*err, &has) {
+		*err = &iofs.PathError{Op: op, Path: name, Err: *err}
+	}
+}
+
+// errorOf returns nil for an errno of 0.
+func errorOf(errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
 }

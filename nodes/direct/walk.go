@@ -13,7 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrLeadsOut means a link that leads out of the file system: to an absolute path, or above the root.
+// ErrLeadsOut means a link that leads out of the file system: to an absolute path, or above the
+// root.
 var ErrLeadsOut = errors.New("leads out of the file system")
 
 const (
@@ -28,6 +29,14 @@ type namedNode struct {
 	node nodes.Node
 	name string
 	attr nodes.Attr
+}
+
+func (n *namedNode) info() Info { return Info{n.name, n.attr} }
+
+// stat sets the attributes to those that of returns.
+func (n *namedNode) stat(ctx context.Context, of func(context.Context) (nodes.Attr, error)) (err error) {
+	n.attr, err = of(ctx)
+	return errorOf(nodes.Stale(n.node, n.name, "stat", err))
 }
 
 // walker resolves a path. at holds the nodes from the root to where it stands.
@@ -48,19 +57,13 @@ func (w *walker) path() string {
 	return path.Join(parts...)
 }
 
-func (w *walker) info() Info { return Info{w.last().name, w.last().attr} }
-
 // walk goes on by a path, from the root at first; follow says that a link at its end is followed.
 func (w *walker) walk(name string, follow bool) error {
 	if len(w.at) == 0 {
-		root := namedNode{node: w.fs.root, name: "."}
-		if err := w.fs.ask(func(ctx context.Context) (errno syscall.Errno) {
-			root.attr, errno = stat(ctx, root.node.Stat, root.node, "")
-			return errno
-		}); err != nil {
+		w.at = []namedNode{{node: w.fs.root, name: "."}}
+		if err := w.last().stat(w.fs.ctx, w.fs.root.Stat); err != nil {
 			return err
 		}
-		w.at = []namedNode{root}
 	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -71,15 +74,8 @@ func (w *walker) walk(name string, follow bool) error {
 	return nil
 }
 
-// stat returns the attributes of a node, of which name is that of a file or a link.
-func stat(
-	ctx context.Context, of func(context.Context) (nodes.Attr, error), n nodes.Node, name string,
-) (nodes.Attr, syscall.Errno) {
-	a, err := of(ctx)
-	return a, nodes.Stale(n, name, "stat", err)
-}
-
-// step goes on by one part of a path. An empty part, as behind a slash at the end of a link's target, is as ".".
+// step goes on by one part of a path. An empty part, as behind a slash at the end of a link's
+// target, is as ".".
 func (w *walker) step(part string, follow bool) error {
 	dir, isDir := w.last().node.(nodes.Dir)
 	switch {
@@ -95,9 +91,9 @@ func (w *walker) step(part string, follow bool) error {
 	case len(part) > maxName:
 		return syscall.ENAMETOOLONG
 	}
-	found := namedNode{name: part}
-	if err := w.fs.ask(func(ctx context.Context) syscall.Errno { return found.lookUp(ctx, dir) }); err != nil {
-		return err
+	found, errno := lookUp(w.fs.ctx, dir, part)
+	if errno != 0 {
+		return errno
 	}
 	w.at = append(w.at, found)
 	if !follow || found.attr.Kind != storage.KindLink {
@@ -119,32 +115,29 @@ func (w *walker) step(part string, follow bool) error {
 	return w.walk(target, true)
 }
 
-// lookUp finds the node of the name in a directory.
-func (n *namedNode) lookUp(ctx context.Context, dir nodes.Dir) syscall.Errno {
+// lookUp finds the node of a name in a directory.
+func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno syscall.Errno) {
 	look, err := nodes.NewLook(ctx, dir)
 	if err != nil {
-		return nodes.NoName(dir, n.name, err)
+		return n, nodes.NoName(dir, name, err)
 	}
 	defer look.Close()
-	child, errno := look.Find(ctx, nodes.Named(n.name))
-	if errno == 0 {
-		n.node = child.Make()
-		n.attr, errno = look.Attr(ctx, n.name, &child, n.node)
+	child, errno := look.Find(ctx, nodes.Named(name))
+	if errno != 0 {
+		return n, errno
 	}
-	return errno
+	n = namedNode{node: child.Make(), name: name}
+	n.attr, errno = look.Attr(ctx, name, &child, n.node)
+	return n, errno
 }
 
-func (w *walker) readlink() (target string, err error) {
+func (w *walker) readlink() (string, error) {
 	link, ok := w.last().node.(nodes.Link)
 	if !ok {
 		return "", syscall.EINVAL
 	}
-	err = w.fs.ask(func(ctx context.Context) syscall.Errno {
-		var err error
-		target, err = link.Target(ctx)
-		return nodes.Stale(link, w.last().name, "readlink", err)
-	})
-	return target, err
+	target, err := link.Target(w.fs.ctx)
+	return target, errorOf(nodes.Stale(link, w.last().name, "readlink", err))
 }
 
 // list returns the names in the directory where it stands, which has a name in fs.
@@ -153,18 +146,15 @@ func (w *walker) list(name string) (items []iofs.DirEntry, err error) {
 	if !ok {
 		return nil, syscall.ENOTDIR
 	}
-	err = w.fs.ask(func(ctx context.Context) syscall.Errno {
-		if errno := nodes.OpenDir(ctx, dir); errno != 0 {
-			return errno
-		}
-		list, errno := nodes.ListDir(ctx, dir)
-		defer list.Close()
-		for _, it := range list.Items {
-			items = append(items, dirEntry{w.fs, name, it.Name, typeOf(it.Kind)})
-		}
-		return errno
-	})
-	return items, err
+	if errno := nodes.OpenDir(w.fs.ctx, dir); errno != 0 {
+		return nil, errno
+	}
+	list, errno := nodes.ListDir(w.fs.ctx, dir)
+	defer list.Close()
+	for _, it := range list.Items {
+		items = append(items, dirEntry{w.fs, name, it.Name, typeOf(it.Kind)})
+	}
+	return items, errorOf(errno)
 }
 
 // dirEntry is a name in a directory. Only Info looks it up.
@@ -194,7 +184,9 @@ func (i Info) Name() string { return i.name }
 func (i Info) Size() int64 { return i.attr.Size }
 
 // Mode returns type and permissions.
-func (i Info) Mode() iofs.FileMode { return typeOf(i.attr.Kind) | iofs.FileMode(i.attr.Mode&0o777) }
+func (i Info) Mode() iofs.FileMode {
+	return typeOf(i.attr.Kind) | iofs.FileMode(i.attr.Mode)&iofs.ModePerm
+}
 
 // ModTime returns the time of the last change.
 func (i Info) ModTime() time.Time { return i.attr.Modified.Local() }

@@ -10,8 +10,8 @@ import (
 	"sessionfs/nodes"
 )
 
-// dirInode is the inode of a directory. All changes in it are refused (docs/design.md section 7), but those of a
-// nodes.LinkDir; go-fuse allows removals by default.
+// dirInode is the inode of a directory. All changes in it are refused (docs/design.md section 7),
+// but those of a nodes.LinkDir; go-fuse allows removals by default.
 type dirInode struct {
 	inode
 	dir nodes.Dir

@@ -58,8 +58,8 @@ func (d *Door) opened(status fuse.Status) fuse.Status {
 	return status
 }
 
-// counted counts the files that programs have open, and notes each look-up: any other request comes behind one, or concerns
-// an open file.
+// counted counts the files that programs have open, and notes each look-up: any other request comes
+// behind one, or concerns an open file.
 type counted struct {
 	door *Door
 	fuse.RawFileSystem

@@ -23,8 +23,8 @@ type fileInode struct {
 
 func (f *fileInode) node() nodes.Node { return f.file }
 
-// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which saves a round trip for
-// each close.
+// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which
+// saves a round trip for each close.
 const forReading = fuse.FOPEN_NOFLUSH
 
 var _ = (fusefs.NodeOpener)((*fileInode)(nil))
@@ -55,7 +55,8 @@ func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) sy
 	return syscall.ENOTSUP
 }
 
-// entryInode is the inode of an entry. The node stands for one content, so the kernel may keep its pages.
+// entryInode is the inode of an entry. The node stands for one content, so the kernel may keep its
+// pages.
 type entryInode struct {
 	inode
 	file   *nodes.EntryFile
@@ -76,19 +77,20 @@ func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 	return &fileHandle{&e.inode, h}, forReading | fuse.FOPEN_KEEP_CACHE, 0
 }
 
-// storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would ask for in one
-// read. Nearly all entries are shorter.
+// storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would
+// ask for in one read. Nearly all entries are shorter.
 const storeLimit = 128 << 10
 
 // storeBuffers hold entries on their way to the kernel.
 var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 
-// store sends the content of an entry to the kernel's page cache before the first open returns, which saves the round trip
-// of the read that will follow. That is correct, as the node stands for one content, whose pages are kept between
-// opens anyway. If the kernel drops them, it reads them again.
+// store sends the content of an entry to the kernel's page cache before the first open returns,
+// which saves the round trip of the read that will follow. That is correct, as the node stands for
+// one content, whose pages are kept between opens anyway. If the kernel drops them, it reads them
+// again.
 //
-// Unlike other notifications this one can be sent from a handler: the kernel takes only the locks of the
-// file's pages for it, and only reads of this file hold these.
+// Unlike other notifications this one can be sent from a handler: the kernel takes only the locks
+// of the file's pages for it, and only reads of this file hold these.
 func (e *entryInode) store(ctx context.Context, h nodes.EntryHandle) {
 	size := h.Size()
 	if size > storeLimit || e.stored.Swap(true) {
@@ -137,15 +139,16 @@ func (h *fileHandle) opened() nodes.Handle { return h.handle }
 
 var _ = (fusefs.FileReader)((*fileHandle)(nil))
 
-// Read reads a part of the file. An entry is not spliced from the session file: it lies at any offset, and for a range that
-// is not aligned to pages go-fuse's pipe can come up one page short, which the kernel would take for the entry's end.
+// Read reads a part of the file. An entry is not spliced from the session file: it lies at any
+// offset, and for a range that is not aligned to pages go-fuse's pipe can come up one page short,
+// which the kernel would take for the entry's end.
 func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	n, err := h.handle.ReadAt(ctx, dest, off)
 	if err != nil && err != io.EOF {
 		return nil, nodes.Fail(h.inode.node(), h.inode.name(), "read", err)
 	}
-	// A vector is sent to the kernel by one writev; for a plain slice go-fuse first tries a pipe, which takes three more
-	// system calls.
+	// A vector is sent to the kernel by one writev; for a plain slice go-fuse first tries a pipe,
+	// which takes three more system calls.
 	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
 
@@ -182,8 +185,8 @@ type sourceHandle struct {
 	source nodes.SourceHandle
 }
 
-// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole pages, for its cache; for
-// other offsets go-fuse's pipe can return too little.
+// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole
+// pages, for its cache; for other offsets go-fuse's pipe can return too little.
 func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if off%pageSize == 0 {
 		if fd, ok := h.source.Descriptor(); ok {
@@ -198,17 +201,17 @@ const pageSize = 4096
 
 var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
-// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs privilege and
-// Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for one file: a file that
-// replaces it is another node.
+// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs
+// privilege and Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a
+// node stands for one file: a file that replaces it is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
 	fd, ok := h.source.Descriptor()
 	return int(fd), ok && !stacked(int(fd))
 }
 
-// stacked reports whether a file is on a file system that is stacked on another one. The kernel refuses these for
-// passthrough. After one refusal go-fuse stops using passthrough, also for files that are open with it; these could then
-// not be opened again.
+// stacked reports whether a file is on a file system that is stacked on another one. The kernel
+// refuses these for passthrough. After one refusal go-fuse stops using passthrough, also for files
+// that are open with it; these could then not be opened again.
 func stacked(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {

@@ -25,7 +25,8 @@ type operations interface {
 	node() nodes.Node
 }
 
-// newOperations returns the inode of a node. The kernel has many of entries and of links, so these are small.
+// newOperations returns the inode of a node. The kernel has many of entries and of links, so these
+// are small.
 func newOperations(n nodes.Node) operations {
 	switch n := n.(type) {
 	case *nodes.EntryFile:
@@ -53,17 +54,19 @@ func (i *inode) name() string {
 	return name
 }
 
-// cacheRule says how long the kernel may remember a name and its attributes (docs/design.md section 6).
+// cacheRule says how long the kernel may remember a name and its attributes (docs/design.md section
+// 6).
 type cacheRule struct{ entry, attr time.Duration }
 
 // cacheRules are those of the kinds of nodes.
 var cacheRules = [...]cacheRule{
 	// Each access asks the server.
 	nodes.Changing: {},
-	// Each access looks up the name, and the kernel may use the attributes of the answer: a stat is one request, not two.
+	// Each access looks up the name, and the kernel may use the attributes of the answer: a stat is
+	// one request, not two.
 	nodes.Relinked: {attr: time.Second},
-	// As Relinked, for files that are read through the kernel's pages: it need not ask for the attributes before each
-	// read(2), which are two of three requests of a grep.
+	// As Relinked, for files that are read through the kernel's pages: it need not ask for the
+	// attributes before each read(2), which are two of three requests of a grep.
 	nodes.Growing: {attr: 10 * time.Millisecond},
 	nodes.Fixed:   {entry: time.Second, attr: time.Second},
 }
@@ -72,7 +75,8 @@ func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
 
 var _ = (fusefs.NodeGetattrer)((*inode)(nil))
 
-// Getattr returns the attributes as they are now, or those of the version that an open handle shows.
+// Getattr returns the attributes as they are now, or those of the version that an open handle
+// shows.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
 	stat := n.Stat
@@ -113,7 +117,8 @@ func typeBits(k storage.Kind) uint32 {
 
 var _ = (fusefs.NodeSetattrer)((*inode)(nil))
 
-// Setattr changes nothing: of a file or a link that can be written, a size and times are ignored; anything else is refused.
+// Setattr changes nothing: of a file or a link that can be written, a size and times are ignored;
+// anything else is refused.
 func (i *inode) Setattr(
 	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
@@ -179,9 +184,10 @@ func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	return []byte(target), 0
 }
 
-// stableAttr returns an identity that is the same in every mount of the same tree: a hash of the parent's identity and the
-// name (docs/design.md section 6). The second half of the hash is the generation: go-fuse takes two nodes for one only if
-// both are equal, so that even names chosen to collide in the inode number are two files.
+// stableAttr returns an identity that is the same in every mount of the same tree: a hash of the
+// parent's identity and the name (docs/design.md section 6). The second half of the hash is the
+// generation: go-fuse takes two nodes for one only if both are equal, so that even names chosen to
+// collide in the inode number are two files.
 func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs.StableAttr {
 	var buf [256 + 16]byte
 	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
@@ -198,9 +204,10 @@ func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs
 // successors counts inodes of followers, to give each its own identity.
 var successors atomic.Uint64
 
-// inodeOf returns the inode of a child: the one that the kernel knows already, or a new one. If the open handles of a
-// follower show something else than the name does now, the name is given to a new inode, which is another file to the
-// kernel. The handles may hold the only reference to the old inode, so a new one never has the identity of an earlier one.
+// inodeOf returns the inode of a child: the one that the kernel knows already, or a new one. If the
+// open handles of a follower show something else than the name does now, the name is given to a new
+// inode, which is another file to the kernel. The handles may hold the only reference to the old
+// inode, so a new one never has the identity of an earlier one.
 func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fusefs.Inode {
 	id := stableAttr(d.StableAttr(), name, c.Kind)
 	id.Gen ^= c.Content

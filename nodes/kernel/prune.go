@@ -14,20 +14,23 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes may exist before unused ones are pruned. The kernel forgets a node only when memory is
-	// short: after a crawl over a store of 140,000 entries, three nodes each, nearly never. The limit is enough for every
-	// name of a session of 20,000 entries; a pruned name costs one more lookup.
+	// maxNodes is how many nodes may exist before unused ones are pruned. The kernel forgets a node
+	// only when memory is short: after a crawl over a store of 140,000 entries, three nodes each,
+	// nearly never. The limit is enough for every name of a session of 20,000 entries; a pruned
+	// name costs one more lookup.
 	maxNodes = 1 << 16
-	// nodeShare is how much of the memory of the process there must be for each node that may exist. One takes up to 1 KiB
-	// here, and as much in the kernel.
+	// nodeShare is how much of the memory of the process there must be for each node that may
+	// exist. One takes up to 1 KiB here, and as much in the kernel.
 	nodeShare = 4 << 10
-	// atRest is how long no node must have been added before unused ones are pruned, however few there are.
+	// atRest is how long no node must have been added before unused ones are pruned, however few
+	// there are.
 	atRest = time.Minute
-	// maxMisses is how many names that are not there are remembered. The kernel keeps them, though it asks for them again,
-	// and keeps the directory with them: tools look for .git and the like in every one. So each is taken from it.
+	// maxMisses is how many names that are not there are remembered. The kernel keeps them, though
+	// it asks for them again, and keeps the directory with them: tools look for .git and the like
+	// in every one. So each is taken from it.
 	maxMisses = 1 << 14
-	// missBatch is how many of them are taken from it at once, and freshMisses how many of the last ones are not: the answer
-	// may not be there yet.
+	// missBatch is how many of them are taken from it at once, and freshMisses how many of the last
+	// ones are not: the answer may not be there yet.
 	missBatch, freshMisses = 512, 64
 )
 
@@ -53,8 +56,8 @@ func (c *inodeLimit) init(limit int, rest time.Duration) {
 	c.makeRoom(0)
 }
 
-// makeRoom sets room after a count of the nodes. If most are in use, a quarter of the limit may be added before the next
-// count.
+// makeRoom sets room after a count of the nodes. If most are in use, a quarter of the limit may be
+// added before the next count.
 func (c *inodeLimit) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes, c.limit/4))) }
 
 // wake wakes Prune.
@@ -97,15 +100,16 @@ func (c *inodeLimit) added() {
 // pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
 const pruneBatch = 512
 
-// KeepNodes sets how many nodes may exist, where limit is not 0, and how long after the last one was added those that are not
-// in use are given back. It must be called before the mount.
+// KeepNodes sets how many nodes may exist, where limit is not 0, and how long after the last one
+// was added those that are not in use are given back. It must be called before the mount.
 func (d *Door) KeepNodes(limit int, rest time.Duration) {
 	d.inodes.init(cmp.Or(limit, d.inodes.limit), rest)
 }
 
-// Prune makes the kernel forget unused nodes whenever there are too many, and when none was added for a while, until stop
-// is closed. It must run in its own goroutine, the only one that sends such notifications: the kernel takes
-// locks for them that may be held by requests which wait for the server.
+// Prune makes the kernel forget unused nodes whenever there are too many, and when none was added
+// for a while, until stop is closed. It must run in its own goroutine, the only one that sends such
+// notifications: the kernel takes locks for them that may be held by requests which wait for the
+// server.
 func (d *Door) Prune(stop <-chan struct{}) {
 	c, rest := &d.inodes, time.NewTicker(d.inodes.rest)
 	defer rest.Stop()
@@ -146,7 +150,8 @@ func (d *Door) forgetMisses(stop <-chan struct{}) {
 	}
 }
 
-// pruneOnce makes the kernel forget all nodes that are not in use, if there are more than enough of them.
+// pruneOnce makes the kernel forget all nodes that are not in use, if there are more than enough of
+// them.
 func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 	root := d.inode.EmbeddedInode()
 	unused := below(nil, root)
@@ -179,8 +184,8 @@ func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 	d.root.View().Log.Debug("nodes were given back", "before", before, "left", left)
 }
 
-// below appends the nodes below a directory that may be pruned, the nodes in a directory before the directory itself,
-// which is in use while the kernel remembers a name in it.
+// below appends the nodes below a directory that may be pruned, the nodes in a directory before the
+// directory itself, which is in use while the kernel remembers a name in it.
 func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	for _, child := range dir.Children() {
 		if child.IsDir() {
@@ -193,8 +198,8 @@ func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	return unused
 }
 
-// forgetNames is NotifyPrune for older kernels, which can forget names only, whether in use or not. So it skips
-// directories: one may be the working directory of a process.
+// forgetNames is NotifyPrune for older kernels, which can forget names only, whether in use or not.
+// So it skips directories: one may be the working directory of a process.
 func forgetNames(unused []*fusefs.Inode) syscall.Errno {
 	for _, n := range unused {
 		if name, parent := n.Parent(); parent != nil && !n.IsDir() {

@@ -19,8 +19,8 @@ func TestNodesOfBudget(t *testing.T) {
 	require.Equal(t, maxNodes, New(nodes.NewRootDir(&nodes.View{}, nil)).inodes.limit, "no budget")
 }
 
-// TestMisses: names that are not there are taken from the kernel, but the last ones, to which the answer may be on its
-// way; there is a bound.
+// TestMisses: names that are not there are taken from the kernel, but the last ones, to which the
+// answer may be on its way; there is a bound.
 func TestMisses(t *testing.T) {
 	var c inodeLimit
 	c.init(maxNodes, atRest)

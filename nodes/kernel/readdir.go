@@ -13,8 +13,8 @@ import (
 	"sessionfs/nodes"
 )
 
-// dirHandle is an open directory: a list of its names, made when reading begins, and made again when the reader rewinds
-// it.
+// dirHandle is an open directory: a list of its names, made when reading begins, and made again
+// when the reader rewinds it.
 type dirHandle struct {
 	base *dirInode
 
@@ -26,15 +26,16 @@ type dirHandle struct {
 	lookups atomic.Uint32 // how many names were looked up one by one since; counted in long listings only
 	sparing sparing
 
-	// A reply to READDIRPLUS contains many lookups; all are done in one look. Each request has its own context.
+	// A reply to READDIRPLUS contains many lookups; all are done in one look. Each request has its
+	// own context.
 	request context.Context
 	look    nodes.Look // used for that request
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*dirInode)(nil))
 
-// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone: the kernel, which may
-// remember it for a second, then looks up the path again.
+// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone: the
+// kernel, which may remember it for a second, then looks up the path again.
 func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if errno := nodes.OpenDir(ctx, d.dir); errno != 0 {
 		return nil, 0, errno
@@ -153,12 +154,13 @@ func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.drop()
 }
 
-// freeLookups is how many names of a listing always come with their attributes, which saves a round trip for each that
-// is opened or stat'ed. For that many it costs some 15 ms more; larger directories are
-// rarely read by a shell pattern, whose arguments would be too long for a program.
+// freeLookups is how many names of a listing always come with their attributes, which saves a round
+// trip for each that is opened or stat'ed. For that many it costs some 15 ms more; larger
+// directories are rarely read by a shell pattern, whose arguments would be too long for a program.
 const freeLookups = 8 << 10
 
-// longListings are the open directories with more names than freeLookups, for which look-ups are counted.
+// longListings are the open directories with more names than freeLookups, for which look-ups are
+// counted.
 type longListings struct {
 	some atomic.Bool
 	mu   sync.Mutex // guards open
@@ -193,10 +195,10 @@ func (o *longListings) lookedUp(in *dirInode) {
 	}
 }
 
-// sparing decides which names of a long listing come with their attributes: the first ones always, the others only
-// if lookups are observed, as with ls -l but not with find. The kernel's own heuristic
-// (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each following open
-// costs a lookup.
+// sparing decides which names of a long listing come with their attributes: the first ones always,
+// the others only if lookups are observed, as with ls -l but not with find. The kernel's own
+// heuristic (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each
+// following open costs a lookup.
 type sparing struct {
 	request context.Context // the request for which spares was decided
 	spares  bool
@@ -205,8 +207,9 @@ type sparing struct {
 	asked   bool   // lookups followed: all other names come with attributes
 }
 
-// spare reports whether the name with that number comes without its attributes; lookups is how many there were in the
-// directory. Beyond freeLookups the decision is the same for all names of a request.
+// spare reports whether the name with that number comes without its attributes; lookups is how many
+// there were in the directory. Beyond freeLookups the decision is the same for all names of a
+// request.
 func (s *sparing) spare(request context.Context, lookups uint32, number int) bool {
 	if number < freeLookups || s.asked {
 		return false
