@@ -100,7 +100,7 @@ func summary() string { return mountopts.Summary(strings.Join(otherHomes(), ", "
 func usage() string {
 	var of []string
 	for _, a := range agents.All() {
-		of = append(of, a.Title+"'s "+strings.Join(a.Homes, " or "))
+		of = append(of, a.Title+"'s is "+strings.Join(a.Homes, " or "))
 	}
 	return mountopts.Usage(strings.Join(of, ", ")) + exitHelp
 }
