@@ -4,8 +4,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"sessionfs/mountopts"
 )
 
 // mount says that this system has no mounts; it returns the exit status.
@@ -24,4 +22,4 @@ func ourMountpoints() []string { return nil }
 
 func toldMounts() []place { return nil }
 
-func shownAt(string) (o mountopts.Options, mountpoint string, err error) { return o, "", nil }
+func mountedAt(string) (p place, err error) { return p, nil }

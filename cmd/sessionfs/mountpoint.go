@@ -238,8 +238,7 @@ func entryOf(i *mountinfo.Info) mountEntry {
 // mountOver returns the topmost mount in which a path lies, which must be absolute and resolved.
 func mountOver(path string) (found mountEntry) {
 	for _, e := range allMounts() {
-		inside := path == e.mountpoint || strings.HasPrefix(path, strings.TrimSuffix(e.mountpoint, "/")+"/")
-		if inside && len(e.mountpoint) >= len(found.mountpoint) {
+		if isBelow(path, e.mountpoint) && len(e.mountpoint) >= len(found.mountpoint) {
 			found = e
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"log/slog"
 	"strings"
@@ -86,7 +87,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 	if f.demo && f.source != "" {
 		return nil, nil, refuse(exitUsage, "--demo brings its own SOURCE: leave -s out")
 	}
-	at := place{Options: mountopts.Options{Demo: f.demo}, remove: func() {}}
+	at := place{Options: mountopts.Options{Demo: f.demo}}
 	switch {
 	case f.source != "":
 		at, err = placeNamed(f.source)
@@ -97,38 +98,41 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 		return nil, nil, err
 	}
 	at.Empty = cmd.Name() == "import"
-	if at.Options, err = mountopts.ParseOptions(at.Options, f.options, false); err != nil {
-		at.remove()
-		return nil, nil, refuse(exitUsage, "%s", err)
-	}
-	remove := at.remove
-	if at.mountpoint == "" {
-		unpacked, err := resolveSource(&at.Options, cmd.ErrOrStderr())
-		remove = func() { unpacked(); at.remove() }
-		if err != nil {
-			remove()
-			return nil, nil, err
-		}
-	}
-	level := slog.LevelError // what is refused the command says itself
-	if f.debug || at.Debug {
-		level = slog.LevelDebug
-	}
-	files, err := fs.Open(at.Options, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
+	files, err := at.open(f.options, f.debug, cmd.ErrOrStderr())
 	if err != nil {
-		remove()
-		status := exitSource
-		if errors.Is(err, fs.ErrOption) {
-			status = exitUsage
-		}
-		return nil, nil, refuse(status, "%s", err)
+		at.remove()
+		return nil, nil, err
 	}
 	ctx := cmp.Or(cmd.Context(), context.Background())
 	files.FS = files.With(ctx)
 	return &source{files, at, f, ctx}, func() {
 		files.Close()
-		remove()
+		at.remove()
 	}, nil
+}
+
+// open opens the place with options of a mount.
+func (p *place) open(options []string, debug bool, stderr io.Writer) (files *fs.Unmounted, err error) {
+	if p.Options, err = mountopts.ParseOptions(p.Options, options, false); err != nil {
+		return nil, refuse(exitUsage, "%s", err)
+	}
+	if p.mountpoint == "" {
+		if err := p.resolve(stderr); err != nil {
+			return nil, err
+		}
+	}
+	level := slog.LevelError // what is refused the command says itself
+	if debug || p.Debug {
+		level = slog.LevelDebug
+	}
+	files, err = fs.Open(p.Options, slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})))
+	switch {
+	case errors.Is(err, fs.ErrOption):
+		return nil, refuse(exitUsage, "%s", err)
+	case err != nil:
+		return nil, refuse(exitSource, "%s", err)
+	}
+	return files, nil
 }
 
 // sayError prints an error and goes on.

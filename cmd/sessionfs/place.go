@@ -11,55 +11,57 @@ import (
 	"sessionfs/sessioncore/agents"
 )
 
-// place is a SOURCE, as it was found by what was typed.
+// place is a SOURCE that an argument or an option names.
 type place struct {
 	mountopts.Options
 	mountpoint string // of the mount whose options these are, "" if they are of none
-	remove     func() // when SOURCE is closed
+	made       string // a directory that is removed when SOURCE is closed, "" for none
+}
+
+// remove removes the files that were made for the place.
+func (p *place) remove() {
+	if p.made != "" {
+		_ = os.RemoveAll(p.made)
+	}
 }
 
 // placeNamed returns the place that -s names: an agent of this user, all of them, the sample store,
 // the source of the mount at a mount point, or an agent directory.
-func placeNamed(given string) (place, error) {
-	p := place{Options: mountopts.Options{Source: given}, remove: func() {}}
+func placeNamed(given string) (p place, err error) {
 	switch {
 	case given == "demo":
-		p.Source, p.Demo = "", true
+		p.Demo = true
 	case given == "all":
 		p.Source = mountopts.All
-	case slices.Contains(agentOrder(), given):
+	case given == "omp", given == "pi", agents.Find(given) != nil:
 		dirs := agentDirs(os.Getenv)
 		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == given })
 		if i < 0 {
 			return p, refuse(exitSource, "this user has no sessions of %s: %s is not there; "+
-				"./%[1]s is a directory of that name", given, usualDir(given, os.Getenv))
+				"./%[1]s is a directory of that name", given, usualDir(given, os.Getenv).Source)
 		}
 		p.Source, p.State = dirs[i].Source, dirs[i].State
 	default:
 		for _, real := range realPaths(given) {
-			if o, mountpoint, err := shownAt(real); mountpoint == real {
-				return place{o, mountpoint, func() {}}, err
+			if at, err := mountedAt(real); at.mountpoint == real {
+				return at, err
 			}
 		}
+		p.Source = given
 	}
 	return p, nil
 }
 
-// placeOf returns the place in which the arguments of a command lie, or the working directory for those that are no paths of
-// this machine: that of the first that lies in a mount or in an agent directory, or that of a session file alone. Without any
-// it is the default.
-func placeOf(args []string, are arguments) (place, error) {
+// placeOf returns the place of the first argument of a command that lies in one (placeAround), the default if none does. Of
+// arguments that are no paths of this machine it is that of the working directory.
+func placeOf(args []string, are arguments) (p place, err error) {
 	if are == words || are == anyWords {
 		args = []string{"."}
 	}
 	for _, arg := range args {
 		for _, real := range realPaths(arg) {
-			o, mountpoint, err := shownAt(real)
-			if err != nil || mountpoint != "" {
-				return place{o, mountpoint, func() {}}, err
-			}
-			if dir := agentDirOf(real); dir != "" {
-				return place{Options: mountopts.Options{Source: dir}, remove: func() {}}, nil
+			if p, err = placeAround(real); err != nil || p.mountpoint != "" || p.Source != "" {
+				return p, err
 			}
 		}
 		if file, ok := sessionFile(arg); ok && are == anySession {
@@ -76,7 +78,40 @@ func placeOf(args []string, are arguments) (place, error) {
 			}
 		}
 	}
-	return place{remove: func() {}}, nil
+	return p, nil
+}
+
+// placeAround returns the place in which a path lies, absolute and without links, or to which it leads: what a mount shows there, an
+// agent directory of this user, or another directory that is certainly one. It is the zero value if there is none.
+func placeAround(real string) (p place, err error) {
+	if p, err = mountedAt(real); err != nil || p.mountpoint != "" {
+		return p, err
+	}
+	for _, a := range agentDirs(os.Getenv) {
+		if shows(a.Source, real) {
+			p.Source = a.Source
+			return p, nil
+		}
+	}
+	for dir := real; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if isCertainAgentDir(dir) && shows(dir, real) {
+			p.Source = dir
+			return p, nil
+		}
+	}
+	return p, nil
+}
+
+// shows reports whether a path lies in an agent directory, or in a directory to which one of its links leads.
+func shows(dir, real string) bool {
+	resolved, err := filepath.EvalSymlinks(dir)
+	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, real)
+	return err == nil && (shown || isBelow(real, resolved))
+}
+
+// isBelow reports whether a path is dir or below it, by their names.
+func isBelow(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // realPaths returns the paths of this machine for which an argument may stand, absolute and without links but for the last
@@ -105,30 +140,6 @@ func realPaths(arg string) (paths []string) {
 	return paths
 }
 
-// agentDirOf returns the agent directory in which a path lies, absolute and without links, or to which it leads: one of this
-// user's, or another one. It is "" if there is none.
-func agentDirOf(real string) string {
-	has := func(dir string) bool {
-		resolved, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return false
-		}
-		_, ok := fs.ShownAs(mountopts.Options{Source: resolved}, real)
-		return ok || real == resolved || strings.HasPrefix(real, strings.TrimSuffix(resolved, "/")+"/")
-	}
-	for _, a := range agentDirs(os.Getenv) {
-		if has(a.Source) {
-			return a.Source
-		}
-	}
-	for dir := real; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
-		if isCertainAgentDir(dir) && has(dir) {
-			return dir
-		}
-	}
-	return ""
-}
-
 // isCertainAgentDir reports whether a directory cannot be much else than an agent directory.
 func isCertainAgentDir(dir string) bool {
 	return agents.HasScopes(dir) || agents.Of(dir) != nil || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
@@ -148,19 +159,20 @@ func sessionFile(arg string) (real string, ok bool) {
 
 // placeOfFile returns an agent directory that has what lies beside a session file, for reading alone.
 func placeOfFile(file string) (p place, err error) {
+	p.ReadOnly = true
 	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "sessions" {
-			return place{Options: mountopts.Options{Source: filepath.Dir(dir), ReadOnly: true}, remove: func() {}}, nil
+			p.Source = filepath.Dir(dir)
+			return p, nil
 		}
 	}
-	made, err := os.MkdirTemp("", "sessionfs-file-")
-	if err != nil {
-		return p, err
+	if p.made, err = os.MkdirTemp("", "sessionfs-file-"); err == nil {
+		err = os.Symlink(filepath.Dir(file), filepath.Join(p.made, "sessions"))
 	}
-	p = place{Options: mountopts.Options{Source: made, ReadOnly: true}, remove: func() { _ = os.RemoveAll(made) }}
-	if err = os.Symlink(filepath.Dir(file), filepath.Join(made, "sessions")); err != nil {
+	if err != nil {
 		p.remove()
 	}
+	p.Source = p.made
 	return p, err
 }
 
@@ -170,9 +182,9 @@ func (src *source) local(arg string) (shown string, ok bool) {
 		return "", false
 	}
 	for _, real := range realPaths(arg) {
-		if o, mountpoint, err := shownAt(real); mountpoint != "" {
-			shown, _ = filepath.Rel(mountpoint, real)
-			ok = err == nil && o.Source == src.Source
+		if at, err := mountedAt(real); at.mountpoint != "" {
+			shown, _ = filepath.Rel(at.mountpoint, real)
+			ok = err == nil && at.Source == src.Source
 		} else {
 			shown, ok = fs.ShownAs(src.Options, real)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	iofs "io/fs"
 	"os"
@@ -21,13 +20,9 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// native are the agents whose form sessions are shown in, as far as it takes to continue a session.
-// pi takes any next word as the value of --session.
-var native = map[string]*agents.Agent{
-	"omp":  {Resume: []string{"omp", "--resume="}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
-	"xcsh": {Resume: []string{"xcsh", "--resume="}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
-	"pi":   {Resume: []string{"pi", "--session"}, IsID: anyID.MatchString, Homes: []string{"$PI_CODING_AGENT_DIR"}},
-}
+// native are the command lines that continue a session in the form in which sessions are shown. pi takes any next word as the value
+// of --session.
+var native = map[string][]string{"omp": {"omp", "--resume="}, "xcsh": {"xcsh", "--resume="}, "pi": {"pi", "--session"}}
 
 var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
@@ -37,25 +32,26 @@ var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 // To join the id is not enough: omp 14 parses the value of --resume= as a word of its own. A name that
 // ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
-	a := cmp.Or(native[agent], agents.Find(agent))
-	if a == nil || !a.IsID(id) || strings.HasSuffix(id, sessionSuffix) {
+	command, isID := native[agent], anyID.MatchString
+	if a := agents.Find(agent); a != nil {
+		command, isID = a.Resume, a.IsID
+	}
+	if command == nil || !isID(id) || strings.HasSuffix(id, sessionSuffix) {
 		return nil, false
 	}
-	command = slices.Clone(a.Resume)
-	if last := len(command) - 1; strings.HasSuffix(command[last], "=") {
-		command[last] += id
-		return command, true
+	before, last := command[:len(command)-1], command[len(command)-1]
+	if strings.HasSuffix(last, "=") {
+		return append(slices.Clone(before), last+id), true
 	}
-	return append(command, id), true
+	return append(slices.Clone(command), id), true
 }
 
-// agent returns whose a session is, by its path in the tree, and where that agent's sessions are, "" in a database.
+// agent returns the agent of a session, by its path in the tree, and the directory of that agent's sessions, "" in a database.
 func (p *picker) agent(session string) mountopts.AgentDir {
 	if p.agents == nil {
 		p.agents = p.src.Agents
 		if len(p.agents) == 0 {
-			name, dir := agentOf(p.src.Source)
-			p.agents = []mountopts.AgentDir{{Name: name, Source: dir}}
+			p.agents = []mountopts.AgentDir{agentOf(p.src.Source)}
 		}
 	}
 	for _, a := range p.agents {
@@ -66,20 +62,20 @@ func (p *picker) agent(session string) mountopts.AgentDir {
 	return p.agents[0]
 }
 
-// agentOf returns whose sessions a SOURCE has, and the agent directory, "" for a database.
-func agentOf(source string) (name, dir string) {
-	dir = source
+// agentOf returns the agent of a SOURCE, and its directory, "" for a database.
+func agentOf(source string) mountopts.AgentDir {
+	of := agents.Of(source)
 	switch {
-	case mountopts.IsDatabase(dir):
-		return "omp", ""
-	case agents.Of(dir) != nil:
-		return agents.Of(dir).Name, dir
-	case fs.IsPi(dir):
-		return "pi", dir
-	case strings.HasSuffix(dir, "/.xcsh/agent"):
-		return "xcsh", dir
+	case mountopts.IsDatabase(source):
+		return mountopts.AgentDir{Name: "omp"}
+	case of != nil:
+		return mountopts.AgentDir{Name: of.Name, Source: source}
+	case fs.IsPi(source):
+		return mountopts.AgentDir{Name: "pi", Source: source}
+	case strings.HasSuffix(source, "/.xcsh/agent"):
+		return mountopts.AgentDir{Name: "xcsh", Source: source}
 	}
-	return "omp", dir
+	return mountopts.AgentDir{Name: "omp", Source: source}
 }
 
 // goOn has the agent started with a session, in its working directory, in the place of this process.
@@ -120,7 +116,11 @@ func (p *picker) goOn(session string) error {
 	env := os.Environ()
 	usual := func(a mountopts.AgentDir) bool { return a.Name == name && isSame(a.Source, dir) }
 	if dir != "" && !slices.ContainsFunc(agentDirs(os.Getenv), usual) {
-		env = append(env, cmp.Or(native[name], agents.Find(name)).Variable(dir))
+		variable := "PI_CODING_AGENT_DIR=" + dir
+		if a := agents.Find(name); a != nil {
+			variable = a.Variable(dir)
+		}
+		env = append(env, variable)
 	}
 	p.then = func() error {
 		if err := os.Chdir(h.CWD); err != nil {

@@ -26,12 +26,13 @@ import (
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), idle: c.Options.Idle, level: c.Options.Level()}
-	o := c.Options
-	remove, err := resolveSource(&o, stderr)
-	defer remove()
+	at := place{Options: c.Options}
+	defer at.remove()
+	err := at.resolve(stderr)
 	if err != nil {
 		return err
 	}
+	o := at.Options
 	if o.Mountpoint, err = checkMountpoint(o); err != nil {
 		return err
 	}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,70 +10,79 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
-	"sessionfs/testdata"
 )
 
-// resolveSource finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and unpacks the sample
-// store where that is SOURCE, or refuses it. A database stays as it is given; opening it tells whether it can be used.
-// Callers must call remove in any case.
-func resolveSource(o *mountopts.Options, stderr io.Writer) (remove func(), err error) {
-	remove = func() {}
-	isDefault := o.Source == ""
-	if o.Demo {
-		dir, agents, err := unpackDemo()
-		if err != nil {
-			return remove, err
-		}
-		o.Source, o.Agents, o.FSName = mountopts.All, agents, cmp.Or(o.FSName, "demo")
-		remove = func() { os.RemoveAll(dir) }
-	} else if placeSource(o, os.Getenv); o.Source == "" {
-		return remove, refuse(exitUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+// resolve finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and unpacks the sample store where
+// that is SOURCE, or refuses it. A database stays as it is given; opening it tells whether it can be used.
+func (p *place) resolve(stderr io.Writer) (err error) {
+	isDefault := p.Source == ""
+	if p.Demo {
+		err = p.unpackDemo()
+	} else if placeSource(&p.Options, os.Getenv); p.Source == "" {
+		err = refuse(exitUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
 	}
-	if err := o.CheckSource(); err != nil {
-		return remove, refuse(exitUsage, "%s", err)
+	if err != nil {
+		return err
 	}
-	for _, file := range []*string{&o.Prices, &o.RedactRules} {
-		if *file == "" || file == &o.Prices && *file == mountopts.NoPrices {
-			continue
-		}
-		if *file, err = absolute(*file); err != nil {
-			return remove, err
+	if err := p.CheckSource(); err != nil {
+		return refuse(exitUsage, "%s", err)
+	}
+	for _, file := range []*string{&p.Prices, &p.RedactRules, &p.Blobs} {
+		if *file != "" && (file != &p.Prices || *file != mountopts.NoPrices) {
+			if *file, err = absolute(*file); err != nil {
+				return err
+			}
 		}
 	}
-	if o.Source == mountopts.All {
-		if !o.Demo {
-			err = resolveAgents(o, stderr)
-		}
-		return remove, err
+	switch {
+	case p.Demo, mountopts.IsDatabase(p.Source):
+		return nil
+	case p.Source == mountopts.All:
+		return resolveAgents(&p.Options, stderr)
 	}
-	if mountopts.IsDatabase(o.Source) {
-		if o.Blobs != "" {
-			o.Blobs, err = absolute(o.Blobs)
-		}
-		return remove, err
-	}
-	o.Source, o.SourceAs, err = resolveDir(o.Source, isDefault, stderr)
-	return remove, err
+	p.Source, p.SourceAs, err = resolveDir(p.Source, isDefault, stderr)
+	return err
 }
 
-// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or refuses it.
+// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or refuses it. It warns of one that
+// has no sessions yet.
 func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as string, err error) {
-	resolved, warning, err := checkSource(given, isDefault)
-	if err != nil {
-		return "", "", err
+	hint := ""
+	if isDefault {
+		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, or try 'sessionfs --demo MOUNTPOINT'."
 	}
+	abs, err := absolute(given)
+	if err != nil {
+		return "", "", refuse(exitSource, "SOURCE %s cannot be resolved: %s", given, err)
+	}
+	resolved, err = filepath.EvalSymlinks(abs)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "", "", refuse(exitSource, "SOURCE %s does not exist%s", abs, hint)
+	}
+	if err != nil {
+		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
+	}
+	names, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
+	if err == nil {
+		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
+	}
+	switch {
+	case errors.Is(err, unix.ENOTDIR):
+		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
+	case err != nil:
+		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
+	}
+	warning, err := checkAgentDir(abs, resolved, names, os.Getenv)
 	if warning != "" {
 		fmt.Fprintln(stderr, "sessionfs: warning:", visibleLines(warning))
 	}
-	as, _ = filepath.Abs(given) // checkSource has refused what has no absolute path
-	return resolved, as, nil
+	return resolved, filepath.Clean(abs), err
 }
 
 // resolveAgents finds the agents of this user. Those that cannot be opened are left out, unless all
@@ -106,95 +112,6 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	return nil
 }
 
-// agentDirs returns the agent directories of this user that are there.
-func agentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
-	add := func(name, dir, state string) {
-		same := func(a mountopts.AgentDir) bool { return a.Name == name || isSame(a.Source, dir) }
-		if (isDir(dir) || isClosed(dir)) && !slices.ContainsFunc(dirs, same) {
-			dirs = append(dirs, mountopts.AgentDir{Name: name, Source: dir, State: state})
-		}
-	}
-	told, home := getenv("PI_CODING_AGENT_DIR"), getenv("HOME")
-	if told != "" && fs.IsPi(told) { // both obey it, and it is of one of them
-		add("pi", told, "")
-		told = ""
-	}
-	var omp mountopts.Options
-	placeSource(&omp, func(name string) string {
-		if name == "PI_CODING_AGENT_DIR" {
-			return told
-		}
-		return getenv(name)
-	})
-	if !fs.IsPi(omp.Source) && agents.Of(omp.Source) == nil {
-		add("omp", omp.Source, omp.State)
-	}
-	if home != "" {
-		add("pi", filepath.Join(home, ".pi", "agent"), "")
-	}
-	for _, agent := range agents.All() {
-		if dir := agent.Home(getenv); dir != "" && (agents.Of(dir) == agent || isClosed(dir)) {
-			add(agent.Name, dir, "")
-		}
-	}
-	slices.SortStableFunc(dirs, func(a, b mountopts.AgentDir) int {
-		return cmp.Compare(slices.Index(agentOrder(), a.Name), slices.Index(agentOrder(), b.Name))
-	})
-	return dirs
-}
-
-// agentOrder returns the names of the agents in the order in which one is chosen that is not named.
-func agentOrder() []string {
-	order := []string{"omp", "pi"}
-	for _, agent := range agents.All() {
-		order = append(order, agent.Name)
-	}
-	return order
-}
-
-// usualDir returns where the directory of an agent is.
-func usualDir(name string, getenv func(string) string) string {
-	if agent := agents.Find(name); agent != nil {
-		return agent.Home(getenv)
-	}
-	if name == "pi" {
-		return filepath.Join(getenv("HOME"), ".pi", "agent")
-	}
-	return usualSource(getenv)
-}
-
-// checkSource returns SOURCE absolute and with its symlinks resolved, and a warning for the user or "", or refuses
-// it.
-func checkSource(source string, isDefault bool) (path, warning string, err error) {
-	hint := ""
-	if isDefault {
-		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, or try 'sessionfs --demo MOUNTPOINT'."
-	}
-	abs, err := absolute(source)
-	if err != nil {
-		return "", "", refuse(exitSource, "SOURCE %s cannot be resolved: %s", source, err)
-	}
-	resolved, err := filepath.EvalSymlinks(abs)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return "", "", refuse(exitSource, "SOURCE %s does not exist%s", abs, hint)
-	}
-	if err != nil {
-		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
-	}
-	names, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
-	if err == nil {
-		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
-	}
-	switch {
-	case errors.Is(err, unix.ENOTDIR):
-		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
-	case err != nil:
-		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
-	}
-	warning, err = checkAgentDir(abs, resolved, names, os.Getenv)
-	return resolved, warning, err
-}
-
 // absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
 // symlink does not lead back.
 func absolute(path string) (string, error) {
@@ -205,47 +122,82 @@ func absolute(path string) (string, error) {
 	return wd + "/" + path, err
 }
 
-// usualSource returns the agent directory that the client itself would use if it did not follow the XDG Base Directory
-// Specification, or "" if that is unknown.
-func usualSource(getenv func(string) string) string {
-	if home := getenv("HOME"); home != "" {
-		return cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(home, ".omp", "agent"))
+// candidates are the directories in which agents of this user may have their sessions, in the order in which SOURCE is chosen. Of
+// each agent the first that is there counts.
+//
+// PI_CODING_AGENT_DIR is obeyed by omp and pi, and is of one of them. A client of omp that follows the XDG Base Directory
+// Specification has the parts of its agent directory in two places (docs/format.md, Files): sessions, blobs and databases in
+// $XDG_DATA_HOME/omp, the breadcrumbs of terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as it exists.
+func candidates(getenv func(string) string) (all []mountopts.AgentDir) {
+	inHome := func(dir string) string {
+		if home := getenv("HOME"); home != "" {
+			return filepath.Join(home, dir)
+		}
+		return ""
 	}
-	return getenv("PI_CODING_AGENT_DIR")
+	told, usual := getenv("PI_CODING_AGENT_DIR"), inHome(".omp/agent")
+	state, isPi := xdgDir(getenv, "XDG_STATE_HOME"), told != "" && fs.IsPi(told)
+	if told != "" && !isPi {
+		all = append(all, mountopts.AgentDir{Name: "omp", Source: told})
+	} else {
+		data := mountopts.AgentDir{Name: "omp", Source: xdgDir(getenv, "XDG_DATA_HOME"), State: cmp.Or(state, usual)}
+		all = append(all, data, mountopts.AgentDir{Name: "omp", Source: usual, State: state})
+	}
+	if isPi {
+		all = append(all, mountopts.AgentDir{Name: "pi", Source: told})
+	}
+	all = append(all, mountopts.AgentDir{Name: "pi", Source: inHome(".pi/agent")})
+	for _, agent := range agents.All() {
+		all = append(all, mountopts.AgentDir{Name: agent.Name, Source: agent.Home(getenv)})
+	}
+	return slices.DeleteFunc(all, func(a mountopts.AgentDir) bool { return a.Source == "" })
 }
 
-// placeSource finds SOURCE if it is not given, and the breadcrumbs if SOURCE is the client's default. A client that was told
-// to follow the specification has the parts of its agent directory in two places (docs/format.md, Files): sessions, blobs
-// and databases in $XDG_DATA_HOME/omp, the breadcrumbs of terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as
-// it exists. Without any of omp's, pi's agent directory is SOURCE, and without that Claude Code's, or Codex's.
-func placeSource(o *mountopts.Options, getenv func(string) string) {
-	usual, given := usualSource(getenv), o.Source
-	o.Source = cmp.Or(given, usual)
-	if getenv("PI_CODING_AGENT_DIR") != "" || usual == "" {
-		return
-	}
-	data, state := xdgDir(getenv, "XDG_DATA_HOME"), xdgDir(getenv, "XDG_STATE_HOME")
-	if given == "" {
-		pi := filepath.Join(getenv("HOME"), ".pi", "agent")
-		switch {
-		case data != "":
-			o.Source = data
-		case isDir(usual):
-		case isDir(pi):
-			o.Source = pi
-		default:
-			for _, agent := range agents.All() {
-				if dir := agent.Home(getenv); o.Source == usual && agents.Of(dir) == agent {
-					o.Source = dir
-				}
-			}
+// agentDirs returns the agent directories of this user that are there.
+func agentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
+	for _, c := range candidates(getenv) {
+		same := func(a mountopts.AgentDir) bool { return a.Name == c.Name || isSame(a.Source, c.Source) }
+		if !slices.ContainsFunc(dirs, same) && isThere(c) {
+			dirs = append(dirs, c)
 		}
 	}
-	if !isSame(o.Source, cmp.Or(data, usual)) {
-		return // another agent directory is whole
+	return dirs
+}
+
+// isThere reports whether a candidate is a directory of its agent, or one that cannot be read.
+func isThere(c mountopts.AgentDir) bool {
+	switch agent := agents.Find(c.Name); {
+	case isClosed(c.Source):
+		return true
+	case agent == nil && c.Name != "pi" && fs.IsPi(c.Source):
+		return false
+	default:
+		return isDir(c.Source) && agents.Of(c.Source) == agent
 	}
-	if o.State = state; state == "" && data != "" {
-		o.State = usual
+}
+
+// usualDir returns the first candidate of an agent, the zero value if there is none.
+func usualDir(name string, getenv func(string) string) (usual mountopts.AgentDir) {
+	all := candidates(getenv)
+	if i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool { return a.Name == name }); i >= 0 {
+		usual = all[i]
+	}
+	return usual
+}
+
+// placeSource finds SOURCE if it is not given, and the breadcrumbs if SOURCE is omp's default.
+func placeSource(o *mountopts.Options, getenv func(string) string) {
+	usual, told := usualDir("omp", getenv), getenv("PI_CODING_AGENT_DIR")
+	switch {
+	case told != "":
+		o.Source = cmp.Or(o.Source, told)
+	case o.Source == "":
+		if dirs := agentDirs(getenv); len(dirs) > 0 {
+			usual = dirs[0]
+		}
+		o.Source, o.State = usual.Source, usual.State
+	case isSame(o.Source, usual.Source):
+		o.State = usual.State
 	}
 }
 
@@ -309,7 +261,7 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 	hint := ""
 	if meant := meantBy(given, dir, items); meant != "" {
 		hint = "\nProbably meant: " + meant
-	} else if usual := usualSource(getenv); usual != "" && isAgentDir(usual) {
+	} else if usual := usualDir("omp", getenv).Source; usual != "" && isAgentDir(usual) {
 		hint = "\nThe agent directory of this user is " + usual
 	}
 	if len(items) > 0 && !hasAny(dir, genericMarks) {
@@ -357,75 +309,4 @@ func hasAny(dir string, names []string) bool {
 		}
 	}
 	return false
-}
-
-// unpackDemo writes the built-in sample stores into a private directory and returns its path.
-func unpackDemo() (dir string, dirs []mountopts.AgentDir, err error) {
-	if dir, err = os.MkdirTemp("", "sessionfs-demo-"); err != nil { // mode 0700
-		return "", nil, refuse(exitSource, "the sample store cannot be unpacked: %s", err)
-	}
-	for i, name := range agentOrder() {
-		store := testdata.DemoOf(name)
-		if i == 0 {
-			store = testdata.Demo()
-		}
-		if store == nil {
-			continue
-		}
-		at := filepath.Join(dir, name)
-		err := os.Mkdir(at, 0o700)
-		if err == nil {
-			err = unpack(store, at)
-		}
-		if err != nil {
-			os.RemoveAll(dir)
-			return "", nil, refuse(exitSource, "the sample store cannot be unpacked to %s: %s", dir, err)
-		}
-		dirs = append(dirs, mountopts.AgentDir{Name: name, Source: at, SourceAs: at})
-	}
-	return dir, dirs, nil
-}
-
-// unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a session is the
-// time of its last entry, so that ls -t lists the newest one first.
-func unpack(src iofs.FS, dir string) error {
-	return iofs.WalkDir(src, ".", func(name string, d iofs.DirEntry, err error) error {
-		target := filepath.Join(dir, filepath.FromSlash(name))
-		switch {
-		case err != nil:
-			return err
-		case name == ".":
-			return nil
-		case d.IsDir():
-			return os.Mkdir(target, 0o700)
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%s is neither a file nor a directory", name)
-		}
-		data, err := iofs.ReadFile(src, name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(target, data, 0o600); err != nil {
-			return err
-		}
-		if r, err := gzip.NewReader(bytes.NewReader(data)); err == nil { // an archived session
-			if data, err = io.ReadAll(r); err != nil {
-				return err
-			}
-		}
-		if written, ok := lastWritten(data); ok {
-			return os.Chtimes(target, written, written)
-		}
-		return nil
-	})
-}
-
-// lastWritten returns the timestamp in the last line of a session file.
-func lastWritten(data []byte) (time.Time, bool) {
-	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
-	var last struct {
-		Timestamp time.Time `json:"timestamp"`
-	}
-	err := json.Unmarshal(lines[len(lines)-1], &last)
-	return last.Timestamp, err == nil && !last.Timestamp.IsZero()
 }

@@ -170,32 +170,31 @@ func toldMounts() (places []place) {
 	mounts := slices.DeleteFunc(allMounts(), func(e mountEntry) bool { return !e.ours() })
 	for _, s := range statusOfAll(mounts, liveLimit) {
 		if s.options.Source != "" {
-			places = append(places, place{s.options, s.Mountpoint, func() {}})
+			places = append(places, place{Options: s.options, mountpoint: s.Mountpoint})
 		}
 	}
 	return places
 }
 
-// shownAt returns the options and the mount point of the mount in which a path of the machine lies, absolute and without links;
-// mountpoint is "" where it lies in none.
-func shownAt(path string) (o mountopts.Options, mountpoint string, err error) {
+// mountedAt returns the place that a mount shows, for a path of the machine that lies in it, absolute and without links. It is the
+// zero value where the path lies in none.
+func mountedAt(path string) (p place, err error) {
 	e := mountOver(path)
 	if !e.isSessionfs() {
-		return o, "", nil
+		return p, nil
 	}
 	s := statusOf(e, socketLimit)
-	switch {
-	case s.options.Source != "":
-		return s.options, e.mountpoint, nil
-	case s.State == stateDead:
-		return o, e.mountpoint, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it", e.mountpoint, e.mountpoint)
-	}
+	p = place{Options: s.options, mountpoint: e.mountpoint}
 	why := "its state is " + s.State
-	if s.Version != "" {
+	switch {
+	case p.Source != "":
+		return p, nil
+	case s.State == stateDead:
+		return p, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it", e.mountpoint, e.mountpoint)
+	case s.Version != "":
 		why = "it is of version " + s.Version
 	}
-	return o, e.mountpoint, refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s",
-		e.mountpoint, why)
+	return p, refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s", e.mountpoint, why)
 }
 
 // printStatus prints a table, or nothing if there are no mounts.
