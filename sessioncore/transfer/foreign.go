@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -50,6 +52,14 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 		}
 		return nil
 	})
+	if err == nil && agent == nil { // one object over many lines may be too long to be read whole
+		none := func([]byte) bool { return false }
+		err = foreign.Ends(obj, st.Size, none, func(v rawjson.Value, isHead bool) {
+			if isHead {
+				agent, record = agents.WriterOf(v), v
+			}
+		})
+	}
 	if err == nil && agent == nil {
 		err = errNoSession
 	}
@@ -61,6 +71,14 @@ type named struct{ foreign.Agent }
 
 // IsSession implements foreign.Agent.
 func (named) IsSession(string) bool { return true }
+
+// Join implements foreign.Joiner.
+func (n named) Join(name string, obj storage.Object) storage.Object {
+	if j, ok := n.Agent.(foreign.Joiner); ok {
+		return j.Join(name, obj)
+	}
+	return obj
+}
 
 // settle makes of a file the session of another agent, among those that it may depend on where it lies with them.
 // Callers must call done if there is no error.
@@ -83,6 +101,19 @@ func (f *Found) settleIn(agent *agents.Agent) (done func(), ok bool, err error) 
 	if !ok {
 		return nil, false, nil
 	}
+	store, done, err := openHome(agent, home, f.temporary)
+	if err == nil && store.Agent.IsSession(name) {
+		if _, err := store.Files.Stat(name); err == nil {
+			f.files, f.how, f.name = store.Files, store.Agent, name
+			return done, true, nil
+		}
+	}
+	done()
+	return nil, false, err
+}
+
+// openHome opens the sessions in an agent's directory. Callers must call done, also after an error.
+func openHome(agent *agents.Agent, home, temporary string) (store agents.Store, done func(), err error) {
 	var open []*dir.Storage
 	done = func() {
 		for _, d := range open {
@@ -98,20 +129,36 @@ func (f *Found) settleIn(agent *agents.Agent) (done func(), ok bool, err error) 
 	}
 	files, at, err := keep(dir.Open(home))
 	if err != nil {
-		return nil, false, err
+		return store, done, err
 	}
-	store, err := agent.Open(agents.Source{
-		Files: files, Path: at, Temporary: f.temporary,
+	store, err = agent.Open(agents.Source{
+		Files: files, Path: at, Temporary: temporary,
 		Sub: func(name string) (storage.Files, string, error) { return keep(open[0].Sub(name)) },
 	})
-	if err == nil && store.Agent.IsSession(name) {
-		if _, err := store.Files.Stat(name); err == nil {
-			f.files, f.how, f.name = store.Files, store.Agent, name
-			return done, true, nil
+	return store, done, err
+}
+
+// hides reports whether a file is one of an agent's sessions that the agent's directory does not show, since another file has
+// the conversation.
+func (s *Sources) hides(file string) bool {
+	return slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
+		home, name, ok := splitHome(a, file)
+		if !ok {
+			return false
 		}
-	}
-	done()
-	return nil, false, err
+		at := home + "\x00" + a.Name
+		store, known := s.homes[at]
+		if !known {
+			var done func()
+			store, done, _ = openHome(a, home, s.temporary)
+			s.homes[at], s.done = store, append(s.done, done)
+		}
+		if store.Files == nil || !store.Agent.IsSession(name) {
+			return false
+		}
+		_, err := store.Files.Stat(name)
+		return storage.IsMissing(err)
+	})
 }
 
 // splitHome splits a file's path without its first slash into that of an agent's directory and the name in its store.
@@ -124,6 +171,16 @@ func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	}
 	return home, name, last > 0
 }
+
+// isDocument reports whether a file is in an agent's directory a session that is one JSON object.
+func isDocument(file string) bool {
+	return strings.HasSuffix(file, documentEnding) && slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
+		_, name, ok := splitHome(a, file)
+		return ok && sessioncore.IsSessionName(path.Base(name))
+	})
+}
+
+const documentEnding = ".json"
 
 // made makes a session of one of another agent. Callers must close it.
 func (im *Importer) made(ctx context.Context, f Found, name string) (c *content, err error) {

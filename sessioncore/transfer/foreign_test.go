@@ -208,3 +208,26 @@ func TestForeignJoined(t *testing.T) {
 		require.Contains(t, content, want)
 	}
 }
+
+// TestForeignDocument: a session that is one object over many lines is imported, of any length, where it lies and elsewhere; a
+// file that its agent does not show is left out.
+func TestForeignDocument(t *testing.T) {
+	text := "{\n\"sessionId\": \"d\",\n\"projectHash\": \"h\",\n\"startTime\": \"2026-02-16T10:20:30.000Z\",\n\"messages\": [\n" +
+		`{"id":"u","type":"user","content":"<session_context>\n- **Workspace Directories:**\n  - /w\n"}` +
+		strings.Repeat(",\n{\n\"id\":\n\"x\",\n\"type\": \"info\"\n}", 1000) +
+		",\n{\"id\": \"u2\", \"type\": \"user\", \"content\": \"The last one\"}\n]\n}\n"
+	const chats = ".gemini/tmp/w/chats/session-"
+	for file, given := range map[string]string{chats + "dddddddd.json": ".gemini", "d.json": "d.json"} {
+		s, from := newStore(t, nil), t.TempDir()
+		put(t, from, map[string]string{
+			file: text, ".gemini/tmp/w/logs.json": "[]",
+			chats + "2-dddddddd.jsonl": `{"sessionId":"d","projectHash":"h","startTime":"2026-02-17T10:20:30.000Z"}` + "\n",
+		})
+		said := s.take(filepath.Join(from, given))
+		require.Len(t, said, 1)
+		require.Contains(t, said[0], "new sessions/--w--/", file)
+		for _, lines := range madeIn(t, s) {
+			require.Contains(t, fmt.Sprint(lines), "The last one", file)
+		}
+	}
+}

@@ -50,6 +50,8 @@ type Sources struct {
 	disk      *dir.Storage
 	temporary string   // a directory for what is unpacked
 	unpacked  []string // bundles
+	homes     map[string]agents.Store
+	done      []func() // closes these
 }
 
 // Open returns Sources without any. What needs room while it is read takes it in the directory temporary. Callers must
@@ -59,12 +61,15 @@ func Open(temporary string) (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sources{Storage: gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary), disk: disk, temporary: temporary}, nil
+	return &Sources{Storage: gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary), disk: disk, temporary: temporary, homes: map[string]agents.Store{}}, nil
 }
 
 // Close closes everything.
 func (s *Sources) Close() {
 	_ = s.disk.Close()
+	for _, done := range s.done {
+		done()
+	}
 	for _, dir := range s.unpacked {
 		_ = os.RemoveAll(dir)
 	}
@@ -116,6 +121,12 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		return errors.New("it is no regular file; to import from a pipe, name -")
 	case st.Kind != storage.KindDir && strings.HasSuffix(session, sessioncore.FileEnding):
 		s.addFile(given, session, entry)
+		return nil
+	case st.Kind == storage.KindFile && strings.HasSuffix(name, documentEnding):
+		if _, _, err := writtenBy(ctx, s.disk, name); err != nil {
+			return err
+		}
+		s.addFile(given, name, entry)
 		return nil
 	case entry != "":
 		return errors.New("an entry is that of a session: name its file")
@@ -198,7 +209,7 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 			if err := s.walk(ctx, given, at, shown); err != nil {
 				s.refuse(filepath.Join(given, shown), err)
 			}
-		case item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) && !agents.IsPart(at):
+		case item.Kind == storage.KindFile && (sessioncore.IsSessionName(item.Name) || isDocument(at)) && !agents.IsPart(at) && !s.hides(at):
 			s.addFile(filepath.Join(given, shown), at, "")
 		case item.Kind == storage.KindLink && inSessions:
 			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))

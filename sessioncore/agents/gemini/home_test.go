@@ -132,7 +132,7 @@ func TestList(t *testing.T) {
 	long := strings.Repeat(`{"id":"x","type":"info","content":"`+strings.Repeat("x", 1000)+`"}`+"\n", 300)
 	lines := header + prompt + long
 	document := "{\n  \"sessionId\": \"d\",\n  \"messages\": [\n" + prompt + "," +
-		strings.TrimSuffix(strings.ReplaceAll(long, "}\n", "},\n"), ",\n") + "\n  ],\n  \"summary\": \"Old\"\n}"
+		strings.TrimSuffix(strings.ReplaceAll(long, "}\n", "},\n"), ",\n") + "\n  ],\n  \"summary\": \"Old\"\n}\n"
 	for name, c := range map[string]struct{ text, id, title string }{
 		"session-l.jsonl": {lines, "a1a1a1a1-0000-4000-8000-000000000001", "Hello"},
 		"session-s.jsonl": {lines + `{"$set":{"summary":"Named"}}` + "\n", "a1a1a1a1-0000-4000-8000-000000000001", "Named"},

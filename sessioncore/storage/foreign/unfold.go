@@ -125,7 +125,7 @@ func isDocument(text []byte) bool {
 // partsOf returns objects with the members that are whole at both ends of a document: of its
 // beginning, and of the members behind its last list.
 func partsOf(begin, end []byte) (first, last rawjson.Value) {
-	first = wholeMembers(oneLine(begin))
+	first = wholeMembers(bytes.TrimSpace(oneLine(begin)))
 	if at := bytes.LastIndex(end, []byte("\n  ],")); at >= 0 {
 		last = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(end[at+len("\n  ],"):]))...)
 		if !rawjson.IsValidObject(last) {
