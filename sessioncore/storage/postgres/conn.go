@@ -98,6 +98,16 @@ func (p *pool) take(ctx context.Context, of chan struct{}) (c conn, release func
 	}, nil
 }
 
+// use calls do with a connection for reading or for writing.
+func (p *pool) use(ctx context.Context, of chan struct{}, do func(c conn) error) error {
+	c, release, err := p.take(ctx, of)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do(c)
+}
+
 // end ends the transaction that a connection is in. Where that cannot be done, it closes the connection.
 func end(c conn) {
 	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
@@ -150,6 +160,21 @@ func lostConnection(err error) bool {
 // unreachable returns ErrUnreachable with its reason. The reason is text only: its errno would say something of a socket.
 func unreachable(err error) error { return fmt.Errorf("%w (%v)", ErrUnreachable, err) }
 
+// refusals are the errors for codes of PostgreSQL, or their classes.
+var refusals = []struct {
+	code string
+	kind error
+}{
+	{"55P03", storage.ErrLocked}, // lock_timeout
+	{"42501", fs.ErrPermission},
+	{"25006", unix.EROFS},
+	{"0A000", unix.EPERM},    // the table is of a kind that cannot do that
+	{"40", storage.ErrStale}, // a deadlock or the like, and nothing was done
+	{"53100", unix.ENOSPC},
+	{"54", unix.EFBIG},
+	{"22", unix.EINVAL},
+}
+
 // saidError returns the error of this package for what the server said.
 func saidError(err error) error {
 	var said *pgconn.PgError
@@ -157,38 +182,22 @@ func saidError(err error) error {
 		return err
 	}
 	kind := error(unix.EIO)
-	switch {
-	case said.Code == "55P03": // lock_timeout
-		kind = storage.ErrLocked
-	case said.Code == "42501":
-		kind = fs.ErrPermission
-	case said.Code == "25006":
-		kind = unix.EROFS
-	case said.Code == "0A000": // the table is of a kind that cannot do that
-		kind = unix.EPERM
-	case strings.HasPrefix(said.Code, "40"): // a deadlock or the like, and nothing was done
-		kind = storage.ErrStale
-	case said.Code == "53100":
-		kind = unix.ENOSPC
-	case strings.HasPrefix(said.Code, "54"):
-		kind = unix.EFBIG
-	case strings.HasPrefix(said.Code, "22"):
-		kind = unix.EINVAL
+	for _, known := range refusals {
+		if strings.HasPrefix(said.Code, known.code) {
+			kind = known.kind
+		}
 	}
 	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, said.Message, said.Code)
 }
 
-// read calls do with a connection, and once more with another one where that turns out to be broken: do changes nothing.
-func (s *Storage) read(ctx context.Context, do func(ctx context.Context, c conn) error) error {
-	return s.readFor(ctx, readLimit, do)
-}
-
-func (s *Storage) readFor(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
+// read calls do with a connection, and again with another one where that turns out to be broken: do changes nothing.
+func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
 	for range tries {
-		if err = s.readOnce(ctx, do); err == nil || errors.Is(err, pgx.ErrNoRows) {
+		err = s.pool.use(ctx, s.pool.reading, func(c conn) error { return do(ctx, c) })
+		if err == nil || errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -201,21 +210,12 @@ func (s *Storage) readFor(ctx context.Context, limit time.Duration, do func(ctx 
 	return unreachable(err)
 }
 
-func (s *Storage) readOnce(ctx context.Context, do func(ctx context.Context, c conn) error) error {
-	c, release, err := s.pool.take(ctx, s.pool.reading)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return do(ctx, c)
-}
-
 // try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
 func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	if reason := s.broken.Load(); reason != nil {
 		return *reason
 	}
-	return s.noted(s.readFor(context.Background(), limit, do))
+	return s.noted(s.read(context.Background(), limit, do))
 }
 
 // noted begins to look for the server if err says that it is gone.

@@ -52,17 +52,16 @@ type object struct {
 	closed atomic.Bool
 }
 
-// Open implements storage.Storage. What is kept of the row is made what it is now, and a small one is kept; the rest is read
-// when somebody reads it.
+// Open implements storage.Storage. What is kept of the row is made what it is now; the rest is read when somebody reads it.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
 	}
 	var err error
 	for range contentTries {
-		var r *row
-		if r, err = s.fileNow("open", name); err != nil {
-			return nil, err
+		r, missing := s.fileNow("open", name)
+		if missing != nil {
+			return nil, missing
 		}
 		if err = r.content.renew(); err == nil {
 			r.content.open.Add(1)
@@ -104,20 +103,17 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
 	}
-	c := &o.row.content
-	f, _ := c.facts()
-	want := min(off+int64(len(p)), f.size)
-	if want <= off {
-		if len(p) == 0 && off <= f.size {
-			return 0, nil
+	f, _ := o.row.content.facts()
+	n := int(max(0, min(int64(len(p)), f.size-off)))
+	if n > 0 {
+		if err := o.row.content.read(p[:n], off); err != nil {
+			return 0, err
 		}
-		return 0, io.EOF
 	}
-	n, err := c.readAt(p[:want-off], off)
-	if err == nil && n < len(p) {
-		err = io.EOF
+	if n < len(p) {
+		return n, io.EOF
 	}
-	return n, err
+	return n, nil
 }
 
 // facts returns what the table said of the row, and whether it is gone.
@@ -134,60 +130,58 @@ func (c *content) name() string {
 	return c.row.name()
 }
 
-// readAt reads all of p, which the row was said to have.
-func (c *content) readAt(p []byte, off int64) (int, error) {
+// read reads all of p, which the row was said to have.
+func (c *content) read(p []byte, off int64) error {
 	for range contentTries {
-		if n, err := c.copy(p, off); n == len(p) || err != nil {
-			return n, err
+		if isKept, err := c.copy(p, off); isKept {
+			return err
 		}
 		if err := c.fetch(off + int64(len(p))); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return 0, fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.name())
+	return fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.name())
 }
 
-// copy reads what is kept, the title of the columns in place of that in the slot.
-func (c *content) copy(p []byte, off int64) (int, error) {
+// copy reads all of p if it is kept, the title of the columns in place of that in the slot.
+func (c *content) copy(p []byte, off int64) (isKept bool, err error) {
 	f, _ := c.facts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.length.Load() < off+int64(len(p)) {
-		return 0, nil
+		return false, nil
 	}
 	c.s.kept.use(c, c.text.InFile())
 	if _, err := c.text.ReadAt(p, off); err != nil {
-		return 0, err
+		return true, err
 	}
 	line := f.title.line()
 	if line == nil || off >= slotSize {
-		return len(p), nil
+		return true, nil
 	}
-	if _, has := parseSlot(c.head(slotSize)); has {
+	head, err := c.head(slotSize)
+	if _, has := parseSlot(head); has {
 		copy(p, line[off:])
 	}
-	return len(p), nil
+	return true, err
 }
 
 // head returns the first n bytes that are kept, or fewer.
-func (c *content) head(n int64) []byte {
+func (c *content) head(n int64) ([]byte, error) {
 	head := make([]byte, min(n, c.length.Load()))
-	if len(head) > 0 {
-		if _, err := c.text.ReadAt(head, 0); err != nil {
-			return nil
-		}
+	if len(head) == 0 {
+		return nil, nil
 	}
-	return head
+	_, err := c.text.ReadAt(head, 0)
+	return head, err
 }
 
 // renew makes what is kept of the row what it is now.
 func (c *content) renew() error {
 	f, gone := c.facts()
-	c.mu.Lock()
-	n, version := c.length.Load(), c.version
-	c.mu.Unlock()
+	n := c.length.Load()
 	switch {
-	case gone || version == f.version || n == 0 && f.size > headSize:
+	case gone || n == 0:
 		return nil
 	case n > headSize:
 		return c.fetch(f.size)
@@ -211,14 +205,14 @@ func (c *content) fetch(want int64) error {
 	case max(want, n) > headSize:
 		return c.fetchRest(f, asked)
 	}
-	found, heads, err := c.s.heads([]string{f.path})
+	found, err := c.s.heads([]string{f.path})
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return c.isGone()
 	}
-	return c.begins(found[0], heads[0], asked)
+	return c.begins(found[0], asked)
 }
 
 // fetchRest adds what follows what is kept of a row of which f was known at the time asked. Callers must hold c.fetching.
@@ -259,15 +253,12 @@ func (c *content) readOn(text *spill.Text, f facts) (now facts, same bool, err e
 		if err := text.Cut(n); err != nil {
 			return err
 		}
-		rows, err := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize)
-		if err != nil {
-			return err
-		}
+		rows, _ := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize) // rows has the error
 		var row maybeFacts
 		var sum []byte
 		var piece pgtype.DriverBytes
 		found := false
-		_, err = pgx.ForEachRow(rows, append(row.targets(), &sum, &piece), func() (err error) {
+		_, err := pgx.ForEachRow(rows, append(row.targets(), &sum, &piece), func() (err error) {
 			if !found {
 				now, found = row.facts(), true
 				if same, err = hasSum(text, n, sum); err != nil {
@@ -298,20 +289,23 @@ func hasSum(text *spill.Text, n int64, sum []byte) (bool, error) {
 }
 
 // begins keeps the beginning of the row, which was read at the time asked. Callers must hold c.fetching.
-func (c *content) begins(now facts, head []byte, asked int64) error {
-	known := c.head(headSize)
-	if c.isLost(now) || !bytes.HasPrefix(head, known) {
-		return c.isAnother(now)
+func (c *content) begins(now beginning, asked int64) error {
+	known, err := c.head(headSize)
+	if err != nil {
+		return err
+	}
+	if c.isLost(now.facts) || !bytes.HasPrefix(now.head, known) {
+		return c.isAnother(now.facts)
 	}
 	text := c.text
 	if text == nil {
 		text = c.s.kept.texts.New()
 	}
-	c.s.kept.reserve(text, int64(len(head)))
-	if _, err := text.Write(head[len(known):]); err != nil {
+	c.s.kept.reserve(text, int64(len(now.head)))
+	if _, err := text.Write(now.head[len(known):]); err != nil {
 		return err
 	}
-	c.keep(text, now, asked)
+	c.keep(text, now.facts, asked)
 	return nil
 }
 
@@ -401,62 +395,61 @@ func (c *content) wrote(before facts, data []byte, after facts) {
 	c.s.kept.use(c, c.text.InFile())
 }
 
+// beginning is what the table says of a row, with the first headSize bytes of it.
+type beginning struct {
+	facts
+	head []byte
+}
+
 // heads reads the beginnings of rows.
-func (s *Storage) heads(paths []string) (found []facts, heads [][]byte, err error) {
+func (s *Storage) heads(paths []string) (found []beginning, err error) {
 	err = s.try(readLimit, func(ctx context.Context, c conn) error {
-		found, heads = found[:0], heads[:0]
+		found = found[:0]
 		sql, args := s.sql.heads, []any{paths, headSize}
 		if s.look.noted.Load() {
 			sql, args = s.sql.notedHeads, append(args, s.quoted)
 		}
-		rows, err := c.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
+		rows, _ := c.Query(ctx, sql, args...) // rows has the error
 		var f maybeFacts
 		var head []byte
-		targets := append(f.targets(), &head)
-		for rows.Next() {
-			if err := rows.Scan(targets...); err != nil {
-				return err
-			}
-			found, heads = append(found, f.facts()), append(heads, head)
-		}
-		return rows.Err()
+		_, err := pgx.ForEachRow(rows, append(f.targets(), &head), func() error {
+			found = append(found, beginning{f.facts(), head})
+			return nil
+		})
+		return err
 	})
-	return found, heads, err
+	return found, err
 }
 
 // aheadRows is how many rows' beginnings are read at once at most.
 const aheadRows = 1024
 
-// ReadAhead implements storage.Storage: it reads the beginnings of those rows that have never been read.
+// ReadAhead implements storage.Storage: it reads the beginnings of those rows of which nothing is kept.
 func (s *Storage) ReadAhead(names []string) {
 	if len(names) < 2 {
 		return
 	}
 	s.refresh()
 	var paths []string
-	of := map[string]*row{}
+	of := map[string]*content{}
 	s.mu.RLock()
 	for _, name := range names {
 		path := s.PathOf(name)
 		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
-			paths, of[path] = append(paths, path), r
+			paths, of[path] = append(paths, path), &r.content
 		}
 	}
 	s.mu.RUnlock()
 	for some := range slices.Chunk(paths, aheadRows) {
 		asked := s.now()
-		found, heads, err := s.heads(some)
+		found, err := s.heads(some)
 		if err != nil {
 			return
 		}
-		for i, f := range found {
-			if c := &of[f.path].content; c.fetching.TryLock() {
+		for _, b := range found {
+			if c := of[b.path]; c.fetching.TryLock() {
 				if c.length.Load() == 0 {
-					_ = c.begins(f, heads[i], asked)
+					_ = c.begins(b, asked)
 				}
 				c.fetching.Unlock()
 			}

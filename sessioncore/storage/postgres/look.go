@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,15 +150,16 @@ type seen struct {
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
 	since, asked := l.seen, s.now()
-	read := s.readTable
+	sql := s.sql.changed
 	if l.noted.Load() && since != "" {
-		read = s.readNoted
+		sql = s.sql.noted
 	}
 	breaks := s.pool.breaks.Load()
 	var now seen
-	err = s.read(ctx, func(ctx context.Context, c conn) error {
+	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
 		now = seen{}
-		return read(ctx, c, since, &now)
+		rows, _ := c.Query(ctx, sql, s.prefix, since, s.quoted) // rows has the error
+		return now.scan(rows)
 	})
 	noted := now.trigger != nil
 	if noted {
@@ -178,46 +178,23 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	return s.store(now, asked, since == ""), nil
 }
 
-// readTable reads which rows of the table are new since a transaction, or all.
-func (s *Storage) readTable(ctx context.Context, c conn, since string, now *seen) error {
-	rows, err := c.Query(ctx, s.sql.changed, s.prefix, since, s.quoted)
-	if err != nil {
-		return err
-	}
+// scan reads the answer to queries.changed or queries.noted.
+func (now *seen) scan(rows pgx.Rows) error {
+	var path *string // of what was changed, "" for all rows; nil if nothing was
 	var f maybeFacts
-	_, err = pgx.ForEachRow(rows, append([]any{&now.count, &now.horizon, &now.server, &now.trigger}, f.targets()...), func() error {
-		if f.path != nil {
+	_, err := pgx.ForEachRow(rows, append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...), func() error {
+		switch {
+		case path == nil:
+		case f.path != nil:
 			now.rows = append(now.rows, f.facts())
+		case *path == "":
+			now.truncate = true
+		default:
+			now.gone = append(now.gone, *path)
 		}
 		return nil
 	})
 	return err
-}
-
-// readNoted reads which rows were noted since a transaction.
-func (s *Storage) readNoted(ctx context.Context, c conn, since string, now *seen) error {
-	now.count = -1
-	var noted [][]*string
-	if err := c.QueryRow(ctx, s.sql.noted, s.prefix, since, s.quoted).Scan(&now.horizon, &now.server, &now.trigger, &noted); err != nil {
-		return err
-	}
-	for _, n := range noted {
-		path := *n[0]
-		switch {
-		case n[1] != nil:
-			size, err := strconv.ParseInt(*n[2], 10, 64)
-			mtime, err2 := strconv.ParseInt(*n[3], 10, 64)
-			if err = errors.Join(err, err2); err != nil {
-				return err
-			}
-			now.rows = append(now.rows, facts{path, *n[1], size, mtime, title{n[4], n[5], n[6]}})
-		case path == "":
-			now.truncate = true
-		default:
-			now.gone = append(now.gone, path)
-		}
-	}
-	return nil
 }
 
 // store stores what a look saw that asked when the clock was asked, of all rows or of some. It reports whether the catalogue then

@@ -153,7 +153,7 @@ func (s *Storage) findPlace(ctx context.Context, src *Source) error {
 
 // prefixes returns the directories of sessions that there are.
 func (s *Storage) prefixes(ctx context.Context) (found []string, err error) {
-	err = s.read(ctx, func(ctx context.Context, c conn) error {
+	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, `SELECT array(SELECT DISTINCT coalesce(substring(path from '^(.*/sessions/)'), substring(path from '^(/|sessions/)'), '') FROM `+
 			s.quoted+` ORDER BY 1)`).Scan(&found)
 	})

@@ -35,14 +35,14 @@ func makeQueries(table, changes string, titles bool) queries {
 		(SELECT concat(oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
 		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT'))`
 	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT n, s.*, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
+	q.changed = `SELECT n, s.*, r.path, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
-	// A pooler has each look planned anew, which takes longer than the look, and a join twice as long.
-	q.noted = state + `, array(SELECT coalesce((SELECT ARRAY[path, xmin::text, octet_length(content)::text, mtime_ms::text, ` + titled + `] FROM ` + table + `
-			WHERE path = c.path), ARRAY[c.path, NULL, NULL, NULL, NULL, NULL, NULL])
-		FROM ` + changes + ` c WHERE c.tab = to_regclass($3) AND c.xact >= (SELECT $2::text::xid8) AND c.xact < pg_snapshot_xmax(pg_current_snapshot())
-			AND (c.path = '' OR starts_with(c.path, $1)))`
+	// OFFSET 0 has each row that was noted found by its path, however many the planner expects.
+	q.noted = `SELECT -1, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN (SELECT path FROM ` + changes + `
+			WHERE tab = to_regclass($3) AND xact >= (SELECT $2::text::xid8) AND xact < pg_snapshot_xmax(pg_current_snapshot())
+			AND (path = '' OR starts_with(path, $1))) c ON true
+		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
@@ -86,7 +86,7 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, t
 	var version int
 	var encoding string
 	var columns []string
-	err = s.read(ctx, func(ctx context.Context, c conn) error {
+	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
 			coalesce((SELECT quote_ident(nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass($1)), ''),
 			array(SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,

@@ -298,13 +298,13 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 	return err
 }
 
-func (s *Storage) writeAlone(ctx context.Context, c change) (facts, error) {
-	conn, release, err := s.pool.take(ctx, s.pool.writing)
-	if err != nil {
-		return facts{}, err
-	}
-	defer release()
-	return s.run(ctx, conn, c)
+// writeAlone carries out a change of a row that is not locked.
+func (s *Storage) writeAlone(ctx context.Context, c change) (after facts, err error) {
+	err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+		after, err = s.run(ctx, conn, c)
+		return err
+	})
+	return after, err
 }
 
 // settle finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
@@ -335,17 +335,14 @@ func (s *Storage) settle(c change, lost error) (facts, error) {
 
 // isThere looks for a change. It returns what the table says of the row, zero facts if there is none.
 func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, err error) {
-	conn, release, err := s.pool.take(ctx, s.pool.writing)
-	if err != nil {
-		return facts{}, false, err
-	}
-	defer release()
 	var is maybeFacts
 	sum := sha256.Sum256([]byte(c.data))
-	var batch pgx.Batch
-	s.beginWrite(&batch, c.path) // it waits for what may be carried out still
-	batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
-	err = answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
+	err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+		var batch pgx.Batch
+		s.beginWrite(&batch, c.path) // it waits for what may be carried out still
+		batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
+		return answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return facts{}, false, nil
 	}
