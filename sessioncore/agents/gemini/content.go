@@ -7,6 +7,11 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
+// members has the members of a message.
+type members interface {
+	Member(key string) rawjson.Value
+}
+
 // message is the content of a message of the person or of the program in the person's name.
 type message struct {
 	content, display rawjson.Value
@@ -15,9 +20,7 @@ type message struct {
 }
 
 // userOf reads a message.
-func userOf(m interface {
-	Member(key string) rawjson.Value
-}) (u message) {
+func userOf(m members) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
 	u.text = textOf(u.content)
 	eachPart(u.content, func(part rawjson.Value) { u.results = u.results || part.Member("functionResponse").IsObject() })
@@ -53,9 +56,10 @@ func textOf(content rawjson.Value) string {
 func isThought(part rawjson.Value) bool { return part.Member("thought").Truthy() }
 
 // isContext reports whether the program put the text in.
-func (u *message) isContext() bool {
+func (u message) isContext() bool {
 	text := strings.TrimSpace(u.text)
-	return strings.HasPrefix(text, "<session_context>") || strings.HasPrefix(text, "<hook_context>")
+	return strings.HasPrefix(text, "<session_context>") || strings.HasPrefix(text, "<hook_context>") ||
+		strings.HasPrefix(text, "This is the Gemini CLI. We are setting up the context for our chat.") // older
 }
 
 // isSnapshot reports whether a text is the summary of a compression.
@@ -64,7 +68,7 @@ func isSnapshot(text string) bool {
 }
 
 // title returns a text that may be the session's title, "" for one that is no prompt.
-func (u *message) title() string {
+func (u message) title() string {
 	text := strings.TrimSpace(textOf(u.display))
 	if text == "" {
 		text = strings.TrimSpace(u.text)
@@ -79,32 +83,25 @@ func (u *message) title() string {
 }
 
 // directory returns the working directory that the program names in the session's context, "" for none.
-func (u *message) directory() string {
-	if !u.isContext() {
-		return ""
+func (u message) directory() string {
+	for _, before := range [...]string{"I'm currently working in the directory: ", "- **Workspace Directories:**\n  - "} {
+		if _, after, ok := strings.Cut(u.text, before); ok {
+			dir, _, _ := strings.Cut(after, "\n")
+			return strings.TrimSpace(dir)
+		}
 	}
-	if _, after, ok := strings.Cut(u.text, "I'm currently working in the directory: "); ok {
-		dir, _, _ := strings.Cut(after, "\n")
-		return strings.TrimSpace(dir)
-	}
-	_, after, _ := strings.Cut(u.text, "- **Workspace Directories:**\n")
-	first, _, _ := strings.Cut(after, "\n")
-	dir, ok := strings.CutPrefix(strings.TrimSpace(first), "- ")
-	if !ok {
-		return ""
-	}
-	return dir
+	return ""
 }
 
 // command returns the command that a person ran, and its output, which the program tells the model.
-func (u *message) command() (command, output string, ok bool) {
+func (u message) command() (command, output string, ok bool) {
 	rest, ok := strings.CutPrefix(u.text, "I ran the following shell command:\n```sh\n")
 	command, rest, found := strings.Cut(rest, "\n```\n\nThis produced the following result:\n```\n")
 	return command, strings.TrimSuffix(rest, "\n```"), ok && found
 }
 
 // blocks returns the content that is shown, and the texts that the program added to what was typed.
-func (u *message) blocks() (shown, added foreign.Blocks) {
+func (u message) blocks() (shown, added foreign.Blocks) {
 	typed := textOf(u.display)
 	if typed != "" {
 		shown.Text(rawjson.AppendQuoted(nil, typed))
@@ -165,6 +162,20 @@ func resultOf(result rawjson.Value) (blocks foreign.Blocks) {
 		eachPart(answer.Member("parts"), func(part rawjson.Value) { addPart(&blocks, part) })
 	})
 	return blocks
+}
+
+// saidBy returns the text of a message with the ids of its calls, by which a copy of it is known.
+func saidBy(m members) string {
+	said := textOf(m.Member("content"))
+	note := func(call rawjson.Value) {
+		id, _ := call.Member("id").Text()
+		said += id
+	}
+	eachPart(m.Member("toolCalls"), note)
+	if !m.Member("toolCalls").IsArray() {
+		eachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
+	}
+	return said
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.

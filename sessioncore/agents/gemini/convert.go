@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -88,8 +89,9 @@ func (c *converter) message(r foreign.Object) {
 		return
 	case typ.Is("user"):
 		c.user(r, p)
-	case typ.Is("info"):
-		c.info(r)
+	case typ.Is("info") && bytes.Contains(r.Member("content"), []byte(`"inlineData"`)): // the model is sent it
+		shown, _ := userOf(r).blocks()
+		c.Custom("gemini/info", shown, true)
 	}
 	p.end = c.At()
 }
@@ -107,6 +109,8 @@ func (c *converter) user(r foreign.Object, p *place) {
 	case u.isContext():
 		c.Directory(quoted(u.directory()))
 		c.Custom("gemini/context", shown, false)
+		return
+	case len(shown)+len(added) == 0:
 		return
 	case isCommand:
 		c.Bash(command, output, nil)
@@ -161,7 +165,7 @@ func (c *converter) answer(r foreign.Object, p *place) {
 		}
 		c.result(call)
 	})
-	p.hash, c.last = hashOf("gemini", textOf(content)), p
+	p.hash, c.last = hashOf("gemini", saidBy(r)), p
 }
 
 // thoughtOf returns the text of a thought.
@@ -193,19 +197,6 @@ func (c *converter) result(call foreign.Object) {
 		shown.Session = foreign.Subagents + "/" + side + ending
 	}
 	c.Result(shown)
-}
-
-// info makes an entry of data that a tool read, which the model is sent.
-func (c *converter) info(r foreign.Object) {
-	var blocks foreign.Blocks
-	hasData := false
-	eachPart(r.Member("content"), func(part rawjson.Value) {
-		hasData = hasData || part.Member("inlineData").IsObject()
-		addPart(&blocks, part)
-	})
-	if hasData {
-		c.Custom("gemini/info", blocks, true)
-	}
 }
 
 // failed makes an error the end of the answer before it, or an answer to the last message of the person,

@@ -59,7 +59,7 @@ func FuzzRecords(f *testing.F) {
 			record := kinds[int(n)%len(kinds)]
 			file.WriteString(strings.NewReplacer("ID", id, "TEXT", text).Replace(record) + "\n")
 		}
-		converter := func() foreign.Converter { return (*home)(nil).Converter(foreign.About{ID: "s"}, nil) }
+		converter := func() foreign.Converter { return newHome(nil).Converter(foreign.About{ID: "s"}, nil) }
 		foreigntest.Prefixes(t, converter, file.String())
 	})
 }

@@ -82,7 +82,7 @@ func keptFrom(list rawjson.Value, summary string, old []*place) (kept string) {
 	eachPart(list, func(v rawjson.Value) {
 		if behind > 1 {
 			typ, _ := v.Member("type").Text()
-			copies = append(copies, hashOf(typ, textOf(v.Member("content"))))
+			copies = append(copies, hashOf(typ, saidBy(v)))
 		}
 		if behind > 0 || v.Member("id").Is(summary) {
 			behind++

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -19,22 +18,25 @@ const (
 	prefix, ending = "session-", ".jsonl"
 	oldEnding      = ".json" // of clients that rewrite all of a session at each change
 	shortID        = 8       // characters of a session's id end the name of its file
-	// maxSmall is how much is read of a file that names projects, and of a session that may have no
-	// conversation.
-	maxSmall = 64 << 10
 )
 
-// home shows ~/.gemini: tmp/PROJECT/chats/session-X.jsonl, or session-X.json of old clients, and the
-// sessions of subagents in tmp/PROJECT/chats/ID/. Raw is nil for a file that lies elsewhere.
+// home is ~/.gemini: tmp/PROJECT/chats/session-X.jsonl, or session-X.json of old clients, and the sessions
+// of subagents in tmp/PROJECT/chats/ID/. A resume leaves a second file with the beginning of the id that has
+// no conversation.
 type home struct {
 	foreign.Projects
-	stubs foreign.Cached[bool]
-	small foreign.Cached[[]byte]
+	texts foreign.Texts
 }
 
 func newHome(files storage.Files) *home {
-	h := &home{Projects: foreign.Projects{Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf}}
-	h.Raw, h.Hidden = files, h.hidden
+	h := &home{Projects: foreign.Projects{
+		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Records: "messages", Begin: newConverter,
+		Provider: foreign.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
+		Tells: func(line []byte) bool {
+			return bytes.Contains(line, []byte(`"summary"`)) || bytes.Contains(line, []byte(`"user"`))
+		},
+	}}
+	h.Raw, h.Copied, h.Cwd = files, h.copied, h.cwd
 	h.Init()
 	return h
 }
@@ -56,40 +58,9 @@ func keyOf(name string) string {
 	return name[:min(len(name), shortID)]
 }
 
-// hidden reports whether a session is another one's copy: a resume leaves a second file of the same id that
-// has no conversation, and a client that renames a project a copy in the old directory.
-func (h *home) hidden(project, session string, twins []string) bool {
-	isTalk := func(file string) bool { return !h.isStub(file) }
-	if len(twins) > 1 && h.isStub(twins[0]) && slices.ContainsFunc(twins, isTalk) {
-		return true
-	}
-	return len(project) == hex.EncodedLen(sha256.Size) && h.find(func(dir, to string) bool {
-		return to != project && projectOf(dir) == project && h.Has(to, session)
-	}) != ""
-}
-
-// isStub reports whether a session has no conversation.
-func (h *home) isStub(file string) bool {
-	is, _ := h.stubs.Get(h.Raw, file, func(st storage.Stat) (bool, error) {
-		text, err := foreign.ReadFile(h.Raw, file, maxSmall)
-		hasTalk := st.Size >= maxSmall || strings.HasSuffix(file, oldEnding) || newBuilder(foreign.About{}).HasTalk(text)
-		return err == nil && !hasTalk, err
-	})
-	return is
-}
-
-// text returns the text of a small file, without the blanks around it.
-func (h *home) text(name string) []byte {
-	text, _ := h.small.Get(h.Raw, name, func(storage.Stat) ([]byte, error) {
-		text, err := foreign.ReadFile(h.Raw, name, maxSmall)
-		return bytes.TrimSpace(text), err
-	})
-	return text
-}
-
 // find returns the directory of the first project for which f returns true, "" for none.
 func (h *home) find(f func(dir, project string) bool) (found string) {
-	v := rawjson.Value(h.text(projectsName))
+	v := rawjson.Value(h.texts.Text(h.Raw, projectsName))
 	if len(v) == 0 || !rawjson.IsValidObject(v) {
 		return ""
 	}
@@ -105,10 +76,17 @@ func (h *home) find(f func(dir, project string) bool) (found string) {
 
 // cwd returns the working directory of a project, "" if no file names it.
 func (h *home) cwd(project string) string {
-	if root := h.text(path.Join(projectsDir, project, ".project_root")); len(root) > 0 {
+	if root := h.texts.Text(h.Raw, path.Join(projectsDir, project, ".project_root")); len(root) > 0 {
 		return string(root)
 	}
 	return h.find(func(dir, name string) bool { return name == project || projectOf(dir) == project })
+}
+
+// copied reports whether a client that renamed a project copied a session.
+func (h *home) copied(project, session string) bool {
+	return len(project) == hex.EncodedLen(sha256.Size) && h.find(func(dir, to string) bool {
+		return to != project && projectOf(dir) == project && h.Has(to, session)
+	}) != ""
 }
 
 // projectOf returns the name of a directory's project in older clients.

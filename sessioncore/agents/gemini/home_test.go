@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	header   = `{"sessionId":"a1a1a1a1-0000-4000-8000-000000000001","projectHash":"h","startTime":"2026-01-01T00:00:00Z"}` + "\n"
-	context1 = `{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>\n- **Workspace Directories:**\n  - /srv/pier\n"}]}}` + "\n"
-	prompt   = `{"id":"u","type":"user","content":"Hello"}` + "\n"
+	header = `{"sessionId":"a1a1a1a1-0000-4000-8000-000000000001","projectHash":"h",` +
+		`"startTime":"2026-01-01T00:00:00Z"}` + "\n"
+	context1 = `{"$set":{"messages":[{"id":"c","type":"user","content":"<session_context>\n` +
+		`- **Workspace Directories:**\n  - /srv/pier\n"}]}}` + "\n"
+	prompt = `{"id":"u","type":"user","content":"Hello"}` + "\n"
 )
 
 // tree returns the names that are shown of a home with some files, and opens it.
@@ -75,7 +77,8 @@ func TestHome(t *testing.T) {
 	require.Equal(t, []string{
 		hash + "/session-c.jsonl", "pier/" + a + ".jsonl", "pier/" + a + "/subagents/s.jsonl", "pier/" + b + ".jsonl",
 	}, names)
-	for _, name := range []string{"bin", "pier/" + b, "pier/note.jsonl", "pier/" + a + "/x", "pier/session-2026-01-03T00-00-a1a1a1a1.jsonl"} {
+	const resumed = "pier/session-2026-01-03T00-00-a1a1a1a1.jsonl"
+	for _, name := range []string{"bin", "pier/" + b, "pier/note.jsonl", "pier/" + a + "/x", resumed} {
 		_, err := shown.Stat(name)
 		require.True(t, storage.IsMissing(err), name)
 		_, err = shown.Open(name)
@@ -89,7 +92,9 @@ func TestDirectory(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"root":    {map[string]string{"tmp/p/.project_root": "/srv/root\n", "projects.json": `{"projects":{"/srv/list":"p"}}`}, "/srv/root"},
+		"root": {map[string]string{
+			"tmp/p/.project_root": "/srv/root\n", "projects.json": `{"projects":{"/srv/list":"p"}}`,
+		}, "/srv/root"},
 		"list":    {map[string]string{"projects.json": `{"projects":{"/srv/my_list":"p"}}`}, "/srv/my_list"},
 		"context": {map[string]string{"projects.json": "broken"}, "/srv/pier"},
 	} {
@@ -168,7 +173,8 @@ func TestPrompts(t *testing.T) {
 	_, err := h.State()
 	require.True(t, storage.IsMissing(err))
 	sessiontest.WriteFile(t, filepath.Join(dir, "tmp/a/.project_root"), "/srv/a")
-	log("a", `[{"sessionId":"s","message":"one","timestamp":"2026-01-01T00:00:01.000Z"},{"message":7},{"message":"no time"}]`)
+	log("a", `[{"sessionId":"s","message":"one","timestamp":"2026-01-01T00:00:01.000Z"},`+
+		`{"message":7},{"message":"no time"}]`)
 	log("b", `[{"message":"two","timestamp":"2026-01-01T00:00:02.000Z"}]`)
 	log("c", `[{"mess`)
 	r, err := h.Render(context.Background(), "", nil)

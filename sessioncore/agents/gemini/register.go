@@ -39,7 +39,8 @@ func init() {
 			h := newHome(files)
 			cwd := func(name string) string { return h.cwd(path.Base(path.Dir(name))) }
 			log := history.Array{Text: "message", Time: "timestamp", Session: "sessionId", Cwd: cwd}
-			return history.Made{Files: files, Names: h.logs, Append: log.Append}
+			names := func() []string { return h.InEach("logs.json") }
+			return history.Made{Files: files, Names: names, Append: log.Append}
 		},
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
@@ -54,12 +55,4 @@ func init() {
 		Resume: []string{"gemini", "--resume="},
 		IsID:   agents.IsUUID,
 	})
-}
-
-// logs returns the files with the prompts of each project.
-func (h *home) logs() (names []string) {
-	for _, project := range h.All() {
-		names = append(names, path.Join(projectsDir, project, "logs.json"))
-	}
-	return names
 }

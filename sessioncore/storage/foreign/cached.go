@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
@@ -56,4 +57,19 @@ func ReadFile(files storage.Files, name string, most int64) ([]byte, error) {
 	}
 	text := make([]byte, min(st.Size, most))
 	return text, storage.ReadFull(obj, text, 0)
+}
+
+// Texts keeps the texts of small files.
+type Texts struct{ Cached[[]byte] }
+
+// maxSmall is how much is read of a small file.
+const maxSmall = 1 << 20
+
+// Text returns the text of a file without the blanks around it, "" for one that cannot be read.
+func (c *Texts) Text(files storage.Files, name string) []byte {
+	text, _ := c.Get(files, name, func(storage.Stat) ([]byte, error) {
+		text, err := ReadFile(files, name, maxSmall)
+		return bytes.TrimSpace(text), err
+	})
+	return text
 }

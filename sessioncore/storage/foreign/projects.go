@@ -7,23 +7,34 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
-// Projects shows an agent's directories of projects: DIR/PROJECT/BELOW/FILE as PROJECT/SESSION.jsonl, and
-// DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as PROJECT/SESSION/subagents/FILE. A file that is
-// one JSON object is opened as it is.
+// Projects is an agent that keeps sessions in directories of projects. It shows DIR/PROJECT/BELOW/FILE as
+// PROJECT/SESSION.jsonl, and DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as
+// PROJECT/SESSION/subagents/FILE. A file whose name does not end in .jsonl is one JSON object.
 type Projects struct {
-	Renamed    // of which Init sets all but Raw
+	Renamed    // of which Init sets all but Raw, which is nil for a file that lies elsewhere
 	Dir, Below string
 	// Session returns the session that a file has, "" for none. Of two of one session, that in .jsonl counts.
 	Session func(file string) string
 	// Key returns a text that a session and the directory of its subagents have in common.
 	Key func(name string) string
-	// Hidden reports whether a session is not shown. twins are the files of all with its key, its own first.
-	Hidden func(project, session string, twins []string) bool
+	// Copied reports whether a session is shown in another project.
+	Copied func(project, session string) bool
+	// Cwd returns the working directory of a project, "" if only records name it.
+	Cwd func(project string) string
+
+	// Records is the member of a JSON object that has its records.
+	Records string
+	// Tells reports whether a line may have the title.
+	Tells    func(line []byte) bool
+	Provider Provider
+	Begin    func(*Builder) func(rawjson.Value)
 
 	lists Cached[map[string]*projectSession]
+	stubs Cached[bool]
 }
 
 // Subagents is the directory of subagents' sessions in that of a session.
@@ -32,8 +43,8 @@ const Subagents = "subagents"
 // projectSession is a session in a project.
 type projectSession struct {
 	file  string
-	side  string // the directory of its subagents, "" for none
-	twins []string
+	side  string   // the directory of its subagents, "" for none
+	twins []string // the files of all sessions with its key
 }
 
 // Init must be called before other methods.
@@ -61,9 +72,7 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 			twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
 		}
 		for session, s := range all {
-			key := p.Key(session)
-			others := slices.DeleteFunc(slices.Clone(twins[key]), func(file string) bool { return file == s.file })
-			s.side, s.twins = sides[key], append([]string{s.file}, others...)
+			s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]
 		}
 		return all, err
 	})
@@ -72,7 +81,7 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 // session returns a session that is shown, nil for none.
 func (p *Projects) session(project, name string) *projectSession {
 	all, err := p.sessions(project)
-	if s := all[name]; err == nil && s != nil && !p.Hidden(project, name, s.twins) {
+	if s := all[name]; err == nil && s != nil && !p.hidden(project, name, s) {
 		return s
 	}
 	return nil
@@ -149,8 +158,16 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 	return items, err
 }
 
-// All returns the directories of projects, in order.
-func (p *Projects) All() (names []string) {
+// InEach returns the paths of a file in the directories of projects.
+func (p *Projects) InEach(file string) (paths []string) {
+	for _, project := range p.all() {
+		paths = append(paths, path.Join(p.Dir, project, file))
+	}
+	return paths
+}
+
+// all returns the directories of projects, in order.
+func (p *Projects) all() (names []string) {
 	_ = p.Raw.List(p.Dir, nil, func(item storage.Item) bool {
 		if item.Kind == storage.KindDir {
 			names = append(names, item.Name)
@@ -163,7 +180,7 @@ func (p *Projects) All() (names []string) {
 
 // withSessions returns the projects that have sessions.
 func (p *Projects) withSessions() []string {
-	return slices.DeleteFunc(p.All(), func(name string) bool {
+	return slices.DeleteFunc(p.all(), func(name string) bool {
 		st, err := p.Raw.Stat(p.chats(name))
 		return err != nil || st.Kind != storage.KindDir
 	})
