@@ -1,6 +1,7 @@
 package union
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -45,14 +46,25 @@ func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error
 		return storage.ListOnly(s, dir, only, f)
 	}
 	for _, p := range s.parts {
-		if !f(storage.Item{Name: p.Name, Kind: storage.KindDir, State: func() (storage.Stat, error) { return p.Files.Stat("") }}) {
+		if !f(storage.Item{Name: p.Name, Kind: storage.KindDir, State: p.state}) {
 			break
 		}
 	}
 	return nil
 }
 
-// Stat implements storage.Files. The state of the root is that of the part that changed last.
+// state returns the state of a part's directory: one that lets nobody in where this user may not look, so that the others are
+// listed.
+func (p *Part) state() (storage.Stat, error) {
+	st, err := p.Files.Stat("")
+	if errors.Is(err, fs.ErrPermission) {
+		return storage.Stat{Kind: storage.KindDir}, nil
+	}
+	return st, err
+}
+
+// Stat implements storage.Files. The root changed when a part did last, and has the owner of the first part and its mode, but is
+// never closed to its owner. A part that cannot be looked at does not count, unless that is true of all parts.
 func (s *Files) Stat(name string) (storage.Stat, error) {
 	if name != "" {
 		p, rest, err := s.find(name)
@@ -62,16 +74,25 @@ func (s *Files) Stat(name string) (storage.Stat, error) {
 		return p.Files.Stat(rest)
 	}
 	all := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
-	for i, p := range s.parts {
+	var refused error
+	found := false
+	for _, p := range s.parts {
 		st, err := p.Files.Stat("")
-		if err != nil && !storage.IsMissing(err) {
-			return st, err
+		if err != nil {
+			if !storage.IsMissing(err) {
+				refused = err
+			}
+			continue
 		}
-		if i == 0 {
-			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode
+		if !found {
+			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode|storage.DirMode
 		}
+		found = true
 		all.Inode = all.Inode*31 + st.Inode
 		all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
+	}
+	if !found && refused != nil {
+		return storage.Stat{}, refused
 	}
 	return all, nil
 }
