@@ -83,7 +83,7 @@ func (c *checker) below(dir string) error {
 		switch {
 		case err != nil:
 			return c.cannot(name, err)
-		case it.IsDir() && c.has(name+sessionSuffix):
+		case it.IsDir() && c.has(name+sessionSuffix) && c.isSession(name):
 			if err := c.session(name); err != nil {
 				return err
 			}
@@ -91,8 +91,8 @@ func (c *checker) below(dir string) error {
 				return err
 			}
 			return iofs.SkipDir
-		case named && it.Type().IsRegular() && !c.has(base):
-			c.file(name)
+		case named && it.Type().IsRegular() && !c.isSession(base):
+			return c.file(name)
 		}
 		return nil
 	})
@@ -103,15 +103,24 @@ func (c *checker) has(name string) bool {
 	return err == nil
 }
 
-// file reports a file that is named like a session and is none, unless it holds something else.
-func (c *checker) file(name string) {
-	if c.isOther(name) {
-		return
+// isSession reports whether a directory is that of a session: beside a file that is none, the directory of its artifacts has the
+// same name.
+func (c *checker) isSession(dir string) bool { return c.has(path.Join(dir, leafLink)) }
+
+// file reports a file that is named like a session and is none, unless it holds something else. Its error is that of an
+// interrupt.
+func (c *checker) file(name string) error {
+	switch other, err := c.isOther(name); {
+	case err != nil:
+		return c.cannot(name, err)
+	case other:
+		return nil
 	}
 	c.sessions++
 	c.broken++
 	fmt.Fprintf(c.out, "%s\n  not a session: it is empty, or does not begin with the header of one\n"+
 		"    Clients do not show it either. Restore it from a backup, or move it away.\n", visible(name))
+	return nil
 }
 
 // maxOther is how much is read of a file that is no session.
@@ -119,15 +128,15 @@ const maxOther = 64 << 10
 
 // isOther reports whether a file without a header begins with whole objects, none of which is an entry of a session: tools write
 // such files among artifacts, and Claude Code beside its sessions. Nothing of them is missing.
-func (c *checker) isOther(name string) bool {
+func (c *checker) isOther(name string) (bool, error) {
 	f, err := c.src.Open(name)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxOther))
 	if err != nil {
-		return false
+		return false, err
 	}
 	for line := range bytes.Lines(text) {
 		var object struct {
@@ -136,12 +145,12 @@ func (c *checker) isOther(name string) bool {
 		}
 		switch err := json.Unmarshal(line, &object); {
 		case len(text) == maxOther && line[len(line)-1] != '\n':
-			return line[0] == '{'
+			return line[0] == '{', nil
 		case err != nil, object.ParentID != nil, object.Operator != nil:
-			return false
+			return false, nil
 		}
 	}
-	return len(text) > 0
+	return len(text) > 0, nil
 }
 
 // session looks at a session.

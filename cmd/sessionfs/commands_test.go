@@ -151,6 +151,12 @@ func TestCheck(t *testing.T) {
 	require.Contains(t, s.here("check", "by-id/019d3d9").stdout, "2 sessions, 1 with problems\n", "with its subagent's")
 	require.Contains(t, s.here("check", "by-id/019d42a").stdout, "1 sessions, 0 with problems\n")
 
+	// A file that is no session, beside the directory of its artifacts.
+	require.NoError(t, os.WriteFile(found[0], nil, 0o600))
+	r = s.here("check")
+	require.Contains(t, r.stdout, name+"\n  not a session: ")
+	require.Contains(t, r.stdout, "7 sessions, 2 with problems\n", "with its subagent's")
+
 	// A missing blob, in whichever session that is.
 	require.NoError(t, os.RemoveAll(filepath.Join(s.source, "blobs")))
 	require.Contains(t, s.here("check").stdout, "    "+remedies["blob"])
@@ -174,6 +180,12 @@ func TestCheckUnreadable(t *testing.T) {
 	r := s.run("check", "-s", s.source)
 	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--: permission denied")
 	require.NoError(t, os.Chmod(closed, 0o700))
+
+	file := glob(t, filepath.Join(closed, "*_019d3d9*.jsonl"))[0]
+	require.NoError(t, os.Chmod(file, 0))
+	r = s.run("check", "-s", s.source)
+	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--/"+filepath.Base(file)+": permission denied")
+	require.NotContains(t, r.stdout, "not a session")
 }
 
 // TestMessagesControlNoTerminal gives each command arguments with control characters: no message
