@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
 
@@ -21,33 +20,29 @@ type converter struct {
 	callers       callers
 	usage         usage
 	members, data foreign.Object // memory for those of an event
-	header        foreign.Header // of a subagent's session, which begins with its own first event
+	first         rawjson.Value  // data of the file's first event, for a subagent's session, which begins later
 	began         rawjson.Value  // the time of messages in a document of the first clients
+	id, parent    string         // of the session, and of the one that it is a fork of
+	isCopy        bool           // it is a fork
 	answered      bool           // the last message
 	thoughts      []rawjson.Value
-	images        map[string]image // by asset
-	kept          int              // bytes of images
+	images        map[string]rawjson.Value // by asset
+	kept          int                      // bytes of images
 	commands      map[string]string
 	paths         map[string]rawjson.Value // the files that a shell's command may name, by call
 }
 
-// image is an image with its type, both JSON texts.
-type image struct{ mimeType, data rawjson.Value }
-
-// Converter implements foreign.Agent.
-func (h *Home) Converter(about foreign.About, _ storage.Object) foreign.Converter {
-	named := ""
-	if !about.Side && !about.Listed && !about.Facts {
-		named = h.title(about.ID)
-	}
-	return foreign.NewBuilder(about, provider, func(b *foreign.Builder) func(rawjson.Value) {
-		b.Named(named)
-		c := &converter{
-			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]image{}, commands: map[string]string{},
+func newConverter(about foreign.About) (*foreign.Builder, *converter) {
+	c := &converter{}
+	b := foreign.NewBuilder(about, provider, func(b *foreign.Builder) func(rawjson.Value) {
+		*c = converter{
+			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},
 		}
+		b.Named(b.About.Title)
 		return c.event
 	})
+	return b, c
 }
 
 // event handles an event, or a document of the first clients.
@@ -66,54 +61,65 @@ func (c *converter) event(v rawjson.Value) {
 	c.usage.note(typ, agent, data)
 	switch {
 	case typ == "session.start":
-		c.start(data)
+		c.start(event, data)
 	case typ == "session.binary_asset":
-		c.asset(data)
+		asset, _ := data.Member("assetId").Text()
+		c.asset(asset, event.Member("data"))
 	case agent == c.Chain && typ != "subagent.started":
-		if c.Chain != "" {
-			c.Begin(c.header)
+		if c.first != nil {
+			c.begin(foreign.Read(c.first), nil)
+			c.first = nil
 		}
 		c.own(typ, id, data)
 	}
 }
 
-// start handles the event that begins a file.
-func (c *converter) start(data foreign.Object) {
-	context := foreign.Read(data.Member("context"))
-	h := foreign.Header{Cwd: context.Member("cwd"), Version: data.Member("copilotVersion"), Branch: context.Member("branch")}
+// start handles the event that begins a file. A fork has the time of the original's first event.
+func (c *converter) start(event, data foreign.Object) {
+	c.id, _ = data.Member("sessionId").Text()
+	began, _, _ := rawjson.ReadTimestamp(data.Member("startTime"))
+	written, _, ok := rawjson.ReadTimestamp(event.Member("timestamp"))
+	c.isCopy = ok && began > written
 	c.Model(data.Member("selectedModel"))
 	if c.Chain != "" {
-		c.header = foreign.Header{Cwd: slices.Clone(h.Cwd), Version: slices.Clone(h.Version), Branch: slices.Clone(h.Branch)}
+		c.first = slices.Clone(event.Member("data"))
 		return
 	}
-	h.Time = data.Member("startTime")
-	c.Begin(h)
+	c.begin(data, data.Member("startTime"))
 	c.Level(data.Member("reasoningEffort"))
 }
 
-// asset keeps an image for the messages that name it.
-func (c *converter) asset(data foreign.Object) {
-	id, _ := data.Member("assetId").Text()
-	if c.kept += len(data.Member("data")); c.kept > maxImages {
-		clear(c.images)
-		c.kept = len(data.Member("data"))
+// begin begins the session by the first event of the file. Its id counts where the file's name says none.
+func (c *converter) begin(data foreign.Object, at rawjson.Value) {
+	context := foreign.Read(data.Member("context"))
+	h := foreign.Header{Time: at, Cwd: context.Member("cwd"), Version: data.Member("copilotVersion"), Branch: context.Member("branch")}
+	if c.ID == "" {
+		h.ID = data.Member("sessionId")
 	}
-	c.images[id] = image{slices.Clone(data.Member("mimeType")), slices.Clone(data.Member("data"))}
+	c.Begin(h)
+}
+
+// asset keeps an image for the messages that name it.
+func (c *converter) asset(id string, data rawjson.Value) {
+	if c.kept += len(data); c.kept > maxImages {
+		clear(c.images)
+		c.kept = len(data)
+	}
+	c.images[id] = slices.Clone(data)
 }
 
 // addImage adds the image that an attachment or a part of a result is, or names. It returns false for another one.
 func (c *converter) addImage(to *foreign.Blocks, v foreign.Object) bool {
-	asset, _ := v.Member("assetId").Text()
-	i, ok := c.images[asset]
-	if !ok {
-		i = image{v.Member("mimeType"), v.Member("data")}
+	id, _ := v.Member("assetId").Text()
+	if asset, ok := c.images[id]; ok {
+		v = foreign.Read(asset)
 	}
-	mimeType, _ := i.mimeType.Text()
-	ok = strings.HasPrefix(mimeType, "image/") && i.data.IsString()
-	if ok {
-		to.Image(i.mimeType, i.data)
+	mimeType, _ := v.Member("mimeType").Text()
+	if !strings.HasPrefix(mimeType, "image/") || !v.Member("data").IsString() {
+		return false
 	}
-	return ok
+	to.Image(v.Member("mimeType"), v.Member("data"))
+	return true
 }
 
 // own handles an event of the session's own agent.
@@ -123,6 +129,11 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 	case "session.resume":
 		c.Model(data.Member("selectedModel"))
 		c.Directory(data.Member("context").Member("cwd"))
+	case "session.info":
+		message, _ := data.Member("message").Text()
+		if is := forked.FindStringSubmatch(message); is != nil && is[2] == cmp.Or(c.id, c.ID) {
+			c.parent = is[1]
+		}
 	case "session.model_change":
 		c.Model(data.Member("newModel"))
 		c.Level(data.Member("reasoningEffort"))
@@ -131,7 +142,7 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 	case "assistant.reasoning":
 		c.thoughts = append(c.thoughts, slices.Clone(data.Member("content")))
 	case "assistant.message":
-		c.answer(id, data)
+		c.answer(data)
 	case "tool.user_requested":
 		c.commands[call], _ = data.Member("arguments").Member("command").Text()
 	case "tool.execution_start":
@@ -152,7 +163,8 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 			a.Stop("aborted")
 		}
 	case "session.error":
-		c.Answer(id).Error(data.Member("message"))
+		c.Close()
+		c.Answer("").Error(data.Member("message"))
 		c.answered = false
 	case "system.notification", "skill.invoked":
 		var content foreign.Blocks
@@ -231,9 +243,12 @@ func textOf(content rawjson.Value) string {
 }
 
 // answer adds a message of the model to its answer: those of one call of the model are one.
-func (c *converter) answer(id string, data foreign.Object) {
+func (c *converter) answer(data foreign.Object) {
 	api, _ := data.Member("apiCallId").Text()
-	a := c.Answer(cmp.Or(api, id))
+	if api == "" {
+		c.Close()
+	}
+	a := c.Answer(api)
 	c.answered = true
 	a.Model(data.Member("model"))
 	a.Count(c.usage.of(c.Chain, api, data))
@@ -271,13 +286,16 @@ func (c *converter) result(call string, data foreign.Object) {
 		c.addImage(&r.Content, foreign.Read(v))
 		return true
 	})
-	details := foreign.AppendMember(nil, "detailedContent", result.Member("detailedContent"))
+	var details []byte
+	if detailed := result.Member("detailedContent"); string(detailed) != string(text) {
+		details = foreign.AppendMember(details, "detailedContent", detailed)
+	}
 	details = foreign.AppendMember(details, "fileEdits", data.Member("fileEdits"))
 	if details = foreign.AppendMember(details, "possiblePaths", c.paths[call]); len(details) > 0 {
 		details[0] = '{'
 		r.Details = append(details, '}')
 	}
-	if agent := c.callers[call]; isName(agent) {
+	if agent := c.callers[call]; agent != c.Chain && isName(agent) {
 		r.Session = "artifacts/" + agent
 		if c.Chain != "" {
 			r.Session = "../" + agent
@@ -300,7 +318,7 @@ func (c *converter) older(v foreign.Object) {
 func (c *converter) document(id string, doc foreign.Object) {
 	c.began = slices.Clone(doc.Member("startTime"))
 	c.From(id, c.began)
-	c.Begin(foreign.Header{})
+	c.begin(doc, nil)
 	c.Model(doc.Member("selectedModel"))
 	doc.Member("chatMessages").EachElement(func(v rawjson.Value, _ int) bool {
 		m := foreign.Read(v)

@@ -39,19 +39,6 @@ func New(files storage.Files) *Home {
 	return h
 }
 
-// IsSession implements foreign.Agent.
-func (*Home) IsSession(name string) bool {
-	return strings.HasSuffix(name, ending) && strings.Contains(name, "/")
-}
-
-// Join implements foreign.Joiner: it shows a document of the first clients as lines.
-func (*Home) Join(name string, obj storage.Object) storage.Object {
-	if strings.HasPrefix(name, oldDir+"/") || strings.HasSuffix(name, oldEnding) {
-		return foreign.Unfold(obj, "chatMessages")
-	}
-	return obj
-}
-
 // split splits a name into that of a directory, of a session and of a subagent's session.
 func split(name string) (dir, session, agent string) {
 	dir, session, _ = strings.Cut(strings.TrimSuffix(name, ending), "/")

@@ -32,7 +32,7 @@ func init() {
 			typ, _ := v.Member("type").Text()
 			return strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString() || v.Member("chatMessages").IsArray()
 		},
-		Alone: func(files storage.Files, _ rawjson.Value) (foreign.Agent, error) { return alone{New(files)}, nil },
+		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return New(nil), nil },
 		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
 			_, below, ok := strings.Cut("/"+file, "/"+stateDir+"/")
 			return ok && strings.Contains(below, "/") && path.Base(file) != eventsName

@@ -17,6 +17,9 @@ const (
 
 // title returns the title that workspace.yaml gives a session, "" for none.
 func (h *Home) title(id string) string {
+	if h.Raw == nil {
+		return ""
+	}
 	text, _ := foreign.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
 	return foreign.FirstLine(cmp.Or(yamlText(string(text), "name"), yamlText(string(text), "summary")))
 }
