@@ -10,45 +10,45 @@ const (
 	maxSteps = 1 << 23
 )
 
-// common returns the pairs of indexes of what two lists have in common, in order, as many as there can be (E. W. Myers, "An
-// O(ND) Difference Algorithm"). Of lists that differ too much it returns how they begin and end.
-func common[T comparable](a, b []T) (pairs [][2]int) {
+// run is n elements that two lists have in common, at a of the one and at b of the other.
+type run struct{ a, b, n int }
+
+// common returns the runs of elements that two lists have in common, in order, as many elements as there can be (E. W. Myers,
+// "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of lists that differ too much it returns how
+// they begin and end.
+func common[T comparable](a, b []T) []run {
 	begin, end := 0, 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
-		pairs = append(pairs, [2]int{begin, begin})
 		begin++
 	}
 	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	for _, p := range shared(a[begin:len(a)-end], b[begin:len(b)-end]) {
-		pairs = append(pairs, [2]int{begin + p[0], begin + p[1]})
+	list := []run{{0, 0, begin}}
+	for _, r := range shared(a[begin:len(a)-end], b[begin:len(b)-end]) {
+		list = append(list, run{begin + r.a, begin + r.b, r.n})
 	}
-	for ; end > 0; end-- {
-		pairs = append(pairs, [2]int{len(a) - end, len(b) - end})
-	}
-	return pairs
+	list = append(list, run{len(a) - end, len(b) - end, end})
+	list = slices.DeleteFunc(list, func(r run) bool { return r.n == 0 })
+	return append(list, run{len(a), len(b), 0})
 }
 
-// shared is common for lists that neither begin nor end alike.
-func shared[T comparable](a, b []T) (pairs [][2]int) {
+// shared is common for lists that neither begin nor end alike. Some runs may be empty.
+func shared[T comparable](a, b []T) []run {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
 	middle := min(maxEdits, maxSteps/(len(a)+len(b))) + 1
-	reach := make([]int32, 2*middle+1) // how far into a the diagonal k got, at middle+k
-	var before [][]int32               // for each number of edits, that of the diagonals around with one edit less
+	reach := make([]int, 2*middle+1) // how far into a the diagonal k got, at middle+k
+	var before [][]int               // for each number of edits, that of the diagonals around with one edit less
 	for d := range middle {
 		before = append(before, slices.Clone(reach[middle-d-1:middle+d+2]))
 		for k := -d; k <= d; k += 2 {
-			x := int(reach[middle+k+step(reach, middle+k, d, k)])
-			if step(reach, middle+k, d, k) < 0 {
-				x++
-			}
+			x, _ := step(reach, middle, d, k)
 			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
 				x++
 			}
-			if reach[middle+k] = int32(x); x >= len(a) && x-k >= len(b) {
+			if reach[middle+k] = x; x >= len(a) && x-k >= len(b) {
 				return trace(before, len(a), len(b))
 			}
 		}
@@ -56,30 +56,23 @@ func shared[T comparable](a, b []T) (pairs [][2]int) {
 	return nil
 }
 
-// step returns from which side of diagonal k, at reach[at], its d-th edit comes: 1 for an element of b, -1 for one of a.
-func step(reach []int32, at, d, k int) int {
-	if k == -d || k != d && reach[at-1] < reach[at+1] {
-		return 1
+// step returns where the d-th edit leads to on diagonal k, and the diagonal from which it comes. The diagonal 0 is at middle of
+// reach.
+func step(reach []int, middle, d, k int) (x, from int) {
+	if k == -d || k != d && reach[middle+k-1] < reach[middle+k+1] {
+		return reach[middle+k+1], k + 1 // an element of b
 	}
-	return -1
+	return reach[middle+k-1] + 1, k - 1 // an element of a
 }
 
 // trace goes back from the ends of the lists.
-func trace(before [][]int32, x, y int) (pairs [][2]int) {
+func trace(before [][]int, x, y int) (list []run) {
 	for d, reach := range slices.Backward(before) {
-		k := x - y
-		side := step(reach, d+1+k, d, k)
-		fromX := int(reach[d+1+k+side])
-		fromY := fromX - k - side
-		if d == 0 {
-			fromX, fromY = 0, 0
-		}
-		for x > fromX && y > fromY {
-			x, y = x-1, y-1
-			pairs = append(pairs, [2]int{x, y})
-		}
-		x, y = fromX, fromY
+		begin, from := step(reach, d+1, d, x-y)
+		list = append(list, run{begin, begin - (x - y), x - begin})
+		x = reach[d+1+from]
+		y = x - from
 	}
-	slices.Reverse(pairs)
-	return pairs
+	slices.Reverse(list)
+	return list
 }

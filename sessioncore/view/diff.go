@@ -2,9 +2,12 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
+	"iter"
+	"slices"
 
 	"sessionfs/sessioncore"
 )
@@ -33,27 +36,29 @@ func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs 
 			return false, err
 		}
 	}
-	x, y := d.sides[0], d.sides[1]
-	same := common(sums(x.turns), sums(y.turns))
-	if len(same) == len(x.turns) && len(same) == len(y.turns) {
+	x, y := d.sides[0].turns, d.sides[1].turns
+	sum := func(t turn) uint64 { return t.sum }
+	runs := common(keysOf(x, sum), keysOf(y, sum))
+	if n := runs[0].n; n == len(x) && n == len(y) {
 		return false, nil
 	}
-	at := [2]int{}
-	for i := 0; i <= len(same); {
-		to, shared := [2]int{len(x.turns), len(y.turns)}, 0
-		if i < len(same) {
-			to = same[i]
+	i, j := 0, 0
+	for _, same := range runs {
+		d.changed(x[i:same.a], y[j:same.b])
+		if i, j = same.a+same.n, same.b+same.n; same.n > 0 {
+			d.line("@@ ", fmt.Sprintf("in common: %s, to %s @@", counted(same.n, "turn"), x[i-1].title))
 		}
-		d.changed(x.turns[at[0]:to[0]], y.turns[at[1]:to[1]])
-		for at = to; i < len(same) && same[i] == at; i++ {
-			at, shared = [2]int{at[0] + 1, at[1] + 1}, shared+1
-		}
-		if shared == 0 {
-			break
-		}
-		d.line("@@ ", fmt.Sprintf("in common: %s, to %s @@", counted(shared, "turn"), x.turns[at[0]-1].title))
 	}
 	return true, d.err
+}
+
+// keysOf returns the keys by which turns are compared.
+func keysOf[T comparable](turns []turn, key func(turn) T) []T {
+	keys := make([]T, len(turns))
+	for i, t := range turns {
+		keys[i] = key(t)
+	}
+	return keys
 }
 
 // side is one of the branches that are compared.
@@ -69,13 +74,6 @@ type turn struct {
 	title   string // its heading
 	entries []shownEntry
 	size    int64 // in bytes
-}
-
-func sums(turns []turn) (list []uint64) {
-	for _, t := range turns {
-		list = append(list, t.sum)
-	}
-	return list
 }
 
 func newSide(ctx context.Context, branch Branch) (*side, error) {
@@ -136,23 +134,18 @@ var signs = [2]string{"-", "+"}
 
 // changed writes the turns between two that are the same, beside each other where they are of one speaker.
 func (d *differ) changed(x, y []turn) {
-	who := func(turns []turn) (list []string) {
-		for _, t := range turns {
-			list = append(list, t.who)
+	who := func(t turn) string { return t.who }
+	i, j := 0, 0
+	for _, same := range common(keysOf(x, who), keysOf(y, who)) {
+		for ; i < same.a; i++ {
+			d.whole(0, &x[i])
 		}
-		return list
-	}
-	at := [2]int{}
-	for _, pair := range append(common(who(x), who(y)), [2]int{len(x), len(y)}) {
-		for ; at[0] < pair[0]; at[0]++ {
-			d.whole(0, &x[at[0]])
+		for ; j < same.b; j++ {
+			d.whole(1, &y[j])
 		}
-		for ; at[1] < pair[1]; at[1]++ {
-			d.whole(1, &y[at[1]])
-		}
-		if pair[0] < len(x) {
-			d.pair(&x[pair[0]], &y[pair[1]])
-			at = [2]int{pair[0] + 1, pair[1] + 1}
+		for range same.n {
+			d.pair(&x[i], &y[j])
+			i, j = i+1, j+1
 		}
 	}
 }
@@ -160,21 +153,26 @@ func (d *differ) changed(x, y []turn) {
 // whole writes a turn that only one of them has.
 func (d *differ) whole(on int, t *turn) {
 	d.line(signs[on], "## "+t.title)
-	for _, shown := range t.entries {
-		d.each(signs[on], d.linesOf(on, shown))
+	for line := range d.linesOf(on, t) {
+		d.line(signs[on], line)
 	}
 }
 
-// linesOf returns the lines of what an entry says.
-func (d *differ) linesOf(on int, shown shownEntry) []string {
-	if d.err != nil {
-		return nil
+// linesOf reads the lines of what is said in a turn.
+func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, shown := range t.entries {
+			blocks, err := d.sides[on].blocksOf(shown)
+			if d.err = cmp.Or(d.err, err); d.err != nil {
+				return
+			}
+			for _, line := range linesOf(bytes.TrimSuffix(bareWriter.append(nil, blocks.body...), []byte("\n"))) {
+				if !yield(line) {
+					return
+				}
+			}
+		}
 	}
-	blocks, err := d.sides[on].blocksOf(shown)
-	if d.err = err; err != nil {
-		return nil
-	}
-	return linesOf(bytes.TrimSuffix(bareWriter.append(nil, blocks.body...), []byte("\n")))
 }
 
 func (d *differ) each(sign string, lines []string) {
@@ -196,24 +194,18 @@ func (d *differ) pair(x, y *turn) {
 		d.line("-", "## "+x.title)
 		d.line("+", "## "+y.title)
 	}
-	var texts [2][]string
-	for on, t := range []*turn{x, y} {
-		for _, shown := range t.entries {
-			texts[on] = append(texts[on], d.linesOf(on, shown)...)
-		}
-	}
-	a, b := texts[0], texts[1]
-	at := [2]int{}
-	for _, same := range runs(common(a, b), len(a), len(b)) {
-		d.each("-", a[at[0]:same.a])
-		d.each("+", b[at[1]:same.b])
-		at = [2]int{same.a + same.n, same.b + same.n}
-		shared := a[same.a:at[0]]
+	a, b := slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y))
+	i, j := 0, 0
+	for _, same := range common(a, b) {
+		d.each("-", a[i:same.a])
+		d.each("+", b[j:same.b])
+		i, j = same.a+same.n, same.b+same.n
+		shared := a[same.a:i]
 		before, after := contextLines, contextLines
 		if same.a == 0 {
 			before = 0
 		}
-		if at[0] == len(a) && at[1] == len(b) {
+		if i == len(a) && j == len(b) {
 			after = 0
 		}
 		if left := len(shared) - before - after; left > 1 {
@@ -230,19 +222,4 @@ func counted(n int, what string) string {
 		what += "s"
 	}
 	return fmt.Sprint(n, " ", what)
-}
-
-// run is n elements that two lists have in common.
-type run struct{ a, b, n int }
-
-// runs joins pairs that follow each other, and adds an empty one at the end.
-func runs(pairs [][2]int, a, b int) (list []run) {
-	for _, p := range pairs {
-		if n := len(list); n > 0 && p == [2]int{list[n-1].a + list[n-1].n, list[n-1].b + list[n-1].n} {
-			list[n-1].n++
-		} else {
-			list = append(list, run{p[0], p[1], 1})
-		}
-	}
-	return append(list, run{a, b, 0})
 }

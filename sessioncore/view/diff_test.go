@@ -117,11 +117,14 @@ func TestCommon(t *testing.T) {
 			return l
 		}
 		a, b := list(), list()
-		pairs := common(a, b)
-		for i, p := range pairs {
-			require.Equal(t, a[p[0]], b[p[1]])
-			require.True(t, i == 0 || p[0] > pairs[i-1][0] && p[1] > pairs[i-1][1], pairs)
+		runs := common(a, b)
+		n, last := 0, run{}
+		for _, same := range runs {
+			require.Equal(t, a[same.a:same.a+same.n], b[same.b:same.b+same.n])
+			require.True(t, same.a >= last.a+last.n && same.b >= last.b+last.n, runs)
+			n, last = n+same.n, same
 		}
+		require.Equal(t, run{len(a), len(b), 0}, last)
 		most := make([][]int, len(a)+1) // by the textbook
 		for i := range most {
 			most[i] = make([]int, len(b)+1)
@@ -131,11 +134,11 @@ func TestCommon(t *testing.T) {
 				}
 			}
 		}
-		require.Len(t, pairs, most[len(a)][len(b)], "%v %v", a, b)
+		require.Equal(t, most[len(a)][len(b)], n, "%v %v", a, b)
 	}
 	far, other := make([]int, 50_000), make([]int, 50_000)
 	for i := range far {
 		far[i], other[i] = i, -i
 	}
-	require.Equal(t, [][2]int{{0, 0}}, common(far, other))
+	require.Equal(t, []run{{0, 0, 1}, {50_000, 50_000, 0}}, common(far, other))
 }

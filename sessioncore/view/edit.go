@@ -116,12 +116,11 @@ func (d *diffText) lines(sign byte, lines []string) {
 // changed writes what becomes of old lines: what is gone, then what has come instead.
 func (d *diffText) changed(before, after []string) {
 	x, y := 0, 0
-	for _, same := range append(common(before, after), [2]int{len(before), len(after)}) {
-		d.lines('-', before[x:same[0]])
-		d.lines('+', after[y:same[1]])
-		if x, y = same[0]+1, same[1]+1; x <= len(before) {
-			d.lines(' ', before[x-1:x])
-		}
+	for _, same := range common(before, after) {
+		d.lines('-', before[x:same.a])
+		d.lines('+', after[y:same.b])
+		x, y = same.a+same.n, same.b+same.n
+		d.lines(' ', before[same.a:x])
 	}
 }
 
