@@ -6,27 +6,20 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// content adds the content of a message: a text, a list of blocks, or any other value.
-func (b *builder) content(v rawjson.Value) { b.contentBlocks(v, false) }
-
-// contentBlocks is content, or adds the content of a result.
-func (b *builder) contentBlocks(v rawjson.Value, ofResult bool) {
-	block := b.block
-	if ofResult {
-		block = b.resultBlock
-	}
+// each adds the content of a message: a text, a list of blocks, or any other value.
+func (b *builder) each(v rawjson.Value, add func(rawjson.Value)) {
 	switch {
 	case v.Missing():
 	case v.IsArray():
 		for element := range v.EachElement {
-			if b.blocksLeft--; b.blocksLeft < 0 || ofResult && b.outputLeft == 0 {
+			if b.blocksLeft--; b.blocksLeft < 0 {
 				b.cut = true
 				return
 			}
-			block(element)
+			add(element)
 		}
 	default:
-		block(v)
+		add(v)
 	}
 }
 

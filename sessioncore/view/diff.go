@@ -1,13 +1,13 @@
 package view
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
 	"iter"
 	"slices"
+	"strings"
 
 	"sessionfs/sessioncore"
 )
@@ -97,7 +97,7 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 		}
 		if shown.begins {
 			who, heading := blocks.heading.line[0].text, t.writer.append(nil, blocks.heading)
-			s.turns = append(s.turns, turn{who: who, title: string(bytes.TrimSpace(heading[len("\n## "):]))})
+			s.turns = append(s.turns, turn{who: who, title: strings.TrimSpace(string(heading[len("\n## "):]))})
 			sum.Reset()
 			sum.WriteString(who)
 		}
@@ -166,7 +166,7 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 			if d.err = cmp.Or(d.err, err); d.err != nil {
 				return
 			}
-			for _, line := range linesOf(bytes.TrimSuffix(bareWriter.append(nil, blocks.body...), []byte("\n"))) {
+			for _, line := range linesOf(strings.TrimSuffix(string(bareWriter.append(nil, blocks.body...)), "\n")) {
 				if !yield(line) {
 					return
 				}

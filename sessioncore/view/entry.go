@@ -185,7 +185,7 @@ func (b *builder) message(v rawjson.Value) {
 		name, _ := m[message.Role].Text()
 		b.turn(beginsTurn, "other", "Message", markdown.Line([]byte(name), maxWord))
 		if v.IsObject() {
-			b.content(m[message.Content])
+			b.each(m[message.Content], b.block)
 		} else {
 			b.data(v)
 		}
@@ -201,7 +201,7 @@ func (b *builder) message(v rawjson.Value) {
 	case "fileMention":
 		b.files(m[message.Files])
 	default:
-		b.content(m[message.Content])
+		b.each(m[message.Content], b.block)
 	}
 }
 
@@ -213,14 +213,14 @@ func (b *builder) custom(m *message.Members) {
 		return
 	}
 	b.turn(beginsTurn, "custom", "Extension", b.word(m[message.CustomType]))
-	b.content(m[message.Content])
+	b.each(m[message.Content], b.block)
 }
 
 // assistant renders a message of the model.
 func (b *builder) assistant(m *message.Members) {
 	model := modelName(m[message.Provider], m[message.Model])
 	b.turn(fromAssistant, "assistant "+model, "Assistant", model)
-	b.content(m[message.Content])
+	b.each(m[message.Content], b.block)
 	stop, _ := m[message.StopReason].Text()
 	problem := shownLine(m[message.ErrorMessage], maxProblem)
 	if problem == "" && (stop == "" || stop == "stop" || stop == "toolUse" || stop == "tool_use") {
@@ -241,7 +241,7 @@ func (b *builder) execution(role string, m *message.Members) {
 		b.output("python", m[message.Code])
 	}
 	b.output("", m[message.Output])
-	b.content(m[message.Images])
+	b.each(m[message.Images], b.block)
 	if exit := m[message.ExitCode]; m[message.Cancelled].Truthy() {
 		b.note("Cancelled.")
 	} else if exit.IsNumber() && exit.Truthy() {

@@ -245,9 +245,9 @@ func TestBase64IsLeftOut(t *testing.T) {
 }
 
 func shownValueText(text string) (string, bool) {
-	v := valueText{excerpt: &excerpter{}, left: maxValue}
+	v := valueText{b: &builder{}, left: maxValue}
 	v.write(rawjson.Value(text))
-	return string(v.out), v.cut
+	return string(v.out), v.b.cut
 }
 
 func TestValueText(t *testing.T) {

@@ -18,7 +18,7 @@ type toolCall struct {
 }
 
 const (
-	// maxCalls is how many calls of one message results can refer to.
+	// maxCalls is how many calls of one message results can refer to, and how many arguments of a call have a note.
 	maxCalls = 200
 	// maxAbout is how many characters of a call's first argument its result repeats.
 	maxAbout = 60
@@ -27,53 +27,65 @@ const (
 // intentKey is the argument in which the model says what a call is for; the client adds it to the tool's schema.
 const intentKey = "_i"
 
+// argument is an argument of a call, or of one of several edits in it.
+type argument struct {
+	rawjson.Member
+	role message.ArgumentRole
+}
+
+func argumentsOf(tool string, v rawjson.Value) (list []argument) {
+	for m := range v.EachMember {
+		list = append(list, argument{m, message.ArgumentOf(tool, m.Name()).Role})
+	}
+	return list
+}
+
 // toolCall adds a call: the tool's name, the intent, and the arguments.
 func (b *builder) toolCall(call *message.Members) {
 	tool := cmp.Or(b.word(call[message.Name]), b.word(call[message.ToolName]), "?")
-	intent, command := shownLine(call[message.Intent], maxProblem), commandOf(tool, call[message.Arguments])
-	for m := range call[message.Arguments].EachMember {
-		if intent == "" && isIntent(tool, m, command) {
-			intent = shownLine(m.Value, maxProblem)
+	list := argumentsOf(tool, call[message.Arguments])
+	command, intent := commandOf(list), shownLine(call[message.Intent], maxProblem)
+	list = slices.DeleteFunc(list, func(a argument) bool {
+		isIntent := a.KeyIs(intentKey) || len(command) > 0 && a.role == message.IntentRole
+		if isIntent && intent == "" {
+			intent = shownLine(a.Value, maxProblem)
 		}
-	}
+		return isIntent
+	})
 	b.line(callLine, span{style: strongCodeStyle, text: tool}, span{text: intent})
-	if !b.edit(tool, call[message.Arguments]) {
-		b.parameters(tool, call[message.Arguments], command)
+	if !b.edit(tool, list) {
+		b.parameters(call[message.Arguments], list, command)
 	}
 }
 
-// parameters renders arguments in a code block: a command, or a single text, as it is, others with their names.
-func (b *builder) parameters(tool string, v, command rawjson.Value) {
+// parameters adds arguments as code: a command, or a single text, as it is, others with their names.
+func (b *builder) parameters(v rawjson.Value, list []argument, command rawjson.Value) {
 	switch {
-	case v.Missing():
-		return
+	case len(command) > 0:
+		b.output(languageOf(command, "sh"), command)
+		b.named(list, message.CommandRole)
 	case v.IsString():
 		b.output(languageOf(v, ""), v)
-		return
-	}
-	if len(command) > 0 {
-		b.output(languageOf(command, "sh"), command)
-		for m := range v.EachMember {
-			if !isIntent(tool, m, command) && !isCommand(tool, m) {
-				b.note(shownLine(m.Key, maxKey)+":", b.scalar(m.Value))
-			}
-		}
-		return
-	}
-	var only rawjson.Member
-	n := 0
-	for m := range v.EachMember {
-		if !isIntent(tool, m, command) {
-			only = m
-			n++
-		}
-	}
-	switch {
-	case v.IsObject() && n == 0:
-	case n == 1 && only.Value.IsString() && len(only.Value) > 2:
-		b.output(languageOf(only.Value, ""), only.Value)
+	case v.IsObject() && len(list) == 0:
+	case len(list) == 1 && list[0].Value.IsString() && len(list[0].Value) > len(`""`):
+		b.output(languageOf(list[0].Value, ""), list[0].Value)
 	default:
 		b.data(v)
+	}
+}
+
+// named adds a note for each argument that has none of the roles.
+func (b *builder) named(list []argument, shown ...message.ArgumentRole) {
+	left := maxCalls
+	for _, a := range list {
+		if slices.Contains(shown, a.role) {
+			continue
+		}
+		if left--; left < 0 {
+			b.cut = true
+			return
+		}
+		b.note(shownLine(a.Key, maxKey)+":", b.scalar(a.Value))
 	}
 }
 
@@ -85,29 +97,20 @@ func languageOf(v rawjson.Value, otherwise string) string {
 	return otherwise
 }
 
-// isIntent reports whether an argument of a tool is the reason for a call.
-func isIntent(tool string, m rawjson.Member, command rawjson.Value) bool {
-	return m.KeyIs(intentKey) || len(command) > 0 && message.ArgumentOf(tool, m.Name()).Role == message.IntentRole
-}
-
-func isCommand(tool string, m rawjson.Member) bool {
-	return message.ArgumentOf(tool, m.Name()).Role == message.CommandRole
-}
-
 // commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a list that begins with
 // the shell or is a patch.
-func commandOf(tool string, arguments rawjson.Value) (command rawjson.Value) {
-	for m := range arguments.EachMember {
-		if !isCommand(tool, m) {
+func commandOf(list []argument) (command rawjson.Value) {
+	for _, a := range list {
+		if a.role != message.CommandRole {
 			continue
 		}
 		var words []rawjson.Value
-		for word := range m.Value.EachElement {
+		for word := range a.Value.EachElement {
 			words = append(words, word)
 		}
 		switch {
-		case m.Value.IsString() && len(m.Value) > len(`""`):
-			return m.Value
+		case a.Value.IsString() && len(a.Value) > len(`""`):
+			return a.Value
 		case len(words) == 3 && (words[1].Is("-lc") || words[1].Is("-c")) && words[2].IsString():
 			return words[2]
 		case len(words) == 2 && words[0].Is("apply_patch") && words[1].IsString():
@@ -122,10 +125,9 @@ func (b *builder) data(v rawjson.Value) {
 	if v.Missing() {
 		return
 	}
-	t := valueText{excerpt: &b.excerpt, left: min(maxValue, b.outputLeft)}
+	t := valueText{b: b, left: min(maxValue, b.outputLeft)}
 	t.write(v)
 	b.outputLeft -= min(len(t.out), b.outputLeft)
-	b.cut = b.cut || t.cut
 	b.code("", t.out)
 }
 
@@ -141,14 +143,18 @@ func (b *builder) result(m *message.Members, named bool) {
 		b.more(span{style: strongStyle, text: "error"})
 	}
 	before := len(b.blocks.body)
-	b.contentBlocks(m[message.Content], true)
+	b.each(m[message.Content], b.resultBlock)
 	if len(b.blocks.body) == before {
 		b.note("No output.")
 	}
 }
 
-// resultBlock renders a block of a result: texts unchanged, and images.
+// resultBlock adds a block of a result: texts unchanged, and images.
 func (b *builder) resultBlock(v rawjson.Value) {
+	if b.outputLeft == 0 {
+		b.cut = true
+		return
+	}
 	if v.IsString() {
 		b.output("", v)
 		return

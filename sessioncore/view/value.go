@@ -20,11 +20,9 @@ const (
 // block below it if the value is a text of several lines. A list of objects, as editing tools take it, is rendered in
 // the same way, one element after the other; other values are JSON.
 type valueText struct {
-	excerpt *excerpter
-
+	b    *builder
 	out  []byte
-	left int  // maximum size of out
-	cut  bool // something was omitted
+	left int // maximum size of out
 }
 
 func (t *valueText) write(v rawjson.Value) {
@@ -32,7 +30,7 @@ func (t *valueText) write(v rawjson.Value) {
 	case v.IsObject():
 		t.members(v, "", "")
 	case v.IsString():
-		t.out = append(append(t.out, t.text(v)...), '\n')
+		t.out = append(append(t.out, t.b.shortened(v)...), '\n')
 	default:
 		t.compact(v)
 	}
@@ -58,7 +56,7 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 func (t *valueText) member(v rawjson.Value, indent string) {
 	switch {
 	case v.IsString():
-		t.block(t.text(v), indent+"  ")
+		t.block(t.b.shortened(v), indent+"  ")
 	case indent == "" && isListOfObjects(v):
 		t.out = append(t.out, '\n')
 		for e := range v.EachElement {
@@ -90,7 +88,7 @@ func (t *valueText) room() bool {
 	if !bytes.HasSuffix(t.out, []byte("…\n")) {
 		t.out = append(t.out, "…\n"...)
 	}
-	t.cut = true
+	t.b.cut = true
 	return false
 }
 
@@ -110,10 +108,10 @@ func (t *valueText) block(text []byte, indent string) {
 	t.out = append(t.out, '\n')
 }
 
-// text returns a string's visible text, for a long string its head and tail.
-func (t *valueText) text(v rawjson.Value) []byte {
-	x := t.excerpt.of(v, outputLimits)
-	t.cut = t.cut || x.cut
+// shortened returns a string's visible text, for a long string its head and tail.
+func (b *builder) shortened(v rawjson.Value) []byte {
+	x := b.excerpt.of(v, outputLimits)
+	b.cut = b.cut || x.cut
 	text := x.head
 	if x.left > 0 {
 		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
@@ -125,7 +123,7 @@ func (t *valueText) text(v rawjson.Value) []byte {
 // compact writes a value as JSON on one line.
 func (t *valueText) compact(v rawjson.Value) {
 	text := compactJSON(nil, v[:min(len(v), maxCompact)])
-	t.cut = t.cut || len(v) > maxCompact
+	t.b.cut = t.b.cut || len(v) > maxCompact
 	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
