@@ -61,15 +61,13 @@ const (
 	beginsTurn                          // it begins a turn whatever precedes it
 	joinsTurn                           // it is the result of a tool and belongs to a preceding turn of the assistant
 	fromAssistant                       // it is a message of the assistant
-	answersCall                         // it depends on the message that called for it
-	sizeKnown                           // see entrySize
 )
 
 // entryBlocks is an entry as a person reads it.
 type entryBlocks struct {
 	flags   turnFlags
 	speaker uint32            // a hash of the speaker of a turn
-	asked   sessioncore.Entry // if answersCall: the message that called for it
+	asked   sessioncore.Entry // the last message of the assistant before it, on which the result of a tool depends
 	heading block             // shown if a turn begins with the entry
 	naming  block             // shown otherwise; without spans if the body names the entry
 	body    []block           // empty if nothing of the entry is shown

@@ -46,7 +46,7 @@ func newBuilder(s *sessioncore.Snapshot) *builder {
 	return &builder{s: s, callsOf: sessioncore.NoEntry}
 }
 
-// build returns the blocks of an entry. asked is the last message of the assistant before it.
+// build returns the blocks of an entry.
 func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
 	b.entry, b.cut, b.err = e, false, nil
 	b.blocks = entryBlocks{asked: asked, body: b.blocks.body[:0]}
@@ -59,8 +59,7 @@ func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryB
 		b.link("the whole entry")
 	}
 	if len(b.blocks.body) == 0 {
-		b.blocks.flags &= answersCall // an entry without a body is not part of a turn
-		b.blocks.heading, b.blocks.naming = block{}, block{}
+		b.blocks = entryBlocks{asked: asked, body: b.blocks.body} // an entry without a body is not part of a turn
 	}
 	return &b.blocks, b.err
 }

@@ -103,23 +103,18 @@ var alphabet64 = func() (t [256]bool) {
 // appends nothing and returns false.
 func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 	done := 0
-	for at := shortest64 - 1; at < len(text); at += shortest64 {
-		if !alphabet64[text[at]] { // every long run has a byte at one of these offsets
-			continue
-		}
-		start, end := at, at
-		for start > done && alphabet64[text[start-1]] {
-			start--
-		}
+	for end := 0; end < len(text); end++ {
+		start := end
 		for end < len(text) && alphabet64[text[end]] {
 			end++
 		}
-		if end-start < shortest64 || longestRepeat(text[start:end]) > (end-start)/2 {
+		n := end - start
+		if n < shortest64 || longestRepeat(text[start:end]) > n/2 {
 			continue // a line of hyphens, for example, is not base64
 		}
 		dst = append(dst, text[done:start+kept64]...)
-		dst = append(dst, "…{"+sizeText(end-start-kept64)+" of base64}"...)
-		done, at = end, end-1
+		dst = append(dst, "…{"+sizeText(n-kept64)+" of base64}"...)
+		done = end
 	}
 	if done == 0 {
 		return dst, false

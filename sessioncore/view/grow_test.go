@@ -27,7 +27,7 @@ func (t *sizeCache) known() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.sizes {
-		if t.sizes[i].flags&sizeKnown != 0 {
+		if t.sizes[i].name != 0 {
 			n++
 		}
 	}

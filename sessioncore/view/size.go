@@ -24,7 +24,7 @@ type entrySize struct {
 	body    uint32            // bytes, without the prefixes of links
 	speaker uint32            // see entryBlocks
 	name    uint32            // a hash of the entry's name, which changes if a later entry has the same id
-	asked   sessioncore.Entry // the message that called for it when it was rendered
+	asked   sessioncore.Entry // see entryBlocks; another one if the id of an entry above comes again
 	heading uint16            // bytes of the heading, shown if a turn begins here
 	naming  uint16            // bytes of the line that names the entry, shown if none begins here
 	entries uint16            // number of links to the entry's file
@@ -55,7 +55,7 @@ func sizeOf(b *entryBlocks, name uint32, scratch *[]byte) entrySize {
 	}
 	size := entrySize{
 		body: uint32(length(b.body...)), heading: uint16(length(b.heading)), naming: uint16(length(b.naming)),
-		speaker: b.speaker, name: name, asked: b.asked, flags: b.flags | sizeKnown,
+		speaker: b.speaker, name: name, asked: b.asked, flags: b.flags,
 	}
 	for _, it := range b.body {
 		for _, s := range it.line {
@@ -70,8 +70,8 @@ func sizeOf(b *entryBlocks, name uint32, scratch *[]byte) entrySize {
 	return size
 }
 
-// of returns the sizes of the entries of a path. It renders those that are not cached.
-func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry) ([]entrySize, error) {
+// of returns the sizes of the entries of a branch. It renders those that are not cached.
+func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, entries []shownEntry) ([]entrySize, error) {
 	if err := storage.LockUntil(ctx, &t.mu); err != nil {
 		return nil, err
 	}
@@ -80,15 +80,9 @@ func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sess
 		t.sizes = append(t.sizes, make([]entrySize, n-len(t.sizes))...)
 	}
 	var missing, askedBy []sessioncore.Entry
-	asked := sessioncore.NoEntry
-	for _, e := range path {
-		known := &t.sizes[e]
-		if known.flags&sizeKnown == 0 || known.name != hashOf(s.Name(e)) || known.flags&answersCall != 0 && known.asked != asked {
-			missing = append(missing, e)
-			askedBy = append(askedBy, asked)
-		}
-		if isAssistant(s, e) {
-			asked = e
+	for _, it := range entries {
+		if known := &t.sizes[it.entry]; known.name != hashOf(s.Name(it.entry)) || known.asked != it.asked {
+			missing, askedBy = append(missing, it.entry), append(askedBy, it.asked)
 		}
 	}
 	err := s.ReadEntries(ctx, missing, func() func(int, rawjson.Value) error {
@@ -104,9 +98,9 @@ func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, path []sess
 	if err != nil {
 		return nil, err
 	}
-	sizes := make([]entrySize, len(path))
-	for i, e := range path {
-		sizes[i] = t.sizes[e]
+	sizes := make([]entrySize, len(entries))
+	for i, it := range entries {
+		sizes[i] = t.sizes[it.entry]
 	}
 	return sizes, nil
 }

@@ -188,7 +188,6 @@ func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 
 // about returns the first argument of the call id, if the message called more than one tool.
 func (b *builder) about(id rawjson.Value) string {
-	b.blocks.flags |= answersCall
 	asked := b.blocks.asked
 	if asked == sessioncore.NoEntry || !id.IsString() {
 		return ""

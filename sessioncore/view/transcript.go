@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a heading for each
@@ -52,45 +51,41 @@ type shownEntry struct {
 }
 
 func newTranscript(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, error) {
-	var path []sessioncore.Entry
-	if leaf != sessioncore.NoEntry {
-		path = s.Path(leaf)
-	}
-	sizes, err := sizesOf(s).of(ctx, s, path)
-	if err != nil {
-		return nil, err
-	}
-	head, titled, err := headOf(s, path)
-	if err != nil {
-		return nil, err
-	}
 	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
-	t.layOut(path, sizes)
-	if titled || len(t.entries) > 0 {
-		t.head = head
+	if leaf != sessioncore.NoEntry {
+		asked := sessioncore.NoEntry
+		for _, e := range s.Path(leaf) {
+			t.entries = append(t.entries, shownEntry{entry: e, asked: asked})
+			if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
+				asked = e
+			}
+		}
 	}
-	return t, nil
+	sizes, err := sizesOf(s).of(ctx, s, t.entries)
+	if err != nil {
+		return nil, err
+	}
+	t.layOut(sizes)
+	t.head, err = t.headOf(s)
+	return t, err
 }
 
-// layOut decides which entries are shown, and which of them begin a turn.
-func (t *transcript) layOut(path []sessioncore.Entry, sizes []entrySize) {
-	t.entries = make([]shownEntry, 0, len(path))
+// layOut leaves out the entries of which nothing is shown, and decides which of the others begin a turn.
+func (t *transcript) layOut(sizes []entrySize) {
+	all := t.entries
+	t.entries = all[:0]
 	var turn entrySize // the current turn's first entry
-	asked := sessioncore.NoEntry
-	for i, e := range path {
-		shown, it := shownEntry{entry: e, asked: asked}, sizes[i]
-		if isAssistant(t.builder.s, e) {
-			asked = e
-		}
+	for i, shown := range all {
+		size := sizes[i]
 		switch {
-		case it.flags&inTurn == 0: // a note, or nothing
-		case it.flags&joinsTurn != 0 && turn.flags&fromAssistant != 0:
-		case it.flags&beginsTurn == 0 && it.speaker == turn.speaker && turn.flags&inTurn != 0:
+		case size.flags&inTurn == 0: // a note, or nothing
+		case size.flags&joinsTurn != 0 && turn.flags&fromAssistant != 0:
+		case size.flags&beginsTurn == 0 && size.speaker == turn.speaker && turn.flags&inTurn != 0:
 		default:
 			shown.begins = true
-			turn = it
+			turn = size
 		}
-		if shown.size = it.in(shown.begins, t.writer.links); shown.size > 0 {
+		if shown.size = size.in(shown.begins, t.writer.links); shown.size > 0 {
 			t.entries = append(t.entries, shown)
 		}
 	}
@@ -115,32 +110,32 @@ func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	return t.writer.append(t.writer.append(dst, *blocks.opening(shown.begins)), blocks.body...), nil
 }
 
-func isAssistant(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
-	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
-}
+const (
+	// maxTitleLine is how many characters of a title are shown.
+	maxTitleLine = 200
+	// maxFirstWords is how many characters of the first prompt serve as a title.
+	maxFirstWords = 80
+	// maxWordless is how many prompts without words, such as mere images, are skipped to find it.
+	maxWordless = 20
+)
 
-// maxTitleLine is how many characters of a title are shown.
-const maxTitleLine = 200
-
-// headOf returns what precedes the first turn: the title and a line about the session. titled reports that the title
-// will not change when the branch grows.
-func headOf(s *sessioncore.Snapshot, path []sessioncore.Entry) (head []block, titled bool, err error) {
+// headOf returns what precedes the first turn: the title and a line about the session. There is none as long as no entry is
+// shown and the title can still change.
+func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	name, err := s.Title()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	title, id := markdown.Line([]byte(name), maxTitleLine), shownLine(header.Member("id"), maxTitleLine)
 	if title == "" {
-		if title, err = firstWords(s, path); err != nil {
-			return nil, false, err
-		}
+		title, err = t.firstWords()
 	}
-	if titled = title != ""; !titled {
-		title = strings.TrimSpace("Session " + id)
+	if err != nil || title == "" && len(t.entries) == 0 {
+		return nil, err
 	}
 	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(cmp.Or(id, "?")))
 	if cwd := shownLine(header.Member("cwd"), maxTitleLine); cwd != "" {
@@ -150,48 +145,31 @@ func headOf(s *sessioncore.Snapshot, path []sessioncore.Entry) (head []block, ti
 		about.add(span{text: began.UTC().Format(", begun " + dateLayout + " MST")})
 	}
 	about.add(span{text: "."})
-	return []block{lineOf(titleLine, span{text: title}), about}, titled, nil
+	return []block{lineOf(titleLine, span{text: cmp.Or(title, strings.TrimSpace("Session "+id))}), about}, nil
 }
 
-const (
-	// maxFirstWords is how many characters of the first prompt serve as a title.
-	maxFirstWords = 80
-	// maxWordless is how many prompts without words, such as mere images, are skipped to find it.
-	maxWordless = 20
-)
-
-// firstWords returns the beginning of the first text of the user on a branch.
-func firstWords(s *sessioncore.Snapshot, path []sessioncore.Entry) (string, error) {
+// firstWords returns the beginning of the first text of the user.
+func (t *transcript) firstWords() (string, error) {
 	wordless := 0
-	for _, e := range path {
-		if s.Kind(e) != sessioncore.TypeMessage || s.Role(e) != sessioncore.RoleUser {
+	for _, shown := range t.entries {
+		if t.builder.s.Role(shown.entry) != sessioncore.RoleUser {
 			continue
 		}
 		if wordless++; wordless > maxWordless {
 			break
 		}
-		text, err := s.EntryText(e)
+		blocks, err := t.blocksOf(shown)
 		if err != nil {
 			return "", err
 		}
-		content := text.Member("message").Member("content")
-		words := firstLine(content)
-		for block := range content.EachElement {
-			if words == "" {
-				words = firstLine(block.Member("text"))
+		for _, b := range blocks.body {
+			if b.kind == proseText {
+				line, _, _ := bytes.Cut(b.text, []byte("\n"))
+				return string(markdown.AppendLine(nil, line, maxFirstWords)), nil
 			}
-		}
-		if words != "" {
-			return words, nil
 		}
 	}
 	return "", nil
-}
-
-// firstLine returns the first line of v that is not blank.
-func firstLine(v rawjson.Value) string {
-	line, _, _ := bytes.Cut(bytes.TrimLeft(shownText(v, maxFirstWords), " \t\n"), []byte("\n"))
-	return string(markdown.AppendLine(nil, line, maxFirstWords))
 }
 
 // hashSeed differs in each process.
