@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// entryOf renders an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
+// entryOf adds an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
 func (b *builder) entryOf(text rawjson.Value) {
 	name := b.s.Kind(b.entry).String()
 	if name == "" {
@@ -26,7 +26,7 @@ func (b *builder) entryOf(text rawjson.Value) {
 	case "branch_summary", "branch":
 		b.branchSummary(text)
 	case "custom", "custom_info", "leaf", "model_usage", "credential_pin":
-		// Program state: nothing to shob.
+		// Program state: nothing to show.
 	default:
 		b.change(name, text)
 	}
@@ -123,7 +123,7 @@ func modelName(provider, model rawjson.Value) string {
 	return name
 }
 
-// compaction renders the summary that replaces earlier turns in what is sent to the model.
+// compaction adds the summary that replaces earlier turns in what is sent to the model.
 func (b *builder) compaction(text rawjson.Value) {
 	b.turn(beginsTurn, "compaction", "Compaction", "")
 	before := ""
@@ -138,7 +138,7 @@ func (b *builder) compaction(text rawjson.Value) {
 	b.prose(summary)
 }
 
-// branchSummary renders the summary of an abandoned branch.
+// branchSummary adds the summary of an abandoned branch.
 func (b *builder) branchSummary(text rawjson.Value) {
 	if kind := text.Member("details").Member("kind"); !text.Member("summary").Truthy() && kind.IsString() {
 		b.note("Without a summary was left entry", b.word(text.AnyOf("fromId", "from_id")))
@@ -149,63 +149,60 @@ func (b *builder) branchSummary(text rawjson.Value) {
 	b.prose(text.Member("summary"))
 }
 
+// userHeading is the heading of a prompt.
+const userHeading = "User"
+
 // roleHeadings has the headings of turns by role.
 var roleHeadings = map[string]string{
-	"user": "User", "developer": "Developer", "system": "System",
+	"user": userHeading, "developer": "Developer", "system": "System",
 	"bashExecution": "User ran a command", "pythonExecution": "User ran Python", "fileMention": "Files that the user mentioned",
 }
 
-// message renders the value of an entry's member "message".
+// message adds the value of an entry's member "message".
 func (b *builder) message(v rawjson.Value) {
 	if v.Missing() {
 		return
 	}
 	m := message.Read(v)
 	role := m.Role()
-	heading, ok := roleHeadings[role]
-	switch role {
-	case "assistant":
+	heading, about := roleHeadings[role], ""
+	switch {
+	case role == "assistant":
 		b.assistant(&m)
 		return
-	case "toolResult", "tool":
+	case role == "toolResult" || role == "tool":
 		b.turn(joinsTurn, "tool", "Tool result", "")
 		b.result(&m, true)
 		return
-	case "custom", "hookMessage":
+	case role == "custom" || role == "hookMessage":
 		b.custom(&m)
 		return
-	case "branchSummary":
+	case role == "branchSummary":
 		b.branchSummary(v)
 		return
-	case "compactionSummary":
+	case role == "compactionSummary":
 		b.compaction(v)
 		return
-	}
-	if !ok {
+	case heading == "":
 		name, _ := m[message.Role].Text()
-		b.turn(beginsTurn, "other", "Message", markdown.Line([]byte(name), maxWord))
-		if v.IsObject() {
-			b.each(m[message.Content], b.block)
-		} else {
-			b.data(v)
-		}
-		return
-	}
-	if m[message.Synthetic].Truthy() {
+		heading, about = "Message", markdown.Line([]byte(name), maxWord)
+	case m[message.Synthetic].Truthy():
 		heading += " (automatic)"
 	}
-	b.turn(beginsTurn, role, heading, "")
-	switch role {
-	case "bashExecution", "pythonExecution":
-		b.execution(role, &m)
-	case "fileMention":
+	b.turn(beginsTurn, role, heading, about)
+	switch {
+	case role == "bashExecution" || role == "pythonExecution":
+		b.execution(&m)
+	case role == "fileMention":
 		b.files(m[message.Files])
-	default:
+	case v.IsObject():
 		b.each(m[message.Content], b.block)
+	default:
+		b.data(v)
 	}
 }
 
-// custom renders a message of an extension.
+// custom adds a message of an extension.
 func (b *builder) custom(m *message.Members) {
 	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
 		b.note("Not displayed:", b.word(m[message.CustomType]))
@@ -216,7 +213,7 @@ func (b *builder) custom(m *message.Members) {
 	b.each(m[message.Content], b.block)
 }
 
-// assistant renders a message of the model.
+// assistant adds a message of the model.
 func (b *builder) assistant(m *message.Members) {
 	model := modelName(m[message.Provider], m[message.Model])
 	b.turn(fromAssistant, "assistant "+model, "Assistant", model)
@@ -233,19 +230,16 @@ func (b *builder) assistant(m *message.Members) {
 // maxProblem is how many characters of an error message are shown.
 const maxProblem = 500
 
-// execution renders a command or code that the user ran.
-func (b *builder) execution(role string, m *message.Members) {
-	if role == "bashExecution" {
-		b.output("sh", m[message.Command])
-	} else {
-		b.output("python", m[message.Code])
-	}
+// execution adds a command or code that the user ran.
+func (b *builder) execution(m *message.Members) {
+	b.output("sh", m[message.Command])
+	b.output("python", m[message.Code])
 	b.output("", m[message.Output])
 	b.each(m[message.Images], b.block)
-	if exit := m[message.ExitCode]; m[message.Cancelled].Truthy() {
+	if m[message.Cancelled].Truthy() {
 		b.note("Cancelled.")
-	} else if exit.IsNumber() && exit.Truthy() {
-		b.note("Exit status", b.scalar(exit))
+	} else {
+		b.exitStatus(m[message.ExitCode])
 	}
 	if m[message.Truncated].Truthy() {
 		b.note("The output was truncated when it was recorded.")
@@ -255,7 +249,14 @@ func (b *builder) execution(role string, m *message.Members) {
 	}
 }
 
-// files renders files that were read because the user mentioned them.
+// exitStatus adds the exit status of a command that failed.
+func (b *builder) exitStatus(status rawjson.Value) {
+	if status.IsNumber() && status.Truthy() {
+		b.note("Exit status", b.scalar(status))
+	}
+}
+
+// files adds files that were read because the user mentioned them.
 func (b *builder) files(files rawjson.Value) {
 	for file := range files.EachElement {
 		if b.blocksLeft--; b.blocksLeft < 0 {

@@ -134,7 +134,7 @@ func (p *page) entry(name string, begins bool, blocks *entryBlocks) {
 			first = text
 		}
 	}
-	if begins && blocks.heading.line[0].text == roleHeadings["user"] && len(p.prompts) < maxPrompts {
+	if begins && blocks.heading.line[0].text == userHeading && len(p.prompts) < maxPrompts {
 		p.prompts = append(p.prompts, prompt{name, cmp.Or(names.FirstWords(first, maxPrompt), "…")})
 	}
 	if isResult {

@@ -163,9 +163,7 @@ func (b *builder) resultBlock(v rawjson.Value) {
 	case message.TextKind:
 		output, exit := outputOf(m[message.Text])
 		b.output("", output)
-		if exit.IsNumber() && exit.Truthy() {
-			b.note("Exit status", b.scalar(exit))
-		}
+		b.exitStatus(exit)
 	case message.ImageKind:
 		b.picture(&m)
 	default:
