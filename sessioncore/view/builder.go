@@ -86,7 +86,7 @@ func (b *builder) time(layout string) span {
 
 // lineOf returns a line of those spans that have a text.
 func lineOf(k kind, spans ...span) block {
-	line := block{kind: k}
+	line := block{kind: k, line: make([]span, 0, len(spans)+1)}
 	line.add(spans...)
 	return line
 }

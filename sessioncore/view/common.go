@@ -39,8 +39,8 @@ func shared[T comparable](a, b []T) []run {
 		return nil
 	}
 	middle := min(maxEdits, maxSteps/(len(a)+len(b))) + 1
-	reach := make([]int, 2*middle+1) // how far into a the diagonal k got, at middle+k
-	var before [][]int               // for each number of edits, that of the diagonals around with one edit less
+	reach := make([]int32, 2*middle+1) // how far into a the diagonal k got, at middle+k
+	var before [][]int32               // for each number of edits, that of the diagonals around with one edit less
 	for d := range middle {
 		before = append(before, slices.Clone(reach[middle-d-1:middle+d+2]))
 		for k := -d; k <= d; k += 2 {
@@ -48,7 +48,7 @@ func shared[T comparable](a, b []T) []run {
 			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
 				x++
 			}
-			if reach[middle+k] = x; x >= len(a) && x-k >= len(b) {
+			if reach[middle+k] = int32(x); x >= len(a) && x-k >= len(b) {
 				return trace(before, len(a), len(b))
 			}
 		}
@@ -58,19 +58,19 @@ func shared[T comparable](a, b []T) []run {
 
 // step returns where the d-th edit leads to on diagonal k, and the diagonal from which it comes. The diagonal 0 is at middle of
 // reach.
-func step(reach []int, middle, d, k int) (x, from int) {
+func step(reach []int32, middle, d, k int) (x, from int) {
 	if k == -d || k != d && reach[middle+k-1] < reach[middle+k+1] {
-		return reach[middle+k+1], k + 1 // an element of b
+		return int(reach[middle+k+1]), k + 1 // an element of b
 	}
-	return reach[middle+k-1] + 1, k - 1 // an element of a
+	return int(reach[middle+k-1]) + 1, k - 1 // an element of a
 }
 
 // trace goes back from the ends of the lists.
-func trace(before [][]int, x, y int) (list []run) {
+func trace(before [][]int32, x, y int) (list []run) {
 	for d, reach := range slices.Backward(before) {
 		begin, from := step(reach, d+1, d, x-y)
 		list = append(list, run{begin, begin - (x - y), x - begin})
-		x = reach[d+1+from]
+		x = int(reach[d+1+from])
 		y = x - from
 	}
 	slices.Reverse(list)

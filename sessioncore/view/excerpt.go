@@ -76,7 +76,8 @@ func (x *excerpter) show(body []byte) (text []byte, squeezed bool) {
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
 func shownLine(v rawjson.Value, characters int) string {
-	return string(markdown.AppendLine(nil, shownText(v, characters), characters))
+	text := shownText(v, characters)
+	return string(markdown.AppendLine(text[:0], text, characters))
 }
 
 // shownText returns the visible text of the beginning of a string, at least that many characters if it has them.
@@ -103,18 +104,23 @@ var alphabet64 = func() (t [256]bool) {
 // appends nothing and returns false.
 func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
 	done := 0
-	for end := 0; end < len(text); end++ {
-		start := end
+	for at := shortest64 - 1; at < len(text); at += shortest64 {
+		if !alphabet64[text[at]] { // every long run has a byte at one of these offsets
+			continue
+		}
+		start, end := at, at
+		for start > done && alphabet64[text[start-1]] {
+			start--
+		}
 		for end < len(text) && alphabet64[text[end]] {
 			end++
 		}
-		n := end - start
-		if n < shortest64 || longestRepeat(text[start:end]) > n/2 {
+		if end-start < shortest64 || longestRepeat(text[start:end]) > (end-start)/2 {
 			continue // a line of hyphens, for example, is not base64
 		}
 		dst = append(dst, text[done:start+kept64]...)
-		dst = append(dst, "…{"+sizeText(n-kept64)+" of base64}"...)
-		done = end
+		dst = append(dst, "…{"+sizeText(end-start-kept64)+" of base64}"...)
+		done, at = end, end-1
 	}
 	if done == 0 {
 		return dst, false

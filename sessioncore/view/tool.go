@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/markdown"
@@ -228,9 +230,17 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 // shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more than the
 // beginning.
 func shownEnd(v rawjson.Value) string {
-	line := []rune(shownLine(v, 10*maxAbout))
-	if len(line) > maxAbout && !slices.Contains(line, ' ') && slices.Contains(line, '/') {
-		return "…" + string(line[len(line)-maxAbout:])
+	line := shownLine(v, 10*maxAbout)
+	n := utf8.RuneCountInString(line)
+	switch {
+	case n <= maxAbout:
+		return line
+	case strings.Contains(line, " ") || !strings.Contains(line, "/"):
+		return string(markdown.AppendLine(nil, []byte(line), maxAbout))
 	}
-	return string(markdown.AppendLine(nil, []byte(string(line)), maxAbout))
+	for ; n > maxAbout; n-- {
+		_, size := utf8.DecodeRuneInString(line)
+		line = line[size:]
+	}
+	return "…" + line
 }
