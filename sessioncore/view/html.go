@@ -2,8 +2,8 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
-	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -17,18 +17,17 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// harmless renders what could load something or lead to a file of the reader's: links and images; and diffs in colour.
-// Everything else goldmark renders.
-type harmless struct{ blobs Blobs }
+// This file renders those parts of Markdown that could load something or lead to a file of the reader's: links and images; and
+// diffs in colour. Everything else goldmark renders.
 
-var _ = (renderer.NodeRenderer)((*harmless)(nil))
+var _ = (renderer.NodeRenderer)((*page)(nil))
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (h *harmless) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindLink, h.link)
-	r.Register(ast.KindAutoLink, h.autoLink)
-	r.Register(ast.KindImage, h.image)
-	r.Register(ast.KindFencedCodeBlock, h.fenced)
+func (p *page) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindLink, p.link)
+	r.Register(ast.KindAutoLink, p.autoLink)
+	r.Register(ast.KindImage, p.image)
+	r.Register(ast.KindFencedCodeBlock, p.fenced)
 }
 
 // schemes are those of links that are kept. A relative link would lead to a file beside the page.
@@ -43,32 +42,35 @@ func anchor(destination []byte) string {
 	return `<a href="` + html.EscapeString(string(util.URLEscape(destination, false))) + `" rel="noopener noreferrer nofollow">`
 }
 
-func (h *harmless) link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// anchored returns HTML as the text of a link, if the link is kept.
+func anchored(destination []byte, text string) string {
+	if open := anchor(destination); open != "" {
+		return open + text + "</a>"
+	}
+	return text
+}
+
+func (p *page) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	open := anchor(n.(*ast.Link).Destination)
 	switch {
 	case open == "":
 	case entering:
-		_, _ = w.WriteString(open) // errors come back with Flush
+		p.write(open)
 	default:
-		_, _ = w.WriteString("</a>")
+		p.write("</a>")
 	}
 	return ast.WalkContinue, nil
 }
 
-func (h *harmless) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
+func (p *page) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		l := n.(*ast.AutoLink)
+		destination := l.URL(source)
+		if l.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(bytes.ToLower(destination), []byte("mailto:")) {
+			destination = append([]byte("mailto:"), destination...)
+		}
+		p.write(anchored(destination, html.EscapeString(string(l.Label(source)))))
 	}
-	l := n.(*ast.AutoLink)
-	destination := l.URL(source)
-	if l.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(bytes.ToLower(destination), []byte("mailto:")) {
-		destination = append([]byte("mailto:"), destination...)
-	}
-	label := html.EscapeString(string(l.Label(source)))
-	if open := anchor(destination); open != "" {
-		label = open + label + "</a>"
-	}
-	_, _ = w.WriteString(label)
 	return ast.WalkContinue, nil
 }
 
@@ -77,21 +79,15 @@ var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 
 // image writes an image of the blob store as data. Any other becomes a link: a page that loads an image tells its host
 // who reads it.
-func (h *harmless) image(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
+func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		destination, alt := n.(*ast.Image).Destination, html.EscapeString(plainText(n, source))
+		if blob := blobLink.FindSubmatch(destination); blob != nil {
+			p.embed(string(blob[1]), alt)
+		} else {
+			p.write(anchored(destination, cmp.Or(alt, "Image")))
+		}
 	}
-	destination, alt := n.(*ast.Image).Destination, html.EscapeString(plainText(n, source))
-	if blob := blobLink.FindSubmatch(destination); blob != nil {
-		return ast.WalkSkipChildren, h.embed(w, string(blob[1]), alt)
-	}
-	if alt == "" {
-		alt = "Image"
-	}
-	if open := anchor(destination); open != "" {
-		alt = open + alt + "</a>"
-	}
-	_, _ = w.WriteString(alt)
 	return ast.WalkSkipChildren, nil
 }
 
@@ -102,64 +98,57 @@ const maxImage = 32 << 20
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 
 // embed writes a blob as an image.
-func (h *harmless) embed(w util.BufWriter, hash, alt string) error {
-	note := func(why string) error {
-		_, err := fmt.Fprintf(w, "<em>%s (%s)</em>", alt, html.EscapeString(why))
-		return err
-	}
-	blob, err := h.blobs(hash)
+func (p *page) embed(hash, alt string) {
+	note := func(why string) { p.write("<em>", alt, " (", why, ")</em>") }
+	blob, err := p.blobs(hash)
 	if err != nil {
-		return note("not in the blob store")
+		note("not in the blob store")
+		return
 	}
 	defer blob.Close()
 	start := make([]byte, 512) // what DetectContentType looks at
 	got, err := io.ReadFull(blob, start)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return note("cannot be read")
-	}
 	kind := http.DetectContentType(start[:got])
-	if !slices.Contains(pictures, kind) {
-		return note("not a picture that can be shown")
+	switch {
+	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:
+		note("cannot be read")
+		return
+	case !slices.Contains(pictures, kind):
+		note("not a picture that can be shown")
+		return
 	}
-	if _, err := fmt.Fprintf(w, `<img alt="%s" src="data:%s;base64,`, alt, kind); err != nil {
-		return err
-	}
-	encoder := base64.NewEncoder(base64.StdEncoding, w)
+	p.write(`<img alt="`, alt, `" src="data:`, kind, ";base64,")
+	encoder := base64.NewEncoder(base64.StdEncoding, p.out)
 	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
 	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
-	if closed := encoder.Close(); err == nil {
-		err = closed
+	_ = encoder.Close() // its error is that of Flush
+	p.err = cmp.Or(p.err, err)
+	p.write(`">`)
+	if more, _ := content.Read(start[:1]); more > 0 {
+		note("only the beginning of it: it is larger than 32 MiB")
 	}
-	if _, written := w.WriteString(`">`); err == nil {
-		err = written
-	}
-	if more, _ := content.Read(start[:1]); err == nil && more > 0 {
-		err = note("only the beginning of it: it is larger than 32 MiB")
-	}
-	return err
 }
 
 // diffClasses are the classes of the lines of a diff by their first characters.
 var diffClasses = map[byte]string{'+': "add", '-': "del", '@': "at"}
 
-func (h *harmless) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		code := n.(*ast.FencedCodeBlock)
-		writeCode(w, string(code.Language(source)) == "diff", code.Lines().Value(source))
+		p.code(string(code.Language(source)) == "diff", code.Lines().Value(source))
 	}
 	return ast.WalkContinue, nil
 }
 
-// writeCode writes lines of code.
-func writeCode(w util.BufWriter, isDiff bool, code []byte) {
-	_, _ = w.WriteString("<pre><code>") // errors come back with Flush
-	for line := range bytes.Lines(code) {
-		line = util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n")))
-		if isDiff && len(line) > 0 && diffClasses[line[0]] != "" {
-			line = fmt.Appendf(nil, "<span class=\"%s\">%s</span>", diffClasses[line[0]], line)
+// code writes lines of code.
+func (p *page) code(isDiff bool, text []byte) {
+	p.write("<pre><code>")
+	for line := range bytes.Lines(text) {
+		shown := string(util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n"))))
+		if class := diffClasses[line[0]]; isDiff && class != "" {
+			shown = `<span class="` + class + `">` + shown + "</span>"
 		}
-		_, _ = w.Write(line)
-		_ = w.WriteByte('\n')
+		p.write(shown, "\n")
 	}
-	_, _ = w.WriteString("</code></pre>\n")
+	p.write("</code></pre>\n")
 }

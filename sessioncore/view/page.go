@@ -62,14 +62,14 @@ var pageHTML string
 var pageBegin, pageEnd, _ = strings.Cut(pageHTML, "{content}\n")
 
 // newMarkdown returns what renders Markdown in which raw HTML is text.
-func newMarkdown(h *harmless) goldmark.Markdown {
+func newMarkdown(p *page) goldmark.Markdown {
 	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool { return v.Value == parser.NewHTMLBlockParser() })
 	inline := slices.DeleteFunc(parser.DefaultInlineParsers(), func(v util.PrioritizedValue) bool { return v.Value == parser.NewRawHTMLParser() })
 	return goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(inline...),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))),
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(h, firstPriority))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(p, firstPriority))),
 	)
 }
 
@@ -78,11 +78,11 @@ const firstPriority = 100
 
 // page is a page that is being written.
 type page struct {
-	out      *bufio.Writer
-	harmless *harmless
+	out      *bufio.Writer // an error of which comes back with Flush
+	blobs    Blobs
 	markdown goldmark.Markdown
 	prompts  []prompt
-	err      error
+	err      error // the first
 }
 
 // prompt is a line of the table of contents.
@@ -97,8 +97,8 @@ const (
 
 // newPage begins a page.
 func newPage(w io.Writer, head []block, blobs Blobs) *page {
-	p := &page{out: bufio.NewWriter(w), harmless: &harmless{blobs}}
-	p.markdown = newMarkdown(p.harmless)
+	p := &page{out: bufio.NewWriter(w), blobs: blobs}
+	p.markdown = newMarkdown(p)
 	title := "Session"
 	if len(head) > 0 {
 		title = head[0].line[0].text
@@ -110,7 +110,7 @@ func newPage(w io.Writer, head []block, blobs Blobs) *page {
 	return p
 }
 
-// write writes HTML. Its error is that of Flush.
+// write writes HTML.
 func (p *page) write(parts ...string) {
 	for _, part := range parts {
 		_, _ = p.out.WriteString(part)
@@ -155,7 +155,7 @@ func (p *page) block(b *block) (text string) {
 	case proseText, thoughtText:
 		return p.convert(bareWriter.append(nil, *b))
 	case codeText:
-		writeCode(p.out, b.info == "diff", b.text)
+		p.code(b.info == "diff", b.text)
 		return ""
 	}
 	if len(b.line) > 0 {
@@ -183,7 +183,7 @@ func (p *page) line(b *block) (text string) {
 		tags, shown := spanTags[s.style], string(util.EscapeHTML([]byte(s.text)))
 		switch {
 		case s.style == imageStyle:
-			p.fail(p.harmless.embed(p.out, s.target, html.EscapeString(strings.TrimSpace(s.text))))
+			p.embed(s.target, html.EscapeString(strings.TrimSpace(s.text)))
 			continue
 		case s.style != nameStyle:
 		case isPlainName(s.text):
@@ -196,9 +196,6 @@ func (p *page) line(b *block) (text string) {
 	return text
 }
 
-// fail keeps the first error.
-func (p *page) fail(err error) { p.err = cmp.Or(p.err, err) }
-
 // maxPiece is the longest piece of Markdown that is rendered, in bytes. Nobody writes so much.
 const maxPiece = 1 << 20
 
@@ -210,28 +207,22 @@ func (p *page) convert(source []byte) (first string) {
 		return string(source[:min(len(source), maxPiece)])
 	}
 	doc := p.markdown.Parser().Parse(text.NewReader(source))
-	p.fail(p.markdown.Renderer().Render(p.out, source, doc))
+	p.err = cmp.Or(p.err, p.markdown.Renderer().Render(p.out, source, doc))
 	return plainText(doc.FirstChild(), source)
 }
 
-// end writes the table of contents and ends the page.
+// end writes the table of contents, which is shown first, and ends the page.
 func (p *page) end() error {
-	p.contents()
+	p.write("</main>\n")
+	if len(p.prompts) > 0 {
+		p.write("<nav>\n<ol>\n")
+		for _, it := range p.prompts {
+			p.write(`<li><a href="#`, html.EscapeString(it.name), `">`, html.EscapeString(it.text), "</a></li>\n")
+		}
+		p.write("</ol>\n</nav>\n")
+	}
 	p.write(pageEnd)
 	return cmp.Or(p.err, p.out.Flush())
-}
-
-// contents writes the table of contents. It is written last, as it is known last, and shown first.
-func (p *page) contents() {
-	p.write("</main>\n")
-	if len(p.prompts) == 0 {
-		return
-	}
-	p.write("<nav>\n<ol>\n")
-	for _, it := range p.prompts {
-		p.write(`<li><a href="#`, html.EscapeString(it.name), `">`, html.EscapeString(it.text), "</a></li>\n")
-	}
-	p.write("</ol>\n</nav>\n")
 }
 
 // maxBrackets is how many brackets and emphasis marks may open in a paragraph.
