@@ -76,14 +76,9 @@ func (x *excerpter) show(body []byte) (text []byte, squeezed bool) {
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
 func shownLine(v rawjson.Value, characters int) string {
-	text := shownText(v, characters)
-	return string(markdown.AppendLine(text[:0], text, characters))
-}
-
-// shownText returns the visible text of the beginning of a string, at least that many characters if it has them.
-func shownText(v rawjson.Value, characters int) []byte {
 	var x excerpter
-	return x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
+	text := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
+	return string(markdown.AppendLine(text[:0], text, characters))
 }
 
 const (

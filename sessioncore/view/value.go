@@ -122,7 +122,7 @@ func (b *builder) shortened(v rawjson.Value) []byte {
 
 // compact writes a value as JSON on one line.
 func (t *valueText) compact(v rawjson.Value) {
-	text := compactJSON(nil, v[:min(len(v), maxCompact)])
+	text := compactJSON(v[:min(len(v), maxCompact)])
 	t.b.cut = t.b.cut || len(v) > maxCompact
 	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
 	if len(v) > maxCompact {
@@ -130,21 +130,22 @@ func (t *valueText) compact(v rawjson.Value) {
 	}
 }
 
-// compactJSON appends JSON, which may be cut off anywhere, without white space between tokens.
-func compactJSON(dst, text []byte) []byte {
-	inString := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\' && i+1 < len(text):
-			dst = append(dst, c, text[i+1])
-			i++
-			continue
+// compactJSON returns JSON, which may be cut off anywhere, without white space between tokens.
+func compactJSON(text []byte) []byte {
+	compact := make([]byte, 0, len(text))
+	inString, escaped := false, false
+	for _, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
 		case c == '"':
 			inString = !inString
 		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
 			continue
 		}
-		dst = append(dst, text[i])
+		compact = append(compact, c)
 	}
-	return dst
+	return compact
 }
