@@ -22,38 +22,12 @@ type message struct {
 // userOf reads a message.
 func userOf(m members) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
-	u.text = textOf(u.content)
-	eachPart(u.content, func(part rawjson.Value) { u.results = u.results || part.Member("functionResponse").IsObject() })
+	u.text = foreign.TextIn(u.content)
+	foreign.EachPart(u.content, func(part rawjson.Value) {
+		u.results = u.results || part.Member("functionResponse").IsObject()
+	})
 	return u
 }
-
-// eachPart calls f for the parts of content: a text, an object, or a list of both.
-func eachPart(content rawjson.Value, f func(rawjson.Value)) {
-	switch {
-	case content.IsArray():
-		content.EachElement(func(part rawjson.Value, _ int) bool {
-			eachPart(part, f)
-			return true
-		})
-	case content.IsString():
-		f(append(append(rawjson.Value(`{"text":`), content...), '}'))
-	case content.IsObject():
-		f(content)
-	}
-}
-
-// textOf returns the texts in content, without thoughts.
-func textOf(content rawjson.Value) string {
-	var all strings.Builder
-	eachPart(content, func(part rawjson.Value) {
-		if text, ok := part.Member("text").Text(); ok && !isThought(part) {
-			all.WriteString(text)
-		}
-	})
-	return all.String()
-}
-
-func isThought(part rawjson.Value) bool { return part.Member("thought").Truthy() }
 
 // isContext reports whether the program put the text in.
 func (u message) isContext() bool {
@@ -69,7 +43,7 @@ func isSnapshot(text string) bool {
 
 // title returns a text that may be the session's title, "" for one that is no prompt.
 func (u message) title() string {
-	text := strings.TrimSpace(textOf(u.display))
+	text := strings.TrimSpace(foreign.TextIn(u.display))
 	if text == "" {
 		text = strings.TrimSpace(u.text)
 	}
@@ -102,16 +76,16 @@ func (u message) command() (command, output string, ok bool) {
 
 // blocks returns the content that is shown, and the texts that the program added to what was typed.
 func (u message) blocks() (shown, added foreign.Blocks) {
-	typed := textOf(u.display)
+	typed := foreign.TextIn(u.display)
 	if typed != "" {
-		shown.Text(rawjson.AppendQuoted(nil, typed))
+		shown.Text(foreign.Quoted(typed))
 	}
-	eachPart(u.content, func(part rawjson.Value) {
+	foreign.EachPart(u.content, func(part rawjson.Value) {
 		text := part.Member("text")
 		said, _ := text.Text()
 		switch {
 		case typed == "" || !text.IsString():
-			addPart(&shown, part)
+			shown.Part(part)
 		case said != typed && !isMarker(said):
 			added.Text(text)
 		}
@@ -125,55 +99,16 @@ func isMarker(text string) bool {
 	return text == "" || strings.HasPrefix(text, "--- ") && strings.HasSuffix(text, " ---")
 }
 
-// addPart adds a part that is no call: a text, an image, or the name of other data.
-func addPart(blocks *foreign.Blocks, part rawjson.Value) {
-	data, file := part.Member("inlineData"), part.Member("fileData")
-	kind, _ := data.Member("mimeType").Text()
-	switch {
-	case strings.HasPrefix(kind, "image/"):
-		blocks.Image(data.Member("mimeType"), data.Member("data"))
-	case data.IsObject():
-		blocks.Text(rawjson.AppendQuoted(nil, "["+kind+"]"))
-	case file.IsObject():
-		blocks.Text(file.Member("fileUri"))
-	case !part.Member("text").Is(""):
-		blocks.Text(part.Member("text"))
-	}
-}
-
-// resultOf returns the content of a tool's result: a text, or parts, of which the first has the answer of
-// the tool.
-func resultOf(result rawjson.Value) (blocks foreign.Blocks) {
-	eachPart(result, func(part rawjson.Value) {
-		answer := part.Member("functionResponse")
-		if !answer.IsObject() {
-			addPart(&blocks, part)
-			return
-		}
-		said := answer.Member("response")
-		text := said.AnyOf("output", "error")
-		if len(text) == 0 && said.IsObject() && string(said) != "{}" {
-			text = said
-		}
-		if len(text) > 0 && !text.IsString() {
-			text = rawjson.AppendQuoted(nil, string(text))
-		}
-		blocks.Text(text)
-		eachPart(answer.Member("parts"), func(part rawjson.Value) { addPart(&blocks, part) })
-	})
-	return blocks
-}
-
 // saidBy returns the text of a message with the ids of its calls, by which a copy of it is known.
 func saidBy(m members) string {
-	said := textOf(m.Member("content"))
+	said := foreign.TextIn(m.Member("content"))
 	note := func(call rawjson.Value) {
 		id, _ := call.Member("id").Text()
 		said += id
 	}
-	eachPart(m.Member("toolCalls"), note)
+	foreign.EachPart(m.Member("toolCalls"), note)
 	if !m.Member("toolCalls").IsArray() {
-		eachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
+		foreign.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
 	}
 	return said
 }

@@ -50,21 +50,13 @@ func (c *converter) record(v rawjson.Value) {
 	case r.Member("id").IsString():
 		c.message(r)
 	case r.Member("sessionId").IsString():
-		h := foreign.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: quoted(c.Moved)}
+		h := foreign.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: foreign.Quoted(c.Moved)}
 		if kind := r.Member("kind"); kind.Is("subagent") {
 			h.Subagent = kind
 		}
 		c.Begin(h)
-		eachPart(r.Member("messages"), func(m rawjson.Value) { c.message(foreign.Read(m)) })
+		foreign.EachPart(r.Member("messages"), func(m rawjson.Value) { c.message(foreign.Read(m)) })
 	}
-}
-
-// quoted returns a text as JSON, nil for none.
-func quoted(text string) rawjson.Value {
-	if text == "" {
-		return nil
-	}
-	return rawjson.AppendQuoted(nil, text)
 }
 
 // message makes the entries of a message, unless it stands before.
@@ -104,10 +96,10 @@ func (c *converter) user(r foreign.Object, p *place) {
 	c.Prompted(u.title())
 	switch {
 	case u.results:
-		eachPart(u.content, c.lateResult)
+		foreign.EachPart(u.content, c.lateResult)
 		return
 	case u.isContext():
-		c.Directory(quoted(u.directory()))
+		c.Directory(foreign.Quoted(u.directory()))
 		c.Custom("gemini/context", shown, false)
 		return
 	case len(shown)+len(added) == 0:
@@ -129,26 +121,28 @@ func (c *converter) lateResult(part rawjson.Value) {
 		c.done[id] = true
 		c.Tool(result.Member("id"), result.Member("name"))
 		failed := !result.Member("response").Member("error").Missing()
-		c.Result(foreign.Result{Call: result.Member("id"), Content: resultOf(part), IsError: failed})
+		shown := foreign.Result{Call: result.Member("id"), IsError: failed}
+		shown.Content.Response(part)
+		c.Result(shown)
 	}
 }
 
 // answer makes the entries of an answer and of the results of its calls.
 func (c *converter) answer(r foreign.Object, p *place) {
 	content, isWhole := r.Member("content"), false
-	eachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
-		isWhole = isWhole || isThought(part) || part.Member("functionCall").IsObject()
+	foreign.EachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
+		isWhole = isWhole || foreign.IsThought(part) || part.Member("functionCall").IsObject()
 	})
 	c.Model(r.Member("model"))
 	a := c.Answer(p.id)
 	if !isWhole {
-		eachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
+		foreign.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
 	}
-	eachPart(content, func(part rawjson.Value) {
+	foreign.EachPart(content, func(part rawjson.Value) {
 		switch call := part.Member("functionCall"); {
 		case call.IsObject():
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
-		case isThought(part):
+		case foreign.IsThought(part):
 			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
 			a.Text(part.Member("text"))
@@ -158,7 +152,7 @@ func (c *converter) answer(r foreign.Object, p *place) {
 	if input := foreign.Count(r.Member("tokens").Member("input")); input > 0 {
 		c.input = input
 	}
-	eachPart(r.Member("toolCalls"), func(v rawjson.Value) {
+	foreign.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
 		call := foreign.Read(v)
 		if !isWhole {
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
@@ -187,9 +181,8 @@ func (c *converter) result(call foreign.Object) {
 		return
 	}
 	c.done[id] = true
-	shown := foreign.Result{
-		Call: call.Member("id"), Time: call.Member("timestamp"), Content: resultOf(result), IsError: failed,
-	}
+	shown := foreign.Result{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
+	shown.Content.Response(result)
 	if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
 		shown.Details = display
 	}
@@ -202,7 +195,7 @@ func (c *converter) result(call foreign.Object) {
 // failed makes an error the end of the answer before it, or an answer to the last message of the person,
 // which the client may have taken out of the conversation.
 func (c *converter) failed(r foreign.Object, id string) {
-	text := rawjson.AppendQuoted(nil, textOf(r.Member("content")))
+	text := rawjson.AppendQuoted(nil, foreign.TextIn(r.Member("content")))
 	p, at := c.last, c.At()
 	if a := c.Open(); p != nil && p.answer && !p.failed && a != nil && a.ID == p.id {
 		a.Error(text)
