@@ -11,27 +11,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Action is what the command is asked to do.
-type Action int
-
-// The actions. Mount is the zero value.
-const (
-	Mount Action = iota
-	Unmount
-	Version
-	Help
-)
-
-// Command is a parsed command line.
+// Command is a parsed command line, which asks for one of Help, Version, Unmount, or a mount.
 type Command struct {
-	Action  Action
 	Options Options // Source is empty where it is not given
-	// Lazy detaches a mount that is in use (-z, with Unmount).
-	Lazy bool
-	// Helper says that mount(8) runs the command: its name begins with helperPrefix.
-	Helper bool
-	// Fake does everything but the mount itself (-f of mount(8), only with Helper).
-	Fake bool
+	Help    bool    // -h
+	Version bool    // --version
+	Unmount bool    // -u
+	Lazy    bool    // -z, with Unmount: detach a mount that is in use
+	Helper  bool    // mount(8) runs the command: its name begins with helperPrefix
+	Fake    bool    // -f of mount(8), only with Helper: do everything but the mount itself
 }
 
 // helperPrefix starts the names under which mount(8) looks for a helper: mount.sessionfs,
@@ -41,41 +29,40 @@ const helperPrefix = "mount."
 // IsHelper reports whether a program's name is one that mount(8) runs.
 func IsHelper(program string) bool { return strings.HasPrefix(filepath.Base(program), helperPrefix) }
 
-// flagValues holds the values of the parsed flags.
+// flagValues holds the values of the flags that the parser needs besides those of Command.
 type flagValues struct {
-	options                              []string
-	foreground, debug, unmount, lazy     bool
-	demo, all, version, help             bool
-	fsType, namespace, logFile           string
-	noMtab, sloppy, verbose, helperFaked bool
+	options                               []string
+	all, debug                            bool
+	fsType, namespace, logFile            string
+	sloppy, ignoredMtab, ignoredVerbosity bool
 }
 
 // flags returns the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, in which
 // -f has another meaning than ours, so the set depends on the name of the program.
-func flags(v *flagValues, helper bool) *pflag.FlagSet {
+func flags(c *Command, v *flagValues) *pflag.FlagSet {
 	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.StringArrayVarP(&v.options, "options", "o", nil, "mount `OPTIONS`, separated by commas; see below")
-	if helper {
-		f.BoolVar(&v.foreground, "foreground", false, "")
-		f.BoolVarP(&v.helperFaked, "fake", "f", false, "")
-	} else {
-		f.BoolVarP(&v.foreground, "foreground", "f", false, "stay in front, log to stderr")
+	front := "f"
+	if c.Helper {
+		front = ""
+		f.BoolVarP(&c.Fake, "fake", "f", false, "")
 	}
+	f.BoolVarP(&c.Options.Foreground, "foreground", front, false, "stay in front, log to stderr")
 	f.BoolVarP(&v.debug, "debug", "d", false, "log at debug level")
 	f.StringVar(&v.logFile, "log-file", "", "log to `FILE`; SIGHUP reopens it")
-	f.BoolVar(&v.demo, "demo", false, "serve a built-in sample store; changes are not kept")
+	f.BoolVar(&c.Options.Demo, "demo", false, "serve a built-in sample store; changes are not kept")
 	f.BoolVar(&v.all, "all", false, "mount the sessions of every agent of this user")
-	f.BoolVarP(&v.unmount, "unmount", "u", false, "unmount MOUNTPOINT")
-	f.BoolVarP(&v.lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
-	f.BoolVar(&v.version, "version", false, "print the version and exit")
-	f.BoolVarP(&v.help, "help", "h", false, "print a short help and exit")
+	f.BoolVarP(&c.Unmount, "unmount", "u", false, "unmount MOUNTPOINT")
+	f.BoolVarP(&c.Lazy, "lazy", "z", false, "with -u: detach it also while it is in use")
+	f.BoolVar(&c.Version, "version", false, "print the version and exit")
+	f.BoolVarP(&c.Help, "help", "h", false, "print a short help and exit")
 	f.StringVarP(&v.fsType, "types", "t", "", "")
 	f.StringVarP(&v.namespace, "namespace", "N", "", "")
-	f.BoolVarP(&v.noMtab, "no-mtab", "n", false, "")
 	f.BoolVarP(&v.sloppy, "sloppy", "s", false, "")
-	f.BoolVarP(&v.verbose, "verbose", "v", false, "")
+	f.BoolVarP(&v.ignoredMtab, "no-mtab", "n", false, "")
+	f.BoolVarP(&v.ignoredVerbosity, "verbose", "v", false, "")
 	for _, name := range []string{"types", "namespace", "no-mtab", "sloppy", "verbose"} {
 		_ = f.MarkHidden(name) // cannot fail: they are defined above
 	}
@@ -83,28 +70,22 @@ func flags(v *flagValues, helper bool) *pflag.FlagSet {
 }
 
 // Parse parses a command line; args[0] is the name of the program. Every error is a usage error.
-func Parse(args []string) (Command, error) {
-	var c Command
+func Parse(args []string) (c Command, err error) {
 	if len(args) == 0 {
 		return c, errors.New("no arguments, not even a program name")
 	}
 	c.Helper = IsHelper(args[0])
 	var v flagValues
-	f := flags(&v, c.Helper)
+	f := flags(&c, &v)
 	if err := f.Parse(args[1:]); err != nil {
 		return c, err
 	}
 	switch {
-	case v.help:
-		c.Action = Help
+	case c.Help, c.Version:
 		return c, nil
-	case v.version:
-		c.Action = Version
-		return c, nil
-	case v.unmount:
-		c.Action, c.Lazy = Unmount, v.lazy
+	case c.Unmount:
 		return c, c.unmountArgs(f.Args())
-	case v.lazy:
+	case c.Lazy:
 		return c, errors.New("-z (--lazy) goes with -u only")
 	case v.namespace != "":
 		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
@@ -112,13 +93,9 @@ func Parse(args []string) (Command, error) {
 	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
-	var err error
 	if c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper); err != nil {
 		return c, err
 	}
-	c.Fake = v.helperFaked
-	c.Options.Foreground = v.foreground
-	c.Options.Demo = v.demo
 	c.Options.Debug = c.Options.Debug || v.debug
 	if f.Changed("log-file") {
 		c.Options.LogFile = v.logFile
@@ -192,7 +169,7 @@ func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error)
 }
 
 // Flags returns the flags of a mount, for completions.
-func Flags() *pflag.FlagSet { return flags(&flagValues{}, false) }
+func Flags() *pflag.FlagSet { return flags(&Command{}, &flagValues{}) }
 
 // Summary is the help that fits a screen. others are the usual agent directories besides omp's.
 func Summary(others string) string {
@@ -236,9 +213,9 @@ func Usage(others string) string {
 		"MOUNTPOINT is an empty directory outside SOURCE. Runs in the background once the mount is ready.") + `
 Flags:
 `)
-	b.WriteString(flags(&flagValues{}, false).FlagUsages())
+	b.WriteString(Flags().FlagUsages())
 	b.WriteString("\nMount options (-o); of several values the first is the default:\n")
-	for _, k := range options {
+	for _, k := range options(&Options{}) {
 		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
 	}
 	b.WriteString(`

@@ -23,10 +23,10 @@ func TestParse(t *testing.T) {
 		{"sessionfs -- -src -mnt", Command{Options: Options{Source: "-src", Mountpoint: "-mnt"}}},
 		{"sessionfs --demo mnt", Command{Options: Options{Demo: true, Mountpoint: "mnt"}}},
 		{"sessionfs sessionfs#src mnt", Command{Options: Options{Source: "sessionfs#src", Mountpoint: "mnt"}}},
-		{"sessionfs -uz mnt", Command{Action: Unmount, Lazy: true, Options: Options{Mountpoint: "mnt"}}},
-		{"sessionfs --unmount --lazy mnt", Command{Action: Unmount, Lazy: true, Options: Options{Mountpoint: "mnt"}}},
-		{"sessionfs --version", Command{Action: Version}},
-		{"sessionfs --help -o bogus a b c", Command{Action: Help}},
+		{"sessionfs -uz mnt", Command{Unmount: true, Lazy: true, Options: Options{Mountpoint: "mnt"}}},
+		{"sessionfs --unmount --lazy mnt", Command{Unmount: true, Lazy: true, Options: Options{Mountpoint: "mnt"}}},
+		{"sessionfs --version", Command{Version: true}},
+		{"sessionfs --help -o bogus a b c", Command{Help: true}},
 
 		// As mount(8) and mount.fuse3 call.
 		{"sessionfs /src /mnt -o rw,dev,suid", Command{Options: Options{Source: "/src", Mountpoint: "/mnt"}}},

@@ -16,55 +16,49 @@ type option struct {
 	name  string
 	value string // placeholder of the value in the help; empty if it takes none
 	help  string
-	set   func(o *Options, value string) error
+	set   func(value string) error
 }
 
-// options are the options that have an effect, in the order of the help: the parser, the help
-// and the test of the manual are made from them.
-var options = []option{
-	{name: "ro", help: "read-only: every write fails with EROFS", set: on(func(o *Options) { o.ReadOnly = true })},
-	{name: "rw", help: "writable (default)", set: on(func(o *Options) { o.ReadOnly = false })},
-	{name: "redact", help: "mask keys, tokens and passwords; implies ro", set: on(func(o *Options) { o.Redact = true })},
-	{name: "redact-rules", value: "FILE", help: "redact, with more rules (gitleaks' format)", set: setRules},
-	{name: "sync", help: "make every line that is written durable at once", set: on(func(o *Options) { o.Sync = true })},
-	{name: "async", help: "durable at fsync (default)", set: on(func(o *Options) { o.Sync = false })},
-	{
-		name: "live", value: "refuse|allow", help: "writes to a session that a live client has open",
-		set: choice("refuse", "allow", func(o *Options) *bool { return &o.LiveAllow }),
-	},
-	{
-		name: "leaf", value: "durable|memory", help: "how a move of the leaf is kept",
-		set: choice("durable", "memory", func(o *Options) *bool { return &o.LeafMemory }),
-	},
-	{
-		name: "context-blobs", value: "base64|ref", help: "images in context.json",
-		set: choice("base64", "ref", func(o *Options) *bool { return &o.ContextBlobsRef }),
-	},
-	{name: "blobs", value: "DIR", help: "the directory of blobs of a database", set: text(func(o *Options) *string { return &o.Blobs })},
-	{name: "shared", help: "other machines write there too", set: on(func(o *Options) { o.Shared, o.NotShared = true, false })},
-	{name: "noshared", help: "they do not (default: by the type)", set: on(func(o *Options) { o.Shared, o.NotShared = false, true })},
-	{name: "memory", value: "SIZE", help: "memory beyond the index, as 150m (default 256m)", set: setMemory},
-	{name: "prices", value: "FILE|none", help: "other prices, as LiteLLM lists them, or none", set: text(func(o *Options) *string { return &o.Prices })},
-	{name: "allow_root", help: "let root in too, for backups", set: on(func(o *Options) { o.AllowRoot = true })},
-	{name: "nonempty", help: "hide what is in MOUNTPOINT, until it is unmounted", set: on(func(o *Options) { o.NonEmpty = true })},
-	{name: "fsname", value: "NAME", help: "source in the mount table (default SOURCE)", set: setFSName},
-	{name: "idle", value: "TIME", help: "unmount when nothing was asked for so long, as 10m", set: setIdle},
-	{name: "log-file", value: "FILE", help: "the same as --log-file", set: text(func(o *Options) *string { return &o.LogFile })},
-	{name: "loglevel", value: "info|error|warn|debug", help: "from which level on is logged", set: setLogLevel},
-	{name: "debug", help: "the same as --debug", set: on(func(o *Options) { o.Debug = true })},
-	{name: "noexec", help: "no program in the mount can be run", set: on(func(o *Options) { o.NoExec = true })},
-	{name: "exec", help: "the opposite (default)", set: on(func(o *Options) { o.NoExec = false })},
+// options are the options of -o that have an effect, in the order of the help. The parser, the help and the test of the manual
+// are made from them. They set fields of o.
+func options(o *Options) []option {
+	return []option{
+		{"ro", "", "read-only: every write fails with EROFS", to(&o.ReadOnly, true)},
+		{"rw", "", "writable (default)", to(&o.ReadOnly, false)},
+		{"redact", "", "mask keys, tokens and passwords; implies ro", to(&o.Redact, true)},
+		{"redact-rules", "FILE", "redact, with more rules (gitleaks' format)", o.setRules},
+		{"sync", "", "make every line that is written durable at once", to(&o.Sync, true)},
+		{"async", "", "durable at fsync (default)", to(&o.Sync, false)},
+		{"live", "refuse|allow", "writes to a session that a live client has open", choice("refuse", "allow", &o.LiveAllow)},
+		{"leaf", "durable|memory", "how a move of the leaf is kept", choice("durable", "memory", &o.LeafMemory)},
+		{"context-blobs", "base64|ref", "images in context.json", choice("base64", "ref", &o.ContextBlobsRef)},
+		{"blobs", "DIR", "the directory of blobs of a database", text(&o.Blobs)},
+		{"shared", "", "other machines write there too", o.setShared(true)},
+		{"noshared", "", "they do not (default: by the type)", o.setShared(false)},
+		{"memory", "SIZE", "memory beyond the index, as 150m (default 256m)", o.setMemory},
+		{"prices", "FILE|none", "other prices, as LiteLLM lists them, or none", text(&o.Prices)},
+		{"allow_root", "", "let root in too, for backups", to(&o.AllowRoot, true)},
+		{"nonempty", "", "hide what is in MOUNTPOINT, until it is unmounted", to(&o.NonEmpty, true)},
+		{"fsname", "NAME", "source in the mount table (default SOURCE)", o.setFSName},
+		{"idle", "TIME", "unmount when nothing was asked for so long, as 10m", o.setIdle},
+		{"log-file", "FILE", "the same as --log-file", text(&o.LogFile)},
+		{"loglevel", "info|error|warn|debug", "from which level on is logged", o.setLogLevel},
+		{"debug", "", "the same as --debug", to(&o.Debug, true)},
+		{"noexec", "", "no program in the mount can be run", to(&o.NoExec, true)},
+		{"exec", "", "the opposite (default)", to(&o.NoExec, false)},
+	}
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
 // or backslash makes it literal, as in libfuse. Of options that contradict each other the last one wins.
 func parseList(o *Options, list string, sloppy bool) error {
+	known := options(o)
 	for _, word := range splitList(list) {
 		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
 			continue // x-systemd.*, x-gvfs-*: comments for other programs
 		}
 		name, value, hasValue := strings.Cut(word, "=")
-		i := slices.IndexFunc(options, func(k option) bool { return k.name == name })
+		i := slices.IndexFunc(known, func(k option) bool { return k.name == name })
 		for _, key := range []string{name, word} {
 			if reason, ok := refused[key]; ok {
 				return fmt.Errorf("-o %s is not possible: %s", key, reason)
@@ -79,14 +73,14 @@ func parseList(o *Options, list string, sloppy bool) error {
 			}
 			return fmt.Errorf("unknown option %q after -o", name)
 		}
-		k := options[i]
+		k := known[i]
 		switch {
 		case k.value == "" && hasValue:
 			return fmt.Errorf("-o %s takes no value, %q was given", name, value)
 		case k.value != "" && value == "":
 			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
 		}
-		if err := k.set(o, value); err != nil {
+		if err := k.set(value); err != nil {
 			return fmt.Errorf("-o %s=%s: %w", name, value, err)
 		}
 	}
@@ -112,39 +106,46 @@ func splitList(list string) []string {
 	return append(words, word.String())
 }
 
-// on returns the setter of an option without a value.
-func on(set func(*Options)) func(*Options, string) error {
-	return func(o *Options, _ string) error {
-		set(o)
+// to returns the setter of an option without a value.
+func to(field *bool, value bool) func(string) error {
+	return func(string) error {
+		*field = value
 		return nil
 	}
 }
 
 // text returns the setter of an option with any value.
-func text(field func(*Options) *string) func(*Options, string) error {
-	return func(o *Options, value string) error {
-		*field(o) = value
+func text(field *string) func(string) error {
+	return func(value string) error {
+		*field = value
 		return nil
 	}
 }
 
 // choice returns the setter of an option with two values, the default and the one that sets the field.
-func choice(off, on string, field func(*Options) *bool) func(*Options, string) error {
-	return func(o *Options, value string) error {
+func choice(off, on string, field *bool) func(string) error {
+	return func(value string) error {
 		if value != off && value != on {
 			return fmt.Errorf("the value must be %s or %s", off, on)
 		}
-		*field(o) = value == on
+		*field = value == on
 		return nil
 	}
 }
 
-func setRules(o *Options, value string) error {
+func (o *Options) setShared(shared bool) func(string) error {
+	return func(string) error {
+		o.Shared, o.NotShared = shared, !shared
+		return nil
+	}
+}
+
+func (o *Options) setRules(value string) error {
 	o.Redact, o.RedactRules = true, value
 	return nil
 }
 
-func setFSName(o *Options, value string) error {
+func (o *Options) setFSName(value string) error {
 	if strings.ContainsAny(value, "\x00\n") {
 		return fmt.Errorf("a name in the mount table has no line break and no NUL")
 	}
@@ -159,7 +160,7 @@ const (
 )
 
 // setMemory reads a number of bytes with one of the suffixes k, m and g, of either case.
-func setMemory(o *Options, value string) error {
+func (o *Options) setMemory(value string) error {
 	digits, shift := value, 0
 	if at := strings.IndexByte("kmg", value[len(value)-1]|0x20); at >= 0 {
 		digits, shift = value[:len(value)-1], 10*(at+1)
@@ -176,7 +177,7 @@ func setMemory(o *Options, value string) error {
 const minIdle = 2 * time.Second
 
 // setIdle reads a time with units, such as 90s, 10m or 1h30m.
-func setIdle(o *Options, value string) error {
+func (o *Options) setIdle(value string) error {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < minIdle {
 		return fmt.Errorf("the value must be a time of at least %s, such as 90s, 10m or 1h30m", minIdle)
@@ -186,10 +187,9 @@ func setIdle(o *Options, value string) error {
 }
 
 // setLogLevel sets the level; that of debug logs every request too.
-func setLogLevel(o *Options, value string) error {
-	levels := map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
-	level, ok := levels[value]
-	if !ok {
+func (o *Options) setLogLevel(value string) error {
+	var level slog.Level
+	if !slices.Contains([]string{"error", "warn", "info", "debug"}, value) || level.UnmarshalText([]byte(value)) != nil {
 		return errors.New("the value must be error, warn, info or debug")
 	}
 	if o.Debug = value == "debug"; !o.Debug {
@@ -201,7 +201,7 @@ func setLogLevel(o *Options, value string) error {
 // OptionWords returns the options that have an effect as they are typed, with each of their values if these are words, or
 // up to the equals sign.
 func OptionWords() (words []string) {
-	for _, k := range options {
+	for _, k := range options(&Options{}) {
 		switch {
 		case k.value == "":
 			words = append(words, k.name)
@@ -264,7 +264,7 @@ var refused = map[string]string{
 // OptionNames returns the names of the options of -o that have an effect, that are accepted without, and that are
 // refused.
 func OptionNames() (effect, without, refusals []string) {
-	for _, k := range options {
+	for _, k := range options(&Options{}) {
 		effect = append(effect, k.name)
 	}
 	return effect, accepted, slices.Collect(maps.Keys(refused))

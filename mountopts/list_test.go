@@ -131,7 +131,7 @@ func TestKernelOptions(t *testing.T) {
 }
 
 func FuzzParseList(f *testing.F) {
-	for _, k := range options {
+	for _, k := range options(&Options{}) {
 		f.Add(k.name)
 		f.Add(k.name + "=" + k.value)
 	}

@@ -50,10 +50,10 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	switch {
 	case err != nil:
 		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c.Helper, s.err), true
-	case c.Action == mountopts.Help:
+	case c.Help:
 		fmt.Fprint(s.out, summary())
 		return c, exitOK, true
-	case c.Action == mountopts.Version:
+	case c.Version:
 		fmt.Fprintln(s.out, "sessionfs", version())
 		return c, exitOK, true
 	}

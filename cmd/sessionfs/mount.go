@@ -31,7 +31,7 @@ func mount(args []string, s streams) int {
 	switch {
 	case done:
 		return status
-	case c.Action == mountopts.Unmount:
+	case c.Unmount:
 		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
 	case ready == nil && !c.Options.Foreground && !c.Fake:
 		// The background process reports its errors itself, on the same stderr.
