@@ -44,8 +44,11 @@ func mount(args []string, s streams) int {
 	return report(serve(c, ready, s.err), c.Helper, s.err)
 }
 
-// readyEnv is the environment variable with the descriptor on which the background process reports that it is ready.
-const readyEnv = "SESSIONFS_READY_FD"
+// readyEnv is set in the environment of the background process, which reports on readyFD that it is ready.
+const (
+	readyEnv = "SESSIONFS_READY_FD"
+	readyFD  = 3
+)
 
 // readyByte is what it writes there. End of file without it means that it failed; its exit status says how.
 const readyByte = '+'
@@ -70,7 +73,7 @@ func startBackground(args []string) (int, error) {
 	cmd := &exec.Cmd{
 		Path:       self,
 		Args:       args, // including the name, which may be mount.sessionfs
-		Env:        append(os.Environ(), readyEnv+"=3"),
+		Env:        append(os.Environ(), readyEnv+"="+strconv.Itoa(readyFD)),
 		Stderr:     os.Stderr, // until it is ready, for its errors and those of fusermount3
 		ExtraFiles: []*os.File{w},
 	}
@@ -110,17 +113,14 @@ func forward(signals <-chan os.Signal, p *os.Process) {
 // takeReadyPipe returns the pipe on which the process that started us waits, or nil if this is not
 // the background process. It must be called before any descriptor is opened.
 func takeReadyPipe() *os.File {
-	fd, err := strconv.Atoi(os.Getenv(readyEnv))
+	_, waits := os.LookupEnv(readyEnv)
 	os.Unsetenv(readyEnv) // fusermount3 must not inherit it
-	if err != nil || fd < 3 {
-		return nil
-	}
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+	if !waits || unix.Fstat(readyFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil
 	}
-	unix.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), "ready pipe")
+	unix.CloseOnExec(readyFD)
+	return os.NewFile(readyFD, "ready pipe")
 }
 
 // sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin and

@@ -25,7 +25,7 @@ import (
 // serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends it. In the
 // background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
-	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), idle: c.Options.Idle, level: c.Options.Level()}
+	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), manager: takeManager(ready == nil)}
 	at := place{Options: c.Options}
 	defer at.remove()
 	err := at.resolve(stderr)
@@ -43,7 +43,6 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		return nil
 	}
 	a.options = o
-	a.manager = takeManager(ready == nil)
 	if ready != nil {
 		// Do not keep the file system of the working directory busy.
 		if err := os.Chdir("/"); err != nil {
@@ -76,14 +75,13 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 }
 
 // openLog opens the log.
-func (a *attendant) openLog(o mountopts.Options, background bool) error {
+func (a *attendant) openLog(o mountopts.Options, background bool) (err error) {
 	var out io.Writer
 	if o.LogFile != "" {
-		file, err := openLog(o.LogFile, o)
-		if err != nil {
+		if a.file, err = openLog(o.LogFile, o); err != nil {
 			return err
 		}
-		a.file, out = file, file
+		out = a.file
 	}
 	a.log = newLogger(o, background, out)
 	slog.SetDefault(a.log) // go-fuse logs through package log
@@ -94,13 +92,11 @@ func (a *attendant) openLog(o mountopts.Options, background bool) error {
 type attendant struct {
 	server  *fs.Server
 	options mountopts.Options
-	idle    time.Duration // after which it is unmounted; 0 for never
 	signals signals
 	manager string   // the socket of the service manager, "" for none
 	file    *logFile // nil if the log goes elsewhere
 	log     *slog.Logger
-	level   slog.Level // from which on is logged
-	minor   uint32     // of the mount, in the mount table
+	minor   uint32 // of the mount, in the mount table
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
@@ -112,8 +108,8 @@ func (a *attendant) waitOrStop() {
 		a.server.Wait()
 	})()
 	var idle <-chan time.Time
-	if a.idle > 0 {
-		idle = time.After(a.idle)
+	if a.options.Idle > 0 {
+		idle = time.After(a.options.Idle)
 	}
 	for {
 		select {
@@ -163,24 +159,24 @@ func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 // unmount what is in use, as by a working directory, which asks for nothing.
 func (a *attendant) whenIdle() time.Duration {
 	since := a.server.Idle()
-	if since < a.idle {
-		return a.idle - since
+	if since < a.options.Idle {
+		return a.options.Idle - since
 	}
 	// What is mounted on top of it, or elsewhere by now, is not ours to unmount.
 	if e, ok := mountAt(a.options.Mountpoint); !ok || e.minor != a.minor {
-		return a.idle
+		return a.options.Idle
 	}
 	a.log.Info("idle, unmounting", "mountpoint", a.options.Mountpoint, "for", since.Round(time.Second))
 	if err := unmount(a.options.Mountpoint, false); err != nil {
 		a.log.Info("idle, but in use: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
 	}
-	return a.idle
+	return a.options.Idle
 }
 
 // logCounters writes to the log what the mount holds, whatever is logged: who asks for it is to see it.
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
-	a.log.Log(context.Background(), max(slog.LevelInfo, a.level), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
+	a.log.Log(context.Background(), max(slog.LevelInfo, a.options.Level()), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
 		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "idle", c.Idle,
 		"memory", c.Memory, "files", c.Files, "temporary", c.Temporary)
 }

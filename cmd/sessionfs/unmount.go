@@ -204,15 +204,10 @@ var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", w
 
 // fusermount finds fusermount3 as go-fuse does, which also looks in /bin: mount(8) and systemd may set no PATH.
 func fusermount() (string, error) {
-	var first error
 	for _, name := range []string{"fusermount3", "/bin/fusermount3", "fusermount", "/bin/fusermount"} {
-		path, err := exec.LookPath(name)
-		if err == nil {
+		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
-		if first == nil {
-			first = err
-		}
 	}
-	return "", first
+	return exec.LookPath("fusermount3") // its error
 }
