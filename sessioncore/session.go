@@ -19,11 +19,10 @@ type Session struct {
 	store *Store
 	name  string
 
-	current  atomic.Pointer[Snapshot]
-	probed   atomic.Pointer[probed]
-	file     atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
-	lastUsed atomic.Int64                  // the store's clock at the last Acquire
-	readers  storage.Waiters               // for the file to be read
+	current atomic.Pointer[Snapshot]
+	probed  atomic.Pointer[probed]
+	file    atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
+	readers storage.Waiters               // for the file to be read
 
 	// mu guards the field below, and what is added to the index of current. It is held while the file is read. Lock order: Session.mu, Store.mu.
 	mu   sync.Mutex
@@ -52,7 +51,7 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 		s.Drop()
 		return nil, storage.ErrNotRegular
 	}
-	s.lastUsed.Store(s.store.clock.Add(1))
+	s.store.used(s)
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}

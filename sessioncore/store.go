@@ -3,10 +3,12 @@ package sessioncore
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
@@ -17,13 +19,12 @@ import (
 type Store struct {
 	storage givingBack
 	program func(name string) program.Program
-	keep    int          // maximum number of sessions that keep a snapshot
-	clock   atomic.Int64 // counts calls of Acquire, to find the least recently used session
+	keep    int // maximum number of sessions that keep a snapshot
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
-	kept     map[*Session]int // number of entries of each session's snapshot
-	entries  int              // sum of kept
+	kept     *simplelru.LRU[*Session, int] // number of entries of each session's snapshot
+	entries  int                           // sum of kept
 }
 
 const (
@@ -37,7 +38,8 @@ const (
 
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Files) *Store {
-	st := &Store{keep: keepable(), sessions: map[string]*Session{}, kept: map[*Session]int{}}
+	st := &Store{keep: keepable(), sessions: map[string]*Session{}}
+	st.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) { st.entries -= n })
 	st.storage, st.program = givingBack{files, st}, func(string) program.Program { return program.Unknown }
 	return st
 }
@@ -55,7 +57,7 @@ func (st *Store) Program(name string) program.Program { return st.program(name) 
 func (st *Store) Indexed() int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return len(st.kept)
+	return st.kept.Len()
 }
 
 // Storage returns the storage that holds the sessions.
@@ -108,18 +110,12 @@ func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
 // many.
 func (st *Store) cached(s *Session, n int) {
 	st.mu.Lock()
-	st.entries += n - st.kept[s]
-	st.kept[s] = n
+	st.kept.Remove(s)
+	st.kept.Add(s, n)
+	st.entries += n
 	var victims []*Session
-	for (len(st.kept) > st.keep || st.entries > maxKeptEntries) && len(st.kept) > 1 {
-		var oldest *Session
-		for k := range st.kept {
-			if k != s && (oldest == nil || k.lastUsed.Load() < oldest.lastUsed.Load()) {
-				oldest = k
-			}
-		}
-		st.entries -= st.kept[oldest]
-		delete(st.kept, oldest)
+	for (st.kept.Len() > st.keep || st.entries > maxKeptEntries) && st.kept.Len() > 1 {
+		oldest, _, _ := st.kept.RemoveOldest()
 		victims = append(victims, oldest)
 	}
 	st.mu.Unlock()
@@ -128,12 +124,18 @@ func (st *Store) cached(s *Session, n int) {
 	}
 }
 
+// used records that s is used.
+func (st *Store) used(s *Session) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.kept.Get(s)
+}
+
 // dropped records that s no longer keeps a snapshot.
 func (st *Store) dropped(s *Session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.entries -= st.kept[s]
-	delete(st.kept, s)
+	st.kept.Remove(s)
 }
 
 // Close releases all snapshots that are kept.
@@ -145,11 +147,7 @@ func (st *Store) EvictIdle() { st.release((*Session).isIdle) }
 // EvictSession releases the snapshot of a session if nobody uses it.
 func (st *Store) EvictSession(session *Session) {
 	st.mu.Lock()
-	n, isKept := st.kept[session]
-	if isKept = isKept && session.isIdle(); isKept {
-		st.entries -= n
-		delete(st.kept, session)
-	}
+	isKept := session.isIdle() && st.kept.Remove(session)
 	st.mu.Unlock()
 	if isKept {
 		session.evict()
@@ -175,10 +173,9 @@ func (st *Store) CloseWithArtifacts(name string) {
 func (st *Store) release(which func(*Session) bool) {
 	var released []*Session
 	st.mu.Lock()
-	for s, n := range st.kept {
+	for _, s := range st.kept.Keys() {
 		if which(s) {
-			st.entries -= n
-			delete(st.kept, s)
+			st.kept.Remove(s)
 			released = append(released, s)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
@@ -52,7 +53,7 @@ type Searcher struct {
 	read    atomic.Int64
 
 	mu         sync.Mutex // guards what follows
-	remembered []*memo    // the one used last is the last
+	remembered *simplelru.LRU[string, *memo]
 	held       budget.Hold
 }
 
@@ -88,6 +89,7 @@ func New(s Sessions) *Searcher {
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
 		held: s.Memory.Kept(),
 	}
+	searcher.remembered, _ = simplelru.NewLRU[string, *memo](maxRemembered, nil)
 	s.Memory.OnFull(searcher.forget)
 	return searcher
 }
@@ -228,8 +230,8 @@ func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
 func (s *Searcher) memo(key string) *memo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.remembered, func(m *memo) bool { return m.key == key }); i >= 0 {
-		return s.remembered[i]
+	if m, ok := s.remembered.Get(key); ok {
+		return m
 	}
 	return &memo{}
 }
@@ -242,9 +244,9 @@ func (s *Searcher) Last(m Matcher, name string) *Result { return s.memo(keyOf(m,
 func (s *Searcher) remember(m *memo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remembered = append(slices.DeleteFunc(s.remembered, func(old *memo) bool { return old.key == m.key }), m)
-	for len(s.remembered) > maxRemembered || s.held.Resize(s.size()) != nil {
-		s.remembered = s.remembered[1:]
+	s.remembered.Add(m.key, m)
+	for s.held.Resize(s.size()) != nil {
+		s.remembered.RemoveOldest()
 	}
 }
 
@@ -252,13 +254,13 @@ func (s *Searcher) remember(m *memo) {
 func (s *Searcher) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remembered = nil
+	s.remembered.Purge()
 	s.held.Close()
 }
 
 // size is about how many bytes is remembered. Callers must hold s.mu.
 func (s *Searcher) size() (n int64) {
-	for _, m := range s.remembered {
+	for _, m := range s.remembered.Values() {
 		for _, f := range m.found {
 			n += f.size()
 		}

@@ -236,14 +236,14 @@ func TestRememberedIsBounded(t *testing.T) {
 	s := New(Sessions{Files: manyFiles(t, 100), Memory: memory})
 	for i := range 3 * maxRemembered {
 		look(t, s, fmt.Sprintf("n%03d", i))
-		require.LessOrEqual(t, len(s.remembered), maxRemembered)
+		require.LessOrEqual(t, s.remembered.Len(), maxRemembered)
 	}
 	require.Positive(t, memory.Held())
 	other := memory.Hold()
 	require.NoError(t, other.Resize(memory.Limit()-memory.Held()))
 	require.Len(t, look(t, s, "common"), 200)
 	require.LessOrEqual(t, memory.Held(), memory.Limit())
-	require.Less(t, len(s.remembered), maxRemembered)
+	require.Less(t, s.remembered.Len(), maxRemembered)
 }
 
 // TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said
