@@ -22,7 +22,8 @@ type Agent struct {
 	// Title is its name for people, such as Claude Code.
 	Title string
 	// Homes are the usual paths of its directory: that of the first environment variable that is set counts, such as
-	// $CLAUDE_CONFIG_DIR, or $GEMINI_CLI_HOME/.gemini; the last is in the home directory, such as ~/.claude.
+	// $CLAUDE_CONFIG_DIR, or $GEMINI_CLI_HOME/.gemini; the last is in the home directory, such as ~/.claude. A directory below
+	// $XDG_STATE_HOME and the like, as old clients have, counts only if it is there and the last one is not.
 	Homes []string
 	// Dirs are the directories in that one with session files. An import of an agent's directory reads nothing but these.
 	Dirs []string
@@ -137,15 +138,19 @@ func OneOf(words []string) string {
 
 // Home returns the usual path of the agent's directory, "" if the environment names none.
 func (a *Agent) Home(getenv func(string) string) string {
+	inHome := filepath.Join(getenv("HOME"), strings.TrimPrefix(a.InHome(), "~/"))
 	for _, home := range a.Homes {
 		variable, below, _ := strings.Cut(strings.TrimPrefix(home, "$"), "/")
 		if variable == "~" {
 			variable = "HOME"
 		}
-		switch dir := getenv(variable); {
-		case dir != "" && below == "":
+		dir := getenv(variable)
+		old := strings.HasPrefix(variable, "XDG_") && (HasDir(inHome) || !HasDir(filepath.Join(dir, below)))
+		switch {
+		case dir == "" || old:
+		case below == "":
 			return dir
-		case dir != "":
+		default:
 			return filepath.Join(dir, below)
 		}
 	}

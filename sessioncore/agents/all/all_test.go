@@ -61,6 +61,18 @@ func TestHome(t *testing.T) {
 		require.Equal(t, c.want, a.Home(func(name string) string { return c.env[name] }), c.env)
 	}
 	require.Equal(t, "PIER_HOME=/srv/home", a.Variable("/srv/home/.pier"))
+
+	a.Homes = []string{"$PIER_DIR", "$XDG_STATE_HOME/.pier", "~/.pier"}
+	dir := t.TempDir()
+	old, home := filepath.Join(dir, "state/.pier"), filepath.Join(dir, "home/.pier")
+	getenv := func(name string) string {
+		return map[string]string{"HOME": filepath.Dir(home), "XDG_STATE_HOME": filepath.Dir(old)}[name]
+	}
+	require.Equal(t, home, a.Home(getenv), "the old one is not there")
+	require.NoError(t, os.MkdirAll(old, 0o700))
+	require.Equal(t, old, a.Home(getenv))
+	require.NoError(t, os.MkdirAll(home, 0o700))
+	require.Equal(t, home, a.Home(getenv), "a newer client uses that")
 }
 
 // TestTools: what agents registered is known beside the usual arguments of tools.

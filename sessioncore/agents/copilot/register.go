@@ -17,7 +17,7 @@ func init() {
 	agents.Register(agents.Agent{
 		Name:   "copilot",
 		Title:  "GitHub Copilot CLI",
-		Homes:  []string{"$COPILOT_HOME", "~/.copilot"},
+		Homes:  []string{"$COPILOT_HOME", "$XDG_STATE_HOME/.copilot", "~/.copilot"},
 		Dirs:   []string{stateDir, oldDir},
 		Detect: func(dir string) bool { return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir) },
 		Open: func(source agents.Source) (agents.Store, error) {
