@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -33,16 +34,15 @@ func (h *Home) Beside(name string) string { return h.title(h.FactsAbout(name).ID
 
 // FactsAbout implements foreign.FactsAgent. A file that lies elsewhere names its session itself.
 func (h *Home) FactsAbout(name string) (about foreign.About) {
-	switch dir, _, agent := split(name); {
-	case h.Raw == nil:
-	case agent != "":
-		return foreign.About{ID: agent, Side: true, Chain: agent}
-	case dir == oldDir: // it is written anew at each change
+	if h.Raw == nil {
+		return about
+	}
+	session, subagent := h.Split(name)
+	if about.ID = cmp.Or(subagent, session); subagent != "" {
+		about.Side, about.Chain = true, subagent
+	} else if strings.HasPrefix(name, oldDir) { // it is written anew at each change
 		st, _ := h.Renamed.Stat(name)
 		about.Before = st.ModTime().String()
-		fallthrough
-	default:
-		about.ID = idOf(name)
 	}
 	return about
 }

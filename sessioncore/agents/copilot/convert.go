@@ -14,7 +14,8 @@ const maxImages = 32 << 20
 
 var provider = foreign.Provider{API: "github-copilot", Name: "github-copilot", Model: "unknown"}
 
-// converter makes entries of the events of a session, or of one of its subagents (docs/format.md, GitHub Copilot CLI).
+// converter makes entries of the events of a session, or of one of its subagents (docs/format.md,
+// GitHub Copilot CLI).
 type converter struct {
 	*foreign.Builder
 	callers       callers
@@ -92,7 +93,8 @@ func (c *converter) start(event, data foreign.Object) {
 // begin begins the session by the first event of the file. Its id counts where the file's name says none.
 func (c *converter) begin(data foreign.Object, at rawjson.Value) {
 	context := foreign.Read(data.Member("context"))
-	h := foreign.Header{Time: at, Cwd: context.Member("cwd"), Version: data.Member("copilotVersion"), Branch: context.Member("branch")}
+	h := foreign.Header{Time: at, Cwd: context.Member("cwd"), Branch: context.Member("branch")}
+	h.Version = data.Member("copilotVersion")
 	if c.ID == "" {
 		h.ID = data.Member("sessionId")
 	}
@@ -295,7 +297,7 @@ func (c *converter) result(call string, data foreign.Object) {
 		details[0] = '{'
 		r.Details = append(details, '}')
 	}
-	if agent := c.callers[call]; agent != c.Chain && isName(agent) {
+	if agent := c.callers[call]; agent != c.Chain && foreign.IsSubagent(agent) {
 		r.Session = "artifacts/" + agent
 		if c.Chain != "" {
 			r.Session = "../" + agent

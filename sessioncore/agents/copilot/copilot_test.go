@@ -42,8 +42,8 @@ func TestSamples(t *testing.T) {
 	kit.Samples(t, filepath.Join(sessiontest.TestData(t), "agents/copilot"))
 }
 
-// FuzzConvert checks that events in any order, with members of any kind, give whole entries in a tree, and the same ones where
-// the file grew.
+// FuzzConvert checks that events in any order, with members of any kind, give whole entries in a tree,
+// and the same ones where the file grew.
 func FuzzConvert(f *testing.F) {
 	samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(f), "agents/copilot/*.jsonl"))
 	require.NoError(f, err)

@@ -32,7 +32,8 @@ func walk(t *testing.T, h *Home, dir string) (names []string) {
 
 // TestHome: nothing is shown but sessions, each once, and those of subagents.
 func TestHome(t *testing.T) {
-	const sub = `{"type":"subagent.started","data":{"toolCallId":"c"},"agentId":"a-1"}` + "\n" + `{"type":"user.message","data":{},"agentId":"../x"}` + "\n"
+	const sub = `{"type":"subagent.started","data":{"toolCallId":"c"},"agentId":"a-1"}` + "\n" +
+		`{"type":"user.message","data":{},"agentId":"../x"}` + "\n"
 	home := t.TempDir()
 	for name, text := range map[string]string{
 		"session-state/one/events.jsonl":                "{}\n",
@@ -60,8 +61,9 @@ func TestHome(t *testing.T) {
 	}
 	require.Equal(t, want, walk(t, h, ""))
 	for _, name := range []string{
-		"config.json", "logs", "session-state/one", "session-state/one/events.jsonl", "session-state/two/plan.md", "session-state/none.jsonl",
-		"session-state/two/a-2.jsonl", "session-state/two/a-1.jsonl/x", "history-session-state/session_two_1.jsonl", "session-state/two/../x.jsonl",
+		"config.json", "logs", "session-state/one", "session-state/one/events.jsonl", "session-state/two/plan.md",
+		"session-state/none.jsonl", "session-state/two/a-2.jsonl", "session-state/two/a-1.jsonl/x",
+		"history-session-state/session_two_1.jsonl", "session-state/two/../x.jsonl",
 	} {
 		_, err := h.Stat(name)
 		require.ErrorIs(t, err, os.ErrNotExist, name)
@@ -87,27 +89,6 @@ func TestHome(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before.Token, after.Token)
 	require.Contains(t, walk(t, h, ""), "session-state/none.jsonl")
-}
-
-// TestYAML: the texts of workspace.yaml, in all forms that the client has written.
-func TestYAML(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                   "",
-		"id: x\nname: Is the bridge open?\n": "Is the bridge open?",
-		"name: 'It''s: open'\nuser_named: true\n":  "It's: open",
-		"name: \"a\\tb \\u00e9\"\n":                "a\tb é",
-		"user_name: x\n":                           "",
-		"name: |-\n  First line\n  second\nid: x":  "First line\nsecond",
-		"name: >-\n  folded\n  text\n\nid: x":      "folded text",
-		"name: a long one that\n  goes on\nid: x":  "a long one that goes on",
-		"name:\n  below\nid: x":                    "below",
-		"name: null\n":                             "",
-		"name: ~":                                  "",
-		"name: 'torn\nid: x":                       "'torn",
-		"summary: name\nname: \"The lamp\": fine'": "\"The lamp\": fine'",
-	} {
-		require.Equal(t, want, yamlText(text, "name"), text)
-	}
 }
 
 // TestNameOf: the path of a file tells the name under which it is shown.

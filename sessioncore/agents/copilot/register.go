@@ -1,7 +1,7 @@
 package copilot
 
 import (
-	"bytes"
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -30,7 +30,8 @@ func init() {
 		},
 		Wrote: func(v rawjson.Value) bool {
 			typ, _ := v.Member("type").Text()
-			return strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString() || v.Member("chatMessages").IsArray()
+			isEvent := strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString()
+			return isEvent || v.Member("chatMessages").IsArray()
 		},
 		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return New(nil), nil },
 		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
@@ -48,17 +49,13 @@ const promptsName = "command-history-state.json"
 
 // appendPrompts appends the prompts as lines of a history.
 func appendPrompts(dst []byte, _ string, text []byte) []byte {
-	v := rawjson.Value(bytes.TrimSpace(text))
-	if len(v) == 0 || !rawjson.IsValidObject(v) {
-		return dst
+	var typed struct{ CommandHistory []string }
+	if json.Unmarshal(text, &typed) != nil {
+		return dst // it may be half written
 	}
-	var prompts []rawjson.Value
-	v.Member("commandHistory").EachElement(func(prompt rawjson.Value, _ int) bool {
-		prompts = append(prompts, prompt)
-		return true
-	})
-	for _, prompt := range slices.Backward(prompts) {
-		dst = append(append(append(dst, `{"untimed":true,"display":`...), prompt...), "}\n"...)
+	for _, prompt := range slices.Backward(typed.CommandHistory) {
+		dst = rawjson.AppendQuoted(append(dst, `{"untimed":true,"display":`...), prompt)
+		dst = append(dst, "}\n"...)
 	}
 	return dst
 }

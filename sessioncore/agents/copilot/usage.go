@@ -8,8 +8,9 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// usage counts the tokens of answers. New clients tell those of each call of the model, before its answer. Old ones tell of an
-// answer only the tokens that it has, and at the end of a run the totals of the session or of the run.
+// usage counts the tokens of answers. New clients tell those of each call of the model, before its
+// answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the totals
+// of the session or of the run.
 type usage struct {
 	calls  map[string]foreign.Usage // of calls whose answers are to come
 	last   string                   // the call with the answer that was counted last
@@ -18,8 +19,8 @@ type usage struct {
 	totals map[string]totals        // the totals before, by model
 }
 
-// totals are numbers of requests and of tokens: of the input with those of the cache, of the output, read from the cache and
-// written to it; and of the requests that are billed.
+// totals are numbers of requests and of tokens: of the input with those of the cache, of the output,
+// read from the cache and written to it; and of the requests that are billed.
 type totals [6]float64
 
 func newUsage() usage { return usage{calls: map[string]foreign.Usage{}, totals: map[string]totals{}} }
@@ -27,7 +28,8 @@ func newUsage() usage { return usage{calls: map[string]foreign.Usage{}, totals: 
 // totalsOf returns the numbers of a usage.
 func totalsOf(usage foreign.Object, requests, billed rawjson.Value) (t totals) {
 	for i, v := range [...]rawjson.Value{
-		requests, usage.Member("inputTokens"), usage.Member("outputTokens"), usage.Member("cacheReadTokens"), usage.Member("cacheWriteTokens"), billed,
+		requests, usage.Member("inputTokens"), usage.Member("outputTokens"), usage.Member("cacheReadTokens"),
+		usage.Member("cacheWriteTokens"), billed,
 	} {
 		if n, err := strconv.ParseFloat(string(v), 64); err == nil && n > 0 && n < 1<<50 {
 			t[i] = n
@@ -39,8 +41,8 @@ func totalsOf(usage foreign.Object, requests, billed rawjson.Value) (t totals) {
 // tokens returns the tokens as a session has them.
 func (t totals) tokens() foreign.Usage {
 	count := func(n float64) int64 { return int64(max(0, n)) }
-	u := foreign.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), CacheRead: count(t[3]), CacheWrite: count(t[4])}
-	u.Premium = max(0, t[5])
+	u := foreign.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: max(0, t[5])}
+	u.CacheRead, u.CacheWrite = count(t[3]), count(t[4])
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
 }
@@ -75,8 +77,9 @@ func (u *usage) of(agent, call string, data foreign.Object) foreign.Usage {
 	return used
 }
 
-// rest returns the tokens in the totals of the session that no answer has. They are none where calls were told. Totals that are
-// smaller than those before, or are those of the answers since then, began anew.
+// rest returns the tokens in the totals of the session that no answer has. They are none where calls
+// were told. Totals that are smaller than those before, or are those of the answers since then, began
+// anew.
 func (u *usage) rest(data foreign.Object) foreign.Usage {
 	now, spoken := map[string]totals{}, 0.0
 	data.Member("modelMetrics").EachMember(func(m rawjson.Member) bool {

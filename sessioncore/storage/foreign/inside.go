@@ -10,13 +10,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Inside finds the conversations of subagents in the files of sessions. It keeps the result for a file, and reads only the part
-// that was added since. It is safe for concurrent use.
+// Inside finds the conversations of subagents in the files of sessions. It keeps the result for a
+// file, and reads only the part that was added since. It is safe for concurrent use.
 type Inside struct {
-	// May reports whether there may be records of subagents in lines. It decides at the speed of reading: most files have none.
+	// May reports whether there may be records of subagents in lines. It decides at the speed of
+	// reading: most files have none.
 	May func(lines []byte) bool
-	// Of returns a function of the records of one file, in their order. It returns the id of the subagent that has the record, ""
-	// for none.
+	// Of returns a function of the records of one file, in their order. It returns the id of the
+	// subagent that has the record, "" for none.
 	Of func() func(record rawjson.Value) string
 
 	mu    sync.Mutex // guards files
@@ -32,7 +33,8 @@ type insideFile struct {
 	ids   []string
 }
 
-// Subagents returns the ids of the subagents with records in a file, in the order of the file. Callers must not modify it.
+// Subagents returns the ids of the subagents with records in a file, in the order of the file. Callers
+// must not modify it.
 func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) {
 	st, err := files.Stat(name)
 	if err != nil {

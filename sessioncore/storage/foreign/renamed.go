@@ -12,7 +12,8 @@ type Renamed struct {
 	Raw storage.Files
 	// Names returns the names in a directory, with their kinds. A name with nothing behind it may be among them.
 	Names func(dir string) ([]storage.Item, error)
-	// Real returns the file that is shown under a name, or the directory. The directory that is shown of a file is made up.
+	// Real returns the file that is shown under a name, or the directory. The directory that is shown
+	// of a file is made up.
 	Real func(name string) (file string, kind storage.Kind, err error)
 }
 

@@ -1,31 +1,13 @@
-package copilot
+package foreign
 
 import (
-	"cmp"
-	"path"
 	"strconv"
 	"strings"
-
-	"sessionfs/sessioncore/storage/foreign"
 )
 
-const (
-	workspaceName = "workspace.yaml"
-	// maxWorkspace is how much is read of that file. Its name and summary are near its beginning.
-	maxWorkspace = 4 << 10
-)
-
-// title returns the title that workspace.yaml gives a session, "" for none.
-func (h *Home) title(id string) string {
-	if h.Raw == nil {
-		return ""
-	}
-	text, _ := foreign.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
-	return foreign.FirstLine(cmp.Or(yamlText(string(text), "name"), yamlText(string(text), "summary")))
-}
-
-// yamlText returns the text of a member of a YAML mapping, "" for none: plain, in quotes, or a block, over any number of lines.
-func yamlText(text, key string) string {
+// YAMLText returns the text of a member of a YAML mapping, "" for none: plain, in quotes, or a block,
+// over any number of lines.
+func YAMLText(text, key string) string {
 	_, value, found := strings.Cut("\n"+text, "\n"+key+":")
 	if !found {
 		return ""
