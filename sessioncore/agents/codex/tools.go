@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 	c.tools[text] = tool{name: slices.Clone(name), said: c.tools[text].said}
 	b := foreign.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
 	b = foreign.AppendMember(b, "name", name)
-	b = append(append(b, `,"arguments":`...), arguments(args)...)
+	b = append(append(b, `,"arguments":`...), foreign.Arguments(args)...)
 	if c.open == nil || c.open.ended {
 		out = c.begin(out, r)
 	}
@@ -77,23 +76,6 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 		c.open.stop = "toolUse"
 	}
 	return c.said(out, r, append(b, '}'))
-}
-
-// arguments returns the arguments of a call as an object: that in a string where there is one,
-// else the text as the member input.
-func arguments(v rawjson.Value) rawjson.Value {
-	if v.IsObject() {
-		return v
-	}
-	text, ok := v.Text()
-	if !ok {
-		return rawjson.Value("{}")
-	}
-	object := rawjson.Value(bytes.TrimSpace([]byte(text)))
-	if len(object) > 0 && object[0] == '{' && rawjson.IsValidObject(object) {
-		return object
-	}
-	return append(append([]byte(`{"input":`), v...), '}')
 }
 
 // output makes an entry of an item that is the result of a call. One that belongs to no call is a

@@ -147,3 +147,17 @@ func FuzzBuilder(f *testing.F) {
 		foreigntest.Prefixes(t, make, file.String())
 	})
 }
+
+// TestArguments: the arguments of a call are one object on one line, whatever the model wrote.
+func TestArguments(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                    `{}`,
+		`7`:                   `{}`,
+		`{"a":1}`:             `{"a":1}`,
+		`"{\n \"a\": 1\n}\n"`: `{  "a": 1 }`,
+		`"{\"a\":"`:           `{"input":"{\"a\":"}`,
+		`"ls"`:                `{"input":"ls"}`,
+	} {
+		require.Equal(t, want, string(foreign.Arguments(rawjson.Value(given))), given)
+	}
+}
