@@ -194,18 +194,19 @@ func isPerson(data foreign.Object) bool {
 // message handles a message to the agent. The names of attached files follow it; the client shows them as a list.
 func (c *converter) message(m foreign.Object) {
 	var content, files foreign.Blocks
-	c.addContent(&content, m.Member("content"))
-	m.Member("attachments").EachElement(func(v rawjson.Value, _ int) bool {
-		attached := foreign.Read(v)
-		if !c.addImage(&content, attached) {
+	text, _ := m.Member("content").Text()
+	if text = typed(text); text != "" {
+		content.Text(rawjson.AppendQuoted(nil, text))
+	}
+	for v := range m.Member("attachments").EachElement {
+		if attached := foreign.Read(v); !c.addImage(&content, attached) {
 			files.Text(attached.AnyOf("path", "filePath", "url"))
 			files.Text(attached.Member("text"))
 		}
-		return true
-	})
+	}
 	source, _ := m.Member("source").Text()
 	if c.answered = false; isPerson(m) || c.Chain != "" && strings.HasPrefix(source, "agent-") {
-		c.Prompted(textOf(m.Member("content")))
+		c.Prompted(text)
 		c.User(content)
 	} else {
 		kind, _, _ := strings.Cut(cmp.Or(source, "autopilot"), "-")
@@ -216,32 +217,13 @@ func (c *converter) message(m foreign.Object) {
 	}
 }
 
-// addContent adds the content of a message: a text, or the parts of one of the first clients.
-func (c *converter) addContent(to *foreign.Blocks, content rawjson.Value) {
-	if text := textOf(content); text != "" {
-		to.Text(rawjson.AppendQuoted(nil, text))
+// typed returns a message without the reminder for the model with which old clients end it.
+func typed(text string) string {
+	at := strings.LastIndex(text, "<reminder>")
+	if at < 0 || !strings.HasSuffix(rawjson.TrimSpace(text), "</reminder>") {
+		return text
 	}
-	content.EachElement(func(part rawjson.Value, _ int) bool {
-		url, _ := part.Member("image_url").Member("url").Text()
-		if mimeType, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,"); ok {
-			to.Image(rawjson.AppendQuoted(nil, mimeType), rawjson.AppendQuoted(nil, data))
-		}
-		return true
-	})
-}
-
-// textOf returns the text of a message, without the reminder for the model with which old clients end it.
-func textOf(content rawjson.Value) string {
-	text, _ := content.Text()
-	content.EachElement(func(part rawjson.Value, _ int) bool {
-		more, _ := part.Member("text").Text()
-		text += more
-		return true
-	})
-	if at := strings.LastIndex(text, "<reminder>"); at >= 0 && strings.HasSuffix(rawjson.TrimSpace(text), "</reminder>") {
-		text = rawjson.TrimSpace(text[:at])
-	}
-	return text
+	return rawjson.TrimSpace(text[:at])
 }
 
 // answer adds a message of the model to its answer: those of one call of the model are one.
@@ -264,10 +246,9 @@ func (c *converter) answer(data foreign.Object) {
 		a.Thinking(thought, data.AnyOf("reasoningOpaque", "encryptedContent"))
 	}
 	a.Text(data.Member("content"))
-	data.Member("toolRequests").EachElement(func(v rawjson.Value, _ int) bool {
-		a.Call(v.Member("toolCallId"), v.Member("name"), v.Member("arguments"))
-		return true
-	})
+	for call := range data.Member("toolRequests").EachElement {
+		a.Call(call.Member("toolCallId"), call.Member("name"), call.Member("arguments"))
+	}
 }
 
 // result adds the result of a call, or a command that the person ran.
@@ -284,10 +265,9 @@ func (c *converter) result(call string, data foreign.Object) {
 	}
 	r := foreign.Result{Call: data.Member("toolCallId"), IsError: !isTrue(data.Member("success"))}
 	r.Content.Text(text)
-	result.AnyOf("binaryResultsForLlm", "contents").EachElement(func(v rawjson.Value, _ int) bool {
-		c.addImage(&r.Content, foreign.Read(v))
-		return true
-	})
+	for part := range result.AnyOf("binaryResultsForLlm", "contents").EachElement {
+		c.addImage(&r.Content, foreign.Read(part))
+	}
 	var details []byte
 	if detailed := result.Member("detailedContent"); string(detailed) != string(text) {
 		details = foreign.AppendMember(details, "detailedContent", detailed)
@@ -308,9 +288,9 @@ func (c *converter) result(call string, data foreign.Object) {
 
 // older handles the first line of a document of the first clients, or a message in it.
 func (c *converter) older(v foreign.Object) {
-	if role, ok := v.Member("role").Text(); ok {
+	if v.Member("role").IsString() {
 		c.From("", c.began)
-		c.chat(role, v)
+		c.Chat(v, typed)
 	} else if v.Member("startTime").IsString() {
 		c.document("", v)
 	}
@@ -322,31 +302,7 @@ func (c *converter) document(id string, doc foreign.Object) {
 	c.From(id, c.began)
 	c.begin(doc, nil)
 	c.Model(doc.Member("selectedModel"))
-	doc.Member("chatMessages").EachElement(func(v rawjson.Value, _ int) bool {
-		m := foreign.Read(v)
-		role, _ := m.Member("role").Text()
-		c.chat(role, m)
-		return true
-	})
-}
-
-// chat adds a message of a document.
-func (c *converter) chat(role string, m foreign.Object) {
-	switch role {
-	case "user":
-		c.message(m)
-	case "assistant":
-		c.Close()
-		a := c.Answer("")
-		a.Text(rawjson.AppendQuoted(nil, textOf(m.Member("content"))))
-		m.Member("tool_calls").EachElement(func(call rawjson.Value, _ int) bool {
-			of := foreign.Read(call.Member("function"))
-			a.Call(call.Member("id"), of.Member("name"), of.Member("arguments"))
-			return true
-		})
-	case "tool":
-		r := foreign.Result{Call: m.Member("tool_call_id")}
-		c.addContent(&r.Content, m.Member("content"))
-		c.Result(r)
+	for message := range doc.Member("chatMessages").EachElement {
+		c.Chat(foreign.Read(message), typed)
 	}
 }

@@ -82,22 +82,24 @@ func (u *usage) of(agent, call string, data foreign.Object) foreign.Usage {
 // anew.
 func (u *usage) rest(data foreign.Object) foreign.Usage {
 	now, spoken := map[string]totals{}, 0.0
-	data.Member("modelMetrics").EachMember(func(m rawjson.Member) bool {
+	for m := range data.Member("modelMetrics").EachMember {
 		requests := m.Value.Member("requests")
 		t := totalsOf(foreign.Read(m.Value.Member("usage")), requests.Member("count"), requests.Member("cost"))
 		now[m.Name()] = t
 		spoken += t[2]
-		return true
-	})
-	isNew := u.spoken > 0 && spoken == u.spoken
-	sum := totals{2: -u.spoken}
+	}
+	isNew := u.spoken > 0 && spoken == u.spoken || len(now) < len(u.totals)
 	for model, t := range now {
 		before := u.totals[model]
-		if isNew || t[0] < before[0] || t[1] < before[1] || t[2] < before[2] {
-			before = totals{}
-		}
+		isNew = isNew || t[0] < before[0] || t[1] < before[1] || t[2] < before[2]
+	}
+	if isNew {
+		clear(u.totals)
+	}
+	sum := totals{2: -u.spoken}
+	for model, t := range now {
 		for i := range sum {
-			sum[i] += t[i] - before[i]
+			sum[i] += t[i] - u.totals[model][i]
 		}
 	}
 	maps.Copy(u.totals, now)

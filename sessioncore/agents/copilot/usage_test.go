@@ -1,0 +1,48 @@
+package copilot
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/foreign"
+)
+
+// TestRest: totals that count on are counted once, those that begin anew are added up, and where
+// calls were told nothing is left.
+func TestRest(t *testing.T) {
+	type run struct {
+		model                 string
+		said                  int // tokens of answers
+		told                  bool
+		requests, input, read int // totals
+		output                int
+	}
+	for name, c := range map[string]struct {
+		runs []run
+		want []int64 // input of each
+	}{
+		"counts on":                 {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 6, false, 2, 250, 50, 11}}, []int64{100, 100}},
+		"begins anew":               {[]run{{"a", 5, false, 24, 900, 0, 5}, {"a", 2, false, 6, 100, 0, 2}, {"a", 9, false, 174, 5000, 0, 9}}, []int64{900, 100, 5000}},
+		"anew with larger totals":   {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 9, false, 9, 900, 0, 9}}, []int64{100, 900}},
+		"another model":             {[]run{{"a", 5, false, 1, 100, 0, 5}, {"b", 7, false, 1, 80, 0, 7}}, []int64{100, 80}},
+		"told":                      {[]run{{"a", 0, true, 1, 100, 0, 5}, {"a", 3, false, 2, 160, 0, 8}}, []int64{0, 60}},
+		"answers say nothing":       {[]run{{"a", 0, false, 1, 100, 0, 5}, {"a", 0, false, 2, 150, 0, 9}}, []int64{100, 50}},
+		"nothing was said in a run": {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 0, false, 1, 100, 0, 5}}, []int64{100, 0}},
+	} {
+		u := newUsage()
+		for i, r := range c.runs {
+			u.note("assistant.message", "", foreign.Read(rawjson.Value(fmt.Sprintf(`{"outputTokens":%d}`, r.said))))
+			if r.told {
+				u.note("session.usage_record", "", foreign.Read(rawjson.Value(`{"usage":{"inputTokens":100,"apiCallId":"x"}}`)))
+			}
+			rest := u.rest(foreign.Read(rawjson.Value(fmt.Sprintf(
+				`{"modelMetrics":{%q:{"requests":{"count":%d},"usage":{"inputTokens":%d,"outputTokens":%d,"cacheReadTokens":%d}}}}`,
+				r.model, r.requests, r.input, r.output, r.read,
+			))))
+			require.Equal(t, c.want[i], rest.Input, "%s, run %d", name, i)
+		}
+	}
+}
