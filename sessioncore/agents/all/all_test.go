@@ -30,6 +30,9 @@ func TestOf(t *testing.T) {
 		"projects/my--w":                 "",
 		"projects/-srv-w sessions/-":     "",
 		".claude/projects":               "claude",
+		"tmp/garden/chats":               "gemini",
+		"tmp/garden":                     "",
+		"tmp/garden/chats sessions/-w":   "",
 	} {
 		root := t.TempDir()
 		for dir := range strings.FieldsSeq(dirs) {
