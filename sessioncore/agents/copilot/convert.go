@@ -24,7 +24,8 @@ type converter struct {
 	first         rawjson.Value  // data of the file's first event, for a subagent's session, which begins later
 	began         rawjson.Value  // the time of messages in a document of the first clients
 	id, parent    string         // of the session, and of the one that it is a fork of
-	isCopy        bool           // it is a fork
+	started       int64          // the time in ms at which the session began
+	isCopy        bool           // it has older messages, as a fork has
 	answered      bool           // the last message
 	thoughts      []rawjson.Value
 	images        map[string]rawjson.Value // by asset
@@ -71,16 +72,18 @@ func (c *converter) event(v rawjson.Value) {
 			c.begin(foreign.Read(c.first), nil)
 			c.first = nil
 		}
+		if typ == "user.message" && c.Chain == "" {
+			at, _, ok := rawjson.ReadTimestamp(event.Member("timestamp"))
+			c.isCopy = c.isCopy || ok && at < c.started
+		}
 		c.own(typ, id, data)
 	}
 }
 
-// start handles the event that begins a file. A fork has the time of the original's first event.
+// start handles the event that begins a file.
 func (c *converter) start(event, data foreign.Object) {
 	c.id, _ = data.Member("sessionId").Text()
-	began, _, _ := rawjson.ReadTimestamp(data.Member("startTime"))
-	written, _, ok := rawjson.ReadTimestamp(event.Member("timestamp"))
-	c.isCopy = ok && began > written
+	c.started, _, _ = rawjson.ReadTimestamp(data.Member("startTime"))
 	c.Model(data.Member("selectedModel"))
 	if c.Chain != "" {
 		c.first = slices.Clone(event.Member("data"))

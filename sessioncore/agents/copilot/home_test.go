@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,5 +100,30 @@ func TestNameOf(t *testing.T) {
 		{oldDir, "session_x_1.json", "history-session-state/session_x_1.jsonl"}, {oldDir, "", "history-session-state"},
 	} {
 		require.Equal(t, c[2], nameOf(c[0], c[1]))
+	}
+}
+
+// TestLongFork: the note of a fork is found in the middle of a long file once the session is opened.
+func TestLongFork(t *testing.T) {
+	const fork, original = "f0f0f0f0-0000-4000-8000-00000000000f", "e0e0e0e0-0000-4000-8000-00000000000e"
+	event := func(typ, at, data string) string {
+		return fmt.Sprintf(`{"type":%q,"data":%s,"id":%q,"timestamp":"2026-10-08T%s.000Z"}`+"\n", typ, data, at, at)
+	}
+	rules := event("system.message", "09:00:02", fmt.Sprintf(`{"content":%q}`, strings.Repeat("rule ", 8000)))
+	text := event("session.start", "10:00:00", fmt.Sprintf(`{"sessionId":%q,"startTime":"2026-10-08T10:00:00.000Z"}`, fork)) +
+		event("user.message", "09:00:01", `{"content":"Is the tide in?"}`) + rules +
+		event("session.info", "10:00:00", fmt.Sprintf(`{"infoType":"fork","message":"Forked from \"T\" (%s) as \"T (fork)\" (%s)."}`, original, fork)) + rules
+	home := t.TempDir()
+	sessiontest.WriteFile(t, filepath.Join(home, stateDir, fork, eventsName), text)
+	h := New(sessiontest.OpenDir(t, home))
+	name := stateDir + "/" + fork + ending
+	obj, err := h.Open(name)
+	require.NoError(t, err)
+	defer obj.Close()
+	for _, listed := range []bool{true, false} {
+		about, err := h.About(name, obj, int64(len(text)), listed)
+		require.NoError(t, err)
+		require.Equal(t, listed, about.Parent != original)
+		require.Equal(t, listed, about.Title == "Is the tide in?")
 	}
 }
