@@ -2,7 +2,8 @@ package view
 
 import "sessionfs/sessioncore"
 
-// A session is shown as a list of blocks. The writers for Markdown (markdown.go) and HTML (page.go) differ only in form.
+// A session is shown as a list of blocks. The writers for Markdown (markdown.go) and HTML (page.go)
+// differ only in form.
 
 // block is a part of an entry as a person reads it: a line of spans, or a text.
 type block struct {
@@ -29,7 +30,9 @@ const (
 )
 
 // separators stand between the spans of a line.
-var separators = [...]string{headingLine: " · ", namingLine: " · ", noteLine: " ", callLine: " — ", resultLine: " · ", codeText: ""}
+var separators = [...]string{
+	headingLine: " · ", namingLine: " · ", noteLine: " ", callLine: " — ", resultLine: " · ", paragraphLine: "",
+}
 
 // span is a piece of a line.
 type span struct {
@@ -58,7 +61,7 @@ type turnFlags uint8
 
 const (
 	inTurn        turnFlags = 1 << iota // it belongs to a turn
-	beginsTurn                          // it begins a turn whatever precedes it
+	beginsTurn                          // it always begins a turn
 	joinsTurn                           // it is the result of a tool and belongs to a preceding turn of the assistant
 	fromAssistant                       // it is a message of the assistant
 )
@@ -67,7 +70,7 @@ const (
 type entryBlocks struct {
 	flags   turnFlags
 	speaker uint32            // a hash of the speaker of a turn
-	asked   sessioncore.Entry // the last message of the assistant before it, on which the result of a tool depends
+	asked   sessioncore.Entry // the assistant's last message before it; results of tools depend on it
 	heading block             // shown if a turn begins with the entry
 	naming  block             // shown otherwise; without spans if the body names the entry
 	body    []block           // empty if nothing of the entry is shown

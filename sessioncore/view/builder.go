@@ -149,8 +149,8 @@ func (b *builder) proseOf(v rawjson.Value) []byte {
 	return x.head
 }
 
-// trimProse removes blank lines around running text, and running text that has nothing else. Where no heading precedes, the
-// text begins at the left margin, since it could otherwise continue a list of the entry before.
+// trimProse removes blank lines around running text, and running text without others. Where no heading
+// precedes, the text begins at the left margin, since it could continue a list of the entry before.
 func (b *builder) trimProse() {
 	body := b.blocks.body[:0]
 	for _, it := range b.blocks.body {

@@ -3,19 +3,19 @@ package view
 import "slices"
 
 const (
-	// maxEdits is by how many elements two lists may differ for common to look for all that they share: it takes that many steps for
-	// each element, and memory for the square of it.
+	// maxEdits bounds by how many elements two lists may differ if common is to find all that they
+	// share: it takes that many steps for each element, and memory for the square of it.
 	maxEdits = 1000
-	// maxSteps is how many steps it takes at most: of long lists less edits are found.
+	// maxSteps bounds its steps: of long lists fewer edits are found.
 	maxSteps = 1 << 23
 )
 
 // run is n elements that two lists have in common, at a of the one and at b of the other.
 type run struct{ a, b, n int }
 
-// common returns the runs of elements that two lists have in common, in order, as many elements as there can be (E. W. Myers,
-// "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of lists that differ too much it returns how
-// they begin and end.
+// common returns the runs of elements that two lists share, in order, as many elements as possible
+// (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of lists
+// that differ too much it returns the common beginning and end.
 func common[T comparable](a, b []T) []run {
 	begin, end := 0, 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
@@ -56,8 +56,8 @@ func shared[T comparable](a, b []T) []run {
 	return nil
 }
 
-// step returns where the d-th edit leads to on diagonal k, and the diagonal from which it comes. The diagonal 0 is at middle of
-// reach.
+// step returns the place on diagonal k to which the d-th edit leads, and the diagonal from which it
+// comes. Diagonal 0 is at middle of reach.
 func step(reach []int32, middle, d, k int) (x, from int) {
 	if k == -d || k != d && reach[middle+k-1] < reach[middle+k+1] {
 		return int(reach[middle+k+1]), k + 1 // an element of b

@@ -25,10 +25,10 @@ const (
 	maxCompared = 4 << 20
 )
 
-// Diff calls f for each line, with its end, of how b differs from a, as diff -u shows it: "-" before what only a has, "+" before
-// what only b has, "@@" before what they have in common. Turns are compared by what was said and done in them, without times and
-// ids, labels and settings, and those that differ line by line with the turn of the same speaker. It returns whether there is a
-// difference.
+// Diff compares two branches as diff -u does, and calls f for each line, with its end: "-" before lines
+// of a alone, "+" before lines of b alone, "@@" in place of common ones. Turns are compared by their
+// texts, without times and ids, labels and settings; a turn that differs is compared line by line with
+// that of the same speaker. Diff returns whether there is a difference.
 func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
 	for i, branch := range []Branch{a, b} {
@@ -69,7 +69,7 @@ type side struct {
 
 // turn is a turn of a branch.
 type turn struct {
-	sum     uint64 // of who speaks and what is said
+	sum     uint64 // of the speaker and the text
 	who     string
 	title   string // its heading
 	entries []shownEntry
@@ -109,7 +109,7 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 	return s, nil
 }
 
-// bareWriter writes what is compared.
+// bareWriter writes blocks to be compared.
 var bareWriter = markdownWriter{links: Links{Blobs: "blobs/"}, bare: true}
 
 // differ writes a difference.
@@ -158,7 +158,7 @@ func (d *differ) whole(on int, t *turn) {
 	}
 }
 
-// linesOf reads the lines of what is said in a turn.
+// linesOf reads the lines of a turn.
 func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, shown := range t.entries {

@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// This file shows the calls of tools that change files as diffs, such as Edit, Write, str_replace_based_edit_tool and apply_patch.
+// This file shows the calls of tools that change files as diffs, such as Edit, Write and apply_patch.
 
 // edit is one edit, by the roles of its arguments.
 type edit [message.Roles]rawjson.Value
@@ -22,7 +22,7 @@ func editOf(list []argument) (e edit) {
 	return e
 }
 
-// changes reports whether the edit says what is changed. writes says that its tool writes whole files.
+// changes reports whether the edit has a change. writes says that its tool writes whole files.
 func (e *edit) changes(writes bool) bool {
 	written := writes && e[message.FileRole].IsString() && e[message.ContentRole].IsString()
 	return written || e[message.NewRole].IsString() || e[message.DiffRole].IsString()
@@ -57,8 +57,8 @@ func (b *builder) edit(tool string, list []argument) bool {
 	}
 	b.blocksLeft -= len(edits) - 1
 	b.code("diff", d.out)
-	b.named(list, message.FileRole, message.OldRole, message.NewRole, message.DiffRole, message.EditsRole, message.ContentRole,
-		message.CommandRole, message.VerbRole)
+	b.named(list, message.FileRole, message.OldRole, message.NewRole, message.DiffRole, message.EditsRole,
+		message.ContentRole, message.CommandRole, message.VerbRole)
 	return true
 }
 
@@ -86,7 +86,8 @@ func (d *diffText) edit(e *edit) {
 	}
 }
 
-// text returns the visible text of an argument, of a long one its head and tail, within the room that the entry has left.
+// text returns the visible text of an argument, of a long one its head and tail, within the room that
+// the entry has left.
 func (d *diffText) text(v rawjson.Value) string {
 	if d.b.outputLeft <= 0 {
 		d.b.cut = true
@@ -103,7 +104,7 @@ func (d *diffText) lines(sign string, lines ...string) {
 	}
 }
 
-// changed writes what becomes of old lines: what is gone, then what has come instead.
+// changed writes the lines that are gone, then those that have come instead.
 func (d *diffText) changed(before, after []string) {
 	x, y := 0, 0
 	for _, same := range common(before, after) {

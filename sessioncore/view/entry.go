@@ -123,7 +123,7 @@ func modelName(provider, model rawjson.Value) string {
 	return name
 }
 
-// compaction adds the summary that replaces earlier turns in what is sent to the model.
+// compaction adds the summary that replaces earlier turns in the context of the model.
 func (b *builder) compaction(text rawjson.Value) {
 	b.turn(beginsTurn, "compaction", "Compaction", "")
 	before := ""
@@ -155,7 +155,8 @@ const userHeading = "User"
 // roleHeadings has the headings of turns by role.
 var roleHeadings = map[string]string{
 	"user": userHeading, "developer": "Developer", "system": "System",
-	"bashExecution": "User ran a command", "pythonExecution": "User ran Python", "fileMention": "Files that the user mentioned",
+	"bashExecution": "User ran a command", "pythonExecution": "User ran Python",
+	"fileMention": "Files that the user mentioned",
 }
 
 // message adds the value of an entry's member "message".

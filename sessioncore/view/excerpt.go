@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// excerpt is what is shown of a text: all of it in head, or its head and tail.
+// excerpt is a text, all of it in head, or its head and tail.
 type excerpt struct {
 	head, tail []byte // visible text
 	left       int    // bytes of the stored text omitted between them

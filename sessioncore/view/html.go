@@ -17,8 +17,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// This file renders those parts of Markdown that could load something or lead to a file of the reader's: links and images; and
-// diffs in colour. Everything else goldmark renders.
+// This file renders those parts of Markdown that could load something or lead to a file of the reader's,
+// links and images, and diffs in colour. goldmark renders everything else.
 
 var _ = (renderer.NodeRenderer)((*page)(nil))
 
@@ -39,7 +39,8 @@ func anchor(destination []byte) string {
 	if err != nil || !slices.Contains(schemes, strings.ToLower(u.Scheme)) {
 		return ""
 	}
-	return `<a href="` + html.EscapeString(string(util.URLEscape(destination, false))) + `" rel="noopener noreferrer nofollow">`
+	href := html.EscapeString(string(util.URLEscape(destination, false)))
+	return `<a href="` + href + `" rel="noopener noreferrer nofollow">`
 }
 
 // anchored returns HTML as the text of a link, if the link is kept.
@@ -77,8 +78,8 @@ func (p *page) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bo
 // blobLink is a link of a transcript into the blob store.
 var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 
-// image writes an image of the blob store as data. Any other becomes a link: a page that loads an image tells its host
-// who reads it.
+// image writes an image of the blob store as data. Any other becomes a link: a page that loads an image
+// tells its host of the reader.
 func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		destination, alt := n.(*ast.Image).Destination, html.EscapeString(plainText(n, source))
@@ -106,7 +107,7 @@ func (p *page) embed(hash, alt string) {
 		return
 	}
 	defer blob.Close()
-	start := make([]byte, 512) // what DetectContentType looks at
+	start := make([]byte, 512) // DetectContentType looks at no more
 	got, err := io.ReadFull(blob, start)
 	kind := http.DetectContentType(start[:got])
 	switch {

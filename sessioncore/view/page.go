@@ -26,12 +26,13 @@ import (
 // Blobs opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the page.
 type Blobs func(hash string) (io.ReadCloser, error)
 
-// Page writes the branch that ends in leaf (NoEntry: before the first entry) as one self-contained HTML page: no scripts,
-// nothing that is loaded from elsewhere, its images inside as data. The entries are written one by one, so memory does not
-// grow with them, but for a table of contents with a line for each prompt.
+// Page writes the branch that ends in leaf (NoEntry: before the first entry) as one self-contained HTML
+// page: no scripts, nothing that is loaded from elsewhere, its images inside as data. The entries are
+// written one by one, so memory does not grow with them, but for a line in the table of contents for each
+// prompt.
 //
-// The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store becomes a link, and links
-// lead to the web or nowhere.
+// The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store becomes
+// a link, and links lead to the web or nowhere.
 func Page(ctx context.Context, w io.Writer, s *sessioncore.Snapshot, leaf sessioncore.Entry, blobs Blobs) error {
 	t, err := newTranscript(ctx, s, leaf, Links{Blobs: "blobs/"})
 	if err != nil {
@@ -54,17 +55,20 @@ func Page(ctx context.Context, w io.Writer, s *sessioncore.Snapshot, leaf sessio
 	return p.end()
 }
 
-// pageHTML is what surrounds the transcript. The policy in it lets a browser load nothing at all, were there anything to load.
+// pageHTML surrounds the transcript. Its policy lets a browser load nothing at all, were there anything.
 //
 //go:embed page.html
 var pageHTML string
 
 var pageBegin, pageEnd, _ = strings.Cut(pageHTML, "{content}\n")
 
-// newMarkdown returns what renders Markdown in which raw HTML is text.
+// newMarkdown returns a renderer of Markdown in which raw HTML is text.
 func newMarkdown(p *page) goldmark.Markdown {
-	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), func(v util.PrioritizedValue) bool { return v.Value == parser.NewHTMLBlockParser() })
-	inline := slices.DeleteFunc(parser.DefaultInlineParsers(), func(v util.PrioritizedValue) bool { return v.Value == parser.NewRawHTMLParser() })
+	isHTML := func(v util.PrioritizedValue) bool {
+		return v.Value == parser.NewHTMLBlockParser() || v.Value == parser.NewRawHTMLParser()
+	}
+	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), isHTML)
+	inline := slices.DeleteFunc(parser.DefaultInlineParsers(), isHTML)
 	return goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(inline...),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))),
@@ -145,11 +149,12 @@ func (p *page) entry(name string, begins bool, blocks *entryBlocks) {
 
 // lineTags are the elements of lines.
 var lineTags = [...][2]string{
-	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {"<p><em>", "</em></p>\n"}, noteLine: {"<p>", "</p>\n"},
-	callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"}, paragraphLine: {"<p>", "</p>\n"},
+	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {"<p><em>", "</em></p>\n"},
+	noteLine: {"<p>", "</p>\n"}, callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"},
+	paragraphLine: {"<p>", "</p>\n"},
 }
 
-// block writes a block, and returns the beginning of what it says.
+// block writes a block, and returns the beginning of its text.
 func (p *page) block(b *block) (text string) {
 	switch b.kind {
 	case proseText, thoughtText:
@@ -199,8 +204,8 @@ func (p *page) line(b *block) (text string) {
 // maxPiece is the longest piece of Markdown that is rendered, in bytes. Nobody writes so much.
 const maxPiece = 1 << 20
 
-// convert writes Markdown, and returns the text of its first block. Markdown that no person has written is shown as it is:
-// brackets without end take a parser the square of the time.
+// convert writes Markdown, and returns the text of its first block. Markdown that no person has written
+// is shown as it is: brackets without end take a parser the square of the time.
 func (p *page) convert(source []byte) (first string) {
 	if len(source) > maxPiece || absurd(source) {
 		p.write("<pre>", html.EscapeString(string(source)), "</pre>\n")
@@ -228,15 +233,17 @@ func (p *page) end() error {
 // maxBrackets is how many brackets and emphasis marks may open in a paragraph.
 const maxBrackets = 5000
 
-// absurd reports whether a piece has nested what no person nests. Quotes and lists in a transcript are bounded (package
-// markdown).
+// absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript are
+// bounded (package markdown).
 func absurd(piece []byte) bool {
 	open := 0
 	for line := range bytes.Lines(piece) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			open = 0
 		}
-		open += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("*")) + bytes.Count(line, []byte("_")) + bytes.Count(line, []byte("`"))
+		for _, sign := range []string{"[", "*", "_", "`"} {
+			open += bytes.Count(line, []byte(sign))
+		}
 		if open > maxBrackets {
 			return true
 		}

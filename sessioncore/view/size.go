@@ -12,8 +12,8 @@ import (
 // sizesKey is the key under which the snapshots of an index share a sizeCache.
 type sizesKey struct{}
 
-// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after growth
-// only the new ones. The snapshots of an index share it, since their entries never change.
+// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once,
+// and after growth only the new ones. The snapshots of an index share it, since their entries never change.
 type sizeCache struct {
 	mu    sync.Mutex  // guards sizes; held while entries are rendered
 	sizes []entrySize // by entry; zero if not rendered yet
@@ -43,7 +43,8 @@ func (p *entrySize) in(begins bool, links Links) int64 {
 	if begins {
 		opening = p.heading
 	}
-	return int64(p.body) + int64(opening) + int64(p.entries)*int64(len(links.Entries)) + int64(p.blobs)*int64(len(links.Blobs))
+	prefixes := int64(p.entries)*int64(len(links.Entries)) + int64(p.blobs)*int64(len(links.Blobs))
+	return int64(p.body) + int64(opening) + prefixes
 }
 
 // sizeOf measures a rendered entry.

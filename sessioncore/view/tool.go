@@ -26,7 +26,8 @@ const (
 	maxAbout = 60
 )
 
-// intentKey is the argument in which the model says what a call is for; the client adds it to the tool's schema.
+// intentKey is the argument in which the model gives the reason for a call; the client adds it to the
+// tool's schema.
 const intentKey = "_i"
 
 // argument is an argument of a call, or of one of several edits in it.
@@ -99,8 +100,8 @@ func languageOf(v rawjson.Value, otherwise string) string {
 	return otherwise
 }
 
-// commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a list that begins with
-// the shell or is a patch.
+// commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a
+// list that begins with the shell or is a patch.
 func commandOf(list []argument) (command rawjson.Value) {
 	for _, a := range list {
 		if a.role != message.CommandRole {
@@ -136,8 +137,8 @@ func (b *builder) data(v rawjson.Value) {
 // result adds a tool's result. If the message before called several tools, it says which call the result answers. named
 // says that the entry is the result, and not something that has it in it.
 func (b *builder) result(m *message.Members, named bool) {
-	b.line(resultLine, span{style: strongStyle, text: "Result"}, codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID])),
-		b.time(clockLayout))
+	tool, about := codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID]))
+	b.line(resultLine, span{style: strongStyle, text: "Result"}, tool, about, b.time(clockLayout))
 	if named {
 		b.more(span{style: nameStyle, text: b.s.Name(b.entry)})
 	}
@@ -173,7 +174,7 @@ func (b *builder) resultBlock(v rawjson.Value) {
 	}
 }
 
-// outputOf returns what a tool printed. Some tools give that back in an object, with the exit status, as a text.
+// outputOf returns the output of a tool. Some tools give it back in an object, with the exit status, as a text.
 func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 	if len(text) > maxProse || !bytes.HasPrefix(text, []byte(`"{\"output\":`)) {
 		return text, nil

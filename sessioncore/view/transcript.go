@@ -18,7 +18,9 @@ import (
 //
 // When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
 // in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
-func Render(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*document.Document, error) {
+func Render(
+	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
+) (*document.Document, error) {
 	t, err := newTranscript(ctx, s, leaf, links)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ type transcript struct {
 	builder *builder
 	reader  sessioncore.EntryReader
 	writer  markdownWriter
-	head    []block      // what precedes the entries
+	head    []block      // stands before the entries
 	entries []shownEntry // a piece of the document each
 }
 
@@ -50,7 +52,9 @@ type shownEntry struct {
 	size   int64             // of its text, in bytes
 }
 
-func newTranscript(ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links) (*transcript, error) {
+func newTranscript(
+	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
+) (*transcript, error) {
 	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
 	if leaf != sessioncore.NoEntry {
 		asked := sessioncore.NoEntry
@@ -119,8 +123,8 @@ const (
 	maxWordless = 20
 )
 
-// headOf returns what precedes the first turn: the title and a line about the session. There is none as long as no entry is
-// shown and the title can still change.
+// headOf returns the blocks before the first turn: the title and a line about the session. There are none
+// as long as no entry is shown and the title can still change.
 func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {

@@ -122,9 +122,9 @@ func (b *builder) shortened(v rawjson.Value) []byte {
 
 // compact writes a value as JSON on one line.
 func (t *valueText) compact(v rawjson.Value) {
-	text := compactJSON(v[:min(len(v), maxCompact)])
+	text := rawjson.AppendUTF8(nil, compactJSON(v[:min(len(v), maxCompact)]))
 	t.b.cut = t.b.cut || len(v) > maxCompact
-	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, rawjson.AppendUTF8(nil, text)), maxCompact), '\n')
+	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, text), maxCompact), '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
 	}
