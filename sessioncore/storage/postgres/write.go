@@ -169,7 +169,7 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	return s.writtenAnew(name, after, asked), nil
+	return s.writtenAnew(after, asked), nil
 }
 
 // expected returns what is known of a row that has a token, or the zero facts if the token is zero and there is no row.
@@ -307,25 +307,17 @@ func (s *Storage) writeAlone(ctx context.Context, c change) (after facts, err er
 	return after, err
 }
 
-// settle finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
-// carried out twice, even if the server still works on it: the first one changes the state of the row.
-func (s *Storage) settle(c change, lost error) (facts, error) {
+// settle is settleOnce as long as the server does not answer.
+func (s *Storage) settle(c change, lost error) (after facts, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, time.Second) {
-		f, done, err := s.isThere(ctx, &c)
-		switch {
-		case err == nil && done:
-			return f, nil
-		case err == nil && f.version != c.version:
-			return facts{}, pgx.ErrNoRows
-		case err == nil:
-			if f, err = s.writeAlone(ctx, c); err == nil {
-				return f, nil
-			}
-		}
-		if err != nil && !s.pool.again(err) && !errors.Is(saidError(err), storage.ErrLocked) {
-			return facts{}, err
+		err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+			after, err = s.settleOnce(ctx, conn, c)
+			return err
+		})
+		if err == nil || !s.pool.again(err) && !errors.Is(saidError(err), storage.ErrLocked) {
+			return after, err
 		}
 		if !storage.Sleep(ctx, pause) {
 			return facts{}, s.noted(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
@@ -333,25 +325,25 @@ func (s *Storage) settle(c change, lost error) (facts, error) {
 	}
 }
 
-// isThere looks for a change. It returns what the table says of the row, zero facts if there is none.
-func (s *Storage) isThere(ctx context.Context, c *change) (f facts, done bool, err error) {
+// settleOnce finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
+// carried out twice, even if the server still works on it: the first one changes the state of the row.
+func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, error) {
 	var is maybeFacts
+	var done bool
 	sum := sha256.Sum256([]byte(c.data))
-	err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
-		var batch pgx.Batch
-		s.beginWrite(&batch, c.path) // it waits for what may be carried out still
-		batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
-		return answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return facts{}, false, nil
+	var batch pgx.Batch
+	s.beginWrite(&batch, c.path) // it waits for what may be carried out still
+	batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
+	err := answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
+	switch gone := errors.Is(err, pgx.ErrNoRows); {
+	case err != nil && !gone:
+		return facts{}, err
+	case gone && c.version == "", !gone && *is.version == c.version:
+		return s.run(ctx, conn, c)
+	case gone, !done, c.title != nil && !reflect.DeepEqual(is.title, *c.title):
+		return facts{}, pgx.ErrNoRows
 	}
-	if err != nil {
-		return facts{}, false, err
-	}
-	f = is.facts()
-	done = done && f.version != c.version && (c.title == nil || reflect.DeepEqual(f.title, *c.title))
-	return f, done, nil
+	return is.facts(), nil
 }
 
 // written stores what a write made of a row, and returns its state.
@@ -366,18 +358,17 @@ func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
 }
 
 // writtenAnew is written for a row that is another object now.
-func (s *Storage) writtenAnew(name string, after facts, asked int64) storage.Stat {
+func (s *Storage) writtenAnew(after facts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.rows[after.path]
-	switch {
-	case old == nil:
+	if old == nil {
 		r := s.newRow(after)
 		s.add(r)
 		return s.rowStat(r)
-	case old.told > asked && old.version != after.version: // somebody wrote to it since, or it was read before
-		old = s.replace(old, old.facts)
-		return s.rowStat(old)
+	}
+	if old.told > asked && old.version != after.version { // somebody wrote to it since, or it was read before
+		after = old.facts
 	}
 	return s.rowStat(s.replace(old, after))
 }
