@@ -24,6 +24,9 @@ type Inside struct {
 	files map[string]*insideFile
 }
 
+// maxInside is how many subagents of a file are found: a hostile one may name another in each record.
+const maxInside = 1000
+
 // insideFile is the result for a file.
 type insideFile struct {
 	mu    sync.Mutex // guards the fields below; held while the file is read
@@ -106,7 +109,7 @@ func (in *Inside) note(f *insideFile, lines []byte) {
 		if !in.May(line) || len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
 			continue
 		}
-		if id := f.of(v); id != "" && !slices.Contains(f.ids, id) {
+		if id := f.of(v); id != "" && len(f.ids) < maxInside && !slices.Contains(f.ids, id) {
 			f.ids = append(f.ids, id)
 		}
 	}

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,8 +54,16 @@ func TestInside(t *testing.T) {
 		sessiontest.AppendTo(t, file, step.add)
 		is(step.want)
 	}
+	var crowd strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&crowd, `{"of":"%d"}`+"\n", i)
+	}
+	sessiontest.WriteFile(t, file, crowd.String())
+	ids, err := in.Subagents(files, "s.jsonl")
+	require.NoError(t, err)
+	require.Len(t, ids, maxInside)
 	sessiontest.WriteFile(t, file, `{"of":"z"}`)
 	is("z")
-	_, err := in.Subagents(files, "none.jsonl")
+	_, err = in.Subagents(files, "none.jsonl")
 	require.True(t, storage.IsMissing(err))
 }
