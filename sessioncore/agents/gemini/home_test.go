@@ -137,7 +137,7 @@ func TestList(t *testing.T) {
 	long := strings.Repeat(`{"id":"x","type":"info","content":"`+strings.Repeat("x", 1000)+`"}`+"\n", 300)
 	lines := header + prompt + long
 	document := "{\n  \"sessionId\": \"d\",\n  \"messages\": [\n" + prompt + "," +
-		strings.TrimSuffix(strings.ReplaceAll(long, "}\n", "},\n"), ",\n") + "\n  ],\n  \"summary\": \"Old\"\n}\n"
+		strings.TrimSuffix(strings.ReplaceAll(long, "}\n", "},\n"), ",\n") + "\n  ],\n  \"kind\": \"subagent\",\n  \"summary\": \"Old\"\n}\n"
 	for name, c := range map[string]struct{ text, id, title string }{
 		"session-l.jsonl": {lines, "a1a1a1a1-0000-4000-8000-000000000001", "Hello"},
 		"session-s.jsonl": {lines + `{"$set":{"summary":"Named"}}` + "\n", "a1a1a1a1-0000-4000-8000-000000000001", "Named"},
@@ -157,6 +157,7 @@ func TestList(t *testing.T) {
 		first, _, _ := strings.Cut(string(text), "\n")
 		require.Contains(t, first, fmt.Sprintf(`"id":%q`, c.id))
 		require.Contains(t, first, fmt.Sprintf(`"cwd":"/srv/p","title":%q`, c.title))
+		require.Equal(t, name == "session-d.json", strings.Contains(first, `"subagent":"subagent"`))
 		require.Contains(t, string(text), `"text":"Hello"`)
 		require.Less(t, bytes, int64(65<<10), name)
 		require.NoError(t, obj.Close())

@@ -32,6 +32,7 @@ type head struct {
 	first int64 // size of the beginning; the rest of text was read on
 	// packed reports whether no more than text can be read without unpacking all of it.
 	packed bool
+	whole  rawjson.Value // of a file that is one object: its members at both ends, once they were read
 }
 
 // newHead reads the beginning of a file of so many bytes.
@@ -51,6 +52,13 @@ func (h *head) parts(size int64) (first, last int64) {
 		return size, 0
 	}
 	return HeadSize, tailSize
+}
+
+// tail reads the end of a file.
+func (h *head) tail(size int64) ([]byte, error) {
+	_, last := h.parts(size)
+	tail := make([]byte, last)
+	return tail, storage.ReadFull(h.Object, tail, size-last)
 }
 
 // ReadAt implements storage.Object.
@@ -76,16 +84,14 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	if err != nil {
 		return err
 	}
-	_, last := h.parts(size)
-	tail := make([]byte, last)
-	if err := storage.ReadFull(obj, tail, size-last); err != nil {
+	if isDocument(h.text) {
+		v, err := h.document(size)
+		f(v, true)
 		return err
 	}
-	if isDocument(h.text) {
-		begin, end := partsOf(h.text[:h.first], tail)
-		f(begin, true)
-		f(end, false)
-		return nil
+	tail, err := h.tail(size)
+	if err != nil {
+		return err
 	}
 	eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
 	eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
@@ -188,8 +194,12 @@ func wholeMembers(line []byte) rawjson.Value {
 // no header. A file whose first line is longer still has a header, of the facts known about it.
 func (h *head) convert(agent Agent, about About, size int64) (out []byte, err error) {
 	if isDocument(h.text) {
-		first, _ := partsOf(h.text[:h.first], nil)
-		return agent.Converter(about, h).Add(nil, first, 1), nil
+		v, err := h.document(size)
+		c := agent.Converter(about, h)
+		if out = c.Add(nil, v, 1); len(out) == 0 {
+			out = c.Tail(nil)
+		}
+		return out, err
 	}
 	limits := []int64{h.lines(size)}
 	if !h.packed {

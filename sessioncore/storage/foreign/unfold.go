@@ -122,15 +122,27 @@ func isDocument(text []byte) bool {
 	return more && string(bytes.TrimSpace(first)) == "{"
 }
 
-// partsOf returns objects with the members that are whole at both ends of a document: of its
-// beginning, and of the members behind its last list.
-func partsOf(begin, end []byte) (first, last rawjson.Value) {
-	first = wholeMembers(bytes.TrimSpace(oneLine(begin)))
-	if at := bytes.LastIndex(end, []byte("\n  ],")); at >= 0 {
-		last = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(end[at+len("\n  ],"):]))...)
-		if !rawjson.IsValidObject(last) {
-			last = nil
-		}
+// document returns an object with the members that are whole at both ends of a file that is one object: of
+// its beginning, and of the members behind its last list.
+func (h *head) document(size int64) (rawjson.Value, error) {
+	if h.whole != nil {
+		return h.whole, nil
 	}
-	return first, last
+	tail, err := h.tail(size)
+	if err != nil {
+		return nil, err
+	}
+	begin := wholeMembers(bytes.TrimSpace(oneLine(h.text[:h.first])))
+	end := rawjson.Value("{}")
+	if at := bytes.LastIndex(tail, []byte("\n  ],")); at >= 0 {
+		end = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(tail[at+len("\n  ],"):]))...)
+	}
+	switch {
+	case len(begin) == 0:
+		begin = rawjson.Value("{}")
+	case rawjson.IsValidObject(end) && len(begin) > len("{}") && len(end) > len("{}"):
+		begin = append(append(begin[:len(begin)-1], ','), end[1:]...)
+	}
+	h.whole = begin
+	return begin, nil
 }
