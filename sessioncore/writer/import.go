@@ -43,9 +43,9 @@ const (
 	// importLimit is how long a copy waits for other writers of the same file, which may be another import of something
 	// large.
 	importLimit = 20 * time.Second
-	// appendAtOnce is the most that is appended to a session. More is written to a copy of the file that replaces it: a
-	// process that is killed in the middle of a large write(2) leaves a part of it.
-	appendAtOnce = 256 << 10
+	// pageSize is the size of a page of the kernel's cache, at least, in bytes. A process that is killed during a write(2)
+	// leaves a part of the data, cut between two pages.
+	pageSize = 4096
 )
 
 // Origin is the session of another agent of which one is made, as omp's own import names it.
@@ -257,11 +257,11 @@ func (ch *change) grow(c Copy) (Outcome, error) {
 		return outcome, err
 	}
 	size := ch.snap.Stat().Size
-	more := c.Size - size
-	if !begins || more > appendAtOnce || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
+	onePage := size/pageSize == (c.Size-1)/pageSize // appending more than that may end half done
+	if !begins || !onePage || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
 		return outcome, ch.replace(c.copyTo, false)
 	}
-	data := make([]byte, more)
+	data := make([]byte, c.Size-size)
 	if err := storage.ReadFull(c, data, size); err != nil {
 		return outcome, err
 	}

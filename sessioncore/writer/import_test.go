@@ -34,7 +34,7 @@ func startImport(t *testing.T, content string) (w *writing, top string) {
 // TestImport: what is there is added to if a copy begins with it, but for the title slot, and never changed otherwise.
 func TestImport(t *testing.T) {
 	early, late := string(titleSlot("early", titleByUser, plainNow)), string(titleSlot("late", titleByUser, "2026-03-02T00:00:00.000Z"))
-	large := plainFile + strings.Repeat(importMore, (2*appendAtOnce)/len(importMore))
+	large := plainFile + strings.Repeat(importMore, (512<<10)/len(importMore))
 	for _, c := range []struct {
 		name, there, copied string
 		artifact            bool
@@ -77,6 +77,46 @@ func TestImport(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.outcome == Added, info.ModTime().Equal(file.Modified))
 			require.Equal(t, os.FileMode(storage.FileMode), info.Mode())
+		})
+	}
+}
+
+// TestImportGrowsByPages: growth that a killed write(2) could leave half done replaces the file; growth within one page of
+// the kernel's cache is appended.
+func TestImportGrowsByPages(t *testing.T) {
+	padded := func(size int) string {
+		line := plainFile + strings.Replace(importMore, "three", "%s", 1)
+		return fmt.Sprintf(line, strings.Repeat("x", size-len(line)+2))
+	}
+	for _, c := range []struct {
+		name        string
+		there, copy int // sizes
+		replaced    bool
+	}{
+		{"within a page", 1000, 1400, false},
+		{"up to the end of a page", 2000, pageSize, false},
+		{"a page from its beginning", pageSize, 2 * pageSize, false},
+		{"across two pages", pageSize - 100, pageSize + 300, true},
+		{"a byte across two pages", pageSize - 300, pageSize + 1, true},
+		{"several pages", 1000, 5 * pageSize, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			there := padded(c.there)
+			whole := there + strings.Replace(importMore, "three", strings.Repeat("y", c.copy-c.there-len(importMore)+len("three")), 1)
+			require.Len(t, whole, c.copy)
+			w, top := startImport(t, there)
+			file := filepath.Join(top, plainName)
+			before, err := os.Stat(file)
+			require.NoError(t, err)
+			outcome, err := w.Import(t.Context(), plainName, copyOf(whole))
+			require.NoError(t, err)
+			require.Equal(t, Grown, outcome)
+			after, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, c.replaced, !os.SameFile(before, after))
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, whole, string(content))
 		})
 	}
 }
