@@ -55,6 +55,8 @@ const (
 	// garbage is how much garbage there may be before it is collected, or leastRoom percent of what is in use: each collection
 	// looks at all of that.
 	garbage, leastRoom = 24 << 20, 25
+	// mostRoom bounds that percent where little is in use: a small process collects half as often as by Go's default.
+	mostRoom = 200
 	// indexRoom is the part of an index that comes on top of it, for garbage beside it: where the budget is small, a collection for
 	// each few megabytes would take most of the processor.
 	indexRoom = 8
@@ -63,7 +65,7 @@ const (
 )
 
 // percent returns how much garbage there may be for 100 bytes in use.
-func percent(live int64) int64 { return min(100, max(leastRoom, 100*garbage/max(live, 1))) }
+func percent(live int64) int64 { return min(mostRoom, max(leastRoom, 100*garbage/max(live, 1))) }
 
 func (c *collector) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
