@@ -115,7 +115,7 @@ func TestInterruptEarly(t *testing.T) {
 func TestIdle(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		log := filepath.Join(s.mkdir("logs"), "log")
-		s.mount("-o", "idle=2s", "--log-file", log)
+		s.mount("-o", "idle=5s", "--log-file", log)
 		s.requireMounted()
 		stays := s.command("sh", "-c", `cd "$1"; echo there; exec sleep 60`, "sh", s.mountpoint)
 		out, err := stays.StdoutPipe()
