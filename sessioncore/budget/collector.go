@@ -9,7 +9,7 @@ import (
 )
 
 // LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
-// twice what is in use, however much of that is kept for long: here garbage has as much room only up to a bound
+// twice what is in use, however much of that is kept for long: here the room for garbage is bounded
 // (percent). The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
 // in use after a collection, apart from the most that the budget gave since the last one: some of that may be free by
 // now, but what is free must not be taken for an index. The same holds for what others use for a moment: others returns
