@@ -64,7 +64,8 @@ func (d *dirInode) enter(
 
 var _ = (fusefs.NodeSymlinker)((*dirInode)(nil))
 
-// Symlink makes a link in a nodes.LinkDir.
+// Symlink makes a link in a nodes.LinkDir. No signal interrupts it: a program that repeats the call after EINTR would find
+// its own link.
 func (d *dirInode) Symlink(
 	ctx context.Context, target, name string, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
@@ -72,6 +73,7 @@ func (d *dirInode) Symlink(
 	if !ok {
 		return nil, nodes.DenyName(d.dir, name, "symlink")
 	}
+	ctx = context.WithoutCancel(ctx)
 	if errno := links.Symlink(ctx, target, name); errno != 0 {
 		return nil, errno
 	}
@@ -90,12 +92,12 @@ func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 
 var _ = (fusefs.NodeRenamer)((*dirInode)(nil))
 
-// Rename renames a link in a nodes.LinkDir.
+// Rename renames a link in a nodes.LinkDir. No signal interrupts it, as for Symlink.
 func (d *dirInode) Rename(
 	ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32,
 ) syscall.Errno {
 	if links, ok := d.dir.(nodes.LinkDir); ok && newParent.EmbeddedInode() == d.EmbeddedInode() {
-		return links.Rename(ctx, name, newName, flags)
+		return links.Rename(context.WithoutCancel(ctx), name, newName, flags)
 	}
 	return nodes.DenyName(d.dir, name, "rename")
 }
