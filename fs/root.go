@@ -15,9 +15,7 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/lost"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage/redact"
 )
@@ -87,8 +85,8 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
 		sessions,
-		nodes.OverAllName("lost.tsv", lost.New(p.store).Table),
-		nodes.OverAllName("usage.jsonl", costs.New(p.billed(), prices).Lines),
+		nodes.OverAllName("lost.tsv", report.NewLost(p.store).Table),
+		nodes.OverAllName("usage.jsonl", report.NewCosts(p.billed(), prices).Lines),
 	}
 	if !view.Redacted && p.names != nil {
 		names = append(names, p.names()...)

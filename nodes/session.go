@@ -12,7 +12,6 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/costs"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
@@ -194,8 +193,8 @@ func makeUsage(d *SessionDir) Node {
 }
 
 // subagents returns the sessions of the session's subagents.
-func (d *SessionDir) subagents() costs.Subagents {
-	return costs.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
+func (d *SessionDir) subagents() report.Subagents {
+	return report.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
 }
 
 func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry) (*document.Document, error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sessionfs/sessioncore/costs"
+	reports "sessionfs/sessioncore/report"
 )
 
 // statsCommand is sessionfs stats.
@@ -36,7 +36,7 @@ func statsCommand() *cobra.Command {
 			return err
 		}
 		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
-		err = src.Costs(cmd.Context(), by == byTool, func(r costs.Row, agent string) {
+		err = src.Costs(cmd.Context(), by == byTool, func(r reports.Row, agent string) {
 			if !r.Day.Before(from) {
 				s.add(&r, agent)
 			}
@@ -74,18 +74,18 @@ const (
 var whats = []string{"day", "week", "model", "cwd", bySession, "agent", "who", byTool}
 
 // keys are what costs can be added up by.
-var keys = map[string]func(r *costs.Row, agent string) string{
-	"day": func(r *costs.Row, _ string) string { return r.Day.Format(time.DateOnly) },
-	"week": func(r *costs.Row, _ string) string {
+var keys = map[string]func(r *reports.Row, agent string) string{
+	"day": func(r *reports.Row, _ string) string { return r.Day.Format(time.DateOnly) },
+	"week": func(r *reports.Row, _ string) string {
 		year, week := r.Day.ISOWeek()
 		return fmt.Sprintf("%d-W%02d", year, week)
 	},
-	"model":   func(r *costs.Row, _ string) string { return r.Model },
-	"cwd":     func(r *costs.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
-	bySession: func(r *costs.Row, _ string) string { return r.Session.Path() },
-	"agent":   func(_ *costs.Row, agent string) string { return agent },
-	"who":     func(r *costs.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
-	byTool:    func(r *costs.Row, _ string) string { return r.Model },
+	"model":   func(r *reports.Row, _ string) string { return r.Model },
+	"cwd":     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
+	bySession: func(r *reports.Row, _ string) string { return r.Session.Path() },
+	"agent":   func(_ *reports.Row, agent string) string { return agent },
+	"who":     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
+	byTool:    func(r *reports.Row, _ string) string { return r.Model },
 }
 
 // sinceWhen returns the first day that counts.
@@ -106,14 +106,14 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 // stats are sums of costs by one of the keys, and that of all.
 type stats struct {
 	by            string
-	groups, total costs.Groups
+	groups, total reports.Groups
 	labels        map[string]string // the names for a person of groups that have others
 	prices        string            // the source of the list prices
 	unpriced      []string          // models with an answer without a cost
 }
 
 // add adds a row to its group.
-func (s *stats) add(r *costs.Row, agent string) {
+func (s *stats) add(r *reports.Row, agent string) {
 	key := keys[s.by](r, agent)
 	s.groups.Add(key, r)
 	s.total.Add(totalName, r)
@@ -126,7 +126,7 @@ func (s *stats) add(r *costs.Row, agent string) {
 }
 
 // label returns the name of a group for a person.
-func (s *stats) label(g *costs.Group) string { return visible(cmp.Or(s.labels[g.Name], g.Name)) }
+func (s *stats) label(g *reports.Group) string { return visible(cmp.Or(s.labels[g.Name], g.Name)) }
 
 // maxNamed is how many models without a price are named.
 const maxNamed = 10
@@ -149,9 +149,9 @@ func (s *stats) notes() (notes []string) {
 const totalName = "total"
 
 // list returns the lines: days and weeks in their order, what else there is by cost, or by what is known instead.
-func (s *stats) list() []*costs.Group {
+func (s *stats) list() []*reports.Group {
 	value := s.measure().of
-	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *costs.Group) int {
+	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *reports.Group) int {
 		if s.by == "day" || s.by == "week" {
 			return cmp.Compare(a.Name, b.Name)
 		}
@@ -162,19 +162,19 @@ func (s *stats) list() []*costs.Group {
 // measure is what bars show.
 type measure struct {
 	name string
-	of   func(*costs.Group) float64
+	of   func(*reports.Group) float64
 }
 
 // measure returns what the bars show: dollars, or tokens where nobody knows a cost.
 func (s *stats) measure() measure {
-	known := func(g *costs.Group) bool { return g.Cost.Total > 0 }
+	known := func(g *reports.Group) bool { return g.Cost.Total > 0 }
 	switch {
 	case s.by == byTool:
-		return measure{"calls", func(g *costs.Group) float64 { return float64(g.AssistantMessages) }}
+		return measure{"calls", func(g *reports.Group) float64 { return float64(g.AssistantMessages) }}
 	case slices.ContainsFunc(s.groups.All(), known):
-		return measure{"cost", func(g *costs.Group) float64 { return float64(g.Cost.Total) }}
+		return measure{"cost", func(g *reports.Group) float64 { return float64(g.Cost.Total) }}
 	}
-	return measure{"tokens", func(g *costs.Group) float64 { return float64(g.TotalTokens) }}
+	return measure{"tokens", func(g *reports.Group) float64 { return float64(g.TotalTokens) }}
 }
 
 // print prints the sums, or draws them into a file.
@@ -202,14 +202,14 @@ func (s *stats) print(cmd *cobra.Command, asJSON bool, svg string) error {
 }
 
 // json returns a line for each group: its name, and the sum.
-func (s *stats) json(groups []*costs.Group) ([]byte, error) {
+func (s *stats) json(groups []*reports.Group) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	for _, g := range groups {
 		var sum any = struct {
 			Sessions int `json:"sessions"`
-			*costs.Sum
+			*reports.Sum
 		}{g.Sessions(), &g.Sum}
 		if s.by == byTool {
 			sum = map[string]int{"sessions": g.Sessions(), "calls": g.AssistantMessages}
@@ -245,7 +245,7 @@ const (
 )
 
 // cells returns the columns of a line behind the name, as text.
-func (s *stats) cells(g *costs.Group) []string {
+func (s *stats) cells(g *reports.Group) []string {
 	cells := []string{fmt.Sprint(g.Sessions()), fmt.Sprint(g.AssistantMessages)}
 	if s.by != byTool {
 		cells = append(cells, short(float64(g.TotalTokens)), dollars(&g.Sum))
@@ -261,7 +261,7 @@ func (s *stats) titles() []string {
 }
 
 // dollars returns a cost: - where nobody knows any, with a + where not all is known.
-func dollars(sum *costs.Sum) string {
+func dollars(sum *reports.Sum) string {
 	switch {
 	case sum.Cost.IsZero():
 		return "-"
@@ -286,7 +286,7 @@ func short(n float64) string {
 }
 
 // table returns the lines with bars, which are made of blocks: a whole one, and parts of one by their length.
-func (s *stats) table(groups []*costs.Group, width int, blocks []string) []byte {
+func (s *stats) table(groups []*reports.Group, width int, blocks []string) []byte {
 	titles := s.titles()
 	rows := [][]string{append([]string{s.by}, titles...)}
 	for _, g := range slices.Concat(groups, s.total.All()) {
@@ -321,7 +321,7 @@ func (s *stats) table(groups []*costs.Group, width int, blocks []string) []byte 
 }
 
 // shares returns how long the bars are: that of the largest group is 1.
-func (s *stats) shares(groups []*costs.Group) []float64 {
+func (s *stats) shares(groups []*reports.Group) []float64 {
 	value, most := s.measure().of, 0.0
 	for _, g := range groups {
 		most = max(most, value(g))
@@ -368,7 +368,7 @@ func drawBar(length float64, blocks []string) string {
 }
 
 // svg returns the bars as a picture that loads nothing, a line for each group.
-func (s *stats) svg(groups []*costs.Group) []byte {
+func (s *stats) svg(groups []*reports.Group) []byte {
 	const line, left, bar, width = 22, 320, 360, 800
 	share, what := s.shares(groups), s.measure().name
 	var out bytes.Buffer

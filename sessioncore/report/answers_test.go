@@ -57,9 +57,9 @@ func TestTextsAreReadOnce(t *testing.T) {
 	files := &counting{Storage: f.Storage}
 	snap := sessiontest.Snapshot(t, sessioncore.NewStore(files).Session(sessiontest.FileName))
 	before := files.read.Load()
-	costs, err := CostsOf(t.Context(), snap, Prices{})
+	costs, err := costsOf(t.Context(), snap, Prices{})
 	require.NoError(t, err)
-	require.Len(t, costs.Entries, 200)
+	require.Len(t, costs.records, 200)
 	require.Less(t, files.read.Load()-before, int64(len(text)/50))
 }
 

@@ -70,39 +70,26 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		rows = append(rows, where.leaf)
 		slices.SortFunc(rows, newestFirst(s))
 	}
-	length := pathLengths(s, rows)
-	said, err := saidOn(ctx, s, rows)
-	if err != nil {
-		return nil, err
-	}
+	paths := pathsTo(s, rows)
+	said := map[sessioncore.Entry]string{}
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
-	for i, e := range rows {
+	for _, e := range rows {
+		last := paths[e].said
+		text, ok := said[last]
+		if !ok {
+			if text, err = saidIn(s, last); err != nil || ctx.Err() != nil {
+				return nil, cmp.Or(err, ctx.Err())
+			}
+			said[last] = text
+		}
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
-		out = append(strconv.AppendInt(out, int64(length[e]), 10), '\t')
+		out = append(strconv.AppendInt(out, int64(paths[e].length), 10), '\t')
 		out = append(s.Time(e).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
 		out = append(appendField(out, branchLabel(s, e)), '\t')
 		out = append(append(out, where.of(e)...), '\t')
-		out = append(appendField(out, said[i]), '\n')
+		out = append(appendField(out, text), '\n')
 	}
 	return document.OfText(s, out), nil
-}
-
-// saidOn returns, for each of the entries ends, the beginning of what the user said last in its path.
-func saidOn(ctx context.Context, s *sessioncore.Snapshot, ends []sessioncore.Entry) ([]string, error) {
-	texts := map[sessioncore.Entry]string{}
-	said := make([]string, len(ends))
-	for i, e := range lastSaid(s, ends) {
-		text, ok := texts[e]
-		if !ok {
-			var err error
-			if text, err = saidIn(s, e); err != nil || ctx.Err() != nil {
-				return nil, cmp.Or(err, ctx.Err())
-			}
-			texts[e] = text
-		}
-		said[i] = text
-	}
-	return said, nil
 }
 
 // appendField appends a text as a field of branches.tsv.
@@ -111,32 +98,6 @@ func appendField(dst []byte, text string) []byte {
 		return append(dst, '-')
 	}
 	return names.AppendLabelField(dst, text)
-}
-
-// lastSaid returns, for each of the entries ends, the last message of the user in its path, or sessioncore.NoEntry. What paths
-// share is walked once.
-func lastSaid(s *sessioncore.Snapshot, ends []sessioncore.Entry) []sessioncore.Entry {
-	known := map[sessioncore.Entry]sessioncore.Entry{sessioncore.NoEntry: sessioncore.NoEntry}
-	said := make([]sessioncore.Entry, len(ends))
-	for i, e := range ends {
-		var walk []sessioncore.Entry
-		found, ok := sessioncore.NoEntry, false
-		for ; !ok; e = s.Parent(e) {
-			if found, ok = known[e]; ok {
-				break
-			}
-			walk = append(walk, e)
-			known[e] = sessioncore.NoEntry // where the walk closes a cycle
-			if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleUser {
-				found, ok = e, true
-			}
-		}
-		for _, e := range walk {
-			known[e] = found
-		}
-		said[i] = found
-	}
-	return said
 }
 
 const (
@@ -161,48 +122,50 @@ func saidIn(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
 	return firstSaid(v.Member("message").Member("content")), nil
 }
 
-// shownNode returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
-// is none. It returns sessioncore.NoEntry if there is none.
-func shownNode(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
-	if e == sessioncore.NoEntry {
-		return sessioncore.NoEntry
-	}
-	tree := s.Tree()
-	for _, at := range slices.Backward(s.Path(e)) {
-		if tree.Has(at) {
-			return at
-		}
-	}
-	return sessioncore.NoEntry
+// pathFacts are facts of the path to an entry.
+type pathFacts struct {
+	length int32             // the number of entries in it
+	said   sessioncore.Entry // the user's last message, or NoEntry
 }
 
-// pathLengths returns the number of entries in the path to each of the entries ends. The result is indexed by
-// entry; it is 0 for entries on none of the paths. What paths share is walked once.
-func pathLengths(s *sessioncore.Snapshot, ends []sessioncore.Entry) []int32 {
-	length := make([]int32, s.Len()) // below 0: on this walk, with index -1 - length
+// add adds an entry to the end of the path.
+func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
+	p.length++
+	if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleUser {
+		p.said = e
+	}
+}
+
+// pathsTo returns the facts of the paths to entries, by entry. What paths share is walked once.
+func pathsTo(s *sessioncore.Snapshot, ends []sessioncore.Entry) []pathFacts {
+	facts := make([]pathFacts, s.Len()) // of a length below 0 on this walk, at index -1 - length
 	var walk []sessioncore.Entry
 	for _, e := range ends {
 		walk = walk[:0]
-		for ; e != sessioncore.NoEntry && length[e] == 0; e = s.Parent(e) {
+		for ; e != sessioncore.NoEntry && facts[e].length == 0; e = s.Parent(e) {
 			walk = append(walk, e)
-			length[e] = -int32(len(walk))
+			facts[e].length = -int32(len(walk))
 		}
-		n := int32(0)
+		at := pathFacts{0, sessioncore.NoEntry}
 		if e != sessioncore.NoEntry {
-			n = length[e]
+			at = facts[e]
 		}
-		rest := len(walk)
-		if n < 0 { // the walk closed a cycle: the path to each entry of it goes around once
-			rest = int(-n) - 1
-			n = int32(len(walk) - rest)
-			for _, e := range walk[rest:] {
-				length[e] = n
+		if at.length < 0 { // the walk closed a circle: the path to each entry of it goes around once
+			circle := walk[-1-at.length:]
+			at.said = sessioncore.NoEntry
+			for range 2 {
+				for _, e := range slices.Backward(circle) {
+					at.add(s, e)
+					at.length = int32(len(circle))
+					facts[e] = at
+				}
 			}
+			walk = walk[:len(walk)-len(circle)]
 		}
-		for i := rest - 1; i >= 0; i-- {
-			n++
-			length[walk[i]] = n
+		for _, e := range slices.Backward(walk) {
+			at.add(s, e)
+			facts[e] = at
 		}
 	}
-	return length
+	return facts
 }

@@ -253,7 +253,7 @@ func FuzzBranches(f *testing.F) {
 			if i > 0 {
 				require.False(t, snap.Time(e).After(snap.Time(tips[i-1])) || snap.Time(e).Equal(snap.Time(tips[i-1])) && e > tips[i-1], "newest first")
 			}
-			require.EqualValues(t, len(snap.Path(e)), pathLengths(snap, []sessioncore.Entry{e})[e])
+			require.EqualValues(t, len(snap.Path(e)), pathsTo(snap, []sessioncore.Entry{e})[e].length)
 		}
 	})
 }

@@ -3,54 +3,364 @@ package report
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"time"
+	"unique"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
-// Cost is what one entry reports.
-type Cost struct {
-	// Copy is the same for all copies of the entry, in whatever session, and for no other entry in this process. It is
-	// 0 if there are no copies.
-	Copy  uint64
-	Time  int64 // of the entry, in ms since the epoch
-	Model string
-	Sum   Sum
-}
-
-// Costs are the costs of a session's entries, in file order, and its covers of its subagents.
+// Costs adds up what all sessions cost together, by day, working directory and model, and counts an answer once in however
+// many files it stands (docs/design.md section 5). It reads every session once, and after that those that changed. It keeps
+// sums and, for each entry that reports a usage, eight bytes, by which copies are known: never text. It is safe for
+// concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
-	Entries []Cost
-	Covers  []Cover
+	store *sessioncore.Store
+	read  func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)
+
+	mu    sync.Mutex // guards the fields below; held while somebody adds up
+	known cache[account]
+	text  []byte // the last text, as a reader asks for its size before opening it; nil if it is not kept
+	of    uint64 // the state of the sessions that text is of
 }
 
-// CallsOf returns the results of tools, in file order, each as a Cost of one message whose model is the name of the tool as in path/.
-func CallsOf(ctx context.Context, s *sessioncore.Snapshot) (Costs, error) {
-	if err := s.Confirm(ctx); err != nil {
-		return Costs{}, err
+const (
+	// maxKnown bounds the accounts that are kept of sessions, in bytes: enough for 10,000 sessions with a million answers and
+	// 20,000 subagents.
+	maxKnown = 32 << 20
+	// maxShown is the longest text that is kept, in bytes. Ten years of work in five directories have some 5 MB.
+	maxShown = 1 << 20
+	// costsBatch is how many sessions are read before they are added up.
+	costsBatch = 8
+	// maxKeys bounds the answers that are added up at once: some 150 MiB of keys, the work of a large team for years.
+	maxKeys = 8 << 20
+)
+
+// sessionCosts are the costs of a session's entries, in file order, and its covers of its subagents.
+type sessionCosts struct {
+	records []usageRecord
+	covers  []cover
+}
+
+// NewCosts returns the Costs of a store's sessions. Answers without a cost get one by prices.
+func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
+	return newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
+		return costsOf(ctx, snap, prices)
+	})
+}
+
+// NewCalls returns how often each tool was called, as Costs: the model is the tool, and its messages are the calls.
+func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
+
+func newCosts(store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)) *Costs {
+	return &Costs{store: store, read: read, known: newCache(maxKnown, account.size)}
+}
+
+// costsOf returns the costs of a session's entries. Their sum is total in usage.json.
+func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessionCosts, error) {
+	records, err := usageRecordsOf(ctx, s)
+	if err != nil {
+		return sessionCosts{}, err
 	}
-	var calls []Cost
+	return sessionCosts{prices.priced(records), coversOf(s, records)}, nil
+}
+
+// callsOf returns the results of tools, in file order, each as the cost of one message whose model is the name of the tool as
+// in path/.
+func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, err error) {
 	for e := range sessioncore.Entry(s.Len()) {
-		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult {
+		if isResult(s, e) {
 			tool := strings.TrimPrefix(s.PathLabel(e), "toolResult-")
-			calls = append(calls, Cost{copyKey(s, e, 0), s.Time(e).UnixMilli(), tool, Sum{AssistantMessages: 1}})
+			call := usage{model: tool, Sum: Sum{AssistantMessages: 1}}
+			calls.records = append(calls.records, usageRecord{e, copyKey(s, e, 0), s.Time(e).UnixMilli(), call})
 		}
 	}
-	return Costs{Entries: calls}, nil
+	return calls, s.Confirm(ctx)
 }
 
-// CostsOf returns the costs of a session's entries. Their sum is total in usage.json.
-func CostsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (Costs, error) {
-	records, err := usageRecordsOf(s).of(ctx, s)
-	if err != nil {
-		return Costs{}, err
-	}
-	covers := coversOf(s, records)
-	records = prices.priced(records)
-	costs := make([]Cost, len(records))
-	for i := range records {
-		r := &records[i]
-		costs[i] = Cost{Copy: copyKey(s, r.entry, r.nth), Time: cmp.Or(r.ended, s.Time(r.entry).UnixMilli()), Model: r.model, Sum: r.Sum}
-	}
-	return Costs{costs, covers}, nil
+// lineKey is the subject of a line of usage.jsonl.
+type lineKey struct {
+	day             int64
+	cwd, model, who string
 }
+
+// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that order. Of
+// the copies of an answer, that in the session that began first counts. Subagents have sessions of their own, whose cost counts
+// for the sessions' directories, unless the result of a tool has it. Sessions that cannot be read are left out, as
+// everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
+func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
+	if err := storage.LockUntil(ctx, &c.mu); err != nil {
+		return nil, err
+	}
+	defer c.mu.Unlock()
+	all, callers := c.withSubagents(sessions)
+	state := stateOf(all)
+	if c.text != nil && c.of == state {
+		return c.text, nil
+	}
+	c.text = nil
+	defer hold.Set(0)
+	lines := map[lineKey]*Sum{}
+	settled, err := c.addUp(ctx, all, func(info *listing.Info, r *row) error {
+		addTo(lines, lineKey{r.day, info.CWD, r.model, cmp.Or(callers[info], info).Who()}, &r.sum)
+		return hold.Resize(int64(len(lines)) * lineSize)
+	})
+	if err != nil {
+		return nil, err
+	}
+	text := linesText(lines)
+	if settled && len(text) <= maxShown {
+		c.text, c.of = text, state
+	}
+	return text, nil
+}
+
+// stateOf returns a hash of the states of sessions' files. The size of one of another agent is known only once it was read.
+func stateOf(sessions []*listing.Info) (hash uint64) {
+	type state struct {
+		before          uint64
+		name, cwd, whom string
+		token           storage.Token
+	}
+	for _, info := range sessions {
+		token := info.Stat.Token
+		token.Size = 0
+		hash = maphash.Comparable(seed, state{hash, info.Name(), info.CWD, info.Who(), token})
+	}
+	return hash
+}
+
+// lineSize is the memory of a line of usage.jsonl, with its text, in bytes.
+const lineSize = 800
+
+// linesText returns usage.jsonl.
+func linesText(lines map[lineKey]*Sum) []byte {
+	text := []byte{}
+	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
+		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
+	})
+	for _, key := range inOrder {
+		text = rawjson.AppendLine(text, struct { // docs/design.md section 5
+			Day   string `json:"day"`
+			CWD   string `json:"cwd"`
+			Model string `json:"model"`
+			Who   string `json:"who,omitempty"` // where there are several people
+			*Sum
+		}{dayText(key.day), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
+	}
+	return text
+}
+
+func dayText(day int64) string { return time.UnixMilli(day * dayLength).UTC().Format(time.DateOnly) }
+
+const dayLength = int64(24 * time.Hour / time.Millisecond)
+
+// dayOf returns the day of a time, which is in ms since the epoch.
+func dayOf(ms int64) int64 {
+	day := ms / dayLength
+	if ms%dayLength < 0 {
+		day--
+	}
+	return day
+}
+
+// Row is the cost of a session on a day, with a model.
+type Row struct {
+	Session *listing.Info // of which it is, or a subagent of which
+	Day     time.Time     // in UTC
+	Model   string
+	Sum     *Sum
+}
+
+// Rows calls each with all that the lines of usage.jsonl are sums of, in no order.
+func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Row)) error {
+	if err := storage.LockUntil(ctx, &c.mu); err != nil {
+		return err
+	}
+	defer c.mu.Unlock()
+	all, callers := c.withSubagents(sessions)
+	_, err := c.addUp(ctx, all, func(info *listing.Info, r *row) error {
+		each(Row{cmp.Or(callers[info], info), time.UnixMilli(r.day * dayLength).UTC(), r.model, &r.sum})
+		return nil
+	})
+	return err
+}
+
+// account is what is kept of a session: the part of its costs that counts there.
+type account struct {
+	// copies has the keys of its entries by which copies are known, each once.
+	copies []uint64
+	// left is the sum of those of them that were left out of rows, as sessions that began earlier have them.
+	left uint64
+	// covers are the spans for which it has its subagents' costs; above is a hash of the covers of its callers.
+	covers []cover
+	above  uint64
+	rows   []row
+}
+
+// row is the cost of a session on a day with a model.
+type row struct {
+	rowKey
+	sum Sum
+}
+
+type rowKey struct {
+	day   int64 // days since the epoch, in UTC
+	model string
+}
+
+const (
+	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory, in bytes.
+	rowSize     = 168
+	accountSize = 288
+	coverSize   = 24
+)
+
+func (a account) size() int {
+	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
+}
+
+// addUp calls each with the costs of the sessions that were not counted yet. It reports whether all of them stay as they are if
+// nothing changes: a file that was changed a moment ago may change again without a sign.
+func (c *Costs) addUp(
+	ctx context.Context, sessions []*listing.Info, each func(*listing.Info, *row) error,
+) (settled bool, err error) {
+	settled = true
+	seen, covers := map[uint64]struct{}{}, covers{}
+	for batch := range slices.Chunk(sessions, costsBatch) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		changed, err := readSessions(ctx, c.store, batch, c.known.has, c.read)
+		if err != nil {
+			return false, err
+		}
+		for i, info := range batch {
+			above := covers.above(info)
+			a, isKnown := c.known.get(info)
+			if !isKnown || a.left != sumOfSeen(a.copies, seen) || a.above != keyOf(above) {
+				r := changed[i : i+1]
+				if isKnown { // other sessions than before have some of its answers
+					isNot := func(*listing.Info) bool { return false }
+					if r, err = readSessions(ctx, c.store, batch[i:i+1], isNot, c.read); err != nil {
+						return false, err
+					}
+				}
+				a = accountOf(&r[0].of, seen, above)
+				settled = settled && r[0].Settled
+				c.known.keep(info.Name(), reading[account]{r[0].State, a})
+			}
+			for j := range a.rows {
+				if err := each(info, &a.rows[j]); err != nil {
+					return false, err
+				}
+			}
+			for _, key := range a.copies {
+				seen[key] = struct{}{}
+			}
+			if len(seen) > maxKeys {
+				return false, fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once", budget.ErrNoMemory, maxKeys)
+			}
+			covers[info.DirName()] = a.covers
+		}
+	}
+	c.known.keepOnly(sessions)
+	return settled, nil
+}
+
+// oldestFirst sorts sessions by their beginning: a copy is younger than what it was made from. Those that do not tell
+// when they began come last.
+func oldestFirst(sessions []*listing.Info) []*listing.Info {
+	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
+		began, known := a.Created()
+		other, otherKnown := b.Created()
+		switch {
+		case known != otherKnown && known:
+			return -1
+		case known != otherKnown:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(began, other), cmp.Compare(a.Name(), b.Name()))
+	})
+}
+
+// sumOfSeen returns the sum of the copies that were counted in other sessions: it tells two sets of them apart.
+func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
+	for _, key := range copies {
+		if _, ok := seen[key]; ok {
+			sum += key
+		}
+	}
+	return sum
+}
+
+// accountOf returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that called it.
+// An entry that stands in the file twice counts once.
+func accountOf(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
+	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
+	rows := map[rowKey]*Sum{}
+	own := make(map[uint64]bool, len(of.records))
+	for i := range of.records {
+		r := &of.records[i]
+		if r.copy != 0 {
+			if own[r.copy] {
+				continue
+			}
+			own[r.copy] = true
+			a.copies = append(a.copies, r.copy)
+			if _, ok := seen[r.copy]; ok {
+				a.left += r.copy
+				continue
+			}
+		}
+		if left, ok := r.beyond(above); ok {
+			addTo(rows, rowKey{dayOf(r.time), r.model}, &left)
+		}
+	}
+	a.copies = slices.Clip(a.copies)
+	for key, of := range rows {
+		key.model = unique.Make(key.model).Value() // sessions have the same few models
+		a.rows = append(a.rows, row{key, *of})
+	}
+	return a
+}
+
+// Groups are sums of rows by names. The zero value has none.
+type Groups struct{ groups map[string]*Group }
+
+// Group is one of them.
+type Group struct {
+	Name string
+	Sum
+	sessions map[*listing.Info]bool
+}
+
+// Sessions returns how many sessions have a part in it.
+func (g *Group) Sessions() int { return len(g.sessions) }
+
+// Add adds a row to the group of a name.
+func (g *Groups) Add(name string, r *Row) {
+	if g.groups == nil {
+		g.groups = map[string]*Group{}
+	}
+	of := g.groups[name]
+	if of == nil {
+		of = &Group{Name: name, sessions: map[*listing.Info]bool{}}
+		g.groups[name] = of
+	}
+	of.Sum.Add(r.Sum)
+	of.sessions[r.Session] = true
+}
+
+// All returns the groups, in no order.
+func (g *Groups) All() []*Group { return slices.Collect(maps.Values(g.groups)) }

@@ -1,10 +1,9 @@
-// Package report makes the files that tell something about a session as a whole: usage.json, what it cost, and
-// secrets.jsonl, where keys and tokens are in it (docs/design.md section 1).
+// Package report makes the files that tell something about a session as a whole, such as usage.json, problems.jsonl,
+// branches.tsv and secrets.jsonl (docs/design.md section 1), and those about all sessions, usage.jsonl and lost.tsv.
 //
-//	doc, err := report.Usage(ctx, snapshot, leaf, nil, prices)
+//	doc, err := report.Usage(ctx, snapshot, leaf, nil, prices, report.Sum{})
+//	text, err := report.NewCosts(store, prices).Lines(ctx, sessions, &hold)
 //
-// Its functions are functions over the model: they read a snapshot and return a document. What takes reading the
-// entries is kept with the session (Snapshot.Shared), so that only what was added is read again.
-//
-// It changes nothing, and never shows a secret or a part of one.
+// What takes reading the entries of a session is kept with it (Snapshot.Shared), so that only what was added is read again.
+// The package changes nothing, and never shows a secret or a part of one.
 package report

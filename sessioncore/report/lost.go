@@ -3,23 +3,120 @@ package report
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
-// LostTip is the end of a branch that no client shows which resumes the session.
-type LostTip struct {
-	Name string // in branches/
-	Time time.Time
-	Said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
+const (
+	// maxRows bounds lost.tsv.
+	maxRows = 10_000
+	// maxTips bounds the tips that are kept of sessions, in bytes.
+	maxTips = 8 << 20
+	// tipSize and tipsSize are what a tip takes in memory, with its text, and what is kept of a session without any.
+	tipSize  = 400
+	tipsSize = 200
+	// lostBatch is how many sessions are read before they are kept.
+	lostBatch = 64
+)
+
+// Lost finds, in all sessions, the ends of branches that no client shows which resumes a session (docs/design.md section 5).
+// It is safe for concurrent use; one caller at a time looks at the sessions, and the others wait.
+type Lost struct {
+	store *sessioncore.Store
+
+	mu    sync.Mutex // guards known; held while sessions are read
+	known cache[[]lostTip]
 }
 
-// Lost returns the tips that branches.tsv calls lost and on whose branch something was said that is
-// on no other, newest first, at most a given number. Entries that several lost branches share belong
+// NewLost returns the Lost of a store's sessions.
+func NewLost(store *sessioncore.Store) *Lost {
+	return &Lost{store: store, known: newCache(maxTips, func(tips []lostTip) int { return tipsSize + len(tips)*tipSize })}
+}
+
+// lostRow is a line of lost.tsv.
+type lostRow struct {
+	session *listing.Info
+	lostTip
+}
+
+// Table returns lost.tsv for these sessions. Those that cannot be read are left out. What is needed for the time of the call is
+// counted in hold. When ctx is done, what was read is kept.
+func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	defer hold.Set(0)
+	var all []lostRow
+	more := false
+	for batch := range slices.Chunk(sessions, lostBatch) {
+		read, err := readSessions(ctx, l.store, batch, l.known.has, lostIn)
+		if err != nil {
+			return nil, err
+		}
+		for i, info := range batch {
+			tips, isKnown := l.known.get(info)
+			if !isKnown {
+				tips = read[i].of
+				l.known.keep(info.Name(), read[i])
+			}
+			for _, t := range tips {
+				all = append(all, lostRow{info, t})
+			}
+			if len(all) > 2*maxRows {
+				all, more = newestRows(all), true
+			}
+		}
+		if err := hold.Resize(int64(cap(all)) * tipSize); err != nil {
+			return nil, err
+		}
+	}
+	l.known.keepOnly(sessions)
+	return lostTable(newestRows(all), more || len(all) > maxRows), nil
+}
+
+// newestRows returns the rows that are shown, in their order.
+func newestRows(rows []lostRow) []lostRow {
+	slices.SortFunc(rows, func(a, b lostRow) int {
+		return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.session.Name(), b.session.Name()), cmp.Compare(a.name, b.name))
+	})
+	return rows[:min(len(rows), maxRows)]
+}
+
+func lostTable(rows []lostRow, more bool) []byte {
+	out := []byte("time\tsession\tid\tpath\tsaid\n")
+	for _, r := range rows {
+		at, path := r.time.UTC().Format(rawjson.TimestampLayout), r.session.Path()+"/branches/"+r.name
+		out = names.AppendLabelFields(out, at, cmp.Or(r.session.DisplayName(), "-"), r.name, path, cmp.Or(r.said, "-"))
+	}
+	if more {
+		why := fmt.Sprintf("there are more than these %d, which are the newest", maxRows)
+		out = names.AppendLabelFields(out, "-", "-", "-", "-", why)
+	}
+	return out
+}
+
+// lostTip is the end of a branch that no client shows which resumes the session.
+type lostTip struct {
+	name string // in branches/
+	time time.Time
+	said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
+}
+
+// lostIn returns the tips that branches.tsv calls lost and on whose branch something was said that is
+// on no other, newest first, at most maxRows. Entries that several lost branches share belong
 // to the newest one.
-func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTip, err error) {
+func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
 		return nil, err
@@ -41,7 +138,7 @@ func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTi
 		}
 	}
 	for _, e := range lost {
-		if len(tips) == most {
+		if len(tips) == maxRows {
 			break
 		}
 		said, isLost, err := saidAlone(ctx, s, alone(e))
@@ -49,15 +146,15 @@ func Lost(ctx context.Context, s *sessioncore.Snapshot, most int) (tips []LostTi
 			return nil, err
 		}
 		if isLost {
-			tips = append(tips, LostTip{s.Name(e, currentBranch), s.Time(e), said})
+			tips = append(tips, lostTip{s.Name(e, currentBranch), s.Time(e), said})
 		}
 	}
 	return tips, nil
 }
 
-// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at
-// its end, or of the last message if the user said nothing there. anything reports whether the part has words of anybody: notes of a client, and an answer
-// that was given up before its first word, have none.
+// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at its end, or of the last
+// message if the user said nothing there. anything reports whether the part has words of anybody: notes of a client, and an
+// answer that was given up before its first word, have none.
 func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
 ) (said string, anything bool, err error) {
 	for _, e := range part {
@@ -83,85 +180,4 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		said = cmp.Or(said, words)
 	}
 	return said, anything, nil
-}
-
-// standing is what the ends of branches are told apart by.
-type standing struct {
-	s             *sessioncore.Snapshot
-	leaf, resumed sessioncore.Entry // nodes of the tree, or NoEntry
-	archived      archive
-}
-
-// standingIn returns that of a snapshot, which it confirms.
-func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error) {
-	leaf, err := s.Leaf()
-	if err = cmp.Or(err, s.Confirm(ctx)); err != nil {
-		return nil, err
-	}
-	archived, err := archivedIn(ctx, s)
-	return &standing{s, shownNode(s, leaf), shownNode(s, s.Resumed()), archived}, err
-}
-
-// of returns what the column current says of the end of a branch.
-func (w *standing) of(e sessioncore.Entry) string {
-	switch {
-	case e == w.leaf:
-		return branchCurrent
-	case e == w.resumed:
-		return branchElsewhere
-	case w.archived.has(w.s, e):
-		return branchArchived
-	}
-	return branchLost
-}
-
-// archive has the entries that are archived, with all below them, and what is known of others.
-type archive map[sessioncore.Entry]bool
-
-// archivedIn returns what the archive entries say: of those for one target the last counts.
-func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
-	var a archive
-	for e := range sessioncore.Entry(s.Len()) {
-		if s.Kind(e) != sessioncore.TypeArchive {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		text, err := s.EntryText(e)
-		if err != nil {
-			return nil, err
-		}
-		id, ok := text.Member("targetId").Bytes()
-		if target, err := s.Find(string(id)); ok && err == nil {
-			if a == nil {
-				a = archive{}
-			}
-			if a[target] = string(text.Member("archived")) == "true"; !a[target] {
-				delete(a, target)
-			}
-		}
-	}
-	return a, nil
-}
-
-// has reports whether an entry of the tree or one above it is archived. It remembers the answer for
-// those between.
-func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
-	if len(a) == 0 {
-		return false
-	}
-	var walk []sessioncore.Entry
-	found := false
-	for tree := s.Tree(); e != sessioncore.NoEntry; e = tree.Parent(e) {
-		known, ok := a[e]
-		if found = known; ok {
-			break
-		}
-		walk = append(walk, e)
-	}
-	for _, e := range walk {
-		a[e] = found
-	}
-	return found
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 )
@@ -27,21 +28,17 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 			}
 			known[r.model] = of
 		}
-		if of != nil && (!r.fast || of.fast > 0) {
-			r.list(of)
+		if of == nil || r.fast && of.fast == 0 {
+			continue
 		}
+		times := amount(1)
+		if r.fast {
+			times = of.fast
+		}
+		r.charge(of.of(&r.Sum), times)
+		r.Listed = r.Cost.Total
 	}
 	return priced
-}
-
-// list gives a usage the cost of list prices.
-func (u *usage) list(p *price) {
-	times := amount(1)
-	if u.fast {
-		times = p.fast
-	}
-	u.charge(p.of(&u.Sum), times)
-	u.Listed = u.Cost.Total
 }
 
 // charge gives a usage the cost that its tokens have by some rates, so many times.
@@ -56,6 +53,15 @@ func (u *usage) charge(at rates, times amount) {
 
 // weights are the prices of tokens relative to those of the input: nearly the same for all models of a provider.
 var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
+
+// weight returns the tokens of a usage, as many as they are of the input by their cost.
+func (u *usage) weight() amount {
+	charged := *u
+	if charged.charge(weights, 1); charged.Cost.Total > 0 {
+		return charged.Cost.Total
+	}
+	return max(0, u.TotalTokens)
+}
 
 // shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among its usages
 // since the time before, by their tokens. Calls of models that the file has no usage of count at the entry that says the cost.
@@ -80,9 +86,7 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 		}
 		for _, model := range slices.Sorted(maps.Keys(says.models)) {
 			if cost := says.models[model] - before.models[model]; !share(shared[begin:], model, max(0, cost)) && cost > 0 {
-				r := usageRecord{entry: records[i].entry, nth: len(shared) - i + maxParts, usage: usage{model: model}}
-				r.Cost = usageCost{Total: cost, known: true}
-				shared = append(shared, r)
+				shared = append(shared, records[i].ofAnother(model, cost))
 			}
 		}
 		before, begin = *says, len(shared)
@@ -90,32 +94,33 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 	return shared
 }
 
+// ofAnother returns a record of the same entry with the cost of a model that has no usage.
+func (r *usageRecord) ofAnother(model string, cost amount) usageRecord {
+	other := usageRecord{entry: r.entry, time: r.time, usage: usage{model: model}}
+	other.Cost = usageCost{Total: cost, known: true}
+	if r.copy != 0 {
+		other.copy = r.copy ^ maphash.String(seed, model)
+	}
+	return other
+}
+
 // share shares a cost among the usages of a model that have none. It reports whether there are any.
 func share(records []usageRecord, model string, cost amount) bool {
+	var with []*usageRecord
 	all := amount(0)
 	for i := range records {
 		if r := &records[i]; r.model == model && r.Unpriced > 0 {
+			with = append(with, r)
 			all += r.weight()
 		}
 	}
 	if all <= 0 {
 		return false
 	}
-	for i := range records {
-		if r := &records[i]; r.model == model && r.Unpriced > 0 {
-			part := cost * (r.weight() / all)
-			r.charge(weights, cost/all)
-			r.Cost.Total = part
-		}
+	for _, r := range with {
+		part := cost * (r.weight() / all)
+		r.charge(weights, cost/all)
+		r.Cost.Total = part
 	}
 	return true
-}
-
-// weight returns the tokens of a usage, as many as they are of the input by their cost.
-func (u *usage) weight() amount {
-	charged := *u
-	if charged.charge(weights, 1); charged.Cost.Total > 0 {
-		return charged.Cost.Total
-	}
-	return max(0, u.TotalTokens)
 }

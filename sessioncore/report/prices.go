@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,7 +88,7 @@ func (p Prices) Source() string {
 // requests, its models have the prices alone that the file has for them.
 func (p Prices) find(model string) (price, bool) {
 	if provider, _, _ := strings.Cut(model, "/"); message.BillsRequests(provider) {
-		of, ok := p.file[model]
+		of, ok := p.file[dashed(model)]
 		return of, ok
 	}
 	if of, ok := p.file.find(model); ok || !p.list {
@@ -93,6 +96,44 @@ func (p Prices) find(model string) (price, bool) {
 	}
 	list, _ := priceList()
 	return list.find(model)
+}
+
+// priceTable has the prices of models, by their dashed names.
+type priceTable map[string]price
+
+// betweenDigits is a dot that is written as a dash elsewhere.
+var betweenDigits = regexp.MustCompile(`([0-9])\.([0-9])`)
+
+// dashed returns a name with a dash in the place of each dot between digits.
+func dashed(name string) string { return betweenDigits.ReplaceAllString(name, "$1-$2") }
+
+// optional are parts of a model's name that other programs leave out: a region, or a provider, before the name in Bedrock; how
+// and where it runs, which is a version in Bedrock, one in Vertex, and in brackets the length of the context; and the day of
+// the model's version.
+var optional = [...]*regexp.Regexp{
+	regexp.MustCompile(`^([a-z]+\.)+`),
+	regexp.MustCompile(`(@[^/]*|-v[0-9]+(:[0-9]+)?|\[[^\]]*\])$`),
+	regexp.MustCompile(`-20[0-9]{2}(-?)[0-9]{2}(-?)[0-9]{2}$`),
+}
+
+// find returns the price of a model. The exact name counts, then the name without providers before it, and then without its
+// optional parts.
+func (t priceTable) find(model string) (of price, ok bool) {
+	for len(t) > 0 {
+		if of, ok = t[dashed(model)]; ok {
+			break
+		}
+		if _, rest, isLonger := strings.Cut(model, "/"); isLonger {
+			model = rest
+			continue
+		}
+		i := slices.IndexFunc(optional[:], func(part *regexp.Regexp) bool { return part.MatchString(model) })
+		if i < 0 {
+			break
+		}
+		model = optional[i].ReplaceAllString(model, "")
+	}
+	return of, ok
 }
 
 // price is the price of a token, in dollars.
@@ -111,40 +152,43 @@ type longRates struct {
 	rates
 }
 
+// of returns the rates of an answer.
+func (p *price) of(s *Sum) rates {
+	input := s.Input + s.CacheRead + s.CacheWrite
+	for _, long := range p.long {
+		if input > long.above {
+			return long.rates
+		}
+	}
+	return p.rates
+}
+
 // rateKeys are the keys of rates in LiteLLM's format.
 var rateKeys = [...]string{
 	"input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost",
 	"cache_creation_input_token_cost_above_1hr",
 }
 
-// hourFactor is the price of a cache write for an hour, by that of the input: the same for all models of Anthropic, the only
-// provider that sells it.
-const hourFactor = 2
+// longKey is the end of the key of a rate that holds for long contexts, with the number of tokens from which on it does.
+var longKey = regexp.MustCompile(`_above_([0-9]{1,9})k_tokens$`)
 
 // readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an object of the models, each with
 // dollars per token. A model without a price of its input or of its output is left out.
 func readPrices(r io.Reader) (priceTable, error) {
-	t := priceTable{}
-	d := json.NewDecoder(r)
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return nil, errors.New("it is not a JSON object with a member for each model")
+	var models map[string]json.RawMessage
+	if err := json.NewDecoder(r).Decode(&models); err != nil {
+		return nil, fmt.Errorf("it is not a JSON object with a member for each model: %w", err)
 	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
+	t := priceTable{}
+	for name, text := range models {
 		var members map[string]json.RawMessage
-		err = d.Decode(&members)
+		err := json.Unmarshal(text, &members)
 		if err == nil {
-			err = t.add(name.(string), members)
+			err = t.add(name, members)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("model %q: %w", name, err)
 		}
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
 	}
 	if len(t) == 0 {
 		return nil, errors.New("no model in it has input_cost_per_token and output_cost_per_token")
@@ -154,61 +198,32 @@ func readPrices(r io.Reader) (priceTable, error) {
 
 // add adds the model of a name with its members, if it has prices.
 func (t priceTable) add(name string, members map[string]json.RawMessage) error {
-	var p price
 	own, err := readRates(members, "")
-	if err != nil {
+	if err != nil || own[0] == nil || own[1] == nil {
 		return err
 	}
-	if own[0] == nil || own[1] == nil {
-		return nil
-	}
-	p.rates = own.rates(rates{})
+	p := price{rates: own.rates(rates{})}
+	suffixes := map[uint64]string{} // of the keys for long contexts
 	for key := range members {
-		suffix := longSuffix(key)
-		above, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(suffix, "_above_"), "k_tokens"), 10, 32)
-		if suffix == "" || err != nil {
-			continue
+		if found := longKey.FindStringSubmatch(key); found != nil {
+			above, _ := strconv.ParseUint(found[1], 10, 64)
+			suffixes[above] = found[0]
 		}
-		long, err := readRates(members, suffix)
+	}
+	for _, above := range slices.Backward(slices.Sorted(maps.Keys(suffixes))) {
+		long, err := readRates(members, suffixes[above])
 		if err != nil {
 			return err
 		}
-		p.addLong(amount(above)*1000, long)
+		p.long = append(p.long, longRates{amount(above) * 1000, long.rates(p.rates)})
 	}
 	var byProvider struct{ Fast any }
 	if json.Unmarshal(members["provider_specific_entry"], &byProvider) == nil {
 		fast, _ := byProvider.Fast.(float64)
 		p.fast = amount(max(0, fast))
 	}
-	t[name] = p
-	if other := dashed(name); other != name {
-		if _, ok := t[other]; !ok {
-			t[other] = p
-		}
-	}
+	t[dashed(name)] = p
 	return nil
-}
-
-// longSuffix returns the end of a key that says from how many tokens on a rate holds, "" if there is none.
-func longSuffix(key string) string {
-	for _, base := range rateKeys {
-		if suffix, ok := strings.CutPrefix(key, base); ok && strings.HasSuffix(suffix, "k_tokens") {
-			return suffix
-		}
-	}
-	return ""
-}
-
-// addLong adds rates for long contexts, those for the longest first.
-func (p *price) addLong(above amount, own ownRates) {
-	at := 0
-	for at < len(p.long) && p.long[at].above > above {
-		at++
-	}
-	if at < len(p.long) && p.long[at].above == above {
-		return
-	}
-	p.long = append(p.long[:at:at], append([]longRates{{above, own.rates(p.rates)}}, p.long[at:]...)...)
 }
 
 // ownRates are the rates that a model has keys for, in the order of rateKeys; nil is one that it has none for.
@@ -231,6 +246,10 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 	return own, nil
 }
 
+// hourFactor is the price of a cache write for an hour, by that of the input: the same for all models of Anthropic, the only
+// provider that sells it.
+const hourFactor = 2
+
 // rates returns own with the rates that it lacks. Those of a long context are short's, as much dearer as the input is. Without
 // any, cached input costs as much as other input.
 func (own ownRates) rates(short rates) (r rates) {
@@ -250,15 +269,4 @@ func (own ownRates) rates(short rates) (r rates) {
 	}
 	r.cacheRead, r.cacheWrite, r.hour = or(2, short.cacheRead*dearer), or(3, short.cacheWrite*dearer), or(4, short.hour*dearer)
 	return r
-}
-
-// of returns the rates of an answer.
-func (p *price) of(s *Sum) rates {
-	input := s.Input + s.CacheRead + s.CacheWrite
-	for _, long := range p.long {
-		if input > long.above {
-			return long.rates
-		}
-	}
-	return p.rates
 }

@@ -246,7 +246,7 @@ func TestCallsOfOtherModels(t *testing.T) {
 	require.Equal(t, "[5,1,0,0,6,0,70]", usage.Models["p/plain"].numbers(), text)
 	require.Equal(t, "[11,0,0,0,11,0,11]", usage.Models["p/cheap"].numbers(), text)
 	many := answerOf("a", "cheap", `{"modelCalls":[`+strings.Repeat(`{},`, 100_000)+`{}]}`)
-	records, err := usageRecordsOf(acquired(t, many)).of(context.Background(), acquired(t, many))
+	records, err := usageRecordsOf(context.Background(), acquired(t, many))
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(records), maxParts+1)
 }

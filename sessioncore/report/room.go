@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
-	"sessionfs/sessioncore/storage"
 )
 
 // roomBytes is what takes the room of a session file, in bytes of it. An image in blobs/ takes those of its reference.
@@ -32,16 +31,6 @@ type repeatedImages struct {
 // maxImages bounds how many images are told apart, 16 bytes each.
 const maxImages = 1 << 20
 
-// roomKey is the key of the room in Snapshot.Shared.
-type roomKey struct{ dialect *sessioncore.Dialect }
-
-// room adds up the entries of an index, each once.
-type room struct {
-	mu     sync.Mutex // guards the fields below; held while entries are read
-	looked int        // number of entries that were added
-	roomSums
-}
-
 // roomSums are what entries take together.
 type roomSums struct {
 	bytes    roomBytes
@@ -49,46 +38,31 @@ type roomSums struct {
 	images   map[uint64]struct{} // hashes of their data
 }
 
-// roomOf returns what takes the room in a snapshot. Its entries are confirmed.
+// roomOf returns what takes the room in a snapshot.
 func roomOf(ctx context.Context, s *sessioncore.Snapshot) (b roomBytes, repeated repeatedImages, err error) {
-	r := s.Shared(roomKey{s.Dialect()}, func() any { return &room{} }).(*room)
-	if err := storage.LockUntil(ctx, &r.mu); err != nil {
-		return b, repeated, err
-	}
-	defer r.mu.Unlock()
-	if r.looked > s.Len() { // s is older than what was added
-		r = &room{}
-	}
-	if err := r.look(ctx, s); err != nil {
-		return b, repeated, err
-	}
-	b = r.bytes
+	sums, err := factsOf(ctx, s, addRoom)
+	b = sums.bytes
 	b.Other = s.Stat().Size - b.Text - b.Thinking - b.ToolCalls - b.ToolResults - b.Images
-	return b, r.repeated, nil
+	return b, sums.repeated, err
 }
 
-// look adds the entries that were not added yet. Callers must hold r.mu, unless nobody else has r.
-func (r *room) look(ctx context.Context, s *sessioncore.Snapshot) error {
-	entries := make([]sessioncore.Entry, 0, s.Len()-r.looked)
-	for e := r.looked; e < s.Len(); e++ {
-		entries = append(entries, sessioncore.Entry(e))
+// addRoom adds the entries from one on.
+func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSums) error {
+	entries := make([]sessioncore.Entry, s.Len()-from)
+	for i := range entries {
+		entries[i] = sessioncore.Entry(from + i)
 	}
-	r.looked = s.Len()
 	var adding sync.Mutex
-	err := s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
+	return s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
 			found := entryRoom{snap: s}
 			found.entry(entries[i], text)
 			adding.Lock()
 			defer adding.Unlock()
-			r.add(&found)
+			to.add(&found)
 			return nil
 		}
 	})
-	if err != nil { // some were added
-		r.looked, r.roomSums = 0, roomSums{}
-	}
-	return err
 }
 
 func (r *roomSums) add(found *entryRoom) {
@@ -125,15 +99,15 @@ type imageRoom struct {
 
 // entry adds an entry: the blocks of its content, and the result of a tool as a whole but for its images.
 func (f *entryRoom) entry(e sessioncore.Entry, text rawjson.Value) {
-	isResult := f.snap.Kind(e) == sessioncore.TypeMessage && f.snap.Role(e) == sessioncore.RoleToolResult
-	if !isResult || bytes.Contains(text, []byte(`"image`)) {
+	result := isResult(f.snap, e)
+	if !result || bytes.Contains(text, []byte(`"image`)) {
 		if f.snap.Kind(e) == sessioncore.TypeMessage {
 			text = f.snap.Message(e, text)
 		}
 		m := message.Read(text)
 		f.content(m[message.Content])
 	}
-	if isResult {
+	if result {
 		at, _ := f.snap.EntryRange(e)
 		f.bytes = roomBytes{ToolResults: at.Size - f.bytes.Images, Images: f.bytes.Images}
 	}
@@ -172,6 +146,6 @@ func (f *entryRoom) image(m *message.Members, size int64) {
 		m = &inside
 	}
 	if data := cmp.Or(string(m[message.Data]), string(m[message.URL])); data != "" {
-		f.images = append(f.images, imageRoom{maphash.String(copySeed, data), int64(len(data))})
+		f.images = append(f.images, imageRoom{maphash.String(seed, data), int64(len(data))})
 	}
 }

@@ -44,7 +44,7 @@ func TestEditInTheMiddle(t *testing.T) {
 			return text(Usage(ctx, s, sessioncore.NoEntry, nil, Prices{}, Sum{}))
 		},
 		"usage.jsonl": func(s *sessioncore.Snapshot) (string, error) {
-			c, err := CostsOf(ctx, s, Prices{})
+			c, err := costsOf(ctx, s, Prices{})
 			return fmt.Sprint(c), err
 		},
 		"by-label": func(s *sessioncore.Snapshot) (string, error) {

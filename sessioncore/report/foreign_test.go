@@ -1,4 +1,4 @@
-package costs
+package report
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/foreign"
 )
@@ -35,7 +34,7 @@ func newForeignStore(t *testing.T, files map[string]string, show func(storage.St
 	for name, text := range files {
 		sessiontest.WriteFile(t, filepath.Join(root, name), text)
 	}
-	settle()
+	settleAll()
 	raw, agent := show(sessiontest.OpenDir(t, root))
 	converted := foreign.New(raw, agent, nil, t.TempDir())
 	s := &testStore{t: t, root: root, store: sessioncore.NewStore(converted), files: &opens{}}
@@ -52,13 +51,13 @@ func (s *foreignStore) tokens() map[string][3]float64 {
 	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(s.t, err)
 	hold := budget.New(budget.Default).Hold()
-	c := New(s.store, report.Prices{})
+	c := NewCosts(s.store, Prices{})
 	text, err := c.Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
 	again, err := c.Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(text), string(again))
-	without, err := New(s.bill, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	without, err := NewCosts(s.bill, Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(s.t, err)
 	require.Equal(s.t, string(text), string(without), "of sessions without texts")
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
@@ -87,7 +86,7 @@ func (s *foreignStore) requireKept() {
 	sessions, err := s.list.Sessions(context.Background())
 	require.NoError(s.t, err)
 	hold := budget.New(budget.Default).Hold()
-	c := New(s.store, report.Prices{})
+	c := NewCosts(s.store, Prices{})
 	var texts [2][]byte
 	for i := range texts {
 		texts[i], err = c.Lines(context.Background(), sessions.All(), &hold)
@@ -172,7 +171,7 @@ func (s *foreignStore) ofSession(name, parent string) [2]float64 {
 		}
 		return sessiontest.Snapshot(s.t, s.store.Session(name))
 	}
-	doc, err := report.Usage(context.Background(), acquire(name), sessioncore.NoEntry, acquire(parent), report.Prices{}, report.Sum{})
+	doc, err := Usage(context.Background(), acquire(name), sessioncore.NoEntry, acquire(parent), Prices{}, Sum{})
 	require.NoError(s.t, err)
 	var usage struct{ Total, Own struct{ TotalTokens float64 } }
 	require.NoError(s.t, json.Unmarshal(sessiontest.ReadExactly(s.t, doc, nil), &usage))

@@ -1,4 +1,4 @@
-package lost
+package report
 
 import (
 	"fmt"
@@ -17,29 +17,29 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// opens counts how many files are opened.
-type opens struct {
+// opened counts how many files are opened.
+type opened struct {
 	*memory.Storage
 	n atomic.Int64
 }
 
-func (o *opens) Open(name string) (storage.Object, error) {
+func (o *opened) Open(name string) (storage.Object, error) {
 	o.n.Add(1)
 	return o.Storage.Open(name)
 }
 
-// said is a message of the user at second n.
-func said(n int, id, parent, text string) string {
+// saidAt is a message of the user at second n.
+func saidAt(n int, id, parent, text string) string {
 	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":"%s","timestamp":"2026-02-16T11:%02d:%02d.000Z","message":{"role":"user","content":"%s"}}`+"\n",
 		id, parent, n/60, n%60, text)
 }
 
 // TestTable: the lost tips of all sessions, the newest first; only sessions that changed are read again; and it is bounded.
 func TestTable(t *testing.T) {
-	files := &opens{Storage: memory.New()}
+	files := &opened{Storage: memory.New()}
 	store := sessioncore.NewStore(files)
 	t.Cleanup(store.Close)
-	list, lost := listing.New(store, "/agent/sessions"), New(store)
+	list, lost := listing.New(store, "/agent/sessions"), NewLost(store)
 	table := func() (lines []string) {
 		sessions, err := list.Sessions(t.Context())
 		require.NoError(t, err)
@@ -53,9 +53,9 @@ func TestTable(t *testing.T) {
 		require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+text)))
 		require.NoError(t, files.Chtimes(name, time.Now().Add(-time.Hour)))
 	}
-	write("p/a.jsonl", said(1, "a1", "", "one")+said(2, "a2", "a1", `t\two`)+said(4, "a4", "a1", "four"))
-	write("p/b.jsonl", said(1, "b1", "", "one")+said(3, "b3", "", "three")+`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
-	write("p/c.jsonl", said(1, "c1", "", "one"))
+	write("p/a.jsonl", saidAt(1, "a1", "", "one")+saidAt(2, "a2", "a1", `t\two`)+saidAt(4, "a4", "a1", "four"))
+	write("p/b.jsonl", saidAt(1, "b1", "", "one")+saidAt(3, "b3", "", "three")+`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
+	write("p/c.jsonl", saidAt(1, "c1", "", "one"))
 	write("p/d.jsonl", "{\n")
 	want := []string{
 		"time\tsession\tid\tpath\tsaid",
@@ -67,14 +67,14 @@ func TestTable(t *testing.T) {
 	require.Equal(t, want, table())
 	require.Zero(t, files.n.Load(), "nothing changed")
 	require.NoError(t, files.Remove("p/b.jsonl"))
-	write("p/c.jsonl", said(1, "c1", "", "one")+said(2, "c2", "", "other"))
+	write("p/c.jsonl", saidAt(1, "c1", "", "one")+saidAt(2, "c2", "", "other"))
 	require.Equal(t, "2026-02-16T11:00:01.000Z\tone\tc1\tsessions/p/c/branches/c1\tone", table()[2])
 	require.EqualValues(t, 1, files.n.Load())
-	require.Len(t, lost.known, 3)
+	require.Len(t, lost.known.kept, 3)
 
 	var many strings.Builder
 	for n := range maxRows + 2 {
-		many.WriteString(said(n%3000, fmt.Sprintf("m%d", n), "", "again"))
+		many.WriteString(saidAt(n%3000, fmt.Sprintf("m%d", n), "", "again"))
 	}
 	write("p/m.jsonl", many.String())
 	rows := table()

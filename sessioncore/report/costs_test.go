@@ -1,4 +1,4 @@
-package costs
+package report
 
 import (
 	"bytes"
@@ -19,17 +19,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/report"
 )
 
 // slowUsage is what an entry reports.
 type slowUsage struct {
 	key, day, model string // key is "" if it has no copies
-	report.Sum
+	Sum
 }
 
-// usagesOf returns the usage of an entry, as a list of none or one.
-func usagesOf(e object) []map[string]any {
+// reportedUsages returns the usage of an entry, as a list of none or one.
+func reportedUsages(e object) []map[string]any {
 	message, _ := e["message"].(map[string]any)
 	details, _ := message["details"].(map[string]any)
 	for _, u := range []any{e["usage"], message["usage"], details["usage"]} {
@@ -40,7 +39,7 @@ func usagesOf(e object) []map[string]any {
 	return nil
 }
 
-// slowUsages reads what a session's entries report.
+// slowUsages reads what a session's entries
 func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
 	header, entries := s.get(name)
 	day := header["timestamp"].(string)[:10]
@@ -52,7 +51,7 @@ func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
 		}
 		u.day = day
 		message, _ := e["message"].(map[string]any)
-		for _, usage := range usagesOf(e) {
+		for _, usage := range reportedUsages(e) {
 			text, err := json.Marshal(usage)
 			require.NoError(s.t, err)
 			require.NoError(s.t, json.Unmarshal(text, &u.Sum))
@@ -72,7 +71,7 @@ func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
 }
 
 // slowLines adds up all sessions, with no more thought than that.
-func (s *testStore) slowLines() map[string]*report.Sum {
+func (s *testStore) slowLines() map[string]*Sum {
 	type session struct {
 		began, name string
 		cwd         any
@@ -85,12 +84,12 @@ func (s *testStore) slowLines() map[string]*report.Sum {
 	}
 	slices.SortFunc(sessions, func(a, b session) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.name, b.name)) })
 	counted := map[string]bool{"": false}
-	lines := map[string]*report.Sum{}
+	lines := map[string]*Sum{}
 	for _, session := range sessions {
 		for _, u := range session.usages {
 			if !counted[u.key] {
 				counted[u.key] = u.key != ""
-				report.AddTo(lines, fmt.Sprint(u.day, " ", session.cwd, " ", u.model), &u.Sum)
+				addTo(lines, fmt.Sprint(u.day, " ", session.cwd, " ", u.model), &u.Sum)
 			}
 		}
 	}
@@ -98,16 +97,16 @@ func (s *testStore) slowLines() map[string]*report.Sum {
 }
 
 // lines reads usage.jsonl.
-func (s *testStore) lines(c *Costs) map[string]*report.Sum {
+func (s *testStore) lines(c *Costs) map[string]*Sum {
 	s.t.Helper()
 	text, err := s.text(context.Background(), c)
 	require.NoError(s.t, err)
-	lines := map[string]*report.Sum{}
+	lines := map[string]*Sum{}
 	last := ""
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var line struct {
 			Day, CWD, Model string
-			report.Sum
+			Sum
 		}
 		if err := d.Decode(&line); errors.Is(err, io.EOF) {
 			break
@@ -130,8 +129,8 @@ func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	return c.Lines(ctx, sessions.All(), &hold)
 }
 
-// settle waits until the files' times would show another change.
-func settle() { time.Sleep(30 * time.Millisecond) }
+// settleAll waits until the files' times would show another change.
+func settleAll() { time.Sleep(30 * time.Millisecond) }
 
 // TestAgreesWithASlowReader: of sessions and forks of forks, an answer counts once; what is a session's own is what its
 // parent has not. The sums stay right when sessions grow, come and go, and only those are read that changed.
@@ -139,8 +138,8 @@ func TestAgreesWithASlowReader(t *testing.T) {
 	for seed, sessions := range []int{300, 40, 40, 40} {
 		s := newTestStore(t, uint64(seed))
 		s.grow(sessions)
-		settle()
-		c := New(s.store, report.Prices{})
+		settleAll()
+		c := NewCosts(s.store, Prices{})
 		want := s.slowLines()
 		require.Equal(t, want, s.lines(c))
 		require.GreaterOrEqual(t, len(s.files.names), sessions-1, "all but one that is indexed")
@@ -155,7 +154,7 @@ func TestAgreesWithASlowReader(t *testing.T) {
 			s.add(name, s.entries(entries, 3))
 			changed[name] = true
 		}
-		settle()
+		settleAll()
 		require.Equal(t, s.slowLines(), s.lines(c))
 		require.Subset(t, slices.Collect(maps.Keys(changed)), slices.Collect(maps.Keys(s.files.names)), "those that grew")
 
@@ -165,31 +164,30 @@ func TestAgreesWithASlowReader(t *testing.T) {
 			s.names = slices.Delete(s.names, at, at+1)
 		}
 		s.grow(sessions - sessions/30)
-		settle()
+		settleAll()
 		want = s.slowLines()
 		require.Equal(t, want, s.lines(c))
 		require.Less(t, len(s.files.names), sessions*2/3, "those with the answers of sessions that are gone")
-		require.LessOrEqual(t, len(c.known), len(s.names))
+		require.LessOrEqual(t, len(c.known.kept), len(s.names))
 
-		c.room = c.size / 2 // not all is kept
-		c.known, c.size = map[string]*account{}, 0
+		c.known.most = c.known.size / 2 // not all is kept
+		c.known = newCache(c.known.most, account.size)
 		for range 2 {
-			c.last = shown{}
+			c.text = nil
 			require.Equal(t, want, s.lines(c))
-			require.LessOrEqual(t, c.size, c.room)
+			require.LessOrEqual(t, c.known.size, c.known.most)
 		}
 		require.Less(t, len(s.files.names), len(s.names))
 		require.NotEmpty(t, s.files.names)
 	}
 }
 
-// checkOwn compares own in usage.json with what a slow reader finds.
 // TestStopped: when the reader is gone, no further session is read, and what was read need not be read again.
 func TestStopped(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(100)
-	settle()
-	c := New(s.store, report.Prices{})
+	settleAll()
+	c := NewCosts(s.store, Prices{})
 	_, err := s.list.Sessions(context.Background())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -212,7 +210,7 @@ func TestStopped(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	s := newTestStore(t, 1)
 	s.grow(3)
-	c := New(s.store, report.Prices{})
+	c := NewCosts(s.store, Prices{})
 	c.mu.Lock()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -234,7 +232,7 @@ func TestOddSessions(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.root, "p", name+".jsonl"), []byte(text), 0o644))
 	}
-	text, err := s.text(context.Background(), New(s.store, report.Prices{}))
+	text, err := s.text(context.Background(), NewCosts(s.store, Prices{}))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		require.True(t, json.Valid([]byte(line)), line)
@@ -252,10 +250,10 @@ func TestNoRoom(t *testing.T) {
 	memory := budget.New(budget.Min)
 	others, hold := memory.Hold(), memory.Hold()
 	require.NoError(t, others.Resize(memory.Limit()-100))
-	_, err = New(s.store, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	others.Close()
-	_, err = New(s.store, report.Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
 }

@@ -1,4 +1,4 @@
-package costs
+package report
 
 import (
 	"context"
@@ -214,7 +214,7 @@ func withoutCost(entries []object) (free []object) {
 		text, _ := json.Marshal(e)
 		var copied object
 		_ = json.Unmarshal(text, &copied)
-		for _, u := range usagesOf(copied) {
+		for _, u := range reportedUsages(copied) {
 			u["cost"] = object{"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 			delete(u, "premiumRequests")
 		}

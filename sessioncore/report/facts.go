@@ -1,0 +1,44 @@
+package report
+
+import (
+	"context"
+	"sync"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+)
+
+// facts caches what the entries of an index tell: they never change, so each is read once. The snapshots of one index share
+// it.
+type facts[T any] struct {
+	mu     sync.Mutex // guards the fields below; held while entries are read
+	looked int        // number of entries that were read
+	of     T
+}
+
+// factsKey is the key of facts in Snapshot.Shared. An index can become one of another dialect.
+type factsKey[T any] struct{ dialect *sessioncore.Dialect }
+
+// factsOf returns the facts of a snapshot's entries, which are confirmed. add adds the entries from one on.
+func factsOf[T any](
+	ctx context.Context, s *sessioncore.Snapshot, add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,
+) (of T, err error) {
+	if err := s.Confirm(ctx); err != nil {
+		return of, err
+	}
+	f := s.Shared(factsKey[T]{s.Dialect()}, func() any { return &facts[T]{} }).(*facts[T])
+	if err := storage.LockUntil(ctx, &f.mu); err != nil {
+		return of, err
+	}
+	defer f.mu.Unlock()
+	if f.looked > s.Len() { // the snapshot is older than what was added
+		err = add(ctx, s, 0, &of)
+		return of, err
+	}
+	if err := add(ctx, s, f.looked, &f.of); err != nil {
+		f.looked, f.of = 0, of // some entries may have been added
+		return of, err
+	}
+	f.looked = s.Len()
+	return f.of, nil
+}

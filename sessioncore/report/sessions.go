@@ -1,0 +1,100 @@
+package report
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+)
+
+// maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
+const maxAtOnce = 4
+
+// reading is what was read of a session, in a state of its file.
+type reading[T any] struct {
+	listing.State
+	of T
+}
+
+// readSessions reads some sessions, several at a time, except those that isKnown. One that cannot be read has the zero T.
+func readSessions[T any](
+	ctx context.Context, store *sessioncore.Store, sessions []*listing.Info, isKnown func(*listing.Info) bool,
+	read func(context.Context, *sessioncore.Snapshot) (T, error),
+) ([]reading[T], error) {
+	all := make([]reading[T], len(sessions))
+	running, ctx := errgroup.WithContext(ctx)
+	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
+	for i, info := range sessions {
+		if isKnown(info) {
+			continue
+		}
+		running.Go(func() error {
+			at := time.Now().UnixNano()
+			_, err := listing.Read(ctx, store, info, func(snap *sessioncore.Snapshot) (err error) {
+				all[i].of, err = read(ctx, snap)
+				return err
+			})
+			all[i].State = listing.StateAt(info.Stat.Token, at) // the store may name states otherwise than the list
+			return err
+		})
+	}
+	return all, running.Wait()
+}
+
+// cache keeps readings by the names of the sessions' files, up to a number of bytes. What is beyond is read again each time.
+type cache[T any] struct {
+	kept       map[string]reading[T]
+	size, most int
+	sizeOf     func(T) int
+}
+
+func newCache[T any](most int, sizeOf func(T) int) cache[T] {
+	return cache[T]{kept: map[string]reading[T]{}, most: most, sizeOf: sizeOf}
+}
+
+// get returns what is known of a session's file as it is now.
+func (c *cache[T]) get(info *listing.Info) (of T, ok bool) {
+	r := c.kept[info.Name()]
+	return r.of, r.Is(info.Stat.Token)
+}
+
+func (c *cache[T]) has(info *listing.Info) bool {
+	_, ok := c.get(info)
+	return ok
+}
+
+// keep keeps a reading, if there is room.
+func (c *cache[T]) keep(name string, r reading[T]) {
+	c.forget(name)
+	if size := len(name) + c.sizeOf(r.of); c.size+size <= c.most {
+		c.kept[name] = r
+		c.size += size
+	}
+}
+
+func (c *cache[T]) forget(name string) {
+	if r, ok := c.kept[name]; ok {
+		c.size -= len(name) + c.sizeOf(r.of)
+		delete(c.kept, name)
+	}
+}
+
+// keepOnly forgets the sessions that are gone.
+func (c *cache[T]) keepOnly(sessions []*listing.Info) {
+	if len(c.kept) <= len(sessions) {
+		return
+	}
+	names := make(map[string]bool, len(sessions))
+	for _, info := range sessions {
+		names[info.Name()] = true
+	}
+	for name := range c.kept {
+		if !names[name] {
+			c.forget(name)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"sessionfs/sessioncore"
+)
+
+// standing is what the ends of branches are told apart by.
+type standing struct {
+	s             *sessioncore.Snapshot
+	leaf, resumed sessioncore.Entry // nodes of the tree, or NoEntry
+	archived      archive
+}
+
+// standingIn returns that of a snapshot, which it confirms.
+func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error) {
+	leaf, err := s.Leaf()
+	if err = cmp.Or(err, s.Confirm(ctx)); err != nil {
+		return nil, err
+	}
+	archived, err := archivedIn(ctx, s)
+	return &standing{s, shownNode(s, leaf), shownNode(s, s.Resumed()), archived}, err
+}
+
+// of returns what the column current says of the end of a branch.
+func (w *standing) of(e sessioncore.Entry) string {
+	switch {
+	case e == w.leaf:
+		return branchCurrent
+	case e == w.resumed:
+		return branchElsewhere
+	case w.archived.has(w.s, e):
+		return branchArchived
+	}
+	return branchLost
+}
+
+// archive has the entries that are archived, with all below them, and what is known of others.
+type archive map[sessioncore.Entry]bool
+
+// archivedIn returns what the archive entries say: of those for one target the last counts.
+func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
+	var a archive
+	for e := range sessioncore.Entry(s.Len()) {
+		if s.Kind(e) != sessioncore.TypeArchive {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, err := s.EntryText(e)
+		if err != nil {
+			return nil, err
+		}
+		id, ok := text.Member("targetId").Bytes()
+		if target, err := s.Find(string(id)); ok && err == nil {
+			if a == nil {
+				a = archive{}
+			}
+			if a[target] = string(text.Member("archived")) == "true"; !a[target] {
+				delete(a, target)
+			}
+		}
+	}
+	return a, nil
+}
+
+// has reports whether an entry of the tree or one above it is archived. It remembers the answer for
+// those between.
+func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	if len(a) == 0 {
+		return false
+	}
+	var walk []sessioncore.Entry
+	found := false
+	for tree := s.Tree(); e != sessioncore.NoEntry; e = tree.Parent(e) {
+		known, ok := a[e]
+		if found = known; ok {
+			break
+		}
+		walk = append(walk, e)
+	}
+	for _, e := range walk {
+		a[e] = found
+	}
+	return found
+}
+
+// shownNode returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
+// is none. It returns sessioncore.NoEntry if there is none.
+func shownNode(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
+	if e == sessioncore.NoEntry {
+		return sessioncore.NoEntry
+	}
+	tree := s.Tree()
+	for _, at := range slices.Backward(s.Path(e)) {
+		if tree.Has(at) {
+			return at
+		}
+	}
+	return sessioncore.NoEntry
+}

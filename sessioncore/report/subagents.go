@@ -1,0 +1,195 @@
+package report
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file finds the sessions of subagents, which lie below the directory beside a session's file, and counts them with it.
+
+const (
+	// maxDepth is how many directories deep sessions of subagents are looked for. Claude Code's workflows have three.
+	maxDepth = 8
+	// maxFound bounds how many names are looked at for one session, as its directory has all long outputs of tools too.
+	maxFound = 100_000
+)
+
+// Subagents are the sessions of a session's subagents.
+type Subagents struct {
+	of    *listing.Info
+	found []*listing.Info
+}
+
+// SubagentsOf finds the sessions of the subagents of a session in a file of that name.
+func SubagentsOf(files storage.Files, name string) Subagents {
+	info := listing.NewInfo(name, storage.Stat{}, "")
+	return Subagents{info, subagentsOf(files, info)}
+}
+
+// subagentsOf returns the sessions of a session's subagents. Files of that name that are no session cost nothing.
+func subagentsOf(files storage.Files, info *listing.Info) (found []*listing.Info) {
+	names := 0
+	var walk func(dir string, depth int)
+	walk = func(dir string, depth int) {
+		var below []string
+		_ = files.List(dir, nil, func(item storage.Item) bool {
+			names++
+			switch {
+			case item.Kind == storage.KindDir && depth < maxDepth:
+				below = append(below, item.Name)
+			case item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding):
+				if st, err := item.State(); err == nil {
+					found = append(found, listing.NewInfo(path.Join(dir, item.Name), st, info.CWD))
+				}
+			}
+			return names < maxFound
+		})
+		for _, name := range below {
+			walk(path.Join(dir, name), depth+1)
+		}
+	}
+	walk(info.DirName(), 1)
+	return found
+}
+
+// Token returns the state of all of them together, the zero Token if there are none.
+func (s Subagents) Token() (t storage.Token) {
+	for _, sub := range s.found {
+		token := sub.Stat.Token
+		token.Size = 0 // see stateOf
+		t = t.With(token)
+	}
+	return t
+}
+
+// Sum returns the part of their costs that the session lacks.
+func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Prices) (sum Sum, err error) {
+	if len(s.found) == 0 {
+		return sum, nil
+	}
+	if s.of.Stat, err = store.Storage().Stat(s.of.Name()); err != nil {
+		return sum, err
+	}
+	all := append([]*listing.Info{s.of}, s.found...)
+	_, err = NewCosts(store, prices).addUp(ctx, all, func(info *listing.Info, r *row) error {
+		if info != s.of {
+			sum.Add(&r.sum)
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// withSubagents returns sessions and those of their subagents, the oldest first, and the sessions that called these.
+func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, callers map[*listing.Info]*listing.Info) {
+	files, callers := c.store.Storage(), map[*listing.Info]*listing.Info{}
+	listed := make(map[string]bool, len(sessions))
+	for _, info := range sessions {
+		all, listed[info.Name()] = append(all, info), true
+	}
+	with := map[string]map[string]bool{} // by directory: the names of the directories in it
+	for _, info := range sessions {
+		dir, base := path.Split(info.DirName())
+		if with[dir] == nil {
+			with[dir] = map[string]bool{}
+			_ = files.List(strings.TrimSuffix(dir, "/"), nil, func(item storage.Item) bool {
+				with[dir][item.Name] = item.Kind == storage.KindDir
+				return true
+			})
+		}
+		if !with[dir][base] {
+			continue
+		}
+		for _, sub := range subagentsOf(files, info) {
+			if !listed[sub.Name()] {
+				all, callers[sub], listed[sub.Name()] = append(all, sub), info, true
+			}
+		}
+	}
+	return oldestFirst(all), callers
+}
+
+// cover is a span of time for which a session has the costs of its subagents. It is comparable.
+type cover struct {
+	from, to int64 // in ms since the epoch, both included
+	tokens   bool  // the session has their tokens too, and not only their cost
+}
+
+// coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports a usage, and
+// all time up to the answer behind the one after which the client recorded the cost of the whole session.
+func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
+	for i := range records {
+		r := &records[i]
+		at := s.Time(r.entry).UnixMilli()
+		if r.session != nil {
+			to := int64(math.MaxInt64)
+			if i+1 < len(records) {
+				to = max(at, s.Time(records[i+1].entry).UnixMilli()-1)
+			}
+			covers = append(covers, cover{math.MinInt64, to, false})
+		}
+		if isResult(s, r.entry) {
+			covers = append(covers, cover{calledAt(s, r.entry), at, true})
+		}
+	}
+	return covers
+}
+
+// maxCalls bounds how many results of the calls of one answer are passed on the way to it.
+const maxCalls = 1000
+
+// calledAt returns the time of the answer that a tool's result belongs to, that of the result if there is none.
+func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
+	e := result
+	for range maxCalls {
+		if e = s.Parent(e); e == sessioncore.NoEntry {
+			break
+		}
+		if isAnswer(s, e) {
+			return s.Time(e).UnixMilli()
+		}
+	}
+	return s.Time(result).UnixMilli()
+}
+
+// beyond returns the rest of a cost in a subagent's session that covers of the calling sessions leave over, and whether
+// there is any.
+func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
+	left = r.Sum
+	for _, of := range covers {
+		if r.time < of.from || r.time > of.to {
+			continue
+		}
+		if of.tokens {
+			return Sum{}, false
+		}
+		left.Cost, left.Listed, left.Unpriced = usageCost{known: true}, 0, 0
+	}
+	return left, true
+}
+
+// covers are the covers that sessions have of their subagents, by the directory of the subagents.
+type covers map[string][]cover
+
+// above returns the covers of the sessions that called a subagent.
+func (c covers) above(info *listing.Info) (found []cover) {
+	for dir := path.Dir(info.Name()); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		found = append(found, c[dir]...)
+	}
+	return found
+}
+
+// keyOf returns a hash of covers.
+func keyOf(covers []cover) (key uint64) {
+	for _, of := range covers {
+		key += maphash.Comparable(seed, of)
+	}
+	return key
+}

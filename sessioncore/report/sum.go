@@ -1,0 +1,66 @@
+package report
+
+import "sessionfs/sessioncore/internal/rawjson"
+
+// Sum is a sum of usages, with the keys that it has in usage.json.
+type Sum struct {
+	AssistantMessages int       `json:"assistantMessages"`
+	Input             amount    `json:"input"`
+	Output            amount    `json:"output"`
+	CacheRead         amount    `json:"cacheRead"`
+	CacheWrite        amount    `json:"cacheWrite"`
+	TotalTokens       amount    `json:"totalTokens"`
+	PremiumRequests   amount    `json:"premiumRequests"`
+	Cost              usageCost `json:"cost,omitzero"` // in dollars
+	// Listed is the part of Cost.Total that is made of list prices, as no client recorded it.
+	Listed amount `json:"listed,omitzero"`
+	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has none either.
+	Unpriced int `json:"unpriced,omitempty"`
+}
+
+type usageCost struct {
+	Input      amount `json:"input"`
+	Output     amount `json:"output"`
+	CacheRead  amount `json:"cacheRead"`
+	CacheWrite amount `json:"cacheWrite"`
+	Total      amount `json:"total"`
+
+	known, unknown bool // some usage has a recorded cost; some usage has none
+}
+
+// IsZero omits the cost from JSON where it is unknown.
+func (c usageCost) IsZero() bool { return c.unknown && !c.known }
+
+// amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
+type amount float64
+
+// MarshalJSON implements json.Marshaler.
+func (a amount) MarshalJSON() ([]byte, error) { return rawjson.AppendNumber(nil, float64(a)), nil }
+
+// Add adds v.
+func (u *Sum) Add(v *Sum) {
+	u.AssistantMessages += v.AssistantMessages
+	u.Unpriced += v.Unpriced
+	u.Cost.known = u.Cost.known || v.Cost.known
+	u.Cost.unknown = u.Cost.unknown || v.Unpriced > 0
+	more := v.amounts()
+	for i, n := range u.amounts() {
+		*n += *more[i]
+	}
+}
+
+func (u *Sum) amounts() [12]*amount {
+	c := &u.Cost
+	return [...]*amount{
+		&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.TotalTokens, &u.PremiumRequests, &u.Listed,
+		&c.Input, &c.Output, &c.CacheRead, &c.CacheWrite, &c.Total,
+	}
+}
+
+// addTo adds v to the sum of a key.
+func addTo[K comparable](sums map[K]*Sum, key K, v *Sum) {
+	if sums[key] == nil {
+		sums[key] = &Sum{}
+	}
+	sums[key].Add(v)
+}

@@ -1,0 +1,295 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file reads the usages that entries report.
+
+const (
+	// subagentsModel is the name for the usage of subagents: a task's result does not report which models they used.
+	// Names of models have a slash.
+	subagentsModel = "(subagents)"
+	// piToolsModel is pi's own name for the usage of tools, compactions and branch summaries.
+	piToolsModel = "Tools/summaries"
+	// maxTime is the latest time that JSON of a client can name, in ms since the epoch.
+	maxTime = 8_640_000_000_000_000
+	// maxModelName is the maximum length of the name of a provider or model, in characters.
+	maxModelName = 200
+	// maxParts bounds how many models the usage of one answer names, so that a hostile line cannot fill the memory.
+	maxParts = 100
+	// maxCostText is the longest text in which an answer's cost is looked for by itself. Clients write some 400 bytes.
+	maxCostText = 16 << 10
+	// taskLabel is the path label of the results of the tool that calls subagents.
+	taskLabel = "toolResult-task"
+)
+
+// isAnswer reports whether an entry is an assistant's message.
+func isAnswer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
+}
+
+// isResult reports whether an entry is the result of a tool.
+func isResult(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult
+}
+
+// mayReport reports whether an entry can report a usage, so that it has to be read. Most of a session is what other
+// tools returned.
+func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	isPi := s.Dialect() == sessioncore.Pi
+	switch s.Kind(e) {
+	case sessioncore.TypeUnknown:
+		return true
+	case sessioncore.TypeUsage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
+		return isPi
+	case sessioncore.TypeMessage:
+		return isAnswer(s, e) || s.PathLabel(e) == taskLabel || isPi && isResult(s, e)
+	}
+	return false
+}
+
+// readAnswers reads what answers among the entries cost, and nothing else of them: not their texts, which are most of a
+// session, and without which there is no checksum. It sets their usages in all, and returns the numbers of the others in
+// entries: all of them, if it is not certain that the file is as it was indexed.
+func readAnswers(
+	ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry, all [][]usage,
+) (others []int) {
+	var buf []byte
+	lookedAt := time.Now().UnixNano()
+	for i, e := range entries {
+		if ctx.Err() != nil {
+			return nil // the caller sees it too
+		}
+		if isAnswer(s, e) {
+			var members rawjson.Value
+			if members, buf = costMembers(s, e, buf); members != nil {
+				m := message.Read(members)
+				// Another program may have filled in a cost of 0, which only the whole entry tells.
+				if all[i] = usagesOfAnswer(s, &m); all[i][0].TotalTokens == 0 || !all[i][0].isFree() {
+					continue
+				}
+			}
+		}
+		others = append(others, i)
+	}
+	if st, err := s.File().Stat(); err == nil && st.Token == s.Stat().Token && !st.Racy(lookedAt) {
+		return others
+	}
+	others = others[:0]
+	for i := range entries {
+		others = append(others, i)
+	}
+	return others
+}
+
+// costMembers reads an object with the members of an answer that say what it cost, nil if it cannot. It is valid until
+// the next call with that buf.
+func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (members rawjson.Value, _ []byte) {
+	at := s.CostRange(e)
+	if at.Size > maxCostText {
+		return nil, buf
+	}
+	if need := int(at.Size) + len("{}"); cap(buf) < need {
+		buf = make([]byte, 2*need)
+	}
+	text := buf[:at.Size+2]
+	text[0], text[at.Size+1] = '{', '}'
+	if storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset) != nil || !rawjson.IsValidObject(text) {
+		return nil, buf
+	}
+	return text, buf
+}
+
+// usagesOf returns the usages that an entry reports, with the names under which they count.
+func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) []usage {
+	kind, isPi := s.Kind(e), s.Dialect() == sessioncore.Pi // docs/format.md, pi
+	whole := text
+	if kind == sessioncore.TypeMessage {
+		text = s.Message(e, text)
+	}
+	m := message.Read(text)
+	reported := m[message.Usage]
+	of := func(model string, reported rawjson.Value, ok bool) []usage {
+		if !ok {
+			return nil
+		}
+		return []usage{usageOf(model, reported)}
+	}
+	switch {
+	case isAnswer(s, e):
+		all := usagesOfAnswer(s, &m)
+		if all[0].isFree() && !whole.Member("origin").Missing() {
+			all[0].Cost.known = false
+			all[0].settle()
+		}
+		return all
+	case kind == sessioncore.TypeUsage && isPi, kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
+		return of(modelName(m[message.Provider], m[message.Model]), reported, true)
+	case kind == sessioncore.TypeUnknown:
+		return nil
+	case isPi:
+		return of(piToolsModel, reported, reported.IsObject() && (kind != sessioncore.TypeMessage || isResult(s, e)))
+	}
+	reported = m[message.Details].Member("usage")
+	return of(subagentsModel, reported, reported.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult")
+}
+
+// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that this does not have. An
+// answer of pi may name the model that gave it.
+func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
+	by := m[message.Model]
+	if served := m[message.ResponseModel]; s.Dialect() == sessioncore.Pi && !served.Missing() {
+		by = served
+	}
+	own := usageOf(modelName(m[message.Provider], by), m[message.Usage])
+	own.AssistantMessages = 1
+	all := []usage{own}
+	if !bytes.Contains(m[message.Usage], []byte("modelCalls")) {
+		return all
+	}
+	m[message.Usage].Member("modelCalls").EachElement(func(call rawjson.Value, _ int) bool {
+		all = append(all, usageOf(modelName(m[message.Provider], call.Member("model")), call))
+		return len(all) <= maxParts
+	})
+	return all
+}
+
+// modelName returns the name of a model: the provider and the model, separated by a slash.
+func modelName(provider, model rawjson.Value) string {
+	name := append(appendName(make([]byte, 0, 64), provider), '/')
+	return string(appendName(name, model))
+}
+
+// appendName appends the name of a provider or a model.
+func appendName(dst []byte, v rawjson.Value) []byte {
+	text, _ := v.Bytes()
+	if len(text) > maxModelName || bytes.ContainsFunc(text, isOdd) {
+		text = []byte(markdown.Line(text, maxModelName))
+	}
+	if len(text) == 0 {
+		return append(dst, "unknown"...)
+	}
+	return append(dst, text...)
+}
+
+// isOdd reports whether a character is none of those that nearly all names consist of.
+func isOdd(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
+}
+
+// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old clients
+// did not write: it is then the sum of the others.
+func usageOf(model string, v rawjson.Value) usage {
+	u := usage{model: model}
+	hasTotal := false
+	for m := range v.EachMember {
+		switch string(m.CamelName()) {
+		case "input":
+			u.Input = countOf(m.Value)
+		case "output":
+			u.Output = countOf(m.Value)
+		case "cacheRead":
+			u.CacheRead = countOf(m.Value)
+		case "cacheWrite":
+			u.CacheWrite = countOf(m.Value)
+		case "cacheWrite1h":
+			u.hour = max(0, countOf(m.Value))
+		case "totalTokens":
+			u.TotalTokens, hasTotal = countOf(m.Value), m.Value.IsNumber()
+		case "premiumRequests":
+			u.PremiumRequests = countOf(m.Value)
+		case "speed":
+			u.fast = m.Value.Is("fast")
+		case "ended":
+			u.ended = int64(max(0, min(countOf(m.Value), maxTime)))
+		case "cost":
+			u.Cost = costOf(m.Value)
+		case "sessionCost":
+			u.session = sessionCostOf(m.Value, model)
+		}
+	}
+	if !hasTotal {
+		u.TotalTokens = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	}
+	u.hour = min(u.hour, u.CacheWrite)
+	u.settle()
+	return u
+}
+
+// costOf parses the cost of a usage. Where an unrecorded one is marked, the client said nothing.
+func costOf(v rawjson.Value) (c usageCost) {
+	c.known = v.IsObject()
+	for m := range v.EachMember {
+		switch string(m.CamelName()) {
+		case "input":
+			c.Input = countOf(m.Value)
+		case "output":
+			c.Output = countOf(m.Value)
+		case "cacheRead":
+			c.CacheRead = countOf(m.Value)
+		case "cacheWrite":
+			c.CacheWrite = countOf(m.Value)
+		case "total":
+			c.Total = countOf(m.Value)
+		case "unrecorded":
+			c.known = c.known && string(m.Value) != "true"
+		}
+	}
+	return c
+}
+
+// settle notes whether the cost of a usage is unknown.
+func (u *usage) settle() {
+	if u.Unpriced = 0; !u.Cost.known && u.TotalTokens != 0 {
+		u.Unpriced = 1
+	}
+}
+
+// isFree reports whether a usage has a recorded cost of 0.
+func (u *usage) isFree() bool { return u.Cost == usageCost{known: true} }
+
+// sessionCostOf parses the cost of a session, of which model gave the answer that says it. Models have the provider of that one,
+// and the part of the total that no model has is its own.
+func sessionCostOf(v rawjson.Value, model string) *sessionCost {
+	if !v.IsObject() {
+		return nil
+	}
+	provider, _, _ := strings.Cut(model, "/")
+	c := &sessionCost{models: map[string]amount{}}
+	v.Member("models").EachMember(func(m rawjson.Member) bool {
+		name, _ := m.Key.Bytes()
+		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
+		of := max(0, countOf(m.Value))
+		c.models[provider+"/"+markdown.Line(name, maxModelName)] += of
+		c.total += of
+		return len(c.models) < maxParts
+	})
+	if total := countOf(v.Member("total")); total > c.total {
+		c.models[model] += total - c.total
+		c.total = total
+	}
+	return c
+}
+
+// countOf returns v as a double, 0 if v is not a number or overflows float64.
+func countOf(v rawjson.Value) amount {
+	if !v.IsNumber() {
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return 0
+	}
+	return amount(f)
+}
