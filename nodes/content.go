@@ -198,3 +198,16 @@ func (d *SessionDir) hasOwner(context.Context) Presence {
 	}
 	return Hidden
 }
+
+// LastResultName is last-result: what the lines have answered that were written last, for doors through which an open
+// file is not read back. source has the attributes of the file.
+func LastResultName(source storage.Files, last func() []byte) Name {
+	return Name{"last-result", storage.KindFile, func(d *Directory) Node {
+		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
+			st, err := source.Stat("")
+			c := textContent(last(), st)
+			c.private = true
+			return c, err
+		}}
+	}, nil}
+}

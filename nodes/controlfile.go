@@ -146,6 +146,12 @@ func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 	return 0
 }
 
+// Readable reports whether the file is rendered from the session.
+func (f *ControlFile) Readable() bool { return f.render != nil }
+
+// Refused is for doors, which see whole lines only.
+func (f *ControlFile) Refused(err error) syscall.Errno { return f.refused(err) }
+
 // refused records why a line was refused, and returns the errno. An id that does not exist is ENOENT, a session that no
 // longer exists ESTALE (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {

@@ -70,6 +70,10 @@ type Control interface {
 	Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 	// Sync makes durable all lines that took effect, through this node or another.
 	Sync(context.Context) syscall.Errno
+	// Readable reports whether the file shows something else than what was answered to lines.
+	Readable() bool
+	// Refused says in last-error why lines were refused, and returns the errno.
+	Refused(error) syscall.Errno
 }
 
 // Handle is an open file. All reads of a handle see one version of the file, or one that grows at

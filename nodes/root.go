@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
@@ -38,6 +40,14 @@ type Space struct {
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
 	return &RootDir{Directory: NewDirectory(view), names: names, source: source}
+}
+
+// With returns a root that has one more name.
+func (d *RootDir) With(more Name) *RootDir {
+	to := NewRootDir(d.view, d.source, append(slices.Clone(d.names), more)...)
+	slices.SortFunc(to.names, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
+	to.Space = d.Space
+	return to
 }
 
 // Find finds a fixed name.

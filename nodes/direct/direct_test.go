@@ -85,6 +85,10 @@ func (f *textFile) Lines(context.Context, [][]byte) ([]string, int, error) { ret
 
 func (f *textFile) Sync(context.Context) syscall.Errno { return 0 }
 
+func (f *textFile) Readable() bool { return true }
+
+func (f *textFile) Refused(error) syscall.Errno { return syscall.EINVAL }
+
 func (f *textFile) Close() {}
 
 func file(text string) func() nodes.Node {

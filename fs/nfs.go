@@ -1,0 +1,97 @@
+package fs
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/nodes/nfs"
+)
+
+// NFS serves o.Source to clients of NFS on this machine.
+type NFS struct {
+	*nfs.Door
+	tree     *tree
+	listener net.Listener
+}
+
+// OpenNFS opens o.Source as Mount does, and listens at a port of the loopback interface; 0 is any. Callers must call Serve.
+func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
+	o.ReadOnly = o.ReadOnly || o.Redact
+	key, err := handleKey()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp4", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		return nil, err
+	}
+	t, err := openTree(o, log)
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	n := &NFS{tree: t, listener: listener}
+	root := t.root.With(nodes.LastResultName(t.top, func() []byte { return n.Result() }))
+	if t.source != nil {
+		root.Space = spaceOf(t.source)
+	}
+	n.Door = nfs.New(root, o.TableSource(), key, log)
+	return n, nil
+}
+
+// Port returns the port.
+func (n *NFS) Port() int { return n.listener.Addr().(*net.TCPAddr).Port }
+
+// Serve answers clients until ctx is done.
+func (n *NFS) Serve(ctx context.Context) error {
+	defer n.tree.close()
+	return n.Door.Serve(ctx, n.listener)
+}
+
+// handleKey returns the key of the handles, which a file of this user's state keeps: a mount goes on with the next server.
+func handleKey() ([]byte, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, err
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	file := filepath.Join(state, "sessionfs", "nfs.key")
+	const size = 32
+	key, err := os.ReadFile(file)
+	switch {
+	case err == nil && len(key) != size:
+		return nil, fmt.Errorf("%s is no key: remove it", file)
+	case !errors.Is(err, iofs.ErrNotExist):
+		return key, err
+	}
+	key = make([]byte, size)
+	_, _ = rand.Read(key) // never fails
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	made, err := os.CreateTemp(filepath.Dir(file), "nfs") // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(made.Name())
+	_, err = made.Write(key)
+	if err = errors.Join(err, made.Close()); err != nil {
+		return nil, err
+	}
+	if err = os.Link(made.Name(), file); errors.Is(err, iofs.ErrExist) { // another server was faster
+		return os.ReadFile(file)
+	}
+	return key, err
+}

@@ -1,0 +1,388 @@
+// Package nfstest is a client of NFSv3, for tests.
+package nfstest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Client is a connection to a server. It is safe for concurrent use.
+type Client struct {
+	UID  uint32 // of the credential
+	conn net.Conn
+	xid  atomic.Uint32
+
+	mu      sync.Mutex // guards waiting
+	waiting map[uint32]chan []byte
+}
+
+// Dial connects to a server.
+func Dial(address string) (*Client, error) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{conn: conn, waiting: map[uint32]chan []byte{}}
+	go c.receive()
+	return c, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() { c.conn.Close() }
+
+func (c *Client) receive() {
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(c.conn, head[:]); err != nil {
+			break
+		}
+		message := make([]byte, binary.BigEndian.Uint32(head[:])&^(1<<31))
+		if _, err := io.ReadFull(c.conn, message); err != nil {
+			break
+		}
+		c.mu.Lock()
+		reply := c.waiting[binary.BigEndian.Uint32(message)]
+		delete(c.waiting, binary.BigEndian.Uint32(message))
+		c.mu.Unlock()
+		if reply != nil {
+			reply <- message
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, reply := range c.waiting {
+		close(reply)
+	}
+	c.waiting = nil
+}
+
+// Programs.
+const (
+	NFS   = 100003
+	Mount = 100005
+)
+
+// Message returns a call, whose first word is its number.
+func (c *Client) Message(program, procedure uint32, arguments []byte) []byte {
+	cred := Words(0, 0, c.UID, 0, 0)
+	m := Words(c.xid.Add(1), 0, 2, program, 3, procedure, 1, uint32(len(cred)))
+	m = append(append(m, cred...), Words(0, 0)...)
+	return append(m, arguments...)
+}
+
+// Send sends a message and returns the reply.
+func (c *Client) Send(message []byte) (*Reader, error) {
+	reply := make(chan []byte, 1)
+	c.mu.Lock()
+	if c.waiting == nil {
+		c.mu.Unlock()
+		return nil, io.ErrUnexpectedEOF
+	}
+	c.waiting[binary.BigEndian.Uint32(message)] = reply
+	_, err := c.conn.Write(append(Words(uint32(len(message))|1<<31), message...))
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := <-reply
+	if !ok {
+		return nil, io.ErrUnexpectedEOF
+	}
+	r := &Reader{answer}
+	r.U32() // its number
+	if kind, state := r.U32(), r.U32(); kind != 1 || state != 0 {
+		return nil, fmt.Errorf("the call was denied: %d", r.U32())
+	}
+	r.U32()
+	r.Opaque()
+	if status := r.U32(); status != 0 {
+		return nil, fmt.Errorf("the call was not accepted: %d", status)
+	}
+	return r, nil
+}
+
+// Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is not 0.
+func (c *Client) Call(procedure uint32, arguments ...[]byte) (*Reader, error) {
+	r, err := c.Send(c.Message(NFS, procedure, join(arguments)))
+	if err != nil {
+		return nil, err
+	}
+	if s := Status(r.U32()); s != 0 {
+		return r, s
+	}
+	return r, nil
+}
+
+// Status is an nfsstat3 that is no success.
+type Status uint32
+
+func (s Status) Error() string { return fmt.Sprintf("NFS status %d", uint32(s)) }
+
+// MountPath mounts an exported path and returns the handle of the root.
+func (c *Client) MountPath(path string) ([]byte, error) {
+	r, err := c.Send(c.Message(Mount, 1, Opaque([]byte(path))))
+	if err != nil {
+		return nil, err
+	}
+	if s := Status(r.U32()); s != 0 {
+		return nil, s
+	}
+	return r.Opaque(), nil
+}
+
+// Attr are the attributes of a node.
+type Attr struct {
+	Type, Mode   uint32 // 1 file, 2 directory, 5 link
+	Size, FileID uint64
+	MTime, CTime uint64 // in nanoseconds
+	UID, GID     uint32
+}
+
+// GetAttr asks for attributes.
+func (c *Client) GetAttr(handle []byte) (Attr, error) {
+	r, err := c.Call(1, Opaque(handle))
+	if err != nil {
+		return Attr{}, err
+	}
+	return r.attr(), nil
+}
+
+// Lookup looks a name up; known is false if the reply has no attributes.
+func (c *Client) Lookup(dir []byte, name string) (handle []byte, a Attr, known bool, err error) {
+	r, err := c.Call(3, Opaque(dir), Opaque([]byte(name)))
+	if err != nil {
+		return nil, a, false, err
+	}
+	handle = r.Opaque()
+	a, known = r.postAttr()
+	return handle, a, known, nil
+}
+
+// Walk looks up a path below a directory.
+func (c *Client) Walk(dir []byte, path string) (handle []byte, err error) {
+	handle = dir
+	for name := range strings.SplitSeq(path, "/") {
+		if handle, _, _, err = c.Lookup(handle, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return handle, nil
+}
+
+// ReadLink reads a link.
+func (c *Client) ReadLink(handle []byte) (string, error) {
+	r, err := c.Call(5, Opaque(handle))
+	if err != nil {
+		return "", err
+	}
+	r.postAttr()
+	return string(r.Opaque()), nil
+}
+
+// Read reads a part of a file.
+func (c *Client) Read(handle []byte, off uint64, count uint32) (data []byte, end bool, err error) {
+	r, err := c.Call(6, Opaque(handle), Long(off), Words(count))
+	if err != nil {
+		return nil, false, err
+	}
+	r.postAttr()
+	r.U32()
+	end = r.U32() != 0
+	return r.Opaque(), end, nil
+}
+
+// ReadFile reads a file as clients do: so many bytes as it has by its attributes.
+func (c *Client) ReadFile(handle []byte) ([]byte, error) {
+	a, err := c.GetAttr(handle)
+	var all []byte
+	for end := a.Size == 0; err == nil && !end; {
+		var part []byte
+		part, end, err = c.Read(handle, uint64(len(all)), 32<<10)
+		all = append(all, part...)
+	}
+	if err == nil && uint64(len(all)) != a.Size {
+		err = fmt.Errorf("%d bytes were read of %d", len(all), a.Size)
+	}
+	return all, err
+}
+
+// Write writes at an offset; it returns how many bytes were taken.
+func (c *Client) Write(handle []byte, off uint64, data []byte) (int, error) {
+	const fileSync = 2
+	r, err := c.Call(7, Opaque(handle), Long(off), Words(uint32(len(data)), fileSync), Opaque(data))
+	if err != nil {
+		return 0, err
+	}
+	r.U32()
+	r.postAttr()
+	return int(r.U32()), nil
+}
+
+// Append writes behind the end, as the attributes tell it.
+func (c *Client) Append(handle []byte, text string) error {
+	a, err := c.GetAttr(handle)
+	for err == nil && text != "" {
+		var n int
+		n, err = c.Write(handle, a.Size, []byte(text))
+		text, a.Size = text[n:], a.Size+uint64(n)
+	}
+	return err
+}
+
+// Truncate sets a size.
+func (c *Client) Truncate(handle []byte, size uint64) error {
+	_, err := c.Call(2, Opaque(handle), Words(0, 0, 0, 1), Long(size), Words(0, 0, 0))
+	return err
+}
+
+// Symlink makes a link.
+func (c *Client) Symlink(dir []byte, name, target string) error {
+	_, err := c.Call(10, Opaque(dir), Opaque([]byte(name)), Words(0, 0, 0, 0, 0, 0), Opaque([]byte(target)))
+	return err
+}
+
+// Remove removes a name.
+func (c *Client) Remove(dir []byte, name string) error {
+	_, err := c.Call(12, Opaque(dir), Opaque([]byte(name)))
+	return err
+}
+
+// Rename renames in a directory.
+func (c *Client) Rename(dir []byte, from, to string) error {
+	_, err := c.Call(14, Opaque(dir), Opaque([]byte(from)), Opaque(dir), Opaque([]byte(to)))
+	return err
+}
+
+// Item is a listed name.
+type Item struct {
+	FileID uint64
+	Name   string
+	Cookie uint64
+	Attr   Attr
+	Known  bool // it came with attributes
+	Handle []byte
+}
+
+// ReadDirPlus reads the names behind a cookie, in a reply of at most so many bytes.
+func (c *Client) ReadDirPlus(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
+	return c.readDir(17, dir, cookie, Words(size, size))
+}
+
+// ReadDir is ReadDirPlus without attributes and handles.
+func (c *Client) ReadDir(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
+	return c.readDir(16, dir, cookie, Words(size))
+}
+
+func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes []byte) (items []Item, end bool, err error) {
+	r, err := c.Call(procedure, Opaque(dir), Long(cookie, 0), sizes)
+	if err != nil {
+		return nil, false, err
+	}
+	r.postAttr()
+	r.U64()
+	for r.U32() != 0 {
+		it := Item{FileID: r.U64(), Name: string(r.Opaque()), Cookie: r.U64()}
+		if procedure == 17 {
+			it.Attr, it.Known = r.postAttr()
+			if r.U32() != 0 {
+				it.Handle = r.Opaque()
+			}
+		}
+		items = append(items, it)
+	}
+	return items, r.U32() != 0, nil
+}
+
+// List reads all names of a directory, without "." and "..".
+func (c *Client) List(dir []byte) (all []Item, err error) {
+	for cookie, end := uint64(0), false; !end; {
+		var items []Item
+		if items, end, err = c.ReadDirPlus(dir, cookie, 8<<10); err != nil {
+			return nil, err
+		}
+		for _, it := range items {
+			cookie = it.Cookie
+			if it.Name != "." && it.Name != ".." {
+				all = append(all, it)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Reader reads XDR. It panics where a reply is cut.
+type Reader struct{ B []byte }
+
+// U32 reads a word.
+func (r *Reader) U32() uint32 {
+	v := binary.BigEndian.Uint32(r.B)
+	r.B = r.B[4:]
+	return v
+}
+
+// U64 reads two words.
+func (r *Reader) U64() uint64 { return uint64(r.U32())<<32 | uint64(r.U32()) }
+
+// Opaque reads bytes behind their length.
+func (r *Reader) Opaque() []byte {
+	n := int(r.U32())
+	v := r.B[:n]
+	r.B = r.B[(n+3)&^3:]
+	return v
+}
+
+func (r *Reader) postAttr() (a Attr, known bool) {
+	if known = r.U32() != 0; known {
+		a = r.attr()
+	}
+	return a, known
+}
+
+func (r *Reader) attr() (a Attr) {
+	a.Type, a.Mode = r.U32(), r.U32()
+	r.U32()
+	a.UID, a.GID = r.U32(), r.U32()
+	a.Size = r.U64()
+	for range 3 {
+		r.U64() // the room that it takes, its device, the file system
+	}
+	a.FileID = r.U64()
+	r.U64()
+	a.MTime = uint64(r.U32())*1e9 + uint64(r.U32())
+	a.CTime = uint64(r.U32())*1e9 + uint64(r.U32())
+	return a
+}
+
+// Words encodes words.
+func Words(words ...uint32) (b []byte) {
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// Long encodes numbers of two words.
+func Long(numbers ...uint64) (b []byte) {
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+// Opaque encodes bytes behind their length.
+func Opaque(v []byte) []byte {
+	b := append(Words(uint32(len(v))), v...)
+	return append(b, make([]byte, -len(v)&3)...)
+}
+
+func join(parts [][]byte) (all []byte) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
