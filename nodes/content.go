@@ -49,6 +49,11 @@ func (f *ContentFile) Stat(ctx context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
+	return c.attr(), nil
+}
+
+// attr returns the attributes of a file with the content.
+func (c *content) attr() Attr {
 	a := fileAttr(c.stat, c.size)
 	if c.private {
 		a = a.private()
@@ -56,7 +61,7 @@ func (f *ContentFile) Stat(ctx context.Context) (Attr, error) {
 	if !c.at.IsZero() {
 		a = a.at(c.at, c.at)
 	}
-	return a, nil
+	return a
 }
 
 // Open makes the content.
@@ -67,14 +72,17 @@ func (f *ContentFile) Open(ctx context.Context, _ int) (Handle, error) {
 		hold.Close()
 		return nil, err
 	}
-	return &contentHandle{c.text, hold}, nil
+	return &contentHandle{c, hold}, nil
 }
 
 // contentHandle is an open ContentFile.
 type contentHandle struct {
-	text io.ReaderAt
+	content
 	hold budget.Hold
 }
+
+// Stat returns the attributes of the version that the handle shows.
+func (h *contentHandle) Stat(context.Context) (Attr, error) { return h.attr(), nil }
 
 // ReadAt reads a part of the content.
 func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
