@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"syscall"
@@ -19,6 +20,8 @@ const (
 	maxWrite = 64 << 10
 	// gapWait is how long a WRITE waits for those before it, which a client may send later.
 	gapWait = 5 * time.Second
+	// settle is how long the first WRITE to this server waits for those before it.
+	settle = 300 * time.Millisecond
 	// lineWait is how long the beginning of a line waits for its end. A client of NFS closes nothing.
 	lineWait = 10 * time.Second
 	// tailSize is how many of the last bytes are kept: a client writes whole pages, of which it has the beginning already.
@@ -39,6 +42,7 @@ type lines struct {
 	mu      sync.Mutex    // guards what follows; held while lines are carried out, so that they take effect in order
 	more    chan struct{} // closed when size changes
 	based   bool          // a request has said where it writes
+	first   int64         // the lowest offset of those that came before
 	size    int64         // bytes that were taken
 	tail    []byte        // the last of them
 	told    int64         // the size that clients were told last, of a file that is also read
@@ -52,7 +56,7 @@ func (o *object) linesOf(file nodes.Control) *lines {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lines == nil {
-		o.lines = &lines{file: file, name: o.name, more: make(chan struct{})}
+		o.lines = &lines{file: file, name: o.name, more: make(chan struct{}), first: math.MaxInt64}
 	}
 	return o.lines
 }
@@ -175,17 +179,12 @@ func (l *lines) take(data []byte) {
 
 // skip returns how many bytes of data were taken before. It waits for missing bytes before it.
 func (l *lines) skip(ctx context.Context, data []byte, off int64) (int, error) {
-	if !l.based { // the client has written to an earlier server
-		l.based, l.size, l.tail = true, off, nil
-		if l.file.Readable() && l.told >= off && l.told <= off+int64(len(data)) {
-			l.size = l.told
-		}
-	}
+	l.setBase(ctx, data, off)
 	if l.file.Readable() && l.handle == nil && off != l.size && l.told >= off && l.told <= off+int64(len(data)) {
 		// What the file shows is another text than what was written to it. The client goes on behind what it shows.
 		return int(l.told - off), l.rebase(ctx, data[:l.told-off], off)
 	}
-	if err := l.await(ctx, off); err != nil {
+	if err := l.await(ctx, gapWait, func() bool { return l.size >= off }); err != nil {
 		return 0, err
 	}
 	n := min(l.size-off, int64(len(data)))
@@ -214,10 +213,31 @@ func (l *lines) rebase(ctx context.Context, before []byte, off int64) error {
 	return nil
 }
 
-// await waits until the bytes before off were taken.
-func (l *lines) await(ctx context.Context, off int64) error {
-	late := time.After(gapWait)
-	for l.size < off {
+// setBase takes the first WRITE to this server as going on from an earlier one. Of several that come at once that is the one
+// with the lowest offset.
+func (l *lines) setBase(ctx context.Context, data []byte, off int64) {
+	if l.based {
+		return
+	}
+	l.first = min(l.first, off)
+	if off > 0 {
+		_ = l.await(ctx, settle, func() bool { return l.based })
+	}
+	if l.based {
+		return
+	}
+	l.based, l.tail = true, nil
+	base := l.first
+	if l.file.Readable() && l.told >= off && l.told <= off+int64(len(data)) {
+		base = l.told
+	}
+	l.setSize(base)
+}
+
+// await waits for so long until there is something.
+func (l *lines) await(ctx context.Context, most time.Duration, there func() bool) error {
+	late := time.After(most)
+	for !there() {
 		more := l.more
 		l.mu.Unlock()
 		select {

@@ -1,0 +1,307 @@
+package fs_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	iofs "io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/nodes/nfs/nfstest"
+)
+
+// nfsMount is a client of a server of NFS.
+type nfsMount struct {
+	*nfstest.Client
+	t    *testing.T
+	root []byte
+	port int
+	stop func()
+}
+
+// serveNFS serves a directory by NFS, at a port, or 0 for any.
+func serveNFS(t *testing.T, source string, port int) *nfsMount {
+	server, err := fs.OpenNFS(mountopts.Options{Source: source}, port, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	m := &nfsMount{t: t, port: server.Port()}
+	m.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	t.Cleanup(m.stop)
+	m.Client, err = nfstest.Dial(fmt.Sprint("127.0.0.1:", m.port))
+	require.NoError(t, err)
+	t.Cleanup(m.Client.Close)
+	m.UID = uint32(os.Geteuid())
+	m.root, err = m.MountPath(server.Export())
+	require.NoError(t, err)
+	return m
+}
+
+func (m *nfsMount) at(path string) []byte {
+	h, err := m.Walk(m.root, path)
+	require.NoError(m.t, err, path)
+	return h
+}
+
+func (m *nfsMount) read(path string) string {
+	text, err := m.ReadFile(m.at(path))
+	require.NoError(m.t, err, path)
+	return string(text)
+}
+
+// walk calls see with all that is below a directory.
+func (m *nfsMount) walk(dir []byte, at string, see func(path string, h []byte, a nfstest.Attr)) {
+	items, err := m.List(dir)
+	require.NoError(m.t, err, at)
+	for _, it := range items {
+		name := path.Join(at, it.Name)
+		h, _, _, err := m.Lookup(dir, it.Name)
+		require.NoError(m.t, err, name)
+		a, err := m.GetAttr(h)
+		require.NoError(m.t, err, name)
+		require.Equal(m.t, it.FileID, a.FileID, name)
+		if it.Known {
+			require.Equal(m.t, it.Attr, a, name)
+		}
+		if see(name, h, a); a.Type == 2 {
+			m.walk(h, name, see)
+		}
+	}
+}
+
+// TestNFSShowsTheMount: by NFS there is all that a mount has, with the same attributes and contents.
+func TestNFSShowsTheMount(t *testing.T) {
+	onceIsEnough(t)
+	notUnderRace(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	source := demo(t)
+	m, n := mountForTest(t, source), serveNFS(t, source, 0)
+	seen := map[string]bool{"last-result": true}
+	check := func(name string, h []byte, a nfstest.Attr) {
+		seen[name] = true
+		if name == "last-result" {
+			return
+		}
+		info, err := os.Lstat(m.path(name))
+		require.NoError(t, err, name)
+		kind := map[uint32]iofs.FileMode{1: 0, 2: iofs.ModeDir, 5: iofs.ModeSymlink}[a.Type]
+		require.Equal(t, info.Mode(), kind|iofs.FileMode(a.Mode), name)
+		require.EqualValues(t, info.ModTime().UnixNano(), a.MTime, name)
+		switch kind {
+		case iofs.ModeSymlink:
+			target, err := n.ReadLink(h)
+			require.NoError(t, err)
+			require.Equal(t, readLink(t, m.path(name)), target, name)
+			require.EqualValues(t, info.Size(), a.Size, name)
+		case 0:
+			want, err := os.ReadFile(m.path(name))
+			require.NoError(t, err, name)
+			got, err := n.ReadFile(h)
+			require.NoError(t, err, name)
+			require.True(t, bytes.Equal(want, got), name)
+			require.EqualValues(t, info.Size(), a.Size, name)
+		}
+	}
+	n.walk(n.root, "", check)
+	for line := range strings.Lines(run(t, "find", m.dir, "-mindepth", "1", "-printf", `%P\n`)) {
+		require.True(t, seen[strings.TrimSuffix(line, "\n")], line)
+	}
+	for _, hidden := range []string{"search/the", "by-id/019d3d", "by-file/home/dev", "history/search/tides"} {
+		h := n.at(hidden)
+		a, err := n.GetAttr(h)
+		require.NoError(t, err)
+		if check(hidden, h, a); a.Type == 2 {
+			n.walk(h, hidden, check)
+		}
+	}
+	_, _, _, err := n.Lookup(n.root, "nothing")
+	require.Equal(t, nfstest.Status(2), err)
+}
+
+// TestNFSWrites: lines take effect or are refused with a reason, leaf moves, and answers are in last-result.
+func TestNFSWrites(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	a := newAgent(t)
+	a.write("s", header("s"), strings.Join(writtenEntries, ""))
+	m := serveNFS(t, a.dir, 0)
+	const dir = "sessions/p/s"
+	session, appendTo := m.at(dir), m.at(dir+"/append")
+	require.NoError(t, m.Append(appendTo, message("by NFS")+"\n"))
+	require.Contains(t, a.raw("s"), `"by NFS"`)
+	id := strings.TrimSpace(m.read("last-result"))
+	require.Equal(t, "entries/"+id+".json", m.leaf(session))
+	require.Contains(t, m.read(dir+"/entries/"+id+".json"), `"by NFS"`)
+
+	require.Equal(t, nfstest.Status(22), m.Append(appendTo, "junk\n"))
+	require.Contains(t, m.read(dir+"/last-error"), "append: line 1: not a valid entry")
+	require.NoError(t, m.Append(m.at(dir+"/labels"), "e1 first\n"))
+	require.NoError(t, m.Append(m.at(dir+"/labels"), "e2 second\n"))
+	require.Equal(t, "e1\tfirst\ne2\tsecond\n", m.read(dir+"/labels"))
+	require.Equal(t, nfstest.Status(2), m.Append(m.at(dir+"/labels"), "nobody x\n"))
+	for _, title := range []string{"One", "Another one"} {
+		h := m.at(dir + "/title")
+		require.NoError(t, m.Truncate(h, 0))
+		_, err := m.Write(h, 0, []byte(title+"\n"))
+		require.NoError(t, err)
+		require.Equal(t, title+"\n", m.read(dir+"/title"))
+	}
+	require.NoError(t, m.Append(m.at(dir+"/fork"), "e1\n"))
+	require.Contains(t, m.read(strings.TrimSpace(m.read("last-result"))+"/entries/e1.json"), `"id":"e1"`)
+
+	// As busybox and coreutils replace a link.
+	require.NoError(t, m.Remove(session, "leaf"))
+	require.NoError(t, m.Symlink(session, "leaf", "entries/e1.json"))
+	require.Equal(t, "entries/e1.json", m.leaf(session))
+	require.NoError(t, m.Symlink(session, "CuAbCdEf", "entries/e2.json"))
+	require.NoError(t, m.Rename(session, "CuAbCdEf", "leaf"))
+	require.Equal(t, "entries/e2.json", m.leaf(session))
+	require.NoError(t, m.Symlink(session, "wrong", "entries/nobody.json"))
+	require.Equal(t, nfstest.Status(2), m.Rename(session, "wrong", "leaf"))
+	require.Equal(t, nfstest.Status(1), m.Remove(session, "title"))
+	require.Equal(t, nfstest.Status(1), m.Symlink(m.root, "x", "y"))
+	_, err := m.Write(m.at(dir+"/header.json"), 0, []byte("x"))
+	require.Equal(t, nfstest.Status(1), err)
+	for _, procedure := range []uint32{8, 9, 11, 13} {
+		_, err := m.Call(procedure, nfstest.Opaque(session), nfstest.Opaque([]byte("new")))
+		require.Equal(t, nfstest.Status(1), err, procedure)
+	}
+}
+
+func (m *nfsMount) leaf(session []byte) string {
+	h, _, _, err := m.Lookup(session, "leaf")
+	require.NoError(m.t, err)
+	target, err := m.ReadLink(h)
+	require.NoError(m.t, err)
+	return target
+}
+
+// TestNFSRestart: what a client holds is good with the next server: handles, and where it writes.
+func TestNFSRestart(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	a := newAgent(t)
+	a.write("s", header("s"), strings.Join(writtenEntries, ""))
+	first := serveNFS(t, a.dir, 0)
+	const dir = "sessions/p/s"
+	held := map[string][]byte{}
+	for _, name := range []string{"", "/append", "/entries", "/entries/e1.json", "/transcript.md", "/branches.tsv"} {
+		held[name] = first.at(dir + name)
+	}
+	text := first.read(dir + "/transcript.md")
+	require.NoError(t, first.Append(held["/append"], message("before")+"\n"))
+	attr, err := first.GetAttr(held["/append"])
+	require.NoError(t, err)
+	first.stop()
+	next := serveNFS(t, a.dir, first.port)
+	for name, h := range held {
+		_, err := next.GetAttr(h)
+		require.NoError(t, err, name)
+	}
+	_, err = next.Write(held["/append"], attr.Size, []byte(message("after")+"\n"))
+	require.NoError(t, err)
+	for _, said := range []string{"before", "after"} {
+		require.Equal(t, 1, strings.Count(a.raw("s"), `"`+said+`"`))
+	}
+	now, err := next.ReadFile(held["/transcript.md"])
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(now), text[:len(text)/2]))
+	key, err := os.Stat(filepath.Join(os.Getenv("XDG_STATE_HOME"), "sessionfs/nfs.key"))
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, key.Mode())
+}
+
+// TestNFSWritersOfWholeLines: three writers of one client, which sends what they write at once, lose no line.
+func TestNFSWritersOfWholeLines(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	a := newAgent(t)
+	a.write("s", header("s"), strings.Join(writtenEntries, ""))
+	m := serveNFS(t, a.dir, 0)
+	h := m.at("sessions/p/s/append")
+	var end uint64
+	var mu sync.Mutex // as a client's kernel has one for each file
+	var writers sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			for n := range 100 {
+				line := []byte(message(fmt.Sprintf("writer %d line %d.%s", w, n, strings.Repeat("x", n*20))) + "\n")
+				mu.Lock()
+				at := end
+				end += uint64(len(line))
+				mu.Unlock()
+				for len(line) > 0 { // in parts
+					part := line[:min(len(line), 700)]
+					taken, err := m.Write(h, at, part)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					at += uint64(taken)
+					line = line[taken:]
+				}
+			}
+		})
+	}
+	writers.Wait()
+	raw := a.raw("s")
+	for w := range 3 {
+		for n := range 100 {
+			require.Equal(t, 1, strings.Count(raw, fmt.Sprintf("writer %d line %d.", w, n)))
+		}
+	}
+}
+
+// TestNFSListingGrows: a listing that is read while its directory grows has each name that was there once.
+func TestNFSListingGrows(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	a := newAgent(t)
+	const before = 2000
+	a.write("s", header("s"))
+	var lines []string
+	for n := range before {
+		lines = append(lines, message(fmt.Sprint(n)))
+	}
+	m := serveNFS(t, a.dir, 0)
+	require.NoError(t, m.appendAll("sessions/p/s/append", lines))
+	dir := m.at("sessions/p/s/entries")
+	names := map[string]int{}
+	for cookie, end := uint64(0), false; !end; {
+		items, last, err := m.ReadDirPlus(dir, cookie, 4096)
+		require.NoError(t, err)
+		for _, it := range items {
+			names[it.Name]++
+			cookie = it.Cookie
+		}
+		require.NoError(t, m.appendAll("sessions/p/s/append", []string{message("more")}))
+		end = last
+	}
+	require.GreaterOrEqual(t, len(names), before+2)
+	for name, times := range names {
+		require.Equal(t, 1, times, name)
+	}
+}
+
+func (m *nfsMount) appendAll(path string, lines []string) error {
+	h := m.at(path)
+	text := strings.Join(lines, "\n") + "\n"
+	for text != "" {
+		n := min(len(text), 32<<10)
+		if err := m.Append(h, text[:n]); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
