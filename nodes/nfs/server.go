@@ -190,7 +190,7 @@ func (d *Door) answer(ctx context.Context, from *connection, message []byte) []b
 		e.u32(programVersion, programVersion)
 		return e.record()
 	case c.program == mountProgram:
-		e, mounted := d.mountProcedure(&c)
+		e, mounted := d.mountProcedure(ctx, &c)
 		if mounted {
 			from.trusted.Store(true)
 		}
