@@ -1,8 +1,10 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
@@ -12,7 +14,7 @@ func mount(args []string, s streams) int {
 	if done {
 		return status
 	}
-	return report(refuse(exitFuse, "sessions are mounted on Linux only; what needs no mount works here too: 'sessionfs ls', for example.\n"+
+	return report(refuse(exitFuse, "sessions are mounted on Linux and macOS only; 'sessionfs nfs' serves them to this system's NFS client, and 'sessionfs ls', for example, needs no mount.\n"+
 		"'sessionfs --help' lists all commands."), c.Helper, s.err)
 }
 
@@ -23,3 +25,8 @@ func ourMountpoints() []string { return nil }
 func toldMounts() []place { return nil }
 
 func mountedAt(string) (p place, err error) { return p, nil }
+
+// mountNFS returns the command that mounts an exported path.
+func mountNFS(port int, path, mountpoint string) string {
+	return fmt.Sprintf("mount_nfs -o nfsv3,tcp,soft,nolockd,port=%d 127.0.0.1:%s %s", port, path, mountpoint)
+}

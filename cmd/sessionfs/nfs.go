@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 
@@ -55,12 +56,9 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
-	server, err := fs.OpenNFS(at.Options, port, newLogger(at.Options, false, stderr))
+	server, err := fs.OpenNFS(at.Options, port, textLogger(at.Options, stderr))
 	if err != nil {
-		if errors.Is(err, fs.ErrSource) {
-			return refuse(exitSource, "%s", err)
-		}
-		return err
+		return sourceError(err)
 	}
 	say := func() error {
 		_, err := fmt.Fprintln(out, mountNFS(server.Port(), server.Export(), "MOUNTPOINT"))
@@ -75,4 +73,16 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 		}
 	}()
 	return server.Serve(ctx)
+}
+
+// sourceError refuses a SOURCE that cannot be opened.
+func sourceError(err error) error {
+	if errors.Is(err, fs.ErrSource) {
+		return refuse(exitSource, "%s", err)
+	}
+	return err
+}
+
+func textLogger(o mountopts.Options, out io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: o.Level()}))
 }

@@ -1,7 +1,7 @@
 package nfs
 
 import (
-	"context"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,59 +21,68 @@ const (
 	nfsServerFault status = 10006
 )
 
-// statuses are those of errnos that have the same meaning. A client would wait for ever for an answer to a file that is
-// busy, so that is no access, as are those that the protocol has no number for.
+// statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so that is no access, as are
+// those that the protocol has no number for.
 var statuses = map[syscall.Errno]status{
-	syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: 13, syscall.EEXIST: 17, syscall.EXDEV: 18, syscall.ENOTDIR: 20,
-	syscall.EISDIR: 21, syscall.EINVAL: nfsInvalid, syscall.EFBIG: 27, syscall.ENOSPC: 28, syscall.EROFS: 30,
-	syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70, syscall.ELOOP: nfsInvalid,
-	syscall.EBUSY: 13, syscall.ENOMEM: 13, syscall.EOPNOTSUPP: 13, errBadHandle: nfsBadHandle,
+	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: 13, syscall.EEXIST: 17, syscall.EXDEV: 18,
+	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: nfsInvalid, syscall.EFBIG: 27, syscall.ENOSPC: 28,
+	syscall.EROFS: 30, syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70,
+	syscall.EBUSY: 13, syscall.ENOMEM: 13, syscall.EOPNOTSUPP: 13,
 }
 
 func statusOf(errno syscall.Errno) status {
-	if errno == 0 {
-		return nfsOK
-	}
 	if s, ok := statuses[errno]; ok {
 		return s
 	}
 	return nfsIO
 }
 
-// attr returns the attributes of a node now. Those of a generated file take rendering it: known is false if they do and
-// render is not set.
-func (d *Door) attr(ctx context.Context, o *object, n nodes.Node, render bool) (a nodes.Attr, known bool, errno syscall.Errno) {
-	var err error
-	switch n := n.(type) {
-	case nodes.Dir:
-		if o.wasListed() { // so that o.changed is right
-			if list, errno := d.list(ctx, o, false); errno == 0 {
-				d.lists.release(list)
-			}
-		}
-		a, err = n.Stat(ctx)
-	case nodes.Link, *nodes.SourceFile, *nodes.EntryFile:
-		a, err = n.Stat(ctx)
-	case nodes.File:
-		control, lines := n.(nodes.Control)
-		if lines && !control.Readable() {
-			a, err = n.Stat(ctx)
-		} else if !render {
-			return a, false, 0
-		} else if f, errno := d.files.open(ctx, o, n, true); errno != 0 {
-			return a, false, errno
-		} else {
-			a = f.attr
-			d.files.release(f)
-		}
-		if lines && err == nil {
-			a.Size = o.linesOf(control).tell(a.Size)
+// attr returns the attributes of a node now. Those of a generated file take rendering it: known is false if they do and render
+// is not set.
+func (r *request) attr(o *object, n nodes.Node, render bool) (a nodes.Attr, known bool, errno syscall.Errno) {
+	if o.wasListed() { // so that o.changed is right
+		if list, errno := r.door.list(r.ctx, o, false); errno == 0 {
+			r.door.lists.release(list)
 		}
 	}
-	if err != nil {
-		return a, false, nodes.Stale(n, o.name, "stat", err)
+	file, lines, generated := generatedFile(n)
+	if !generated {
+		a, err := n.Stat(r.ctx)
+		if lines != nil {
+			a.Size = o.linesOf(lines).taken()
+		}
+		return a, err == nil, nodes.Stale(n, o.name, "stat", err)
+	}
+	if !render {
+		return a, false, 0
+	}
+	open, errno := r.open(o, file, true)
+	if errno != 0 {
+		return a, false, errno
+	}
+	defer r.door.files.release(open)
+	a = open.value.attr
+	if lines != nil {
+		tail := make([]byte, min(a.Size, tailSize))
+		if _, err := open.value.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail))); err == nil || len(tail) == 0 {
+			a.Size = o.linesOf(lines).show(a.Size, tail)
+		}
 	}
 	return a, true, 0
+}
+
+// generatedFile reports whether a node is a file that is rendered for its size, and returns it as a file, and as one that
+// accepts lines.
+func generatedFile(n nodes.Node) (file nodes.File, lines nodes.Control, generated bool) {
+	switch n := n.(type) {
+	case *nodes.SourceFile, *nodes.EntryFile:
+		return n.(nodes.File), nil, false
+	case nodes.Control:
+		return n, n, n.Readable()
+	case nodes.File:
+		return n, nil, true
+	}
+	return nil, nil, false
 }
 
 func (o *object) wasListed() bool {
@@ -82,112 +91,85 @@ func (o *object) wasListed() bool {
 	return o.listed
 }
 
-// types are the ftype3 of kinds.
-var types = map[storage.Kind]uint32{storage.KindDir: 2, storage.KindLink: 5}
-
 // writeAttr writes a fattr3.
 func (r *request) writeAttr(o *object, a *nodes.Attr) {
 	o.mu.Lock()
 	changed := o.changed
 	o.mu.Unlock()
-	e := &r.out
-	kind := types[a.Kind]
-	if kind == 0 {
-		kind = 1
-	}
-	e.u32(kind, a.Mode, 1, a.UID, a.GID)
-	e.u64(uint64(a.Size), uint64(a.Size))
-	e.u32(0, 0) // no device
-	e.u64(r.door.objects.root.id.number(), o.id.number())
-	modified, ctime := later(a.Modified, changed), later(a.Changed, changed)
-	for _, t := range []time.Time{modified, modified, ctime} {
-		e.u32(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
+	kind := map[storage.Kind]uint32{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}[a.Kind]
+	r.out.u32(kind, a.Mode, 1, a.UID, a.GID)
+	r.out.u64(uint64(a.Size), uint64(a.Size), 0, r.door.objects.root.id.number(), o.id.number())
+	modified := slices.MaxFunc([]time.Time{a.Modified, changed}, time.Time.Compare)
+	for _, t := range []time.Time{modified, modified, slices.MaxFunc([]time.Time{a.Changed, changed}, time.Time.Compare)} {
+		r.out.u32(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// optionalAttr writes attributes that may be left out.
+func (r *request) optionalAttr(o *object, a *nodes.Attr, known bool) {
+	if r.out.bool(known); known {
+		r.writeAttr(o, a)
 	}
-	return a
 }
 
-// postAttr writes the attributes after an operation, which may be left out.
+// postAttr writes the attributes after an operation, unless they take long.
 func (r *request) postAttr(o *object, n nodes.Node) {
-	a, known, _ := r.door.attr(r.ctx, o, n, false)
-	r.out.bool(known)
-	if known {
-		r.writeAttr(o, &a)
-	}
+	a, known, _ := r.attr(o, n, false)
+	r.optionalAttr(o, &a, known)
 }
 
-// childAttr writes the attributes of a child that was found in a directory, if that does not take long.
+// wcc writes the attributes after a change, without those before it.
+func (r *request) wcc(o *object, n nodes.Node) {
+	r.out.bool(false)
+	r.postAttr(o, n)
+}
+
+// childAttr writes the attributes of a child that was found in a directory, unless they take long.
 func (r *request) childAttr(look *nodes.Look, o *object, c *nodes.Child) {
 	a, known := c.Attr, c.Attr.Kind != storage.KindOther
-	if !known {
-		n := o.setNode(c)
+	if !known && c.Kind == storage.KindFile {
+		a, known, _ = r.attr(o, o.makeNode(c), false)
+	} else if !known {
 		var errno syscall.Errno
-		if c.Kind == storage.KindFile {
-			a, known, _ = r.door.attr(r.ctx, o, n, false)
-		} else {
-			a, errno = look.Attr(r.ctx, o.name, c, n)
-			known = errno == 0
-		}
+		a, errno = look.Attr(r.ctx, o.name, c, o.makeNode(c))
+		known = errno == 0
 	}
-	r.out.bool(known)
-	if known {
-		r.writeAttr(o, &a)
-	}
+	r.optionalAttr(o, &a, known)
 }
 
-// Bits of ACCESS.
+// Rights of ACCESS.
 const (
-	mayRead    = 1 << 0
-	mayLookup  = 1 << 1
-	mayModify  = 1 << 2
-	mayExtend  = 1 << 3
-	mayDelete  = 1 << 4
-	mayExecute = 1 << 5
+	mayRead = 1 << iota
+	mayLookup
+	mayModify
+	mayExtend
+	mayDelete
+	mayExecute
 )
 
-// access returns which of the rights the caller has by the mode of a node.
+// access returns the rights that the caller has by the mode of a node.
 func (c *call) access(a *nodes.Attr) (rights uint32) {
-	mode := a.Mode
+	mode, isDir := a.Mode&7, a.Kind == storage.KindDir
 	switch {
-	case c.uid == 0:
-		mode = 0o6 | (mode|mode>>3|mode>>6)&1
-		if a.Mode&0o222 == 0 && a.Kind == storage.KindFile {
-			mode &^= 0o2 // a file that refuses writes refuses root's too
-		}
+	case c.uid == 0: // a file that refuses writes refuses root's too
+		mode = 4 | (a.Mode|a.Mode>>3|a.Mode>>6)&3
 	case c.uid == a.UID:
-		mode >>= 6
-	case c.inGroup(a.GID):
-		mode >>= 3
+		mode = a.Mode >> 6 & 7
+	case slices.Contains(c.gids, a.GID):
+		mode = a.Mode >> 3 & 7
 	}
-	isDir := a.Kind == storage.KindDir
-	if mode&4 != 0 {
-		rights |= mayRead
-	}
-	if mode&2 != 0 {
-		rights |= mayModify | mayExtend
-		if isDir {
-			rights |= mayDelete
-		}
-	}
-	if mode&1 != 0 {
-		rights |= mayExecute
-		if isDir {
-			rights |= mayLookup
+	for _, right := range []struct{ bit, file, dir uint32 }{
+		{4, mayRead, mayRead},
+		{2, mayModify | mayExtend, mayModify | mayExtend | mayDelete},
+		{1, mayExecute, mayLookup | mayExecute},
+	} {
+		switch {
+		case mode&right.bit == 0:
+		case isDir:
+			rights |= right.dir
+		default:
+			rights |= right.file
 		}
 	}
 	return rights
-}
-
-func (c *call) inGroup(gid uint32) bool {
-	for _, g := range c.gids {
-		if g == gid {
-			return true
-		}
-	}
-	return false
 }

@@ -19,19 +19,21 @@ import (
 //	 1  1  depth below the root
 //	 2 16  id: a hash of the parent's id and the name
 //	18  8  content of the child, as in nodes.Child
-//	26 21  the first bytes of the ids of the ancestors below the root, three each; the first ancestor first
-//	47  1  zero
+//	26 22  the first bytes of the ids of the ancestors below the root, prefixSize each, the first ancestor first
 //	48 16  MAC of all before
 const (
 	handleSize    = 64
 	handleVersion = 1
+	idAt          = 2
+	contentAt     = 18
+	prefixesAt    = 26
 	macAt         = 48
 	prefixSize    = 3
-	maxAncestors  = 7 // a deeper node is found in the table only
+	maxAncestors  = 7 // a deeper node is found in the table alone
 )
 
 // nodeID identifies a path of the mount.
-type nodeID [16]byte
+type nodeID [contentAt - idAt]byte
 
 // child returns the id of a name in the directory.
 func (id nodeID) child(name string) (c nodeID) {
@@ -42,24 +44,28 @@ func (id nodeID) child(name string) (c nodeID) {
 	return c
 }
 
-// number is the fileid of the node, and the cookie behind its name in a listing. 0 to 2 are reserved, and clients take
-// cookies for signed numbers.
+// number is the fileid of the node, and the cookie of its name in a listing. Clients take cookies for signed numbers.
 func (id nodeID) number() uint64 { return max(binary.BigEndian.Uint64(id[:])>>1, firstCookie) }
+
+// key is the identity of an object.
+type key struct {
+	id      nodeID
+	content uint64
+}
 
 // object is a node that clients have a handle of.
 type object struct {
-	id      nodeID
-	content uint64
-	kind    storage.Kind
-	name    string
-	parent  *object    // nil for the root
-	opening sync.Mutex // held while the file is opened
+	key
+	kind   storage.Kind
+	name   string
+	parent *object // nil for the root
+	depth  int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the rest
 	node    nodes.Node // nil until it is needed
-	listed  bool       // a listing of the directory was seen, with sum
+	listed  bool       // the names of the directory were listed, with sum
 	sum     uint64
-	changed time.Time // when another listing was seen
+	changed time.Time // when another sum was seen
 	lines   *lines    // of a file that accepts lines; nil until it is needed
 }
 
@@ -71,32 +77,37 @@ func (o *object) above() *object {
 	return o.parent
 }
 
-// key is the identity of an object in the table.
-type key struct {
-	id      nodeID
-	content uint64
+// makeNode makes the node of the object unless it has one, and returns it.
+func (o *object) makeNode(c *nodes.Child) nodes.Node {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.node == nil && c != nil {
+		o.node = c.Make()
+	}
+	return o.node
 }
-
-// maxObjects bounds the table.
-const maxObjects = 1 << 16
 
 // table holds the objects that were used last.
 type table struct {
-	key  []byte // of the MACs
-	mu   sync.Mutex
-	root *object
-	lru  *simplelru.LRU[key, *object]
+	secret []byte
+	root   *object
+	mu     sync.Mutex // guards lru
+	lru    *simplelru.LRU[key, *object]
 }
 
-func newTable(secret []byte, source string, limit int) *table {
-	t := &table{key: secret, root: &object{kind: storage.KindDir}}
+// maxObjects bounds the table; a quarter of the memory of the process is enough for it.
+const maxObjects = 1 << 16
+
+func newTable(secret []byte, source string, root *nodes.RootDir) *table {
+	t := &table{secret: secret, root: &object{kind: storage.KindDir, node: root}}
 	copy(t.root.id[:], t.mac([]byte(source)))
-	t.lru, _ = simplelru.NewLRU[key, *object](limit, nil) // the limit is positive
+	limit := min(maxObjects, root.View().Memory.Size()>>12)
+	t.lru, _ = simplelru.NewLRU[key, *object](int(limit), nil) // the limit is positive
 	return t
 }
 
 func (t *table) mac(b []byte) []byte {
-	h := hmac.New(sha256.New, t.key)
+	h := hmac.New(sha256.New, t.secret)
 	h.Write(b)
 	return h.Sum(nil)[:handleSize-macAt]
 }
@@ -104,43 +115,30 @@ func (t *table) mac(b []byte) []byte {
 // handle returns the handle of an object.
 func (t *table) handle(o *object) []byte {
 	b := make([]byte, macAt, handleSize)
-	b[0] = handleVersion
-	copy(b[2:], o.id[:])
-	binary.BigEndian.PutUint64(b[18:], o.content)
-	var above []*object
-	for p := o.parent; p != nil; p = p.parent {
-		above = append(above, p)
-	}
-	b[1] = byte(min(len(above), 255))
-	if len(above)-1 <= maxAncestors {
-		for i := len(above) - 2; i >= 0; i-- { // the last one is the root
-			copy(b[26+prefixSize*(len(above)-2-i):], above[i].id[:prefixSize])
+	b[0], b[1] = handleVersion, byte(min(o.depth, 255))
+	copy(b[idAt:], o.id[:])
+	binary.BigEndian.PutUint64(b[contentAt:], o.content)
+	for p := o.parent; p != nil && p.depth > 0; p = p.parent {
+		if p.depth <= maxAncestors {
+			copy(b[prefixesAt+prefixSize*(p.depth-1):], p.id[:prefixSize])
 		}
 	}
 	return append(b, t.mac(b)...)
 }
 
-// claim is a handle of which the MAC is right.
-type claim struct {
-	key
-	depth    int
-	prefixes []byte // prefixSize bytes for each ancestor below the root
+// isOurs reports whether the MAC of a handle is right.
+func (t *table) isOurs(handle []byte) bool {
+	return len(handle) == handleSize && handle[0] == handleVersion && hmac.Equal(handle[macAt:], t.mac(handle[:macAt]))
 }
 
-// check checks the MAC of a handle.
-func (t *table) check(b []byte) (c claim, ok bool) {
-	if len(b) != handleSize || b[0] != handleVersion || !hmac.Equal(b[macAt:], t.mac(b[:macAt])) {
-		return c, false
-	}
-	copy(c.id[:], b[2:])
-	c.content, c.depth = binary.BigEndian.Uint64(b[18:]), int(b[1])
-	c.prefixes = b[26 : macAt-1]
-	return c, true
+// keyOf returns the key in a handle.
+func keyOf(handle []byte) key {
+	return key{nodeID(handle[idAt:contentAt]), binary.BigEndian.Uint64(handle[contentAt:])}
 }
 
 // get returns an object of the table, nil if it is not there.
 func (t *table) get(k key) *object {
-	if k.id == t.root.id {
+	if k == t.root.key {
 		return t.root
 	}
 	t.mu.Lock()
@@ -157,24 +155,7 @@ func (t *table) child(dir *object, name string, c *nodes.Child) *object {
 	if o, ok := t.lru.Get(k); ok && o.kind == c.Kind {
 		return o
 	}
-	o := &object{id: k.id, content: k.content, kind: c.Kind, name: name, parent: dir}
+	o := &object{key: k, kind: c.Kind, name: name, parent: dir, depth: dir.depth + 1}
 	t.lru.Add(k, o)
 	return o
-}
-
-// setNode sets the node of an object unless it has one, and returns the one that it has.
-func (o *object) setNode(c *nodes.Child) nodes.Node {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.node == nil {
-		o.node = c.Make()
-	}
-	return o.node
-}
-
-// known returns the node of an object, nil if it is not made yet.
-func (o *object) known() nodes.Node {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.node
 }

@@ -9,18 +9,17 @@ import (
 	"syscall"
 	"time"
 
-	"sessionfs/nodes"
 	"sessionfs/sessioncore/storage"
 )
 
 // secretTime is how long a path that was exported is good.
 const secretTime = time.Minute
 
-// export is the secret path that a client mounts. It is good for one mount: other users of the machine see the command
-// line of mount.
+// export is the secret path that a client mounts. It is good for one mount: other users of the machine see the command line of
+// mount.
 type export struct {
 	mu   sync.Mutex
-	path string
+	path string // "" for none
 	made time.Time
 }
 
@@ -28,69 +27,68 @@ type export struct {
 func (d *Door) Export() string {
 	d.export.mu.Lock()
 	defer d.export.mu.Unlock()
-	d.export.path, d.export.made = "/"+rand.Text(), time.Now()
-	return d.export.path
+	d.export.path, d.export.made = rand.Text(), time.Now()
+	return "/" + d.export.path
 }
 
-// use reports whether a path is the exported one, which it ends, or is below it; below is the rest of it.
+// use reports whether a path is the exported one, which it ends, or below it; below is the rest of it.
 func (e *export) use(path string) (below string, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	path, below, _ = strings.Cut(strings.Trim(path, "/"), "/")
-	if e.path == "" || time.Since(e.made) > secretTime || subtle.ConstantTimeCompare([]byte("/"+path), []byte(e.path)) == 0 {
+	if e.path == "" || time.Since(e.made) > secretTime || subtle.ConstantTimeCompare([]byte(path), []byte(e.path)) == 0 {
 		return "", false
 	}
 	e.path = ""
 	return below, true
 }
 
-// mountProcedure answers a call of the MOUNT program.
-func (d *Door) mountProcedure(ctx context.Context, c *call) (reply *encoder, mounted bool) {
+// answerMount answers a call of the MOUNT program.
+func (d *Door) answerMount(ctx context.Context, from *connection, c *call) []byte {
 	const null, mount, dump, unmount, unmountAll, exports = 0, 1, 2, 3, 4, 5
-	reply = accepted(c.xid, success)
-	switch c.no {
+	switch c.procedure {
 	case null, unmount, unmountAll:
+		return c.accepted(success)
+	case dump, exports:
+		return c.accepted(success, 0, 0, 0, 0) // an empty list: nobody is told of paths
 	case mount:
 		path := c.arguments.text()
 		if c.arguments.bad {
-			return accepted(c.xid, garbageArguments), false
+			return c.accepted(badArguments)
 		}
-		o, errno := d.exported(ctx, path)
-		reply.u32(uint32(statusOf(errno)))
+		var e encoder
+		dir, errno := d.exported(ctx, path)
+		e.u32(uint32(statusOf(errno)))
 		if errno == 0 {
-			reply.opaque(d.objects.handle(o))
-			reply.u32(1, authSys)
+			from.trusted.Store(true)
+			e.opaque(d.objects.handle(dir))
+			e.u32(1, authSys)
 		}
-		return reply, errno == 0
-	case dump, exports:
-		reply.bool(false) // nobody is told of paths
-	default:
-		return accepted(c.xid, procedureUnavailable), false
+		return c.accepted(success, e.b...)
 	}
-	return reply, false
+	return c.accepted(noProcedure)
 }
 
 // exported returns the directory that a client mounts by a path: the root, or one below it.
-func (d *Door) exported(ctx context.Context, path string) (*object, syscall.Errno) {
+func (d *Door) exported(ctx context.Context, path string) (dir *object, errno syscall.Errno) {
 	below, ok := d.export.use(path)
 	if !ok {
 		return nil, syscall.EACCES
 	}
-	o := d.objects.root
+	dir = d.objects.root
 	for name := range strings.FieldsFuncSeq(below, func(r rune) bool { return r == '/' }) {
-		look, errno := d.look(ctx, o)
+		look, errno := d.look(ctx, dir)
 		if errno != 0 {
 			return nil, errno
 		}
-		child, errno := look.Find(ctx, nodes.Named(name))
+		dir, _, errno = d.find(ctx, &look, dir, name)
 		look.Close()
 		if errno != 0 {
 			return nil, errno
 		}
-		o = d.objects.child(o, name, &child)
 	}
-	if o.kind != storage.KindDir {
+	if dir.kind != storage.KindDir {
 		return nil, syscall.ENOTDIR
 	}
-	return o, 0
+	return dir, 0
 }

@@ -8,29 +8,28 @@ import (
 	"sessionfs/nodes"
 )
 
-// errBadHandle is for a handle that this server has not made. It is no errno.
-const errBadHandle = syscall.Errno(10001)
-
-// object returns the object of a handle, and its node.
-func (d *Door) object(ctx context.Context, handle []byte) (*object, nodes.Node, syscall.Errno) {
-	c, ok := d.objects.check(handle)
-	if !ok {
-		return nil, nil, errBadHandle
-	}
-	o := d.objects.get(c.key)
-	if o == nil {
-		var errno syscall.Errno
-		if o, errno = d.resolve(ctx, d.objects.root, &c, 0); errno != 0 {
-			return nil, nil, errno
+// object returns the object of a handle that is ours, and its node.
+func (d *Door) object(ctx context.Context, handle []byte) (o *object, n nodes.Node, errno syscall.Errno) {
+	if o = d.objects.get(keyOf(handle)); o == nil {
+		if o, errno = d.resolve(ctx, d.objects.root, handle); errno != 0 {
+			return nil, nil, staleIfGone(errno)
 		}
 	}
-	n, errno := d.node(ctx, o)
-	return o, n, errno
+	n, errno = d.node(ctx, o)
+	return o, n, staleIfGone(errno)
+}
+
+// staleIfGone makes the errno of a handle that leads nowhere ESTALE.
+func staleIfGone(errno syscall.Errno) syscall.Errno {
+	if errno == syscall.ENOENT || errno == syscall.ENOTDIR {
+		return syscall.ESTALE
+	}
+	return errno
 }
 
 // node returns the node of an object. It looks the name up where the node is not made yet.
 func (d *Door) node(ctx context.Context, o *object) (nodes.Node, syscall.Errno) {
-	if n := o.known(); n != nil {
+	if n := o.makeNode(nil); n != nil {
 		return n, 0
 	}
 	look, errno := d.look(ctx, o.parent)
@@ -39,13 +38,13 @@ func (d *Door) node(ctx context.Context, o *object) (nodes.Node, syscall.Errno) 
 	}
 	defer look.Close()
 	child, errno := look.Find(ctx, nodes.Named(o.name))
-	switch {
-	case errno == syscall.ENOENT, errno == 0 && (child.Content != o.content || child.Kind != o.kind):
-		return nil, syscall.ESTALE
-	case errno != 0:
+	if errno == 0 && (child.Content != o.content || child.Kind != o.kind) {
+		errno = syscall.ESTALE
+	}
+	if errno != 0 {
 		return nil, errno
 	}
-	return o.setNode(&child), 0
+	return o.makeNode(&child), 0
 }
 
 // look returns the state of a directory now.
@@ -59,54 +58,48 @@ func (d *Door) look(ctx context.Context, dir *object) (nodes.Look, syscall.Errno
 		return nodes.Look{}, syscall.ENOTDIR
 	}
 	look, err := nodes.NewLook(ctx, in)
-	if err != nil {
-		return nodes.Look{}, nodes.NoName(in, ".", err)
-	}
-	return look, 0
+	return look, nodes.Fail(in, "", "lookup", err)
 }
 
-// resolve finds the object of a handle that an earlier server has made, or that the table has forgotten, in the listings
-// of its ancestors. level is the depth of dir.
-func (d *Door) resolve(ctx context.Context, dir *object, c *claim, level int) (*object, syscall.Errno) {
-	if c.depth == 0 || c.depth > maxAncestors+1 {
+// find finds a name in a look at a directory.
+func (d *Door) find(ctx context.Context, look *nodes.Look, dir *object, name string) (*object, nodes.Child, syscall.Errno) {
+	child, errno := look.Find(ctx, nodes.Named(name))
+	if errno != 0 {
+		return nil, child, errno
+	}
+	return d.objects.child(dir, name, &child), child, 0
+}
+
+// resolve finds the object of a handle that an earlier server has made, or that the table has forgotten, in the listings of its
+// ancestors, of which dir is one.
+func (d *Door) resolve(ctx context.Context, dir *object, handle []byte) (*object, syscall.Errno) {
+	depth, want := int(handle[1]), keyOf(handle)
+	if depth == 0 || depth > maxAncestors+1 {
 		return nil, syscall.ESTALE
 	}
-	isLast := level == c.depth-1
-	want := c.id[:]
+	isLast, prefix := dir.depth+1 == depth, want.id[:]
 	if !isLast {
-		want = c.prefixes[level*prefixSize:][:prefixSize]
+		prefix = handle[prefixesAt+prefixSize*dir.depth:][:prefixSize]
 	}
 	list, errno := d.list(ctx, dir, false)
 	if errno != 0 {
-		return nil, staleIfGone(errno)
+		return nil, errno
 	}
+	defer d.lists.release(list)
 	look, errno := d.look(ctx, dir)
 	if errno != 0 {
-		return nil, staleIfGone(errno)
+		return nil, errno
 	}
 	defer look.Close()
-	for i := list.search(want); i < len(list.names) && bytes.HasPrefix(list.names[i].id[:], want); i++ {
-		child, errno := look.Find(ctx, list.names[i].item)
-		if errno != 0 {
-			continue
+	names := list.value.names
+	for i := list.value.search(prefix); i < len(names) && bytes.HasPrefix(names[i].id[:], prefix); i++ {
+		found, _, errno := d.find(ctx, &look, dir, names[i].item.Name)
+		if errno == 0 && !isLast {
+			found, errno = d.resolve(ctx, found, handle)
 		}
-		if isLast && child.Content != c.content {
-			return nil, syscall.ESTALE
-		}
-		found := d.objects.child(dir, list.names[i].item.Name, &child)
-		if found.setNode(&child); isLast {
+		if errno == 0 && found.key == want {
 			return found, 0
-		}
-		if below, errno := d.resolve(ctx, found, c, level+1); errno == 0 {
-			return below, 0
 		}
 	}
 	return nil, syscall.ESTALE
-}
-
-func staleIfGone(errno syscall.Errno) syscall.Errno {
-	if errno == syscall.ENOENT || errno == syscall.ENOTDIR {
-		return syscall.ESTALE
-	}
-	return errno
 }

@@ -2,7 +2,6 @@ package nfs
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"hash/maphash"
 	"log/slog"
@@ -21,49 +20,41 @@ const (
 	maxConnections = 64
 	maxRequests    = 64               // that are answered at a time
 	strangerTime   = 10 * time.Second // how long a connection may show neither a handle nor the secret
-	sendTime       = 30 * time.Second // how long a client may not take an answer
-	maxReplies     = 1024             // to changing calls, which are kept
-)
-
-// Programs.
-const (
-	nfsProgram, mountProgram = 100003, 100005
-	programVersion           = 3
+	sendTime       = 30 * time.Second // how long a client may take for an answer
 )
 
 // Door answers NFS clients for one tree.
 type Door struct {
 	objects *table
-	files   openFiles
-	lists   listings
+	files   cache[*openFile]
+	lists   cache[*listing]
+	seed    maphash.Seed
 	export  export
 	replies replies
 	space   func() (nodes.Space, error)
-	result  atomic.Pointer[[]byte] // what the last lines have answered
+	changed atomic.Int64           // when a client changed something last, in nanoseconds since 1970
+	result  atomic.Pointer[[]byte] // the answer to the lines that were written last
 	uid     uint32                 // of the owner
 	epoch   uint64                 // tells a client that the server was restarted
-	busy    chan struct{}          // a place for each request
+	busy    chan struct{}          // has room for maxRequests
 	log     *slog.Logger
 }
 
-// nodeShare is how much of the memory of the process there must be for each object of the table.
-const nodeShare = 4 << 10
-
-// New returns a door to the nodes below root. source names the tree, and secret, 32 random bytes that are kept, makes its
-// handles: they stay good with the next server of the same.
+// New returns a door to the nodes below root. source names the tree. secret, 32 random bytes that are kept, makes its handles,
+// which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
-	d := &Door{space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log}
-	d.objects = newTable(secret, source, int(min(maxObjects, root.View().Memory.Size()/nodeShare)))
-	d.objects.root.node = root
-	d.files.of = map[*object]*openFile{}
-	d.lists = listings{seed: maphash.MakeSeed(), of: map[*object]*listing{}}
-	d.replies.seed = maphash.MakeSeed()
+	d := &Door{
+		files: cache[*openFile]{limit: 64, idle: 3 * time.Second, of: map[*object]*cached[*openFile]{}},
+		lists: cache[*listing]{limit: 16, idle: listingAge, of: map[*object]*cached[*listing]{}},
+		seed:  maphash.MakeSeed(), space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()),
+		busy: make(chan struct{}, maxRequests), log: log,
+	}
+	d.objects = newTable(secret, source, root)
 	d.replies.lru, _ = simplelru.NewLRU[replyKey, *reply](maxReplies, nil) // the size is positive
-	d.busy = make(chan struct{}, maxRequests)
 	return d
 }
 
-// Result returns what the lines have answered that were written last: the directory of a new session, for example.
+// Result returns the answer to the lines that were written last: the directory of a new session, for example.
 func (d *Door) Result() []byte {
 	if text := d.result.Load(); text != nil {
 		return *text
@@ -79,7 +70,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	context.AfterFunc(ctx, func() { l.Close() })
 	all.Go(func() { d.expire(ctx) })
-	var connections atomic.Int32
+	connections := make(chan struct{}, maxConnections)
 	for {
 		c, err := l.Accept()
 		switch {
@@ -92,56 +83,55 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		if connections.Add(1) > maxConnections {
-			connections.Add(-1)
+		select {
+		case connections <- struct{}{}:
+			all.Go(func() {
+				d.serve(ctx, &connection{Conn: c})
+				<-connections
+			})
+		default:
 			c.Close()
-			continue
 		}
-		all.Go(func() {
-			defer connections.Add(-1)
-			d.serve(ctx, c)
-		})
 	}
 }
 
 // expire drops what clients have stopped using.
 func (d *Door) expire(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	for tick := time.Tick(time.Second); ctx.Err() == nil; {
 		select {
-		case <-tick.C:
-			d.files.expire(false)
-			d.lists.expire(false)
+		case <-tick:
 		case <-ctx.Done():
 		}
+		d.files.expire(ctx.Err() != nil)
+		d.lists.expire(ctx.Err() != nil)
 	}
-	d.files.expire(true)
-	d.lists.expire(true)
 }
 
 // connection is one of a client.
 type connection struct {
 	net.Conn
-	from    string
 	sending sync.Mutex
 	trusted atomic.Bool // a handle or the secret has come over it
 }
 
+// client returns the address of the client, without its port.
+func (c *connection) client() (host string) {
+	if c.Conn != nil {
+		host, _, _ = net.SplitHostPort(c.RemoteAddr().String())
+	}
+	return host
+}
+
 // serve answers the calls of a connection, each as soon as it can.
-func (d *Door) serve(ctx context.Context, socket net.Conn) {
+func (d *Door) serve(ctx context.Context, c *connection) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &connection{Conn: socket}
-	c.from, _, _ = net.SplitHostPort(socket.RemoteAddr().String())
 	var calls sync.WaitGroup
 	defer calls.Wait()
-	defer c.Close()
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { c.Close() })
-	defer stop()
+	defer cancel() // which closes the connection
+	context.AfterFunc(ctx, func() { c.Close() })
 	stranger := time.AfterFunc(strangerTime, func() {
 		if !c.trusted.Load() {
-			c.Close()
+			cancel()
 		}
 	})
 	defer stranger.Stop()
@@ -150,87 +140,68 @@ func (d *Door) serve(ctx context.Context, socket net.Conn) {
 		if err != nil {
 			return
 		}
-		select {
-		case d.busy <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
+		d.busy <- struct{}{}
 		calls.Go(func() {
 			defer func() { <-d.busy }()
 			reply := d.answer(ctx, c, message)
-			if reply == nil {
-				c.Close()
-				return
-			}
 			c.sending.Lock()
 			defer c.sending.Unlock()
 			_ = c.SetWriteDeadline(time.Now().Add(sendTime))
-			if _, err := c.Write(reply); err != nil {
-				c.Close()
+			if _, err := c.Write(reply); err != nil || reply == nil {
+				cancel()
 			}
 		})
 	}
 }
 
+// Programs, and the version of both.
+const (
+	nfsProgram, mountProgram = 100003, 100005
+	programVersion           = 3
+)
+
 // answer returns the reply to a message, nil if it is no call.
 func (d *Door) answer(ctx context.Context, from *connection, message []byte) []byte {
 	c, ok := parseCall(message)
-	if !ok {
-		return nil
-	}
 	switch {
+	case !ok:
+		return nil
 	case c.version != rpcVersion:
-		e := newReply(c.xid)
-		e.u32(replyDenied, rpcMismatch, rpcVersion, rpcVersion)
-		return e.record()
+		return c.reply(nil, replyDenied, rpcMismatch, rpcVersion, rpcVersion)
 	case c.program != nfsProgram && c.program != mountProgram:
-		return accepted(c.xid, programUnavailable).record()
+		return c.accepted(noProgram)
 	case c.programVersion != programVersion:
-		e := accepted(c.xid, programMismatch)
-		e.u32(programVersion, programVersion)
-		return e.record()
+		return c.reply(nil, replyAccepted, authNone, 0, noVersion, programVersion, programVersion)
 	case c.program == mountProgram:
-		e, mounted := d.mountProcedure(ctx, &c)
-		if mounted {
-			from.trusted.Store(true)
-		}
-		return e.record()
-	case c.no == 0:
-		return accepted(c.xid, success).record()
-	case c.no >= uint32(len(procedures)):
-		return accepted(c.xid, procedureUnavailable).record()
+		return d.answerMount(ctx, from, &c)
+	case c.procedure == 0:
+		return c.accepted(success)
+	case c.procedure >= uint32(len(procedures)):
+		return c.accepted(noProcedure)
 	case c.flavor != authSys:
-		return denied(c.xid, authTooWeak).record()
+		return c.reply(nil, replyDenied, authError, authTooWeak)
 	case c.uid != d.uid && c.uid != 0:
-		return denied(c.xid, authRejected).record()
+		return c.reply(nil, replyDenied, authError, authRejected)
 	}
-	if !procedures[c.no].changes {
-		return d.answerNFS(ctx, from, &c)
+	p := procedures[c.procedure]
+	r := &request{call: &c, door: d, ctx: ctx, from: from, in: &c.arguments}
+	if !p.changes {
+		return r.answer(p)
 	}
-	return d.replies.once(replyKey{from.from, c.xid, maphash.Bytes(d.replies.seed, message)}, func() []byte {
-		defer d.files.change()
-		return d.answerNFS(ctx, from, &c)
+	return d.replies.once(replyKey{from.client(), c.xid, maphash.Bytes(d.seed, message)}, func() []byte {
+		defer func() { d.changed.Store(time.Now().UnixNano()) }()
+		return r.answer(p)
 	})
 }
 
-// answerNFS answers a call of the NFS program.
-func (d *Door) answerNFS(ctx context.Context, from *connection, c *call) []byte {
-	r := &request{call: c, door: d, ctx: ctx, in: &c.arguments, trust: func() { from.trusted.Store(true) }}
-	r.out.u32(uint32(nfsOK))
-	e := accepted(c.xid, r.answer(procedures[c.no]))
-	if binary.BigEndian.Uint32(e.b[len(e.b)-4:]) == success {
-		e.b = append(e.b, r.out.b...)
-	}
-	return e.record()
-}
-
-// replies are the replies to calls that changed something. A client that gets no answer sends the call again, and it must
+// replies are the last replies to calls that changed something. A client that gets no answer sends the call again, and it must
 // not be carried out twice.
 type replies struct {
-	seed maphash.Seed
-	mu   sync.Mutex
-	lru  *simplelru.LRU[replyKey, *reply]
+	mu  sync.Mutex
+	lru *simplelru.LRU[replyKey, *reply]
 }
+
+const maxReplies = 1024
 
 // replyKey is the client, the number of its call, and a checksum of the call.
 type replyKey struct {

@@ -1,0 +1,207 @@
+package nfs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"sessionfs/nodes"
+	"sessionfs/sessioncore"
+)
+
+const (
+	maxWrite = 64 << 10               // the most that a WRITE brings, in bytes
+	tailSize = 64 << 10               // how many bytes before the end are kept: a client writes whole pages
+	gapWait  = 5 * time.Second        // how long a WRITE waits for those before it, which a client may send later
+	settle   = 300 * time.Millisecond // the same for the first WRITE to this server
+	lineWait = 10 * time.Second       // how long the beginning of a line waits for its end: a client of NFS closes nothing
+)
+
+var (
+	errGap     = fmt.Errorf("%w: bytes before these are missing: append to the file, or write it anew", sessioncore.ErrInvalid)
+	errDiffers = fmt.Errorf("%w: another text is there by now: append to the file, or write it anew", sessioncore.ErrInvalid)
+	errNoEnd   = fmt.Errorf("%w: by NFS a line needs a newline at its end: it was given up after ten seconds",
+		sessioncore.ErrInvalid)
+)
+
+// lines is the state of a file that accepts lines. To a client it is a file that grows by the bytes that are written to it.
+type lines struct {
+	file nodes.Control
+	name string
+
+	mu      sync.Mutex    // guards the rest; held while lines are carried out, so that they take effect in order
+	more    chan struct{} // closed when size changes
+	based   bool          // size is known
+	first   int64         // the lowest offset of a WRITE before it was
+	size    int64         // in bytes
+	tail    []byte        // the last bytes, as clients have them
+	emptied time.Time     // when a client made the file empty; it sees that until it writes
+	handle  nodes.WriteHandle
+	giveUp  *time.Timer // ends a line that has no end
+}
+
+// linesOf returns the state of an object whose node is file.
+func (o *object) linesOf(file nodes.Control) *lines {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.lines == nil {
+		o.lines = &lines{file: file, name: o.name, more: make(chan struct{}), first: math.MaxInt64}
+	}
+	return o.lines
+}
+
+// taken returns how many bytes were taken.
+func (l *lines) taken() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size
+}
+
+// show returns the size to tell a client of a file that is also read. The file has that size, and those bytes at its end.
+func (l *lines) show(size int64, tail []byte) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.emptied) >= 2*fresh && l.handle == nil { // else a client is about to write, or in the middle of a line
+		l.set(size, tail)
+	}
+	return l.size
+}
+
+// set sets the size and the last bytes.
+func (l *lines) set(size int64, tail []byte) {
+	l.based, l.size, l.tail = true, size, tail
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+// readTail reads the bytes that were written to a file that shows nothing. Those that are not kept are zero.
+func (l *lines) readTail(p []byte, off int64) (n int, size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n = int(max(min(int64(len(p)), l.size-off), 0))
+	clear(p)
+	if start := l.size - int64(len(l.tail)) - off; start >= 0 && start < int64(n) {
+		copy(p[start:n], l.tail)
+	} else if start < 0 {
+		copy(p[:n], l.tail[min(-start, int64(len(l.tail))):])
+	}
+	return n, l.size
+}
+
+// empty makes the file empty.
+func (l *lines) empty() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+	l.emptied = time.Now()
+	l.set(0, nil)
+}
+
+// end ends the open file.
+func (l *lines) end() {
+	if l.handle != nil {
+		l.handle.Close()
+		l.handle = nil
+		l.giveUp.Stop()
+	}
+}
+
+// write takes the bytes of data, which begin at off, that lie behind those that were taken before. It returns how many bytes of
+// data are taken now, and the answer to the lines that they complete.
+func (l *lines) write(ctx context.Context, data []byte, off int64) (n int, answer []byte, errno syscall.Errno) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, err := l.before(ctx, data, off)
+	if err != nil {
+		return 0, nil, l.file.Refused(err)
+	}
+	data = data[before:]
+	if len(data) == 0 {
+		return before, nil, 0
+	}
+	if l.handle == nil {
+		h, errno := nodes.OpenFile(ctx, l.file, l.name, os.O_RDWR|os.O_APPEND)
+		if errno != 0 {
+			return 0, nil, errno
+		}
+		l.handle = h.(nodes.WriteHandle)
+		l.giveUp = time.AfterFunc(lineWait, l.abandon)
+	}
+	l.giveUp.Reset(lineWait)
+	if n, errno = l.handle.Write(ctx, data, l.size); errno != 0 {
+		n = len(data) // a refused line counts: the client goes on behind it
+	} else if !l.file.Readable() {
+		answer, _ = io.ReadAll(io.NewSectionReader(answers{ctx, l.handle}, 0, 1<<20))
+	}
+	l.emptied = time.Time{}
+	tail := append(l.tail, data[:n]...)
+	l.set(l.size+int64(n), bytes.Clone(tail[max(len(tail)-tailSize, 0):]))
+	if errno != 0 || n == len(data) && data[n-1] == '\n' {
+		l.end()
+	}
+	return before + n, answer, errno
+}
+
+// answers reads the answers to lines.
+type answers struct {
+	ctx    context.Context
+	handle nodes.Handle
+}
+
+func (a answers) ReadAt(p []byte, off int64) (n int, err error) {
+	if n, err = a.handle.ReadAt(a.ctx, p, off); n == 0 && err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// before returns how many bytes of data, which begin at off, were taken before. It waits for missing bytes before off.
+func (l *lines) before(ctx context.Context, data []byte, off int64) (int, error) {
+	if l.first = min(l.first, off); !l.based && off > 0 {
+		l.await(ctx, settle, func() bool { return l.based })
+	}
+	if !l.based { // a client that goes on from an earlier server
+		l.set(l.first, nil)
+	}
+	if !l.await(ctx, gapWait, func() bool { return l.size >= off }) {
+		return 0, errGap
+	}
+	n := min(l.size-off, int64(len(data)))
+	start := l.size - int64(len(l.tail))
+	if n > 0 && (off < start || !bytes.Equal(data[:n], l.tail[off-start:][:n])) {
+		return 0, errDiffers
+	}
+	return int(n), nil
+}
+
+// await waits for so long until there is something, and reports whether there is.
+func (l *lines) await(ctx context.Context, most time.Duration, there func() bool) bool {
+	late, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for !there() && late.Err() == nil {
+		more := l.more
+		l.mu.Unlock()
+		select {
+		case <-more:
+		case <-late.Done():
+		}
+		l.mu.Lock()
+	}
+	return there()
+}
+
+// abandon gives up a line that has no end.
+func (l *lines) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.handle != nil {
+		l.end()
+		l.file.Refused(errNoEnd)
+	}
+}
