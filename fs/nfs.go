@@ -23,7 +23,8 @@ type NFS struct {
 	listener net.Listener
 }
 
-// OpenNFS opens o.Source as Mount does, and listens at a port of the loopback interface; 0 is any. Callers must call Serve.
+// OpenNFS opens o.Source as Mount does, and listens at a port of the loopback interface; 0 is any.
+// Callers must call Serve.
 func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact
 	key, err := handleKey()
@@ -57,7 +58,8 @@ func (n *NFS) Serve(ctx context.Context) error {
 	return n.Door.Serve(ctx, n.listener)
 }
 
-// handleKey returns the key of the handles, which a file of this user's state keeps: a mount goes on with the next server.
+// handleKey returns the key of the handles, which a file of this user's state keeps: a mount goes
+// on with the next server.
 func handleKey() ([]byte, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

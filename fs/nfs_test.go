@@ -83,7 +83,8 @@ func (m *nfsMount) walk(dir []byte, at string, see func(path string, h []byte, a
 	}
 }
 
-// TestNFSShowsTheMount: by NFS there is all that a mount has, with the same attributes and contents.
+// TestNFSShowsTheMount: by NFS there is all that a mount has, with the same attributes and
+// contents.
 func TestNFSShowsTheMount(t *testing.T) {
 	onceIsEnough(t)
 	notUnderRace(t)
@@ -132,7 +133,8 @@ func TestNFSShowsTheMount(t *testing.T) {
 	require.Equal(t, nfstest.Status(2), err)
 }
 
-// TestNFSWrites: lines take effect or are refused with a reason, leaf moves, and answers are in last-result.
+// TestNFSWrites: lines take effect or are refused with a reason, leaf moves, and answers are in
+// last-result.
 func TestNFSWrites(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	a := newAgent(t)
@@ -223,7 +225,8 @@ func TestNFSRestart(t *testing.T) {
 	require.EqualValues(t, 0o600, key.Mode())
 }
 
-// TestNFSWritersOfWholeLines: three writers of one client, which sends what they write at once, lose no line.
+// TestNFSWritersOfWholeLines: three writers of one client, which sends what they write at once,
+// lose no line.
 func TestNFSWritersOfWholeLines(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	a := newAgent(t)
@@ -263,7 +266,8 @@ func TestNFSWritersOfWholeLines(t *testing.T) {
 	}
 }
 
-// TestNFSListingGrows: a listing that is read while its directory grows has each name that was there once.
+// TestNFSListingGrows: a listing that is read while its directory grows has each name that was
+// there once.
 func TestNFSListingGrows(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	a := newAgent(t)

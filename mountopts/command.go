@@ -192,7 +192,7 @@ Commands:
   export import bundle    a session as a page; sessions from and for elsewhere
   check stats status      what is broken; what was spent; what is mounted
   completion shell-init   completions for a shell; s, which goes to a session
-  sql-trigger             a trigger for a database
+  nfs sql-trigger         serve without FUSE; a trigger for a database
   help version            help on a command, or all options: help mount
 `
 }

@@ -21,6 +21,7 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
 	},
 	"nodes/direct": {"sessionfs/nodes", "sessionfs/sessioncore/storage"},
+	"nodes/nfs":    {"sessionfs/nodes", "sessionfs/sessioncore", "sessionfs/sessioncore/storage"},
 	"nodes/kernel": {
 		"github.com/hanwen/go-fuse/v2/fs", "github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/nodes", "sessionfs/sessioncore/storage",
@@ -29,7 +30,7 @@ var imports = map[string][]string{
 	"mountopts": {},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
 		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report", "sessionfs/sessioncore/spill", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
 		"sessionfs/nodes/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,17 +20,14 @@ import (
 	"sessionfs/fs"
 )
 
-// nfsOptions are those of a mount. With sync write(2) has the error of a line. soft keeps the Finder from hanging when the
-// server was killed.
+// nfsOptions are those of a mount. With sync write(2) has the error of a line. soft keeps the
+// Finder from hanging when the server was killed.
 const nfsOptions = "vers=3,tcp,sync,soft,nolocks,locallocks,nobrowse,actimeo=1,nonegnamecache,noresvport,nosuid,nodev"
 
 // mountNFS returns the command that mounts an exported path.
-func mountNFS(port int, path, mountpoint string) string {
-	return "mount -t nfs " + strings.Join(mountArguments(port, path, mountpoint), " ")
-}
-
-func mountArguments(port int, path, mountpoint string) []string {
-	return []string{"-o", fmt.Sprintf("%s,port=%d,mountport=%[2]d", nfsOptions, port), "127.0.0.1:" + path, mountpoint}
+func mountNFS(port int, path, mountpoint string) []string {
+	options := fmt.Sprintf("%s,port=%d,mountport=%[2]d", nfsOptions, port)
+	return []string{"mount_nfs", "-o", options, "127.0.0.1:" + path, mountpoint}
 }
 
 // readyEnv asks the process that serves a mount to say on stdout when it is ready.
@@ -38,17 +36,17 @@ const readyEnv = "SESSIONFS_SAY_READY"
 // mount mounts by NFS, or unmounts; it returns the exit status.
 func mount(args []string, s streams) int {
 	c, status, done := mountCommand(args, s)
-	switch {
+	ctx, release := untilSignal(context.Background())
+	defer release()
+	switch at := (place{Options: c.Options}); {
 	case done:
 		return status
 	case c.Unmount:
 		return report(unmountNFS(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
-	case !c.Options.Foreground:
-		return report(mountInBackground(args, s), c.Helper, s.err)
+	case c.Options.Foreground:
+		return report(serveMount(ctx, at, s), c.Helper, s.err)
 	}
-	ctx, release := untilSignal(context.Background())
-	defer release()
-	return report(serveMount(ctx, place{Options: c.Options}, s), c.Helper, s.err)
+	return report(mountInBackground(args, s), c.Helper, s.err)
 }
 
 // mountInBackground serves the mount in a process of its own, and returns when it is ready.
@@ -58,24 +56,22 @@ func mountInBackground(args []string, s streams) error {
 		return err
 	}
 	cmd := exec.Command(self, append([]string{"-f"}, args[1:]...)...)
-	cmd.Env = append(os.Environ(), readyEnv+"=1")
-	cmd.Stderr = s.err
+	cmd.Env, cmd.Stderr = append(os.Environ(), readyEnv+"=1"), s.err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		return err
 	}
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "" {
 		return nil
 	}
-	err = cmd.Wait()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return ended(exit.ExitCode())
+	if err = cmd.Wait(); err != nil { // it has said why
+		return ended(cmd.ProcessState.ExitCode())
 	}
-	return err
+	return nil
 }
 
 // serveMount mounts a place and serves it until it is unmounted or a signal comes.
@@ -85,90 +81,59 @@ func serveMount(ctx context.Context, at place, s streams) error {
 		return err
 	}
 	mountpoint, err := filepath.Abs(at.Mountpoint)
-	if err != nil {
-		return err
+	if err == nil {
+		mountpoint, err = filepath.EvalSymlinks(mountpoint)
 	}
-	if items, err := os.ReadDir(mountpoint); err != nil || len(items) > 0 {
-		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", mountpoint)
+	if items, readErr := os.ReadDir(mountpoint); errors.Join(err, readErr) != nil || len(items) > 0 {
+		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", at.Mountpoint)
 	}
-	log := s.err
-	if os.Getenv(readyEnv) != "" { // it is the terminal's
-		log = io.Discard
+	out := s.err
+	if os.Getenv(readyEnv) != "" { // that is the terminal's
+		out = io.Discard
 	}
-	if at.LogFile != "" {
-		file, err := os.OpenFile(at.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		log = file
-	}
-	server, err := fs.OpenNFS(at.Options, 0, textLogger(at.Options, log))
+	server, err := fs.OpenNFS(at.Options, 0, textLogger(at.Options, out))
 	if err != nil {
 		return sourceError(err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx) }()
-	mount := exec.Command("/sbin/mount_nfs", mountArguments(server.Port(), server.Export(), mountpoint)...)
-	if text, err := mount.CombinedOutput(); err != nil {
+	defer func() { stop(); <-served }()
+	command := mountNFS(server.Port(), server.Export(), mountpoint)
+	if text, err := exec.Command("/sbin/"+command[0], command[1:]...).CombinedOutput(); err != nil {
 		return refuse(exitMount, "mounting at %s failed: %s %s", mountpoint, err, text)
 	}
 	if os.Getenv(readyEnv) != "" {
 		fmt.Fprintln(s.out, "ready")
 	}
-	for look := time.Tick(5 * time.Second); ; {
+	for look := time.Tick(5 * time.Second); slices.Contains(ourMountpoints(), mountpoint); {
 		select {
 		case <-look:
-			if !isOurs(mountpoint) {
-				return nil
-			}
-		case err := <-served:
-			return err
 		case <-ctx.Done():
 			return unmountNFS(mountpoint, true)
 		}
 	}
+	return nil
 }
 
-// nfsMounts returns the mount points that this program serves.
-func nfsMounts() (mountpoints []string) {
-	n, err := unix.Getfsstat(nil, unix.MNT_NOWAIT)
-	if err != nil {
-		return nil
-	}
-	mounts := make([]unix.Statfs_t, n)
-	if n, err = unix.Getfsstat(mounts, unix.MNT_NOWAIT); err != nil {
-		return nil
-	}
-	for i := range mounts[:n] {
-		m := &mounts[i]
-		kind, from := unix.ByteSliceToString(m.Fstypename[:]), unix.ByteSliceToString(m.Mntfromname[:])
-		if path, ok := strings.CutPrefix(from, "127.0.0.1:/"); ok && kind == "nfs" && len(path) == exportLength {
-			mountpoints = append(mountpoints, unix.ByteSliceToString(m.Mntonname[:]))
+// ourMountpoints returns the mount points that this program serves. The path that it exports tells
+// its mounts.
+func ourMountpoints() (found []string) {
+	mounts := make([]unix.Statfs_t, 1024)
+	n, _ := unix.Getfsstat(mounts, unix.MNT_NOWAIT)
+	for i := range mounts[:max(n, 0)] {
+		from := unix.ByteSliceToString(mounts[i].Mntfromname[:])
+		if path, ok := strings.CutPrefix(from, "127.0.0.1:/"); ok && len(path) == 26 {
+			found = append(found, unix.ByteSliceToString(mounts[i].Mntonname[:]))
 		}
 	}
-	return mountpoints
+	return found
 }
 
-// exportLength is the length of an exported path.
-const exportLength = 26
-
-func isOurs(mountpoint string) bool {
-	for _, real := range realPaths(mountpoint) {
-		for _, m := range nfsMounts() {
-			if m == real {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// unmountNFS unmounts, with force also what is in use.
+// unmountNFS unmounts, with force also a mount that is in use.
 func unmountNFS(mountpoint string, force bool) error {
-	if !isOurs(mountpoint) {
+	ours := ourMountpoints()
+	if !slices.ContainsFunc(realPaths(mountpoint), func(real string) bool { return slices.Contains(ours, real) }) {
 		return refuse(exitUnmount, "%s is no mount of sessionfs", mountpoint)
 	}
 	args := []string{mountpoint}
@@ -186,16 +151,13 @@ func systemCommands() []*cobra.Command {
 		Use:   "status",
 		Short: "List the mounts",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, m := range nfsMounts() {
+		Run: func(cmd *cobra.Command, _ []string) {
+			for _, m := range ourMountpoints() {
 				fmt.Fprintln(cmd.OutOrStdout(), m)
 			}
-			return nil
 		},
 	}}
 }
-
-func ourMountpoints() []string { return nfsMounts() }
 
 func toldMounts() []place { return nil }
 

@@ -27,6 +27,7 @@ func toldMounts() []place { return nil }
 func mountedAt(string) (p place, err error) { return p, nil }
 
 // mountNFS returns the command that mounts an exported path.
-func mountNFS(port int, path, mountpoint string) string {
-	return fmt.Sprintf("mount_nfs -o nfsv3,tcp,soft,nolockd,port=%d 127.0.0.1:%s %s", port, path, mountpoint)
+func mountNFS(port int, path, mountpoint string) []string {
+	options := fmt.Sprintf("nfsv3,tcp,soft,nolockd,port=%d", port)
+	return []string{"mount_nfs", "-o", options, "127.0.0.1:" + path, mountpoint}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -22,10 +23,11 @@ func nfsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nfs [-o OPTIONS] [--port N] [SOURCE]",
 		Short: "Serve the sessions by NFS on this machine, without FUSE",
-		Long: "Serve what a mount would show to the NFS client of this machine, and print the command that mounts it, once it can be " +
-			"mounted. It is good for one mount within a minute; after SIGUSR1 another one is printed. Serves until it is interrupted. " +
-			"With the same port a mount goes on when the server is started again. SOURCE and the options are those of a mount; all and " +
-			"demo stand for the sessions of every agent, and for samples.",
+		Long: "Serve what a mount would show to the NFS client of this machine, and print the command that mounts " +
+			"it, once it can be mounted. It is good for one mount within a minute; after SIGUSR1 another one is " +
+			"printed. Serves until it is interrupted. With the same port a mount goes on when the server is started " +
+			"again. SOURCE and the options are those of a mount; all and demo stand for the sessions of every agent, " +
+			"and for samples.",
 		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 ~/.claude",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +63,7 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 		return sourceError(err)
 	}
 	say := func() error {
-		_, err := fmt.Fprintln(out, mountNFS(server.Port(), server.Export(), "MOUNTPOINT"))
+		_, err := fmt.Fprintln(out, strings.Join(mountNFS(server.Port(), server.Export(), "MOUNTPOINT"), " "))
 		return err
 	}
 	if err := say(); err != nil {

@@ -58,7 +58,8 @@ func (n *nfsServer) mountLine() (options, port, path string) {
 	return m[1], m[2], m[4]
 }
 
-// TestNFS: the command prints how to mount, again after SIGUSR1, and ends with a signal. libnfs lists and reads.
+// TestNFS: the command prints how to mount, again after SIGUSR1, and ends with a signal. libnfs
+// lists and reads.
 func TestNFS(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, user{"user", os.Geteuid()})
@@ -97,8 +98,8 @@ find . \( -name '*_many' -o -name '*_big*' -o -name '*_many.jsonl' \) -prune -o 
 find . \( -name '*_many' -o -name '*_big*' -o -name '*_many.jsonl' \) -prune -o -print | sed 's/^/path /' | sort
 `
 
-// guestScript is run in a guest whose kernel is the client. It ends its first part with KILL: then the server is killed and
-// started again at the same port.
+// guestScript is run in a guest whose kernel is the client. It ends its first part with KILL: then
+// the server is killed and started again at the same port.
 const guestScript = `
 echo
 mount -i -t nfs -o addr=10.0.2.2,%s 10.0.2.2:%s /mnt || exit 1

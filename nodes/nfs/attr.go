@@ -21,8 +21,8 @@ const (
 	nfsServerFault status = 10006
 )
 
-// statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so that is no access, as are
-// those that the protocol has no number for.
+// statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
+// that is no access, as are those that the protocol has no number for.
 var statuses = map[syscall.Errno]status{
 	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: 13, syscall.EEXIST: 17, syscall.EXDEV: 18,
 	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: nfsInvalid, syscall.EFBIG: 27, syscall.ENOSPC: 28,
@@ -37,8 +37,8 @@ func statusOf(errno syscall.Errno) status {
 	return nfsIO
 }
 
-// attr returns the attributes of a node now. Those of a generated file take rendering it: known is false if they do and render
-// is not set.
+// attr returns the attributes of a node now. Those of a generated file take rendering it: known is
+// false if they do and render is not set.
 func (r *request) attr(o *object, n nodes.Node, render bool) (a nodes.Attr, known bool, errno syscall.Errno) {
 	if o.wasListed() { // so that o.changed is right
 		if list, errno := r.door.list(r.ctx, o, false); errno == 0 {
@@ -71,8 +71,8 @@ func (r *request) attr(o *object, n nodes.Node, render bool) (a nodes.Attr, know
 	return a, true, 0
 }
 
-// generatedFile reports whether a node is a file that is rendered for its size, and returns it as a file, and as one that
-// accepts lines.
+// generatedFile reports whether a node is a file that is rendered for its size, and returns it as a
+// file, and as one that accepts lines.
 func generatedFile(n nodes.Node) (file nodes.File, lines nodes.Control, generated bool) {
 	switch n := n.(type) {
 	case *nodes.SourceFile, *nodes.EntryFile:
@@ -99,8 +99,8 @@ func (r *request) writeAttr(o *object, a *nodes.Attr) {
 	kind := map[storage.Kind]uint32{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}[a.Kind]
 	r.out.u32(kind, a.Mode, 1, a.UID, a.GID)
 	r.out.u64(uint64(a.Size), uint64(a.Size), 0, r.door.objects.root.id.number(), o.id.number())
-	modified := slices.MaxFunc([]time.Time{a.Modified, changed}, time.Time.Compare)
-	for _, t := range []time.Time{modified, modified, slices.MaxFunc([]time.Time{a.Changed, changed}, time.Time.Compare)} {
+	later := func(t time.Time) time.Time { return slices.MaxFunc([]time.Time{t, changed}, time.Time.Compare) }
+	for _, t := range []time.Time{later(a.Modified), later(a.Modified), later(a.Changed)} {
 		r.out.u32(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
 	}
 }

@@ -36,7 +36,8 @@ func (c *cache[T]) take(o *object, good func(*cached[T]) bool) *cached[T] {
 	return v
 }
 
-// put keeps a value in the place of the earlier one, or of that which was not used for longest. The caller must release it.
+// put keeps a value in the place of the earlier one, or of that which was not used for longest. The
+// caller must release it.
 func (c *cache[T]) put(o *object, value T, made time.Time, close func()) *cached[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A handle has 64 bytes, so that a restarted server finds the node again in the listings of its ancestors:
+// A handle has 64 bytes, so that a restarted server finds the node again in the listings of its
+// ancestors:
 //
 //	 0  1  version
 //	 1  1  depth below the root
@@ -44,7 +45,8 @@ func (id nodeID) child(name string) (c nodeID) {
 	return c
 }
 
-// number is the fileid of the node, and the cookie of its name in a listing. Clients take cookies for signed numbers.
+// number is the fileid of the node, and the cookie of its name in a listing. Clients take cookies
+// for signed numbers.
 func (id nodeID) number() uint64 { return max(binary.BigEndian.Uint64(id[:])>>1, firstCookie) }
 
 // key is the identity of an object.

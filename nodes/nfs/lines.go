@@ -20,17 +20,19 @@ const (
 	tailSize = 64 << 10               // how many bytes before the end are kept: a client writes whole pages
 	gapWait  = 5 * time.Second        // how long a WRITE waits for those before it, which a client may send later
 	settle   = 300 * time.Millisecond // the same for the first WRITE to this server
-	lineWait = 10 * time.Second       // how long the beginning of a line waits for its end: a client of NFS closes nothing
+	lineWait = 10 * time.Second       // how long a line waits for its end: a client of NFS closes nothing
 )
 
 var (
-	errGap     = fmt.Errorf("%w: bytes before these are missing: append to the file, or write it anew", sessioncore.ErrInvalid)
-	errDiffers = fmt.Errorf("%w: another text is there by now: append to the file, or write it anew", sessioncore.ErrInvalid)
-	errNoEnd   = fmt.Errorf("%w: by NFS a line needs a newline at its end: it was given up after ten seconds",
-		sessioncore.ErrInvalid)
+	errGap     = invalid("bytes before these are missing: append to the file, or write it anew")
+	errDiffers = invalid("another text is there by now: append to the file, or write it anew")
+	errNoEnd   = invalid("by NFS a line needs a newline at its end: it was given up after ten seconds")
 )
 
-// lines is the state of a file that accepts lines. To a client it is a file that grows by the bytes that are written to it.
+func invalid(why string) error { return fmt.Errorf("%w: %s", sessioncore.ErrInvalid, why) }
+
+// lines is the state of a file that accepts lines. To a client it is a file that grows by the bytes
+// that are written to it.
 type lines struct {
 	file nodes.Control
 	name string
@@ -63,11 +65,12 @@ func (l *lines) taken() int64 {
 	return l.size
 }
 
-// show returns the size to tell a client of a file that is also read. The file has that size, and those bytes at its end.
+// show returns the size to tell a client of a file that is also read. The file has that size, and
+// those bytes at its end.
 func (l *lines) show(size int64, tail []byte) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.emptied) >= 2*fresh && l.handle == nil { // else a client is about to write, or in the middle of a line
+	if time.Since(l.emptied) >= 2*fresh && l.handle == nil { // else a client writes
 		l.set(size, tail)
 	}
 	return l.size
@@ -80,7 +83,8 @@ func (l *lines) set(size int64, tail []byte) {
 	l.more = make(chan struct{})
 }
 
-// readTail reads the bytes that were written to a file that shows nothing. Those that are not kept are zero.
+// readTail reads the bytes that were written to a file that shows nothing. Those that are not kept
+// are zero.
 func (l *lines) readTail(p []byte, off int64) (n int, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +116,8 @@ func (l *lines) end() {
 	}
 }
 
-// write takes the bytes of data, which begin at off, that lie behind those that were taken before. It returns how many bytes of
-// data are taken now, and the answer to the lines that they complete.
+// write takes the bytes of data, which begin at off, that lie behind those that were taken before.
+// It returns how many bytes of data are taken now, and the answer to the lines that they complete.
 func (l *lines) write(ctx context.Context, data []byte, off int64) (n int, answer []byte, errno syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +165,8 @@ func (a answers) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// before returns how many bytes of data, which begin at off, were taken before. It waits for missing bytes before off.
+// before returns how many bytes of data, which begin at off, were taken before. It waits for
+// missing bytes before off.
 func (l *lines) before(ctx context.Context, data []byte, off int64) (int, error) {
 	if l.first = min(l.first, off); !l.based && off > 0 {
 		l.await(ctx, settle, func() bool { return l.based })

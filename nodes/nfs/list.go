@@ -15,8 +15,8 @@ import (
 // firstCookie is the smallest cookie of a name; 1 and 2 are those of "." and "..".
 const firstCookie = 3
 
-// listing is a directory's names in the order of their ids. A cookie is made of an id, so a client goes on behind the same name,
-// however the directory changes, and after a restart of the server.
+// listing is a directory's names in the order of their ids. A cookie is made of an id, so a client
+// goes on behind the same name, however the directory changes, and after a restart of the server.
 type listing struct{ names []listedName }
 
 type listedName struct {
@@ -45,7 +45,8 @@ const (
 	listingAge = 10 * time.Second // how old the listing may be when a client goes on in it
 )
 
-// list lists a directory. goesOn says that the client is in the middle of it. The caller must release it.
+// list lists a directory. goesOn says that the client is in the middle of it. The caller must
+// release it.
 func (d *Door) list(ctx context.Context, dir *object, goesOn bool) (*cached[*listing], syscall.Errno) {
 	young := func(l *cached[*listing]) bool {
 		return time.Since(l.made) < fresh || goesOn && time.Since(l.made) < listingAge
@@ -79,8 +80,8 @@ func (d *Door) list(ctx context.Context, dir *object, goesOn bool) (*cached[*lis
 	return d.lists.put(dir, list, made, held.Close), 0
 }
 
-// note notes when the directory has other names than before. Clients keep a listing until the directory's times change, which
-// those of generated directories do not.
+// note notes when the directory has other names than before. Clients keep a listing until the
+// directory's times change, which those of generated directories do not.
 func (o *object) note(sum uint64, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -139,8 +140,8 @@ func (r *request) readDir(plus bool) {
 	r.out.bool(!full)
 }
 
-// plus writes the attributes and the handle of a listed name. A name whose attributes may take long has neither: a client that
-// needs them looks it up.
+// plus writes the attributes and the handle of a listed name. A name whose attributes may take long
+// has neither: a client that needs them looks it up.
 func (r *request) plus(dir *object, look *nodes.Look, it nodes.Item, cookie uint64) {
 	if cookie >= firstCookie && !it.Bare && r.ctx.Err() == nil {
 		if child, errno := look.Find(r.ctx, it); errno == 0 {

@@ -15,15 +15,16 @@ import (
 // secretTime is how long a path that was exported is good.
 const secretTime = time.Minute
 
-// export is the secret path that a client mounts. It is good for one mount: other users of the machine see the command line of
-// mount.
+// export is the secret path that a client mounts. It is good for one mount: other users of the
+// machine see the command line of mount.
 type export struct {
 	mu   sync.Mutex
 	path string // "" for none
 	made time.Time
 }
 
-// Export returns a new path to mount, which is good for one mount within a minute. The one before is not good any more.
+// Export returns a new path to mount, which is good for one mount within a minute. The one before
+// is not good any more.
 func (d *Door) Export() string {
 	d.export.mu.Lock()
 	defer d.export.mu.Unlock()
@@ -31,12 +32,14 @@ func (d *Door) Export() string {
 	return "/" + d.export.path
 }
 
-// use reports whether a path is the exported one, which it ends, or below it; below is the rest of it.
+// use reports whether a path is the exported one, which it ends, or below it; below is the rest of
+// it.
 func (e *export) use(path string) (below string, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	path, below, _ = strings.Cut(strings.Trim(path, "/"), "/")
-	if e.path == "" || time.Since(e.made) > secretTime || subtle.ConstantTimeCompare([]byte(path), []byte(e.path)) == 0 {
+	equal := subtle.ConstantTimeCompare([]byte(path), []byte(e.path)) == 1
+	if e.path == "" || !equal || time.Since(e.made) > secretTime {
 		return "", false
 	}
 	e.path = ""

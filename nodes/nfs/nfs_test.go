@@ -294,7 +294,8 @@ func (s *served) client() (c *nfstest.Client, dir []byte) {
 	return c, dir
 }
 
-// TestNames: a listing has each name once, in replies of any size, while names come and go; READDIRPLUS renders nothing.
+// TestNames: a listing has each name once, in replies of any size, while names come and go;
+// READDIRPLUS renders nothing.
 func TestNames(t *testing.T) {
 	items := map[string]nodes.Node{"link": &fakeLink{target: "x"}, "dir": newFakeDir(nil)}
 	var files []*fakeFile
@@ -371,8 +372,8 @@ func TestChangedNames(t *testing.T) {
 	require.Greater(t, after.MTime, before.MTime)
 }
 
-// TestHandlesOutlive: handles are good with the next server, and when the table has forgotten them, but for nodes that are
-// very deep; one of another content is stale.
+// TestHandlesOutlive: handles are good with the next server, and when the table has forgotten them,
+// but for nodes that are very deep; one of another content is stale.
 func TestHandlesOutlive(t *testing.T) {
 	tree := newFakeDir(map[string]nodes.Node{"file": newFakeFile("deep")})
 	for i := range 8 {
@@ -423,7 +424,8 @@ func TestHandlesOutlive(t *testing.T) {
 	require.Equal(t, nfstest.Status(nfsBadHandle), err)
 }
 
-// TestOneVersion: a reader gets the version whose size it was told, and the next one the new version.
+// TestOneVersion: a reader gets the version whose size it was told, and the next one the new
+// version.
 func TestOneVersion(t *testing.T) {
 	f := newFakeFile(strings.Repeat("a", 100_000))
 	s := serve(t, newFakeDir(map[string]nodes.Node{"f": f}))
@@ -509,7 +511,8 @@ func TestLinesAfterRestart(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, f.lines)
 }
 
-// TestReadableLines: a file that shows what was set has that size, and takes what is written behind it, or over it.
+// TestReadableLines: a file that shows what was set has that size, and takes what is written behind
+// it, or over it.
 func TestReadableLines(t *testing.T) {
 	f := newFakeControl()
 	f.shows, f.text = true, "the old title\n"
@@ -541,12 +544,13 @@ func TestReadableLines(t *testing.T) {
 	require.Equal(t, nfstest.Status(nfsInvalid), err)
 }
 
-// TestCallsAreDoneOnce: a call that comes twice, as after a lost answer, is carried out once, also while it is carried out.
+// TestCallsAreDoneOnce: a call that comes twice, as after a lost answer, is carried out once, also
+// while it is carried out.
 func TestCallsAreDoneOnce(t *testing.T) {
 	s := serve(t, newFakeDir(map[string]nodes.Node{}))
 	c, dir := s.client()
-	message := c.Message(nfstest.NFS, 10, slices.Concat(
-		nfstest.Opaque(dir), nfstest.Opaque([]byte("leaf")), nfstest.Words(0, 0, 0, 0, 0, 0), nfstest.Opaque([]byte("entries/a"))))
+	message := c.Message(nfstest.NFS, 10, slices.Concat(nfstest.Opaque(dir), nfstest.Opaque([]byte("leaf")),
+		nfstest.Words(0, 0, 0, 0, 0, 0), nfstest.Opaque([]byte("entries/a"))))
 	for range 3 {
 		r, err := c.Send(message)
 		require.NoError(t, err)
@@ -563,7 +567,8 @@ func TestCallsAreDoneOnce(t *testing.T) {
 	require.Equal(t, "entries/b", target)
 }
 
-// TestStrangers: the path is good for one mount, other users are refused, and nobody is told of paths.
+// TestStrangers: the path is good for one mount, other users are refused, and nobody is told of
+// paths.
 func TestStrangers(t *testing.T) {
 	s := serve(t, newFakeDir(nil))
 	c, dir := s.client()

@@ -10,7 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// request is a call of the NFS program. Its procedures panic with a status where they fail, or with errArguments.
+// request is a call of the NFS program. Its procedures panic with a status where they fail, or with
+// errArguments.
 type request struct {
 	*call
 	door *Door

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	justNow   = 100 * time.Millisecond // how old a version may be: a program that opens a file asks for its attributes twice
+	justNow   = 100 * time.Millisecond // how old a version may be: to open a file takes two requests
 	maxReader = time.Minute            // how long a reader keeps its version
 	maxRead   = 128 << 10              // the most that a READ or a listing returns, in bytes
 )
 
-// openFile is an open file. A client of NFS opens nothing: it asks for the attributes, and then reads so many bytes. One version
-// answers all of these.
+// openFile is an open file. A client of NFS opens nothing: it asks for the attributes, and then
+// reads so many bytes. One version answers all of these.
 type openFile struct {
 	handle nodes.Handle
 	attr   nodes.Attr   // of the version
 	read   atomic.Int64 // how far it was read
 }
 
-// open opens a file, or returns it if it is open. With now it shows what the name shows now, unless a reader is in the middle of
-// it. The caller must release it.
+// open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
+// a reader is in the middle of it. The caller must release it.
 func (r *request) open(o *object, file nodes.File, now bool) (*cached[*openFile], syscall.Errno) {
 	good := func(f *cached[*openFile]) bool {
 		read := f.value.read.Load()

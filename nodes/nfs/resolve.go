@@ -62,7 +62,9 @@ func (d *Door) look(ctx context.Context, dir *object) (nodes.Look, syscall.Errno
 }
 
 // find finds a name in a look at a directory.
-func (d *Door) find(ctx context.Context, look *nodes.Look, dir *object, name string) (*object, nodes.Child, syscall.Errno) {
+func (d *Door) find(
+	ctx context.Context, look *nodes.Look, dir *object, name string,
+) (*object, nodes.Child, syscall.Errno) {
 	child, errno := look.Find(ctx, nodes.Named(name))
 	if errno != 0 {
 		return nil, child, errno
@@ -70,8 +72,8 @@ func (d *Door) find(ctx context.Context, look *nodes.Look, dir *object, name str
 	return d.objects.child(dir, name, &child), child, 0
 }
 
-// resolve finds the object of a handle that an earlier server has made, or that the table has forgotten, in the listings of its
-// ancestors, of which dir is one.
+// resolve finds the object of a handle that an earlier server has made, or that the table has
+// forgotten, in the listings of its ancestors, of which dir is one.
 func (d *Door) resolve(ctx context.Context, dir *object, handle []byte) (*object, syscall.Errno) {
 	depth, want := int(handle[1]), keyOf(handle)
 	if depth == 0 || depth > maxAncestors+1 {

@@ -40,8 +40,8 @@ type Door struct {
 	log     *slog.Logger
 }
 
-// New returns a door to the nodes below root. source names the tree. secret, 32 random bytes that are kept, makes its handles,
-// which stay good with the next server of the same.
+// New returns a door to the nodes below root. source names the tree. secret, 32 random bytes that
+// are kept, makes its handles, which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
 	d := &Door{
 		files: cache[*openFile]{limit: 64, idle: 3 * time.Second, of: map[*object]*cached[*openFile]{}},
@@ -54,7 +54,8 @@ func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *D
 	return d
 }
 
-// Result returns the answer to the lines that were written last: the directory of a new session, for example.
+// Result returns the answer to the lines that were written last: the directory of a new session,
+// for example.
 func (d *Door) Result() []byte {
 	if text := d.result.Load(); text != nil {
 		return *text
@@ -194,8 +195,8 @@ func (d *Door) answer(ctx context.Context, from *connection, message []byte) []b
 	})
 }
 
-// replies are the last replies to calls that changed something. A client that gets no answer sends the call again, and it must
-// not be carried out twice.
+// replies are the last replies to calls that changed something. A client that gets no answer sends
+// the call again, and it must not be carried out twice.
 type replies struct {
 	mu  sync.Mutex
 	lru *simplelru.LRU[replyKey, *reply]

@@ -2,7 +2,8 @@ package nfs
 
 import "encoding/binary"
 
-// decoder reads XDR from a message. After the first value that is cut or too long, bad is set and all values are zero.
+// decoder reads XDR from a message. After the first value that is cut or too long, bad is set and
+// all values are zero.
 type decoder struct {
 	b   []byte
 	bad bool

@@ -1,4 +1,3 @@
-// Package nfstest is a client of NFSv3, for tests.
 package nfstest
 
 import (
@@ -106,7 +105,8 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 	return r, nil
 }
 
-// Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is not 0.
+// Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is
+// not 0.
 func (c *Client) Call(procedure uint32, arguments ...[]byte) (*Reader, error) {
 	r, err := c.Send(c.Message(NFS, procedure, join(arguments)))
 	if err != nil {
@@ -278,7 +278,9 @@ func (c *Client) ReadDir(dir []byte, cookie uint64, size uint32) (items []Item, 
 	return c.readDir(16, dir, cookie, Words(size))
 }
 
-func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes []byte) (items []Item, end bool, err error) {
+func (c *Client) readDir(
+	procedure uint32, dir []byte, cookie uint64, sizes []byte,
+) (items []Item, end bool, err error) {
 	r, err := c.Call(procedure, Opaque(dir), Long(cookie, 0), sizes)
 	if err != nil {
 		return nil, false, err
