@@ -28,7 +28,7 @@ func nfsCommand() *cobra.Command {
 			"printed. Serves until it is interrupted. With the same port a mount goes on when the server is started " +
 			"again. SOURCE and the options are those of a mount; all and demo stand for the sessions of every agent, " +
 			"and for samples.",
-		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 ~/.claude",
+		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 all",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var at place
