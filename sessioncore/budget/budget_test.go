@@ -97,9 +97,9 @@ func TestNil(t *testing.T) {
 // fit is refused at once.
 func TestWork(t *testing.T) {
 	b := New(Default)
-	_, err := b.Work(t.Context(), b.work.limit+1)
+	_, err := b.Work(t.Context(), b.workLimit+1)
 	require.ErrorIs(t, err, ErrNoMemory)
-	done, err := b.Work(t.Context(), b.work.limit)
+	done, err := b.Work(t.Context(), b.workLimit)
 	require.NoError(t, err)
 	small, err := b.Work(t.Context(), freeWork)
 	require.NoError(t, err, "not counted")
@@ -114,7 +114,7 @@ func TestWork(t *testing.T) {
 	inUse, most := int64(0), int64(0)
 	for range 10 {
 		waiters.Go(func() {
-			n := b.work.limit / 3
+			n := b.workLimit / 3
 			done, err := b.Work(t.Context(), n)
 			if err != nil {
 				t.Error(err)
@@ -133,20 +133,20 @@ func TestWork(t *testing.T) {
 	}
 	done()
 	waiters.Wait()
-	require.LessOrEqual(t, most, b.work.limit)
-	require.Zero(t, b.work.waiting.Load())
+	require.LessOrEqual(t, most, b.workLimit)
+	require.Zero(t, b.waiting.Load())
 }
 
 // TestTooManyWait: waiting takes memory too, so only so many may.
 func TestTooManyWait(t *testing.T) {
 	b := New(Default)
-	done, err := b.Work(t.Context(), b.work.limit)
+	done, err := b.Work(t.Context(), b.workLimit)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error)
 	for range maxWaiting + 1 {
 		go func() {
-			_, err := b.Work(ctx, b.work.limit)
+			_, err := b.Work(ctx, b.workLimit)
 			results <- err
 		}()
 	}
@@ -156,7 +156,7 @@ func TestTooManyWait(t *testing.T) {
 		require.ErrorIs(t, <-results, context.Canceled)
 	}
 	done()
-	done, err = b.Work(t.Context(), b.work.limit)
+	done, err = b.Work(t.Context(), b.workLimit)
 	require.NoError(t, err, "those who gave up left no trace")
 	done()
 }

@@ -1,0 +1,61 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// freeWork is the work that is not counted: nearly all writes and reads. A request takes then about what the kernel
+	// sent with it.
+	freeWork = 256 << 10
+	// maxWaiting is how much work may wait. The kernel sends up to 1 MiB with each write that waits.
+	maxWaiting = 64
+	// maxWait is how long work waits. Others end sooner, unless the storage hangs.
+	maxWait = 30 * time.Second
+)
+
+// Work waits until n bytes may be used for a moment, in the order of the callers, and returns the function that gives
+// them back. The caller must not call Work or wait for a client before that. The error wraps ErrNoMemory if there can
+// never be that much, if too many wait, or if others do not end; it is that of ctx if ctx is done.
+func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
+	if b == nil || n <= freeWork {
+		return func() {}, nil
+	}
+	if n > b.workLimit {
+		return nil, fmt.Errorf("%w: this takes %s for a moment, at most %s are for that: mount with -o memory= and more than %s",
+			ErrNoMemory, megabytes(n), megabytes(b.workLimit), megabytes(b.size))
+	}
+	if !b.room.TryAcquire(n) {
+		if err := b.wait(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	count := func(n int64) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.give(&b.working, n)
+	}
+	count(n)
+	return func() {
+		count(-n)
+		b.room.Release(n)
+	}, nil
+}
+
+func (b *Budget) wait(ctx context.Context, n int64) error {
+	defer b.waiting.Add(-1)
+	if b.waiting.Add(1) > maxWaiting {
+		return fmt.Errorf("%w: %d others wait for some already", ErrNoMemory, maxWaiting)
+	}
+	limited, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := b.room.Acquire(limited, n); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: others have used %s for %v", ErrNoMemory, megabytes(b.workLimit), maxWait)
+	}
+	return nil
+}
