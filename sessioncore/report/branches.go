@@ -71,55 +71,22 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		slices.SortFunc(rows, newestFirst(s))
 	}
 	paths := pathsTo(s, rows)
-	said := map[sessioncore.Entry]string{}
+	said := map[sessioncore.Entry]string{sessioncore.NoEntry: ""}
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
 	for _, e := range rows {
-		last := paths[e].said
-		text, ok := said[last]
-		if !ok {
-			if text, err = saidIn(s, last); err != nil || ctx.Err() != nil {
-				return nil, cmp.Or(err, ctx.Err())
+		path := paths[e]
+		if _, known := said[path.said]; !known {
+			text, err := shortText(ctx, s, path.said)
+			if err != nil {
+				return nil, err
 			}
-			said[last] = text
+			said[path.said] = firstSaid(text.Member("message").Member("content"))
 		}
+		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
-		out = append(strconv.AppendInt(out, int64(paths[e].length), 10), '\t')
-		out = append(s.Time(e).UTC().AppendFormat(out, rawjson.TimestampLayout), '\t')
-		out = append(appendField(out, branchLabel(s, e)), '\t')
-		out = append(append(out, where.of(e)...), '\t')
-		out = append(appendField(out, text), '\n')
+		out = names.AppendLabelFields(out, strconv.Itoa(int(path.length)), at, cmp.Or(branchLabel(s, e), "-"), where.of(e), cmp.Or(said[path.said], "-"))
 	}
 	return document.OfText(s, out), nil
-}
-
-// appendField appends a text as a field of branches.tsv.
-func appendField(dst []byte, text string) []byte {
-	if text == "" {
-		return append(dst, '-')
-	}
-	return names.AppendLabelField(dst, text)
-}
-
-const (
-	// maxSaid is how much is shown of what the user said, in characters.
-	maxSaid = 80
-	// maxSaidEntry is the size of the longest entry, in bytes, that is read for it.
-	maxSaidEntry = 4 << 20
-)
-
-// saidIn returns the beginning of a message's text as one line, or "" if it has none.
-func saidIn(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
-	if e == sessioncore.NoEntry {
-		return "", nil
-	}
-	if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
-		return "", nil
-	}
-	v, err := s.EntryText(e)
-	if err != nil {
-		return "", err
-	}
-	return firstSaid(v.Member("message").Member("content")), nil
 }
 
 // pathFacts are facts of the path to an entry.

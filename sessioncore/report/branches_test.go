@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -173,12 +174,13 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 		said := ""
 		for _, at := range slices.Backward(s.Path(e)) {
 			if s.Kind(at) == sessioncore.TypeMessage && s.Role(at) == sessioncore.RoleUser {
-				said, err = saidIn(s, at)
+				text, err := s.EntryText(at)
 				require.NoError(t, err)
+				said = firstSaid(text.Member("message").Member("content"))
 				break
 			}
 		}
-		require.Equal(t, string(appendField(nil, said)), f[5])
+		require.Equal(t, string(names.AppendLabelField(nil, cmp.Or(said, "-"))), f[5])
 	}
 }
 

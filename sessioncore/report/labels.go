@@ -28,7 +28,8 @@ func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
 type Labelled struct {
 	Name  string
 	Entry sessioncore.Entry
-	Time  time.Time // when the label was set
+	Time  time.Time         // when the label was set
+	set   sessioncore.Entry // by which
 }
 
 // ByLabel returns the content of by-label/, in the order in which the labels were set. If entries have the same
@@ -39,7 +40,7 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	for _, l := range slices.Backward(s.Labels()) {
 		if e, err := s.Find(l.Target); err == nil && !seen[l.Label] {
 			seen[l.Label] = true
-			list = append(list, Labelled{names.FileName(l.Label), e, s.Time(l.Set)})
+			list = append(list, Labelled{names.FileName(l.Label), e, s.Time(l.Set), l.Set})
 		}
 	}
 	slices.Reverse(list)
@@ -49,12 +50,9 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 // FindByLabel returns the element of ByLabel with that name, which is confirmed. The error wraps sessioncore.ErrNotFound, or is
 // one of Snapshot.Confirm.
 func FindByLabel(s *sessioncore.Snapshot, name string) (Labelled, error) {
-	for _, l := range slices.Backward(s.Labels()) {
-		if names.FileName(l.Label) != name {
-			continue
-		}
-		if e, err := s.Find(l.Target); err == nil {
-			return Labelled{name, e, s.Time(l.Set)}, s.Confirm(context.Background(), e, l.Set)
+	for _, l := range slices.Backward(ByLabel(s)) {
+		if l.Name == name {
+			return l, s.Confirm(context.Background(), l.Entry, l.set)
 		}
 	}
 	return Labelled{}, fmt.Errorf("%w: no entry has the label %q", sessioncore.ErrNotFound, name)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/names"
 )
@@ -34,18 +33,17 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	if err != nil {
 		return err
 	}
-	l := logTree{standing: where, reader: sessioncore.NewEntryReader(s)}
+	l := logTree{standing: where}
 	l.join(all)
 	short := shortName(s)
 	return l.draw(func(line *LogLine) error {
-		err := ctx.Err()
-		if err == nil && line.Entry != sessioncore.NoEntry {
+		if line.Entry != sessioncore.NoEntry {
 			line.ID = s.Name(line.Entry)
 			if !strings.Contains(line.ID, "~") {
 				line.ID = line.ID[:min(len(line.ID), short)]
 			}
 			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
-			line.Said, err = l.said(line.Entry)
+			line.Said, err = l.said(ctx, line.Entry)
 		}
 		if err == nil {
 			err = f(line)
@@ -79,8 +77,7 @@ func shortName(s *sessioncore.Snapshot) int {
 // logTree is the tree of the entries that are shown.
 type logTree struct {
 	*standing
-	reader sessioncore.EntryReader
-	kids   [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
+	kids [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
 }
 
 // isShown reports whether an entry is one of those that a person looks for.
@@ -202,12 +199,9 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 }
 
 // said returns the beginning of what an entry says: its first text, else the first call of a tool.
-func (l *logTree) said(e sessioncore.Entry) (string, error) {
-	if r, _ := l.s.EntryRange(e); r.Size > maxSaidEntry {
-		return "", nil
-	}
-	text, err := l.reader.Read(e)
-	if err != nil {
+func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (string, error) {
+	text, err := shortText(ctx, l.s, e)
+	if err != nil || text == nil {
 		return "", err
 	}
 	m := message.Read(text)
@@ -225,43 +219,4 @@ func (l *logTree) said(e sessioncore.Entry) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// firstSaid returns the beginning of a content.
-func firstSaid(content rawjson.Value) string {
-	if text, ok := content.Text(); ok {
-		return names.FirstWords(text, maxSaid)
-	}
-	call := ""
-	for v := range content.EachElement {
-		switch b := message.Read(v); b.Kind() {
-		case message.TextKind:
-			text, _ := b[message.Text].Text()
-			if said := names.FirstWords(text, maxSaid); said != "" {
-				return said
-			}
-		case message.CallKind:
-			if call == "" {
-				call = callSaid(&b)
-			}
-		}
-	}
-	return call
-}
-
-// callSaid returns the name of a tool and the first text that it is called with, or the last of a list, which is a command.
-func callSaid(call *message.Members) string {
-	name, _ := call[message.Name].Text()
-	arguments := call[message.Arguments]
-	about, _ := arguments.Text()
-	for m := range arguments.EachMember {
-		about, _ = m.Value.Text()
-		for e := range m.Value.EachElement {
-			about, _ = e.Text()
-		}
-		if about != "" && !m.KeyIs("_i") { // which is the intent
-			break
-		}
-	}
-	return names.FirstWords(name+" "+about, maxSaid)
 }

@@ -163,13 +163,13 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		if s.Kind(e) != sessioncore.TypeMessage || !isWanted {
 			continue
 		}
-		if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
+		text, err := shortText(ctx, s, e)
+		if err != nil {
+			return "", false, err
+		}
+		if text == nil {
 			anything = true
 			continue
-		}
-		text, err := s.EntryText(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return "", false, err
 		}
 		m := message.Read(s.Message(e, text))
 		anything = anything || len(m[message.Content]) > len(`""`) || m[message.Command] != nil || m[message.Code] != nil

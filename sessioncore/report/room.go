@@ -65,13 +65,16 @@ func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSum
 	})
 }
 
+func (b *roomBytes) add(more roomBytes) {
+	b.Text += more.Text
+	b.Thinking += more.Thinking
+	b.ToolCalls += more.ToolCalls
+	b.ToolResults += more.ToolResults
+	b.Images += more.Images
+}
+
 func (r *roomSums) add(found *entryRoom) {
-	b := &found.bytes
-	r.bytes.Text += b.Text
-	r.bytes.Thinking += b.Thinking
-	r.bytes.ToolCalls += b.ToolCalls
-	r.bytes.ToolResults += b.ToolResults
-	r.bytes.Images += b.Images
+	r.bytes.add(found.bytes)
 	for _, i := range found.images {
 		if _, ok := r.images[i.hash]; ok {
 			r.repeated.Count++

@@ -12,18 +12,13 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// secretPlace is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the secret.
-type secretPlace struct {
-	Line  int64  `json:"line"`            // line number, from 1
+// secretLine is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the secret.
+type secretLine struct {
+	Line  int64  `json:"line,omitempty"`  // line number, from 1
 	Entry string `json:"entry,omitempty"` // name of its file in entries/, without the suffix
 	Where string `json:"where,omitempty"` // JSON pointer into the line
-	Kind  string `json:"kind"`            // the rule that found it
-}
-
-// moreSecrets is the last line of secrets.jsonl if a session has more than are listed.
-type moreSecrets struct {
-	Kind string `json:"kind"`
-	Why  string `json:"why"`
+	Kind  string `json:"kind"`            // the rule that found it; "more" in a last line that says that some are left out
+	Why   string `json:"why,omitempty"`
 }
 
 // masked is a file whose secrets read as something else, which knows where they are.
@@ -79,14 +74,14 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {
 	text := []byte{}
 	for _, p := range found.Places {
-		line := secretPlace{Line: p.Line, Where: p.Where, Kind: p.Kind}
+		line := secretLine{Line: p.Line, Where: p.Where, Kind: p.Kind}
 		if e := s.EntryAt(p.Offset); e != sessioncore.NoEntry {
 			line.Entry = found.Clean(s.Name(e))
 		}
 		text = rawjson.AppendLine(text, line)
 	}
 	if more {
-		text = rawjson.AppendLine(text, moreSecrets{"more", "further places are not listed"})
+		text = rawjson.AppendLine(text, secretLine{Kind: "more", Why: "further places are not listed"})
 	}
 	return text
 }

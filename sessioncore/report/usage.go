@@ -168,21 +168,22 @@ func usageRecordsOf(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord
 
 // addUsage reads the entries from one on.
 func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsage) error {
-	var entries []sessioncore.Entry
+	var entries, whole []sessioncore.Entry
 	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
 		if mayReport(s, e) {
 			entries = append(entries, e)
 		}
 	}
-	all := make([][]usage, len(entries)) // the usages that each of them reports
-	others := readAnswers(ctx, s, entries, all)
-	whole := make([]sessioncore.Entry, len(others))
-	for i, at := range others {
-		whole[i] = entries[at]
+	all := readAnswers(ctx, s, entries) // the usages that each of the entries reports
+	var at []int                        // the indexes of those that must be read whole
+	for i, e := range entries {
+		if all[i] == nil {
+			whole, at = append(whole, e), append(at, i)
+		}
 	}
 	err := s.ReadEntries(ctx, whole, func() func(int, rawjson.Value) error {
 		return func(i int, text rawjson.Value) error {
-			all[others[i]] = usagesOf(s, whole[i], text)
+			all[at[i]] = usagesOf(s, whole[i], text)
 			return nil
 		}
 	})

@@ -59,38 +59,30 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return false
 }
 
-// readAnswers reads what answers among the entries cost, and nothing else of them: not their texts, which are most of a
-// session, and without which there is no checksum. It sets their usages in all, and returns the numbers of the others in
-// entries: all of them, if it is not certain that the file is as it was indexed.
-func readAnswers(
-	ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry, all [][]usage,
-) (others []int) {
+// readAnswers reads the costs of the answers among the entries, without their texts, which are most of a session, and without
+// which there is no checksum. It returns their usages, nil for an entry that must be read whole: for all of them, if the file
+// may have changed since it was indexed.
+func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry) [][]usage {
 	var buf []byte
+	all := make([][]usage, len(entries))
 	lookedAt := time.Now().UnixNano()
 	for i, e := range entries {
-		if ctx.Err() != nil {
-			return nil // the caller sees it too
+		if !isAnswer(s, e) || ctx.Err() != nil {
+			continue
 		}
-		if isAnswer(s, e) {
-			var members rawjson.Value
-			if members, buf = costMembers(s, e, buf); members != nil {
-				m := message.Read(members)
-				// Another program may have filled in a cost of 0, which only the whole entry tells.
-				if all[i] = usagesOfAnswer(s, &m); all[i][0].TotalTokens == 0 || !all[i][0].isFree() {
-					continue
-				}
+		var members rawjson.Value
+		if members, buf = costMembers(s, e, buf); members != nil {
+			m := message.Read(members)
+			// Another program may have filled in a cost of 0, which only the whole entry tells.
+			if of := usagesOfAnswer(s, &m); of[0].TotalTokens == 0 || !of[0].isFree() {
+				all[i] = of
 			}
 		}
-		others = append(others, i)
 	}
-	if st, err := s.File().Stat(); err == nil && st.Token == s.Stat().Token && !st.Racy(lookedAt) {
-		return others
+	if st, err := s.File().Stat(); err != nil || st.Token != s.Stat().Token || st.Racy(lookedAt) {
+		clear(all)
 	}
-	others = others[:0]
-	for i := range entries {
-		others = append(others, i)
-	}
-	return others
+	return all
 }
 
 // costMembers reads an object with the members of an answer that say what it cost, nil if it cannot. It is valid until

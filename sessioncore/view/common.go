@@ -10,6 +10,28 @@ const (
 	maxSteps = 1 << 23
 )
 
+// change is a part of two lists: what only the first or the second has, and what follows in both of them.
+type change[T any] struct{ gone, come, same, also []T }
+
+// changes returns how one list becomes another, by keys of their elements.
+func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
+	keysOf := func(list []T) []K {
+		keys := make([]K, len(list))
+		for i, element := range list {
+			keys[i] = key(element)
+		}
+		return keys
+	}
+	i, j := 0, 0
+	for _, same := range common(keysOf(a), keysOf(b)) {
+		c := change[T]{a[i:same.a], b[j:same.b], a[same.a : same.a+same.n], b[same.b : same.b+same.n]}
+		if i, j = same.a+same.n, same.b+same.n; len(c.gone)+len(c.come)+same.n > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // run is n elements that two lists have in common, at a of the one and at b of the other.
 type run struct{ a, b, n int }
 

@@ -36,29 +36,17 @@ func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs 
 			return false, err
 		}
 	}
-	x, y := d.sides[0].turns, d.sides[1].turns
-	sum := func(t turn) uint64 { return t.sum }
-	runs := common(keysOf(x, sum), keysOf(y, sum))
-	if n := runs[0].n; n == len(x) && n == len(y) {
+	list := changes(d.sides[0].turns, d.sides[1].turns, func(t turn) uint64 { return t.sum })
+	if !slices.ContainsFunc(list, func(c change[turn]) bool { return len(c.gone)+len(c.come) > 0 }) {
 		return false, nil
 	}
-	i, j := 0, 0
-	for _, same := range runs {
-		d.changed(x[i:same.a], y[j:same.b])
-		if i, j = same.a+same.n, same.b+same.n; same.n > 0 {
-			d.line("@@ ", fmt.Sprintf("in common: %s, to %s @@", counted(same.n, "turn"), x[i-1].title))
+	for _, c := range list {
+		d.changed(c.gone, c.come)
+		if n := len(c.same); n > 0 {
+			d.line("@@ ", fmt.Sprintf("in common: %s, to %s @@", counted(n, "turn"), c.same[n-1].title))
 		}
 	}
 	return true, d.err
-}
-
-// keysOf returns the keys by which turns are compared.
-func keysOf[T comparable](turns []turn, key func(turn) T) []T {
-	keys := make([]T, len(turns))
-	for i, t := range turns {
-		keys[i] = key(t)
-	}
-	return keys
 }
 
 // side is one of the branches that are compared.
@@ -132,20 +120,23 @@ func (d *differ) line(sign, text string) {
 // signs are those of the sides.
 var signs = [2]string{"-", "+"}
 
+func (d *differ) lines(sign string, lines []string) {
+	for _, line := range lines {
+		d.line(sign, line)
+	}
+}
+
 // changed writes the turns between two that are the same, beside each other where they are of one speaker.
 func (d *differ) changed(x, y []turn) {
-	who := func(t turn) string { return t.who }
-	i, j := 0, 0
-	for _, same := range common(keysOf(x, who), keysOf(y, who)) {
-		for ; i < same.a; i++ {
-			d.whole(0, &x[i])
+	for _, c := range changes(x, y, func(t turn) string { return t.who }) {
+		for i := range c.gone {
+			d.whole(0, &c.gone[i])
 		}
-		for ; j < same.b; j++ {
-			d.whole(1, &y[j])
+		for i := range c.come {
+			d.whole(1, &c.come[i])
 		}
-		for range same.n {
-			d.pair(&x[i], &y[j])
-			i, j = i+1, j+1
+		for i := range c.same {
+			d.pair(&c.same[i], &c.also[i])
 		}
 	}
 }
@@ -175,12 +166,6 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	}
 }
 
-func (d *differ) each(sign string, lines []string) {
-	for _, line := range lines {
-		d.line(sign, line)
-	}
-}
-
 // pair writes two turns of one speaker.
 func (d *differ) pair(x, y *turn) {
 	if x.size+y.size > maxCompared {
@@ -194,26 +179,24 @@ func (d *differ) pair(x, y *turn) {
 		d.line("-", "## "+x.title)
 		d.line("+", "## "+y.title)
 	}
-	a, b := slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y))
-	i, j := 0, 0
-	for _, same := range common(a, b) {
-		d.each("-", a[i:same.a])
-		d.each("+", b[j:same.b])
-		i, j = same.a+same.n, same.b+same.n
-		shared := a[same.a:i]
+	list := changes(slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y)), func(line string) string { return line })
+	for i, c := range list {
+		d.lines("-", c.gone)
+		d.lines("+", c.come)
+		shared := c.same
 		before, after := contextLines, contextLines
-		if same.a == 0 {
+		if i == 0 && len(c.gone) == 0 {
 			before = 0
 		}
-		if i == len(a) && j == len(b) {
+		if i == len(list)-1 {
 			after = 0
 		}
 		if left := len(shared) - before - after; left > 1 {
-			d.each(" ", shared[:before])
+			d.lines(" ", shared[:before])
 			d.line("@@ ", fmt.Sprintf("in common: %s @@", counted(left, "line")))
 			shared = shared[len(shared)-after:]
 		}
-		d.each(" ", shared)
+		d.lines(" ", shared)
 	}
 }
 

@@ -80,7 +80,12 @@ func (d *diffText) edit(e *edit) {
 		d.lines("", d.text(e[message.DiffRole]))
 	case e[message.NewRole].IsString():
 		d.lines("@@", "")
-		d.changed(linesOf(d.text(e[message.OldRole])), linesOf(d.text(e[message.NewRole])))
+		before, after := linesOf(d.text(e[message.OldRole])), linesOf(d.text(e[message.NewRole]))
+		for _, c := range changes(before, after, func(line string) string { return line }) {
+			d.lines("-", c.gone...)
+			d.lines("+", c.come...)
+			d.lines(" ", c.same...)
+		}
 	case e[message.ContentRole].IsString():
 		d.lines("+", linesOf(d.text(e[message.ContentRole]))...)
 	}
@@ -101,17 +106,6 @@ func (d *diffText) text(v rawjson.Value) string {
 func (d *diffText) lines(sign string, lines ...string) {
 	for _, line := range lines {
 		d.out = append(append(append(d.out, sign...), line...), '\n')
-	}
-}
-
-// changed writes the lines that are gone, then those that have come instead.
-func (d *diffText) changed(before, after []string) {
-	x, y := 0, 0
-	for _, same := range common(before, after) {
-		d.lines("-", before[x:same.a]...)
-		d.lines("+", after[y:same.b]...)
-		x, y = same.a+same.n, same.b+same.n
-		d.lines(" ", before[same.a:x]...)
 	}
 }
 

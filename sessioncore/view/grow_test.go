@@ -42,7 +42,7 @@ func TestTranscriptGrows(t *testing.T) {
 	s := newTestSession(t, content)
 	before := sessiontest.Snapshot(t, s.session)
 	old, _ := transcriptOf(t, before, 1, testLinks)
-	require.Equal(t, 2, sizesOf(before).known())
+	require.Equal(t, 2, sizesOf(before, testLinks).known())
 	for _, more := range []string{
 		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"a","toolCallId":"2","content":"`+strings.Repeat("long ", 5000)+`"}`),
 		sessiontest.MessageLine(3, `{"role":"toolResult","toolName":"a","toolCallId":"1","content":"1"}`),
@@ -56,12 +56,12 @@ func TestTranscriptGrows(t *testing.T) {
 		s.Append(more)
 		grown, err := s.session.Acquire(context.Background())
 		require.NoError(t, err)
-		require.Same(t, sizesOf(before), sizesOf(grown))
-		known := sizesOf(grown).known()
+		require.Same(t, sizesOf(before, testLinks), sizesOf(grown, testLinks))
+		known := sizesOf(grown, testLinks).known()
 		for e := range sessioncore.Entry(grown.Len()) {
 			checkTranscript(t, grown, e)
 		}
-		require.Equal(t, known+1, sizesOf(grown).known())
+		require.Equal(t, known+1, sizesOf(grown, testLinks).known())
 		whole := newTestSession(t, content)
 		fresh, err := whole.session.Acquire(context.Background())
 		require.NoError(t, err)

@@ -10,10 +10,10 @@ import (
 )
 
 // sizesKey is the key under which the snapshots of an index share a sizeCache.
-type sizesKey struct{}
+type sizesKey struct{ links Links }
 
-// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once,
-// and after growth only the new ones. The snapshots of an index share it, since their entries never change.
+// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after growth
+// only the new ones: entries never change.
 type sizeCache struct {
 	mu    sync.Mutex  // guards sizes; held while entries are rendered
 	sizes []entrySize // by entry; zero if not rendered yet
@@ -21,58 +21,32 @@ type sizeCache struct {
 
 // entrySize describes a rendered entry, in 28 bytes.
 type entrySize struct {
-	body    uint32            // bytes, without the prefixes of links
+	body    uint32            // bytes
+	heading uint32            // bytes of the heading, shown if a turn begins here
+	naming  uint32            // bytes of the line that names the entry, shown if none begins here
 	speaker uint32            // see entryBlocks
 	name    uint32            // a hash of the entry's name, which changes if a later entry has the same id
 	asked   sessioncore.Entry // see entryBlocks; another one if the id of an entry above comes again
-	heading uint16            // bytes of the heading, shown if a turn begins here
-	naming  uint16            // bytes of the line that names the entry, shown if none begins here
-	entries uint16            // number of links to the entry's file
-	blobs   uint16            // number of links to blobs
 	flags   turnFlags
 }
 
 // sizesOf returns the sizeCache of the snapshot's index.
-func sizesOf(s *sessioncore.Snapshot) *sizeCache {
-	return s.Shared(sizesKey{}, func() any { return &sizeCache{} }).(*sizeCache)
+func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
+	return s.Shared(sizesKey{links}, func() any { return &sizeCache{} }).(*sizeCache)
 }
 
 // in returns how many bytes the entry takes in a transcript.
-func (p *entrySize) in(begins bool, links Links) int64 {
-	opening := p.naming
+func (p *entrySize) in(begins bool) int64 {
 	if begins {
-		opening = p.heading
+		return int64(p.body) + int64(p.heading)
 	}
-	prefixes := int64(p.entries)*int64(len(links.Entries)) + int64(p.blobs)*int64(len(links.Blobs))
-	return int64(p.body) + int64(opening) + prefixes
-}
-
-// sizeOf measures a rendered entry.
-func sizeOf(b *entryBlocks, name uint32, scratch *[]byte) entrySize {
-	var w markdownWriter
-	length := func(blocks ...block) int {
-		*scratch = w.append((*scratch)[:0], blocks...)
-		return len(*scratch)
-	}
-	size := entrySize{
-		body: uint32(length(b.body...)), heading: uint16(length(b.heading)), naming: uint16(length(b.naming)),
-		speaker: b.speaker, name: name, asked: b.asked, flags: b.flags,
-	}
-	for _, it := range b.body {
-		for _, s := range it.line {
-			switch s.style {
-			case linkStyle:
-				size.entries++
-			case imageStyle:
-				size.blobs++
-			}
-		}
-	}
-	return size
+	return int64(p.body) + int64(p.naming)
 }
 
 // of returns the sizes of the entries of a branch. It renders those that are not cached.
-func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, entries []shownEntry) ([]entrySize, error) {
+func (t *sizeCache) of(
+	ctx context.Context, s *sessioncore.Snapshot, entries []shownEntry, w markdownWriter,
+) ([]entrySize, error) {
 	if err := storage.LockUntil(ctx, &t.mu); err != nil {
 		return nil, err
 	}
@@ -88,10 +62,17 @@ func (t *sizeCache) of(ctx context.Context, s *sessioncore.Snapshot, entries []s
 	}
 	err := s.ReadEntries(ctx, missing, func() func(int, rawjson.Value) error {
 		b, scratch := newBuilder(s), []byte(nil)
+		length := func(blocks ...block) uint32 {
+			scratch = w.append(scratch[:0], blocks...)
+			return uint32(len(scratch))
+		}
 		return func(i int, text rawjson.Value) error {
-			blocks, err := b.build(missing[i], askedBy[i], text)
+			e := missing[i]
+			r, err := b.build(e, askedBy[i], text)
 			if err == nil {
-				t.sizes[missing[i]] = sizeOf(blocks, hashOf(s.Name(missing[i])), &scratch)
+				t.sizes[e] = entrySize{
+					length(r.body...), length(r.heading), length(r.naming), r.speaker, hashOf(s.Name(e)), r.asked, r.flags,
+				}
 			}
 			return err
 		}

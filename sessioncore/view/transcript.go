@@ -65,7 +65,7 @@ func newTranscript(
 			}
 		}
 	}
-	sizes, err := sizesOf(s).of(ctx, s, t.entries)
+	sizes, err := sizesOf(s, links).of(ctx, s, t.entries, t.writer)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *transcript) layOut(sizes []entrySize) {
 			shown.begins = true
 			turn = size
 		}
-		if shown.size = size.in(shown.begins, t.writer.links); shown.size > 0 {
+		if shown.size = size.in(shown.begins); shown.size > 0 {
 			t.entries = append(t.entries, shown)
 		}
 	}

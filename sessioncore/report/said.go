@@ -1,0 +1,66 @@
+package report
+
+import (
+	"cmp"
+	"context"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+)
+
+const (
+	// maxSaid is how much is shown of what was said, in characters.
+	maxSaid = 80
+	// maxSaidEntry is the size of the longest entry, in bytes, that is read for it.
+	maxSaidEntry = 4 << 20
+)
+
+// shortText reads an entry, nil if it is too long.
+func shortText(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry) (rawjson.Value, error) {
+	if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
+		return nil, ctx.Err()
+	}
+	text, err := s.EntryText(e)
+	return text, cmp.Or(err, ctx.Err())
+}
+
+// firstSaid returns the beginning of a content.
+func firstSaid(content rawjson.Value) string {
+	if text, ok := content.Text(); ok {
+		return names.FirstWords(text, maxSaid)
+	}
+	call := ""
+	for v := range content.EachElement {
+		switch b := message.Read(v); b.Kind() {
+		case message.TextKind:
+			text, _ := b[message.Text].Text()
+			if said := names.FirstWords(text, maxSaid); said != "" {
+				return said
+			}
+		case message.CallKind:
+			if call == "" {
+				call = callSaid(&b)
+			}
+		}
+	}
+	return call
+}
+
+// callSaid returns the name of a tool and the first text that it is called with, or the last of a list, which is a command.
+func callSaid(call *message.Members) string {
+	name, _ := call[message.Name].Text()
+	arguments := call[message.Arguments]
+	about, _ := arguments.Text()
+	for m := range arguments.EachMember {
+		about, _ = m.Value.Text()
+		for e := range m.Value.EachElement {
+			about, _ = e.Text()
+		}
+		if about != "" && !m.KeyIs("_i") { // which is the intent
+			break
+		}
+	}
+	return names.FirstWords(name+" "+about, maxSaid)
+}
