@@ -192,7 +192,7 @@ Commands:
   export import bundle    a session as a page; sessions from and for elsewhere
   check stats status      what is broken; what was spent; what is mounted
   completion shell-init   completions for a shell; s, which goes to a session
-  nfs sql-trigger         serve without FUSE; a trigger for a database
+  nfs skill sql-trigger   serve without FUSE; teach an agent; a database trigger
   help version            help on a command, or all options: help mount
 `
 }
