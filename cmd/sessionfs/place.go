@@ -18,6 +18,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
 )
 
@@ -233,7 +234,7 @@ const (
 // closes it afterwards, which puts on disk what was typed into new sessions. Where the arguments are paths, SOURCE is the one
 // that they lie in, if they lie in any (docs/design.md section 8, Commands without a mount).
 func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
-	flags := sourceFlags{args: are, ids: are == anySession || cmd.Name() == "write", writes: cmd.Name() == "write"}
+	flags := sourceFlags{args: are, one: slices.Contains(ofOneAgent, cmd.Name()), ids: are == anySession || cmd.Name() == "write", writes: cmd.Name() == "write"}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -254,6 +255,7 @@ type sourceFlags struct {
 	demo    bool
 	debug   bool
 	args    arguments
+	one     bool // the command is one of ofOneAgent
 	ids     bool // ids of sessions are completed
 	writes  bool // what takes lines is completed
 }
@@ -286,6 +288,9 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 		at, err = placeNamed(f.source)
 	case !f.demo && f.args != noPaths:
 		at, err = placeOf(args, f.args)
+		if err == nil && at.Source == "" && at.mountpoint == "" && f.looksAtAll(args) {
+			at.Source = mountopts.All
+		}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -302,6 +307,26 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 		files.Close()
 		at.remove()
 	}, nil
+}
+
+// ofOneAgent are the commands that work on the default SOURCE where none is named: they change it,
+// or pack its files.
+var ofOneAgent = []string{"bundle", "tar", "write"}
+
+// looksAtAll reports whether a command looks at all agents of this user, if there are several. Paths
+// below sessions/ are those of the default SOURCE, unless they begin with an agent's name, as search
+// prints them.
+func (f *sourceFlags) looksAtAll(args []string) bool {
+	dirs := agentDirs(os.Getenv)
+	if len(dirs) < 2 || f.one {
+		return false
+	}
+	isOfOne := func(arg string) bool {
+		below, found := strings.CutPrefix(clean(arg), layout.Sessions+"/")
+		name, _, _ := strings.Cut(below, "/")
+		return found && !slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == name })
+	}
+	return f.args == words || f.args == anyWords || !slices.ContainsFunc(args, isOfOne)
 }
 
 // open opens the place with options of a mount.
