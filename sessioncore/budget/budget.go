@@ -44,8 +44,8 @@ type Budget struct {
 	evicting sync.Mutex // held while evictors are called
 }
 
-// New returns a Budget of size bytes in all. A quarter is left to the garbage collector: the closer it is kept to what is
-// in use, the more often it runs. The rest is divided between Holds and Work.
+// New returns a Budget of size bytes in all. A quarter is left to the garbage collector, which runs the more often
+// the closer its limit is. The rest is divided between Holds and Work.
 func New(size int64) *Budget {
 	usable := (max(size, Min) - overhead) / 4 * 3
 	working := usable * 2 / 5

@@ -9,11 +9,11 @@ import (
 )
 
 // LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
-// twice what is in use, however much of that is kept for long: here the room for garbage is bounded
-// (percent). The index of the sessions comes on top (docs/design.md section 7, Memory): its size is what is
-// in use after a collection, apart from the most that the budget gave since the last one: some of that may be free by
-// now, but what is free must not be taken for an index. The same holds for what others use for a moment: others returns
-// the most of that since its last call. If the environment sets GOMEMLIMIT, that holds.
+// twice the size in use, however much of that is kept for long: here the room for garbage is bounded (percent). The
+// index of the sessions comes on top (docs/design.md section 7, Memory): its size is the memory in use after a
+// collection, apart from the most that the budget gave since the last one, and the most that others used for a
+// moment, which others returns: freed memory must not be taken for an index. If the environment sets GOMEMLIMIT,
+// that holds.
 func (b *Budget) LimitCollector(others func() int64) {
 	if b == nil || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -44,7 +44,7 @@ func (c *collector) watch() {
 const (
 	// program is the part of the size that is not the collector's: the pages of the program's file.
 	program = 24 << 20
-	// ordinary is what is in use in a process without an index: a part of the overhead.
+	// ordinary is the memory in use in a process without an index: a part of the overhead.
 	ordinary = 12 << 20
 )
 
@@ -52,13 +52,13 @@ const (
 const step = 8 << 20
 
 const (
-	// garbage is how much garbage there may be before it is collected, or leastRoom percent of what is in use: each collection
-	// looks at all of that.
+	// garbage is how much garbage there may be before it is collected, or leastRoom percent of the memory in use, as
+	// each collection reads all of that.
 	garbage, leastRoom = 24 << 20, 25
 	// mostRoom bounds that percent where little is in use: a small process collects half as often as by Go's default.
 	mostRoom = 200
-	// indexRoom is the part of an index that comes on top of it, for garbage beside it: where the budget is small, a collection for
-	// each few megabytes would take most of the processor.
+	// indexRoom is the part of an index that comes on top of it, for garbage beside it: with a small budget, a
+	// collection for each few megabytes would take most of the processor.
 	indexRoom = 8
 	// percentStep is as step for the percent.
 	percentStep = 5

@@ -36,8 +36,8 @@ func (h *Hold) Another() Hold {
 	return Hold{b: h.b}
 }
 
-// Resize makes it hold n bytes. If that is more than there is room for, it holds what it did, and the error wraps
-// ErrNoMemory. Making it smaller never fails.
+// Resize makes it hold n bytes. If there is no room for them, it stays as it is, and the error wraps ErrNoMemory.
+// Making it smaller never fails.
 func (h *Hold) Resize(n int64) error {
 	if h == nil || h.b == nil {
 		return nil
@@ -77,7 +77,7 @@ func (h *Hold) ResizeShown(n int64) error {
 	return h.Resize(min(n, h.b.limit/8))
 }
 
-// Set makes it hold n bytes, whether there is room or not: for what exists already.
+// Set makes it hold n bytes that exist already, whether there is room or not.
 func (h *Hold) Set(n int64) {
 	if h == nil || h.b == nil {
 		return

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// freeWork is the work that is not counted: nearly all writes and reads. A request takes then about what the kernel
-	// sent with it.
+	// freeWork is the size of work that is not counted: nearly all writes and reads. It takes about as much as the
+	// kernel sent.
 	freeWork = 256 << 10
 	// maxWaiting is how much work may wait. The kernel sends up to 1 MiB with each write that waits.
 	maxWaiting = 64
@@ -24,8 +24,8 @@ func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 		return func() {}, nil
 	}
 	if n > b.workLimit {
-		return nil, fmt.Errorf("%w: this takes %s for a moment, at most %s are for that: mount with -o memory= and more than %s",
-			ErrNoMemory, megabytes(n), megabytes(b.workLimit), megabytes(b.size))
+		const why = "%w: this takes %s for a moment, at most %s are for that: mount with -o memory= and more than %s"
+		return nil, fmt.Errorf(why, ErrNoMemory, megabytes(n), megabytes(b.workLimit), megabytes(b.size))
 	}
 	if !b.room.TryAcquire(n) {
 		if err := b.wait(ctx, n); err != nil {

@@ -53,13 +53,8 @@ func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	return ""
 }
 
-// Branches returns branches.tsv: a header line, and a row for each tip, newest first (docs/design.md,
-// branches/). The leaf has a row too if it is not a tip. The columns are the entry's name in branches/, the number of
-// entries in its path, its time (ISO 8601, UTC, milliseconds), the label of its branch escaped as in the file labels
-// ("-" for none), whether it is the current branch, and the beginning of what the user said last on it ("-" for
-// nothing).
-//
-// The row of the leaf says yes. If the leaf is before the first entry, no row does.
+// Branches returns branches.tsv: a header line, and a row for each tip and for the leaf, newest first
+// (docs/design.md, branches/). If the leaf is before the first entry, it has no row.
 func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -84,7 +79,8 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
-		out = names.AppendLabelFields(out, strconv.Itoa(int(path.length)), at, cmp.Or(branchLabel(s, e), "-"), where.of(e), cmp.Or(said[path.said], "-"))
+		label, words := cmp.Or(branchLabel(s, e), "-"), cmp.Or(said[path.said], "-")
+		out = names.AppendLabelFields(out, strconv.Itoa(int(path.length)), at, label, where.of(e), words)
 	}
 	return document.OfText(s, out), nil
 }
@@ -103,7 +99,7 @@ func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
 	}
 }
 
-// pathsTo returns the facts of the paths to entries, by entry. What paths share is walked once.
+// pathsTo returns the facts of the paths to entries, by entry. A part that paths share is walked once.
 func pathsTo(s *sessioncore.Snapshot, ends []sessioncore.Entry) []pathFacts {
 	facts := make([]pathFacts, s.Len()) // of a length below 0 on this walk, at index -1 - length
 	var walk []sessioncore.Entry

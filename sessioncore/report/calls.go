@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// turn is what a message has of tool calls.
+// turn has the tool calls and results of a message.
 type turn struct {
 	entry   sessioncore.Entry
 	role    string
@@ -30,9 +30,9 @@ type call struct {
 	byProvider bool
 }
 
-// orphans returns the tool calls without a result, and the results without a call, in what a model is sent of the current
-// branch: with such a one many providers refuse to go on. Calls of the last answer may still run, as long as nobody said
-// anything after it.
+// orphans returns the tool calls without a result, and the results without a call, in the part of the current branch
+// that a model is sent: many providers refuse to go on with one. Calls of the last answer may still run, until
+// somebody says something after it.
 func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Problem, err error) {
 	messages, err := messagesSent(ctx, s)
 	if err != nil {
@@ -75,8 +75,8 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 	return list, nil
 }
 
-// settledUntil returns the number of messages before the last answer, all of them if a user's message follows that. An answer
-// may be several messages, one for each call.
+// settledUntil returns the number of messages before the last answer, all of them if a user's message follows. An
+// answer may be several messages, one for each call.
 func settledUntil(messages []turn) int {
 	last := len(messages)
 	for i, m := range slices.Backward(messages) {
@@ -92,7 +92,7 @@ func settledUntil(messages []turn) int {
 	return last
 }
 
-// messagesSent reads the messages of the current branch from the last compaction on, with what that keeps.
+// messagesSent reads the messages of the current branch that a model is sent.
 func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) {
 	leaf, err := s.Leaf()
 	if err != nil || leaf == sessioncore.NoEntry {
@@ -114,8 +114,8 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 	return messages, err
 }
 
-// sinceCompaction returns the end of a path that the model is sent: what follows the last compaction or /clear, and what the
-// compaction keeps, from the beginning of a turn on.
+// sinceCompaction returns the end of a path that a model is sent: from the last /clear on, or from the turn that the
+// last compaction keeps first.
 func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessioncore.Entry, error) {
 	for i, e := range slices.Backward(path) {
 		switch s.Kind(e) {
@@ -144,26 +144,32 @@ func turnOf(text rawjson.Value) turn {
 	m := message.Read(text)
 	stop := m[message.StopReason]
 	found := turn{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
-	if id, ok := m[message.CallID].Text(); ok && found.role == "toolResult" {
-		found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
+	result := func(id rawjson.Value) {
+		if id, ok := id.Text(); ok {
+			found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
+		}
 	}
-	if found.role != "assistant" && found.role != "user" {
+	switch found.role {
+	case "toolResult":
+		result(m[message.CallID])
+		return found
+	case "assistant", "user":
+	default:
 		return found
 	}
 	for v := range m[message.Content].EachElement {
 		b := message.Read(v)
-		kind, _ := b[message.Type].Text()
-		switch id, hasID := b[message.ID].Text(); b.Kind() {
+		switch b.Kind() {
 		case message.CallKind:
+			kind, _ := b[message.Type].Text()
 			name, _ := b[message.Name].Text()
-			if hasID {
+			if id, ok := b[message.ID].Text(); ok {
 				byProvider := rawjson.CamelCase(kind) == "serverToolUse" || message.ByProvider(name)
-				found.calls = append(found.calls, call{names.FileName(id), "call of " + names.FileName(name), byProvider})
+				made := call{names.FileName(id), "call of " + names.FileName(name), byProvider}
+				found.calls = append(found.calls, made)
 			}
 		case message.ResultKind:
-			if id, ok := b[message.CallID].Text(); ok {
-				found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
-			}
+			result(b[message.CallID])
 		}
 	}
 	return found

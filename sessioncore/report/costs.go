@@ -20,13 +20,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Costs adds up what all sessions cost together, by day, working directory and model, and counts an answer once in however
-// many files it stands (docs/design.md section 5). It reads every session once, and after that those that changed. It keeps
-// sums and, for each entry that reports a usage, eight bytes, by which copies are known: never text. It is safe for
-// concurrent use; one caller at a time adds up, and the others wait.
+// Costs adds up the costs of all sessions by day, working directory and model, and counts an answer once in however
+// many files it stands (docs/design.md section 5). It reads only sessions that changed. It keeps sums and a key for
+// each answer, never text. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
 	store *sessioncore.Store
-	read  func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)
+	read  readCosts
 
 	mu    sync.Mutex // guards the fields below; held while somebody adds up
 	known cache[account]
@@ -35,7 +34,7 @@ type Costs struct {
 }
 
 const (
-	// maxKnown bounds the accounts that are kept of sessions, in bytes: enough for 10,000 sessions with a million answers and
+	// maxKnown bounds the accounts that are kept, in bytes: enough for 10,000 sessions with a million answers and
 	// 20,000 subagents.
 	maxKnown = 32 << 20
 	// maxShown is the longest text that is kept, in bytes. Ten years of work in five directories have some 5 MB.
@@ -52,6 +51,8 @@ type sessionCosts struct {
 	covers  []cover
 }
 
+type readCosts func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)
+
 // NewCosts returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 	return newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
@@ -62,7 +63,7 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 // NewCalls returns how often each tool was called, as Costs: the model is the tool, and its messages are the calls.
 func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
 
-func newCosts(store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)) *Costs {
+func newCosts(store *sessioncore.Store, read readCosts) *Costs {
 	return &Costs{store: store, read: read, known: newCache(maxKnown, account.size)}
 }
 
@@ -75,8 +76,8 @@ func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessi
 	return sessionCosts{prices.priced(records), coversOf(s, records)}, nil
 }
 
-// callsOf returns the results of tools, in file order, each as the cost of one message whose model is the name of the tool as
-// in path/.
+// callsOf returns the results of tools, in file order, each as the cost of one message. Its model is the name of the
+// tool as in path/.
 func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, err error) {
 	for e := range sessioncore.Entry(s.Len()) {
 		if isResult(s, e) {
@@ -94,10 +95,10 @@ type lineKey struct {
 	cwd, model, who string
 }
 
-// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that order. Of
-// the copies of an answer, that in the session that began first counts. Subagents have sessions of their own, whose cost counts
-// for the sessions' directories, unless the result of a tool has it. Sessions that cannot be read are left out, as
-// everywhere. What is needed for the time of the call is counted in hold. When ctx is done, what was read is kept.
+// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that
+// order. Of the copies of an answer, that in the session that began first counts. Subagents' sessions count for the
+// directories of their callers, unless the result of a tool has their cost. Sessions that cannot be read are left
+// out. The memory of the call is counted in hold. When ctx is done, the sessions that were read stay known.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return nil, err
@@ -125,7 +126,8 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	return text, nil
 }
 
-// stateOf returns a hash of the states of sessions' files. The size of one of another agent is known only once it was read.
+// stateOf returns a hash of the states of sessions' files. The size of another agent's file is known only once it
+// was read.
 func stateOf(sessions []*listing.Info) (hash uint64) {
 	type state struct {
 		before          uint64
@@ -147,7 +149,8 @@ const lineSize = 800
 func linesText(lines map[lineKey]*Sum) []byte {
 	text := []byte{}
 	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
-		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
+		return cmp.Or(
+			cmp.Compare(a.day, b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
 	})
 	for _, key := range inOrder {
 		text = rawjson.AppendLine(text, struct { // docs/design.md section 5
@@ -196,7 +199,7 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 	return err
 }
 
-// account is what is kept of a session: the part of its costs that counts there.
+// account is the part of a session's costs that counts there.
 type account struct {
 	// copies has the keys of its entries by which copies are known, each once.
 	copies []uint64
@@ -230,8 +233,8 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. It reports whether all of them stay as they are if
-// nothing changes: a file that was changed a moment ago may change again without a sign.
+// addUp calls each with the costs of the sessions that were not counted yet. settled is false if a file was changed
+// a moment ago: it may change again without a sign.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, each func(*listing.Info, *row) error,
 ) (settled bool, err error) {
@@ -269,7 +272,8 @@ func (c *Costs) addUp(
 				seen[key] = struct{}{}
 			}
 			if len(seen) > maxKeys {
-				return false, fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once", budget.ErrNoMemory, maxKeys)
+				return false, fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
+					budget.ErrNoMemory, maxKeys)
 			}
 			covers[info.DirName()] = a.covers
 		}
@@ -278,8 +282,8 @@ func (c *Costs) addUp(
 	return settled, nil
 }
 
-// oldestFirst sorts sessions by their beginning: a copy is younger than what it was made from. Those that do not tell
-// when they began come last.
+// oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions without a time come
+// last.
 func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
 		began, known := a.Created()
@@ -304,8 +308,8 @@ func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
 	return sum
 }
 
-// accountOf returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that called it.
-// An entry that stands in the file twice counts once.
+// accountOf returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that
+// called it. An entry that stands in the file twice counts once.
 func accountOf(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
 	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
 	rows := map[rowKey]*Sum{}

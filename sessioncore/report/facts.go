@@ -8,8 +8,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// facts caches what the entries of an index tell: they never change, so each is read once. The snapshots of one index share
-// it.
+// facts caches facts of the entries of an index: entries never change, so each is read once. The snapshots of one
+// index share it.
 type facts[T any] struct {
 	mu     sync.Mutex // guards the fields below; held while entries are read
 	looked int        // number of entries that were read
@@ -21,7 +21,8 @@ type factsKey[T any] struct{ dialect *sessioncore.Dialect }
 
 // factsOf returns the facts of a snapshot's entries, which are confirmed. add adds the entries from one on.
 func factsOf[T any](
-	ctx context.Context, s *sessioncore.Snapshot, add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,
+	ctx context.Context, s *sessioncore.Snapshot,
+	add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,
 ) (of T, err error) {
 	if err := s.Confirm(ctx); err != nil {
 		return of, err
@@ -31,7 +32,7 @@ func factsOf[T any](
 		return of, err
 	}
 	defer f.mu.Unlock()
-	if f.looked > s.Len() { // the snapshot is older than what was added
+	if f.looked > s.Len() { // the snapshot is older than the facts
 		err = add(ctx, s, 0, &of)
 		return of, err
 	}

@@ -32,8 +32,8 @@ type Labelled struct {
 	set   sessioncore.Entry // by which
 }
 
-// ByLabel returns the content of by-label/, in the order in which the labels were set. If entries have the same
-// label, the name belongs to the one labelled last. Labels whose target is not in the file are left out.
+// ByLabel returns the content of by-label/, in the order in which the labels were set. A label of several entries
+// names the last one. Labels whose target is not in the file are left out.
 func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	var list []Labelled
 	seen := map[string]bool{}
@@ -47,8 +47,8 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	return list
 }
 
-// FindByLabel returns the element of ByLabel with that name, which is confirmed. The error wraps sessioncore.ErrNotFound, or is
-// one of Snapshot.Confirm.
+// FindByLabel returns the element of ByLabel with that name, which is confirmed. The error wraps
+// sessioncore.ErrNotFound, or is one of Snapshot.Confirm.
 func FindByLabel(s *sessioncore.Snapshot, name string) (Labelled, error) {
 	for _, l := range slices.Backward(ByLabel(s)) {
 		if l.Name == name {

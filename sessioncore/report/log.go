@@ -13,21 +13,21 @@ import (
 
 // LogLine is a line of the log of a session: an entry, or where a branch joins another one.
 type LogLine struct {
-	Graph string            // what is drawn before the entry
+	Graph string            // the drawing before the entry
 	Entry sessioncore.Entry // NoEntry for a line that is only drawn
 	ID    string            // the name of the entry's file, or as much of it as no other one begins with
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
-	Said  string            // the beginning of what was said, as one line
+	Said  string            // the beginning of its text, as one line
 }
 
-// maxColumns is how many branches are drawn beside each other where the newest is drawn first. Where there would be more, that
-// comes first on which most entries hang: a tree of a million entries then needs no more than twenty others.
+// maxColumns is how many branches are drawn beside each other with the newest first. Beyond that, the largest comes
+// first: a tree of a million entries then needs no more than twenty others.
 const maxColumns = 20
 
-// Log calls f for each line of the tree of a session, as git log --graph shows it: the newest branch first, each entry before
-// its parent. Only messages of the user and the model, summaries, entries with a label, the leaf and the ends of branches are
-// shown; the others if all is set. It ends with the first error of f, and when ctx is done.
+// Log calls f for each line of the tree of a session, as git log --graph shows it: the newest branch first, each
+// entry before its parent. Without all it shows only messages of the user and the model, summaries, labelled
+// entries, the leaf and the ends of branches. It ends with the first error of f, and when ctx is done.
 func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine) error) error {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -122,12 +122,12 @@ func (l *logTree) join(all bool) {
 
 // sort puts the children of each entry into the order in which they are drawn.
 func (l *logTree) sort(order []logNode) {
-	newest, size, columns := make([]sessioncore.Entry, len(l.kids)), make([]int32, len(l.kids)), make([]int32, len(l.kids))
+	newest, size, columns := make([]sessioncore.Entry, len(l.kids)), make([]int, len(l.kids)), make([]int, len(l.kids))
 	for _, n := range slices.Backward(order) { // each before those above it
 		kids := l.kids[n.entry+1]
-		width := func() (w int32) {
+		width := func() (w int) {
 			for i, kid := range kids {
-				w = max(w, columns[kid+1]+int32(min(i, 1)))
+				w = max(w, columns[kid+1]+min(i, 1))
 			}
 			return w
 		}
@@ -144,7 +144,8 @@ func (l *logTree) sort(order []logNode) {
 	}
 }
 
-// draw calls f for each line. The first child of an entry stands above it, each other one in the next column, which then ends.
+// draw calls f for each line. The first child of an entry stands above it, each other one in the next column, which
+// then ends.
 func (l *logTree) draw(f func(*LogLine) error) error {
 	type step struct {
 		entry  sessioncore.Entry
@@ -183,7 +184,7 @@ func (l *logTree) draw(f func(*LogLine) error) error {
 	return nil
 }
 
-// marks returns what is said of an entry behind its name.
+// marks returns the marks of an entry.
 func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 	switch is := l.of(e); {
 	case is == branchCurrent:
@@ -198,7 +199,7 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 	return marks
 }
 
-// said returns the beginning of what an entry says: its first text, else the first call of a tool.
+// said returns the beginning of the first text of an entry, else of its first call of a tool.
 func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (string, error) {
 	text, err := shortText(ctx, l.s, e)
 	if err != nil || text == nil {

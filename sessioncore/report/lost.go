@@ -22,15 +22,15 @@ const (
 	maxRows = 10_000
 	// maxTips bounds the tips that are kept of sessions, in bytes.
 	maxTips = 8 << 20
-	// tipSize and tipsSize are what a tip takes in memory, with its text, and what is kept of a session without any.
+	// tipSize is the memory of a tip with its text, and tipsSize that of a session without any.
 	tipSize  = 400
 	tipsSize = 200
 	// lostBatch is how many sessions are read before they are kept.
 	lostBatch = 64
 )
 
-// Lost finds, in all sessions, the ends of branches that no client shows which resumes a session (docs/design.md section 5).
-// It is safe for concurrent use; one caller at a time looks at the sessions, and the others wait.
+// Lost finds, in all sessions, the ends of branches that no client shows when it resumes the session (docs/design.md
+// section 5). It is safe for concurrent use; one caller at a time reads sessions, and the others wait.
 type Lost struct {
 	store *sessioncore.Store
 
@@ -40,7 +40,8 @@ type Lost struct {
 
 // NewLost returns the Lost of a store's sessions.
 func NewLost(store *sessioncore.Store) *Lost {
-	return &Lost{store: store, known: newCache(maxTips, func(tips []lostTip) int { return tipsSize + len(tips)*tipSize })}
+	size := func(tips []lostTip) int { return tipsSize + len(tips)*tipSize }
+	return &Lost{store: store, known: newCache(maxTips, size)}
 }
 
 // lostRow is a line of lost.tsv.
@@ -49,8 +50,8 @@ type lostRow struct {
 	lostTip
 }
 
-// Table returns lost.tsv for these sessions. Those that cannot be read are left out. What is needed for the time of the call is
-// counted in hold. When ctx is done, what was read is kept.
+// Table returns lost.tsv for these sessions. Those that cannot be read are left out. The memory of the call is
+// counted in hold. When ctx is done, the sessions that were read stay known.
 func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
@@ -88,7 +89,8 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 // newestRows returns the rows that are shown, in their order.
 func newestRows(rows []lostRow) []lostRow {
 	slices.SortFunc(rows, func(a, b lostRow) int {
-		return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.session.Name(), b.session.Name()), cmp.Compare(a.name, b.name))
+		bySession := cmp.Compare(a.session.Name(), b.session.Name())
+		return cmp.Or(b.time.Compare(a.time), bySession, cmp.Compare(a.name, b.name))
 	})
 	return rows[:min(len(rows), maxRows)]
 }
@@ -113,9 +115,8 @@ type lostTip struct {
 	said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
 }
 
-// lostIn returns the tips that branches.tsv calls lost and on whose branch something was said that is
-// on no other, newest first, at most maxRows. Entries that several lost branches share belong
-// to the newest one.
+// lostIn returns the tips that branches.tsv calls lost and whose branch has words that no other has, newest first,
+// at most maxRows. Entries that several lost branches share belong to the newest one.
 func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -152,9 +153,9 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 	return tips, nil
 }
 
-// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at its end, or of the last
-// message if the user said nothing there. anything reports whether the part has words of anybody: notes of a client, and an
-// answer that was given up before its first word, have none.
+// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at its end, else of
+// the last message. anything is false if nobody says anything there: notes of a client, and an answer that was given
+// up before its first word, have no words.
 func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
 ) (said string, anything bool, err error) {
 	for _, e := range part {
@@ -172,7 +173,8 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 			continue
 		}
 		m := message.Read(s.Message(e, text))
-		anything = anything || len(m[message.Content]) > len(`""`) || m[message.Command] != nil || m[message.Code] != nil
+		hasText := len(m[message.Content]) > len(`""`)
+		anything = anything || hasText || m[message.Command] != nil || m[message.Code] != nil
 		words := firstSaid(m[message.Content])
 		if role == sessioncore.RoleUser {
 			return words, anything, nil

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// This file gives usages a cost that no client recorded beside them: their part of the whole session's cost, where the client
-// recorded that, and else that of list prices.
+// This file gives usages a cost that no client recorded beside them: their part of the session's recorded cost, else
+// that of list prices.
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
@@ -44,7 +44,8 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 // charge gives a usage the cost that its tokens have by some rates, so many times.
 func (u *usage) charge(at rates, times amount) {
 	c := usageCost{
-		known: true, Input: times * u.Input * at.input, Output: times * u.Output * at.output, CacheRead: times * u.CacheRead * at.cacheRead,
+		known: true, Input: times * u.Input * at.input, Output: times * u.Output * at.output,
+		CacheRead:  times * u.CacheRead * at.cacheRead,
 		CacheWrite: times * ((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
 	}
 	c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
@@ -63,8 +64,9 @@ func (u *usage) weight() amount {
 	return max(0, u.TotalTokens)
 }
 
-// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among its usages
-// since the time before, by their tokens. Calls of models that the file has no usage of count at the entry that says the cost.
+// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among
+// its usages since the time before, by their tokens. Calls of models without a usage count at the entry that says
+// the cost.
 func shareSessionCosts(records []usageRecord) []usageRecord {
 	shared := make([]usageRecord, 0, len(records))
 	var before sessionCost
@@ -85,7 +87,8 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 			before = sessionCost{}
 		}
 		for _, model := range slices.Sorted(maps.Keys(says.models)) {
-			if cost := says.models[model] - before.models[model]; !share(shared[begin:], model, max(0, cost)) && cost > 0 {
+			cost := says.models[model] - before.models[model]
+			if !share(shared[begin:], model, max(0, cost)) && cost > 0 {
 				shared = append(shared, records[i].ofAnother(model, cost))
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 // Prices are the prices of models, for usages whose client recorded no cost. The zero value knows no model.
 type Prices struct {
-	file priceTable // of the user, whose models replace those of the list
+	file priceTable // of the user, before the list
 	name string     // of its file
 	list bool       // models that the file lacks have list prices
 }
@@ -31,8 +31,7 @@ type Prices struct {
 //go:embed prices.json
 var listText string
 
-// priceList is the list of prices and the month that it is of. It is parsed when a usage needs it first, since most commands
-// need none.
+// priceList returns the list of prices and its month. It is parsed only when a usage needs it.
 var priceList = sync.OnceValues(func() (priceTable, string) {
 	var about struct {
 		About struct{ Date string } `json:"_"`
@@ -58,7 +57,8 @@ func OpenPrices(name string) (p Prices, err error) {
 	if info, err := os.Stat(name); err != nil {
 		return p, err
 	} else if !info.Mode().IsRegular() || info.Size() > maxPrices {
-		return p, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is not a file of at most %d MiB", maxPrices>>20)}
+		err := fmt.Errorf("it is not a file of at most %d MiB", maxPrices>>20)
+		return p, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func (p Prices) Source() string {
 	return month
 }
 
-// find returns the price of a model, of which model is the provider's name, a slash and its own. Where the provider bills
-// requests, its models have the prices alone that the file has for them.
+// find returns the price of a model, which is named provider/model. Models of a provider that bills requests have
+// only prices of the file.
 func (p Prices) find(model string) (price, bool) {
 	if provider, _, _ := strings.Cut(model, "/"); message.BillsRequests(provider) {
 		of, ok := p.file[dashed(model)]
@@ -107,17 +107,16 @@ var betweenDigits = regexp.MustCompile(`([0-9])\.([0-9])`)
 // dashed returns a name with a dash in the place of each dot between digits.
 func dashed(name string) string { return betweenDigits.ReplaceAllString(name, "$1-$2") }
 
-// optional are parts of a model's name that other programs leave out: a region, or a provider, before the name in Bedrock; how
-// and where it runs, which is a version in Bedrock, one in Vertex, and in brackets the length of the context; and the day of
-// the model's version.
+// optional are parts of a model's name that other programs leave out: a region or provider before it in Bedrock; its
+// version in Bedrock or Vertex, or the length of the context in brackets; and the day of the model's version.
 var optional = [...]*regexp.Regexp{
 	regexp.MustCompile(`^([a-z]+\.)+`),
 	regexp.MustCompile(`(@[^/]*|-v[0-9]+(:[0-9]+)?|\[[^\]]*\])$`),
 	regexp.MustCompile(`-20[0-9]{2}(-?)[0-9]{2}(-?)[0-9]{2}$`),
 }
 
-// find returns the price of a model. The exact name counts, then the name without providers before it, and then without its
-// optional parts.
+// find returns the price of a model: by its exact name, then without providers before it, then without its optional
+// parts.
 func (t priceTable) find(model string) (of price, ok bool) {
 	for len(t) > 0 {
 		if of, ok = t[dashed(model)]; ok {
@@ -169,11 +168,11 @@ var rateKeys = [...]string{
 	"cache_creation_input_token_cost_above_1hr",
 }
 
-// longKey is the end of the key of a rate that holds for long contexts, with the number of tokens from which on it does.
+// longKey is the end of the key of a rate for contexts of more than so many thousand tokens.
 var longKey = regexp.MustCompile(`_above_([0-9]{1,9})k_tokens$`)
 
-// readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an object of the models, each with
-// dollars per token. A model without a price of its input or of its output is left out.
+// readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an object of the models,
+// each with dollars per token. A model without a price of its input or of its output is left out.
 func readPrices(r io.Reader) (priceTable, error) {
 	var models map[string]json.RawMessage
 	if err := json.NewDecoder(r).Decode(&models); err != nil {
@@ -246,12 +245,12 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 	return own, nil
 }
 
-// hourFactor is the price of a cache write for an hour, by that of the input: the same for all models of Anthropic, the only
-// provider that sells it.
+// hourFactor is the price of a cache write for an hour, by that of the input: the same for all models of Anthropic,
+// the only provider that sells it.
 const hourFactor = 2
 
-// rates returns own with the rates that it lacks. Those of a long context are short's, as much dearer as the input is. Without
-// any, cached input costs as much as other input.
+// rates returns own with the rates that it lacks. Those of a long context are short's, as much dearer as the input
+// is. Without any, cached input costs as much as other input.
 func (own ownRates) rates(short rates) (r rates) {
 	or := func(i int, other amount) amount {
 		if own[i] != nil {
@@ -267,6 +266,7 @@ func (own ownRates) rates(short rates) (r rates) {
 	} else if short.input > 0 {
 		dearer = r.input / short.input
 	}
-	r.cacheRead, r.cacheWrite, r.hour = or(2, short.cacheRead*dearer), or(3, short.cacheWrite*dearer), or(4, short.hour*dearer)
+	r.cacheRead, r.cacheWrite = or(2, short.cacheRead*dearer), or(3, short.cacheWrite*dearer)
+	r.hour = or(4, short.hour*dearer)
 	return r
 }

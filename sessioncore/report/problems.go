@@ -41,7 +41,8 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	if err != nil {
 		return nil, err
 	}
-	list, count = append(append(list, found.missing...), calls[:min(len(calls), maxOrphans)]...), count+int64(len(found.missing)+len(calls))
+	list = slices.Concat(list, found.missing, calls[:min(len(calls), maxOrphans)])
+	count += int64(len(found.missing) + len(calls))
 	slices.SortStableFunc(list, func(a, b sessioncore.Problem) int { return cmp.Compare(a.Offset, b.Offset) })
 	var out []byte
 	for _, p := range list {
@@ -63,10 +64,10 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	return doc, nil
 }
 
-// linked returns the problems of reading and of linking entries. A parent that is not in the file is no sign of damage where
-// agents leave one out: in a session converted from another agent's file, whose first message may go
-// on from a message in another file; in a fork, of which older versions of omp leave labels out;
-// and in sessions of pi, of which versions before 1.5 did not write all.
+// linked returns the problems of reading and of linking entries. A missing parent is no sign of damage where agents
+// leave one out: in a session converted from another agent's file, whose first message may go on from a message
+// elsewhere; in a fork, as older versions of omp leave labels out; and in sessions of pi, as versions before 1.5 did
+// not write all.
 func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
 	list, count = s.Problems()
 	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
@@ -114,7 +115,7 @@ const maxOrphans = 10_000
 // problems.jsonl is made.
 const maxReferences = 20_000
 
-// blobsFound is what looking for the blobs of a session told.
+// blobsFound is the result of the search for the blobs of a session.
 type blobsFound struct {
 	any     bool // an entry may refer to blobs
 	missing []sessioncore.Problem
@@ -125,11 +126,11 @@ func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...a
 	f.notes = append(f.notes, note{kind, rawjson.Text(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
 }
 
-// lookForBlobs looks for the blobs that entries refer to. It finds nothing if blobs is nil. The error is one of reading the
+// lookForBlobs looks for the blobs that entries refer to, unless blobs is nil. The error is one of reading the
 // entries.
 func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (found blobsFound, err error) {
 	const missing = -1
-	var taken int64 // what the blobs take in a context
+	var taken int64 // bytes of the blobs in a context
 	references := 0
 	sizes := map[string]int64{}
 	reader := sessioncore.NewEntryReader(s)
@@ -168,13 +169,15 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 				taken += blob.Size()
 			case !told[hash]:
 				told[hash] = true
-				found.missing = append(found.missing, s.ProblemOf(e, sessioncore.ProblemBlob, "the blob "+hash+" is not in blobs/"))
+				why := "the blob " + hash + " is not in blobs/"
+				found.missing = append(found.missing, s.ProblemOf(e, sessioncore.ProblemBlob, why))
 			}
 		}
 	}
 	if taken > document.MaxResolved {
 		if left, err := unresolved(ctx, s, blobs); err == nil && left > 0 {
-			found.note(sessioncore.ProblemBlob, "context.json has %d MiB of blobs at most: %d references stay references", document.MaxResolved>>20, left)
+			const why = "context.json has %d MiB of blobs at most: %d references stay references"
+			found.note(sessioncore.ProblemBlob, why, document.MaxResolved>>20, left)
 		}
 	}
 	return found, nil

@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// roomBytes is what takes the room of a session file, in bytes of it. An image in blobs/ takes those of its reference.
+// roomBytes are the parts of a session file, in bytes. An image in blobs/ takes those of its reference.
 type roomBytes struct {
 	Text        int64 `json:"text"`
 	Thinking    int64 `json:"thinking"`
@@ -31,14 +31,14 @@ type repeatedImages struct {
 // maxImages bounds how many images are told apart, 16 bytes each.
 const maxImages = 1 << 20
 
-// roomSums are what entries take together.
+// roomSums are the sums of entries.
 type roomSums struct {
 	bytes    roomBytes
 	repeated repeatedImages
 	images   map[uint64]struct{} // hashes of their data
 }
 
-// roomOf returns what takes the room in a snapshot.
+// roomOf returns the parts of the file of a snapshot.
 func roomOf(ctx context.Context, s *sessioncore.Snapshot) (b roomBytes, repeated repeatedImages, err error) {
 	sums, err := factsOf(ctx, s, addRoom)
 	b = sums.bytes
@@ -141,7 +141,7 @@ func (f *entryRoom) content(content rawjson.Value) {
 	}
 }
 
-// image adds an image, whose data is in the block, or in its source; or that an address or a reference stands for.
+// image adds an image, whose data is in the block or in its source, or that an address or a reference stands for.
 func (f *entryRoom) image(m *message.Members, size int64) {
 	f.bytes.Images += size
 	if m[message.Source] != nil {

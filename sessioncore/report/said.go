@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxSaid is how much is shown of what was said, in characters.
+	// maxSaid is the length of the beginning of a text, in characters.
 	maxSaid = 80
 	// maxSaidEntry is the size of the longest entry, in bytes, that is read for it.
 	maxSaidEntry = 4 << 20
@@ -48,7 +48,7 @@ func firstSaid(content rawjson.Value) string {
 	return call
 }
 
-// callSaid returns the name of a tool and the first text that it is called with, or the last of a list, which is a command.
+// callSaid returns the name of a tool and its first argument, or the last word of a list, which is a command.
 func callSaid(call *message.Members) string {
 	name, _ := call[message.Name].Text()
 	arguments := call[message.Arguments]

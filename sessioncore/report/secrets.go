@@ -17,11 +17,11 @@ type secretLine struct {
 	Line  int64  `json:"line,omitempty"`  // line number, from 1
 	Entry string `json:"entry,omitempty"` // name of its file in entries/, without the suffix
 	Where string `json:"where,omitempty"` // JSON pointer into the line
-	Kind  string `json:"kind"`            // the rule that found it; "more" in a last line that says that some are left out
+	Kind  string `json:"kind"`            // the rule that found it; "more" if some are left out
 	Why   string `json:"why,omitempty"`
 }
 
-// masked is a file whose secrets read as something else, which knows where they are.
+// masked is a file that masks its secrets, and finds them itself.
 type masked interface {
 	Search(ctx context.Context, scan *secrets.Scan, size int64) error
 }

@@ -14,13 +14,14 @@ import (
 // maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
 const maxAtOnce = 4
 
-// reading is what was read of a session, in a state of its file.
+// reading has facts of a session, in a state of its file.
 type reading[T any] struct {
 	listing.State
 	of T
 }
 
-// readSessions reads some sessions, several at a time, except those that isKnown. One that cannot be read has the zero T.
+// readSessions reads some sessions, several at a time, except those that isKnown. One that cannot be read has the
+// zero T.
 func readSessions[T any](
 	ctx context.Context, store *sessioncore.Store, sessions []*listing.Info, isKnown func(*listing.Info) bool,
 	read func(context.Context, *sessioncore.Snapshot) (T, error),
@@ -45,7 +46,7 @@ func readSessions[T any](
 	return all, running.Wait()
 }
 
-// cache keeps readings by the names of the sessions' files, up to a number of bytes. What is beyond is read again each time.
+// cache keeps readings by the names of the sessions' files, up to a number of bytes. Others are read each time.
 type cache[T any] struct {
 	kept       map[string]reading[T]
 	size, most int
@@ -56,7 +57,7 @@ func newCache[T any](most int, sizeOf func(T) int) cache[T] {
 	return cache[T]{kept: map[string]reading[T]{}, most: most, sizeOf: sizeOf}
 }
 
-// get returns what is known of a session's file as it is now.
+// get returns the facts of a session's file in its present state.
 func (c *cache[T]) get(info *listing.Info) (of T, ok bool) {
 	r := c.kept[info.Name()]
 	return r.of, r.Is(info.Stat.Token)

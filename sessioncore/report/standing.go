@@ -8,7 +8,7 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// standing is what the ends of branches are told apart by.
+// standing tells the ends of branches apart.
 type standing struct {
 	s             *sessioncore.Snapshot
 	leaf, resumed sessioncore.Entry // nodes of the tree, or NoEntry
@@ -25,7 +25,7 @@ func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error)
 	return &standing{s, shownNode(s, leaf), shownNode(s, s.Resumed()), archived}, err
 }
 
-// of returns what the column current says of the end of a branch.
+// of returns the column current of the end of a branch.
 func (w *standing) of(e sessioncore.Entry) string {
 	switch {
 	case e == w.leaf:
@@ -38,10 +38,10 @@ func (w *standing) of(e sessioncore.Entry) string {
 	return branchLost
 }
 
-// archive has the entries that are archived, with all below them, and what is known of others.
+// archive says of entries whether they, or an entry above them, are archived.
 type archive map[sessioncore.Entry]bool
 
-// archivedIn returns what the archive entries say: of those for one target the last counts.
+// archivedIn reads the archive entries: of those for one target the last counts.
 func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 	var a archive
 	for e := range sessioncore.Entry(s.Len()) {
@@ -89,8 +89,8 @@ func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return found
 }
 
-// shownNode returns the nearest node of the tree on the path to an entry, itself if it is one: a recorded move of the leaf
-// is none. It returns sessioncore.NoEntry if there is none.
+// shownNode returns the nearest node of the tree on the path to an entry, NoEntry if there is none. A recorded move
+// of the leaf is no node.
 func shownNode(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
 	if e == sessioncore.NoEntry {
 		return sessioncore.NoEntry

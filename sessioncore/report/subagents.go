@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file finds the sessions of subagents, which lie below the directory beside a session's file, and counts them with it.
+// This file finds the sessions of subagents, which lie below the directory beside a session's file.
 
 const (
 	// maxDepth is how many directories deep sessions of subagents are looked for. Claude Code's workflows have three.
@@ -122,8 +122,8 @@ type cover struct {
 	tokens   bool  // the session has their tokens too, and not only their cost
 }
 
-// coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports a usage, and
-// all time up to the answer behind the one after which the client recorded the cost of the whole session.
+// coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports
+// a usage; and, where the client recorded the cost of the whole session, all time up to the next answer.
 func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 	for i := range records {
 		r := &records[i]

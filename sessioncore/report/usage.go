@@ -13,11 +13,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file computes what a session cost, as the client counts it: the usage of each assistant message, of the
-// subagents that a task tool's result reports, and of the calls outside the conversation that newer clients record
-// as model_usage. All entries of the file count, on whatever branch.
+// This file computes the cost of a session, as the client counts it: the usage of each assistant message, of the
+// subagents that the result of a task tool reports, and of the calls outside the conversation that newer clients
+// record as model_usage. All entries of the file count, on any branch.
 
-// usageRecord is a usage that an entry reports, about 200 bytes. An answer reports one of its own, and one for each call of
+// usageRecord is a usage that an entry reports, about 200 bytes. An answer reports its own, and one for each call of
 // another model that its own numbers do not have.
 type usageRecord struct {
 	entry sessioncore.Entry
@@ -90,12 +90,12 @@ func sumUsage(records []usageRecord) usageSums {
 	return sums
 }
 
-// Usage returns usage.json: the totals of the session, overall, without what its parent has too, and by model, what takes the room
-// of its file, and the totals of the branch that ends in leaf, which may be NoEntry (docs/design.md section 1). parent is nil if
-// there is none. Numbers are added as doubles, in file order and in the order of the branch. Usages without a cost get one by
-// prices. subagents is the sum of the sessions of subagents.
+// Usage returns usage.json (docs/design.md section 1). The branch ends in leaf, which may be NoEntry; parent is nil
+// if there is none; subagents is the sum of their sessions. Numbers are added as doubles, in file order and in the
+// order of the branch. Usages without a cost get one by prices.
 func Usage(
-	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices, subagents Sum,
+	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices,
+	subagents Sum,
 ) (*document.Document, error) {
 	records, err := usageRecordsOf(ctx, s)
 	if err != nil {

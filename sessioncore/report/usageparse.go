@@ -44,8 +44,8 @@ func isResult(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult
 }
 
-// mayReport reports whether an entry can report a usage, so that it has to be read. Most of a session is what other
-// tools returned.
+// mayReport reports whether an entry must be read, since it can report a usage. Most of a session is results of
+// other tools.
 func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	isPi := s.Dialect() == sessioncore.Pi
 	switch s.Kind(e) {
@@ -59,9 +59,9 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return false
 }
 
-// readAnswers reads the costs of the answers among the entries, without their texts, which are most of a session, and without
-// which there is no checksum. It returns their usages, nil for an entry that must be read whole: for all of them, if the file
-// may have changed since it was indexed.
+// readAnswers reads the usages of the answers among the entries, without the texts, which are most of a session. It
+// returns nil for an entry that must be read whole. Without the text there is no checksum: if the file may have
+// changed since it was indexed, that is every entry.
 func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry) [][]usage {
 	var buf []byte
 	all := make([][]usage, len(entries))
@@ -85,7 +85,7 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 	return all
 }
 
-// costMembers reads an object with the members of an answer that say what it cost, nil if it cannot. It is valid until
+// costMembers reads an object with the members of an answer that tell its cost, nil if it cannot. It is valid until
 // the next call with that buf.
 func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (members rawjson.Value, _ []byte) {
 	at := s.CostRange(e)
@@ -126,7 +126,8 @@ func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) 
 			all[0].settle()
 		}
 		return all
-	case kind == sessioncore.TypeUsage && isPi, kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
+	case kind == sessioncore.TypeUsage && isPi,
+		kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
 		return of(modelName(m[message.Provider], m[message.Model]), reported, true)
 	case kind == sessioncore.TypeUnknown:
 		return nil
@@ -134,10 +135,11 @@ func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) 
 		return of(piToolsModel, reported, reported.IsObject() && (kind != sessioncore.TypeMessage || isResult(s, e)))
 	}
 	reported = m[message.Details].Member("usage")
-	return of(subagentsModel, reported, reported.IsObject() && m[message.ToolName].Is("task") && m.Role() == "toolResult")
+	isTask := m[message.ToolName].Is("task") && m.Role() == "toolResult"
+	return of(subagentsModel, reported, reported.IsObject() && isTask)
 }
 
-// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that this does not have. An
+// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that it lacks. An
 // answer of pi may name the model that gave it.
 func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
 	by := m[message.Model]
@@ -180,8 +182,8 @@ func isOdd(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
 }
 
-// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old clients
-// did not write: it is then the sum of the others.
+// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old
+// clients did not write: it is then the sum of the others.
 func usageOf(model string, v rawjson.Value) usage {
 	u := usage{model: model}
 	hasTotal := false
@@ -251,8 +253,8 @@ func (u *usage) settle() {
 // isFree reports whether a usage has a recorded cost of 0.
 func (u *usage) isFree() bool { return u.Cost == usageCost{known: true} }
 
-// sessionCostOf parses the cost of a session, of which model gave the answer that says it. Models have the provider of that one,
-// and the part of the total that no model has is its own.
+// sessionCostOf parses the cost of a session in an answer of a model. Its models have that one's provider, and it
+// has the part of the total that they lack.
 func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	if !v.IsObject() {
 		return nil

@@ -10,7 +10,8 @@ const (
 	maxSteps = 1 << 23
 )
 
-// change is a part of two lists: what only the first or the second has, and what follows in both of them.
+// change is a part of two lists: elements of the first alone, elements of the second alone, and elements of both, as
+// each has them.
 type change[T any] struct{ gone, come, same, also []T }
 
 // changes returns how one list becomes another, by keys of their elements.

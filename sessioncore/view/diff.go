@@ -179,7 +179,7 @@ func (d *differ) pair(x, y *turn) {
 		d.line("-", "## "+x.title)
 		d.line("+", "## "+y.title)
 	}
-	list := changes(slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y)), func(line string) string { return line })
+	list := changes(slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y)), itself)
 	for i, c := range list {
 		d.lines("-", c.gone)
 		d.lines("+", c.come)

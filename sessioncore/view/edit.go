@@ -81,7 +81,7 @@ func (d *diffText) edit(e *edit) {
 	case e[message.NewRole].IsString():
 		d.lines("@@", "")
 		before, after := linesOf(d.text(e[message.OldRole])), linesOf(d.text(e[message.NewRole]))
-		for _, c := range changes(before, after, func(line string) string { return line }) {
+		for _, c := range changes(before, after, itself) {
 			d.lines("-", c.gone...)
 			d.lines("+", c.come...)
 			d.lines(" ", c.same...)
@@ -108,6 +108,9 @@ func (d *diffText) lines(sign string, lines ...string) {
 		d.out = append(append(append(d.out, sign...), line...), '\n')
 	}
 }
+
+// itself is the key of a line.
+func itself(line string) string { return line }
 
 // linesOf returns the lines of a text without their ends.
 func linesOf(text string) []string {

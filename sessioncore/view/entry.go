@@ -130,7 +130,8 @@ func (b *builder) compaction(text rawjson.Value) {
 	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
 		before = ", " + string(n) + " tokens"
 	}
-	b.note("The model goes on from this summary of what was said before" + before + ", and from the turns that were kept.")
+	b.note("The model goes on from this summary of what was said before" + before +
+		", and from the turns that were kept.")
 	summary := text.Member("summary")
 	if !summary.Truthy() {
 		summary = text.AnyOf("shortSummary", "short_summary")

@@ -12,8 +12,8 @@ import (
 // sizesKey is the key under which the snapshots of an index share a sizeCache.
 type sizesKey struct{ links Links }
 
-// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after growth
-// only the new ones: entries never change.
+// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after
+// growth only the new ones: entries never change.
 type sizeCache struct {
 	mu    sync.Mutex  // guards sizes; held while entries are rendered
 	sizes []entrySize // by entry; zero if not rendered yet
@@ -70,9 +70,8 @@ func (t *sizeCache) of(
 			e := missing[i]
 			r, err := b.build(e, askedBy[i], text)
 			if err == nil {
-				t.sizes[e] = entrySize{
-					length(r.body...), length(r.heading), length(r.naming), r.speaker, hashOf(s.Name(e)), r.asked, r.flags,
-				}
+				body, heading, naming := length(r.body...), length(r.heading), length(r.naming)
+				t.sizes[e] = entrySize{body, heading, naming, r.speaker, hashOf(s.Name(e)), r.asked, r.flags}
 			}
 			return err
 		}

@@ -55,7 +55,8 @@ type shownEntry struct {
 func newTranscript(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
 ) (*transcript, error) {
-	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
+	writer := markdownWriter{links: links}
+	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
 	if leaf != sessioncore.NoEntry {
 		asked := sessioncore.NoEntry
 		for _, e := range s.Path(leaf) {

@@ -133,7 +133,8 @@ func codeSpan(text []byte, n int) []byte {
 // longestWord is the number of bytes that inAddress looks back.
 const longestWord = 256
 
-// inAddress reports whether what follows text may be part of an address. Backslashes do not escape anything there.
+// inAddress reports whether the text after this one may be part of an address. Backslashes do not escape anything
+// there.
 func inAddress(text []byte) bool {
 	word := text[max(0, len(text)-longestWord):]
 	word = word[bytes.LastIndexAny(word, " \t")+1:]
