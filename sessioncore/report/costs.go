@@ -91,7 +91,7 @@ func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, 
 
 // lineKey is the subject of a line of usage.jsonl.
 type lineKey struct {
-	day             int64
+	day             Day
 	cwd, model, who string
 }
 
@@ -110,10 +110,10 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 		return c.text, nil
 	}
 	c.text = nil
-	defer hold.Set(0)
+	defer hold.Close()
 	lines := map[lineKey]*Sum{}
-	settled, err := c.addUp(ctx, all, func(info *listing.Info, r *row) error {
-		addTo(lines, lineKey{r.day, info.CWD, r.model, cmp.Or(callers[info], info).Who()}, &r.sum)
+	settled, err := c.addUp(ctx, all, callers, func(r Row) error {
+		addTo(lines, lineKey{r.Day, r.Session.CWD, r.Model, r.Session.Who()}, r.Sum)
 		return hold.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {
@@ -159,28 +159,15 @@ func linesText(lines map[lineKey]*Sum) []byte {
 			Model string `json:"model"`
 			Who   string `json:"who,omitempty"` // where there are several people
 			*Sum
-		}{dayText(key.day), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
+		}{key.day.String(), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
 	}
 	return text
 }
 
-func dayText(day int64) string { return time.UnixMilli(day * dayLength).UTC().Format(time.DateOnly) }
-
-const dayLength = int64(24 * time.Hour / time.Millisecond)
-
-// dayOf returns the day of a time, which is in ms since the epoch.
-func dayOf(ms int64) int64 {
-	day := ms / dayLength
-	if ms%dayLength < 0 {
-		day--
-	}
-	return day
-}
-
 // Row is the cost of a session on a day, with a model.
 type Row struct {
-	Session *listing.Info // of which it is, or a subagent of which
-	Day     time.Time     // in UTC
+	Session *listing.Info // itself, or the caller of a subagent
+	Day     Day
 	Model   string
 	Sum     *Sum
 }
@@ -192,12 +179,31 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 	}
 	defer c.mu.Unlock()
 	all, callers := c.withSubagents(sessions)
-	_, err := c.addUp(ctx, all, func(info *listing.Info, r *row) error {
-		each(Row{cmp.Or(callers[info], info), time.UnixMilli(r.day * dayLength).UTC(), r.model, &r.sum})
+	_, err := c.addUp(ctx, all, callers, func(r Row) error {
+		each(r)
 		return nil
 	})
 	return err
 }
+
+// Day is a number of days since the epoch, in UTC.
+type Day int64
+
+const dayLength = int64(24 * time.Hour / time.Millisecond)
+
+// dayOf returns the day of a time, which is in ms since the epoch.
+func dayOf(ms int64) Day {
+	day := ms / dayLength
+	if ms%dayLength < 0 {
+		day--
+	}
+	return Day(day)
+}
+
+// Time returns the beginning of the day.
+func (d Day) Time() time.Time { return time.UnixMilli(int64(d) * dayLength).UTC() }
+
+func (d Day) String() string { return d.Time().Format(time.DateOnly) }
 
 // account is the part of a session's costs that counts there.
 type account struct {
@@ -218,7 +224,7 @@ type row struct {
 }
 
 type rowKey struct {
-	day   int64 // days since the epoch, in UTC
+	day   Day
 	model string
 }
 
@@ -233,10 +239,10 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. settled is false if a file was changed
-// a moment ago: it may change again without a sign.
+// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents count for their
+// callers. settled is false if a file was changed a moment ago: it may change again without a sign.
 func (c *Costs) addUp(
-	ctx context.Context, sessions []*listing.Info, each func(*listing.Info, *row) error,
+	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) (settled bool, err error) {
 	settled = true
 	seen, covers := map[uint64]struct{}{}, covers{}
@@ -264,7 +270,8 @@ func (c *Costs) addUp(
 				c.known.keep(info.Name(), reading[account]{r[0].State, a})
 			}
 			for j := range a.rows {
-				if err := each(info, &a.rows[j]); err != nil {
+				r := &a.rows[j]
+				if err := each(Row{cmp.Or(callers[info], info), r.day, r.model, &r.sum}); err != nil {
 					return false, err
 				}
 			}

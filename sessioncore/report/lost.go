@@ -57,7 +57,7 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	defer hold.Set(0)
+	defer hold.Close()
 	var all []lostRow
 	more := false
 	for batch := range slices.Chunk(sessions, lostBatch) {

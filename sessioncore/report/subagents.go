@@ -78,9 +78,9 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 		return sum, err
 	}
 	all := append([]*listing.Info{s.of}, s.found...)
-	_, err = NewCosts(store, prices).addUp(ctx, all, func(info *listing.Info, r *row) error {
-		if info != s.of {
-			sum.Add(&r.sum)
+	_, err = NewCosts(store, prices).addUp(ctx, all, nil, func(r Row) error {
+		if r.Session != s.of {
+			sum.Add(r.Sum)
 		}
 		return nil
 	})
