@@ -206,20 +206,6 @@ func TestStopped(t *testing.T) {
 	require.LessOrEqual(t, len(s.files.names), 100-40+3*maxAtOnce)
 }
 
-// TestWaiting: who waits for another one to add up can go.
-func TestWaiting(t *testing.T) {
-	s := newTestStore(t, 1)
-	s.grow(3)
-	c := NewCosts(s.store, Prices{})
-	c.mu.Lock()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := s.text(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	c.mu.Unlock()
-	require.Equal(t, s.slowLines(), s.lines(c))
-}
-
 // TestOddSessions: what is no session is left out, and names and times of any kind do no harm.
 func TestOddSessions(t *testing.T) {
 	s := newTestStore(t, 1)
@@ -256,20 +242,4 @@ func TestNoRoom(t *testing.T) {
 	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions.All(), &hold)
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
-}
-
-// TestOldestFirst: copies come after what they were made from.
-func TestOldestFirst(t *testing.T) {
-	s := newTestStore(t, 1)
-	s.put("p", object{"type": "session", "version": 3, "id": "b", "timestamp": "2026-01-02T00:00:00.000Z", "cwd": "/w"}, nil)
-	s.put("p", object{"type": "session", "version": 3, "id": "z", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"}, nil)
-	s.put("q", object{"type": "session", "version": 3, "id": "b", "timestamp": "2026-01-02T00:00:00.000Z", "cwd": "/w"}, nil)
-	s.put("a", object{"type": "session", "version": 3, "id": "none", "timestamp": "?", "cwd": "/w"}, nil)
-	sessions, err := s.list.Sessions(context.Background())
-	require.NoError(t, err)
-	var ids []string
-	for _, info := range oldestFirst(sessions.All()) {
-		ids = append(ids, filepath.Dir(info.Name())+"/"+info.ID)
-	}
-	require.Equal(t, []string{"p/z", "p/b", "q/b", "a/none"}, ids)
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -226,27 +225,6 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(rawjson.AppendNumber(nil, f)))
 	}
-}
-
-// TestUsageAtOnce: many readers of many snapshots share what is remembered.
-func TestUsageAtOnce(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header)
-	var readers sync.WaitGroup
-	for n := range 40 {
-		s.Append(sessiontest.MessageLine(n, fmt.Sprintf(`{"role":"assistant","model":"m%d","content":"text %d","usage":{"input":1}}`, n%3, n)))
-		readers.Go(func() {
-			snap, err := s.session.Acquire(context.Background())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer snap.Release()
-			if usage, _ := readUsage(t, snap, sessioncore.Entry(snap.Len()-1)); int(*usage.Total.Input) != snap.Len() {
-				t.Errorf("%d entries, input %v", snap.Len(), *usage.Total.Input)
-			}
-		})
-	}
-	readers.Wait()
 }
 
 // FuzzUsage: whatever a file holds, usage.json is one JSON object with the keys that it always has.

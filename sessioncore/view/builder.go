@@ -29,12 +29,11 @@ const (
 // builder makes the blocks of one entry after the other. They depend only on the entry and, for a tool's result, on the
 // message that called the tool, and are valid until the next entry. A builder is not safe for concurrent use.
 type builder struct {
-	s       *sessioncore.Snapshot
-	entry   sessioncore.Entry
-	blocks  entryBlocks
-	excerpt excerpter
-	cut     bool // something was omitted that no link mentions yet
-	err     error
+	s      *sessioncore.Snapshot
+	entry  sessioncore.Entry
+	blocks entryBlocks
+	cut    bool // something was omitted that no link mentions yet
+	err    error
 
 	proseLeft, outputLeft, blocksLeft int
 
@@ -50,7 +49,6 @@ func newBuilder(s *sessioncore.Snapshot) *builder {
 func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
 	b.entry, b.cut, b.err = e, false, nil
 	b.blocks = entryBlocks{asked: asked, body: b.blocks.body[:0]}
-	b.excerpt.visible = b.excerpt.visible[:0]
 	b.proseLeft, b.outputLeft, b.blocksLeft = maxProse, maxOutput, maxBlocks
 	b.entryOf(text)
 	b.trimProse()
@@ -143,7 +141,7 @@ func (b *builder) prose(v rawjson.Value) {
 
 // proseOf returns the visible running text of v, within the entry's limit.
 func (b *builder) proseOf(v rawjson.Value) []byte {
-	x := b.excerpt.of(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
+	x := excerptOf(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
 	b.proseLeft -= min(len(v), b.proseLeft)
 	b.cut = b.cut || x.cut
 	return x.head
@@ -181,7 +179,7 @@ func (b *builder) output(info string, v rawjson.Value) {
 		limits = excerptLimits{whole: b.outputLeft, head: b.outputLeft}
 	}
 	b.outputLeft -= min(len(v), limits.whole)
-	x := b.excerpt.of(v, limits)
+	x := excerptOf(v, limits)
 	b.cut = b.cut || x.cut && x.left == 0
 	if len(bytes.TrimSpace(x.head)) == 0 && x.left == 0 {
 		return

@@ -210,10 +210,9 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 	body := `a\"\\\\\u0041ä\ud83d\ude00 語\n` + "\xff" + `\/z\\`
 	whole := string(markdown.AppendVisible(nil, rawjson.AppendDecoded(nil, []byte(body))))
 	v := rawjson.Value(`"` + body + `"`)
-	var x excerpter
 	for head := range len(body) {
 		for tail := range len(body) - head {
-			e := x.of(v, excerptLimits{whole: head + tail, head: head, tail: tail})
+			e := excerptOf(v, excerptLimits{whole: head + tail, head: head, tail: tail})
 			require.Equal(t, e.left > 0, e.cut)
 			require.True(t, strings.HasPrefix(whole, string(e.head)), "%d: %q", head, e.head)
 			require.True(t, strings.HasSuffix(whole, string(e.tail)), "%d: %q", tail, e.tail)
@@ -221,7 +220,7 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 			require.LessOrEqual(t, len(e.head), 3*head)
 		}
 	}
-	e := x.of(v, excerptLimits{whole: len(body)})
+	e := excerptOf(v, excerptLimits{whole: len(body)})
 	require.Equal(t, whole, string(e.head))
 	require.Zero(t, e.left)
 }
@@ -236,10 +235,7 @@ func TestBase64IsLeftOut(t *testing.T) {
 		{picture[:shortest64-1], picture[:shortest64-1]},
 		{picture + "\n" + picture, picture[:kept64] + "…{6 KB of base64}\n" + picture[:kept64] + "…{6 KB of base64}"},
 	} {
-		got, any := appendSqueezed(nil, []byte(c.in))
-		if !any {
-			got = []byte(c.in)
-		}
+		got, _ := withoutBase64([]byte(c.in))
 		require.Equal(t, c.want, string(got))
 	}
 }

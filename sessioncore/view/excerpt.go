@@ -3,8 +3,6 @@ package view
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -26,26 +24,21 @@ type excerptLimits struct {
 // outputLimits are for tool output and long arguments, of which people read the beginning and the end.
 var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
 
-// excerpter makes excerpts, which are parts of visible.
-type excerpter struct {
-	decoded, squeezed, visible []byte
-}
-
-// of returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64.
-func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt) {
+// excerptOf returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64.
+func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	if !v.IsString() {
 		return e
 	}
 	body := v[1 : len(v)-1]
 	if len(body) <= limits.whole {
-		e.head, e.cut = x.show(body)
+		e.head, e.cut = shownText(body)
 		return e
 	}
 	from, to := rawjson.CutPoint(body, limits.head), rawjson.CutPoint(body, len(body)-limits.tail)
 	e.left = to - from
 	var inHead, inTail bool
-	e.head, inHead = x.show(body[:from])
-	e.tail, inTail = x.show(body[to:])
+	e.head, inHead = shownText(body[:from])
+	e.tail, inTail = shownText(body[to:])
 	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
 		e.left += len(e.head) - i - 1
@@ -59,26 +52,16 @@ func (x *excerpter) of(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	return e
 }
 
-// show returns the visible text of the body of a JSON string, or of a part of it.
-func (x *excerpter) show(body []byte) (text []byte, squeezed bool) {
-	text = body
-	if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
-		x.decoded = rawjson.AppendDecoded(x.decoded[:0], body)
-		text = x.decoded
-	}
-	if x.squeezed, squeezed = appendSqueezed(x.squeezed[:0], text); squeezed {
-		text = x.squeezed
-	}
-	n := len(x.visible)
-	x.visible = markdown.AppendVisible(x.visible, text)
-	return slices.Clip(x.visible[n:]), squeezed
+// shownText returns the visible text of the body of a JSON string, or of a part of it.
+func shownText(body []byte) (text []byte, cut bool) {
+	text, cut = withoutBase64(rawjson.AppendDecoded(nil, body))
+	return markdown.AppendVisible(nil, text), cut
 }
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
 func shownLine(v rawjson.Value, characters int) string {
-	var x excerpter
-	text := x.of(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
-	return string(markdown.AppendLine(text[:0], text, characters))
+	text := excerptOf(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
+	return string(markdown.AppendLine(nil, text, characters))
 }
 
 const (
@@ -88,39 +71,31 @@ const (
 	kept64 = 48
 )
 
-var alphabet64 = func() (t [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
-		t[c] = true
-	}
-	return t
-}()
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=' ||
+		c == '_' || c == '-'
+}
 
-// appendSqueezed appends text without the middle of long runs of base64, which nobody reads. If there are none, it
-// appends nothing and returns false.
-func appendSqueezed(dst, text []byte) (squeezed []byte, found bool) {
+// withoutBase64 returns text without the middle of long runs of base64, which nobody reads, and whether there are any.
+func withoutBase64(text []byte) (short []byte, cut bool) {
 	done := 0
-	for at := shortest64 - 1; at < len(text); at += shortest64 {
-		if !alphabet64[text[at]] { // every long run has a byte at one of these offsets
-			continue
-		}
-		start, end := at, at
-		for start > done && alphabet64[text[start-1]] {
-			start--
-		}
-		for end < len(text) && alphabet64[text[end]] {
+	for begin := 0; begin < len(text); begin++ {
+		end := begin
+		for end < len(text) && isBase64(text[end]) {
 			end++
 		}
-		if end-start < shortest64 || longestRepeat(text[start:end]) > (end-start)/2 {
-			continue // a line of hyphens, for example, is not base64
+		// A line of hyphens, for example, is not base64.
+		if n := end - begin; n >= shortest64 && longestRepeat(text[begin:end]) <= n/2 {
+			short = append(short, text[done:begin+kept64]...)
+			short = append(short, "…{"+sizeText(n-kept64)+" of base64}"...)
+			done, cut = end, true
 		}
-		dst = append(dst, text[done:start+kept64]...)
-		dst = append(dst, "…{"+sizeText(end-start-kept64)+" of base64}"...)
-		done, at = end, end-1
+		begin = end
 	}
-	if done == 0 {
-		return dst, false
+	if !cut {
+		return text, false
 	}
-	return append(dst, text[done:]...), true
+	return append(short, text[done:]...), true
 }
 
 // longestRepeat returns the length of the longest run of equal bytes.

@@ -155,7 +155,6 @@ func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 	return checked
 }
 
-// message is a line of a session.
 // transcriptBody is what a transcript shows of messages, without what stands above the first of them.
 func transcriptBody(t *testing.T, lines ...string) string {
 	t.Helper()

@@ -110,7 +110,7 @@ func (t *valueText) block(text []byte, indent string) {
 
 // shortened returns a string's visible text, for a long string its head and tail.
 func (b *builder) shortened(v rawjson.Value) []byte {
-	x := b.excerpt.of(v, outputLimits)
+	x := excerptOf(v, outputLimits)
 	b.cut = b.cut || x.cut
 	text := x.head
 	if x.left > 0 {
