@@ -6,10 +6,12 @@ import (
 	"context"
 	"hash/maphash"
 	"strings"
+	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/storage"
 )
 
 // Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a heading for each
@@ -42,6 +44,7 @@ type transcript struct {
 	writer  markdownWriter
 	head    []block      // stands before the entries
 	entries []shownEntry // a piece of the document each
+	scratch []byte       // the entry that is measured
 }
 
 // shownEntry is an entry that a transcript shows.
@@ -58,42 +61,89 @@ func newTranscript(
 	writer := markdownWriter{links: links}
 	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
 	if leaf != sessioncore.NoEntry {
-		asked := sessioncore.NoEntry
-		for _, e := range s.Path(leaf) {
-			t.entries = append(t.entries, shownEntry{entry: e, asked: asked})
-			if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
-				asked = e
-			}
+		if err := t.layOut(ctx, s, s.Path(leaf)); err != nil {
+			return nil, err
 		}
 	}
-	sizes, err := sizesOf(s, links).of(ctx, s, t.entries, t.writer)
-	if err != nil {
-		return nil, err
-	}
-	t.layOut(sizes)
+	var err error
 	t.head, err = t.headOf(s)
 	return t, err
 }
 
-// layOut leaves out the entries of which nothing is shown, and decides which of the others begin a turn.
-func (t *transcript) layOut(sizes []entrySize) {
-	all := t.entries
-	t.entries = all[:0]
+// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after
+// growth only the new ones: entries never change.
+type sizeCache struct {
+	mu    sync.Mutex  // guards sizes; held while entries are rendered
+	sizes []entrySize // by entry; zero if not rendered yet
+}
+
+// sizesKey is the key under which the snapshots of an index share a sizeCache.
+type sizesKey struct{ links Links }
+
+// entrySize describes a rendered entry, in 28 bytes.
+type entrySize struct {
+	body    uint32            // bytes
+	heading uint32            // bytes of the heading, shown if a turn begins here
+	naming  uint32            // bytes of the line that names the entry, shown if none begins here
+	speaker uint32            // see entryBlocks
+	name    uint32            // a hash of the entry's name, which changes if a later entry has the same id
+	asked   sessioncore.Entry // see entryBlocks; another one if the id of an entry above comes again
+	flags   turnFlags
+}
+
+func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
+	return s.Shared(sizesKey{links}, func() any { return &sizeCache{} }).(*sizeCache)
+}
+
+// layOut finds the entries of a path that show something, and those of them that begin a turn.
+func (t *transcript) layOut(ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry) error {
+	cache := sizesOf(s, t.writer.links)
+	if err := storage.LockUntil(ctx, &cache.mu); err != nil {
+		return err
+	}
+	defer cache.mu.Unlock()
+	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
+	asked := sessioncore.NoEntry
 	var turn entrySize // the current turn's first entry
-	for i, shown := range all {
-		size := sizes[i]
+	for _, e := range path {
+		shown, size := shownEntry{entry: e, asked: asked}, &cache.sizes[e]
+		if err := cmp.Or(ctx.Err(), t.measure(shown, size)); err != nil {
+			return err
+		}
+		opening := size.naming
 		switch {
 		case size.flags&inTurn == 0: // a note, or nothing
 		case size.flags&joinsTurn != 0 && turn.flags&fromAssistant != 0:
 		case size.flags&beginsTurn == 0 && size.speaker == turn.speaker && turn.flags&inTurn != 0:
 		default:
-			shown.begins = true
-			turn = size
+			shown.begins, opening, turn = true, size.heading, *size
 		}
-		if shown.size = size.in(shown.begins); shown.size > 0 {
+		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
 			t.entries = append(t.entries, shown)
 		}
+		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
+			asked = e
+		}
 	}
+	return nil
+}
+
+// measure renders an entry, unless its size is known.
+func (t *transcript) measure(shown shownEntry, size *entrySize) error {
+	name := hashOf(t.builder.s.Name(shown.entry))
+	if size.name == name && size.asked == shown.asked {
+		return nil
+	}
+	b, err := t.blocksOf(shown)
+	if err != nil {
+		return err
+	}
+	length := func(blocks ...block) uint32 {
+		t.scratch = t.writer.append(t.scratch[:0], blocks...)
+		return uint32(len(t.scratch))
+	}
+	*size = entrySize{length(b.body...), length(b.heading), length(b.naming), b.speaker, name, b.asked, b.flags}
+	return nil
 }
 
 // blocksOf returns the blocks of an entry, which are valid until the next call.
