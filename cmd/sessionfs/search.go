@@ -57,8 +57,9 @@ func searchCommand() *cobra.Command {
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
 	f := &finding{}
+	patch := false
 	cmd := onSource(words, &cobra.Command{
-		Use:   "touched [-s SOURCE] [-c | -l] [-m N] PATH",
+		Use:   "touched [-s SOURCE] [-c | -l | -p] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
 		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, which " +
 			"need not exist any more.\n\n" +
@@ -68,16 +69,16 @@ func touchedCommand() *cobra.Command {
 		Example: "  sessionfs touched main.go",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		name, windows, isAbs := names.AbsPath(args[0])
-		if !isAbs {
-			var err error
-			if name, err = filepath.Abs(args[0]); err != nil {
-				return err
-			}
+		if patch {
+			return src.printEdits(cmd, args[0])
 		}
-		touched, err := search.NewTouched(filepath.ToSlash(name))
+		touched, err := touchedBy(args[0])
 		if err != nil {
 			return err
+		}
+		name, windows, _ := names.AbsPath(args[0])
+		if name == "" {
+			name = args[0]
 		}
 		base := regexp.QuoteMeta(filepath.Base(name))
 		if windows {
@@ -87,9 +88,22 @@ func touchedCommand() *cobra.Command {
 		return f.run(cmd, src, nil, touched)
 	})
 	f.flags(cmd)
+	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// touchedBy returns what finds the calls that name a file of this machine, or one of Windows.
+func touchedBy(file string) (*search.Touched, error) {
+	name, _, isAbs := names.AbsPath(file)
+	if !isAbs {
+		var err error
+		if name, err = filepath.Abs(file); err != nil {
+			return nil, err
+		}
+	}
+	return search.NewTouched(filepath.ToSlash(name))
 }
 
 // finding is what a command finds, and how it prints that.

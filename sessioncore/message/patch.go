@@ -75,6 +75,15 @@ func sectionPath(line string) string {
 	return ""
 }
 
+// SectionPath returns the path in a line that begins a section of a patch of omp's edit, "" for any
+// other line.
+func SectionPath(line string) string {
+	if strings.HasPrefix(line, "MV ") {
+		return ""
+	}
+	return sectionPath(line)
+}
+
 // tagLength is how many digits of a hash follow the name of a file.
 const tagLength = 4
 

@@ -111,3 +111,7 @@ func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 		look(block)
 	}
 }
+
+// Names returns a function that reports whether a path in a call of a session with that header
+// stands for the file, or for something below it.
+func (t *Touched) Names(header rawjson.Value) func(path string) bool { return t.in(header).isNamed }

@@ -99,3 +99,13 @@ func trace(before [][]int32, x, y int) (list []run) {
 	slices.Reverse(list)
 	return list
 }
+
+// EachCommon calls f for each line that two lists of lines share, in order, as many as possible: with its number in the
+// one and in the other.
+func EachCommon(a, b []string, f func(i, j int)) {
+	for _, r := range common(a, b) {
+		for n := range r.n {
+			f(r.a+n, r.b+n)
+		}
+	}
+}

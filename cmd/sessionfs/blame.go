@@ -1,0 +1,274 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/blame"
+	"sessionfs/sessioncore/search"
+)
+
+// maxBlamed is the largest file of which lines are told, in bytes.
+const maxBlamed = 64 << 20
+
+func blameCommand() *cobra.Command {
+	var lines string
+	var asJSON bool
+	cmd := onSource(words, &cobra.Command{
+		Use:   "blame [-s SOURCE] [-L FROM,TO] [--json] FILE",
+		Short: "Tell which edit of which agent put each line of a file there",
+		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, the agent, " +
+			"the title of the session, the entry, and how the prompt begins; - where no agent did. ~ marks a line of " +
+			"which the text alone tells that.\n\nOff a terminal the columns are the number of the line, ~ or nothing, " +
+			"time, agent, session, entry, prompt and text, with tabs between them.",
+		Example: "  sessionfs blame -L 10,20 main.go",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		text, err := readBlamed(args[0])
+		if err != nil {
+			return err
+		}
+		file := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		from, to, err := lineRange(lines, len(file))
+		if err != nil {
+			return err
+		}
+		edits, err := src.edits(args[0])
+		if err != nil {
+			return err
+		}
+		changes := make([][]blame.Change, len(edits))
+		for i := range edits {
+			changes[i] = edits[i].changes
+		}
+		found := blame.Lines(text, changes)
+		return paged(cmd, func(out *screen) error {
+			for i := from - 1; i < min(to, len(found)); i++ {
+				var e *edit
+				if n := found[i].Edit; n != blame.Nobody {
+					e = &edits[n]
+				}
+				if asJSON {
+					writeBlameJSON(out, i+1, file[i], e, found[i].Exact)
+				} else {
+					writeBlame(out, i+1, file[i], e, found[i].Exact)
+				}
+			}
+			return nil
+		})
+	})
+	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
+	cmd.ValidArgsFunction = nil // files of any kind
+	return cmd
+}
+
+// readBlamed reads a regular file.
+func readBlamed(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxBlamed) {
+		err = refuse(exitUsage, "blame: %s is no file of at most %d MiB", name, maxBlamed>>20)
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(name)
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
+}
+
+// lineRange returns the lines that -L asks for, of so many.
+func lineRange(text string, count int) (from, to int, err error) {
+	if text == "" {
+		return 1, count, nil
+	}
+	first, last, both := strings.Cut(text, ",")
+	from, err = strconv.Atoi(first)
+	if to = from; err == nil && both {
+		to, err = strconv.Atoi(last)
+	}
+	if err != nil || from < 1 || to < from {
+		return 0, 0, refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
+	}
+	return from, to, nil
+}
+
+// edit is an edit of a file by an agent.
+type edit struct {
+	*search.Hit
+	agent   string
+	changes []blame.Change
+}
+
+// edits returns the edits of a file in all sessions, the oldest first.
+func (src *source) edits(name string) (list []edit, err error) {
+	touched, err := touchedBy(name)
+	if err != nil {
+		return nil, err
+	}
+	searcher, err := src.Searcher(nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	result, err := searcher.Search(src.ctx, touched)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	of := map[string][]*search.Hit{}
+	for i := range result.Hits {
+		h := &result.Hits[i]
+		if at := h.Path(); h.Entry != "" && !known[at] {
+			known[at] = true
+			of[h.Directory()] = append(of[h.Directory()], h)
+		}
+	}
+	for dir, hits := range of {
+		found, err := src.editsIn(dir, hits, touched)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		list = append(list, found...)
+	}
+	slices.SortFunc(list, func(a, b edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
+	return list, nil
+}
+
+// editsIn returns the edits among hits in a session.
+func (src *source) editsIn(dir string, hits []*search.Hit, touched *search.Touched) (list []edit, err error) {
+	snap, err := src.Snapshot(src.ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	names := touched.Names(header)
+	for _, h := range hits {
+		e, err := snap.FindName(h.Entry)
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			continue // it was removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		changes, err := blame.Read(snap, e, names)
+		if err != nil {
+			return nil, err
+		}
+		if len(changes) > 0 {
+			list = append(list, edit{h, src.agentOf(dir), changes})
+		}
+	}
+	return list, nil
+}
+
+// agentOf returns the name of the agent whose session a directory of the tree shows.
+func (src *source) agentOf(dir string) string {
+	if src.Source == mountopts.All || src.Demo {
+		return strings.Split(dir, "/")[1]
+	}
+	return agentOf(src.Source).Name
+}
+
+// writeBlame writes a line for reading, or with tabs between columns.
+func writeBlame(out *screen, number int, text string, e *edit, exact bool) {
+	columns := []string{"", "-", "", "", "", ""}
+	if e != nil {
+		columns = []string{"", e.When(), e.agent, e.Session, e.Entry, e.Prompt}
+		if !exact {
+			columns[0] = "~"
+		}
+	}
+	if !out.people {
+		fmt.Fprintf(out, "%d\t%s\t%s\n", number, mask(strings.Join(columns, "\t"), "\t"), text)
+		return
+	}
+	if e != nil {
+		columns[1] = e.Time.Local().Format(time.DateOnly)
+	}
+	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", toAny(columns)...)
+	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), number, onScreen(out, text+"\n"))
+}
+
+func toAny(list []string) (all []any) {
+	for _, v := range list {
+		all = append(all, v)
+	}
+	return all
+}
+
+// blameLine is a line of blame --json.
+type blameLine struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	*blameEdit
+}
+
+type blameEdit struct {
+	Time    string `json:"time"`
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	Entry   string `json:"entry"`
+	Prompt  string `json:"prompt"`
+	Exact   bool   `json:"exact"`
+}
+
+func writeBlameJSON(out io.Writer, number int, text string, e *edit, exact bool) {
+	line := blameLine{Line: number, Text: text}
+	if e != nil {
+		line.blameEdit = &blameEdit{e.When(), e.agent, e.Session, e.Entry, e.Prompt, exact}
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(line) // a broken pipe shows when out is flushed
+}
+
+// onScreen makes the text of a file harmless for a terminal.
+func onScreen(out *screen, text string) string {
+	if !out.people {
+		return text
+	}
+	return mask(text, "\n\t")
+}
+
+// printEdits prints the edits of a file as diffs below their prompts, the newest first.
+func (src *source) printEdits(cmd *cobra.Command, name string) error {
+	edits, err := src.edits(name)
+	if err != nil {
+		return err
+	}
+	err = paged(cmd, func(out *screen) error {
+		for i, e := range slices.Backward(edits) {
+			if i < len(edits)-1 {
+				out.WriteString("\n")
+			}
+			fmt.Fprintf(out, "%s %s\n", out.coloured(colourTitle, "edit"), visible(e.Path()))
+			fmt.Fprintf(out, "Time:    %s\n", e.Time.Local().Format("2006-01-02 15:04:05 -0700"))
+			fmt.Fprintf(out, "Agent:   %s, in %s\n", e.agent, visibleText(e.Session))
+			if e.Prompt != "" {
+				fmt.Fprintf(out, "\n    %s\n", visibleText(e.Prompt))
+			}
+			out.WriteString("\n" + onScreen(out, blame.Diff(filepath.Base(name), e.changes)))
+		}
+		return nil
+	})
+	if err == nil && len(edits) == 0 {
+		err = ended(exitNothing)
+	}
+	return err
+}

@@ -1,0 +1,300 @@
+package blame
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"sessionfs/sessioncore/view"
+)
+
+// Line is a line of a file and the edit that put it there.
+type Line struct {
+	Edit  int  // its number; Nobody where no agent wrote the line
+	Exact bool // the replay says so, not the text alone
+}
+
+// Nobody is the Edit of a line that no agent wrote.
+const Nobody = -1
+
+// fragment is a part of the file, or all of it, with the edit of each line.
+type fragment struct {
+	text  string
+	marks []int // of the lines between the newlines of text; one more than there are newlines
+	whole bool  // it is the whole file
+}
+
+// replay is what is known of a file after some edits.
+type replay struct {
+	parts []*fragment // the newest first
+}
+
+// apply applies a change of an edit.
+func (r *replay) apply(c Change, edit int) {
+	if c.Whole {
+		r.parts = []*fragment{{c.New, repeated(edit, strings.Count(c.New, "\n")+1), true}}
+		return
+	}
+	for _, p := range r.parts {
+		if p.put(c, edit) || p.replace(c, edit) {
+			return
+		}
+	}
+	for _, p := range r.parts {
+		if c.Old != "" && p.learn(c.Old) {
+			p.replace(c, edit)
+			return
+		}
+	}
+	p := &fragment{c.Old, repeated(Nobody, strings.Count(c.Old, "\n")+1), false}
+	if c.Old == "" {
+		p.text, p.marks = c.New, repeated(edit, strings.Count(c.New, "\n")+1)
+	} else {
+		p.replace(c, edit)
+	}
+	r.parts = append([]*fragment{p}, r.parts...)
+}
+
+func repeated(edit, n int) []int {
+	marks := make([]int, n)
+	for i := range marks {
+		marks[i] = edit
+	}
+	return marks
+}
+
+// put replaces lines by their numbers, and reports whether it does.
+func (p *fragment) put(c Change, edit int) bool {
+	lines := strings.SplitAfter(p.text, "\n")
+	last := len(lines) - 1 // what is behind the last newline
+	if c.From == atEnd {
+		c.From, c.To = last+1, last
+	}
+	if !p.whole || c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
+		return false
+	}
+	p.text = strings.Join(lines[:c.From-1], "") + c.New + strings.Join(lines[c.To:], "")
+	p.marks = slices.Concat(p.marks[:c.From-1], repeated(edit, strings.Count(c.New, "\n")), p.marks[c.To:])
+	return true
+}
+
+// replace replaces Old in the fragment, and reports whether it is there.
+func (p *fragment) replace(c Change, edit int) bool {
+	if c.Old == "" {
+		return false
+	}
+	for from, replaced := 0, false; ; replaced = true {
+		at := indexOf(p.text[from:], c)
+		if at < 0 || replaced && !c.All {
+			return replaced
+		}
+		p.splice(from+at, c, edit)
+		from += at + len(c.New)
+	}
+}
+
+// indexOf returns where Old of a change is in a text, -1 if it is not there.
+func indexOf(text string, c Change) int {
+	for from := 0; ; {
+		at := strings.Index(text[from:], c.Old)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		end := at + len(c.Old)
+		if !c.Lines || (at == 0 || text[at-1] == '\n') && (end == len(text) || text[end] == '\n') {
+			return at
+		}
+		from = at + 1
+	}
+}
+
+// learn makes Old a part of the fragment, which a person has changed in between: some of its lines
+// are there, once each. It returns false if there are none.
+func (p *fragment) learn(text string) bool {
+	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
+	at := map[string]int{}
+	for i, line := range known {
+		if _, twice := at[line]; twice || !hasWord(line) {
+			at[line] = -1
+		} else {
+			at[line] = i
+		}
+	}
+	first, last, start, end := -1, -1, 0, 0
+	for i, line := range old {
+		j, found := at[line]
+		if !found || j < 0 || first >= 0 && (j < end || j > end+maxInserted) {
+			continue
+		}
+		if first < 0 {
+			first, start = i, j
+		}
+		last, end = i, j+1
+	}
+	if first < 0 {
+		return false
+	}
+	for ; first > 0 && start > 0 && alike(known[start-1], old[first-1]); first-- {
+		start--
+	}
+	for ; last+1 < len(old) && end < len(known) && alike(known[end], old[last+1]); last++ {
+		end++
+	}
+	marks := repeated(Nobody, len(old))
+	view.EachCommon(known[start:end], old, func(i, j int) { marks[j] = p.marks[start+i] })
+	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
+	p.marks = slices.Concat(p.marks[:start], marks, p.marks[end:])
+	return true
+}
+
+// maxInserted is how many lines a person may have removed between two lines of Old.
+const maxInserted = 20
+
+// alike reports whether one line may have been made of the other.
+func alike(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a == b || 2*n >= max(min(len(a), len(b)), 1)
+}
+
+// splice replaces Old at an offset of the text. Lines that are the same before and after keep their
+// marks.
+func (p *fragment) splice(at int, c Change, edit int) {
+	first := strings.Count(p.text[:at], "\n")
+	start := strings.LastIndexByte(p.text[:at], '\n') + 1
+	end := at + len(c.Old)
+	rest := strings.IndexByte(p.text[end:], '\n')
+	if rest < 0 {
+		rest = len(p.text) - end
+	}
+	before := strings.Split(p.text[start:end+rest], "\n")
+	after := strings.Split(p.text[start:at]+c.New+p.text[end:end+rest], "\n")
+	marks := repeated(edit, len(after))
+	view.EachCommon(before, after, func(i, j int) { marks[j] = p.marks[first+i] })
+	p.text = p.text[:at] + c.New + p.text[end:]
+	p.marks = append(p.marks[:first:first], append(marks, p.marks[first+len(before):]...)...)
+}
+
+// Lines returns the edit of each line of a file, by the changes of each edit in the order of time.
+// An edit without changes changes nothing.
+func Lines(text string, edits [][]Change) []Line {
+	r := &replay{}
+	for n, changes := range edits {
+		for _, c := range changes {
+			r.apply(c, n)
+		}
+	}
+	file := strings.Split(text, "\n")
+	lines := make([]Line, len(file))
+	for i := range lines {
+		lines[i].Edit = Nobody
+	}
+	var lost []*fragment
+	for _, p := range slices.Backward(r.parts) { // the oldest first
+		if !p.locate(text, file, lines) {
+			lost = append(lost, p)
+		}
+	}
+	byText(file, lines, lost)
+	follow(file, lines)
+	if n := len(lines); n > 0 && file[n-1] == "" { // behind the last newline there is no line
+		lines = lines[:n-1]
+	}
+	return lines
+}
+
+// locate marks the lines of the file that the fragment has. It returns false if some of its lines
+// cannot be found in their order; the others have no marks any more.
+func (p *fragment) locate(text string, file []string, lines []Line) bool {
+	if p.whole {
+		view.EachCommon(trimmed(strings.Split(p.text, "\n")), trimmed(file), func(i, j int) {
+			lines[j] = Line{p.marks[i], p.marks[i] != Nobody}
+			p.marks[i] = Nobody
+		})
+		return false
+	}
+	at := strings.Index(text, p.text)
+	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
+		return false
+	}
+	end := at + len(p.text)
+	begins := strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
+	ends := end == len(text) || text[end] == '\n'
+	for i, mark := range p.marks {
+		isFirst, isLast := i == 0, i == len(p.marks)-1
+		// Behind a whole line somebody else may have written on. Within a line an edit has no whole
+		// ones.
+		if mark != Nobody && (ends || !isLast || isFirst && !begins) {
+			lines[strings.Count(text[:at], "\n")+i] = Line{mark, true}
+		}
+	}
+	return true
+}
+
+func trimmed(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimRightFunc(line, unicode.IsSpace)
+	}
+	return out
+}
+
+// byText marks lines of nobody by the text of fragments that were not found: that of which a line
+// beside agrees too, else the newest.
+func byText(file []string, lines []Line, lost []*fragment) {
+	type place struct{ part, line int }
+	places := map[string][]place{}
+	texts := make([][]string, len(lost))
+	for n, p := range lost {
+		texts[n] = trimmed(strings.Split(p.text, "\n"))
+		for i, line := range texts[n] {
+			if p.marks[i] != Nobody && hasWord(line) {
+				places[line] = append(places[line], place{n, i})
+			}
+		}
+	}
+	file = trimmed(file)
+	at := func(list []string, i int) string {
+		if i < 0 || i >= len(list) {
+			return "\x00"
+		}
+		return list[i]
+	}
+	for i, line := range file {
+		if lines[i].Edit != Nobody {
+			continue
+		}
+		best, agrees := Nobody, -1
+		for _, p := range places[line] { // the newest last
+			n := 0
+			for _, beside := range []int{-1, 1} {
+				if at(file, i+beside) == at(texts[p.part], p.line+beside) {
+					n++
+				}
+			}
+			if n >= agrees {
+				best, agrees = lost[p.part].marks[p.line], n
+			}
+		}
+		if best != Nobody {
+			lines[i] = Line{best, false}
+		}
+	}
+}
+
+// follow gives lines without a letter or digit the edit that the lines around them have.
+func follow(file []string, lines []Line) {
+	for i := 1; i+1 < len(lines); i++ {
+		if lines[i].Edit == Nobody && !hasWord(file[i]) && lines[i+1].Edit == lines[i-1].Edit {
+			lines[i] = Line{lines[i-1].Edit, false}
+		}
+	}
+}
+
+func hasWord(line string) bool {
+	return strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}
