@@ -17,7 +17,7 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
 	},
 	"nodes": {
-		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
+		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
 	},
 	"nodes/direct": {"sessionfs/nodes", "sessionfs/sessioncore/storage"},

@@ -62,6 +62,7 @@ var Layout = []Section{
 		{"…/search/<query>/sessions/", "search.go", `the sessions that were found`, true},
 		{"…/search/<query>/sessions/<name>@", "search.go", `one of them`, true},
 		{"by-file/…/<name>/results.tsv", "search.go", `a row a call, newest first, with the prompt before it`, true},
+		{"by-file/…/<name>/edits.diff", "search.go", `the edits of the file as diffs below their prompts, newest first`, true},
 		{"by-file/…/<name>/entries/", "search.go", `the entries that made the calls`, true},
 		{"by-file/…/entries/<entry>@", "search.go", `one of them, in its session`, true},
 		{"by-file/…/<name>/sessions/", "search.go", `the sessions that made the calls`, true},

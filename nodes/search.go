@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/blame"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
@@ -264,10 +265,60 @@ type FileDir struct{ HitsDir }
 
 // Find finds one of the names of a HitsDir, or else the directory of a file below.
 func (d *FileDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
+	if it.Name == editsName {
+		return Child{Kind: storage.KindFile, Make: d.newEdits}, nil
+	}
 	if c, err := d.HitsDir.Find(ctx, snap, it); err == nil {
 		return c, nil
 	}
 	return d.fileDir(d.touched, it.Name)
+}
+
+// editsName is edits.diff in the directory of a file.
+const editsName = "edits.diff"
+
+// List lists edits.diff beside the names of a HitsDir.
+func (d *FileDir) List(ctx context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
+	items, err := d.HitsDir.List(ctx, snap)
+	return append([]Item{{Name: editsName, Kind: storage.KindFile, Bare: true}}, items...), err
+}
+
+// newEdits returns edits.diff: the edits of the file by agents as diffs, the newest first.
+func (d *FileDir) newEdits() Node {
+	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
+		touched, err := search.NewTouched(d.touched)
+		if err != nil {
+			return content{}, err
+		}
+		result, err := d.search(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		edits, err := blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+			return d.view.Sessions.Session(h.File).Acquire(ctx)
+		})
+		if err != nil {
+			return content{}, err
+		}
+		st, err := d.stat(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		var text []byte
+		for i, e := range slices.Backward(edits) {
+			if i < len(edits)-1 {
+				text = append(text, '\n')
+			}
+			text = append(text, e.Diff(d.touched, e.When())...)
+			if err := hold.Resize(int64(cap(text))); err != nil {
+				return content{}, err
+			}
+		}
+		c := textContent(text, st)
+		c.at = time.Unix(0, result.Modified)
+		return c, nil
+	}
+	return &ContentFile{node: d.file(), render: render}
 }
 
 // fileDir is the directory in d of a file, whose own directory is dir.

@@ -42,7 +42,7 @@ var ownImports = map[string][]string{
 	"/agents/gemini":                  {"/agents", "/history", "/internal/rawjson", "/message", "/storage", "/storage/foreign"},
 	"/storage/foreign":                {"/budget", "/internal/jsonl", "/internal/rawjson", "/spill", "/storage"},
 	"/storage/foreign/foreigntest":    {"/internal/jsonl", "/internal/sessiontest", "/storage", "/storage/foreign"},
-	"/blame":                          {"", "/internal/rawjson", "/message", "/view"},
+	"/blame":                          {"", "/internal/rawjson", "/message", "/search", "/view"},
 	"/storage/union":                  {"/storage"},
 	"/storage/gzip":                   {"/budget", "/spill", "/storage"},
 	"/storage/postgres":               {"/budget", "/names", "/spill", "/storage"},

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,19 +49,20 @@ func blameCommand() *cobra.Command {
 		}
 		changes := make([][]blame.Change, len(edits))
 		for i := range edits {
-			changes[i] = edits[i].changes
+			changes[i] = edits[i].Changes
 		}
 		found := blame.Lines(text, changes)
 		return paged(cmd, func(out *screen) error {
 			for i := from - 1; i < min(to, len(found)); i++ {
-				var e *edit
+				var e *blame.Edit
 				if n := found[i].Edit; n != blame.Nobody {
 					e = &edits[n]
 				}
+				line := blamedLine{src, i + 1, file[i], e, found[i].Exact}
 				if asJSON {
-					writeBlameJSON(out, i+1, file[i], e, found[i].Exact)
+					line.writeJSON(out)
 				} else {
-					writeBlame(out, i+1, file[i], e, found[i].Exact)
+					line.write(out)
 				}
 			}
 			return nil
@@ -105,15 +103,8 @@ func lineRange(text string, count int) (from, to int, err error) {
 	return from, to, nil
 }
 
-// edit is an edit of a file by an agent.
-type edit struct {
-	*search.Hit
-	agent   string
-	changes []blame.Change
-}
-
 // edits returns the edits of a file in all sessions, the oldest first.
-func (src *source) edits(name string) (list []edit, err error) {
+func (src *source) edits(name string) ([]blame.Edit, error) {
 	touched, err := touchedBy(name)
 	if err != nil {
 		return nil, err
@@ -126,55 +117,9 @@ func (src *source) edits(name string) (list []edit, err error) {
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
-	of := map[string][]*search.Hit{}
-	for i := range result.Hits {
-		h := &result.Hits[i]
-		if at := h.Path(); h.Entry != "" && !known[at] {
-			known[at] = true
-			of[h.Directory()] = append(of[h.Directory()], h)
-		}
-	}
-	for dir, hits := range of {
-		found, err := src.editsIn(dir, hits, touched)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-		list = append(list, found...)
-	}
-	slices.SortFunc(list, func(a, b edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
-	return list, nil
-}
-
-// editsIn returns the edits among hits in a session.
-func (src *source) editsIn(dir string, hits []*search.Hit, touched *search.Touched) (list []edit, err error) {
-	snap, err := src.Snapshot(src.ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Release()
-	header, _, err := snap.ReadHeader()
-	if err != nil {
-		return nil, err
-	}
-	names := touched.Names(header)
-	for _, h := range hits {
-		e, err := snap.FindName(h.Entry)
-		if errors.Is(err, sessioncore.ErrNotFound) {
-			continue // it was removed meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		changes, err := blame.Read(snap, e, names)
-		if err != nil {
-			return nil, err
-		}
-		if len(changes) > 0 {
-			list = append(list, edit{h, src.agentOf(dir), changes})
-		}
-	}
-	return list, nil
+	return blame.Edits(src.ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+		return src.Snapshot(src.ctx, h.Directory())
+	})
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows.
@@ -185,24 +130,33 @@ func (src *source) agentOf(dir string) string {
 	return agentOf(src.Source).Name
 }
 
-// writeBlame writes a line for reading, or with tabs between columns.
-func writeBlame(out *screen, number int, text string, e *edit, exact bool) {
+// blamedLine is a line of a file with its edit, nil for none.
+type blamedLine struct {
+	src    *source
+	number int
+	text   string
+	edit   *blame.Edit
+	exact  bool
+}
+
+// write writes the line for reading, or with tabs between columns.
+func (l *blamedLine) write(out *screen) {
 	columns := []string{"", "-", "", "", "", ""}
-	if e != nil {
-		columns = []string{"", e.When(), e.agent, e.Session, e.Entry, e.Prompt}
-		if !exact {
+	if e := l.edit; e != nil {
+		columns = []string{"", e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt}
+		if !l.exact {
 			columns[0] = "~"
 		}
 	}
 	if !out.people {
-		fmt.Fprintf(out, "%d\t%s\t%s\n", number, mask(strings.Join(columns, "\t"), "\t"), text)
+		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, mask(strings.Join(columns, "\t"), "\t"), l.text)
 		return
 	}
-	if e != nil {
-		columns[1] = e.Time.Local().Format(time.DateOnly)
+	if l.edit != nil {
+		columns[1] = l.edit.Time.Local().Format(time.DateOnly)
 	}
 	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", toAny(columns)...)
-	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), number, onScreen(out, text+"\n"))
+	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), l.number, onScreen(out, l.text+"\n"))
 }
 
 func toAny(list []string) (all []any) {
@@ -212,14 +166,8 @@ func toAny(list []string) (all []any) {
 	return all
 }
 
-// blameLine is a line of blame --json.
-type blameLine struct {
-	Line int    `json:"line"`
-	Text string `json:"text"`
-	*blameEdit
-}
-
-type blameEdit struct {
+// blameJSON is what blame --json says of the edit of a line.
+type blameJSON struct {
 	Time    string `json:"time"`
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
@@ -228,10 +176,15 @@ type blameEdit struct {
 	Exact   bool   `json:"exact"`
 }
 
-func writeBlameJSON(out io.Writer, number int, text string, e *edit, exact bool) {
-	line := blameLine{Line: number, Text: text}
-	if e != nil {
-		line.blameEdit = &blameEdit{e.When(), e.agent, e.Session, e.Entry, e.Prompt, exact}
+// writeJSON writes the line as an object.
+func (l *blamedLine) writeJSON(out io.Writer) {
+	line := struct {
+		Line int    `json:"line"`
+		Text string `json:"text"`
+		*blameJSON
+	}{Line: l.number, Text: l.text}
+	if e := l.edit; e != nil {
+		line.blameJSON = &blameJSON{e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt, l.exact}
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -257,13 +210,8 @@ func (src *source) printEdits(cmd *cobra.Command, name string) error {
 			if i < len(edits)-1 {
 				out.WriteString("\n")
 			}
-			fmt.Fprintf(out, "%s %s\n", out.coloured(colourTitle, "edit"), visible(e.Path()))
-			fmt.Fprintf(out, "Time:    %s\n", e.Time.Local().Format("2006-01-02 15:04:05 -0700"))
-			fmt.Fprintf(out, "Agent:   %s, in %s\n", e.agent, visibleText(e.Session))
-			if e.Prompt != "" {
-				fmt.Fprintf(out, "\n    %s\n", visibleText(e.Prompt))
-			}
-			out.WriteString("\n" + onScreen(out, blame.Diff(filepath.Base(name), e.changes)))
+			by := e.Time.Local().Format("2006-01-02 15:04:05") + " by " + src.agentOf(e.Directory())
+			out.WriteString(onScreen(out, e.Diff(name, by)))
 		}
 		return nil
 	})

@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// Diff returns changes of a file as a diff, whose hunks have no line numbers.
-func Diff(name string, changes []Change) string {
+// diff returns changes of a file as a diff, whose hunks have no line numbers.
+func diff(name string, changes []Change) string {
 	var out strings.Builder
 	out.WriteString("--- a/" + name + "\n+++ b/" + name + "\n")
 	for _, c := range changes {

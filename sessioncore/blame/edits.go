@@ -1,0 +1,88 @@
+package blame
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/search"
+)
+
+// Edit is an edit of a file: the changes by the calls in one entry.
+type Edit struct {
+	*search.Hit
+	Changes []Change
+}
+
+// Edits returns the edits of a file among hits of touched, the oldest first. acquire returns the
+// session of a hit, which is released. An entry that is gone meanwhile has none.
+func Edits(
+	ctx context.Context, hits []search.Hit, touched *search.Touched, acquire func(*search.Hit) (*sessioncore.Snapshot, error),
+) (list []Edit, err error) {
+	of := map[string][]*search.Hit{}
+	for i := range hits {
+		if h := &hits[i]; h.Entry != "" {
+			of[h.File] = append(of[h.File], h)
+		}
+	}
+	for _, hits := range of {
+		found, err := editsIn(hits, touched, acquire)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", hits[0].Directory(), err)
+		}
+		list = append(list, found...)
+	}
+	slices.SortFunc(list, func(a, b Edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
+	return list, nil
+}
+
+// editsIn returns the edits among the hits in a session.
+func editsIn(
+	hits []*search.Hit, touched *search.Touched, acquire func(*search.Hit) (*sessioncore.Snapshot, error),
+) (list []Edit, err error) {
+	snap, err := acquire(hits[0])
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	names, known := touched.Names(header), map[sessioncore.Entry]bool{}
+	for _, h := range hits {
+		e, err := snap.FindName(h.Entry)
+		if errors.Is(err, sessioncore.ErrNotFound) || known[e] {
+			continue
+		}
+		known[e] = true
+		var changes []Change
+		if err == nil {
+			changes, err = Read(snap, e, names)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(changes) > 0 {
+			list = append(list, Edit{h, changes})
+		}
+	}
+	return list, nil
+}
+
+// Diff returns the edit as a diff of a file, below what it is a part of and its prompt; by says
+// when and by whom it was made.
+func (e *Edit) Diff(file, by string) string {
+	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Session)
+	if e.Prompt != "" {
+		text += "\n    " + e.Prompt + "\n"
+	}
+	return text + "\n" + diff(path.Base(file), e.Changes)
+}
