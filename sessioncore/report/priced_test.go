@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +23,7 @@ func spent(id, model string, input int, sessionCost string) string {
 // TestSessionCost: the cost of a session that its client recorded is shared out among the answers before it by model. Answers
 // behind it have list prices, and models without an answer count too.
 func TestSessionCost(t *testing.T) {
-	table, err := readPrices(strings.NewReader(priceFile))
+	table, err := readPrices([]byte(priceFile))
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		lines  string

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -39,7 +38,7 @@ var priceList = sync.OnceValues(func() (priceTable, string) {
 	if err := json.Unmarshal([]byte(listText), &about); err != nil {
 		panic(err) // TestPriceList
 	}
-	table, err := readPrices(strings.NewReader(listText))
+	table, err := readPrices([]byte(listText))
 	if err != nil {
 		panic(err)
 	}
@@ -60,12 +59,11 @@ func OpenPrices(name string) (p Prices, err error) {
 		err := fmt.Errorf("it is not a file of at most %d MiB", maxPrices>>20)
 		return p, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return p, err
 	}
-	defer file.Close()
-	table, err := readPrices(io.LimitReader(file, maxPrices))
+	table, err := readPrices(text)
 	if err != nil {
 		return p, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
@@ -173,9 +171,9 @@ var longKey = regexp.MustCompile(`_above_([0-9]{1,9})k_tokens$`)
 
 // readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an object of the models,
 // each with dollars per token. A model without a price of its input or of its output is left out.
-func readPrices(r io.Reader) (priceTable, error) {
+func readPrices(text []byte) (priceTable, error) {
 	var models map[string]json.RawMessage
-	if err := json.NewDecoder(r).Decode(&models); err != nil {
+	if err := json.Unmarshal(text, &models); err != nil {
 		return nil, fmt.Errorf("it is not a JSON object with a member for each model: %w", err)
 	}
 	t := priceTable{}

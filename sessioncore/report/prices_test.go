@@ -43,7 +43,7 @@ func (u usageTotals) cost() string {
 // else of the model. A cost that was recorded stays, 0 too.
 func TestPrices(t *testing.T) {
 	const tokens = `"input":100,"output":10,"cacheRead":1000,"cacheWrite":4`
-	table, err := readPrices(strings.NewReader(priceFile))
+	table, err := readPrices([]byte(priceFile))
 	require.NoError(t, err)
 	prices := Prices{file: table}
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestWrongPrices(t *testing.T) {
 		`{"a":{}}`: "no model",
 		`{"a":{"input_cost_per_token":"1","output_cost_per_token":1}}`: `model "a"`,
 		`{"a":{"input_cost_per_token":1,"output_cost_per_token":-1}}`:  "below 0",
-		`{"a":{"input_cost_per_token":1,"output_cost_per_token":1}`:    "EOF",
+		`{"a":{"input_cost_per_token":1,"output_cost_per_token":1}`:    "unexpected end",
 	} {
 		name := filepath.Join(dir, "prices.json")
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
@@ -140,7 +140,7 @@ func TestPriceList(t *testing.T) {
 // TestPriceOfAName: a model is found by its exact name, then without a provider, a day or its host's
 // region or version.
 func TestPriceOfAName(t *testing.T) {
-	table, err := readPrices(strings.NewReader(`{
+	table, err := readPrices([]byte(`{
 		"claude-a-4-5": {"input_cost_per_token": 1, "output_cost_per_token": 1},
 		"claude-a-4-5-20250101": {"input_cost_per_token": 2, "output_cost_per_token": 1},
 		"router/claude-a-4-5": {"input_cost_per_token": 3, "output_cost_per_token": 1},
@@ -163,7 +163,7 @@ func TestPriceOfAName(t *testing.T) {
 
 // TestRates: an hour in the cache, a long context and fast mode have prices of their own, answer by answer.
 func TestRates(t *testing.T) {
-	table, err := readPrices(strings.NewReader(`{
+	table, err := readPrices([]byte(`{
 		"claude": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_read_input_token_cost": 0.25, "cache_creation_input_token_cost": 4,
 			"input_cost_per_token_above_200k_tokens": 6, "output_cost_per_token_above_200k_tokens": 20, "provider_specific_entry": {"fast": 6.0, "us": "odd"}},
 		"hour": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_creation_input_token_cost_above_1hr": 7},
@@ -209,7 +209,7 @@ func TestRates(t *testing.T) {
 // TestZeroOfOthers: a cost of 0 that another program than the client filled in is none; one that the client recorded is.
 func TestZeroOfOthers(t *testing.T) {
 	const zero = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0`
-	table, err := readPrices(strings.NewReader(priceFile))
+	table, err := readPrices([]byte(priceFile))
 	require.NoError(t, err)
 	from := func(line string) string {
 		return strings.Replace(line, `"parentId"`, `"origin":{"line":3},"parentId"`, 1)
@@ -232,7 +232,7 @@ func TestZeroOfOthers(t *testing.T) {
 // TestCallsOfOtherModels: an answer's usage can have calls of other models, which count under their names, with a cost each,
 // and not as answers.
 func TestCallsOfOtherModels(t *testing.T) {
-	table, err := readPrices(strings.NewReader(priceFile))
+	table, err := readPrices([]byte(priceFile))
 	require.NoError(t, err)
 	line := answerOf("a", "cheap", `{"input":10,"modelCalls":[{"model":"plain","input":5,"output":1},{"model":"new","input":2},7,{"input":1}]}`)
 	parent, s := acquired(t, line), acquired(t, line+answerOf("b", "cheap", `{"input":1,"modelCalls":{}}`))

@@ -3,13 +3,11 @@ package report
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/secrets"
-	"sessionfs/sessioncore/storage"
 )
 
 // secretLine is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the secret.
@@ -26,30 +24,9 @@ type masked interface {
 	Search(ctx context.Context, scan *secrets.Scan, size int64) error
 }
 
-// secretsKey is the key of the text of secrets.jsonl in Snapshot.Shared.
-type secretsKey struct{}
-
-// secretsText is the last text of secrets.jsonl, as a reader looks up the file before it opens it.
-type secretsText struct {
-	mu   sync.Mutex // guards the fields below; held while one of them searches
-	size int64      // of the part of the file that text is about
-	text []byte
-}
-
-// maxKeptSecrets is the longest text of secrets.jsonl that is kept, in bytes. Nearly all sessions have a few lines.
-const maxKeptSecrets = 64 << 10
-
 // Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
 // object per line. The whole file is read.
 func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
-	last := s.Shared(secretsKey{}, func() any { return &secretsText{} }).(*secretsText)
-	if err := storage.LockUntil(ctx, &last.mu); err != nil {
-		return nil, err
-	}
-	defer last.mu.Unlock()
-	if last.text != nil && last.size == s.Stat().Size {
-		return document.OfText(s, last.text), nil
-	}
 	found := secrets.Scan{Pointers: true}
 	var err error
 	if file, ok := s.File().(masked); ok {
@@ -64,11 +41,7 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 	if err := s.Unchanged(); err != nil {
 		return nil, err
 	}
-	text := secretLines(s, &found, more)
-	if last.text = nil; len(text) <= maxKeptSecrets {
-		last.text, last.size = text, s.Stat().Size
-	}
-	return document.OfText(s, text), nil
+	return document.OfText(s, secretLines(s, &found, more)), nil
 }
 
 func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {
