@@ -36,20 +36,25 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	l := logTree{standing: where}
 	l.join(all)
 	short := shortName(s)
-	return l.draw(func(line *LogLine) error {
+	show := func(line *LogLine) error {
 		if line.Entry != sessioncore.NoEntry {
 			line.ID = s.Name(line.Entry)
 			if !strings.Contains(line.ID, "~") {
 				line.ID = line.ID[:min(len(line.ID), short)]
 			}
 			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
-			line.Said, err = l.said(ctx, line.Entry)
+			if line.Said, err = l.said(ctx, line.Entry); err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			err = f(line)
+		return f(line)
+	}
+	for _, root := range l.kids[0] {
+		if err := l.draw(root, 0, show); err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	return nil
 }
 
 // leastName is how much is shown of a name at least.
@@ -144,40 +149,27 @@ func (l *logTree) sort(order []logNode) {
 	}
 }
 
-// draw calls f for each line. The first child of an entry stands above it, each other one in the next column, which
-// then ends.
-func (l *logTree) draw(f func(*LogLine) error) error {
-	type step struct {
-		entry  sessioncore.Entry
-		column int
-		what   byte // '.' is all that hangs on the entry, '*' the entry, '/' the end of a column
+// draw calls f for each line from an entry on. The first child of an entry stands above it, each other one in the next
+// column, which then ends.
+func (l *logTree) draw(e sessioncore.Entry, column int, f func(*LogLine) error) error {
+	chain := []sessioncore.Entry{e}
+	for kids := l.kids[e+1]; len(kids) > 0; kids = l.kids[kids[0]+1] {
+		chain = append(chain, kids[0])
 	}
-	var steps []step
-	for _, root := range slices.Backward(l.kids[0]) {
-		steps = append(steps, step{root, 0, '.'})
-	}
-	for len(steps) > 0 {
-		do := steps[len(steps)-1]
-		steps = steps[:len(steps)-1]
-		line := LogLine{Graph: strings.Repeat("| ", do.column), Entry: do.entry}
-		switch do.what {
-		case '*':
-			line.Graph += "*"
-		case '/':
-			line.Graph, line.Entry = line.Graph+"|/", sessioncore.NoEntry
-		case '.':
-			steps = append(steps, step{do.entry, do.column, '*'})
-			kids := l.kids[do.entry+1]
-			for i, kid := range slices.Backward(kids) {
-				if i > 0 {
-					steps = append(steps, step{do.entry, do.column, '/'}, step{kid, do.column + 1, '.'})
-				} else {
-					steps = append(steps, step{kid, do.column, '.'})
-				}
+	bars := strings.Repeat("| ", column)
+	for _, e := range slices.Backward(chain) {
+		for i, kid := range l.kids[e+1] {
+			if i == 0 {
+				continue
 			}
-			continue
+			if err := l.draw(kid, column+1, f); err != nil {
+				return err
+			}
+			if err := f(&LogLine{Graph: bars + "|/", Entry: sessioncore.NoEntry}); err != nil {
+				return err
+			}
 		}
-		if err := f(&line); err != nil {
+		if err := f(&LogLine{Graph: bars + "*", Entry: e}); err != nil {
 			return err
 		}
 	}
