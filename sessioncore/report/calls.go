@@ -102,16 +102,21 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 	if path, err = sinceCompaction(s, path); err != nil {
 		return nil, err
 	}
-	path = slices.DeleteFunc(path, func(e sessioncore.Entry) bool { return s.Kind(e) != sessioncore.TypeMessage })
-	messages := make([]turn, len(path))
-	err = s.ReadEntries(ctx, path, func() func(int, rawjson.Value) error {
-		return func(i int, text rawjson.Value) error {
-			messages[i] = turnOf(s.Message(path[i], text))
-			messages[i].entry, messages[i].borrowed = path[i], text.Member("origin").Member("path").IsString()
-			return nil
+	var messages []turn
+	reader := sessioncore.NewEntryReader(s)
+	for _, e := range path {
+		if s.Kind(e) != sessioncore.TypeMessage {
+			continue
 		}
-	})
-	return messages, err
+		text, err := reader.Read(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		m := turnOf(s.Message(e, text))
+		m.entry, m.borrowed = e, text.Member("origin").Member("path").IsString()
+		messages = append(messages, m)
+	}
+	return messages, nil
 }
 
 // sinceCompaction returns the end of a path that a model is sent: from the last /clear on, or from the turn that the

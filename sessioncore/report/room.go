@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -48,107 +47,85 @@ func roomOf(ctx context.Context, s *sessioncore.Snapshot) (b roomBytes, repeated
 
 // addRoom adds the entries from one on.
 func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSums) error {
-	entries := make([]sessioncore.Entry, s.Len()-from)
-	for i := range entries {
-		entries[i] = sessioncore.Entry(from + i)
-	}
-	var adding sync.Mutex
-	return s.ReadEntries(ctx, entries, func() func(int, rawjson.Value) error {
-		return func(i int, text rawjson.Value) error {
-			found := entryRoom{snap: s}
-			found.entry(entries[i], text)
-			adding.Lock()
-			defer adding.Unlock()
-			to.add(&found)
-			return nil
+	reader := sessioncore.NewEntryReader(s)
+	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
+		text, err := reader.Read(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
 		}
-	})
-}
-
-func (b *roomBytes) add(more roomBytes) {
-	b.Text += more.Text
-	b.Thinking += more.Thinking
-	b.ToolCalls += more.ToolCalls
-	b.ToolResults += more.ToolResults
-	b.Images += more.Images
-}
-
-func (r *roomSums) add(found *entryRoom) {
-	r.bytes.add(found.bytes)
-	for _, i := range found.images {
-		if _, ok := r.images[i.hash]; ok {
-			r.repeated.Count++
-			r.repeated.Bytes += i.size
-		} else if len(r.images) < maxImages {
-			if r.images == nil {
-				r.images = map[uint64]struct{}{}
-			}
-			r.images[i.hash] = struct{}{}
-		}
+		to.entry(s, e, text)
 	}
-}
-
-// entryRoom is the room of one entry.
-type entryRoom struct {
-	snap   *sessioncore.Snapshot
-	bytes  roomBytes
-	images []imageRoom
-}
-
-type imageRoom struct {
-	hash uint64
-	size int64 // of the data
+	return nil
 }
 
 // entry adds an entry: the blocks of its content, and the result of a tool as a whole but for its images.
-func (f *entryRoom) entry(e sessioncore.Entry, text rawjson.Value) {
-	result := isResult(f.snap, e)
-	if !result || bytes.Contains(text, []byte(`"image`)) {
-		if f.snap.Kind(e) == sessioncore.TypeMessage {
-			text = f.snap.Message(e, text)
+func (r *roomSums) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
+	content := func() {
+		if s.Kind(e) == sessioncore.TypeMessage {
+			text = s.Message(e, text)
 		}
 		m := message.Read(text)
-		f.content(m[message.Content])
+		r.content(m[message.Content])
 	}
-	if result {
-		at, _ := f.snap.EntryRange(e)
-		f.bytes = roomBytes{ToolResults: at.Size - f.bytes.Images, Images: f.bytes.Images}
+	at, _ := s.EntryRange(e)
+	switch hasImages := bytes.Contains(text, []byte(`"image`)); {
+	case !isResult(s, e):
+		content()
+	case hasImages:
+		r.result(at.Size, content)
+	default:
+		r.bytes.ToolResults += at.Size
 	}
 }
 
-func (f *entryRoom) content(content rawjson.Value) {
+func (r *roomSums) content(content rawjson.Value) {
 	if content.IsString() {
-		f.bytes.Text += int64(len(content))
+		r.bytes.Text += int64(len(content))
 	}
 	for block := range content.EachElement {
 		m, size := message.Read(block), int64(len(block))
 		switch m.Kind() {
 		case message.TextKind:
-			f.bytes.Text += size
+			r.bytes.Text += size
 		case message.ThinkingKind:
-			f.bytes.Thinking += size
+			r.bytes.Thinking += size
 		case message.CallKind:
-			f.bytes.ToolCalls += size
+			r.bytes.ToolCalls += size
 		case message.ImageKind:
-			f.image(&m, size)
+			r.bytes.Images += size
+			r.image(&m)
 		case message.ResultKind:
-			inside := entryRoom{snap: f.snap}
-			inside.content(m[message.Content])
-			f.bytes.ToolResults += size - inside.bytes.Images
-			f.bytes.Images += inside.bytes.Images
-			f.images = append(f.images, inside.images...)
+			r.result(size, func() { r.content(m[message.Content]) })
 		}
 	}
 }
 
-// image adds an image, whose data is in the block or in its source, or that an address or a reference stands for.
-func (f *entryRoom) image(m *message.Members, size int64) {
-	f.bytes.Images += size
+// result adds size bytes as the result of a tool, but for the images that content adds.
+func (r *roomSums) result(size int64, content func()) {
+	before := r.bytes
+	content()
+	images := r.bytes.Images - before.Images
+	r.bytes = before
+	r.bytes.ToolResults += size - images
+	r.bytes.Images += images
+}
+
+// image compares an image with those before. Its data is in the block or in its source, or an address or a reference
+// stands for it.
+func (r *roomSums) image(m *message.Members) {
 	if m[message.Source] != nil {
 		inside := message.Read(m[message.Source])
 		m = &inside
 	}
-	if data := cmp.Or(string(m[message.Data]), string(m[message.URL])); data != "" {
-		f.images = append(f.images, imageRoom{maphash.String(seed, data), int64(len(data))})
+	data := cmp.Or(string(m[message.Data]), string(m[message.URL]))
+	hash := maphash.String(seed, data)
+	if _, ok := r.images[hash]; ok {
+		r.repeated.Count++
+		r.repeated.Bytes += int64(len(data))
+	} else if data != "" && len(r.images) < maxImages {
+		if r.images == nil {
+			r.images = map[uint64]struct{}{}
+		}
+		r.images[hash] = struct{}{}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file computes the cost of a session, as the client counts it: the usage of each assistant message, of the
@@ -168,33 +167,26 @@ func usageRecordsOf(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord
 
 // addUsage reads the entries from one on.
 func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsage) error {
-	var entries, whole []sessioncore.Entry
+	var entries []sessioncore.Entry
 	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
 		if mayReport(s, e) {
 			entries = append(entries, e)
 		}
 	}
-	all := readAnswers(ctx, s, entries) // the usages that each of the entries reports
-	var at []int                        // the indexes of those that must be read whole
+	answers, reader := readAnswers(ctx, s, entries), sessioncore.NewEntryReader(s)
 	for i, e := range entries {
-		if all[i] == nil {
-			whole, at = append(whole, e), append(at, i)
+		of := answers[i]
+		if of == nil {
+			text, err := reader.Read(e)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+			of = usagesOf(s, e, text)
 		}
-	}
-	err := s.ReadEntries(ctx, whole, func() func(int, rawjson.Value) error {
-		return func(i int, text rawjson.Value) error {
-			all[at[i]] = usagesOf(s, whole[i], text)
-			return nil
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for i, of := range all {
 		for nth, one := range of {
 			one.model = to.named(one.model)
-			at := cmp.Or(one.ended, s.Time(entries[i]).UnixMilli())
-			to.records = append(to.records, usageRecord{entries[i], copyKey(s, entries[i], nth), at, one})
+			at := cmp.Or(one.ended, s.Time(e).UnixMilli())
+			to.records = append(to.records, usageRecord{e, copyKey(s, e, nth), at, one})
 		}
 	}
 	return nil
