@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -27,18 +26,14 @@ type Costs struct {
 	store *sessioncore.Store
 	read  readCosts
 
-	mu    sync.Mutex // guards the fields below; held while somebody adds up
+	mu    sync.Mutex // guards known; held while somebody adds up
 	known cache[account]
-	text  []byte // the last text, as a reader asks for its size before opening it; nil if it is not kept
-	of    uint64 // the state of the sessions that text is of
 }
 
 const (
 	// maxKnown bounds the accounts that are kept, in bytes: enough for 10,000 sessions with a million answers and
 	// 20,000 subagents.
 	maxKnown = 32 << 20
-	// maxShown is the longest text that is kept, in bytes. Ten years of work in five directories have some 5 MB.
-	maxShown = 1 << 20
 	// costsBatch is how many sessions are read before they are added up.
 	costsBatch = 8
 	// maxKeys bounds the answers that are added up at once: some 150 MiB of keys, the work of a large team for years.
@@ -104,42 +99,17 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 		return nil, err
 	}
 	defer c.mu.Unlock()
-	all, callers := c.withSubagents(sessions)
-	state := stateOf(all)
-	if c.text != nil && c.of == state {
-		return c.text, nil
-	}
-	c.text = nil
 	defer hold.Close()
+	all, callers := c.withSubagents(sessions)
 	lines := map[lineKey]*Sum{}
-	settled, err := c.addUp(ctx, all, callers, func(r Row) error {
+	err := c.addUp(ctx, all, callers, func(r Row) error {
 		addTo(lines, lineKey{r.Day, r.Session.CWD, r.Model, r.Session.Who()}, r.Sum)
 		return hold.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {
 		return nil, err
 	}
-	text := linesText(lines)
-	if settled && len(text) <= maxShown {
-		c.text, c.of = text, state
-	}
-	return text, nil
-}
-
-// stateOf returns a hash of the states of sessions' files. The size of another agent's file is known only once it
-// was read.
-func stateOf(sessions []*listing.Info) (hash uint64) {
-	type state struct {
-		before          uint64
-		name, cwd, whom string
-		token           storage.Token
-	}
-	for _, info := range sessions {
-		token := info.Stat.Token
-		token.Size = 0
-		hash = maphash.Comparable(seed, state{hash, info.Name(), info.CWD, info.Who(), token})
-	}
-	return hash
+	return linesText(lines), nil
 }
 
 // lineSize is the memory of a line of usage.jsonl, with its text, in bytes.
@@ -179,11 +149,10 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 	}
 	defer c.mu.Unlock()
 	all, callers := c.withSubagents(sessions)
-	_, err := c.addUp(ctx, all, callers, func(r Row) error {
+	return c.addUp(ctx, all, callers, func(r Row) error {
 		each(r)
 		return nil
 	})
-	return err
 }
 
 // Day is a number of days since the epoch, in UTC.
@@ -239,54 +208,42 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents count for their
-// callers. settled is false if a file was changed a moment ago: it may change again without a sign.
+// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents count for their callers.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
-) (settled bool, err error) {
-	settled = true
+) error {
 	seen, covers := map[uint64]struct{}{}, covers{}
 	for batch := range slices.Chunk(sessions, costsBatch) {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return err
 		}
 		changed, err := readSessions(ctx, c.store, batch, c.known.has, c.read)
 		if err != nil {
-			return false, err
+			return err
 		}
 		for i, info := range batch {
-			above := covers.above(info)
-			a, isKnown := c.known.get(info)
-			if !isKnown || a.left != sumOfSeen(a.copies, seen) || a.above != keyOf(above) {
-				r := changed[i : i+1]
-				if isKnown { // other sessions than before have some of its answers
-					isNot := func(*listing.Info) bool { return false }
-					if r, err = readSessions(ctx, c.store, batch[i:i+1], isNot, c.read); err != nil {
-						return false, err
-					}
-				}
-				a = accountOf(&r[0].of, seen, above)
-				settled = settled && r[0].Settled
-				c.known.keep(info.Name(), reading[account]{r[0].State, a})
+			a, err := c.accountOf(ctx, info, changed[i], seen, covers.above(info))
+			if err != nil {
+				return err
 			}
 			for j := range a.rows {
 				r := &a.rows[j]
 				if err := each(Row{cmp.Or(callers[info], info), r.day, r.model, &r.sum}); err != nil {
-					return false, err
+					return err
 				}
 			}
 			for _, key := range a.copies {
 				seen[key] = struct{}{}
 			}
 			if len(seen) > maxKeys {
-				return false, fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
+				return fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
 					budget.ErrNoMemory, maxKeys)
 			}
 			covers[info.DirName()] = a.covers
 		}
 	}
 	c.known.keepOnly(sessions)
-	return settled, nil
+	return nil
 }
 
 // oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions without a time come
@@ -315,9 +272,31 @@ func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
 	return sum
 }
 
-// accountOf returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that
+// accountOf returns the account of a session: the known one, unless its file or the part of it that counts elsewhere
+// changed. read has the costs of a changed file.
+func (c *Costs) accountOf(
+	ctx context.Context, info *listing.Info, read reading[sessionCosts], seen map[uint64]struct{}, above []cover,
+) (account, error) {
+	a, isKnown := c.known.get(info)
+	if isKnown && a.left == sumOfSeen(a.copies, seen) && a.above == keyOf(above) {
+		return a, nil
+	}
+	if isKnown {
+		isNot := func(*listing.Info) bool { return false }
+		again, err := readSessions(ctx, c.store, []*listing.Info{info}, isNot, c.read)
+		if err != nil {
+			return a, err
+		}
+		read = again[0]
+	}
+	a = newAccount(&read.of, seen, above)
+	c.known.keep(info.Name(), reading[account]{read.State, a})
+	return a, nil
+}
+
+// newAccount returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that
 // called it. An entry that stands in the file twice counts once.
-func accountOf(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
+func newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
 	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
 	rows := map[rowKey]*Sum{}
 	own := make(map[uint64]bool, len(of.records))

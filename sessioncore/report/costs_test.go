@@ -173,7 +173,6 @@ func TestAgreesWithASlowReader(t *testing.T) {
 		c.known.most = c.known.size / 2 // not all is kept
 		c.known = newCache(c.known.most, account.size)
 		for range 2 {
-			c.text = nil
 			require.Equal(t, want, s.lines(c))
 			require.LessOrEqual(t, c.known.size, c.known.most)
 		}

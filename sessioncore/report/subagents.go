@@ -63,7 +63,7 @@ func subagentsOf(files storage.Files, info *listing.Info) (found []*listing.Info
 func (s Subagents) Token() (t storage.Token) {
 	for _, sub := range s.found {
 		token := sub.Stat.Token
-		token.Size = 0 // see stateOf
+		token.Size = 0 // which is known only once the file of another agent was read
 		t = t.With(token)
 	}
 	return t
@@ -78,7 +78,7 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 		return sum, err
 	}
 	all := append([]*listing.Info{s.of}, s.found...)
-	_, err = NewCosts(store, prices).addUp(ctx, all, nil, func(r Row) error {
+	err = NewCosts(store, prices).addUp(ctx, all, nil, func(r Row) error {
 		if r.Session != s.of {
 			sum.Add(r.Sum)
 		}
