@@ -30,7 +30,7 @@ func TestByFile(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // what changed just now is read again at each look
 	m := mountForTest(t, a, debugging)
 
-	require.Equal(t, "entries\nresults.tsv\nsessions\n", shell(t, `cd "$1" && ls "$2/by-file/$PWD/main.go"`, work, m.dir))
+	require.Equal(t, "edits.diff\nentries\nresults.tsv\nsessions\n", shell(t, `cd "$1" && ls "$2/by-file/$PWD/main.go"`, work, m.dir))
 	require.Empty(t, names(t, m.path("by-file")))
 	require.DirExists(t, m.path("by-file", work, "main.go/entries"))
 	require.Zero(t, m.searches(), "looking it up and listing it search nothing")

@@ -187,9 +187,8 @@ SOURCE is ~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all 
 
 Commands:
   ls cat tar write        as those in a mount
-  show log diff           a session in a pager; its tree; two branches compared
-  pick search             choose a session; find text
-  touched blame           find who changed a file; who wrote each line of it
+  show log diff blame     a session; its tree; branches compared; a line's author
+  pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
   check stats status      what is broken; what was spent; what is mounted
   completion shell-init   completions for a shell; s, which goes to a session
