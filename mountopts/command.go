@@ -187,7 +187,7 @@ SOURCE is ~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all 
 
 Commands:
   ls cat tar write        as those in a mount
-  show log diff blame     a session; its tree; branches compared; a line's author
+  show log diff blame     a session; its tree; branches compared; who wrote what
   pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
   check stats status      what is broken; what was spent; what is mounted
