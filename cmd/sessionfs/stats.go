@@ -37,7 +37,7 @@ func statsCommand() *cobra.Command {
 		}
 		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
 		err = src.Costs(cmd.Context(), by == byTool, func(r reports.Row, agent string) {
-			if !r.Day.Time().Before(from) {
+			if !r.Day.Before(from) {
 				s.add(&r, agent)
 			}
 		})
@@ -75,9 +75,9 @@ var whats = []string{"day", "week", "model", "cwd", bySession, "agent", "who", b
 
 // keys are what costs can be added up by.
 var keys = map[string]func(r *reports.Row, agent string) string{
-	"day": func(r *reports.Row, _ string) string { return r.Day.String() },
+	"day": func(r *reports.Row, _ string) string { return r.Day.Format(time.DateOnly) },
 	"week": func(r *reports.Row, _ string) string {
-		year, week := r.Day.Time().ISOWeek()
+		year, week := r.Day.ISOWeek()
 		return fmt.Sprintf("%d-W%02d", year, week)
 	},
 	"model":   func(r *reports.Row, _ string) string { return r.Model },

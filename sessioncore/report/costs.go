@@ -86,7 +86,7 @@ func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, 
 
 // lineKey is the subject of a line of usage.jsonl.
 type lineKey struct {
-	day             Day
+	day             time.Time
 	cwd, model, who string
 }
 
@@ -120,7 +120,7 @@ func linesText(lines map[lineKey]*Sum) []byte {
 	text := []byte{}
 	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
 		return cmp.Or(
-			cmp.Compare(a.day, b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
+			a.day.Compare(b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
 	})
 	for _, key := range inOrder {
 		text = rawjson.AppendLine(text, struct { // docs/design.md section 5
@@ -129,7 +129,7 @@ func linesText(lines map[lineKey]*Sum) []byte {
 			Model string `json:"model"`
 			Who   string `json:"who,omitempty"` // where there are several people
 			*Sum
-		}{key.day.String(), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
+		}{key.day.Format(time.DateOnly), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
 	}
 	return text
 }
@@ -137,7 +137,7 @@ func linesText(lines map[lineKey]*Sum) []byte {
 // Row is the cost of a session on a day, with a model.
 type Row struct {
 	Session *listing.Info // itself, or the caller of a subagent
-	Day     Day
+	Day     time.Time     // in UTC
 	Model   string
 	Sum     *Sum
 }
@@ -155,24 +155,8 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 	})
 }
 
-// Day is a number of days since the epoch, in UTC.
-type Day int64
-
-const dayLength = int64(24 * time.Hour / time.Millisecond)
-
-// dayOf returns the day of a time, which is in ms since the epoch.
-func dayOf(ms int64) Day {
-	day := ms / dayLength
-	if ms%dayLength < 0 {
-		day--
-	}
-	return Day(day)
-}
-
-// Time returns the beginning of the day.
-func (d Day) Time() time.Time { return time.UnixMilli(int64(d) * dayLength).UTC() }
-
-func (d Day) String() string { return d.Time().Format(time.DateOnly) }
+// dayOf returns the day of a time, which is in ms since the epoch, in UTC.
+func dayOf(ms int64) time.Time { return time.UnixMilli(ms).UTC().Truncate(24 * time.Hour) }
 
 // account is the part of a session's costs that counts there.
 type account struct {
@@ -193,13 +177,13 @@ type row struct {
 }
 
 type rowKey struct {
-	day   Day
+	day   time.Time
 	model string
 }
 
 const (
 	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory, in bytes.
-	rowSize     = 168
+	rowSize     = 184
 	accountSize = 288
 	coverSize   = 24
 )
