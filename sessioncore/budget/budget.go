@@ -65,35 +65,32 @@ func (b *Budget) Limit() int64 { return b.limit }
 
 // Held returns how many bytes are held.
 func (b *Budget) Held() int64 {
-	if b == nil {
-		return 0
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open + b.idle
+	open, idle, _ := b.state()
+	return open + idle
 }
 
 // Idle returns how many of the held bytes are in caches, which give them back before a client is refused.
 func (b *Budget) Idle() int64 {
-	if b == nil {
-		return 0
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.idle
+	_, idle, _ := b.state()
+	return idle
 }
 
 // Full returns the reason why a client was refused memory, as long as there is no room for its request, else "".
 func (b *Budget) Full() string {
+	_, _, full := b.state()
+	return full
+}
+
+func (b *Budget) state() (open, idle int64, full string) {
 	if b == nil {
-		return ""
+		return 0, 0, ""
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.refused == 0 {
-		return ""
+	if b.refused > 0 {
+		full = b.full().Error()
 	}
-	return b.full().Error()
+	return b.open, b.idle, full
 }
 
 // full returns the error for a client that finds no room. Callers must hold b.mu.
