@@ -1,10 +1,10 @@
 package sessioncore
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -72,19 +72,19 @@ func (c *confirmed) missing(n int, entries []Entry) (missing []Entry, in storage
 // file was last seen to grow. The error wraps storage.ErrStale if one is not; the next Acquire then reads the file as a whole.
 func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
 	missing, in := s.index.confirmed.missing(len(s.records), entries)
-	var err error
-	switch len(missing) {
-	case 0:
-		return nil
-	case 1:
-		_, err = s.EntryText(missing[0])
-	default:
-		err = s.ReadEntries(ctx, missing, func() func(int, rawjson.Value) error {
-			return func(int, rawjson.Value) error { return nil }
-		})
+	read := s.EntryText
+	if len(missing) > 1 { // with one buffer
+		reader := NewEntryReader(s)
+		read = reader.Read
 	}
-	if err == nil {
+	for _, e := range missing {
+		_, err := read(e)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
 		s.index.confirmed.add(in, missing...)
 	}
-	return err
+	return nil
 }

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"sort"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -221,42 +218,6 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 		return nil, err
 	}
 	return text, r.s.check(e, text)
-}
-
-// readBatch is the number of entries that a goroutine takes at once.
-const readBatch = 16
-
-// ReadEntries reads entries in several goroutines. Each goroutine calls worker once, and calls the function that it
-// returns with the text of entries[i], in no particular order. The text is valid during the call only. ReadEntries
-// stops at the first error and returns it; when ctx is done, that is its error.
-func (s *Snapshot) ReadEntries(ctx context.Context, entries []Entry, worker func() func(i int, text rawjson.Value) error) error {
-	running, stopped := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	work := func() (err error) {
-		defer storage.RecoverTo(&err)
-		take := worker()
-		r := NewEntryReader(s)
-		for stopped.Err() == nil {
-			end := int(next.Add(readBatch))
-			for i := end - readBatch; i < min(end, len(entries)); i++ {
-				text, err := r.Read(entries[i])
-				if err == nil {
-					err = take(i, text)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			if end >= len(entries) {
-				return nil
-			}
-		}
-		return nil
-	}
-	for range min(runtime.GOMAXPROCS(0), 4, (len(entries)+readBatch-1)/readBatch) {
-		running.Go(work)
-	}
-	return cmp.Or(running.Wait(), context.Cause(ctx))
 }
 
 // EntryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.

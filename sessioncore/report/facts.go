@@ -32,14 +32,16 @@ func factsOf[T any](
 		return of, err
 	}
 	defer f.mu.Unlock()
-	if f.looked > s.Len() { // the snapshot is older than the facts
+	from := f.looked
+	if from > s.Len() { // the snapshot is older than the facts
 		err = add(ctx, s, 0, &of)
 		return of, err
 	}
-	if err := add(ctx, s, f.looked, &f.of); err != nil {
-		f.looked, f.of = 0, of // some entries may have been added
+	of = f.of
+	f.looked, f.of = 0, *new(T) // which stays where add fails: some entries may have been added
+	if err := add(ctx, s, from, &of); err != nil {
 		return of, err
 	}
-	f.looked = s.Len()
-	return f.of, nil
+	f.looked, f.of = s.Len(), of
+	return of, nil
 }
