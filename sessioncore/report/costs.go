@@ -119,8 +119,8 @@ const lineSize = 800
 func linesText(lines map[lineKey]*Sum) []byte {
 	text := []byte{}
 	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
-		return cmp.Or(
-			a.day.Compare(b.day), cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
+		byText := cmp.Or(cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
+		return cmp.Or(a.day.Compare(b.day), byText)
 	})
 	for _, key := range inOrder {
 		text = rawjson.AppendLine(text, struct { // docs/design.md section 5
