@@ -58,16 +58,20 @@ type shownEntry struct {
 func newTranscript(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
 ) (*transcript, error) {
-	writer := markdownWriter{links: links}
-	t := &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
+	t := emptyTranscript(s, links)
+	var err error
 	if leaf != sessioncore.NoEntry {
-		if err := t.layOut(ctx, s, s.Path(leaf)); err != nil {
+		if t.entries, err = emptyTranscript(s, links).layOut(ctx, s, s.Path(leaf)); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	t.head, err = t.headOf(s)
 	return t, err
+}
+
+func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
+	writer := markdownWriter{links: links}
+	return &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
 }
 
 // sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after
@@ -95,11 +99,13 @@ func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
 	return s.Shared(sizesKey{links}, func() any { return &sizeCache{} }).(*sizeCache)
 }
 
-// layOut finds the entries of a path that show something, and those of them that begin a turn.
-func (t *transcript) layOut(ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry) error {
+// layOut returns the entries of a path that show something. Its buffers are as large as the largest entry.
+func (t *transcript) layOut(
+	ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry,
+) (entries []shownEntry, err error) {
 	cache := sizesOf(s, t.writer.links)
 	if err := storage.LockUntil(ctx, &cache.mu); err != nil {
-		return err
+		return nil, err
 	}
 	defer cache.mu.Unlock()
 	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
@@ -108,7 +114,7 @@ func (t *transcript) layOut(ctx context.Context, s *sessioncore.Snapshot, path [
 	for _, e := range path {
 		shown, size := shownEntry{entry: e, asked: asked}, &cache.sizes[e]
 		if err := cmp.Or(ctx.Err(), t.measure(shown, size)); err != nil {
-			return err
+			return nil, err
 		}
 		opening := size.naming
 		switch {
@@ -119,13 +125,13 @@ func (t *transcript) layOut(ctx context.Context, s *sessioncore.Snapshot, path [
 			shown.begins, opening, turn = true, size.heading, *size
 		}
 		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
-			t.entries = append(t.entries, shown)
+			entries = append(entries, shown)
 		}
 		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
 			asked = e
 		}
 	}
-	return nil
+	return entries, nil
 }
 
 // measure renders an entry, unless its size is known.
