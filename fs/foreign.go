@@ -1,24 +1,39 @@
 package fs
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
+
 	"sessionfs/nodes"
 	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/all" // registers them
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/union"
+	"sessionfs/sessioncore/transfer"
 )
 
 // openForeign opens the directory of another agent, whose sessions are shown and not changed.
 func (o *opener) openForeign(p *place) error {
+	files, kept, err := p.withKept()
+	if err != nil {
+		return err
+	}
 	opened, err := p.agent.Open(agents.Source{
-		Files: p.source, Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
+		Files: files, Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
 		Sub: func(name string) (storage.Files, string, error) {
 			sub, err := p.sub(name)
 			if err != nil {
 				return nil, "", err
 			}
-			return sub, sub.Path(), nil
+			if kept == nil {
+				return sub, sub.Path(), nil
+			}
+			more, err := p.opened(kept.Sub(name))
+			return union.Over(sub, more), sub.Path(), err
 		},
 	})
 	if err != nil {
@@ -35,4 +50,32 @@ func (o *opener) openForeign(p *place) error {
 		p.prompts = p.agent.Prompts(p.source)
 	}
 	return nil
+}
+
+// withKept returns the agent's directory with the sessions of it that sessionfs keep has copied,
+// and these alone, nil if there are none.
+func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
+	at := KeptDir(p.agent.Name)
+	from, err := os.ReadFile(filepath.Join(at, transfer.FromName))
+	if err != nil || strings.TrimSuffix(string(from), "\n") != p.source.Path() {
+		return p.source, nil, nil // none, or those of another directory
+	}
+	if kept, err = p.opened(dir.Open(at)); err != nil {
+		return nil, nil, err
+	}
+	return union.Over(p.source, kept), kept, nil
+}
+
+// KeptDir returns the directory in which sessionfs keep puts the sessions of an agent, "" if this
+// user has no home.
+func KeptDir(agent string) string {
+	data := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(data, "sessionfs", "kept", agent)
 }

@@ -190,7 +190,7 @@ Commands:
   show log diff blame     a session; its tree; branches compared; who wrote what
   pick search touched     choose a session; find text; find who changed a file
   export import bundle    a session as a page; sessions from and for elsewhere
-  check stats status      what is broken; what was spent; what is mounted
+  check stats status keep what is broken, spent, mounted; copies of sessions
   completion shell-init   completions for a shell; s, which goes to a session
   nfs skill sql-trigger   serve without FUSE; teach an agent; a database trigger
   help version            help on a command, or all options: help mount

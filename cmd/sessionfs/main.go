@@ -199,7 +199,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetHelpFunc(printHelp)
 	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
 		pickCommand(), searchCommand(), touchedCommand(), statsCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
-		shellInitCommand(), fzfCommand(), nfsCommand(), skillCommand(), blameCommand(), versionCommand())
+		shellInitCommand(), fzfCommand(), nfsCommand(), skillCommand(), blameCommand(), keepCommand(), versionCommand())
 	root.AddCommand(systemCommands()...)
 	addCompletions(root)
 	help := helpCommand(root)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
@@ -53,6 +54,11 @@ type Agent struct {
 	// IsPart reports whether a file belongs to another session, by its path: an import of a directory passes over it. It may
 	// be nil: none does.
 	IsPart func(path string) bool
+
+	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is after how long the agent deletes a session
+	// that nobody goes on with, by default; 0 for never.
+	Keeps   bool
+	Deletes time.Duration
 
 	// Resume is the command line that continues a session: the session's id follows, joined to a last word that ends in "=".
 	Resume []string

@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/history"
@@ -22,6 +23,8 @@ func init() {
 		Title:   "Claude Code",
 		Homes:   []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
 		Dirs:    []string{projectsDir},
+		Keeps:   true,
+		Deletes: 30 * 24 * time.Hour,
 		Detect:  detect,
 		Open:    open,
 		NameOf:  func(_, below string) string { return below },

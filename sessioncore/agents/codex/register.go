@@ -21,6 +21,7 @@ func init() {
 		Title:   "Codex",
 		Homes:   []string{"$CODEX_HOME", "~/.codex"},
 		Dirs:    []string{sessionsDir, archivedDir},
+		Keeps:   true,
 		Detect:  detect,
 		Open:    open,
 		NameOf:  nameOf,

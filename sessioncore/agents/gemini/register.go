@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/history"
@@ -15,10 +16,12 @@ import (
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:  "gemini",
-		Title: "Gemini CLI",
-		Homes: []string{"$GEMINI_CLI_HOME/.gemini", "~/.gemini"},
-		Dirs:  []string{projectsDir},
+		Name:    "gemini",
+		Title:   "Gemini CLI",
+		Homes:   []string{"$GEMINI_CLI_HOME/.gemini", "~/.gemini"},
+		Dirs:    []string{projectsDir},
+		Keeps:   true,
+		Deletes: 30 * 24 * time.Hour,
 		Detect: func(dir string) bool {
 			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir) ||
 				agents.HasDir(filepath.Join(dir, projectsDir)) && agents.HasFile(dir, projectsName)

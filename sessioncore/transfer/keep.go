@@ -1,0 +1,191 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Kept says what Keep has done in the directory of an agent.
+type Kept struct {
+	Copied, Unchanged int // files
+	Beside            int // of Copied those that are kept beside an earlier copy
+	Bytes             int64
+	// Soon is how many session files have not been changed for so long that they are deleted within
+	// a week.
+	Soon int
+}
+
+// FromName is the file in a directory of kept sessions that has the path of the agent's directory.
+const FromName = ".from"
+
+// Keep copies the files in the directories dirs of an agent's directory to another one: those that
+// are new, and those that are longer than their copy. Nothing is removed. A session file that
+// became shorter, or begins otherwise, is kept beside its copy, as X.1.jsonl. deletes is after how
+// long the agent deletes a session, 0 for never.
+func Keep(ctx context.Context, from string, dirs []string, to string, deletes time.Duration) (k Kept, err error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return k, err
+	}
+	unlock, err := lockDir(to)
+	if err != nil {
+		return k, err
+	}
+	defer unlock()
+	if err := os.WriteFile(filepath.Join(to, FromName), []byte(from+"\n"), 0o600); err != nil {
+		return k, err
+	}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(filepath.Join(from, dir), func(file string, item fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+				return nil
+			case err != nil:
+				return err
+			case !item.Type().IsRegular():
+				return nil // no link is followed
+			}
+			below, err := filepath.Rel(from, file)
+			if err != nil {
+				return err
+			}
+			return k.file(file, filepath.Join(to, below), deletes)
+		})
+		if err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+// week is how long before it is deleted a session is told of.
+const week = 7 * 24 * time.Hour
+
+// file keeps a file.
+func (k *Kept) file(file, to string, deletes time.Duration) error {
+	in, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	isSession := filepath.Ext(file) == ".jsonl"
+	if isSession && deletes > 0 && time.Since(info.ModTime()) > deletes-week {
+		k.Soon++
+	}
+	copies, same, err := copyOf(in, info, to, isSession)
+	if err != nil {
+		return err
+	}
+	if same {
+		k.Unchanged++
+		return nil
+	}
+	if err := replace(in, info, copies); err != nil {
+		return err
+	}
+	if k.Copied++; copies != to {
+		k.Beside++
+	}
+	k.Bytes += info.Size()
+	return nil
+}
+
+// copyOf returns the path at which a file is to be kept: that of its copy if it goes on from that,
+// else a new one beside it. same says that it is there already.
+func copyOf(in *os.File, info fs.FileInfo, to string, isSession bool) (path string, same bool, err error) {
+	for n := 0; ; n++ {
+		path = to
+		if ext := filepath.Ext(to); n > 0 {
+			path = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(to, ext), n, ext)
+		}
+		kept, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return path, false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		if !kept.Mode().IsRegular() {
+			continue
+		}
+		if kept.Size() == info.Size() && kept.ModTime().Equal(info.ModTime()) {
+			return path, true, nil
+		}
+		if kept.Size() > info.Size() {
+			continue
+		}
+		goesOn := true
+		if isSession || kept.Size() == info.Size() {
+			if goesOn, err = beginsLike(in, path, kept.Size()); err != nil {
+				return "", false, err
+			}
+		}
+		if goesOn || !isSession {
+			return path, goesOn && kept.Size() == info.Size(), nil
+		}
+	}
+}
+
+// beginsLike reports whether a file begins with the content of another one, which has that size.
+func beginsLike(in io.ReaderAt, path string, size int64) (bool, error) {
+	kept, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer kept.Close()
+	var a, b [64 << 10]byte
+	for at := int64(0); at < size; at += int64(len(a)) {
+		n := min(int64(len(a)), size-at)
+		if _, err := io.ReadFull(io.NewSectionReader(in, at, n), a[:n]); err != nil {
+			return false, nil // it was cut meanwhile
+		}
+		if _, err := io.ReadFull(io.NewSectionReader(kept, at, n), b[:n]); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(a[:n], b[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// replace puts a copy of a file at a path, in the place of an earlier one, with the time of the
+// file. It is whole or not there.
+func replace(in *os.File, info fs.FileInfo, to string) error {
+	dir := filepath.Dir(to)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	made, err := os.CreateTemp(dir, ".keep") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(made.Name())
+	_, err = io.Copy(made, io.NewSectionReader(in, 0, info.Size()))
+	if err == nil {
+		err = made.Sync()
+	}
+	if err = errors.Join(err, made.Close()); err == nil {
+		err = os.Chtimes(made.Name(), info.ModTime(), info.ModTime())
+	}
+	if err == nil {
+		err = os.Rename(made.Name(), to)
+	}
+	return err
+}
