@@ -24,10 +24,11 @@ func keepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keep [--to DIR | --timer | --no-timer]",
 		Short: "Copy sessions before their agent deletes them",
-		Long: "Copy the session files of agents that delete sessions, and of others that keep them, as far as they are new or " +
-			"longer than their copies, to ~/.local/share/sessionfs/kept ($XDG_DATA_HOME). There commands and mounts find those that " +
-			"the agent has deleted. Nothing is removed: a session that became shorter, or was written anew, is kept " +
-			"beside its copy, as X.1.jsonl.\n\n--timer has systemd do that each day; elsewhere it prints a line for cron.",
+		Long: "Copy the session files of agents that delete sessions, and of others that keep them, as far as they " +
+			"are new or longer than their copies, to ~/.local/share/sessionfs/kept ($XDG_DATA_HOME). There commands and " +
+			"mounts find those that the agent has deleted. Nothing is removed: a session that became shorter, or was " +
+			"written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
+			"--timer has systemd do that each day; elsewhere it prints a line for cron.",
 		Example: "  sessionfs keep\n  sessionfs keep --timer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,7 +76,8 @@ func keep(ctx context.Context, to string, out io.Writer) (failed error) {
 		fmt.Fprintf(out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
 			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, dest)
 		if k.Beside > 0 {
-			fmt.Fprintf(out, "  %d of them became shorter or were written anew, and are kept beside their copies\n", k.Beside)
+			fmt.Fprintf(out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
+				k.Beside)
 		}
 		if k.Soon > 0 {
 			fmt.Fprintf(out, "  by default %s deletes %d of its session files within a week (its settings are not read)\n",

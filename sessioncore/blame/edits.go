@@ -21,7 +21,8 @@ type Edit struct {
 // Edits returns the edits of a file among hits of touched, the oldest first. acquire returns the
 // session of a hit, which is released. An entry that is gone meanwhile has none.
 func Edits(
-	ctx context.Context, hits []search.Hit, touched *search.Touched, acquire func(*search.Hit) (*sessioncore.Snapshot, error),
+	ctx context.Context, hits []search.Hit, touched *search.Touched,
+	acquire func(*search.Hit) (*sessioncore.Snapshot, error),
 ) (list []Edit, err error) {
 	of := map[string][]*search.Hit{}
 	for i := range hits {
