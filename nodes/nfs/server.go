@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -70,7 +71,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	defer all.Wait()
 	defer cancel()
 	context.AfterFunc(ctx, func() { l.Close() })
-	all.Go(func() { d.expire(ctx) })
+	all.Go(storage.Guarded(func() { d.expire(ctx) }))
 	connections := make(chan struct{}, maxConnections)
 	for {
 		c, err := l.Accept()
@@ -142,7 +143,7 @@ func (d *Door) serve(ctx context.Context, c *connection) {
 			return
 		}
 		d.busy <- struct{}{}
-		calls.Go(func() {
+		calls.Go(storage.Guarded(func() {
 			defer func() { <-d.busy }()
 			reply := d.answer(ctx, c, message)
 			c.sending.Lock()
@@ -151,7 +152,7 @@ func (d *Door) serve(ctx context.Context, c *connection) {
 			if _, err := c.Write(reply); err != nil || reply == nil {
 				cancel()
 			}
-		})
+		}))
 	}
 }
 
