@@ -81,8 +81,8 @@ type contentHandle struct {
 	hold budget.Hold
 }
 
-// Stat returns the attributes of the version that the handle shows.
-func (h *contentHandle) Stat(context.Context) (Attr, error) { return h.attr(), nil }
+// Attr returns the attributes of the version that the handle shows.
+func (h *contentHandle) Attr(context.Context) (Attr, error) { return h.attr(), nil }
 
 // ReadAt reads a part of the content.
 func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {

@@ -220,8 +220,8 @@ func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, 
 	return h.line.readAt(p, off)
 }
 
-// Stat returns the attributes of the version that the handle shows.
-func (h *documentHandle) Stat(ctx context.Context) (Attr, error) {
+// Attr returns the attributes of the version that the handle shows.
+func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
 	if h.line.Follows() {
 		return h.line.stat(ctx, nil) // it has this handle
 	}

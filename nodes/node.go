@@ -102,6 +102,14 @@ type VersionHandle interface {
 	Stat(context.Context) (Attr, error)
 }
 
+// AttrHandle is a handle of a file whose handles may show different versions. The kernel may ask for the
+// attributes of the name by any handle that is open, so the door of FUSE does not use it.
+type AttrHandle interface {
+	Handle
+	// Attr returns the attributes of the version that the handle shows.
+	Attr(context.Context) (Attr, error)
+}
+
 // EntryHandle is a handle of a file that is nearly always short and never changes.
 type EntryHandle interface {
 	VersionHandle

@@ -41,8 +41,11 @@ func (r *request) open(o *object, file nodes.File, now bool) (*cached[*openFile]
 		return nil, errno
 	}
 	stat := file.Stat
-	if version, ok := h.(nodes.VersionHandle); ok {
-		stat = version.Stat
+	switch h := h.(type) {
+	case nodes.VersionHandle:
+		stat = h.Stat
+	case nodes.AttrHandle:
+		stat = h.Attr
 	}
 	a, err := stat(r.ctx)
 	if err != nil {
