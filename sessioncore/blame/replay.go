@@ -65,12 +65,15 @@ func repeated(edit, n int) []int {
 
 // put replaces lines by their numbers, and reports whether it does.
 func (p *fragment) put(c Change, edit int) bool {
+	if c.From == 0 || !p.whole {
+		return false
+	}
 	lines := strings.SplitAfter(p.text, "\n")
 	last := len(lines) - 1 // what is behind the last newline
 	if c.From == atEnd {
 		c.From, c.To = last+1, last
 	}
-	if !p.whole || c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
+	if c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
 		return false
 	}
 	p.text = strings.Join(lines[:c.From-1], "") + c.New + strings.Join(lines[c.To:], "")
@@ -221,7 +224,7 @@ func (p *fragment) locate(text string, file []string, lines []Line) bool {
 	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
 		return false
 	}
-	end := at + len(p.text)
+	first, end := strings.Count(text[:at], "\n"), at+len(p.text)
 	begins := strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
 	ends := end == len(text) || text[end] == '\n'
 	for i, mark := range p.marks {
@@ -229,7 +232,7 @@ func (p *fragment) locate(text string, file []string, lines []Line) bool {
 		// Behind a whole line somebody else may have written on. Within a line an edit has no whole
 		// ones.
 		if mark != Nobody && (ends || !isLast || isFirst && !begins) {
-			lines[strings.Count(text[:at], "\n")+i] = Line{mark, true}
+			lines[first+i] = Line{mark, true}
 		}
 	}
 	return true
