@@ -24,10 +24,10 @@ func keepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keep [--to DIR | --timer | --no-timer]",
 		Short: "Copy sessions before their agent deletes them",
-		Long: "Copy the session files of agents that delete sessions, and of others that keep them, as far as they " +
-			"are new or longer than their copies, to ~/.local/share/sessionfs/kept ($XDG_DATA_HOME). There commands and " +
-			"mounts find those that the agent has deleted. Nothing is removed: a session that became shorter, or was " +
-			"written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
+		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
+			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), as far as they are new or longer than their copies. " +
+			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a session " +
+			"that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
 			"--timer has systemd do that each day; elsewhere it prints a line for cron.",
 		Example: "  sessionfs keep\n  sessionfs keep --timer",
 		Args:    cobra.NoArgs,
