@@ -9,33 +9,21 @@ import (
 
 // diff returns changes of a file as a diff, whose hunks have no line numbers.
 func diff(name string, changes []Change) string {
-	var out strings.Builder
-	out.WriteString("--- a/" + name + "\n+++ b/" + name + "\n")
+	out := fmt.Appendf(nil, "--- a/%[1]s\n+++ b/%[1]s\n", name)
 	for _, c := range changes {
-		before, after := linesOf(c.Old), linesOf(c.New)
 		switch {
 		case c.From == 0:
-			out.WriteString("@@\n")
+			out = append(out, "@@\n"...)
 		case c.From == atEnd:
-			out.WriteString("@@ at the end @@\n")
+			out = append(out, "@@ at the end @@\n"...)
 		case c.To < c.From:
-			out.WriteString(fmt.Sprintf("@@ behind line %d @@\n", c.To))
+			out = fmt.Appendf(out, "@@ behind line %d @@\n", c.To)
 		default:
-			out.WriteString(fmt.Sprintf("@@ instead of lines %d to %d @@\n", c.From, c.To))
+			out = fmt.Appendf(out, "@@ instead of lines %d to %d @@\n", c.From, c.To)
 		}
-		i, j := 0, 0
-		until := func(a, b int) {
-			write(&out, "-", before[i:a])
-			write(&out, "+", after[j:b])
-		}
-		view.EachCommon(before, after, func(a, b int) {
-			until(a, b)
-			write(&out, " ", before[a:a+1])
-			i, j = a+1, b+1
-		})
-		until(len(before), len(after))
+		out = view.AppendDiff(out, linesOf(c.Old), linesOf(c.New))
 	}
-	return out.String()
+	return string(out)
 }
 
 // linesOf returns the lines of a text without their ends.
@@ -44,10 +32,4 @@ func linesOf(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-func write(out *strings.Builder, sign string, lines []string) {
-	for _, line := range lines {
-		out.WriteString(sign + line + "\n")
-	}
 }

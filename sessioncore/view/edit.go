@@ -81,11 +81,7 @@ func (d *diffText) edit(e *edit) {
 	case e[message.NewRole].IsString():
 		d.lines("@@", "")
 		before, after := linesOf(d.text(e[message.OldRole])), linesOf(d.text(e[message.NewRole]))
-		for _, c := range changes(before, after, itself) {
-			d.lines("-", c.gone...)
-			d.lines("+", c.come...)
-			d.lines(" ", c.same...)
-		}
+		d.out = AppendDiff(d.out, before, after)
 	case e[message.ContentRole].IsString():
 		d.lines("+", linesOf(d.text(e[message.ContentRole]))...)
 	}
@@ -103,10 +99,23 @@ func (d *diffText) text(v rawjson.Value) string {
 	return string(text)
 }
 
-func (d *diffText) lines(sign string, lines ...string) {
-	for _, line := range lines {
-		d.out = append(append(append(d.out, sign...), line...), '\n')
+func (d *diffText) lines(sign string, lines ...string) { d.out = appendLines(d.out, sign, lines) }
+
+// AppendDiff appends the lines of a hunk to dst: how one list of lines becomes another.
+func AppendDiff(dst []byte, before, after []string) []byte {
+	for _, c := range changes(before, after, itself) {
+		dst = appendLines(dst, "-", c.gone)
+		dst = appendLines(dst, "+", c.come)
+		dst = appendLines(dst, " ", c.same)
 	}
+	return dst
+}
+
+func appendLines(dst []byte, sign string, lines []string) []byte {
+	for _, line := range lines {
+		dst = append(append(append(dst, sign...), line...), '\n')
+	}
+	return dst
 }
 
 // itself is the key of a line.
