@@ -55,7 +55,10 @@ func (o *opener) openForeign(p *place) error {
 // withKept returns the agent's directory with the sessions of it that sessionfs keep has copied,
 // and these alone, nil if there are none.
 func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
-	at := KeptDir(p.agent.Name)
+	at, err := KeptDir(p.agent.Name)
+	if err != nil {
+		return p.source, nil, nil
+	}
 	from, err := os.ReadFile(filepath.Join(at, transfer.FromName))
 	if err != nil || strings.TrimSuffix(string(from), "\n") != p.source.Path() {
 		return p.source, nil, nil // none, or those of another directory
@@ -66,16 +69,9 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	return union.Over(p.source, kept), kept, nil
 }
 
-// KeptDir returns the directory in which sessionfs keep puts the sessions of an agent, "" if this
-// user has no home.
-func KeptDir(agent string) string {
-	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		data = filepath.Join(home, ".local", "share")
-	}
-	return filepath.Join(data, "sessionfs", "kept", agent)
+// KeptDir returns the directory in which sessionfs keep puts the sessions of an agent. The error is that this user has no
+// home.
+func KeptDir(agent string) (string, error) {
+	data, err := userDir("XDG_DATA_HOME", ".local/share")
+	return filepath.Join(data, "kept", agent), err
 }

@@ -61,15 +61,11 @@ func (n *NFS) Serve(ctx context.Context) error {
 // handleKey returns the key of the handles, which a file of this user's state keeps: a mount goes
 // on with the next server.
 func handleKey() ([]byte, error) {
-	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, err
-		}
-		state = filepath.Join(home, ".local", "state")
+	state, err := userDir("XDG_STATE_HOME", ".local/state")
+	if err != nil {
+		return nil, err
 	}
-	file := filepath.Join(state, "sessionfs", "nfs.key")
+	file := filepath.Join(state, "nfs.key")
 	const size = 32
 	key, err := os.ReadFile(file)
 	switch {

@@ -57,13 +57,10 @@ func keep(ctx context.Context, to string, out io.Writer) (failed error) {
 			continue
 		}
 		found = true
-		dest := fs.KeptDir(agent.Name)
-		if to != "" {
-			dest = filepath.Join(to, agent.Name)
-		}
-		from, err := filepath.EvalSymlinks(home.Source)
+		dest, err := keptAt(to, agent.Name)
+		var from string
 		if err == nil {
-			dest, err = filepath.Abs(dest)
+			from, err = filepath.EvalSymlinks(home.Source)
 		}
 		var k transfer.Kept
 		if err == nil {
@@ -88,6 +85,14 @@ func keep(ctx context.Context, to string, out io.Writer) (failed error) {
 		return refuse(exitSource, "keep: there are no sessions of an agent that deletes them")
 	}
 	return failed
+}
+
+// keptAt returns the directory for the sessions of an agent: below to, or the usual one where to is "".
+func keptAt(to, agent string) (string, error) {
+	if to == "" {
+		return fs.KeptDir(agent)
+	}
+	return filepath.Abs(filepath.Join(to, agent))
 }
 
 // The units of systemd.
