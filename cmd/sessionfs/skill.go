@@ -103,12 +103,14 @@ func installSkill(file string) error {
 		return err
 	}
 	dir := filepath.Dir(file)
-	for _, d := range []string{filepath.Dir(filepath.Dir(dir)), filepath.Dir(dir), dir} {
+	skills := filepath.Dir(dir)
+	if err := os.MkdirAll(filepath.Dir(skills), 0o700); err != nil {
+		return err
+	}
+	for _, d := range []string{skills, dir} {
 		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
 			return err
 		}
-	}
-	for _, d := range []string{filepath.Dir(dir), dir} {
 		if info, err := os.Lstat(d); err != nil || !info.IsDir() {
 			return fmt.Errorf("%s is a link or no directory; nothing is written", d)
 		}
