@@ -44,7 +44,7 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		edits, err := src.edits(args[0])
+		edits, unread, err := src.edits(args[0])
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func blameCommand() *cobra.Command {
 			changes[i] = edits[i].Changes
 		}
 		found := blame.Lines(text, changes)
-		return paged(cmd, func(out *screen) error {
+		err = paged(cmd, func(out *screen) error {
 			for i := from - 1; i < min(to, len(found)); i++ {
 				var e *blame.Edit
 				if n := found[i].Edit; n != blame.Nobody {
@@ -68,6 +68,10 @@ func blameCommand() *cobra.Command {
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		return sayUnread(cmd, unread)
 	})
 	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
@@ -104,23 +108,24 @@ func lineRange(text string, count int) (from, to int, err error) {
 	return from, to, nil
 }
 
-// edits returns the edits of a file in all sessions, the oldest first.
-func (src *source) edits(name string) ([]blame.Edit, error) {
-	touched, err := touchedBy(name)
+// edits returns the edits of a file in all sessions, the oldest first, and the sessions that could not be searched.
+func (src *source) edits(file string) (list []blame.Edit, unread []*search.Found, err error) {
+	_, touched, err := touchedBy(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	searcher, err := src.Searcher(nil, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	result, err := searcher.Search(src.ctx, touched)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return blame.Edits(src.ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+	list, err = blame.Edits(src.ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
 		return src.Snapshot(src.ctx, h.Directory())
 	})
+	return list, result.Unread, err
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows.
@@ -202,7 +207,7 @@ func onScreen(out *screen, text string) string {
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
 func (src *source) printEdits(cmd *cobra.Command, name string) error {
-	edits, err := src.edits(name)
+	edits, unread, err := src.edits(name)
 	if err != nil {
 		return err
 	}
@@ -216,6 +221,9 @@ func (src *source) printEdits(cmd *cobra.Command, name string) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = sayUnread(cmd, unread)
+	}
 	if err == nil && len(edits) == 0 {
 		err = ended(exitNothing)
 	}

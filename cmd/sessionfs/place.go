@@ -234,7 +234,10 @@ const (
 // closes it afterwards, which puts on disk what was typed into new sessions. Where the arguments are paths, SOURCE is the one
 // that they lie in, if they lie in any (docs/design.md section 8, Commands without a mount).
 func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
-	flags := sourceFlags{args: are, one: slices.Contains(ofOneAgent, cmd.Name()), ids: are == anySession || cmd.Name() == "write", writes: cmd.Name() == "write"}
+	writes := cmd.Name() == "write"
+	flags := sourceFlags{
+		args: are, one: slices.Contains(ofOneAgent, cmd.Name()), ids: are == anySession || writes, writes: writes,
+	}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -72,16 +72,12 @@ func touchedCommand() *cobra.Command {
 		if patch {
 			return src.printEdits(cmd, args[0])
 		}
-		touched, err := touchedBy(args[0])
+		name, touched, err := touchedBy(args[0])
 		if err != nil {
 			return err
 		}
-		name, windows, _ := names.AbsPath(args[0])
-		if name == "" {
-			name = args[0]
-		}
 		base := regexp.QuoteMeta(filepath.Base(name))
-		if windows {
+		if _, windows, _ := names.AbsPath(args[0]); windows {
 			base = "(?i)" + base
 		}
 		f.marks, f.advice = regexp.MustCompile(base), "look at a file or directory below"
@@ -94,16 +90,16 @@ func touchedCommand() *cobra.Command {
 	return cmd
 }
 
-// touchedBy returns what finds the calls that name a file of this machine, or one of Windows.
-func touchedBy(file string) (*search.Touched, error) {
+// touchedBy returns the absolute path of a file of this machine, or of one of Windows, and the matcher of calls that name it.
+func touchedBy(file string) (name string, touched *search.Touched, err error) {
 	name, _, isAbs := names.AbsPath(file)
 	if !isAbs {
-		var err error
 		if name, err = filepath.Abs(file); err != nil {
-			return nil, err
+			return "", nil, err
 		}
 	}
-	return search.NewTouched(filepath.ToSlash(name))
+	touched, err = search.NewTouched(filepath.ToSlash(name))
+	return name, touched, err
 }
 
 // finding is what a command finds, and how it prints that.
@@ -162,14 +158,22 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	if err != nil {
 		return err
 	}
+	switch err := sayUnread(cmd, unread); {
+	case err != nil:
+		return err
+	case found == 0:
+		return ended(exitNothing)
+	}
+	return nil
+}
+
+// sayUnread prints the sessions that could not be searched. Where there are any, it ends the command with exitNotDone.
+func sayUnread(cmd *cobra.Command, unread []*search.Found) error {
 	for _, u := range unread {
 		sayError(cmd, errors.New(visible(u.Path())+" could not be searched: "+visible(u.Err.Error())))
 	}
-	switch {
-	case len(unread) > 0:
+	if len(unread) > 0 {
 		return ended(exitNotDone)
-	case found == 0:
-		return ended(exitNothing)
 	}
 	return nil
 }

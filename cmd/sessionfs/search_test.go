@@ -102,6 +102,12 @@ func TestSearchUnreadable(t *testing.T) {
 	r := s.run("search", "-s", s.source, "tides")
 	requireStatus(t, exitNotDone, r, "could not be searched: ", filepath.Base(found[0]))
 	require.Contains(t, r.stdout, "sessions/")
+	file := filepath.Join(s.dir, "main.go")
+	require.NoError(t, os.WriteFile(file, []byte("text\n"), 0o644))
+	for _, args := range [][]string{{"blame"}, {"touched", "-p"}} {
+		r = s.run(append(args, "-s", s.source, file)...)
+		requireStatus(t, exitNotDone, r, "could not be searched: ", filepath.Base(found[0]))
+	}
 }
 
 // For people: what was found in colour, and nothing that a terminal would obey.
