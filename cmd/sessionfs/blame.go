@@ -147,29 +147,23 @@ type blamedLine struct {
 
 // write writes the line for reading, or with tabs between columns.
 func (l *blamedLine) write(out *screen) {
-	columns := []string{"", "-", "", "", "", ""}
+	columns := []any{"", "-", "", "", "", ""}
 	if e := l.edit; e != nil {
-		columns = []string{"", e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt}
+		columns = []any{"", e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt}
 		if !l.exact {
 			columns[0] = "~"
 		}
 	}
 	if !out.people {
-		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, mask(strings.Join(columns, "\t"), "\t"), l.text)
+		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
+		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, mask(said, "\t"), l.text)
 		return
 	}
 	if l.edit != nil {
 		columns[1] = l.edit.Time.Local().Format(time.DateOnly)
 	}
-	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", toAny(columns)...)
+	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", columns...)
 	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), l.number, onScreen(out, l.text+"\n"))
-}
-
-func toAny(list []string) (all []any) {
-	for _, v := range list {
-		all = append(all, v)
-	}
-	return all
 }
 
 // blameJSON is what blame --json says of the edit of a line.

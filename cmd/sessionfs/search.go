@@ -90,7 +90,7 @@ func touchedCommand() *cobra.Command {
 	return cmd
 }
 
-// touchedBy returns the absolute path of a file of this machine, or of one of Windows, and the matcher of calls that name it.
+// touchedBy returns the absolute path of a file, here or on Windows, and the matcher of its calls.
 func touchedBy(file string) (name string, touched *search.Touched, err error) {
 	name, _, isAbs := names.AbsPath(file)
 	if !isAbs {
