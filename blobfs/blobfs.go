@@ -1,11 +1,8 @@
-// Package blobfs is the blob store: files named after the SHA-256 of their content, to which the image
-// blocks of sessions refer (docs/format.md, Persisting).
+// Package blobfs is the blob store: files named after the SHA-256 of their content, to which the
+// image blocks of sessions refer (docs/format.md, Persisting).
 //
-// [Store.Open] and [Store.Size] serve readers of sessions, [Store.Put] serves writers. Put writes a blob to a
-// temporary file, syncs it and renames it, so that a blob is complete once it has its name.
-//
-// The package never opens a file whose name is not a SHA-256, never changes the content of a complete blob, and never
-// removes one. Open does not verify the content; Put does, of a blob that exists.
+// The package never opens a file with another name, never changes a complete blob and never removes
+// one. Only Put verifies the content of an existing blob.
 package blobfs
 
 import (
@@ -32,8 +29,8 @@ var _ document.Blobs = (*Store)(nil)
 // New returns the store over a storage.
 func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 
-// check rejects names that are not a SHA-256, so that a blob reference never opens another file (docs/design.md
-// section 7).
+// check rejects names that are not a SHA-256, so that no reference opens another file
+// (docs/design.md section 7).
 func check(hash string) error {
 	if !document.IsBlobHash(hash) {
 		return fmt.Errorf("%w: %q is no SHA-256 in lower-case hex", fs.ErrNotExist, hash)
@@ -56,13 +53,13 @@ func (s *Store) Size(hash string) (int64, error) {
 	return st.Size, nil
 }
 
-// State returns the token of the directory, which changes when a blob is added or removed, or fs.ErrNotExist.
+// State returns the token of the directory, which changes with its names, or fs.ErrNotExist.
 func (s *Store) State() (storage.Token, error) {
 	st, err := s.storage.Stat("")
 	return st.Token, err
 }
 
-// Open opens a blob, or returns fs.ErrNotExist. It does not verify the content.
+// Open opens a blob without verifying its content, or returns fs.ErrNotExist.
 func (s *Store) Open(hash string) (storage.Object, error) {
 	if err := check(hash); err != nil {
 		return nil, err
@@ -70,7 +67,7 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	return s.storage.Open(hash)
 }
 
-// verify reports whether the content of a blob has the hash that its name says.
+// verify reports whether the content of a blob has the hash in its name.
 func (s *Store) verify(hash string) (bool, error) {
 	obj, err := s.Open(hash)
 	if err != nil {
@@ -90,16 +87,15 @@ func (s *Store) verify(hash string) (bool, error) {
 
 var _ writer.BlobPutter = (*Store)(nil)
 
-// Put stores data durably under its SHA-256 in lower-case hex and returns the hash (docs/format.md,
-// Persisting). Of a complete blob of that name only the time becomes now: the client sweeps blobs that no file names once
-// they are five minutes old, and the line that is to name it comes later. A database has no such sweep. The client writes blobs in place and without
-// fsync, so a crash can leave a partial one: Put replaces it.
+// Put stores data durably and returns its SHA-256 in lower-case hex. It replaces a partial blob, as
+// the client writes blobs in place and without fsync. A complete one gets a new time, because the
+// client sweeps blobs without a reference after five minutes and the reference is written later.
 //
-// Where the file system has links, the blob gets a second name with the ending, as the client gives images one by
-// which viewers know what they are. Nothing else refers to it, so that it does not matter if that fails.
+// If the storage has hard links, the blob gets a second name with the ending, like the client's
+// images, so that viewers know their type. A failure of that is only logged.
 //
-// Put takes no lock: another writer of the same blob writes the same bytes. It returns the errors of the storage,
-// and storage.ErrNotRegular if the name is taken by something that is not a file.
+// Put takes no lock: another writer of the same blob writes the same bytes. It returns the errors
+// of the storage, and storage.ErrNotRegular if the name is no file.
 func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	sum := sha256.Sum256(data)
 	hash = hex.EncodeToString(sum[:])
@@ -116,7 +112,7 @@ func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	return hash, nil
 }
 
-// Copy is Put for content that is read twice instead of being held. It fails, and writes nothing, unless that has the hash.
+// Copy is Put for content that is read twice and not held in memory. It fails if the hash differs.
 func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(from, 0, size)); err != nil {
@@ -131,7 +127,7 @@ func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
 	})
 }
 
-// store stores what write writes, unless there is a complete blob of that name.
+// store writes a blob unless it is complete already.
 func (s *Store) store(hash string, write func(io.Writer) error) error {
 	for range putTries {
 		err := s.put(hash, write)
@@ -142,13 +138,10 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 	return storage.ErrStale
 }
 
-// linker is a storage whose files can have a second name.
-type linker interface {
-	HardLink(name, second string) error
-}
-
 func (s *Store) link(hash, ending string) {
-	disk, ok := s.storage.(linker)
+	disk, ok := s.storage.(interface {
+		HardLink(name, second string) error
+	})
 	if !ok {
 		return
 	}
@@ -158,16 +151,11 @@ func (s *Store) link(hash, ending string) {
 	}
 }
 
-// toucher is a storage whose files have a time, by which they are swept.
-type toucher interface {
-	Touch(name string) error
-}
-
 // putTries is how often Put starts over because another process stores the same blob.
 const putTries = 3
 
 func (s *Store) put(hash string, write func(io.Writer) error) error {
-	if disk, ok := s.storage.(toucher); ok {
+	if disk, ok := s.storage.(interface{ Touch(name string) error }); ok {
 		if err := disk.Touch(hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			slog.Debug("a blob keeps its time", "blob", hash, "err", err)
 		}
@@ -180,9 +168,9 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 	case st.Kind != storage.KindFile:
 		return storage.ErrNotRegular
 	default:
-		if whole, err := s.verify(hash); err != nil {
+		if complete, err := s.verify(hash); err != nil {
 			return err
-		} else if whole {
+		} else if complete {
 			return s.storage.Sync(hash)
 		}
 		broken = st.Token

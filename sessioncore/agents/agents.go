@@ -15,54 +15,53 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// Agent describes a coding agent: the places of its files, and the functions that read them. Functions may be nil only where
-// their comment says so.
+// Agent describes a coding agent: where its files are, and the functions that read them. A function
+// may be nil only where its comment says so.
 type Agent struct {
 	// Name is the agent's name in options, queries, JSON and below sessions/, such as claude.
 	Name string
 	// Title is its name for people, such as Claude Code.
 	Title string
-	// Homes are the usual paths of its directory: that of the first environment variable that is set counts, such as
-	// $CLAUDE_CONFIG_DIR, or $GEMINI_CLI_HOME/.gemini; the last is in the home directory, such as ~/.claude. A directory below
-	// $XDG_STATE_HOME and the like, as old clients have, counts only if it is there and the last one is not.
+	// Homes are the usual paths of its directory. The first one whose environment variable is set
+	// wins, such as $CLAUDE_CONFIG_DIR or $GEMINI_CLI_HOME/.gemini; the last one is in the home
+	// directory, such as ~/.claude. One below $XDG_STATE_HOME and the like, from old clients, counts
+	// only if it exists and the last one does not.
 	Homes []string
-	// Dirs are the directories in that one with session files. An import of an agent's directory reads nothing but these.
+	// Dirs are the directories in it with session files. An import of it reads only these.
 	Dirs []string
-	// Detect reports whether a directory of the machine is the agent's, by the names in it (HasDir, HasFile). Of counts
-	// one with sessions of omp as omp's before it asks.
+	// Detect reports whether a directory of the machine is the agent's, by the names in it (HasDir,
+	// HasFile). Of has ruled out sessions of omp before.
 	Detect func(dir string) bool
-	// Open returns the sessions in an agent's directory. It reads nothing: files may be missing.
+	// Open returns the sessions in an agent's directory. It reads nothing, as files may be missing.
 	Open func(Source) (Store, error)
-	// NameOf returns the name in Store.Files of a file or directory, by the directory of Dirs in which it lies and its path
-	// below that, which may be "".
+	// NameOf returns a path's name in Store.Files. dir is one of Dirs; below, the rest of the path.
 	NameOf func(dir, below string) string
-	// Prompts returns the prompt history in the agent's directory, whose file need not exist. It may be nil: there is none.
+	// Prompts returns the prompt history in the agent's directory, which may be empty, or is nil.
 	Prompts func(files storage.Files) history.History
 
-	// Tools are the agent's tools, as far as they differ from those that most agents have: message.ArgumentOf has the
+	// Tools are the agent's tools that differ from those of most agents; message.ArgumentOf has the
 	// usual names of arguments. It may be nil.
 	Tools message.Tools
-	// ByRequest are the providers that bill requests to the agent, not tokens, by their names in answers. List prices say
-	// nothing of them. It may be nil.
+	// ByRequest are the providers, as named in answers, that bill requests and not tokens, so that
+	// list prices do not apply. It may be nil.
 	ByRequest []string
 
-	// Wrote reports whether a record of a file is the agent's, for the import of a file that lies anywhere.
+	// Wrote reports whether a record is the agent's, to import a file from anywhere.
 	Wrote func(record rawjson.Value) bool
-	// Alone returns the converter of a file that lies anywhere among files, or an error if the session needs other files. Wrote
-	// is true of record.
+	// Alone returns the converter of a file anywhere in files, for whose record Wrote is true, or
+	// an error if the session needs other files.
 	Alone func(files storage.Files, record rawjson.Value) (foreign.Agent, error)
-	// IsPart reports whether a file belongs to another session, by its path: an import of a directory passes over it. It may
-	// be nil: none does.
+	// IsPart reports whether the file at a path belongs to another session; imports skip it. Nil: none.
 	IsPart func(path string) bool
 
-	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is after how long the agent deletes a session
-	// that nobody goes on with, by default; 0 for never.
+	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is the age at which the
+	// agent deletes unused sessions by default; 0 for never.
 	Keeps   bool
 	Deletes time.Duration
 
-	// Resume is the command line that continues a session: the session's id follows, joined to a last word that ends in "=".
+	// Resume is the command line that continues a session, without the id, which joins a last "=".
 	Resume []string
-	// IsID reports whether the agent makes such ids for sessions. Resume is used for no others: a session file can name any id.
+	// IsID reports whether an id has the agent's form. Resume takes no other ids.
 	IsID func(id string) bool
 }
 
@@ -70,7 +69,7 @@ type Agent struct {
 type Source struct {
 	Files storage.Files // the directory; no link in it is followed
 	Path  string        // absolute
-	// Sub opens a directory in it, which may be a link and need not exist.
+	// Sub opens a directory in it, which may be a link and may be missing.
 	Sub       func(name string) (files storage.Files, path string, err error)
 	Memory    *budget.Budget // bounds the texts in memory; nil has no bound
 	Temporary string         // the directory for files without a name
@@ -78,12 +77,12 @@ type Source struct {
 
 // Store is an agent's sessions in its own form.
 type Store struct {
-	// Files has a directory at the root for each place with sessions, such as a project. Sessions are named X.jsonl, and their
-	// subagents' lie below X/. It is wrapped by foreign.Shown, which shows nothing else.
+	// Files has a directory at the root for each group of sessions, such as a project, with
+	// sessions X.jsonl and their subagents' below X/. foreign.Shown hides all else.
 	Files storage.Files
 	// Agent converts the sessions.
 	Agent foreign.Agent
-	// Path is the absolute path at which Files lies, for messages and parents.
+	// Path is the absolute path of Files, for messages and parents.
 	Path string
 }
 
@@ -92,7 +91,7 @@ var registered []*Agent
 
 // Register adds an agent. Only the init of the agent's package calls it.
 func Register(a Agent) {
-	at, found := slices.BinarySearchFunc(registered, a.Name, func(b *Agent, name string) int { return cmp.Compare(b.Name, name) })
+	at, found := slices.BinarySearchFunc(registered, &a, func(b, a *Agent) int { return cmp.Compare(b.Name, a.Name) })
 	if found {
 		panic("agents: " + a.Name + " is registered twice")
 	}
@@ -104,23 +103,25 @@ func Register(a Agent) {
 // All returns the agents in the order of their names. Callers must not modify the slice.
 func All() []*Agent { return registered }
 
-// Find returns the agent of a name, nil if there is none.
+// Find returns the agent of a name, or nil.
 func Find(name string) *Agent {
-	if i := slices.IndexFunc(registered, func(a *Agent) bool { return a.Name == name }); i >= 0 {
+	return first(func(a *Agent) bool { return a.Name == name })
+}
+
+// first returns the first agent for which is holds, or nil.
+func first(is func(*Agent) bool) *Agent {
+	if i := slices.IndexFunc(registered, is); i >= 0 {
 		return registered[i]
 	}
 	return nil
 }
 
-// WriterOf returns the agent that wrote a record, nil for none.
+// WriterOf returns the agent that wrote a record, or nil.
 func WriterOf(record rawjson.Value) *Agent {
-	if i := slices.IndexFunc(registered, func(a *Agent) bool { return a.Wrote(record) }); i >= 0 {
-		return registered[i]
-	}
-	return nil
+	return first(func(a *Agent) bool { return a.Wrote(record) })
 }
 
-// IsPart reports whether a file belongs to another session, by its path.
+// IsPart reports whether the file at a path belongs to another session.
 func IsPart(path string) bool {
 	return slices.ContainsFunc(registered, func(a *Agent) bool { return a.IsPart != nil && a.IsPart(path) })
 }
@@ -134,7 +135,7 @@ func Titles() string {
 	return OneOf(titles)
 }
 
-// OneOf returns words as a text: with commas, and "or" before the last.
+// OneOf joins words with commas, and "or" before the last.
 func OneOf(words []string) string {
 	if n := len(words); n > 1 {
 		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]

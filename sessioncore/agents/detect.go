@@ -8,25 +8,22 @@ import (
 	"strings"
 )
 
-// Of returns the agent to which a directory of the machine belongs by the names in it, nil for none. Whatever else is there,
-// one with sessions of omp, which can be written, is omp's.
+// Of returns the agent of a directory by the names in it, or nil. A directory with sessions of omp
+// is omp's, whatever else it has, as those can be written.
 func Of(dir string) *Agent {
 	if HasScopes(dir) {
 		return nil
 	}
-	if i := slices.IndexFunc(registered, func(a *Agent) bool { return a.Detect(dir) }); i >= 0 {
-		return registered[i]
-	}
-	return nil
+	return first(func(a *Agent) bool { return a.Detect(dir) })
 }
 
-// HasScopes reports whether an agent directory has sessions of omp or pi, by the names of the directories with these.
+// HasScopes reports whether an agent directory has sessions of omp or pi, by its names of projects.
 func HasScopes(dir string) bool { return HasDir(filepath.Join(dir, "sessions"), "-*") }
 
-// maxNames is how many names of a directory are read to detect its agent. One that has more has them of one kind.
+// maxNames bounds the names read to detect an agent. A larger directory has names of one kind.
 const maxNames = 1024
 
-// HasDir reports whether dir is a directory in which there is one, at each level, whose name matches the next of patterns.
+// HasDir reports whether dir is a directory with a path of directories in it that match patterns.
 func HasDir(dir string, patterns ...string) bool {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(patterns) == 0 {
 		return err == nil && info.IsDir()

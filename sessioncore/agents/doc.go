@@ -1,3 +1,4 @@
-// Package agents is the registry of the coding agents that keep sessions in a form of their own. An agent's package registers
-// one value of Agent in its init; package all imports all of them. Everything above asks the registry, and names no agent.
+// Package agents is the registry of coding agents with session formats of their own. An agent's
+// package registers one Agent in its init; package all imports all of them. Everything above uses
+// the registry and names no agent.
 package agents

@@ -14,13 +14,12 @@ import (
 var ErrNoMemory = errors.New("memory is full")
 
 const (
-	// Default is the size of a budget in bytes: the longest line that can be written fits, and so do the copies that
-	// are made of it.
+	// Default is the size of a budget in bytes. The longest line that can be written fits, with the
+	// copies made of it.
 	Default = 256 << 20
-	// Min is the size below which hardly anything works.
+	// Min is the smallest usable size.
 	Min = 64 << 20
-	// overhead is the part of the size that is not handed out: the program and its stacks, and what is too small to be
-	// counted (an open file, a node that the kernel knows).
+	// overhead is kept for the program, its stacks and small uncounted objects, such as inodes.
 	overhead = 32 << 20
 )
 
@@ -35,24 +34,24 @@ type Budget struct {
 
 	mu       sync.Mutex // guards the fields below, and the fields of every Hold
 	open     int64      // held for clients
-	idle     int64      // held by caches, which count for no refusal
-	refused  int64      // bytes that a client was refused last, 0 once there is room for them
+	idle     int64      // held by caches; never a reason to refuse a client
+	refused  int64      // size of the last refused request, 0 once there is room for it
 	working  int64
-	peak     int64 // the most that was given at once since the last takePeak
+	peak     int64 // the most bytes in use at once since the last takePeak
 	evictors []func()
 
 	evicting sync.Mutex // held while evictors are called
 }
 
-// New returns a Budget of size bytes in all. A quarter is left to the garbage collector, which runs the more often
-// the closer its limit is. The rest is divided between Holds and Work.
+// New returns a Budget of size bytes. A quarter is left to the garbage collector, which runs more
+// often the closer its limit is; Holds and Work share the rest.
 func New(size int64) *Budget {
 	usable := (max(size, Min) - overhead) / 4 * 3
 	working := usable * 2 / 5
 	return &Budget{size: size, limit: usable - working, workLimit: working, room: semaphore.NewWeighted(working)}
 }
 
-// Size returns the size in bytes, that of the default where there is no Budget.
+// Size returns the size in bytes, Default for a nil Budget.
 func (b *Budget) Size() int64 {
 	if b == nil {
 		return Default
@@ -60,22 +59,22 @@ func (b *Budget) Size() int64 {
 	return b.size
 }
 
-// Limit returns how many bytes may be held in all.
+// Limit returns how many bytes Holds may have together.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// Held returns how many bytes are held.
+// Held returns how many bytes Holds have.
 func (b *Budget) Held() int64 {
 	open, idle, _ := b.state()
 	return open + idle
 }
 
-// Idle returns how many of the held bytes are in caches, which give them back before a client is refused.
+// Idle returns how many of these bytes are in caches, which are evicted before a client is refused.
 func (b *Budget) Idle() int64 {
 	_, idle, _ := b.state()
 	return idle
 }
 
-// Full returns the reason why a client was refused memory, as long as there is no room for its request, else "".
+// Full returns the reason of the last refusal while there is no room for its request, else "".
 func (b *Budget) Full() string {
 	_, _, full := b.state()
 	return full
@@ -98,8 +97,8 @@ func (b *Budget) full() error {
 	return fmt.Errorf("%w: %d of %d MiB are in open files", ErrNoMemory, b.open>>20, b.limit>>20)
 }
 
-// OnFull registers a function that evicts the unused part of a cache: memory, descriptors and temporary files that no
-// client uses. It may wait for nothing that a caller of Resize or Evict holds.
+// OnFull registers a function that evicts memory, descriptors and temporary files that no client
+// uses. It must not wait for a lock that a caller of Resize or Evict holds.
 func (b *Budget) OnFull(evict func()) {
 	if b == nil {
 		return
@@ -109,7 +108,7 @@ func (b *Budget) OnFull(evict func()) {
 	b.evictors = append(b.evictors, evict)
 }
 
-// Evict calls the functions that were registered by OnFull, the last one first, as a cache may use those before it.
+// Evict calls the functions of OnFull, the last one first, as a cache may use earlier ones.
 func (b *Budget) Evict() {
 	if b == nil {
 		return
@@ -124,7 +123,7 @@ func (b *Budget) Evict() {
 	}
 }
 
-// takePeak returns the most that was given at once since the last call.
+// takePeak returns the most bytes in use at once since the last call.
 func (b *Budget) takePeak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,13 +132,13 @@ func (b *Budget) takePeak() int64 {
 	return peak
 }
 
-// give gives bytes, or takes them back if they are negative. Callers must hold b.mu.
-func (b *Budget) give(to *int64, n int64) {
-	*to += n
+// count adds n bytes, or -n fewer, to one of the sums. Callers must hold b.mu.
+func (b *Budget) count(sum *int64, n int64) {
+	*sum += n
 	b.peak = max(b.peak, b.open+b.idle+b.working)
 }
 
-// megabytes formats a size for a reason.
+// megabytes formats a size for an error.
 func megabytes(n int64) string {
 	if n < 10<<20 {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))

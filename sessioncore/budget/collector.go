@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// LimitCollector makes the garbage collector keep the process near the budget. By itself it lets the memory grow to
-// twice the size in use, however much of that is kept for long: here the room for garbage is bounded (percent). The
-// index of the sessions comes on top (docs/design.md section 7, Memory): its size is the memory in use after a
-// collection, apart from the most that the budget gave since the last one, and the most that others used for a
-// moment, which others returns: freed memory must not be taken for an index. If the environment sets GOMEMLIMIT,
-// that holds.
+// LimitCollector makes the garbage collector keep the process near the budget. By default Go lets
+// garbage grow to the size in use; percent bounds it. The index of the sessions comes on top
+// (docs/design.md section 7, Memory): its size is the live memory after a collection, less the
+// budget's peak since the last one and the memory of others. GOMEMLIMIT in the environment
+// overrides this.
 func (b *Budget) LimitCollector(others func() int64) {
 	if b == nil || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -27,8 +26,8 @@ func (b *Budget) LimitCollector(others func() int64) {
 type collector struct {
 	b      *Budget
 	others func() int64
-	last   atomic.Int64 // the limit that was set
-	room   atomic.Int64 // the percent that was set
+	last   atomic.Int64 // memory limit in force
+	room   atomic.Int64 // percent in force
 }
 
 // cycle is an object that nothing refers to: its finalizer runs after the next collection.
@@ -42,25 +41,21 @@ func (c *collector) watch() {
 }
 
 const (
-	// program is the part of the size that is not the collector's: the pages of the program's file.
+	// program is the part of the size outside the collector's heap: the program's own pages.
 	program = 24 << 20
-	// ordinary is the memory in use in a process without an index: a part of the overhead.
+	// ordinary is the live memory of a process without an index, a part of the overhead.
 	ordinary = 12 << 20
-)
-
-// step is the difference below which the limit stays: setting it stops all goroutines for a moment.
-const step = 8 << 20
-
-const (
-	// garbage is how much garbage there may be before it is collected, or leastRoom percent of the memory in use, as
-	// each collection reads all of that.
+	// step is the difference below which the limit stays: setting it stops all goroutines.
+	step = 8 << 20
+	// garbage is the garbage before a collection, in bytes, or in percent leastRoom of the live
+	// memory, all of which a collection reads.
 	garbage, leastRoom = 24 << 20, 25
-	// mostRoom bounds that percent where little is in use: a small process collects half as often as by Go's default.
+	// mostRoom bounds that percent where little is live: twice Go's default.
 	mostRoom = 200
-	// indexRoom is the part of an index that comes on top of it, for garbage beside it: with a small budget, a
-	// collection for each few megabytes would take most of the processor.
+	// indexRoom is the divisor for the garbage allowed beside an index: with a small budget, a
+	// collection every few megabytes would take most of the processor.
 	indexRoom = 8
-	// percentStep is as step for the percent.
+	// percentStep is the difference below which the percent stays.
 	percentStep = 5
 )
 
@@ -76,8 +71,8 @@ func (c *collector) adjust() {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
 	}
-	besides := live - c.b.takePeak() - c.others()
-	index := max(besides-ordinary, 0)
+	rest := live - c.b.takePeak() - c.others()
+	index := max(rest-ordinary, 0)
 	limit := c.b.size - program + index + index/indexRoom
 	if last := c.last.Load(); limit < last-step || limit > last+step {
 		c.last.Store(limit)

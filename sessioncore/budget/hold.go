@@ -2,8 +2,8 @@ package budget
 
 import "fmt"
 
-// Hold is the memory of one thing, such as an open file or a cache. Its owner sets its size, so that no path can forget to
-// give a part back. A Hold without a Budget, and a nil *Hold, have no limits.
+// Hold is the memory of one object, such as an open file or a cache. Its owner sets its size as a
+// whole, so that no part is forgotten. A Hold without a Budget, and a nil *Hold, have no limits.
 type Hold struct {
 	b     *Budget
 	bytes int64
@@ -13,8 +13,8 @@ type Hold struct {
 // Hold returns an empty Hold for a client.
 func (b *Budget) Hold() Hold { return Hold{b: b} }
 
-// Kept returns a Hold for a cache, which keeps data beyond the request that made it. It may hold a quarter at most, of the
-// memory that clients leave over. Its memory costs no client anything: see OnFull.
+// Kept returns a Hold for a cache, which outlives the request that filled it. It may have at most a
+// quarter of the limit, and only memory that clients leave over (see OnFull).
 func (b *Budget) Kept() Hold {
 	if b == nil {
 		return Hold{}
@@ -22,7 +22,7 @@ func (b *Budget) Kept() Hold {
 	return Hold{b: b, most: b.limit / 4}
 }
 
-// AtMost returns the Hold of a cache with a bound of n bytes, if that is less than its own.
+// AtMost lowers the bound of a cache's Hold to n bytes.
 func (h Hold) AtMost(n int64) Hold {
 	h.most = min(h.most, n)
 	return h
@@ -36,8 +36,8 @@ func (h *Hold) Another() Hold {
 	return Hold{b: h.b}
 }
 
-// Resize makes it hold n bytes. If there is no room for them, it stays as it is, and the error wraps ErrNoMemory.
-// Making it smaller never fails.
+// Resize sets the size to n bytes. If there is no room it changes nothing, and the error wraps
+// ErrNoMemory. It never fails to shrink.
 func (h *Hold) Resize(n int64) error {
 	if h == nil || h.b == nil {
 		return nil
@@ -52,7 +52,7 @@ func (h *Hold) Resize(n int64) error {
 	return err
 }
 
-// Add is Resize by n bytes more, or less, for a cache whose parts come and go.
+// Add changes the size by n bytes like Resize, for a cache with many parts. It evicts nothing.
 func (h *Hold) Add(n int64) error {
 	if h.b == nil {
 		return nil
@@ -65,8 +65,9 @@ func (h *Hold) Add(n int64) error {
 // freeShown is the size up to which a listing or document is not counted.
 const freeShown = 64 << 10
 
-// ResizeShown is Resize for a listing or a document. A small one is not counted, so that it can be seen whatever others
-// hold; and of a large one no more than an eighth of the limit: it cannot be shown in parts.
+// ResizeShown is Resize for a listing or a document. A small one is not counted, so that it can
+// always be read, and a large one, which cannot be shown in parts, counts at most an eighth of the
+// limit.
 func (h *Hold) ResizeShown(n int64) error {
 	if h.b == nil {
 		return nil
@@ -77,7 +78,7 @@ func (h *Hold) ResizeShown(n int64) error {
 	return h.Resize(min(n, h.b.limit/8))
 }
 
-// Set makes it hold n bytes that exist already, whether there is room or not.
+// Set sets the size to n bytes that are allocated already, room or not.
 func (h *Hold) Set(n int64) {
 	if h == nil || h.b == nil {
 		return
@@ -87,7 +88,7 @@ func (h *Hold) Set(n int64) {
 	h.set(n)
 }
 
-// Close gives back all. The Hold can be used again.
+// Close sets the size to zero. The Hold can be used again.
 func (h *Hold) Close() { h.Set(0) }
 
 // add is Add for callers that hold b.mu.
@@ -112,7 +113,7 @@ func (h *Hold) set(n int64) {
 	if h.most > 0 {
 		part = &h.b.idle
 	}
-	b.give(part, n-h.bytes)
+	b.count(part, n-h.bytes)
 	h.bytes = n
 	if b.open+b.refused <= b.limit {
 		b.refused = 0

@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// freeWork is the size of work that is not counted: nearly all writes and reads. It takes about as much as the
-	// kernel sent.
+	// freeWork is the size of work that is not counted: nearly all reads and writes.
 	freeWork = 256 << 10
-	// maxWaiting is how much work may wait. The kernel sends up to 1 MiB with each write that waits.
+	// maxWaiting bounds the waiting work. The kernel sends up to 1 MiB with each write that waits.
 	maxWaiting = 64
-	// maxWait is how long work waits. Others end sooner, unless the storage hangs.
+	// maxWait is how long work waits. Other work ends sooner, unless the storage hangs.
 	maxWait = 30 * time.Second
 )
 
-// Work waits until n bytes may be used for a moment, in the order of the callers, and returns the function that gives
-// them back. The caller must not call Work or wait for a client before that. The error wraps ErrNoMemory if there can
-// never be that much, if too many wait, or if others do not end; it is that of ctx if ctx is done.
+// Work waits its turn until n bytes may be used for a moment, and returns the function that frees
+// them. The caller must not call Work or wait for a client before done. The error wraps ErrNoMemory
+// if n exceeds the limit, too many callers wait, or other work does not end; else it is ctx's.
 func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 	if b == nil || n <= freeWork {
 		return func() {}, nil
@@ -35,7 +34,7 @@ func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 	count := func(n int64) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.give(&b.working, n)
+		b.count(&b.working, n)
 	}
 	count(n)
 	return func() {

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// askAhead is for how much at once the disk is asked for room.
+	// askAhead is the room for which the free space of the disk is checked at once.
 	askAhead = 16 << 20
-	// leave is how much room on the disk is left to others, or a tenth of the disk if that is less: the disk may be the
-	// one on which clients write their sessions.
+	// leave is the room on the disk that stays free, or a tenth of the disk if that is less:
+	// clients may write their sessions there.
 	leave = 1 << 30
 )
 
-// MaxIdle bounds the bytes of all files together while caches could give some back. Only tests change
-// it.
+// MaxIdle bounds the bytes of all files while caches have some to evict. Only tests change it.
 var MaxIdle int64 = 1 << 30
 
 var inUse atomic.Int64 // the bytes of all files
@@ -26,18 +25,17 @@ var inUse atomic.Int64 // the bytes of all files
 // InUse returns how many bytes the files of this process have together.
 func InUse() int64 { return inUse.Load() }
 
-// Full reports whether the files have so many that caches have to give some back.
+// Full reports whether caches must evict files.
 func Full() bool { return InUse() > MaxIdle }
 
-// File is a file that grows only as long as that leaves room on its disk.
+// File is a file that grows only while that leaves room on its disk.
 type File struct {
 	file        *os.File
 	dir         string
 	size, asked int64 // there was room for asked bytes
 }
 
-// newFile makes a file without a name in a directory, "" for that of temporary files. Its name is
-// removed before anything is in it.
+// newFile creates a file in dir, "" for the default temporary directory, and removes its name.
 func newFile(dir string) (*File, error) {
 	dir = cmp.Or(dir, os.TempDir())
 	file, err := os.CreateTemp(dir, "sessionfs-*") // of mode 0600
@@ -62,7 +60,7 @@ func Named(file *os.File, dir string) (*File, error) {
 	return f, nil
 }
 
-// Write adds to the end.
+// Write appends b.
 func (f *File) Write(b []byte) (int, error) {
 	if end := f.size + int64(len(b)); end > f.asked {
 		f.asked = end + askAhead
@@ -78,7 +76,7 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// resize sets the size that is counted.
+// resize sets the size and counts it in inUse.
 func (f *File) resize(size int64) {
 	inUse.Add(size - f.size)
 	f.size = size
@@ -96,11 +94,11 @@ func (f *File) close() {
 	_ = f.file.Close()
 }
 
-// leavesRoom returns an error if the disk would be nearly full with askAhead more.
+// leavesRoom returns an error if askAhead more bytes would nearly fill the disk.
 func (f *File) leavesRoom() error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.file.Fd()), &st); err != nil {
-		return nil // then it is seen when it is full
+		return nil // the write will report a full disk
 	}
 	block := int64(st.Bsize)
 	if free, all := int64(st.Bavail)*block, int64(st.Blocks)*block; free-askAhead < min(leave, all/10) {
@@ -109,7 +107,7 @@ func (f *File) leavesRoom() error {
 	return nil
 }
 
-// noRoom is the error for a file that cannot be made or written.
+// noRoom returns the error for a file that cannot be created or written.
 func (f *File) noRoom(err error) error {
 	return fmt.Errorf("no room in %s: %w: make some there, or set TMPDIR to a directory that has it", f.dir, err)
 }

@@ -7,21 +7,20 @@ import (
 	"sessionfs/sessioncore/budget"
 )
 
-// Room is the memory and the disk that texts of one kind share. Its fields must not be changed once it
-// has a text.
+// Room is the memory and the disk that texts of one kind share. Do not change it once it has a
+// text.
 type Room struct {
-	// Limit evicts caches where the disk has no room; it may be nil.
+	// Limit evicts caches when the disk is full; it may be nil.
 	Limit *budget.Budget
-	// Memory counts the texts in memory. Texts that it refuses go to files.
+	// Memory counts the texts in memory. A text that it refuses goes to a file.
 	Memory budget.Hold
-	// Most is the size of the longest text in memory, and Free that of the longest one that is not
-	// counted: it is not worth a file.
+	// Most bounds a text in memory. One of up to Free bytes is not worth a file and not counted.
 	Most, Free int64
-	// Dir is the directory of the files, "" for that of temporary files.
+	// Dir is the directory of the files, "" for the default temporary one.
 	Dir string
 }
 
-// Text is a text that grows at its end. It is safe for concurrent use, but for several writers.
+// Text is a text that grows at its end. It is safe for concurrent use with one writer.
 type Text struct {
 	room *Room
 
@@ -57,7 +56,7 @@ func (t *Text) InFile() bool {
 	return t.file != nil
 }
 
-// Reserve prepares for a text that will have n bytes. It returns false if memory has no room for them.
+// Reserve prepares for a text of n bytes. It returns false if memory has no room for them.
 func (t *Text) Reserve(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +76,8 @@ func (t *Text) Reserve(n int64) bool {
 	return true
 }
 
-// Write adds to the end, all of b or nothing. If the disk has no room, or files have too much of it,
-// caches are evicted.
+// Write appends all of b or nothing. It evicts caches when the disk is full, or once files hold too
+// much.
 func (t *Text) Write(b []byte) (int, error) {
 	moved, err := t.add(b)
 	if err != nil || moved && Full() {
@@ -132,8 +131,8 @@ func (t *Text) toFile() error {
 	return nil
 }
 
-// count makes n bytes of memory part of the budget. It returns false if there is no room. Callers
-// must hold t.mu.
+// count counts n bytes of memory in the budget. It returns false if there is no room. Callers must
+// hold t.mu.
 func (t *Text) count(n int64) bool {
 	if n <= t.room.Free {
 		n = 0
@@ -145,7 +144,7 @@ func (t *Text) count(n int64) bool {
 	return true
 }
 
-// Spill moves the text to a file, unless it is not counted or the disk has no room. t may be nil.
+// Spill moves a counted text to a file if the disk has room. t may be nil.
 func (t *Text) Spill() {
 	if t == nil {
 		return

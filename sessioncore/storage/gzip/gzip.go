@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// Ending is what the name of a file has that gzip compressed, after that of the session file.
+	// Ending ends the names of files that gzip compressed, after the session file's name.
 	Ending = ".gz"
-	// ZstdEnding is what it has where zstd did.
+	// ZstdEnding does so for zstd.
 	ZstdEnding = ".zst"
-	// session ends the names of files that are looked for under their compressed name too.
-	session = ".jsonl"
+	// sessionEnding ends the names that may have a compressed file.
+	sessionEnding = ".jsonl"
 )
 
-// Storage shows the files of another storage. A session file that is there only with the ending of its format after its name
-// is shown unpacked. The compressed file itself is not shown.
+// Storage shows the files of another storage. A session file that exists only in compressed form
+// appears without the ending of its format.
 type Storage struct {
 	files   storage.Files
 	format  *format
-	limitOf func(int64) int64 // limitOf, but in tests
-	turns   chan struct{}     // holds a value for each file that is being unpacked
+	limitOf func(int64) int64 // format.limitOf, except in tests
+	turns   chan struct{}     // has a value for each file that is being unpacked
 	texts   spill.Room
-	sizes   *lru.Cache[string, measured]
+	sizes   *lru.Cache[string, measurement]
 
 	mu       sync.Mutex // guards unpacked
 	unpacked map[*object]struct{}
@@ -40,24 +40,23 @@ type Storage struct {
 
 var _ storage.Files = (*Storage)(nil)
 
-// measured is what is known of a compressed file in one state.
-type measured struct {
+// measurement is the size of a compressed file in one state.
+type measurement struct {
 	token storage.Token // of the compressed file
 	size  int64         // unpacked
-	exact bool          // it was unpacked; otherwise size is what the file says
-	err   error         // why it cannot be unpacked to its end
+	exact bool          // from unpacking; otherwise the file's own figure
+	err   error         // the damage of the file, or nil
 }
 
 const (
-	// maxMeasured is the maximum number of files of which the size is kept. That of others is read again from the end of
-	// each file.
+	// maxMeasured bounds the cached sizes. Others are read from the end of each file.
 	maxMeasured = 1 << 14
-	// atOnce is how many files are unpacked at once: each may take maxInMemory.
+	// atOnce bounds the files being unpacked, each of which may take maxInMemory.
 	atOnce = 2
 )
 
-// New returns a Storage that shows files, some compressed by gzip. An open file is kept unpacked: in memory within limit, nil for one of its own, else
-// in a file without a name in the directory temporary.
+// New returns a Storage that shows files, some of them compressed by gzip. Unpacked texts are kept
+// in memory within limit, nil for a default one, else in nameless files in the directory temporary.
 func New(files storage.Files, limit *budget.Budget, temporary string) *Storage {
 	return newStorage(files, gzipped, limit, temporary)
 }
@@ -76,15 +75,15 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 		texts:    spill.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
 		unpacked: map[*object]struct{}{},
 	}
-	s.sizes, _ = lru.New[string, measured](maxMeasured)
+	s.sizes, _ = lru.New[string, measurement](maxMeasured)
 	limit.OnFull(s.evict)
 	return s
 }
 
-// find returns the state of what a name stands for, the name of the file behind it, and whether that is compressed.
+// find returns the state of a name and its file's name, which differ from name if packed.
 func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, err error) {
 	st, err = s.files.Stat(name)
-	if !storage.IsMissing(err) || !strings.HasSuffix(name, session) {
+	if !storage.IsMissing(err) || !strings.HasSuffix(name, sessionEnding) {
 		return st, name, false, err
 	}
 	at, missing := s.files.Stat(name + s.format.ending)
@@ -94,8 +93,8 @@ func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, 
 	return at, name + s.format.ending, true, nil
 }
 
-// Stat implements storage.Files. A compressed file has the size that it says its content has, until that is known to be
-// wrong.
+// Stat implements storage.Files. The size of a compressed file is the one that it states, until
+// that is known to be wrong.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	st, file, packed, err := s.find(name)
 	if err == nil && packed {
@@ -104,46 +103,49 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return st, err
 }
 
-// measure returns what is known of a compressed file in a state. obj is the open file, nil if it is to be opened.
-func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) measured {
+// measure returns the size of a compressed file, unpacking one without a stated size.
+// obj is the open file or nil.
+func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) measurement {
 	if known, ok := s.sizes.Get(file); ok && known.token == st.Token {
 		return known
 	}
 	if obj == nil {
 		var err error
 		if obj, err = s.files.Open(file); err != nil {
-			return measured{token: st.Token} // opening it will say why
+			return measurement{token: st.Token} // Open reports the error
 		}
 		defer obj.Close()
 	}
 	size, ok := s.format.sizeOf(obj, st.Size)
 	if !ok {
-		return s.count(file, st, obj)
+		s.turns <- struct{}{}
+		defer func() { <-s.turns }()
+		size, err := s.unpackTo(io.Discard, obj, st.Token)
+		return s.learn(file, st.Token, size, err)
 	}
-	m := measured{token: st.Token, size: size}
+	m := measurement{token: st.Token, size: size}
 	s.sizes.Add(file, m)
 	return m
 }
 
-// count unpacks a file that does not say how large it becomes.
-func (s *Storage) count(file string, st storage.Stat, obj storage.Object) measured {
-	s.turns <- struct{}{}
-	defer func() { <-s.turns }()
-	size, limit := int64(0), s.limitOf(st.Size)
-	err := s.format.unpacking(obj, st.Token, func(in io.Reader) (err error) {
-		size, err = io.Copy(io.Discard, io.LimitReader(in, limit+1))
+// unpackTo writes the text of a compressed file to out, up to its limit.
+func (s *Storage) unpackTo(out io.Writer, obj storage.Object, token storage.Token) (size int64, err error) {
+	limit := s.limitOf(token.Size)
+	err = s.format.unpack(obj, token, func(in io.Reader) (err error) {
+		size, err = io.Copy(out, io.LimitReader(in, limit+1))
 		if err == nil && size > limit {
-			err = tooLarge(st.Size, limit)
+			err = tooLarge(token.Size, limit)
 		}
 		return err
 	})
-	return s.learn(file, st.Token, size, err)
+	return size, err
 }
 
-// Open implements storage.Files. The file is not unpacked yet, unless what it says of its size cannot be.
+// Open implements storage.Files. It does not unpack a compressed file unless the stated size is
+// impossible.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	obj, err := s.files.Open(name)
-	if !storage.IsMissing(err) || !strings.HasSuffix(name, session) {
+	if !storage.IsMissing(err) || !strings.HasSuffix(name, sessionEnding) {
 		return obj, err
 	}
 	packed, missing := s.files.Open(name + s.format.ending)
@@ -153,11 +155,11 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 		}
 		return nil, missing
 	}
-	return s.show(name+s.format.ending, packed)
+	return s.openPacked(name+s.format.ending, packed)
 }
 
-// show returns the object that shows a compressed one, which it closes.
-func (s *Storage) show(file string, obj storage.Object) (storage.Object, error) {
+// openPacked returns the object of a compressed file, and takes over obj.
+func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, error) {
 	st, err := obj.Stat()
 	if err == nil {
 		magic := make([]byte, len(s.format.magic))
@@ -170,7 +172,7 @@ func (s *Storage) show(file string, obj storage.Object) (storage.Object, error) 
 		return nil, err
 	}
 	o := &object{storage: s, obj: obj, file: file, known: s.measure(file, st, obj)}
-	// Text becomes smaller when it is compressed.
+	// Text shrinks in compression, and no file grows beyond its limit: another size is not true.
 	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.limitOf(st.Size)) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -182,10 +184,10 @@ func (s *Storage) show(file string, obj storage.Object) (storage.Object, error) 
 	return o, nil
 }
 
-// learn returns what is known of a file in a state since it was unpacked, and notes it unless that failed for a reason that
-// can pass. What is damaged has a byte more than can be read, which is the error.
-func (s *Storage) learn(file string, token storage.Token, size int64, err error) measured {
-	m := measured{token: token, size: size, exact: err == nil}
+// learn returns the result of unpacking a file, and caches it unless the error may pass. A damaged
+// file has one byte more than can be read, so that a reader gets the error.
+func (s *Storage) learn(file string, token storage.Token, size int64, err error) measurement {
+	m := measurement{token: token, size: size, exact: err == nil}
 	if _, ok := errors.AsType[*brokenError](err); ok {
 		m.size, m.err = m.size+1, err
 	}
@@ -195,14 +197,14 @@ func (s *Storage) learn(file string, token storage.Token, size int64, err error)
 	return m
 }
 
-// List implements storage.Files. It reads the directory twice, first for the sessions that are not compressed.
+// List implements storage.Files. It reads the directory twice, first for uncompressed sessions.
 func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
 	if only != nil {
 		return storage.ListOnly(s, dir, only, f)
 	}
 	plain := map[string]bool{}
 	err := s.files.List(dir, nil, func(item storage.Item) bool {
-		if strings.HasSuffix(item.Name, session) {
+		if strings.HasSuffix(item.Name, sessionEnding) {
 			plain[item.Name] = true
 		}
 		return true
@@ -212,7 +214,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 	return s.files.List(dir, nil, func(item storage.Item) bool {
 		name, packed := strings.CutSuffix(item.Name, s.format.ending)
-		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, session) {
+		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, sessionEnding) {
 			return f(item)
 		}
 		shown := storage.Item{Name: name, Kind: item.Kind, State: func() (storage.Stat, error) {

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// beginning is how much of a file is unpacked by itself, in bytes: a listing reads no more of it.
+	// beginning is how many bytes are unpacked by themselves. A listing reads no more.
 	beginning = 64 << 10
-	// maxInMemory is how much of one file is kept in memory; more goes to a temporary file, and so does what there is no room
-	// for. Most sessions are smaller.
+	// maxInMemory bounds a text in memory. Longer ones, which are rare, go to a file.
 	maxInMemory = 4 << 20
-	// keepFor is how long what was unpacked is kept after it was read last.
+	// keepFor is how long a text is kept after its last read.
 	keepFor = 5 * time.Minute
 )
 
-// object is an open compressed file that reads as what is in it.
+// object is an open compressed file that reads as its unpacked text.
 type object struct {
 	storage *Storage
 	obj     storage.Object // the compressed file
 	file    string
-	known   measured // when it was opened
+	known   measurement // when it was opened
 	closed  atomic.Bool
 
 	mu      sync.Mutex  // guards the fields below; held while the file is unpacked
@@ -39,7 +38,7 @@ type object struct {
 
 var _ storage.Object = (*object)(nil)
 
-// Stat implements storage.Object. The size stays what it was said to be when the file was opened.
+// Stat implements storage.Object. The size stays as it was at the opening.
 func (o *object) Stat() (storage.Stat, error) {
 	if o.closed.Load() {
 		return storage.Stat{}, fs.ErrClosed
@@ -49,12 +48,12 @@ func (o *object) Stat() (storage.Stat, error) {
 	return st, err
 }
 
-// Packed returns how large the compressed file is.
+// Packed returns the size of the compressed file.
 func (o *object) Packed() int64 { return o.known.token.Size }
 
-// ReadAt implements storage.Object. What lies after the beginning is read only once everything was unpacked and the
-// checksum was right. If the file has another size than it said, the error is storage.ErrStale, and who opens the file
-// again gets the right one.
+// ReadAt implements storage.Object. A read beyond the beginning returns bytes only if the whole
+// file unpacked with the right checksum. It returns storage.ErrStale if the size differs from the
+// stated one, which the next Open then knows.
 func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	defer storage.RecoverTo(&err)
 	end := off + int64(len(p))
@@ -66,7 +65,7 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	case len(p) == 0:
 		return 0, nil
 	case end <= beginning && end < o.known.size:
-		err = o.storage.format.unpacking(o.obj, o.known.token, func(in io.Reader) error {
+		err = o.storage.format.unpack(o.obj, o.known.token, func(in io.Reader) error {
 			if _, err := io.CopyN(io.Discard, in, off); err != nil {
 				return err
 			}
@@ -91,69 +90,63 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 			return 0, err
 		}
 		if now.size != o.known.size {
-			o.forget()
-			return 0, fmt.Errorf("%w: %s has %d bytes unpacked and not %d, as it says", storage.ErrStale, o.file, now.size, o.known.size)
+			o.dropLocked()
+			const why = "%w: %s has %d bytes unpacked and not %d, as it says"
+			return 0, fmt.Errorf(why, storage.ErrStale, o.file, now.size, o.known.size)
 		}
 	}
 	o.idle.Reset(keepFor)
 	return o.content.ReadAt(p, off)
 }
 
-// unpack unpacks the file, and returns what is known of it then. Callers must hold o.mu.
-func (o *object) unpack() (measured, error) {
-	o.storage.turns <- struct{}{}
-	defer func() { <-o.storage.turns }()
-	text, err := o.storage.unpack(o.obj, o.known.token, o.known.size)
-	known := o.storage.learn(o.file, o.known.token, text.Size(), err)
+// unpack unpacks the file and measures it. Callers must hold o.mu.
+func (o *object) unpack() (measurement, error) {
+	s := o.storage
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	text := s.texts.New()
+	text.Reserve(min(o.known.size, s.limitOf(o.known.token.Size)))
+	size, err := s.unpackTo(text, o.obj, o.known.token)
+	known := s.learn(o.file, o.known.token, size, err)
 	if err != nil {
 		text.Close()
 		return known, err
 	}
 	o.content, o.idle = text, time.AfterFunc(keepFor, storage.Guarded(o.drop))
-	o.storage.keep(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unpacked[o] = struct{}{}
 	return known, nil
 }
 
-// drop gives back what was unpacked. The next reader unpacks it again.
+// drop removes the unpacked text. The next read unpacks it again.
 func (o *object) drop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.forget()
+	o.dropLocked()
 }
 
-// forget is drop for callers that hold o.mu.
-func (o *object) forget() {
+// dropLocked is drop for callers that hold o.mu.
+func (o *object) dropLocked() {
 	if o.content == nil {
 		return
 	}
 	o.content.Close()
 	o.content = nil
 	o.idle.Stop()
-	o.storage.forget(o)
+	o.storage.mu.Lock()
+	defer o.storage.mu.Unlock()
+	delete(o.storage.unpacked, o)
 }
 
-// keep notes that an object is unpacked.
-func (s *Storage) keep(o *object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unpacked[o] = struct{}{}
-}
-
-func (s *Storage) forget(o *object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.unpacked, o)
-}
-
-// evict gives back unpacked contents, but for those being read at the moment. The next reader unpacks
-// it again.
+// evict drops the texts that nobody is reading at the moment.
 func (s *Storage) evict() {
 	s.mu.Lock()
 	unpacked := slices.Collect(maps.Keys(s.unpacked))
 	s.mu.Unlock()
 	for _, o := range unpacked {
 		if o.mu.TryLock() {
-			o.forget()
+			o.dropLocked()
 			o.mu.Unlock()
 		}
 	}
@@ -166,18 +159,4 @@ func (o *object) Close() error {
 	}
 	o.drop()
 	return o.obj.Close()
-}
-
-// unpack unpacks a file of about size bytes to its end.
-func (s *Storage) unpack(obj storage.Object, token storage.Token, size int64) (*spill.Text, error) {
-	limit := s.limitOf(token.Size)
-	text := s.texts.New()
-	text.Reserve(min(size, limit))
-	return text, s.format.unpacking(obj, token, func(in io.Reader) error {
-		_, err := io.Copy(text, io.LimitReader(in, limit+1))
-		if err == nil && text.Size() > limit {
-			err = tooLarge(token.Size, limit)
-		}
-		return err
-	})
 }

@@ -16,22 +16,22 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// format is how files are compressed.
+// format is a format of compressed files.
 type format struct {
-	ending  string // of names, after that of the session file
-	magic   string // begins a file
-	program string // that compresses so
-	most    int64  // maximum size of a file unpacked
-	// sizeOf returns the size that a file says its content has. ok is false if it says none.
+	ending  string // of file names, after the session file's name
+	magic   string // first bytes of a file
+	program string // the program that compresses
+	maxSize int64  // of a file unpacked
+	// sizeOf returns the unpacked size that a file states; ok is false if it states none.
 	sizeOf func(obj storage.Object, size int64) (unpacked int64, ok bool)
-	// unpackers keeps unpackers that are not in use: one takes some 100 KB, and listing a directory needs one per file.
+	// unpackers keeps idle unpackers: one takes 100 KB, and listing a directory needs one per file.
 	unpackers *sync.Pool
 }
 
-// gzipped is how clients archive sessions. A file ends in its size unpacked, which has four bytes: the longest sessions that
-// are known have half of what that can say.
+// gzipped is the format of the client's archives. A file ends in its unpacked size of four bytes,
+// twice the size of the longest known sessions.
 var gzipped = &format{
-	ending: Ending, magic: member, program: "gzip", most: 1<<32 - 1,
+	ending: Ending, magic: member, program: "gzip", maxSize: 1<<32 - 1,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		const trailer = 8 // bytes after the data: a checksum and the size
 		var end [trailer]byte
@@ -43,9 +43,9 @@ var gzipped = &format{
 	unpackers: &sync.Pool{New: func() any { return &unpacker{in: newReader(), data: &members{}, cat: "zcat"} }},
 }
 
-// zstandard is how Codex compresses rollouts (docs/format.md, Codex). The longest that are known have 37 GB.
+// zstandard is the format of Codex's rollouts (docs/format.md, Codex). The longest have 37 GB.
 var zstandard = &format{
-	ending: ZstdEnding, magic: "\x28\xb5\x2f\xfd", program: "zstd", most: 1 << 36,
+	ending: ZstdEnding, magic: "\x28\xb5\x2f\xfd", program: "zstd", maxSize: 1 << 36,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		begin := make([]byte, min(size, zstd.HeaderMaxSize))
 		var header zstd.Header
@@ -55,7 +55,8 @@ var zstandard = &format{
 		return int64(header.FrameContentSize), header.HasFCS
 	},
 	unpackers: &sync.Pool{New: func() any {
-		data, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		data, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			panic(err) // not with these options
 		}
@@ -63,36 +64,36 @@ var zstandard = &format{
 	}},
 }
 
-// maxWindow is how much of what was unpacked is kept to go on, in bytes. The program needs 8 MiB at its highest level.
+// maxWindow bounds the text that an unpacker keeps to refer to. zstd's highest level needs 8 MiB.
 const maxWindow = 32 << 20
 
 const (
-	// maxRatio is how many times larger a file may become, if it becomes larger than freeSize. Sessions become 3 to 30
-	// times as large; a file that is made to fill a disk, a thousand times.
+	// maxRatio bounds how many times its size a file may unpack to, beyond freeSize. Sessions have
+	// a ratio of 3 to 30; a file made to fill a disk has 1,000.
 	maxRatio = 256
 	freeSize = 64 << 20
 )
 
-// limitOf returns the maximum size that a compressed file of a size may have unpacked.
+// limitOf returns the maximum unpacked size of a compressed file.
 func (f *format) limitOf(packed int64) int64 {
-	return min(f.most, max(freeSize, maxRatio*min(packed, f.most)))
+	return min(f.maxSize, max(freeSize, maxRatio*min(packed, f.maxSize)))
 }
 
-// unpacker reads what is in a compressed file, in order.
+// unpacker reads the unpacked text of a file, in order.
 type unpacker struct {
 	in   *bufio.Reader
 	data interface {
 		io.Reader
 		Reset(io.Reader) error
 	}
-	cat string // the program that prints what is left of a damaged file
+	cat string // the program that prints the rest of a damaged file
 }
 
 func newReader() *bufio.Reader { return bufio.NewReaderSize(nil, 64<<10) }
 
-// unpacking calls f with a reader of what is in a compressed file, which must not have been overwritten since it was in
-// the state of token.
-func (f *format) unpacking(obj storage.Object, token storage.Token, read func(io.Reader) error) error {
+// unpack calls read with a reader of the unpacked text. The error is storage.ErrStale if the file was
+// overwritten since it was in the state of token.
+func (f *format) unpack(obj storage.Object, token storage.Token, read func(io.Reader) error) error {
 	u := f.unpackers.Get().(*unpacker)
 	defer f.unpackers.Put(u)
 	u.in.Reset(io.NewSectionReader(obj, 0, token.Size))
@@ -105,14 +106,14 @@ func (f *format) unpacking(obj storage.Object, token storage.Token, read func(io
 		err = read(u)
 	}
 	st, changed := obj.Stat()
-	// The time of the last change is also that of a change of the name.
+	// Changed is also the time of a rename, so it is not compared.
 	if changed == nil && (!st.SameObject(token) || st.Size != token.Size || st.Modified != token.Modified) {
 		changed = fmt.Errorf("%w: the archive was overwritten", storage.ErrStale)
 	}
 	return cmp.Or(changed, err)
 }
 
-// Read implements io.Reader. At the end of the file, when all checksums were right, the error is io.EOF.
+// Read implements io.Reader. io.EOF means that all checksums were right.
 func (u *unpacker) Read(p []byte) (n int, err error) {
 	if n, err = u.data.Read(p); err != io.EOF {
 		err = u.damage(err)
@@ -120,40 +121,39 @@ func (u *unpacker) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// member begins a file of gzip, and each further one that was appended to it: two magic bytes, and the number of the only
-// method that there is.
+// member begins each member of a gzip file: two magic bytes and the number of the only method.
 const member = "\x1f\x8b\x08"
 
-// members reads the members of a file of gzip. What follows them without being one is ignored, as by zcat.
+// members reads the members of a gzip file. Like zcat it ignores trailing bytes that begin no member.
 type members struct {
-	in    *bufio.Reader
-	gz    gzip.Reader
-	began bool  // a member
-	end   error // io.EOF after the last one
+	in     *bufio.Reader
+	gz     gzip.Reader
+	within bool  // a member
+	end    error // io.EOF after the last one
 }
 
-// Reset begins with another file.
+// Reset begins another file.
 func (m *members) Reset(in io.Reader) error {
 	m.in, _ = in.(*bufio.Reader)
-	m.began, m.end = false, nil
+	m.within, m.end = false, nil
 	return nil
 }
 
 // Read implements io.Reader.
 func (m *members) Read(p []byte) (n int, err error) {
 	for err = m.end; n == 0 && err == nil; {
-		if !m.began {
-			if err := m.gz.Reset(m.in); err == io.EOF { // before the first byte of a member: not the end of the file
+		if !m.within {
+			if err := m.gz.Reset(m.in); err == io.EOF { // at the first byte of a member
 				return 0, io.ErrUnexpectedEOF
 			} else if err != nil {
 				return 0, err
 			}
 			m.gz.Multistream(false)
-			m.began = true
+			m.within = true
 		}
 		n, err = m.gz.Read(p)
 		if err == io.EOF { // the end of a member
-			m.began, err = false, nil
+			m.within, err = false, nil
 			if magic, _ := m.in.Peek(len(member)); string(magic) != member {
 				m.end, err = io.EOF, io.EOF
 			}
@@ -162,24 +162,26 @@ func (m *members) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// brokenError is an error that does not go away as long as the file is what it is.
+// brokenError is an error of a file's content, which lasts as long as the content.
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// damage returns the error for a file that cannot be unpacked because of what is in it.
+// damage makes an error of the content from an error of the unpacker.
 func (u *unpacker) damage(err error) error {
 	var errno syscall.Errno
 	switch {
 	case err == nil, errors.As(err, &errno), errors.Is(err, storage.ErrStale):
-		return err // of reading it
+		return err // of reading the file
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		err = errors.New("it is cut short")
 	}
-	return &brokenError{fmt.Errorf("%w: the archive is damaged: %w (%s prints what is left of it)", syscall.EIO, err, u.cat)}
+	const why = "%w: the archive is damaged: %w (%s prints what is left of it)"
+	return &brokenError{fmt.Errorf(why, syscall.EIO, err, u.cat)}
 }
 
-// tooLarge is the error for a file that becomes larger than limitOf allows.
+// tooLarge returns the error for a file beyond limitOf.
 func tooLarge(packed, limit int64) error {
-	return &brokenError{fmt.Errorf("%w: unpacked it would be larger than %d MiB, which no session of %d compressed bytes is", syscall.EFBIG, limit>>20, packed)}
+	const why = "%w: unpacked it would be larger than %d MiB, which no session of %d compressed bytes is"
+	return &brokenError{fmt.Errorf(why, syscall.EFBIG, limit>>20, packed)}
 }

@@ -25,36 +25,30 @@ type masked struct {
 	version version // when it was opened
 }
 
-// version tells one state of a mask from another.
+// version identifies a state of a mask.
 type version struct {
-	content int // counts every change of the file
-	taken   int // counts the changes after which what was shown before would be shown differently
+	content int // number of changes of the file
+	remasks int // number of changes that mask earlier text differently
 }
 
-// mask is where the secrets of a file are.
+// mask holds the places of the secrets in a file.
 type mask struct {
 	id      object
-	counted int // places that the Storage counted; guarded by its mutex
+	counted int // places counted in Storage.places; guarded by its mutex
 
 	mu      sync.Mutex // guards the fields below; held while the file is searched
 	scan    *secrets.Scan
 	places  []secrets.Place // never changed, only replaced
-	token   storage.Token   // of the state that was searched
-	at      int64           // when that was known to be the state, ns since the epoch
-	sum     uint64          // hash of what was searched
+	token   storage.Token   // of the searched state
+	at      int64           // when token was current, ns since the epoch
+	sum     uint64          // hash of the searched bytes
 	version version
 }
 
-// tries is how often a file is read again because it changed meanwhile.
+// tries bounds how often a read is repeated because the file changed meanwhile.
 const tries = 5
 
-func (m *mask) count() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.places)
-}
-
-// current searches what is new in a file, and returns the version that the mask has then.
+// current searches the new part of a file, and returns the mask's version then.
 func (m *mask) current(obj storage.Object, rules *secrets.Rules) (version, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,8 +56,8 @@ func (m *mask) current(obj storage.Object, rules *secrets.Rules) (version, error
 	return m.version, err
 }
 
-// update makes the mask that of the file's state. A file that seems only to have grown is hashed up to where it was
-// searched: somebody may have changed the middle too, and what that put there must not be shown. Callers must hold m.mu.
+// update brings the mask up to date. A file that seems only to have grown is hashed up to the
+// searched size, as an edit in the middle may have added a secret. Callers must hold m.mu.
 func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
 	now := time.Now().UnixNano()
 	st, err := obj.Stat()
@@ -90,16 +84,16 @@ func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
 	if !isGrowth {
 		scan = &secrets.Scan{Rules: rules}
 	}
-	stays := int64(0)
+	stays := int64(0) // earlier bytes keep their masks if the file grows
 	if before != nil {
 		stays = before.Next()
 	}
-	m.scan = nil // after an error it is no use
+	m.scan = nil // unusable after an error
 	if err := scan.Extend(context.Background(), obj, st.Size); err != nil {
 		return searchError(err)
 	}
 	if !slices.Equal(placesBefore(m.places, stays), placesBefore(scan.Places, stays)) {
-		m.version.taken++
+		m.version.remasks++
 	}
 	m.scan, m.places, m.token, m.at, m.sum = scan, slices.Clone(scan.Places), st.Token, now, hash.Sum64()
 	m.version.content++
@@ -111,7 +105,7 @@ func placesBefore(places []secrets.Place, off int64) []secrets.Place {
 	return places[:sort.Search(len(places), func(i int) bool { return places[i].Offset >= off })]
 }
 
-// readError is the error for a file that could not be read up to the size that it had.
+// readError is the error for a file that could not be read up to its size.
 func readError(err error) error {
 	if err == nil || err == io.EOF {
 		return fmt.Errorf("%w: it was cut while it was searched for secrets", storage.ErrStale)
@@ -126,8 +120,8 @@ func searchError(err error) error {
 	return err
 }
 
-// ReadAt implements storage.Object. The error is storage.ErrStale if a secret has become known, or a change been made,
-// so that something that this object may have shown already would be shown differently.
+// ReadAt implements storage.Object. The error is storage.ErrStale if bytes that this object may
+// have returned before are now masked differently.
 func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 	for range tries {
 		places, size, before, err := o.places()
@@ -153,19 +147,19 @@ func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 	return 0, fmt.Errorf("%w: it changes all the time", storage.ErrStale)
 }
 
-// places returns what is masked in the first size bytes of the file.
+// places returns the places masked in the first size bytes of the file.
 func (o *masked) places() ([]secrets.Place, int64, version, error) {
 	m := o.mask
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.update(o.obj, o.rules)
-	if err == nil && m.version.taken != o.version.taken {
+	if err == nil && m.version.remasks != o.version.remasks {
 		err = fmt.Errorf("%w: more of it is masked now", storage.ErrStale)
 	}
 	return m.places, m.token.Size, m.version, err
 }
 
-// Kinds returns how many secrets are masked, by the rules that found them.
+// Kinds returns the number of masked secrets by rule.
 func (o *masked) Kinds() map[string]int {
 	kinds := map[string]int{}
 	places, _, _, _ := o.places()
@@ -175,7 +169,7 @@ func (o *masked) Kinds() map[string]int {
 	return kinds
 }
 
-// Search extends a scan to what is masked in the first size bytes of the file.
+// Search extends a scan to the secrets in the first size bytes of the file.
 func (o *masked) Search(ctx context.Context, scan *secrets.Scan, size int64) error {
 	scan.Rules = o.rules
 	return scan.Extend(ctx, o.obj, size)

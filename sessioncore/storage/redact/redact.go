@@ -18,7 +18,7 @@ type Storage struct {
 
 	mu     sync.Mutex // guards the fields below
 	masks  map[object]*mask
-	places int // in all of them, when each was last looked at
+	places int // in all masks, as of the last keep of each
 
 	maxPlaces int // maxKept, but in tests
 }
@@ -27,21 +27,21 @@ type Storage struct {
 type object struct{ device, inode uint64 }
 
 const (
-	// maxMasks is the maximum number of files whose masks are kept, and maxKept that of places in them, 100 bytes each.
-	// Beyond that a file is searched again.
+	// maxMasks bounds the files whose masks are kept, and maxKept the places in them, 100 bytes
+	// each. Other files are searched again.
 	maxMasks = 4096
 	maxKept  = 200_000
 )
 
 var _ storage.Files = (*Storage)(nil)
 
-// Rules are what secrets are known by.
+// Rules are the rules by which secrets are found.
 type Rules = secrets.Rules
 
 // ReadRules returns the rules of the program and those of a file in the format of gitleaks, if its name is not "".
 func ReadRules(name string) (*Rules, error) { return secrets.Read(name) }
 
-// New returns a Storage that shows files. Secrets are masked that rules know.
+// New returns a Storage that shows files with the secrets masked that rules find.
 func New(files storage.Files, rules *Rules) *Storage {
 	return &Storage{files: files, rules: rules, masks: map[object]*mask{}, maxPlaces: maxKept}
 }
@@ -49,13 +49,15 @@ func New(files storage.Files, rules *Rules) *Storage {
 // ending is the suffix of the names of files that can be masked.
 const ending = ".jsonl"
 
-// hidden reports whether a path is not shown: a part of it is a secret, or the id in the name of a session's file.
+// hidden reports whether a path is hidden: a part of it, or the id in a session's file name, is a
+// secret.
 func (s *Storage) hidden(name string) bool {
-	_, id, _ := strings.Cut(path.Base(name), "_") // rules take no secret out of the middle of a word
+	_, id, _ := strings.Cut(path.Base(name), "_") // rules find no secret in the middle of a word
 	return name != "" && s.rules.In(name+"\n"+id)
 }
 
-// shown returns the state of a name as it is shown, the zero Stat if it is not.
+// shown returns the state to show for a name, the zero Stat for a hidden one. A file that cannot be
+// opened has no mode.
 func (s *Storage) shown(name string, st storage.Stat) storage.Stat {
 	switch {
 	case st.Kind == storage.KindLink || s.hidden(name):
@@ -90,7 +92,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 // ReadAhead implements storage.Files.
 func (s *Storage) ReadAhead(names []string) { s.files.ReadAhead(names) }
 
-// Stat implements storage.Files. The kind and size of a file are told without searching it.
+// Stat implements storage.Files. It does not search the file.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
 	st, err := s.files.Stat(name)
 	if err != nil {
@@ -102,7 +104,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return st, nil
 }
 
-// Open implements storage.Files. The file is searched; that takes as long as reading it and more.
+// Open implements storage.Files. It searches the file, which takes longer than reading it.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
-// maskOf returns the mask of a file, which may not be up to date.
+// maskOf returns the mask of a file, which may be out of date.
 func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
 	st, err := obj.Stat()
 	if err != nil {
@@ -146,9 +148,11 @@ func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
 	return m, nil
 }
 
-// keep counts the places of a mask, and forgets others if there are too many.
+// keep counts the places of a mask, and evicts others beyond the bounds.
 func (s *Storage) keep(m *mask) {
-	places := m.count()
+	m.mu.Lock()
+	places := len(m.places)
+	m.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.places += places - m.counted
