@@ -1,8 +1,8 @@
-// Package filelock is the lock of newer clients that the operating system keeps: a datagram socket with an abstract
-// name, which is a hash of a path (docs/format.md, omp after 18.2.3). Who has bound it holds the lock; the kernel gives
-// it back with the process. There are no such sockets but on Linux.
+// Package filelock is the lock of newer clients in the kernel: a datagram socket bound to an
+// abstract name, which is a hash of a path (docs/format.md, omp after 18.2.3). The kernel releases
+// it when its process ends. Only Linux has such sockets.
 //
-// [TryAcquire] takes the lock, for a moment, as clients do while they write. [Held] and [Holder] tell whether it is held,
-// and by whom, and never bind a name: a client that is about to take its lock must not find it taken by somebody who
-// only looks.
+// [TryAcquire] takes the lock for a moment, as clients do while they write. [Held] and [Holder]
+// only look and never bind the name, so that a client never finds its lock taken by a mere
+// observer.
 package filelock

@@ -16,7 +16,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrHeld means that another socket holds the lock, of whatever process.
+// ErrHeld means that another socket holds the lock, perhaps one of this process.
 var ErrHeld = errors.New("held by another")
 
 // Seeds of the two hashes in the socket's name, the same as the client's.
@@ -28,8 +28,8 @@ const (
 // prefix begins the abstract names.
 const prefix = "@omp-file-lock-"
 
-// Socket returns the abstract name of the socket for the lock at path, which clients hash as it is: byte by byte, and
-// with the links in it. As in Go and /proc, an @ stands for the leading NUL.
+// Socket returns the abstract name of the socket for the lock at path. Clients hash the path byte
+// by byte, with links unresolved. As in Go and /proc, an @ stands for the leading NUL.
 func Socket(path string) string {
 	name := make([]byte, 0, len(prefix)+32)
 	name = append(name, prefix...)
@@ -47,8 +47,8 @@ func Socket(path string) string {
 // Lock is a lock that this process holds.
 type Lock struct{ fd int }
 
-// TryAcquire takes the lock at path if it is free; otherwise the error is ErrHeld. Other errors mean that the system
-// does not let us have such a lock. Callers must call Release. The path need not exist, and nothing is made there.
+// TryAcquire takes the lock at path, which need not exist, or returns ErrHeld. Other errors mean
+// that the system denies us such locks. Callers must call Release.
 func TryAcquire(path string) (Lock, error) {
 	fd, err := newSocket()
 	if err != nil {
@@ -65,16 +65,16 @@ func TryAcquire(path string) (Lock, error) {
 	return Lock{}, fmt.Errorf("binding the socket of a lock: %w", err)
 }
 
-// newSocket returns a socket that children do not inherit: with one of them a lock would live on.
+// newSocket returns a socket that children do not inherit, as they would keep a lock alive.
 func newSocket() (int, error) {
 	return unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l Lock) Release() { _ = unix.Close(l.fd) }
 
-// Held reports whether somebody in our network namespace holds the lock at path. It connects to its socket and sends
-// nothing; the kernel answers. Where that cannot be told it is not held, but in doubt it is if descriptors are short.
+// Held reports whether a process in our network namespace holds the lock at path. It connects to
+// the socket and sends nothing. On errors it returns false, except if descriptors are short.
 func Held(path string) bool {
 	fd, err := newSocket()
 	if err != nil {
@@ -85,9 +85,9 @@ func Held(path string) bool {
 	return err == nil || err == unix.EPERM                         // EPERM: the socket exists and takes nothing from us
 }
 
-// Holder returns the process that holds the lock at path, 0 if it cannot be seen. The kernel does not tell: the
-// credentials of a peer are known only of connected sockets. But it tells the inode of the socket with a name, and /proc
-// which process has it open. The search may take milliseconds.
+// Holder returns the process that holds the lock at path, 0 if it cannot be determined. The kernel
+// has no peer credentials for unconnected sockets, so Holder searches /proc for the process that
+// has the socket's inode open. That may take milliseconds.
 func Holder(path string) int {
 	inode := All()[Socket(path)]
 	fd, err := newSocket()
@@ -107,7 +107,7 @@ func Holder(path string) int {
 	return 0
 }
 
-// All returns the sockets of all locks that are held in our network namespace, with their inodes.
+// All returns the sockets of all held locks in our network namespace, with their inodes.
 func All() map[string]uint64 {
 	table, err := os.ReadFile("/proc/self/net/unix")
 	if err != nil {

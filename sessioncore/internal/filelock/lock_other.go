@@ -4,7 +4,7 @@ package filelock
 
 import "errors"
 
-// ErrHeld means that another holds the lock: nobody does.
+// ErrHeld is never returned.
 var ErrHeld = errors.New("held by another")
 
 // Socket returns no name.

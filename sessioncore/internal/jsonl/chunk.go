@@ -24,21 +24,22 @@ type chunk struct {
 	lines    []LineInfo
 	notes    notes // of its records
 	done     chan error
-	free     func() // gives back the room of a long line; nil for other chunks
+	free     func() // returns the buffer of a long line; nil for other chunks
 }
 
-// chunks holds chunks for the next load, so that reading many files allocates no buffers. A few of them outlive a collection
-// of garbage: a pass over all files collects garbage more often than a pool keeps anything.
+// chunks keeps chunks for the next load, so that reading many files allocates no buffers.
+// keptChunks outlive garbage collections, which a pass over all files causes more often than a Pool
+// keeps anything.
 var (
 	chunks     = sync.Pool{New: func() any { return &chunk{done: make(chan error, 1)} }}
 	keptChunks = make(chan *chunk, 4)
 )
 
-// keepLines is the number of lines of the largest chunk that is reused. Files of tiny lines have more.
-const keepLines = 4096
-
-// keepMembers is the number of members of the records of the largest chunk that is reused.
-const keepMembers = 16 << 10
+// keepLines and keepMembers are the lines, and members of records, of the largest chunk that is reused.
+const (
+	keepLines   = 4096
+	keepMembers = 16 << 10
+)
 
 func newChunk() *chunk {
 	select {
@@ -62,7 +63,7 @@ func (c *chunk) recycle() {
 	}
 }
 
-// release gives back the memory of a long line.
+// release returns the buffer of a long line.
 func (c *chunk) release() {
 	if c.free != nil {
 		c.buf = nil
@@ -77,7 +78,7 @@ type chunkReader struct {
 	next  int64
 	size  int64
 	chunk int64 // size of the next read; doubles up to ChunkSize
-	most  int64 // the longest line that is read
+	limit int64 // length of the longest line that is read
 }
 
 // fill reads the next chunk. At the end of the file it returns io.EOF. If the file has become shorter, the error
@@ -119,7 +120,7 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	if err != nil {
 		return err
 	}
-	if size > r.most && (open || size > r.most+1) { // the newline is not a part of the line
+	if size > r.limit && (open || size > r.limit+1) { // the newline is not a part of the line
 		c.tooLong, c.skipped, c.open, c.buf = true, size, open, c.buf[:0]
 		if !open {
 			c.newlines = 1
@@ -127,14 +128,18 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 		r.next += size
 		return nil
 	}
-	long, free, err := longLine(ctx, size)
-	if err != nil {
+	weight := min(size, longRoom)
+	if err := longLines.Acquire(ctx, weight); err != nil {
 		return err
 	}
-	c.free = free
-	have := copy(long, c.buf)
-	c.buf, c.open = long, open
-	if err = storage.ReadFull(r.obj, long[have:], r.next+int64(have)); err == nil && !open && long[size-1] != '\n' {
+	buf := longBuffers.get(int(size))
+	c.free = func() {
+		longBuffers.put(buf)
+		longLines.Release(weight)
+	}
+	have := copy(buf, c.buf)
+	c.buf, c.open = buf, open
+	if err = storage.ReadFull(r.obj, buf[have:], r.next+int64(have)); err == nil && !open && buf[size-1] != '\n' {
 		err = errLineChanged
 	}
 	if err != nil {
@@ -145,8 +150,8 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-// lineSize returns the size of the line at an offset in a file of end bytes, with its newline, which is searched for from
-// another offset on. open reports that the file ends in the line.
+// lineSize returns the size of the line at start, with its newline, in a file of end bytes. It
+// searches for the newline from offset from on. open reports that the line has none.
 func lineSize(ctx context.Context, obj io.ReaderAt, start, from, end int64) (size int64, open bool, err error) {
 	buf := make([]byte, ChunkSize)
 	for at := from; at < end; at += int64(len(buf)) {
@@ -179,8 +184,8 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// classify classifies each line of the chunk. Blank lines are only counted. With inner, which is as in loader,
-// records are noted.
+// classify classifies each line of the chunk and drops blank ones. With inner (see loader) it
+// collects the members of records.
 func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	notes := &c.notes
 	if notes.key = inner; inner == "" {
@@ -210,22 +215,20 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	}
 }
 
-// Reading a file takes memory for a moment, and a program can ask for many files at once. So there are limits for the
-// process. Those who wait for room hold nothing that others need to go on: a file's chunks are given back in the order
-// in which they were read, whatever is read behind them.
+// The limits of this process on memory for reading. A load waits for them only while it holds nothing
+// that others wait for: chunks are released in the order in which they were read.
 
 const (
-	// maxReading is how many files of more than ChunkSize are read at once. Each takes some MiB, and as many
-	// processors as there are.
+	// maxReading bounds the concurrent loads of more than ChunkSize. Each takes some MiB and all processors.
 	maxReading = 8
-	// longRoom is how many bytes the chunks with long lines may have in all. A longer line is read alone.
+	// longRoom bounds the bytes of all long lines. A longer line is read alone.
 	longRoom = 32 << 20
 )
 
 var (
 	reading   = semaphore.NewWeighted(maxReading)
 	longLines = semaphore.NewWeighted(longRoom)
-	// longLoose is held by the one that reads a long value that spans lines.
+	// longLoose is held while a long value that spans lines is read.
 	longLoose = semaphore.NewWeighted(1)
 )
 
@@ -234,41 +237,28 @@ func startReading(ctx context.Context) (done func(), err error) {
 	if err := reading.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	long.start()
+	longBuffers.start()
 	return func() {
-		long.end()
+		longBuffers.end()
 		reading.Release(1)
 	}, nil
 }
 
-// longLine waits for room for a line of n bytes, and returns a buffer of that size and the function that gives it back.
-func longLine(ctx context.Context, n int64) (buf []byte, free func(), err error) {
-	weight := min(n, longRoom)
-	if err := longLines.Acquire(ctx, weight); err != nil {
-		return nil, nil, err
-	}
-	buf = long.take(int(n))
-	return buf, func() {
-		long.give(buf)
-		longLines.Release(weight)
-	}, nil
-}
-
-// buffers are those of long lines and long values. What was given back is used again as long as files are read: the
-// garbage collector is not fast enough for the next one.
+// buffers pools the buffers of long lines and long values while any file is read, as the garbage
+// collector is too slow for the next one.
 type buffers struct {
 	mu      sync.Mutex // guards the fields below
 	readers int
 	inUse   int64 // bytes
-	peak    int64 // the most that there were at once since the last takePeak, with those that are spare
-	spare   [][]byte
+	peak    int64 // the highest sum of inUse and pooled bytes since the last TakePeak
+	pooled  [][]byte
 }
 
-var long buffers
+var longBuffers buffers
 
 const (
-	// maxSpare is how many buffers are kept: for a chunk and for a value.
-	maxSpare = 2
+	// maxPooled bounds the pooled buffers: one for a chunk and one for a value.
+	maxPooled = 2
 	// longStep divides the sizes of buffers, so that one fits for the next line too.
 	longStep = 4 << 20
 )
@@ -279,53 +269,55 @@ func (b *buffers) start() {
 	b.readers++
 }
 
-// end is called when a file has been read. After the last one nothing is kept.
+// end is called after a file was read. The last reader empties the pool.
 func (b *buffers) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.readers--; b.readers == 0 {
-		b.spare = nil
+		b.pooled = nil
 	}
 }
 
-// take returns a buffer of n bytes.
-func (b *buffers) take(n int) []byte {
+// get returns a buffer of n bytes.
+func (b *buffers) get(n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.count()
-	for i, buf := range b.spare {
+	for i, buf := range b.pooled {
 		if cap(buf) >= n {
-			b.spare = slices.Delete(b.spare, i, i+1)
+			b.pooled = slices.Delete(b.pooled, i, i+1)
 			b.inUse += int64(cap(buf))
 			return buf[:n]
 		}
 	}
-	b.spare = nil // none of them is large enough, so they are garbage all the sooner
+	b.pooled = nil // all are too small
 	buf := make([]byte, n, (n+longStep-1)/longStep*longStep)
 	b.inUse += int64(cap(buf))
 	return buf
 }
 
-// give gives back a buffer that take has returned.
-func (b *buffers) give(buf []byte) {
+// put returns a buffer of get to the pool.
+func (b *buffers) put(buf []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inUse -= int64(cap(buf))
-	if b.readers > 0 && len(b.spare) < maxSpare {
-		b.spare = append(b.spare, buf)
+	if b.readers > 0 && len(b.pooled) < maxPooled {
+		b.pooled = append(b.pooled, buf)
 	}
 }
 
-// count notes how much there is. Callers must hold b.mu.
+// count updates the peak. Callers must hold b.mu.
 func (b *buffers) count() {
 	n := b.inUse
-	for _, buf := range b.spare {
+	for _, buf := range b.pooled {
 		n += int64(cap(buf))
 	}
 	b.peak = max(b.peak, n)
 }
 
-func (b *buffers) takePeak() int64 {
+// TakePeak returns the most bytes that buffers of long lines had at once since the last call.
+func TakePeak() int64 {
+	b := &longBuffers
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	peak := b.peak
@@ -333,6 +325,3 @@ func (b *buffers) takePeak() int64 {
 	b.count()
 	return peak
 }
-
-// TakePeak returns the most bytes that long lines took at once since the last call. All of them are given back soon.
-func TakePeak() int64 { return long.takePeak() }

@@ -19,7 +19,7 @@ func (p part) Of(text []byte) rawjson.Value {
 	return rawjson.Value(text[p.Start:p.End])
 }
 
-// lineClass says what a line is by itself.
+// lineClass is the class of a line taken by itself.
 type lineClass uint8
 
 const (
@@ -43,7 +43,7 @@ type LineInfo struct {
 	// Parents are parentId and parent_id. Which one counts depends on the file's header, which is not known when a
 	// line is classified.
 	Parents [spellings]part
-	// Cost spans the members of the message that say what it cost and who answered, and what lies between them.
+	// Cost spans the members of the message about its cost and model, and the text between them.
 	Cost  part
 	class lineClass
 	Flags rawjson.Flags
@@ -73,7 +73,9 @@ func (l *LineInfo) noteText(text []byte) {
 
 // rebase makes the offsets of the parts count from start.
 func (l *LineInfo) rebase(start uint32) {
-	for _, p := range [...]*part{&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool, &l.Cost} {
+	for _, p := range [...]*part{
+		&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool, &l.Cost,
+	} {
 		if p.End != 0 {
 			p.Start -= start
 			p.End -= start
@@ -81,7 +83,8 @@ func (l *LineInfo) rebase(start uint32) {
 	}
 }
 
-// classify scans one line, without its newline, and fills in out, or notes the members of a record in n, if that is not nil.
+// classify scans one line, without its newline, and sets out; the members of a record go into n,
+// unless it is nil.
 func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
@@ -97,7 +100,7 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	out.setValue(s, line, start, end, n != nil)
 }
 
-// setValue sets what is known of a line whose value is text[start:end], which was just scanned.
+// setValue sets the fields about the value text[start:end], which was just scanned.
 func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int, isRecord bool) {
 	l.value = part{uint32(start), uint32(end)}
 	l.Flags = s.Flags
@@ -113,8 +116,8 @@ func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int, isR
 	}
 }
 
-// classifyValue is classify for a text that begins with a line that is one value, as nearly all are. It finds the end of
-// that line where the value ends, which saves a pass over the text. It returns false for other lines.
+// classifyValue is classify for a text whose first line is one value, as nearly all lines are. It
+// needs no pass to find the line's end. It returns false for other lines.
 func classifyValue(s *rawjson.Scanner, text []byte, n *notes, out *LineInfo) bool {
 	start := rawjson.SkipBlanks(text, 0)
 	if start == len(text) || text[start] == '\n' {
@@ -163,7 +166,7 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 	})
 }
 
-// scanMessage validates the value of an entry's key "message" and sets in out what the index needs of it.
+// scanMessage validates the value of an entry's key "message" and sets the fields of out about it.
 func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.Status) {
 	out.Role, out.Tool, out.Cost, out.Payload = part{}, part{}, part{}, false // of repeated keys, the last one counts
 	if text[start] == '{' {

@@ -12,16 +12,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file splits a session file into units: its values, and text that is not a value. It implements
-// docs/format.md, Loading, line by line: chunks of whole lines are classified, by several goroutines if the file is
-// large, and passed on in file order. Only lines that are not a value by themselves are scanned again (loose.go).
+// This file splits a session file into units (docs/format.md, Loading). It classifies chunks of
+// whole lines, on several goroutines if the file is large, and emits them in file order. loose.go
+// scans the lines that are not a value by themselves once more.
 
 const (
 	// ChunkSize is the number of bytes that are read at once: enough to keep system calls rare, and small enough
 	// for the processor's cache and for several chunks to be in flight.
 	ChunkSize = 256 << 10
-	// inlineSize is the most that one goroutine reads: it takes a millisecond, and several take a sixth more of the processors,
-	// which a pass over many sessions keeps busy anyway.
+	// inlineSize is the most that one goroutine reads, in a millisecond. Several take a sixth more
+	// processor time, and a pass over many sessions keeps the processors busy anyway.
 	inlineSize = 4 * ChunkSize
 	// MaxLine is the maximum length in bytes of a line that is read. Lines over 64 MiB cannot be written through
 	// the mount (docs/design.md section 2). Twice that leaves room for other writers, and keeps one hostile line
@@ -51,14 +51,14 @@ type Unit struct {
 	Size   int64  // of the value or the skipped text, in bytes
 	Info   *LineInfo
 	Loose  bool // the value is not alone on its line
-	// Members and Inner are what LoadRecords tells of an object that is alone on its line.
+	// Members and Inner are set by LoadRecords for an object that is alone on its line.
 	Members, Inner []rawjson.Member
 	EndsLine       bool // the byte after the text is the line's newline
 	// Trailing is the number of bytes after the value that were skipped on its last line.
 	Trailing int64
 }
 
-// Position is where loading stopped, and where it can continue when the file has grown.
+// Position is the end of a load, from which the next load continues when the file has grown.
 type Position struct {
 	Off   int64 // offset of the next line
 	Lines int64 // lines before it
@@ -79,12 +79,13 @@ type loader struct {
 	emit func(*Unit) error
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
-	most  int64 // the longest line that is read
-	// inner is the key, in quotes, of the member whose members LoadRecords tells; "" for Load.
+	limit int64 // length of the longest line that is read
+	// inner is the key, in quotes, of the member whose members LoadRecords collects; "" for Load.
 	inner string
 
 	scan rawjson.Scanner
-	// resume is where the next load can begin. It is settled when a unit is found that growth could change.
+	// resume is the start of the next load. It is settled when a unit is found that growth could
+	// change.
 	resume  Position
 	settled bool
 	// skipTo is the end of a value that spanned lines which are already classified.
@@ -92,7 +93,7 @@ type loader struct {
 	work   int64
 	unit   Unit   // that of a line, which is reused
 	loose  []byte // buffer for loose.go
-	// ahead is what loose.go has read of the file, starting at aheadOff.
+	// ahead holds text that loose.go has read ahead, from aheadOff on.
 	ahead    []byte
 	aheadOff int64
 }
@@ -100,20 +101,22 @@ type loader struct {
 // ErrStop is returned by an emit function that needs no more units.
 var ErrStop = errors.New("stop")
 
-// errLineChanged is returned where a second look at a line finds another one.
+// errLineChanged is returned if a line differs when it is read for the second time.
 var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
 
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
 // continue at when the file has grown. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: MaxLine, work: from.work}
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: MaxLine, work: from.work}
 	return l.load(ctx, from)
 }
 
-// LoadRecords is Load for lines of at most so many bytes that are records of another agent. Units have no Info, but their
-// members and those of their member inner.
-func LoadRecords(ctx context.Context, obj io.ReaderAt, from Position, size, most int64, inner string, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, most: most, work: from.work, inner: `"` + inner + `"`}
+// LoadRecords is Load for records of another agent in lines of at most limit bytes. Units have no
+// Info, but their members and those of their member inner.
+func LoadRecords(
+	ctx context.Context, obj io.ReaderAt, from Position, size, limit int64, inner string, emit func(*Unit) error,
+) (Position, error) {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: limit, work: from.work, inner: `"` + inner + `"`}
 	return l.load(ctx, from)
 }
 
@@ -149,7 +152,7 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 // beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
 // of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, most: MaxLine}
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, limit: MaxLine}
 	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil
@@ -157,8 +160,7 @@ func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit
 	return err
 }
 
-// bomLen returns the length of the byte order mark at the start of the file, which is skipped (docs/format.md,
-// Loading).
+// bomLen returns the length of the byte order mark at the start of the file (docs/format.md, Loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
 	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
@@ -169,7 +171,7 @@ func bomLen(obj io.ReaderAt) int64 {
 
 // inline loads the chunks one by one in this goroutine.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
-	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}
+	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, limit: l.limit}
 	c := newChunk()
 	defer c.recycle()
 	for {
@@ -210,7 +212,8 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	go func() {
 		defer close(ordered)
 		defer storage.RecoverTo(&readErr)
-		readErr = readChunks(ctx, &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, most: l.most}, l.inner, free, ordered)
+		r := &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, limit: l.limit}
+		readErr = readChunks(ctx, r, l.inner, free, ordered)
 	}()
 	for c := range ordered {
 		err := <-c.done
@@ -256,7 +259,8 @@ func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *
 	}
 }
 
-// merge emits the units of a classified chunk, and gives back its long line. linesBefore is the number of lines before it.
+// merge emits the units of a classified chunk and releases it. linesBefore is the number of lines
+// before it.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
 	defer c.release()
 	for i := range c.lines {
@@ -298,8 +302,9 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
 	l.unit = Unit{
-		Members: c.notes.members[info.members.Start:info.members.End], Inner: c.notes.inner[info.inner.Start:info.inner.End],
-		Kind: kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
+		Members: c.notes.members[info.members.Start:info.members.End],
+		Inner:   c.notes.inner[info.inner.Start:info.inner.End],
+		Kind:    kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
 		Size: int64(v.End - v.Start), Info: info,
 		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),
 	}

@@ -94,10 +94,10 @@ func (l *loader) emitLoose(line, off int64) error {
 	return l.emit(&u)
 }
 
-// release keeps the buffer for the next value, or gives back that of a long one.
+// release keeps the buffer for the next value, or returns that of a long one.
 func (r *run) release() {
 	if r.long {
-		long.give(r.text)
+		longBuffers.put(r.text)
 		longLoose.Release(1)
 	} else {
 		r.l.loose = r.text
@@ -117,14 +117,14 @@ func (r *run) grow(size int) error {
 			return err
 		}
 		r.long = true
-		buf := long.take(size)
+		buf := longBuffers.get(size)
 		r.text = buf[:copy(buf, r.text)]
 		return nil
 	}
-	buf := long.take(max(size, 2*cap(r.text)))
+	buf := longBuffers.get(max(size, 2*cap(r.text)))
 	old := r.text
 	r.text = buf[:copy(buf, old)]
-	long.give(old)
+	longBuffers.put(old)
 	return nil
 }
 
@@ -195,8 +195,8 @@ func (r *run) addLine() error {
 	return nil
 }
 
-// addText adds the line at an offset with its newline to the text, the rest of the file, or the first MaxLine bytes of a
-// longer line. It uses what was read ahead.
+// addText adds the line at an offset, with its newline and up to MaxLine bytes, from the text read
+// ahead if it is there.
 func (r *run) addText(off int64) error {
 	l := r.l
 	line, ok := l.aheadAt(off)
@@ -230,7 +230,8 @@ func (r *run) addText(off int64) error {
 	return storage.ReadFull(l.obj, r.text[before:], off)
 }
 
-// aheadAt returns the line at an offset with its newline, or the rest of the file, if that was read ahead.
+// aheadAt returns the line at an offset, with its newline if it has one, if it was read ahead as a
+// whole.
 func (l *loader) aheadAt(off int64) (line []byte, ok bool) {
 	skip := off - l.aheadOff
 	if skip < 0 || skip >= int64(len(l.ahead)) {

@@ -11,7 +11,7 @@ type notes struct {
 // empty returns notes without members, in the same memory.
 func (n notes) empty() notes { return notes{members: n.members[:0], inner: n.inner[:0]} }
 
-// scanLine validates the value at text[start], and sets in out what the index needs, or, if n is not nil, what a record has.
+// scanLine validates the value at text[start] and sets out, or, for a record, n.
 func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (int, rawjson.Status) {
 	switch {
 	case n == nil:

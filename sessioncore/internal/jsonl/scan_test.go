@@ -124,7 +124,7 @@ func TestLastNewline(t *testing.T) {
 // checkChunks: how a file is cut into chunks, and by how many goroutines it is read, changes nothing.
 func checkChunks(t *testing.T, data []byte) {
 	units := func(chunk int64, load func(l *loader) error) (out []string) {
-		l := &loader{ctx: t.Context(), obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, most: MaxLine, emit: func(u *Unit) error {
+		l := &loader{ctx: t.Context(), obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, limit: MaxLine, emit: func(u *Unit) error {
 			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.Kind, u.Reason, u.Line, u.Off, u.Size, u.Text, u.EndsLine, u.Trailing))
 			if u.Info != nil {
 				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.Info.CRC, u.Info.Type, u.Info.ID, u.Info.Parents, u.Info.Time, u.Info.Message, u.Info.Role, u.Info.Tool))
@@ -331,7 +331,7 @@ func checkRoomIsFree(t *testing.T) {
 	require.True(t, longLoose.TryAcquire(1))
 	longLoose.Release(1)
 	TakePeak()
-	require.Zero(t, TakePeak(), "what is spare was given back too")
+	require.Zero(t, TakePeak(), "the pool was emptied too")
 }
 
 // TestLineLength: how a file is cut into chunks changes nothing where a line just becomes a long one, and a line that is

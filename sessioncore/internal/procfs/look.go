@@ -7,17 +7,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// While a program is in the middle of execve, the kernel lets nobody look at it through most of its files in /proc (all
-// that may not be seen by whoever may not trace the new program: environ, maps and exe, on Linux 6.18 also stat, io, cwd,
-// and the targets of fd/*), and whoever looks waits (exec_update_lock). That may take long: the program closes its
-// descriptors meanwhile, and waits for the answers of their file systems, of which we may be one. Never withheld are
-// status, comm, cmdline, cgroup, mountinfo, the names in fd/, and fdinfo/.
+// During execve the kernel blocks readers of most files in a program's /proc directory
+// (exec_update_lock): all those that need permission to trace it, such as environ, maps, exe and
+// the targets of fd/*; on Linux 6.18 also stat, io and cwd. That may take long, as the program
+// closes its descriptors meanwhile and waits for their file systems, perhaps ours. Never blocked
+// are status, comm, cmdline, cgroup, mountinfo, the names in fd/, and fdinfo/.
 
 const (
-	// lookLimit is how long a look may take that may be withheld: whoever waits for the lock of a session, which the one
-	// who looks may hold, waits twice as long.
+	// lookLimit bounds a read in /proc that may block: half the time for which others wait for a
+	// session's lock, which the caller may hold.
 	lookLimit = storage.LockLimit / 2
-	// maxLooks is how many looks may be under way: each that is withheld holds a thread.
+	// maxLooks bounds the reads under way, as each blocked one holds a thread.
 	maxLooks = 64
 )
 
@@ -26,8 +26,9 @@ var (
 	errWithheld = errors.New("the kernel does not let us look at the process yet")
 )
 
-// Look returns what look returns, which reads what the kernel may withhold, with an error if it was not there in time, or if
-// too many looks are under way. As look may go on then, it must not change anything.
+// Look returns the result of look, which reads from /proc. It returns errWithheld if look blocks
+// for too long, or if too many reads are under way. A late look goes on, so it must not change
+// anything.
 func Look[T any](look func() (T, error)) (found T, err error) {
 	select {
 	case looks <- struct{}{}:
@@ -51,7 +52,7 @@ func Look[T any](look func() (T, error)) (found T, err error) {
 		return r.found, r.err
 	case <-limit.C:
 	}
-	select { // both may have come while this process had no processor
+	select { // the timer may have fired with the result ready
 	case r := <-done:
 		return r.found, r.err
 	default:

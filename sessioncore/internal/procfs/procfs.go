@@ -20,11 +20,11 @@ type Process struct {
 	Dir string
 }
 
-// Of returns the process with a number.
+// Of returns the process with an id.
 func Of(pid int) Process { return Process{pid, filepath.Join("/proc", strconv.Itoa(pid))} }
 
-// Processes returns all processes, where proc(5) is mounted at proc. The highest number comes first: a client is younger
-// than what has run since the start.
+// Processes returns all processes of the proc(5) mounted at proc, youngest first by id, as clients
+// are younger than system processes.
 func Processes(proc string) (all []Process) {
 	names, _ := os.ReadDir(proc)
 	for _, name := range names {
@@ -45,9 +45,9 @@ func (p Process) Read(path ...string) string {
 	return string(text)
 }
 
-// Writes reports whether the process has one of the files or sockets open for writing. The error wraps fs.ErrPermission if
-// we may not look. Any other error means that the process is gone. Of a program in the middle of execve, it goes by the
-// numbers of inodes alone.
+// Writes reports whether the process has one of the files or sockets open for writing. The error
+// wraps fs.ErrPermission if we may not look. Any other error means that the process is gone. During
+// execve it compares inode numbers only.
 func (p Process) Writes(files ...storage.Token) (bool, error) {
 	writes, err := Look(func() (bool, error) {
 		return p.anyDescriptor(func(fd string) (bool, error) {
@@ -61,27 +61,22 @@ func (p Process) Writes(files ...storage.Token) (bool, error) {
 	return p.anyDescriptor(func(fd string) (bool, error) {
 		info := p.Read("fdinfo", fd)
 		inode, err := strconv.ParseUint(Field(info, "ino"), 10, 64)
-		old := err != nil // Linux before 5.14 does not tell the inode
-		return opensForWriting(info) && (old || slices.ContainsFunc(files, func(f storage.Token) bool { return f.Inode == inode })), nil
+		// Linux before 5.14 has no such field: then any file may be this one.
+		sameInode := func(f storage.Token) bool { return err != nil || f.Inode == inode }
+		return opensForWriting(info) && slices.ContainsFunc(files, sameInode), nil
 	})
 }
 
-// anyDescriptor reports whether is returns true for a descriptor of the process.
-func (p Process) anyDescriptor(is func(fd string) (bool, error)) (bool, error) {
+// anyDescriptor reports whether match returns true for a descriptor of the process.
+func (p Process) anyDescriptor(match func(fd string) (bool, error)) (bool, error) {
 	fds, err := os.ReadDir(filepath.Join(p.Dir, "fdinfo"))
 	for _, fd := range fds {
-		found, err := is(fd.Name())
+		found, err := match(fd.Name())
 		if found || errors.Is(err, fs.ErrPermission) {
 			return found, err
 		}
 	}
 	return false, err
-}
-
-// ownedBy reports whether the process belongs to a user. It returns false if the process has ended.
-func (p Process) ownedBy(uid uint32) bool {
-	var st unix.Stat_t
-	return unix.Lstat(p.Dir, &st) == nil && st.Uid == uid
 }
 
 // opensForWriting parses the flags line of a /proc/*/fdinfo file, which is octal (proc_pid_fdinfo(5)).
@@ -101,19 +96,20 @@ func Field(text, key string) string {
 	return ""
 }
 
-// Find searches the descriptors of all processes but one for one that can write to the file. It returns whether there is
-// one, and its process id or 0. proc is the directory where proc(5) is mounted.
+// Find searches all processes but one for a descriptor that can write to the file, and returns
+// whether there is one and its process id, else 0. proc is the mount point of proc(5).
 //
-// We may not look into every process. The state is unknown only if such a process could be a client of this file:
-// its user owns the file, or the mode lets others write. Root's daemons, which always exist and never let us look,
-// could write to anything; they do not count against a user's own session. (One process of the user that forbids
-// inspection, such as an ssh-agent, is enough for an unknown state.)
+// The state is unknown if a process that we may not inspect could be a client of this file: its
+// user owns the file, or the mode lets others write. Root's daemons could write to anything, but do
+// not count against a user's own session. One process of the user that forbids inspection, such as
+// an ssh-agent, is enough for an unknown state.
 func Find(proc string, file storage.Stat, except int) (state storage.WriterState, pid int) {
 	shared := file.Mode&0o022 != 0
 	uid := uint32(os.Geteuid())
 	// Processes of other users may not even be listed (hidepid).
 	doubt := uid != 0 && (uid != file.UID || shared)
-	seen := false
+	inspected := false
+	var owner unix.Stat_t
 	for _, p := range Processes(proc) {
 		if p.PID == except {
 			continue
@@ -123,12 +119,12 @@ func Find(proc string, file storage.Stat, except int) (state storage.WriterState
 		case found:
 			return storage.WritersPresent, p.PID
 		case errors.Is(err, fs.ErrPermission):
-			doubt = doubt || shared || p.ownedBy(file.UID)
+			doubt = doubt || shared || unix.Lstat(p.Dir, &owner) == nil && owner.Uid == file.UID
 		case err == nil:
-			seen = true
+			inspected = true
 		}
 	}
-	if doubt || !seen {
+	if doubt || !inspected {
 		return storage.WritersUnknown, 0
 	}
 	return storage.WritersNone, 0

@@ -20,10 +20,7 @@ type Edits []Edit
 // InOrder sorts the edits, removes those that lie within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
 	slices.SortStableFunc(l, func(a, b Edit) int {
-		if c := cmp.Compare(a.Start, b.Start); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.End, a.End)
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
 	at := 0
 	return slices.DeleteFunc(l, func(e Edit) bool {

@@ -57,7 +57,8 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipSpace is SkipSpace, but for OneLine. It is small enough to be inlined for what has no white space.
+// skipSpace is SkipSpace that heeds OneLine. It is small enough to be inlined for text without
+// white space.
 func (s *Scanner) skipSpace(b []byte, i int) int {
 	if i < len(b) && b[i] > ' ' {
 		return i
@@ -351,11 +352,11 @@ func IsValidObject(v Value) bool {
 	return v.IsObject() && st == OK && end == len(v)
 }
 
-// What follows finds the end of a string. Nearly all bytes of a session are in strings. Most strings are short keys and ids:
-// those end within the first words. Most bytes are in long texts, where an escape comes every 16 bytes: those are read in
-// blocks by skipVectors, in assembly for processors with AVX2, several times as fast as words and without a branch for
-// each escape. Texts that are less than a block, escapes of more than two bytes and whatever is wrong are read in words,
-// and so is all else where there are no vectors.
+// The code below finds the end of a string. Most strings are short keys and ids, which end within
+// the first words. Most bytes are in long texts with an escape every 16 bytes; skipVectors reads
+// those in blocks with AVX2, several times as fast as words and without a branch for each escape.
+// Words read the rest: less than a block, longer escapes, invalid text, and everything on
+// processors without vectors.
 
 const (
 	lowBits  = 0x0101010101010101

@@ -5,15 +5,16 @@ import (
 	"math/bits"
 )
 
-// Where a processor has no vectors, long texts are skipped in blocks of words: an escape comes every 16 bytes, and a branch for
-// each word would be mispredicted at each. Without them prose is skipped a fifth slower, code a third, and texts that are not
-// ASCII four times.
+// Without vectors, long texts are skipped in blocks of words: with an escape every 16 bytes, a
+// branch for each word would be mispredicted. Without blocks prose is skipped a fifth slower, code
+// a third, and texts outside ASCII four times.
 
 // block is the unit of skipBlocksInWords, with the byte after it, which may belong to an escape at its end.
 type block [blockSize + 1]byte
 
-// skipBlocksInWords skips block after block. It stops inside the string if less than a block is left, before the first block with
-// bytes above 0x7f, which skipSpecial records, and before what skipSpecial has to look at.
+// skipBlocksInWords skips whole blocks. It stops before a last part of less than a block, before
+// the first block with bytes above 0x7f, which skipSpecial records, and before bytes for
+// skipSpecial.
 func (s *Scanner) skipBlocksInWords(b []byte, i int) int {
 	for i+blockSize < len(b) {
 		p := (*block)(b[i:])

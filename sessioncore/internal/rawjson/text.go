@@ -16,8 +16,8 @@ import (
 // Replacement replaces bytes that are not UTF-8.
 const Replacement = "�"
 
-// AppendDecoded appends the text of a JSON string to dst, as WTF-8. body is the string without its quotes. It must be validated;
-// a backslash that begins no escape, as where a body is cut, is kept as it is.
+// AppendDecoded appends the text of a validated JSON string, given without its quotes, to dst as
+// WTF-8. A backslash that begins no escape, as where a body is cut, is kept.
 func AppendDecoded(dst, body []byte) []byte {
 	for len(body) > 0 {
 		n := bytes.IndexByte(body, '\\')
@@ -40,8 +40,8 @@ func AppendDecoded(dst, body []byte) []byte {
 	return dst
 }
 
-// unescaped has what the byte after a backslash stands for, of escapes of two bytes; escaped is the opposite, for those that
-// AppendQuoted writes.
+// unescaped maps the second byte of an escape to its character; escaped is the inverse, for
+// AppendQuoted.
 var (
 	unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 	escaped   = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
@@ -220,7 +220,7 @@ func EscapeLen(b []byte) (int, Status) {
 	return 6, OK
 }
 
-// IsEscaped reports whether what follows a part of a string's body is escaped by its last byte.
+// IsEscaped reports whether the last byte of this part of a string's body escapes the next one.
 func IsEscaped(body []byte) bool {
 	return (len(body)-len(bytes.TrimRight(body, `\`)))%2 == 1
 }

@@ -118,8 +118,8 @@ func (v Value) EachMember(f func(Member) bool) {
 	}
 }
 
-// EachObject is EachElement that also passes the members of an element that is an object, in memory that is used again for the
-// next one: in one pass, where EachElement and then EachMember are two.
+// EachObject is EachElement that also passes the members of an element that is an object. It makes
+// one pass instead of two. The members are valid only during the call.
 func (v Value) EachObject(memory []Member, f func(element Value, members []Member) bool) {
 	if !v.IsArray() {
 		return
@@ -316,9 +316,10 @@ const maxTime = 8.64e15
 func timeOf(v Value) (ms int64, ok bool) {
 	switch {
 	case v.IsString():
-		// As clients write times. This does not allocate, since it is done for each entry of a session.
+		// The form in which clients write times, parsed without allocation, as it is in every entry.
+		b := v[1 : len(v)-1]
 		var t time.Time
-		if b := v[1 : len(v)-1]; len(b) == len(TimestampLayout) && b[len(layoutLocal)] == '.' && t.UnmarshalText(b) == nil {
+		if len(b) == len(TimestampLayout) && b[len(layoutLocal)] == '.' && t.UnmarshalText(b) == nil {
 			return t.UnixMilli(), true
 		}
 		text, _ := v.Bytes()
@@ -355,12 +356,8 @@ func parseTime(text []byte) (ms int64, ok bool) {
 		}
 		return t.UnixMilli(), true
 	}
-	switch s[len(layoutDate)] {
-	case 'T', 't', ' ': // RFC 3339 allows all three
-	default:
-		return 0, false
-	}
-	if strings.IndexByte(s, ',') >= 0 { // time.Parse would accept a fraction after a comma
+	// RFC 3339 allows all three separators. time.Parse would accept a fraction after a comma.
+	if strings.IndexByte("Tt ", s[len(layoutDate)]) < 0 || strings.IndexByte(s, ',') >= 0 {
 		return 0, false
 	}
 	s = strings.ToUpper(s[:len(layoutDate)] + "T" + s[len(layoutDate)+1:])
@@ -414,8 +411,9 @@ func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	return ms, TimeZulu, ok
 }
 
-// AppendDate appends what JavaScript's new Date(v).getTime() is in JSON, null for NaN. Of strings it reads those that
-// ReadTimestamp does and years, and of lists, which JavaScript joins to a string, short ones of one element.
+// AppendDate appends the JSON of JavaScript's new Date(v).getTime(), null for NaN. It supports
+// strings that ReadTimestamp parses, years, and short lists of one element, which JavaScript joins
+// to a string.
 func AppendDate(dst []byte, v Value) []byte {
 	inList := false
 	for v.IsArray() && len(v) <= maxTimeText {
@@ -479,7 +477,7 @@ func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	return int64(f), form, true
 }
 
-// textForm returns the form of a time in a string, which depends on what follows the time of day.
+// textForm returns the form of a time in a string, by the text after the time of day.
 func textForm(text string) TimeForm {
 	switch at := strings.IndexByte(text, 'T'); {
 	case strings.HasSuffix(text, "Z"):

@@ -1,9 +1,8 @@
-// Package secrets finds keys and tokens in the text of session files, by the rules of gitleaks, by more of
-// our own and by those of a file in its format, and says where they are.
-// It reads decoded text, so escapes in JSON hide nothing, and it never returns what it found, only places.
+// Package secrets finds keys, tokens and passwords in session files, by the rules of gitleaks, by
+// more of our own (rules.toml) and by those of a file in the format of gitleaks. It reads decoded
+// text, so escapes in JSON hide nothing. It returns only places and never a secret.
 //
-// gitleaks/gitleaks.toml is the unchanged file of gitleaks 8.30.1, with its licence beside it. The program itself is
-// not imported: it brings a framework for command lines, archives and settings, with more than 70 modules, and reads
-// whole files. To take a newer version, replace both files; TestRules says if a rule of it cannot be used.
-// rules.toml is our own; a rule in it takes the place of one of gitleaks with its id.
+// gitleaks/gitleaks.toml is the unchanged file of gitleaks 8.30.1, with its licence beside it. To
+// take a newer version, replace both files; TestRules names the rules that cannot be used. A rule
+// in rules.toml replaces the rule of gitleaks with the same id.
 package secrets

@@ -12,7 +12,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// settings is a rule file in the format of gitleaks. What has no meaning for the text of a session is read and not used.
+// settings is a rule file in the format of gitleaks. Fields without a use for sessions are parsed,
+// so that they are no errors, and ignored.
 type settings struct {
 	Title, Description, MinVersion string
 	Extend                         struct {
@@ -48,14 +49,14 @@ func (a allowText) needsAll() bool {
 func (s *settings) allowlists() []allowText { return append(s.Allowlists, s.Allowlist) }
 
 const (
-	// maxFile is how large a rule file may be, in bytes. That of gitleaks has 100 KB.
+	// maxFile bounds the size of a rule file in bytes. That of gitleaks has 100 KB.
 	maxFile = 8 << 20
-	// minKeyword is the length in bytes of the shortest keyword that is looked for.
+	// minKeyword is the length in bytes of the shortest keyword and stopword.
 	minKeyword = 2
 )
 
-// Read returns the known rules and those of a file in the format of gitleaks, or the known ones for "". A rule of the file
-// takes the place of a known one with its id.
+// Read returns the known rules and those of the named file, or only the known ones for "". A rule
+// of the file replaces a known one with its id.
 func Read(name string) (*Rules, error) {
 	if name == "" {
 		return Known(), nil
@@ -63,47 +64,47 @@ func Read(name string) (*Rules, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)}
+		err = fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := Known().own(string(text))
+	rules, err := Known().withFile(string(text))
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return rules, nil
 }
 
-// own returns the rules with those of a file's text.
-func (set *Rules) own(file string) (*Rules, error) {
+// withFile returns the rules with those of a rule file, given as text.
+func (set *Rules) withFile(file string) (*Rules, error) {
 	s, err := parse(file)
 	if err != nil {
 		return nil, err
 	}
-	var own []*rule
+	var rules []*rule
 	for i, text := range s.Rules {
 		if text.Regex == "" && text.Path != "" {
-			continue // it is about names of files alone
+			continue // it matches names of files only
 		}
-		r := newRule(text)
 		if err := text.check(); err != nil {
 			return nil, fmt.Errorf("rule %q%s: %w", text.ID, lineOfRule(file, i, len(s.Rules)), err)
 		}
-		own = append(own, r)
+		rules = append(rules, newRule(text))
 	}
 	for _, list := range s.allowlists() {
 		if err := list.check(); err != nil {
 			return nil, err
 		}
 	}
-	less := &Rules{allow: set.allow}
-	less.rules = slices.DeleteFunc(slices.Clone(set.rules), func(r *rule) bool { return slices.Contains(s.Extend.DisabledRules, r.id) })
-	return less.with(own, s.allowlists()), nil
+	disabled := func(r *rule) bool { return slices.Contains(s.Extend.DisabledRules, r.id) }
+	rest := &Rules{allow: set.allow, rules: slices.DeleteFunc(slices.Clone(set.rules), disabled)}
+	return rest.with(rules, s.allowlists()), nil
 }
 
-// parse reads a rule file.
+// parse decodes a rule file. An unknown key is an error.
 func parse(file string) (*settings, error) {
 	var s settings
 	meta, err := toml.Decode(file, &s)
@@ -118,7 +119,7 @@ func parse(file string) (*settings, error) {
 	return &s, nil
 }
 
-// check reports whether a rule can be used.
+// check returns an error if the rule cannot be used.
 func (r ruleText) check() error {
 	regex, err := regexp.Compile(r.Regex)
 	switch {
@@ -143,7 +144,7 @@ func (r ruleText) check() error {
 	return nil
 }
 
-// check reports whether a list can be used.
+// check returns an error if the list cannot be used.
 func (a allowText) check() error {
 	for _, text := range a.Regexes {
 		if _, err := regexp.Compile(text); err != nil {
@@ -164,7 +165,8 @@ func (a allowText) check() error {
 
 var ruleHeader = regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*rules[ \t]*\]\]`)
 
-// lineOfRule tells in which line rule i of a file begins, where that can be seen.
+// lineOfRule returns " (line N)" for rule i of a file with so many rules, or "" if not every rule
+// has a header of its own.
 func lineOfRule(file string, i, rules int) string {
 	headers := ruleHeader.FindAllStringIndex(file, -1)
 	if len(headers) != rules {

@@ -11,19 +11,19 @@ import (
 type match struct {
 	kind       string // the rule's id
 	start, end int    // of the secret
-	from, to   int    // of what the rule matched, with the name of the key before it
+	from, to   int    // of the rule's match, with the name of the key before it
 }
 
-// stopEvery is after how many keywords a search looks whether it was cancelled.
+// stopEvery is the number of keyword hits between two checks for cancellation.
 const stopEvery = 1 << 10
 
-// find calls found for the secrets in text, in no order, perhaps twice for one. The first byte of text is only what stands
-// before it.
+// find calls found for the secrets in text, unordered, and perhaps twice for one. The first byte of
+// text only separates: no secret includes it.
 func (set *Rules) find(ctx context.Context, text []byte, found func(match)) error {
 	for _, n := range set.always {
 		set.matches(set.rules[n], text, 0, len(text), found)
 	}
-	var done map[int]int // for each rule up to where it has searched
+	var done map[int]int // for each rule, the offset up to which it was applied
 	hits := 0
 	set.keywords.find(text, func(word, at int) bool {
 		if hits++; hits%stopEvery == 0 && ctx.Err() != nil {
@@ -45,7 +45,8 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	return ctx.Err()
 }
 
-// try applies a rule whose keyword is at that offset, and returns up to where it need not be applied again.
+// try applies a rule whose keyword is at an offset, and returns the offset up to which it need not
+// be tried again.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	switch {
 	case !r.anchored:
@@ -54,7 +55,7 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	case at == 0 || r.separate && !beginsWord(text, at, !r.common):
 		return 0
 	}
-	// Short texts are searched faster; hardly any secret is longer.
+	// A short range is searched first: hardly any secret is longer.
 	for _, most := range []int{nearby, longestValue} {
 		if end, cut := set.matches(r, text, at-1, min(at+most, len(text)), found); !cut {
 			return end
@@ -63,9 +64,8 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	return at + longestValue
 }
 
-// beginsWord reports whether a word begins at at, as regular expressions understand it, or where a
-// key may begin nevertheless: behind an escape of a URL, a mail or a program, and, with below,
-// behind an underscore.
+// beginsWord reports whether text[at] begins a word, as \b does, or may begin a key all the same:
+// after an escape of a URL, a mail or a program, or, with below, after an underscore.
 func beginsWord(text []byte, at int, below bool) bool {
 	last := text[at-1]
 	switch {
@@ -79,18 +79,17 @@ func beginsWord(text []byte, at int, below bool) bool {
 	return false
 }
 
-// isWord reports whether a byte is part of a word, as regular expressions understand it.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || fold[c] >= 'a' && fold[c] <= 'z'
 }
 
 const (
 	nearby       = 800
-	longestValue = 16 << 10 // the longest secret, in bytes, that is known by the name before it
+	longestValue = 16 << 10 // bound in bytes of a secret that is known by the name before it
 )
 
-// matches applies a rule to text[lo:hi], and returns where its last match ends, 0 if there is none. cut says that a match
-// may go on beyond hi.
+// matches applies a rule to text[lo:hi] and returns the end of its last match, 0 if there is none.
+// It reports with cut that a match may go on after hi.
 func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (end int, cut bool) {
 	part, most := text[lo:hi], -1
 	if r.anchored {
@@ -115,12 +114,13 @@ func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (
 	return end, false
 }
 
-// secret returns where the secret lies in a match: in the rule's group, or in the first that is not empty, or it is all.
+// secret returns the place of the secret in a match: the rule's group, else the first group that is
+// not empty, else the whole match.
 func (r *rule) secret(at []int) (start, end int) {
 	if r.group > 0 && 2*r.group+1 < len(at) {
 		return max(at[2*r.group], 0), max(at[2*r.group+1], 0)
 	}
-	for i := 2; i+1 < len(at) && !r.whole; i += 2 {
+	for i := 2; i+1 < len(at) && !r.isMatch; i += 2 {
 		if at[i] < at[i+1] {
 			return at[i], at[i+1]
 		}
@@ -139,7 +139,8 @@ func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 	return !slices.ContainsFunc(set.allow, isAllowed) && !slices.ContainsFunc(r.allow, isAllowed)
 }
 
-// nameStart returns where the name begins that ends or goes on at at: the rules look at up to 50 bytes of it.
+// nameStart returns the start of the name around offset at. It goes back up to 50 bytes, as the
+// rules do.
 func nameStart(text []byte, at int) int {
 	for n := 0; n < 50 && at > 0; n++ {
 		if c := fold[text[at-1]]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {

@@ -8,17 +8,17 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// readable is text as the rules expect it: without the escapes of JSON in JSON, at any depth, and
-// without the sequences that a terminal does not show. Its shifts lead back to the text that it was made of.
+// readable is text as the rules expect it: without the escapes of JSON nested in JSON and without
+// control sequences of terminals. Its shifts map it to the original text.
 type readable struct {
 	text   []byte
 	shifts []shift
 }
 
-// shift says that text from at on lies by bytes further back in the text that it was made of.
+// shift says that the text from offset at on stands by bytes later in the original.
 type shift struct{ at, by int }
 
-// origin returns where the byte at i lies in the text that r was made of.
+// origin returns the offset in the original text of the byte at i.
 func (r *readable) origin(i int) int {
 	n := sort.Search(len(r.shifts), func(n int) bool { return r.shifts[n].at > i })
 	if n == 0 {
@@ -27,12 +27,13 @@ func (r *readable) origin(i int) int {
 	return i + r.shifts[n-1].by
 }
 
-// put adds the character c for the first size bytes of text.
+// put appends the character c, which stands for the next size bytes of the original.
 func (r *readable) put(c byte, size int) {
 	r.text = append(r.text, c)
 	r.drop(size - 1)
 }
 
+// drop leaves out the next size bytes of the original.
 func (r *readable) drop(size int) {
 	by := size
 	if n := len(r.shifts); n > 0 {
@@ -43,16 +44,16 @@ func (r *readable) drop(size int) {
 	}
 }
 
-// read makes r of text. Sequences that control a terminal become blanks, so that a word begins
-// after them. With joined they are dropped, as a key may be written in two colors, and the escapes
-// of URLs and mails become characters. The result has the places where another reading with joined
-// differs.
+// read makes r from text. It replaces each control sequence by a blank, so that a word begins after
+// it. With joined it drops the sequences instead, as a key may be written in two colors, and
+// decodes the escapes of URLs and mails. differs are the offsets where reading with joined gives
+// another text.
 func (r *readable) read(text []byte, joined bool) (differs []int) {
 	r.text, r.shifts = r.text[:0], r.shifts[:0]
 	isMail := bytes.Contains(text, []byte("=3D"))
 	for i := 0; i < len(text); {
 		c := text[i]
-		if !begins[c] || c == '=' && !isMail {
+		if !isSpecial[c] || c == '=' && !isMail {
 			r.text = append(r.text, c)
 			i++
 			continue
@@ -87,11 +88,11 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 	return differs
 }
 
-// begins has the bytes with which read does more than to copy them.
-var begins = [256]bool{'\\': true, '\x1b': true, 0xC2: true, '^': true, '%': true, '=': true}
+// isSpecial holds the bytes that read does not simply copy.
+var isSpecial = [256]bool{'\\': true, '\x1b': true, 0xC2: true, '^': true, '%': true, '=': true}
 
-// decodedByte returns the length of an escape of a URL, or of a mail, at the beginning of text, and
-// the character of ASCII that it stands for; 0 if there is none.
+// decodedByte returns the length of the escape of a URL or a mail at the start of text and the
+// ASCII character that it stands for; 0 if there is none.
 func decodedByte(text []byte) (size int, c byte) {
 	if len(text) < 3 || text[0] != '%' && text[0] != '=' {
 		return 0, 0
@@ -109,13 +110,13 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
 }
 
-// escapes are the spellings of the byte that begins a sequence for a terminal, behind backslashes.
+// escapes are the spellings of ESC after a backslash.
 var escapes = []string{"u001b", "x1b", "033", "e"}
 
-// sequenceLen returns the length of a sequence that controls a terminal at the beginning of text,
-// which has run backslashes there; 0 if there is none. It may be spelled as in a program, or as cat
-// -v shows it. Of a sequence that has text in it, such as a title or a link, only the beginning
-// counts: the text can have a secret.
+// sequenceLen returns the length of the control sequence at the start of text, after run
+// backslashes; 0 if there is none. The sequence may be raw, escaped as in source code, or in the
+// notation of cat -v. A sequence that contains text, such as a title or a link, counts only up to
+// that text, which can hold a secret.
 func sequenceLen(text []byte, run int) int {
 	switch {
 	case text[0] == '\x1b':
@@ -137,7 +138,7 @@ func sequenceLen(text []byte, run int) int {
 	return 0
 }
 
-// restLen returns the length of a sequence without its first byte, 0 if it is no sequence.
+// restLen returns the length of a control sequence without its ESC, 0 if it is none.
 func restLen(rest []byte) int {
 	switch {
 	case len(rest) == 0:
@@ -154,7 +155,7 @@ func restLen(rest []byte) int {
 // maxControl bounds the parameters of a sequence, in bytes.
 const maxControl = 64
 
-// controlLen returns the length of the parameters and the end of a sequence, 0 if it has no end.
+// controlLen returns the length of a sequence's parameters and final byte, 0 if it does not end.
 func controlLen(text []byte) int {
 	for i, c := range text[:min(len(text), maxControl)] {
 		if c >= 0x40 && c <= 0x7E {
@@ -166,9 +167,8 @@ func controlLen(text []byte) int {
 	return 0
 }
 
-// unescape returns the length of an escape of JSON at the beginning of text, which has run
-// backslashes there, and the character of ASCII that it stands for; 0 if there is none. The
-// backslashes are those of the strings in which the string is.
+// unescape returns the length of the JSON escape at the start of text, after run backslashes
+// (several if JSON is nested), and the ASCII character that it stands for; 0 if there is none.
 func unescape(text []byte, run int) (size int, c byte) {
 	if u, n := rawjson.ReadEscape(text[run-1:]); n == 6 && u < utf8.RuneSelf {
 		return run + 5, byte(u)

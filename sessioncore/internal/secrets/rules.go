@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// gitleaksFile is the rule file of gitleaks, and moreFile our own, with what that one lacks.
+// gitleaksFile is the rule file of gitleaks, and moreFile holds our own rules.
 var (
 	//go:embed gitleaks/gitleaks.toml
 	gitleaksFile string
@@ -17,57 +17,59 @@ var (
 	moreFile string
 )
 
-// A keyword that is in nearly every text would have its rule tried everywhere; each match of the rule contains the one
-// given here as well.
+// rarerKeyword replaces keywords that nearly every text has, so that their rules are not tried
+// everywhere. Each match of the rule contains the replacement too.
 var rarerKeyword = map[string]string{"jwt": ".ey", "kubernetes-secret-yaml": "kind:"}
 
-// atKeyword are rules of gitleaks of which each match begins with a keyword, one that is short: they are not tried on a
-// whole text. notAtKeyword are those of our own of which it does not.
+// atKeyword are rules of gitleaks whose matches all begin with a short keyword, so that they need
+// not be tried on a whole text. notAtKeyword are our own rules whose matches do not.
 var (
 	atKeyword = []string{
-		"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token", "twilio-api-key", "vault-service-token",
+		"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token",
+		"twilio-api-key", "vault-service-token",
 	}
 	notAtKeyword = []string{"azure-ad-client-secret", "azure-devops-token", "new-relic-license-key"}
 )
 
-// wordBegins matches a rule that begins where a word does. One whose keyword is no word is left as
-// it is.
+// wordBegins matches an expression that begins at a word boundary.
 var wordBegins = regexp.MustCompile(`^((?:\(\?i\))?)\\b([^:].*)$`)
 
-// commonKeyword are rules whose keywords stand in names of other things: cache_key_<hash>.
+// commonKeyword are rules whose keywords are also parts of other names, as in cache_key_<hash>.
 var commonKeyword = []string{
 	"cursor-api-key", "launchdarkly-key", "live-key", "mailgun-api-key", "notion-token", "resend-api-key",
 	"fireworks-api-key", "crates-io-token", "bearer-token", "azure-sas-signature",
 }
 
-// notForText are rules that mean something only in files of a certain name, which text in a session has not.
+// notForText are rules that apply only to files of certain names. Text in a session has no such
+// name.
 var notForText = []string{"hashicorp-tf-password"}
 
-// wholeMatch are rules whose groups are only parts of the secret.
-var wholeMatch = []string{"jwt-base64", "microsoft-teams-webhook"}
+// matchRules are rules whose secret is the whole match; their groups are only parts of it.
+var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 
-// vague are rules that know secrets only by what stands before them; each other rule says more.
+// vague are rules that know a secret only by the text before it. Where rules overlap, the others
+// name the kind.
 var vague = []string{
-	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment", "password-parameter",
-	"secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
+	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment",
+	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
 	"json-web-token", "sk-api-key",
 }
 
-// atEnd is what must stand after many a token for gitleaks, which reads files of settings: in a sentence there can be a full
-// stop or a bracket as well.
+// atEnd is the end of many tokens in gitleaks, which reads settings files. Known replaces it, as in
+// prose a full stop or a bracket may follow.
 const atEnd = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 
-// Rules are what secrets are known by. They never change. Their regular expressions are compiled when one of their
-// keywords is first seen, as compiling all of them takes 100 ms.
+// Rules is an immutable set of rules. A rule's expression is compiled when one of its keywords
+// first occurs, as compiling all of them takes 100 ms.
 type Rules struct {
 	rules    []*rule
 	allow    []*allowed // of all rules
 	keywords *words
-	byWord   [][]int // the rules that a keyword belongs to
-	always   []int   // the rules without one
+	byWord   [][]int // the numbers of the rules of each keyword
+	always   []int   // the rules without a keyword
 }
 
-// Known returns the rules that are part of the program, which are read when they are first needed.
+// Known returns the rules that are part of the program. They are parsed on first use.
 var Known = sync.OnceValue(func() *Rules {
 	set := &Rules{}
 	for _, file := range []string{gitleaksFile, moreFile} {
@@ -87,7 +89,7 @@ var Known = sync.OnceValue(func() *Rules {
 			if rarer, ok := rarerKeyword[text.ID]; ok {
 				r.keywords = []string{rarer}
 			}
-			r.whole = slices.Contains(wholeMatch, text.ID)
+			r.isMatch = slices.Contains(matchRules, text.ID)
 			if slices.Contains(atKeyword, text.ID) || r.beginsWithKeyword() ||
 				file == moreFile && !slices.Contains(notAtKeyword, text.ID) {
 				r.anchor(r.text)
@@ -99,7 +101,7 @@ var Known = sync.OnceValue(func() *Rules {
 	return set
 })
 
-// with returns the rules with others, which take the place of those with their ids, and with what they allow.
+// with returns the set with more rules, which replace those of the same id, and with allowlists.
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	out := &Rules{allow: slices.Clip(set.allow)}
 	for _, r := range set.rules {
@@ -133,7 +135,6 @@ func (set *Rules) allowIn(ids []string, a *allowed) {
 	}
 }
 
-// index makes what finds the rules of a text.
 func (set *Rules) index() {
 	var keywords []string
 	known := map[string]int{}
@@ -153,25 +154,25 @@ func (set *Rules) index() {
 	set.keywords = newWords(keywords)
 }
 
-// rule is one kind of secret. It never changes.
+// rule is one kind of secret. It is immutable.
 type rule struct {
 	id       string
 	text     string   // the regular expression, as it is written
-	keywords []string // in lower case; a text that has none of them is not searched
+	keywords []string // in lower case; the rule is tried only on text that has one
 	entropy  float64  // a secret has more, in bits per byte
 	group    int      // that holds the secret; 0 for the first that is not empty
-	whole    bool     // the match is the secret
+	isMatch  bool     // the match is the secret, whatever groups it has
 	allow    []*allowed
 	// anchored says that every match begins with a keyword. The expression then begins with the byte before it.
 	anchored bool
-	// separate says that a match does not begin within a word, and common that names of other
-	// things go on with its keyword behind an underscore.
+	// separate says that a match does not begin within a word, and common that its keyword after an
+	// underscore is part of another name.
 	separate, common bool
 	regex            func() *regexp.Regexp
 }
 
-// anyBefore is how the rules begin that know a secret by the name before it, their keyword: an attempt at each of 50 positions before the keyword, which changes neither
-// whether there is a match nor what the secret is.
+// anyBefore begins the rules that know a secret by the name before it: up to 50 bytes before the
+// keyword. newRule cuts it off, which changes neither whether a rule matches nor the secret.
 const anyBefore = `[\w.-]{0,50}?`
 
 func newRule(text ruleText) *rule {
@@ -179,7 +180,8 @@ func newRule(text ruleText) *rule {
 	for _, word := range text.Keywords {
 		r.keywords = append(r.keywords, strings.ToLower(word))
 	}
-	if slices.ContainsFunc(r.keywords, func(word string) bool { return len(word) < minKeyword || word[0] >= utf8.RuneSelf }) {
+	isUnusable := func(word string) bool { return len(word) < minKeyword || word[0] >= utf8.RuneSelf }
+	if slices.ContainsFunc(r.keywords, isUnusable) {
 		r.keywords = nil
 	}
 	for _, list := range append(text.Allowlists, text.Allowlist) {
@@ -189,15 +191,15 @@ func newRule(text ruleText) *rule {
 	}
 	r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.text) })
 	for _, begin := range []string{`(?i:`, `(?i)`} {
-		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text.Regex, anyBefore), begin+anyBefore); ok && len(r.keywords) > 0 {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(text.Regex, anyBefore), begin+anyBefore)
+		if ok && len(r.keywords) > 0 {
 			r.anchor(begin + rest)
 		}
 	}
 	return r
 }
 
-// beginsWithKeyword reports whether each match begins with the only keyword, as its expression
-// says.
+// beginsWithKeyword reports whether, by its expression, each match begins with the only keyword.
 func (r *rule) beginsWithKeyword() bool {
 	begin := wordBegins.FindStringSubmatch(r.text)
 	return begin != nil && len(r.keywords) == 1 &&
@@ -205,7 +207,7 @@ func (r *rule) beginsWithKeyword() bool {
 		!strings.Contains(begin[2], `|\b`)
 }
 
-// anchor makes a rule one whose matches begin with a keyword.
+// anchor makes the rule match only at its keywords, by an expression that begins with one.
 func (r *rule) anchor(regex string) {
 	if !r.anchored {
 		r.anchored, r.common = true, slices.Contains(commonKeyword, r.id)
@@ -216,15 +218,16 @@ func (r *rule) anchor(regex string) {
 	}
 }
 
-// allowed is a list of what is no secret though a rule matches.
+// allowed is a list of exceptions: matches of rules that are no secrets.
 type allowed struct {
-	target string // what the expression is about: the secret (""), the "match" or the "line"
-	all    bool   // both the expression and the words say so
+	target string // of the expression: the secret (""), the "match" or the "line"
+	all    bool   // the expression and the words must both match
 	regex  func() *regexp.Regexp
 	words  *words
 }
 
-// newAllowed returns a list, nil for one that is only about files, which text in a session has not.
+// newAllowed returns the list, or nil if it is only about files, as text in a session has no file
+// name.
 func newAllowed(text allowText) *allowed {
 	a := &allowed{target: text.RegexTarget, all: text.needsAll()}
 	if a.all && len(text.Paths)+len(text.Commits) > 0 || len(text.Regexes)+len(text.Stopwords) == 0 {
@@ -241,7 +244,7 @@ func newAllowed(text allowText) *allowed {
 	return a
 }
 
-// allows reports whether the secret text[m.start:m.end] is none.
+// allows reports whether the list excepts the match m.
 func (a *allowed) allows(text []byte, m match) bool {
 	secret := text[m.start:m.end]
 	if a.words != nil {

@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// MaxPlaces is the maximum number of places in one file. It bounds the memory for a file that is full of them.
+	// MaxPlaces bounds the places listed of one file, and so the memory for a file full of secrets.
 	MaxPlaces = 20_000
-	// maxLine is the longest line that is searched, in bytes; the model reads no longer ones either.
+	// maxLine is the longest line that is searched, in bytes, as in jsonl.
 	maxLine = 128 << 20
-	// maxBlock is how much text that is not JSON is searched at once, in bytes, so that secrets of several lines are
-	// found.
-	maxBlock = 1 << 20
-	// chunkSize is how much is read at once, in bytes.
-	chunkSize = 256 << 10
+	// maxBlock bounds the text outside JSON that is searched at once, in bytes. Lines are joined so
+	// that secrets of several lines are found.
+	maxBlock  = 1 << 20
+	chunkSize = 256 << 10 // size of a read, in bytes
 )
 
-// Unsearched is the kind of a line that is too long to be searched.
+// Unsearched is the kind of a place that is a line longer than maxLine.
 const Unsearched = "unsearched"
 
 // ErrTooMany means that a file has more than MaxPlaces places.
 var ErrTooMany = errors.New("more secrets than can be listed")
 
-// Place is where a secret is in a file.
+// Place is the place of a secret in a file.
 type Place struct {
 	Offset, Size int64 // in the file, in bytes; of the text as it is written there
 	Line         int64 // number, from 1
@@ -37,8 +36,8 @@ type Place struct {
 	Where        string // JSON pointer into the line, "" if it is no JSON
 }
 
-// Hide overwrites what places cover in p, which is the part of the file at off. Line breaks stay: a secret that spans
-// lines is in text that is no JSON, and lines go on being what they are.
+// Hide overwrites the places in p, the part of the file at off, with asterisks. It keeps newlines,
+// as a secret outside JSON can span lines.
 func Hide(p []byte, off int64, places []Place) {
 	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
 	for _, place := range places[first:] {
@@ -54,45 +53,47 @@ func Hide(p []byte, off int64, places []Place) {
 	}
 }
 
-// Scan is what was found in the beginning of a file.
+// Scan holds the secrets found in the beginning of a file. Set Rules and Pointers before the first
+// Extend.
 type Scan struct {
-	Places []Place // by offset, not overlapping
-	// Rules are what secrets are known by, nil for the known ones. They are set before the first Extend.
-	Rules *Rules
-	// Pointers says that places have a JSON pointer. It is set before the first Extend.
-	Pointers bool
+	Places   []Place // by offset, not overlapping
+	Rules    *Rules  // nil for the known ones
+	Pointers bool    // give places a JSON pointer
 	values   values
-	next     int64 // up to here nothing changes if the file grows
-	lines    int64 // up to next
+	next     int64 // offset up to which a growing file keeps its places
+	lines    int64 // number of lines before next
 }
 
-// Next returns up to where what was found stays as it is if the file only grows, apart from secrets that become known.
+// Next returns the offset up to which places stay the same while the file only grows, unless new
+// secrets become known.
 func (s *Scan) Next() int64 { return s.next }
 
-// Extend searches what was added to a file, which has now size bytes. Secrets that it finds are looked for in the whole
-// file. After an error the Scan must not be used any more; after ErrTooMany it has the first MaxPlaces, or some of them.
+// Extend searches the growth of a file, which has now size bytes, and the whole file for the
+// secrets that it finds. After an error the Scan must not be used; after ErrTooMany it has up to
+// MaxPlaces places.
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
-	from := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
-	again := pass{Scan: s, at: from.at, line: from.line}
-	at, _ := slices.BinarySearchFunc(s.Places, s.next, func(p Place, off int64) int { return cmp.Compare(p.Offset, off) })
+	first := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
+	second := pass{Scan: s, at: first.at, line: first.line}
+	byOffset := func(p Place, off int64) int { return cmp.Compare(p.Offset, off) }
+	at, _ := slices.BinarySearchFunc(s.Places, s.next, byOffset)
 	s.Places = s.Places[:at]
-	if err := from.run(ctx, file, size); err != nil {
+	if err := first.run(ctx, file, size); err != nil {
 		return err
 	}
-	if from.isNew {
-		again.at, again.line = 0, 0
+	if first.isNew {
+		second.at, second.line = 0, 0
 	}
 	if s.values.words != nil {
-		if err := again.run(ctx, file, size); err != nil {
+		if err := second.run(ctx, file, size); err != nil {
 			return err
 		}
 	}
 	s.Places = joined(s.Places)
-	s.next, s.lines = from.safe, from.safeLine
+	s.next, s.lines = first.safe, first.safeLine
 	return nil
 }
 
-// joined sorts places and joins those that overlap.
+// joined sorts places and merges those that overlap.
 func joined(places []Place) []Place {
 	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Offset, b.Offset) })
 	out := places[:0]
@@ -110,7 +111,7 @@ func joined(places []Place) []Place {
 	return out
 }
 
-// Clean returns text with what is or holds a secret replaced, as far as is known until now.
+// Clean returns text, or "*" if it is or holds a secret that is known so far.
 func (s *Scan) Clean(text string) string {
 	known := s.rules().In(text)
 	s.values.find([]byte(text), func(match) { known = true })
@@ -127,7 +128,7 @@ func (s *Scan) rules() *Rules {
 	return s.Rules
 }
 
-// In reports whether a rule finds a secret in text.
+// In reports whether text has a secret.
 func (set *Rules) In(text string) (found bool) {
 	_ = set.find(context.Background(), append([]byte{'\n'}, text...), func(match) { found = true })
 	return found
@@ -137,7 +138,7 @@ func (set *Rules) In(text string) (found bool) {
 type pass struct {
 	*Scan
 	byRules bool
-	isNew   bool // a secret became known
+	isNew   bool // the pass found a new secret
 	at      int64
 	line    int64 // number of lines before at
 
@@ -170,27 +171,28 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 			p.safe, p.safeLine = p.at, p.line
 		}
 		if len(p.Places) > 2*MaxPlaces { // a place can be found twice
-			if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
-				return p.tooMany()
+			if err := p.join(); err != nil {
+				return err
 			}
 		}
 	}
 	if err := p.searchBlock(ctx); err != nil {
 		return err
 	}
+	return cmp.Or(p.join(), ctx.Err())
+}
+
+// join merges the places. If there are too many, it keeps the first MaxPlaces.
+func (p *pass) join() error {
 	if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
-		return p.tooMany()
+		p.Places = p.Places[:MaxPlaces]
+		return ErrTooMany
 	}
-	return ctx.Err()
+	return nil
 }
 
-func (p *pass) tooMany() error {
-	p.Places = p.Places[:MaxPlaces]
-	return ErrTooMany
-}
-
-// readLine returns the next line, and its length with the newline. The line is nil if it is too long. The error is io.EOF
-// if it has no newline.
+// readLine returns the next line and its length with the newline. The line is nil if it is longer
+// than maxLine. The error is io.EOF if it has no newline.
 func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error) {
 	p.text = p.text[:0]
 	for {
@@ -199,13 +201,12 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 		if length <= maxLine {
 			p.text = append(p.text, part...)
 		}
-		if err == bufio.ErrBufferFull {
-			continue
+		if err != bufio.ErrBufferFull {
+			if length > maxLine {
+				return nil, length, err
+			}
+			return p.text, length, err
 		}
-		if length > maxLine {
-			return nil, length, err
-		}
-		return p.text, length, err
 	}
 }
 
@@ -236,8 +237,8 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err e
 	return nil
 }
 
-// searchString searches the text of a string. Before it stands the key that it belongs to, as in a file of settings,
-// since many rules know secrets by that.
+// searchString searches the text of a string after its key, as in a settings file, since many rules
+// know a secret by its key.
 func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at place) error {
 	body := line[s.start:s.end]
 	p.buf = append(p.buf[:0], '"')
@@ -255,13 +256,14 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at p
 		} else if p.Pointers {
 			pointer = at.pointer(p.Clean)
 		}
-		seen := encodedAt{}
+		last := encodedAt{}
 		for _, m := range found {
-			first, _ := seen.seek(body, m.start-before)
-			from := seen
-			_, last := from.seek(body, m.end-1-before)
+			first, _ := last.seek(body, m.start-before)
+			tail := last
+			_, end := tail.seek(body, m.end-1-before)
 			p.Places = append(p.Places, Place{
-				Offset: p.at + int64(s.start+first), Size: int64(last - first), Line: p.line + 1, Kind: m.kind, Where: pointer,
+				Offset: p.at + int64(s.start+first), Size: int64(end - first), Line: p.line + 1,
+				Kind: m.kind, Where: pointer,
 			})
 		}
 	})
@@ -286,59 +288,53 @@ func (p *pass) searchBlock(ctx context.Context) error {
 	return err
 }
 
-// search calls found with what is found in text[from:to], in order, if there is anything.
+// search calls found with the secrets in text[from:to], sorted, if there are any.
 func (p *pass) search(ctx context.Context, text []byte, from, to int, found func([]match)) error {
 	var matches []match
-	take := func(m match) {
+	add := func(m match) {
 		m.start, m.end = max(m.start, from), min(m.end, to)
 		if m.start < m.end {
 			matches = append(matches, m)
 		}
 	}
 	if !p.byRules {
-		p.values.find(text[:to], take)
-	} else if err := p.searchRules(ctx, text, take); err != nil {
+		p.values.find(text[:to], add)
+	} else if err := p.searchRules(ctx, text, add); err != nil {
 		return err
 	}
 	if len(matches) == 0 {
 		return nil
 	}
 	slices.SortFunc(matches, func(a, b match) int { return cmp.Compare(a.start, b.start) })
-	if p.byRules {
-		for _, m := range matches {
-			p.isNew = p.values.add(text[m.start:m.end], m.kind) || p.isNew
-		}
+	for _, m := range matches {
+		p.isNew = p.byRules && p.values.add(text[m.start:m.end], m.kind) || p.isNew
 	}
 	found(matches)
 	return nil
 }
 
-const (
-	// besideBefore and besideAfter bound how far from where text differs that is read joined the
-	// rules are applied to it as it reads then, in bytes.
-	besideBefore, besideAfter = 256, 1024
-)
+// joinedBefore and joinedAfter bound in bytes the text around a difference that is read joined.
+const joinedBefore, joinedAfter = 256, 1024
 
-// searchRules applies the rules to text as it reads, and, near where that differs, as it reads
-// joined.
-func (p *pass) searchRules(ctx context.Context, text []byte, take func(match)) error {
+// searchRules applies the rules to the readable text and, near differences, to the joined one.
+func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) error {
 	differs := p.readable.read(text, false)
-	err := p.searchRead(ctx, 0, take)
+	err := p.searchReadable(ctx, 0, found)
 	for i := 0; i < len(differs) && err == nil; {
-		from, to := max(differs[i]-besideBefore, 0), 0
-		for ; i < len(differs) && (to == 0 || differs[i]-besideBefore < to); i++ {
-			to = min(differs[i]+besideAfter, len(text))
+		from, to := max(differs[i]-joinedBefore, 0), 0
+		for ; i < len(differs) && (to == 0 || differs[i]-joinedBefore < to); i++ {
+			to = min(differs[i]+joinedAfter, len(text))
 		}
 		p.readable.read(text[from:to], true)
-		err = p.searchRead(ctx, from, take)
+		err = p.searchReadable(ctx, from, found)
 	}
 	return err
 }
 
-// searchRead applies the rules to p.readable, which begins at from.
-func (p *pass) searchRead(ctx context.Context, from int, take func(match)) error {
+// searchReadable applies the rules to p.readable, whose original begins at from.
+func (p *pass) searchReadable(ctx context.Context, from int, found func(match)) error {
 	return p.rules().find(ctx, p.readable.text, func(m match) {
 		m.start, m.end = from+p.readable.origin(m.start), from+p.readable.origin(m.end)
-		take(m)
+		found(m)
 	})
 }

@@ -63,7 +63,7 @@ func TestRules(t *testing.T) {
 	for id := range rarerKeyword {
 		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
 	}
-	for _, id := range slices.Concat(wholeMatch, notForText, atKeyword, notAtKeyword, vague) {
+	for _, id := range slices.Concat(matchRules, notForText, atKeyword, notAtKeyword, vague) {
 		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
 	}
 }

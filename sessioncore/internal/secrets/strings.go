@@ -14,18 +14,18 @@ type jsonString struct {
 	isKey      bool // it is the key of a member
 }
 
-// place is where a string of a line is: the key or the number of each value that it is in, after that of the line itself.
+// place is the position of a string in a line: the line itself, then each value around the string.
 type place []level
 
 type level struct {
 	object   bool
 	key      []byte // the body of the current member's key
-	isMember bool   // the colon after the key has been seen
+	isMember bool   // the colon after the key was passed
 	number   int    // of the current element
-	name     []byte // the body of the member that names the member value: {"name":"TOKEN","value":"x"}
+	name     []byte // the value of the member "name" or "key", which names "value": {"name":"TOKEN","value":"x"}
 }
 
-// isWhole reports whether a line has nothing but one object or array.
+// isWhole reports whether a line is exactly one object or array.
 func isWhole(line []byte) bool {
 	v := rawjson.Value(bytes.TrimSpace(line))
 	var s rawjson.Scanner
@@ -61,7 +61,8 @@ func eachString(line []byte, visit func(jsonString, place)) {
 	}
 }
 
-// stringEnd returns where the body of a string ends that begins at i, which is the end of the line if no quote follows.
+// stringEnd returns the end of the string's body that begins at i: its quote, or the end of the
+// line.
 func stringEnd(line []byte, i int) int {
 	for i < len(line) && line[i] != '"' {
 		if line[i] == '\\' {
@@ -72,7 +73,7 @@ func stringEnd(line []byte, i int) int {
 	return min(i, len(line))
 }
 
-// key returns the key under which a value is, nil if there is none: that of the next object around it.
+// key returns the key of the innermost object around the value, nil if there is none.
 func (p place) key() []byte {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i].object && p[i].name != nil && string(p[i].key) == "value" {
@@ -87,7 +88,7 @@ func (p place) key() []byte {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer returns the JSON pointer (RFC 6901) of a value. Text that clean changes is left out.
+// pointer returns the JSON pointer (RFC 6901) of a value, with each key passed through clean.
 func (p place) pointer(clean func(string) string) string {
 	var out []byte
 	for _, l := range p[1:] {
@@ -104,11 +105,11 @@ func (p place) pointer(clean func(string) string) string {
 	return string(out)
 }
 
-// maxPointer bounds what is told of a place, in bytes: keys can be of any length and nest to any depth.
+// maxPointer bounds a pointer in bytes, as keys can be long and nest deeply.
 const maxPointer = 500
 
-// decode appends the text of a string's body to dst. What is no escape stays as it is, and so do bytes that are not
-// UTF-8.
+// decode appends the text of a string's body to dst. Bytes that are no escape or not UTF-8 are
+// copied.
 func decode(dst, body []byte) []byte {
 	for len(body) > 0 {
 		plain := bytes.IndexByte(body, '\\')
@@ -122,8 +123,8 @@ func decode(dst, body []byte) []byte {
 	return dst
 }
 
-// escapeLen returns the length of the escape, or pair of them, at the start of b. A backslash that begins none stands for
-// itself.
+// escapeLen returns the length of the escape, or pair of them, at the start of b, or 1 for a
+// backslash that begins none.
 func escapeLen(b []byte) int {
 	if _, size := rawjson.ReadEscape(b); size > 0 {
 		return size
@@ -140,12 +141,11 @@ func appendPiece(dst, piece []byte) []byte {
 	return rawjson.AppendDecoded(dst, piece)
 }
 
-// encodedAt returns where in a string's body the byte at offset off of its text is written, for ascending offsets: it
-// goes on from where it was before.
+// encodedAt maps offsets in a string's text to offsets in its body. Offsets must ascend: it goes on
+// from the last one.
 type encodedAt struct{ body, text int }
 
-// seek returns the offset in body of the piece, a byte or an escape, that holds the byte off of the text, and the offset
-// after that piece.
+// seek returns the range in body of the byte or escape that holds byte off of the text.
 func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 	var piece [4]byte
 	for e.body < len(body) {

@@ -2,11 +2,12 @@ package secrets
 
 import "bytes"
 
-// words finds words in text, whatever their case, in one pass. Words have at least two bytes. A nil one has none.
+// words finds words in text, ignoring case, in one pass. A word has at least two bytes. A nil
+// *words finds none.
 type words struct {
 	list   [][]byte
-	starts [1 << 15]bool    // hashes of the first bytes of words
-	byKey  map[uint32][]int // the words that begin with these bytes
+	starts [1 << 15]bool    // hashes of the keys
+	byKey  map[uint32][]int // numbers of the words with a key
 }
 
 // fold is the lower case of the letters of ASCII.
@@ -20,14 +21,11 @@ var fold = func() (lower [256]byte) {
 	return lower
 }()
 
-// pairKey and tripleKey are the keys of words of two bytes and of longer ones.
+// pairKey and tripleKey make the keys of two-byte and of longer words from their first bytes.
 func pairKey(a, b byte) uint32      { return uint32(a)<<8 | uint32(b) }
 func tripleKey(a, b, c byte) uint32 { return 1<<24 | uint32(a)<<16 | uint32(b)<<8 | uint32(c) }
 
 func keyHash(key uint32) uint32 { return key * 2654435761 >> 17 }
-
-// mayStart reports whether a word may begin with a key.
-func (w *words) mayStart(key uint32) bool { return w.starts[keyHash(key)] }
 
 func newWords(list []string) *words {
 	w := &words{byKey: map[uint32][]int{}}
@@ -47,24 +45,24 @@ func (w *words) add(word []byte) {
 	w.list = append(w.list, bytes.Clone(word))
 }
 
-// find calls found with the number of each word and where it begins, until found returns false.
+// find calls found with the number and the offset of each word until found returns false.
 func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	for i := 0; w != nil && i+1 < len(text); i++ {
 		a, b := fold[text[i]], fold[text[i+1]]
-		if key := pairKey(a, b); w.mayStart(key) && !w.at(text, i, key, found) {
+		if key := pairKey(a, b); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 		if i+2 == len(text) {
 			break
 		}
-		if key := tripleKey(a, b, fold[text[i+2]]); w.mayStart(key) && !w.at(text, i, key, found) {
+		if key := tripleKey(a, b, fold[text[i+2]]); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 	}
 	return true
 }
 
-// at calls found with the words of a key that are at text[i:].
+// at calls found with the words of a key that begin at text[i].
 func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool) bool {
 	for _, n := range w.byKey[key] {
 		word := w.list[n]
@@ -75,16 +73,16 @@ func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool
 	return true
 }
 
-// minRepeated is the length in bytes from which on a secret that was found is looked for elsewhere in its file, where no
-// rule may know it. Shorter ones could be words; so could those without a digit that are shorter than minRepeatedWord, and
-// those with nothing else could be numbers. What is longer than maxRepeated a rule knows by its beginning.
+// isRepeated limits the secrets that are searched for elsewhere in their file, where no rule may
+// find them. Shorter ones than minRepeated could be words or numbers, as could those without a
+// digit below minRepeatedWord. A rule finds longer ones than maxRepeated by their beginning.
 const (
 	minRepeated     = 8
 	minRepeatedWord = 16
 	maxRepeated     = 4 << 10
 )
 
-// isRepeated reports whether a secret is looked for elsewhere.
+// isRepeated reports whether a secret is searched for in the rest of the file.
 func isRepeated(text []byte) bool {
 	digits := 0
 	for _, c := range text {
@@ -96,13 +94,13 @@ func isRepeated(text []byte) bool {
 	return isLong && len(text) <= maxRepeated
 }
 
-// values are the secrets that were found in a file, with the kind of each.
+// values are the secrets found in a file, with the kind of each.
 type values struct {
 	kinds map[string]string
 	words *words
 }
 
-// add adds a secret, and reports whether it is new and will be looked for.
+// add adds a secret and reports whether it is new and will be searched for.
 func (v *values) add(text []byte, kind string) bool {
 	if _, known := v.kinds[string(text)]; known || !isRepeated(text) {
 		return false
@@ -115,15 +113,15 @@ func (v *values) add(text []byte, kind string) bool {
 	return true
 }
 
-// find calls found for the places in text where a known secret is, but not for one that begins within itself.
+// find calls found for the known secrets in text. A secret may not overlap itself.
 func (v *values) find(text []byte, found func(match)) {
-	var done map[int]int // for each secret up to where it was found
+	var done map[int]int // for each secret, the end of its last match
 	v.words.find(text, func(word, at int) bool {
 		end := at + len(v.words.list[word])
 		if at < done[word] {
 			return true
 		}
-		if kind, ok := v.kinds[string(text[at:end])]; ok { // of that case
+		if kind, ok := v.kinds[string(text[at:end])]; ok { // words ignores case, kinds does not
 			found(match{kind: kind, start: at, end: end})
 			if done == nil {
 				done = map[int]int{}
