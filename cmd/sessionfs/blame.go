@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -186,9 +185,7 @@ func (l *blamedLine) writeJSON(out io.Writer) {
 	if e := l.edit; e != nil {
 		line.blameJSON = &blameJSON{e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt, l.exact}
 	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(line) // a broken pipe shows when out is flushed
+	_ = writeJSON(out, line) // a broken pipe shows when out is flushed
 }
 
 // onScreen makes the text of a file harmless for a terminal.

@@ -17,8 +17,9 @@ import (
 
 // checkCommand is sessionfs check.
 func checkCommand() *cobra.Command {
+	var asJSON bool
 	cmd := onSource(treePaths, &cobra.Command{
-		Use:   "check [-s SOURCE] [PATH...]",
+		Use:   "check [--json] [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
 		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is changed. " +
 			"Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
@@ -27,7 +28,7 @@ func checkCommand() *cobra.Command {
 		if len(args) == 0 {
 			args = []string{"sessions"}
 		}
-		c := &checker{out: bufio.NewWriter(cmd.OutOrStdout()), cmd: cmd, src: src}
+		c := &checker{out: bufio.NewWriter(cmd.OutOrStdout()), cmd: cmd, src: src, json: asJSON}
 		paths, err := src.expand(args...)
 		if err != nil {
 			return err
@@ -44,7 +45,11 @@ func checkCommand() *cobra.Command {
 				return err
 			}
 		}
-		fmt.Fprintf(c.out, "%d sessions, %d with problems\n", c.sessions, c.broken)
+		if asJSON {
+			_ = writeJSON(c.out, map[string]int{"sessions": c.sessions, "broken": c.broken})
+		} else {
+			fmt.Fprintf(c.out, "%d sessions, %d with problems\n", c.sessions, c.broken)
+		}
 		if err := c.out.Flush(); err != nil {
 			return err
 		}
@@ -56,6 +61,7 @@ func checkCommand() *cobra.Command {
 		}
 		return nil
 	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	endsWithTwo(cmd)
 	return cmd
 }
@@ -65,6 +71,7 @@ type checker struct {
 	cmd              *cobra.Command
 	src              *source
 	out              *bufio.Writer
+	json             bool
 	sessions, broken int
 	unseen           bool // something could not be looked at
 }
@@ -118,8 +125,7 @@ func (c *checker) file(name string) error {
 	}
 	c.sessions++
 	c.broken++
-	fmt.Fprintf(c.out, "%s\n  not a session: it is empty, or does not begin with the header of one\n"+
-		"    Clients do not show it either. Restore it from a backup, or move it away.\n", visible(name))
+	c.report(name, []*problems{{Kind: noSession, Why: "it is empty, or does not begin with the header of one", Count: 1}})
 	return nil
 }
 
@@ -167,14 +173,31 @@ func (c *checker) session(dir string) error {
 	}
 	if len(kinds) > 0 {
 		c.broken++
-		fmt.Fprintln(c.out, visible(dir+sessionSuffix))
-		for _, k := range kinds {
-			k.print(c.out)
-		}
 	} else if leaf, err := c.src.ReadLink(path.Join(dir, leafLink)); err == nil && leaf == "tree" && c.isEmpty(dir) {
-		fmt.Fprintf(c.out, "%s\n  empty: it has a header alone\n    Nothing is broken. If nobody goes on with it, remove the file.\n", visible(dir+sessionSuffix))
+		kinds = []*problems{{Kind: noEntries, Why: "it has a header alone", Count: 1}}
 	}
+	c.report(dir+sessionSuffix, kinds)
 	return nil
+}
+
+// report prints the problems of a file. As JSON a file without any is printed too.
+func (c *checker) report(name string, kinds []*problems) {
+	for _, k := range kinds {
+		k.Remedy = remedies[k.Kind]
+	}
+	if c.json {
+		_ = writeJSON(c.out, struct {
+			Path     string      `json:"path"`
+			Problems []*problems `json:"problems"`
+		}{name, append([]*problems{}, kinds...)})
+		return
+	}
+	if len(kinds) > 0 {
+		fmt.Fprintln(c.out, visible(name))
+	}
+	for _, k := range kinds {
+		k.print(c.out)
+	}
 }
 
 // isEmpty reports whether a session has no entries.
@@ -197,13 +220,23 @@ func (c *checker) cannot(name string, err error) error {
 
 // problems are those of one kind in a session.
 type problems struct {
-	kind, why string // why is that of the first one
-	line      int64  // of the first one; 0 if it has none
-	count     int
+	Kind   string `json:"problem"`
+	Why    string `json:"why"`            // of the first one
+	Line   int64  `json:"line,omitempty"` // of the first one; 0 if it has none
+	Count  int    `json:"count"`
+	Remedy string `json:"remedy,omitempty"`
 }
+
+// The kinds of problems that problems.jsonl does not have.
+const (
+	noSession = "not a session"
+	noEntries = "empty"
+)
 
 // remedies say what to do about a kind of problem.
 var remedies = map[string]string{
+	noSession:    "Clients do not show it either. Restore it from a backup, or move it away.",
+	noEntries:    "Nothing is broken. If nobody goes on with it, remove the file.",
 	"skipped":    "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, and rewrites keep it.",
 	"no-object":  "No program reads this line. Nothing else is lost.",
 	"header":     "Two sessions were put into one file. The second header is ignored; its entries are shown with the first.",
@@ -222,15 +255,15 @@ var remedies = map[string]string{
 // print prints a kind of problem, where the first one is, and what to do.
 func (p *problems) print(out io.Writer) {
 	where, times := "", ""
-	if p.line > 0 {
-		where = fmt.Sprintf("line %d: ", p.line)
+	if p.Line > 0 {
+		where = fmt.Sprintf("line %d: ", p.Line)
 	}
-	if p.count > 1 {
-		times = fmt.Sprintf(" (and %d more of this kind)", p.count-1)
+	if p.Count > 1 {
+		times = fmt.Sprintf(" (and %d more of this kind)", p.Count-1)
 	}
-	fmt.Fprintf(out, "  %s%s: %s%s\n", where, visible(p.kind), visible(p.why), times)
-	if remedy := remedies[p.kind]; remedy != "" {
-		fmt.Fprintf(out, "    %s\n", remedy)
+	fmt.Fprintf(out, "  %s%s: %s%s\n", where, visible(p.Kind), visible(p.Why), times)
+	if p.Remedy != "" {
+		fmt.Fprintf(out, "    %s\n", p.Remedy)
 	}
 }
 
@@ -252,11 +285,11 @@ func readProblems(src *source, dir string) ([]*problems, error) {
 		} else if err != nil {
 			return kinds, err
 		}
-		i := slices.IndexFunc(kinds, func(k *problems) bool { return k.kind == p.Problem })
+		i := slices.IndexFunc(kinds, func(k *problems) bool { return k.Kind == p.Problem })
 		if i < 0 {
 			i = len(kinds)
-			kinds = append(kinds, &problems{kind: p.Problem, why: p.Why, line: p.Line})
+			kinds = append(kinds, &problems{Kind: p.Problem, Why: p.Why, Line: p.Line})
 		}
-		kinds[i].count++
+		kinds[i].Count++
 	}
 }

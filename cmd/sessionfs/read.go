@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -113,9 +114,9 @@ func (f *fence) colourOf(line []byte) string {
 
 // logCommand is sessionfs log.
 func logCommand() *cobra.Command {
-	var all bool
+	var all, asJSON bool
 	cmd := onSource(anySession, &cobra.Command{
-		Use:   "log [-a] [-s SOURCE] SESSION",
+		Use:   "log [-a] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label " +
 			"the beginning of its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that " +
@@ -128,6 +129,9 @@ func logCommand() *cobra.Command {
 			return err
 		}
 		defer snap.Release()
+		if asJSON {
+			return logJSON(cmd, snap, all)
+		}
 		return paged(cmd, func(out *screen) error {
 			return reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
 				return printLog(out, snap, line)
@@ -135,7 +139,46 @@ func logCommand() *cobra.Command {
 		})
 	})
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "every entry, also results of tools and changes of settings")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
 	return cmd
+}
+
+// logJSON prints a log as objects. A session without entries is one with the key id alone.
+func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool) error {
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return err
+	}
+	id, _ := header.Member("id").Text()
+	type entry struct {
+		Entry  string   `json:"entry"`
+		Parent string   `json:"parent,omitempty"`
+		Time   string   `json:"time"`
+		What   string   `json:"what"`
+		Marks  []string `json:"marks"`
+		Text   string   `json:"text"`
+	}
+	type object struct {
+		ID string `json:"id"`
+		*entry
+	}
+	out, written := bufio.NewWriter(cmd.OutOrStdout()), false
+	err = reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
+		if line.Entry == sessioncore.NoEntry {
+			return nil
+		}
+		e := entry{snap.Name(line.Entry), "", snap.Time(line.Entry).UTC().Format("2006-01-02T15:04:05.000Z"),
+			line.What, append([]string{}, line.Marks...), line.Said}
+		if line.Above != sessioncore.NoEntry {
+			e.Parent = snap.Name(line.Above)
+		}
+		written = true
+		return writeJSON(out, object{id, &e})
+	})
+	if err == nil && !written {
+		err = writeJSON(out, object{ID: id})
+	}
+	return cmp.Or(err, out.Flush())
 }
 
 // printLog prints a line of a log.
@@ -154,8 +197,9 @@ func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine) er
 
 // diffCommand is sessionfs diff.
 func diffCommand() *cobra.Command {
+	var asJSON bool
 	cmd := onSource(anySession, &cobra.Command{
-		Use:   "diff [-s SOURCE] SESSION SESSION",
+		Use:   "diff [--json] [-s SOURCE] SESSION SESSION",
 		Short: "Compare two branches of a session, or two sessions, turn by turn",
 		Long: "Compare two branches of a session, or two sessions such as a fork and its parent, as diff -u does. Turns are " +
 			"compared by what was said and done in them, not by times and ids; of those that differ the lines of the same " +
@@ -175,16 +219,25 @@ func diffCommand() *cobra.Command {
 		}
 		differ := false
 		err := paged(cmd, func(out *screen) (err error) {
-			header := "--- " + visible(args[0]) + "\n+++ " + visible(args[1]) + "\n"
+			begun := false
 			differ, err = view.Diff(cmd.Context(), branches[0], branches[1], func(text []byte) error {
-				if header != "" {
-					out.WriteString(header)
-					header = ""
+				switch {
+				case asJSON && !begun:
+					_ = writeJSON(out, differing{args[0], args[1], true})
+				case !begun:
+					out.WriteString("--- " + visible(args[0]) + "\n+++ " + visible(args[1]) + "\n")
+				}
+				begun = true
+				if asJSON {
+					return writeJSON(out, lineOfDiff(string(text[:len(text)-1])))
 				}
 				line := string(text[:len(text)-1])
 				_, err := out.WriteString(out.coloured(diffColours[text[0]], line) + "\n")
 				return err
 			})
+			if err == nil && asJSON && !differ {
+				err = writeJSON(out, differing{args[0], args[1], false})
+			}
 			return err
 		})
 		if err == nil && differ {
@@ -192,8 +245,36 @@ func diffCommand() *cobra.Command {
 		}
 		return err
 	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// differing is the first object of diff --json.
+type differing struct {
+	A      string `json:"a"`
+	B      string `json:"b"`
+	Differ bool   `json:"differ"`
+}
+
+// diffLine is a line of a difference.
+type diffLine struct {
+	Sign string `json:"sign"`
+	Text string `json:"text"`
+}
+
+func lineOfDiff(line string) diffLine {
+	if common, ok := strings.CutPrefix(line, "@@ "); ok {
+		return diffLine{"@@", strings.TrimSuffix(common, " @@")}
+	}
+	return diffLine{line[:1], line[1:]}
+}
+
+// writeJSON writes a value as a line of JSON.
+func writeJSON(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
 }
 
 // The colours of text on a terminal. Those of a match and its path are grep's.

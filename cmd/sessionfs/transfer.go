@@ -122,8 +122,9 @@ func bundleCommand() *cobra.Command {
 // importCommand is sessionfs import.
 func importCommand() *cobra.Command {
 	var to string
+	var asJSON bool
 	cmd := onSource(noPaths, &cobra.Command{
-		Use:   "import [-s SOURCE] [--to DIR] PATH...",
+		Use:   "import [-s SOURCE] [--to DIR] [--json] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle " +
 			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed. " +
@@ -149,34 +150,52 @@ func importCommand() *cobra.Command {
 				return err
 			}
 		}
-		counts, failed := map[writer.Outcome]int{}, false
-		for i, f := range from.Found {
-			showProgress(cmd.ErrOrStderr(), i, len(from.Found))
-			r, err := into.Import(cmd.Context(), f)
-			showProgress(cmd.ErrOrStderr(), 0, 0)
-			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), visible(lineOf(f, r)))
-			}
-			if err != nil {
-				return err
-			}
-			failed = failed || r.Err != nil || r.Partly
-			counts[r.Outcome]++
-		}
-		others := ""
-		if from.Others > 0 {
-			others = fmt.Sprintf("; %d other files are left out", from.Others)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d new, %d longer, %d same, %d refused%s\n",
-			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], others)
-		if err == nil && failed {
-			err = ended(exitFailure)
-		}
-		return err
+		return printImports(cmd, into, from, asJSON)
 	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
+}
+
+// printImports imports sessions, and prints what becomes of each and how many there are.
+func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, asJSON bool) error {
+	const others = "others"
+	out, failed := cmd.OutOrStdout(), false
+	counts := map[writer.Outcome]int{
+		writer.Added: 0, writer.Grown: 0, writer.Unchanged: 0, transfer.Refused: 0, others: from.Others,
+	}
+	for i, f := range from.Found {
+		showProgress(cmd.ErrOrStderr(), i, len(from.Found))
+		r, err := into.Import(cmd.Context(), f)
+		showProgress(cmd.ErrOrStderr(), 0, 0)
+		switch {
+		case err == nil && asJSON:
+			err = writeJSON(out, importedOf(f, r))
+		case err == nil:
+			_, err = fmt.Fprintln(out, visible(lineOf(f, r)))
+		}
+		if err != nil {
+			return err
+		}
+		failed = failed || r.Err != nil || r.Partly
+		counts[r.Outcome]++
+	}
+	var err error
+	if asJSON {
+		err = writeJSON(out, counts)
+	} else {
+		left := ""
+		if from.Others > 0 {
+			left = fmt.Sprintf("; %d other files are left out", from.Others)
+		}
+		_, err = fmt.Fprintf(out, "%d new, %d longer, %d same, %d refused%s\n",
+			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], left)
+	}
+	if err == nil && failed {
+		err = ended(exitFailure)
+	}
+	return err
 }
 
 // barWidth is how many columns the bar of showProgress has.
@@ -194,14 +213,32 @@ func showProgress(out io.Writer, done, of int) {
 	}
 }
 
+// imported is what import --json says of a session.
+type imported struct {
+	Outcome writer.Outcome `json:"outcome"`
+	From    string         `json:"from"`
+	Path    string         `json:"path,omitempty"`
+	Why     string         `json:"why,omitempty"`
+	Notes   []string       `json:"notes"`
+}
+
+func importedOf(f transfer.Found, r transfer.Result) imported {
+	i := imported{r.Outcome, mountopts.WithoutPassword(filepath.Clean(f.Path)), r.Path, "", append([]string{}, r.Notes...)}
+	if r.Err != nil {
+		i.Why = reasonOf(r.Err)
+	}
+	return i
+}
+
 // lineOf tells what became of a session.
 func lineOf(f transfer.Found, r transfer.Result) string {
-	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Path)
-	if r.Err != nil {
-		line = "refused: " + mountopts.WithoutPassword(filepath.Clean(f.Path)) + ": " + reasonOf(r.Err)
+	i := importedOf(f, r)
+	line := fmt.Sprintf("%-7s %s", i.Outcome, i.Path)
+	if i.Why != "" {
+		line = "refused: " + i.From + ": " + i.Why
 	}
-	if len(r.Notes) > 0 {
-		line += " (" + strings.Join(r.Notes, "; ") + ")"
+	if len(i.Notes) > 0 {
+		line += " (" + strings.Join(i.Notes, "; ") + ")"
 	}
 	return line
 }

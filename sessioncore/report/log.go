@@ -15,6 +15,7 @@ import (
 type LogLine struct {
 	Graph string            // the drawing before the entry
 	Entry sessioncore.Entry // NoEntry for a line that is only drawn
+	Above sessioncore.Entry // the next one above the entry that the log shows; NoEntry for a root
 	ID    string            // the name of the entry's file, or as much of it as no other one begins with
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
@@ -50,7 +51,7 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 		return f(line)
 	}
 	for _, root := range l.kids[0] {
-		if err := l.draw(root, 0, show); err != nil {
+		if err := l.draw(root, sessioncore.NoEntry, 0, show); err != nil {
 			return err
 		}
 	}
@@ -149,27 +150,28 @@ func (l *logTree) sort(order []logNode) {
 	}
 }
 
-// draw calls f for each line from an entry on. The first child of an entry stands above it, each other one in the next
-// column, which then ends.
-func (l *logTree) draw(e sessioncore.Entry, column int, f func(*LogLine) error) error {
-	chain := []sessioncore.Entry{e}
+// draw calls f for each line from an entry on, which has another one above it in the tree. The first child of an entry
+// stands before it, each other one in the next column, which then ends.
+func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) error) error {
+	chain := []sessioncore.Entry{above, e}
 	for kids := l.kids[e+1]; len(kids) > 0; kids = l.kids[kids[0]+1] {
 		chain = append(chain, kids[0])
 	}
 	bars := strings.Repeat("| ", column)
-	for _, e := range slices.Backward(chain) {
+	for n := len(chain) - 1; n > 0; n-- {
+		e := chain[n]
 		for i, kid := range l.kids[e+1] {
 			if i == 0 {
 				continue
 			}
-			if err := l.draw(kid, column+1, f); err != nil {
+			if err := l.draw(kid, e, column+1, f); err != nil {
 				return err
 			}
 			if err := f(&LogLine{Graph: bars + "|/", Entry: sessioncore.NoEntry}); err != nil {
 				return err
 			}
 		}
-		if err := f(&LogLine{Graph: bars + "*", Entry: e}); err != nil {
+		if err := f(&LogLine{Graph: bars + "*", Entry: e, Above: chain[n-1]}); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,8 @@ type Hit struct {
 	Tree    string // where the sessions are in a mount
 	File    string // of the session, in the storage
 	Session string // its display name
+	ID      string // of the session
+	Role    string // of the entry's message, in camelCase; "" for other entries
 	Entry   string // the name of the entry's file in entries/, without the suffix; "" for the title
 	What    string // the entry's path label, or "title"
 	Time    time.Time
@@ -33,6 +35,7 @@ const TitleLabel = "title"
 type Found struct {
 	File    string
 	Session string // its display name, if there are hits
+	ID      string // of the session, if there are hits
 	Hits    []Hit  // newest first; at most one more than the limit
 	Count   int    // of the hits, where only that was asked for
 	Err     error  // why the file could not be searched
@@ -110,26 +113,30 @@ func (h *Hit) AppendLine(dst []byte) []byte {
 	return names.AppendLabelFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
 }
 
-// AppendJSON appends the hit as a line of JSON, with the columns of results.tsv.
+// AppendJSON appends the hit as a line of JSON: the columns of results.tsv, and the ids and the role.
 func (h *Hit) AppendJSON(dst []byte) []byte {
 	return rawjson.AppendLine(dst, struct {
 		Time    string `json:"time"`
 		Session string `json:"session"`
+		ID      string `json:"id"`
+		Entry   string `json:"entry,omitempty"`
+		Role    string `json:"role,omitempty"`
 		What    string `json:"what"`
 		Path    string `json:"path"`
 		Prompt  string `json:"prompt,omitempty"`
 		Text    string `json:"text"`
 		Copies  int    `json:"copies"`
-	}{h.When(), names.TextUTF8(h.Session), h.What, h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
+	}{h.When(), names.TextUTF8(h.Session), names.TextUTF8(h.ID), h.Entry, names.TextUTF8(h.Role), h.What, h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
 }
 
 // AppendJSON appends the session as a line of JSON.
 func (f *Found) AppendJSON(dst []byte) []byte {
 	return rawjson.AppendLine(dst, struct {
 		Session string `json:"session"`
+		ID      string `json:"id"`
 		Path    string `json:"path"`
 		Hits    int    `json:"hits"`
-	}{names.TextUTF8(f.Session), f.Directory(), f.Count})
+	}{names.TextUTF8(f.Session), names.TextUTF8(f.ID), f.Directory(), f.Count})
 }
 
 func directory(tree, file string) string {

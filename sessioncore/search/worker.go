@@ -138,6 +138,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	}
 	name, whole := listing.DisplayName(snap, found.File)
 	found.Session, found.began = name, snap.HeaderTime()
+	found.ID, _ = header.Member("id").Text()
 	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
 	matching, title := w.m.Checker(header, whole), header.Member("title")
 	if matching == nil {
@@ -178,6 +179,8 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 			continue
 		}
 		hit.File, hit.Entry, hit.What, hit.Time = found.File, snap.Name(e), snap.PathLabel(e), snap.Time(e)
+		role, _ := snap.Message(e, text).Member("role").Text()
+		hit.Role = rawjson.CamelCase(role)
 		hits = append(hits, hit)
 		if len(hits) > w.s.Limit {
 			break // that there is one more is all that matters
@@ -187,7 +190,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		return nil
 	}
 	for i := range hits {
-		hits[i].Session, hits[i].Tree = name, w.s.Tree
+		hits[i].Session, hits[i].ID, hits[i].Tree = name, found.ID, w.s.Tree
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // the title was not in order
 	found.Hits = hits
