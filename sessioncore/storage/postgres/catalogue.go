@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// node is a name in the catalogue: a file if it has a row, otherwise a directory, which is there as long as a row is
-// below it.
+// node is a name in the catalogue: a file if it has a row, otherwise a directory. A directory exists as
+// long as a row is below it.
 type node struct {
 	parent   *node
 	name     string // in parent
@@ -21,7 +21,7 @@ type node struct {
 	changed  int64
 }
 
-// facts are what the table says of a row, without its content.
+// facts are the columns of a row, without its content.
 type facts struct {
 	path    string
 	version string // xmin
@@ -30,23 +30,23 @@ type facts struct {
 	title   title
 }
 
-// row is one object: a row of the table from when it was created or written anew until that happens again. Appends, and
-// titles, leave it the same object. What is in it is in content.go.
+// row is one object: a row of the table until it is written anew. Appends and titles leave it the same
+// object. Its content is kept in content.go.
 type row struct {
 	facts
 	inode   uint64
 	changed int64
-	told    int64 // the value of Storage.clock when facts were stored
-	gone    bool  // it is not in the table any more: only what is kept can be read
+	stored  int64 // Storage.clock when facts were stored
+	gone    bool  // it is not in the table any more: only the kept content can be read
 
 	content content
 }
 
-// changeAge is how old the last change of a file looks at least. The version tells states apart, so nobody has to wait
-// until a clock has ticked (storage.Token.Settling).
+// changeAge is the least age that the last change of a file is given. The version tells states apart, so
+// readers need not wait for a tick of the clock (storage.Token.Settling).
 const changeAge = 2 * time.Second
 
-// nextChange returns what Token.Changed is after a change, later than before.
+// nextChange returns Token.Changed after a change: later than before.
 func nextChange(before, modified int64) int64 {
 	return max(before+1, min(modified, time.Now().Add(-changeAge).UnixNano()))
 }
@@ -59,12 +59,12 @@ func (s *Storage) newRow(f facts) *row {
 	r := &row{facts: f, inode: s.inodes}
 	r.changed = nextChange(0, r.modified())
 	r.content.row, r.content.s = r, s
-	s.tell(r)
+	s.stamp(r)
 	return r
 }
 
-// name returns the name of a row, which may be none that is usable. There are many rows, so none keeps it. Callers must hold
-// s.mu.
+// name returns the name of a row, which may be unusable. Rows do not keep it, as there are many. Callers
+// must hold s.mu.
 func (r *row) name() string {
 	s := r.content.s
 	if s.people != nil {
@@ -80,7 +80,7 @@ func (s *Storage) find(name string) *node {
 		return n
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if n.row != nil { // a file: what seems to be below it is not shown
+		if n.row != nil { // a file: rows below it are not shown
 			return nil
 		}
 		if n = n.children[part]; n == nil {
@@ -90,7 +90,8 @@ func (s *Storage) find(name string) *node {
 	return n
 }
 
-// enter returns the node of the name of a row, and makes it and its directories where they are missing. Callers must hold s.mu.
+// enter returns the node of a row's name, and makes it and its directories if they are missing. Callers
+// must hold s.mu.
 func (s *Storage) enter(name, path string) *node {
 	n := s.root
 	if dir := storage.Dir(name); dir != "" {
@@ -98,7 +99,7 @@ func (s *Storage) enter(name, path string) *node {
 			n = s.enterIn(n, part)
 		}
 	}
-	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the end of both; the text of the path is kept anyway
+	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the base of both, without a copy
 }
 
 func (s *Storage) enterIn(n *node, name string) *node {
@@ -122,7 +123,7 @@ func (n *node) touch(at int64) {
 	n.changed = nextChange(n.changed, n.modified)
 }
 
-// prune removes a node and the directories above it that nothing is left in. Callers must hold s.mu.
+// prune removes a node and the directories above it that became empty. Callers must hold s.mu.
 func (s *Storage) prune(n *node) {
 	for n.parent != nil && n.row == nil && len(n.children) == 0 {
 		delete(n.parent.children, n.name)
@@ -131,9 +132,9 @@ func (s *Storage) prune(n *node) {
 	}
 }
 
-// put stores what the table said of a row when the clock was asked, or later. A row that is known stays the same object
-// unless it is certainly another one. It returns false, and stores nothing, if something else was stored since: then
-// nobody knows which of the two is the newer one. Callers must hold s.mu.
+// put stores a row's facts, read at time asked of the clock or later. A known row stays the same object
+// unless it is certainly another one. It returns false, and stores nothing, if other facts were stored
+// since: the newer of the two is not known then. Callers must hold s.mu.
 func (s *Storage) put(f facts, asked int64) bool {
 	r := s.rows[f.path]
 	switch {
@@ -141,7 +142,7 @@ func (s *Storage) put(f facts, asked int64) bool {
 		s.add(s.newRow(f))
 		return true
 	case r.version == f.version:
-	case r.told > asked:
+	case r.stored > asked:
 		return false
 	case r.version != f.version && f.size >= r.size && f.size >= r.content.length.Load():
 		r.facts = f
@@ -150,14 +151,14 @@ func (s *Storage) put(f facts, asked int64) bool {
 		s.replace(r, f)
 		return true
 	}
-	s.tell(r)
+	s.stamp(r)
 	return true
 }
 
-// tell notes that something of a row is stored now. Callers must hold s.mu.
-func (s *Storage) tell(r *row) {
+// stamp records that facts of a row were stored now. Callers must hold s.mu.
+func (s *Storage) stamp(r *row) {
 	s.clock++
-	r.told = s.clock
+	r.stored = s.clock
 }
 
 // now returns the clock, for put.
@@ -172,9 +173,10 @@ func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
 	name := r.name()
 	if storage.CheckName(name) != nil {
-		if !s.odd {
-			s.odd = true
-			s.opts.Log.Warn("a row is not shown: its path has no usable name below prefix, or does not tell whose it is", "path", r.path, "prefix", s.prefix)
+		if !s.badPathLogged {
+			s.badPathLogged = true
+			const message = "a row is not shown: its path has no usable name below prefix, or names no owner"
+			s.opts.Log.Warn(message, "path", r.path, "prefix", s.prefix)
 		}
 		return
 	}
@@ -219,7 +221,7 @@ func (s *Storage) remove(path string) {
 
 // rowStat returns the state of a row. Callers must hold s.mu.
 func (s *Storage) rowStat(r *row) storage.Stat {
-	st := s.ours
+	st := s.owner
 	st.Kind, st.Mode = storage.KindFile, storage.FileMode
 	st.Token = storage.Token{Device: s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
 	return st
@@ -230,7 +232,7 @@ func (s *Storage) statOf(n *node) storage.Stat {
 	if n.row != nil {
 		return s.rowStat(n.row)
 	}
-	st := s.ours
+	st := s.owner
 	st.Kind, st.Mode = storage.KindDir, storage.DirMode
 	st.Token = storage.Token{Device: s.device, Inode: n.inode, Modified: n.modified, Changed: n.changed}
 	return st

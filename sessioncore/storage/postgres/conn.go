@@ -19,23 +19,24 @@ import (
 )
 
 const (
-	// connections is how many are open at most. Of these as many as half may read, and as many write, so that neither waits for
-	// the other.
+	// connections bounds the open connections. As many as half may read, and as many write, so that neither
+	// waits for the other.
 	connections, half = 3, 2
-	// unused is after what time at most a connection is closed that nobody uses.
+	// unused is the time after which an idle connection is closed.
 	unused = time.Minute
-	// connectLimit and readLimit bound how long a reader of the mount waits for a server that does not answer.
+	// connectLimit and readLimit bound the time that a reader waits for a server that does not answer.
 	connectLimit = 3 * time.Second
 	readLimit    = 30 * time.Second
-	// idleLimit is after what time the server takes back the locks of a process that was stopped in the middle of a write.
+	// idleLimit is the time after which the server releases the locks of a process that was stopped during
+	// a write.
 	idleLimit = 10 * time.Second
-	// tries is how often something is done where a connection breaks; others may have broken at the same time.
+	// tries bounds the attempts of an operation whose connection breaks; others may break at the same time.
 	tries = 3
 	// firstPause and lastPause are the times between two tries to reach a server that is gone.
 	firstPause, lastPause = 50 * time.Millisecond, 5 * time.Second
 )
 
-// ErrUnreachable means that the database did not answer. What is kept can still be read.
+// ErrUnreachable means that the database did not answer. The kept content can still be read.
 var ErrUnreachable = fmt.Errorf("the database cannot be reached: %w", unix.EIO)
 
 // conn is a connection.
@@ -53,7 +54,8 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	p = &pool{reading: make(chan struct{}, half), writing: make(chan struct{}, half)}
 	config.MaxConns = connections
 	config.MaxConnIdleTime, config.HealthCheckPeriod = unused/2, unused/4
-	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // whoever finds it broken gets another one
+	// A caller that finds its connection broken gets another one.
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	c := config.ConnConfig
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectLimit {
 		c.ConnectTimeout = connectLimit
@@ -62,16 +64,16 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "sessionfs"
 	}
-	c.RuntimeParams["client_encoding"] = "UTF8" // content is read as it is
-	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: endLimit} // the server shall not go on for nobody
+	c.RuntimeParams["client_encoding"] = "UTF8"                              // content is read as it is
+	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // ends queries without a reader
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: endLimit}
 	}
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		if p.unprepared.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
 		}
 		if now, err := pgconn.ParseConfig(c.ConnString()); err == nil {
-			c.Password = now.Password // which may have been changed
+			c.Password = now.Password // it may have changed
 		}
 		return nil
 	}
@@ -123,9 +125,10 @@ func end(c conn) {
 // endLimit is how long a server may take to end a transaction, before the connection is closed for that.
 const endLimit = 2 * time.Second
 
-// again reports whether what failed may be done again, with another connection: it is gone, or a pooler gave it to somebody else
-// who prepared a statement of the same name, or none. Such a pooler is sent no statements to prepare from then on.
-func (p *pool) again(err error) bool {
+// canRetry reports whether a failed operation may be repeated with another connection: this one is gone,
+// or a pooler shares it with a client that prepared a statement of the same name, or none. Such a pooler
+// gets no statements to prepare from then on.
+func (p *pool) canRetry(err error) bool {
 	var said *pgconn.PgError
 	var connecting *pgconn.ConnectError
 	switch {
@@ -142,8 +145,8 @@ func (p *pool) again(err error) bool {
 	return true
 }
 
-// lostConnection reports whether err means that the connection is gone or the server is not there, so that nothing is
-// known of what was sent.
+// lostConnection reports whether err means that the connection or the server is gone, so that the fate of
+// a request is not known.
 func lostConnection(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return false
@@ -153,11 +156,11 @@ func lostConnection(err error) bool {
 	if errors.As(err, &connecting) || !errors.As(err, &said) {
 		return true
 	}
-	// Class 08: connection exceptions. Class 57P: the server ends, or is not ready. Class 25P03: it waited too long for us.
+	// Class 08: connection exceptions. 57P: the server ends, or is not ready. 25P03: it waited too long.
 	return strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57P") || said.Code == "25P03"
 }
 
-// unreachable returns ErrUnreachable with its reason. The reason is text only: its errno would say something of a socket.
+// unreachable returns ErrUnreachable with its reason as text only: its errno would be that of a socket.
 func unreachable(err error) error { return fmt.Errorf("%w (%v)", ErrUnreachable, err) }
 
 // refusals are the errors for codes of PostgreSQL, or their classes.
@@ -175,7 +178,7 @@ var refusals = []struct {
 	{"22", unix.EINVAL},
 }
 
-// saidError returns the error of this package for what the server said.
+// saidError returns the error of this package for an error of the server.
 func saidError(err error) error {
 	var said *pgconn.PgError
 	if !errors.As(err, &said) {
@@ -190,7 +193,7 @@ func saidError(err error) error {
 	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, said.Message, said.Code)
 }
 
-// read calls do with a connection, and again with another one where that turns out to be broken: do changes nothing.
+// read calls do, which changes nothing, with a connection, and repeats it with another one if that breaks.
 func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -203,41 +206,41 @@ func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx con
 		if ctx.Err() != nil {
 			return unreachable(fmt.Errorf("no answer within %v", limit))
 		}
-		if !s.pool.again(err) {
+		if !s.pool.canRetry(err) {
 			return saidError(err)
 		}
 	}
 	return unreachable(err)
 }
 
-// try is read for what is asked while others wait. It does not wait for a server that is known to be gone.
+// try is read for requests that others wait for. It fails at once while the server is known to be gone.
 func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	if reason := s.broken.Load(); reason != nil {
 		return *reason
 	}
-	return s.noted(s.read(context.Background(), limit, do))
+	return s.checkReachable(s.read(context.Background(), limit, do))
 }
 
-// noted begins to look for the server if err says that it is gone.
-func (s *Storage) noted(err error) error {
+// checkReachable begins to look for the server if err says that it is gone. It returns err.
+func (s *Storage) checkReachable(err error) error {
 	if errors.Is(err, ErrUnreachable) {
-		s.lose(err)
+		s.markUnreachable(err)
 	}
 	return err
 }
 
-// lose goes on with what is kept, until the server answers a look.
-func (s *Storage) lose(err error) {
+// markUnreachable makes the storage serve the kept content until the server answers again.
+func (s *Storage) markUnreachable(err error) {
 	if s.broken.CompareAndSwap(nil, &err) {
 		s.opts.Log.Error("the database does not answer; what is kept can be read", "err", err)
-		s.lost(err)
-		s.work(s.comeBack)
+		s.onLost(err)
+		s.work(s.reconnect)
 	}
 }
 
 // work runs f, which ends with s.ctx, until Close. It returns false after that.
 func (s *Storage) work(f func()) bool {
-	s.mu.Lock() // Close waits only for what began before it
+	s.mu.Lock() // Close waits only for functions that began before it
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
 		return false
@@ -246,13 +249,13 @@ func (s *Storage) work(f func()) bool {
 	return true
 }
 
-// comeBack tries to reach the database until it answers.
-func (s *Storage) comeBack() {
+// reconnect tries to reach the database until it answers.
+func (s *Storage) reconnect() {
 	for pause := firstPause; storage.Sleep(s.ctx, pause); pause = min(2*pause, lastPause) {
 		if s.lookNow(s.ctx) == nil {
 			s.broken.Store(nil)
 			s.opts.Log.Info("the database can be reached again")
-			s.back()
+			s.onBack()
 			return
 		}
 	}

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// headSize is how much of a row is read for who asks for no more: what a list of sessions needs of each of them.
+	// headSize is the number of bytes at the beginning of a row that a list of sessions needs.
 	headSize = 4 << 10
-	// unpackedWhole is how long rows are at most of which the server unpacks all for that.
+	// unpackedWhole is the size up to which the server unpacks a whole row to send its head.
 	unpackedWhole = 64 << 10
-	// pieceSize is how much of a row comes at once.
+	// pieceSize is the number of bytes that the server sends at once.
 	pieceSize = 1 << 20
-	// contentTries is how often a row is read that others write to meanwhile, or whose content is taken away.
+	// contentTries bounds the attempts to read a row that others write to, or whose content is evicted.
 	contentTries = 3
 )
 
-// content is the beginning of a row's content, as far as it is kept.
+// content is the kept beginning of a row's content.
 type content struct {
 	s   *Storage
 	row *row
@@ -42,17 +42,17 @@ type content struct {
 
 	mu      sync.Mutex  // guards the fields below
 	text    *spill.Text // nil if nothing is kept
-	version string      // the last state of the row that was found to begin with text, also when that was evicted
+	version string      // the last state of the row that began with text, even if that was evicted
 	whole   bool        // text was all of the row in that state
 }
 
-// object is an open row. It stays readable when its name stands for another one, as far as it is kept.
+// object is an open row. When its name stands for another row, its kept content stays readable.
 type object struct {
 	row    *row
 	closed atomic.Bool
 }
 
-// Open implements storage.Storage. What is kept of the row is made what it is now; the rest is read when somebody reads it.
+// Open implements storage.Storage. It brings the kept content up to date; the rest is read on demand.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
@@ -116,7 +116,7 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// facts returns what the table said of the row, and whether it is gone.
+// facts returns the row's facts, and whether it is gone.
 func (c *content) facts() (facts, bool) {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
@@ -130,7 +130,7 @@ func (c *content) name() string {
 	return c.row.name()
 }
 
-// read reads all of p, which the row was said to have.
+// read fills p. The row's facts say that it has these bytes.
 func (c *content) read(p []byte, off int64) error {
 	for range contentTries {
 		if isKept, err := c.copy(p, off); isKept {
@@ -143,7 +143,7 @@ func (c *content) read(p []byte, off int64) error {
 	return fmt.Errorf("%w: %s is shorter than it was", storage.ErrStale, c.name())
 }
 
-// copy reads all of p if it is kept, the title of the columns in place of that in the slot.
+// copy fills p if these bytes are kept, with the title of the columns in place of that in the slot.
 func (c *content) copy(p []byte, off int64) (isKept bool, err error) {
 	f, _ := c.facts()
 	c.mu.Lock()
@@ -166,7 +166,7 @@ func (c *content) copy(p []byte, off int64) (isKept bool, err error) {
 	return true, err
 }
 
-// head returns the first n bytes that are kept, or fewer.
+// head returns the first n kept bytes, or fewer.
 func (c *content) head(n int64) ([]byte, error) {
 	head := make([]byte, min(n, c.length.Load()))
 	if len(head) == 0 {
@@ -176,7 +176,7 @@ func (c *content) head(n int64) ([]byte, error) {
 	return head, err
 }
 
-// renew makes what is kept of the row what it is now.
+// renew brings the kept content up to date.
 func (c *content) renew() error {
 	f, gone := c.facts()
 	n := c.length.Load()
@@ -189,8 +189,8 @@ func (c *content) renew() error {
 	return c.fetch(min(f.size, headSize))
 }
 
-// fetch reads the row up to its end, or its beginning if want is in it, unless that much of it is kept in its current state.
-// The error wraps ErrStale if it is another object now.
+// fetch reads the row to its end, or its head if that has want bytes, unless these are kept in the row's
+// current state. The error wraps ErrStale if it is another object now.
 func (c *content) fetch(want int64) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
@@ -210,12 +210,13 @@ func (c *content) fetch(want int64) error {
 		return err
 	}
 	if len(found) == 0 {
-		return c.isGone()
+		return c.removeRow()
 	}
-	return c.begins(found[0], asked)
+	return c.keepHead(found[0], asked)
 }
 
-// fetchRest adds what follows what is kept of a row of which f was known at the time asked. Callers must hold c.fetching.
+// fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. Callers must hold
+// c.fetching.
 func (c *content) fetchRest(f facts, asked int64) error {
 	text := c.text
 	if text == nil {
@@ -228,28 +229,29 @@ func (c *content) fetchRest(f facts, asked int64) error {
 	}
 	c.s.kept.reserve(text, f.size)
 	n := text.Size()
-	now, same, err := c.readOn(text, f)
+	now, same, err := c.readRest(text, f)
 	switch {
 	case err == nil && same && !c.isLost(now):
 		c.keep(text, now, asked)
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
-		err = c.isGone()
+		err = c.removeRow()
 	case err == nil:
-		err = c.isAnother(now)
+		err = c.replaceRow(now)
 	}
 	_ = text.Cut(n)
 	return err
 }
 
-// secondsOfMiB is how much longer a server may take for each MiB of a row.
+// secondsOfMiB is the time that a server is granted for each MiB of a row.
 const secondsOfMiB = 1
 
-// readOn adds what follows a text, with which the row was found to begin in the state c.version, and reports whether it
+// readRest adds the bytes behind text, with which the row began in state c.version, and reports whether it
 // still does. The error is pgx.ErrNoRows if there is no row. Callers must hold c.fetching.
-func (c *content) readOn(text *spill.Text, f facts) (now facts, same bool, err error) {
+func (c *content) readRest(text *spill.Text, f facts) (now facts, same bool, err error) {
 	n := text.Size()
-	err = c.s.try(readLimit+time.Duration(f.size>>20)*secondsOfMiB*time.Second, func(ctx context.Context, conn conn) error {
+	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
+	err = c.s.try(limit, func(ctx context.Context, conn conn) error {
 		if err := text.Cut(n); err != nil {
 			return err
 		}
@@ -288,14 +290,14 @@ func hasSum(text *spill.Text, n int64, sum []byte) (bool, error) {
 	return bytes.Equal(sum, hash.Sum(nil)), err
 }
 
-// begins keeps the beginning of the row, which was read at the time asked. Callers must hold c.fetching.
-func (c *content) begins(now beginning, asked int64) error {
+// keepHead keeps the head of the row, which was read at time asked. Callers must hold c.fetching.
+func (c *content) keepHead(now beginning, asked int64) error {
 	known, err := c.head(headSize)
 	if err != nil {
 		return err
 	}
 	if c.isLost(now.facts) || !bytes.HasPrefix(now.head, known) {
-		return c.isAnother(now.facts)
+		return c.replaceRow(now.facts)
 	}
 	text := c.text
 	if text == nil {
@@ -309,7 +311,7 @@ func (c *content) begins(now beginning, asked int64) error {
 	return nil
 }
 
-// keep keeps a text with which the row begins in a state that was read at the time asked.
+// keep keeps a text with which the row begins. now are its facts, read at time asked.
 func (c *content) keep(text *spill.Text, now facts, asked int64) {
 	c.mu.Lock()
 	n := text.Size()
@@ -322,14 +324,14 @@ func (c *content) keep(text *spill.Text, now facts, asked int64) {
 	c.s.put(now, asked)
 }
 
-// isLost reports whether the text was evicted, and the row has changed since: nobody can tell whether it still begins with
-// that. Callers must hold c.fetching.
+// isLost reports whether the text was evicted and the row has changed since: then it may begin with
+// another text. Callers must hold c.fetching.
 func (c *content) isLost(now facts) bool {
 	return c.text == nil && c.version != "" && c.version != now.version
 }
 
-// evict frees what is kept, unless a goroutine works with it: then it returns false. What is open moves from memory to a file,
-// as long as those are not too many.
+// evict frees the kept text. It returns false while a goroutine works with it. The text of an open row
+// moves from memory to a file, as long as there are not too many files.
 func (c *content) evict(inMemory bool) (evicted, moved bool) {
 	if !c.fetching.TryLock() {
 		return false, false
@@ -350,8 +352,8 @@ func (c *content) evict(inMemory bool) (evicted, moved bool) {
 	return true, false
 }
 
-// isGone takes the row out of the catalogue, and returns ErrStale.
-func (c *content) isGone() error {
+// removeRow removes the row from the catalogue, and returns ErrStale.
+func (c *content) removeRow() error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if c.s.rows[c.row.path] == c.row {
@@ -360,8 +362,8 @@ func (c *content) isGone() error {
 	return fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name())
 }
 
-// isAnother makes the name stand for another object, and returns ErrStale.
-func (c *content) isAnother(now facts) error {
+// replaceRow makes the name stand for another object, and returns ErrStale.
+func (c *content) replaceRow(now facts) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.mu.Lock()
@@ -369,21 +371,22 @@ func (c *content) isAnother(now facts) error {
 	if c.s.rows[c.row.path] == c.row {
 		c.s.replace(c.row, now)
 	}
-	if c.whole { // who has it open reads what it was
+	if c.whole { // open objects show its last state
 		c.row.size = c.length.Load()
 	}
 	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
 }
 
-// wrote adds what was appended to what is kept, if that is all of the row as it was before, and nobody reads it on.
-func (c *content) wrote(before facts, data []byte, after facts) {
+// keepAppended adds appended data to the text, if that is the whole row of before and is not being fetched.
+func (c *content) keepAppended(before facts, data []byte, after facts) {
 	if !c.fetching.TryLock() {
 		return
 	}
 	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.text == nil || c.version != before.version || c.text.Size() != before.size || after.size != before.size+int64(len(data)) {
+	if c.text == nil || c.version != before.version || c.text.Size() != before.size ||
+		after.size != before.size+int64(len(data)) {
 		return
 	}
 	c.s.kept.reserve(c.text, after.size)
@@ -395,7 +398,7 @@ func (c *content) wrote(before facts, data []byte, after facts) {
 	c.s.kept.use(c, c.text.InFile())
 }
 
-// beginning is what the table says of a row, with the first headSize bytes of it.
+// beginning has a row's facts and its first headSize bytes.
 type beginning struct {
 	facts
 	head []byte
@@ -421,10 +424,10 @@ func (s *Storage) heads(paths []string) (found []beginning, err error) {
 	return found, err
 }
 
-// aheadRows is how many rows' beginnings are read at once at most.
+// aheadRows bounds the rows whose heads are read at once.
 const aheadRows = 1024
 
-// ReadAhead implements storage.Storage: it reads the beginnings of those rows of which nothing is kept.
+// ReadAhead implements storage.Storage. It reads the heads of the rows of which nothing is kept.
 func (s *Storage) ReadAhead(names []string) {
 	if len(names) < 2 {
 		return
@@ -449,7 +452,7 @@ func (s *Storage) ReadAhead(names []string) {
 		for _, b := range found {
 			if c := of[b.path]; c.fetching.TryLock() {
 				if c.length.Load() == 0 {
-					_ = c.begins(b, asked)
+					_ = c.keepHead(b, asked)
 				}
 				c.fetching.Unlock()
 			}

@@ -201,7 +201,7 @@ func TestFresh(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Zero(t, s.sent.count(s.sql.changed))
-	s.lookAgain()
+	s.expireLook()
 	_, err = s.Known().Stat("")
 	require.NoError(t, err)
 	require.Zero(t, s.sent.count(s.sql.changed), "who asks for what is known is not told of it")

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxInMemory is how long a row is at most that is kept in memory, and maxMemory how much is in all: of
-	// most rows a list reads the beginning once.
+	// maxInMemory is the size of the longest row that is kept in memory, and maxMemory bounds all of them: a
+	// list reads the head of most rows once.
 	maxInMemory, maxMemory = 2 << 20, 12 << 20
 	// maxFiles bounds the files that rows are kept in, each of which is a descriptor.
 	maxFiles = 512
@@ -37,7 +37,7 @@ func newKept(limit *budget.Budget, dir string) *kept {
 	return k
 }
 
-// use notes that a content was read or has grown.
+// use records that a content was read or has grown.
 func (k *kept) use(c *content, inFile bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

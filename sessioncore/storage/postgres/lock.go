@@ -12,29 +12,31 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// lock is the lock of a row that this process holds until its first write, as a transaction: an advisory one, by the row's path,
-// against other mounts, and the row's own against clients, which know nothing of the other.
+// lock is a transaction that locks a row for this process until its first write: by an advisory lock of the
+// row's path against other mounts, and by the row's own lock against clients, which do not know the first.
 type lock struct {
-	conn    conn // nil after that: a write is durable when it returns, and what commits it gives the locks back
+	conn    conn // nil after the write, whose commit releases both locks
 	release func()
 	// version is the state of the row that a write replaces, "" if there is no row. A write changes it.
 	version string
 }
 
-// settings are what a write needs and cannot be set for a connection: a pooler might have another one for the next statement.
-// It waits as long as others wait for a lock file; the locks of a process that was stopped are taken back; and what was
-// written is durable when write(2) returns, also where the server is told to be faster than that.
-var settings = fmt.Sprintf(`set_config('lock_timeout', '%d', true), set_config('idle_in_transaction_session_timeout', '%d', true),
+// settings are set in each transaction that writes, as a pooler may give the next one another connection.
+// A write waits as long as others wait for a lock file; the server releases the locks of a process that was
+// stopped; and written data is durable when write(2) returns, whatever the server's synchronous_commit is.
+var settings = fmt.Sprintf(`set_config('lock_timeout', '%d', true),
+	set_config('idle_in_transaction_session_timeout', '%d', true),
 	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`,
 	storage.LockLimit.Milliseconds(), idleLimit.Milliseconds())
 
-// beginWrite adds to a batch what begins a transaction that has the advisory lock of a row.
+// beginWrite adds the statements to a batch that begin a transaction with the advisory lock of a row.
 func (s *Storage) beginWrite(batch *pgx.Batch, path string) {
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
-	batch.Queue(`SELECT `+settings+`, pg_advisory_xact_lock($1)`, int64(xxhash.Sum64String("sessionfs\x00"+s.table+"\x00"+path)))
+	key := int64(xxhash.Sum64String("sessionfs\x00" + s.table + "\x00" + path))
+	batch.Queue(`SELECT `+settings+`, pg_advisory_xact_lock($1)`, key)
 }
 
-// Lock implements storage.Storage. The server gives the lock back with the first write, or if this process ends.
+// Lock implements storage.Storage. The server releases the lock with the first write, or if this process ends.
 func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	if err := s.checkParentNow("lock", name); err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 		s.mu.Unlock()
 		l.giveBack()
 		leave()
-		return nil // the server gives back the locks of a connection that broke
+		return nil // the server releases the locks of a connection that broke
 	}), nil
 }
 
@@ -100,11 +102,11 @@ func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w: %s", storage.WaitError(ctx), name)
-		case !s.pool.again(err):
+		case !s.pool.canRetry(err):
 			return nil, fmt.Errorf("%w: %s", saidError(err), name)
 		}
 	}
-	return nil, s.noted(unreachable(err))
+	return nil, s.checkReachable(unreachable(err))
 }
 
 func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// Fresh is for how long a mount takes the table to be as it was, at least: what others write shows within a second, and the
-	// kernel remembers for a part of that.
+	// Fresh is the least time for which a mount relies on its last look at the table: foreign changes show
+	// within a second, and the kernel's cache takes a part of that.
 	Fresh = 250 * time.Millisecond
-	// freshNoted is Fresh where changes are noted: then a look costs next to nothing. A pooler has each planned anew, which costs
-	// the server twice as much.
+	// freshNoted is Fresh for a table whose changes a trigger records: then a look is cheap. Behind a pooler
+	// each look is planned anew, which costs the server twice as much.
 	freshNoted, freshPlanned = 25 * time.Millisecond, 50 * time.Millisecond
-	// rest is how many times as long as a look took that reads the whole table the server is left alone after it.
+	// rest is the pause after a look at a whole table, in multiples of the time that the look took.
 	rest = 20
-	// Over a line on which a look takes slowLook nobody waits for one that begins within recent of the last one.
+	// Callers do not wait for a look within recent of the last one, if that took slowLook.
 	slowLook, recent = 5 * time.Millisecond, 750 * time.Millisecond
-	// patience is how long a question waits for a look, from when that began, before it is answered with what is known.
+	// patience bounds the time from a look's start that a request waits for it. Then the catalogue answers.
 	patience = 250 * time.Millisecond
 )
 
-// look is what is known of when the table was last looked at, and how.
+// look has the time and the state of the last look at the table.
 type look struct {
 	turn   sync.Mutex  // held during a look; guards the fields up to mu
-	seen   string      // the transaction from which on changes were not seen, as PostgreSQL writes an xid8; "" if the next look reads all rows
-	server string      // which server answered, with which trigger: of another one all rows are read
+	seen   string      // first transaction whose changes were not seen (an xid8); "" to read all rows next
+	server string      // the server that answered, and its trigger: of another one all rows are read
 	breaks int64       // pool.breaks before it
 	noted  atomic.Bool // changes are noted (Source.Trigger)
 
@@ -37,12 +37,12 @@ type look struct {
 	running chan struct{} // closed at the end of the look that is under way; nil if none is
 	began   time.Time     // when that began, or the last one
 	at      time.Time     // when the last one began that succeeded
-	good    time.Time     // until when that is good
+	good    time.Time     // the time until which that is valid
 	slow    bool          // that it took slowLook
 }
 
-// refresh brings the catalogue up to date if the last look is too old. Where the server does not answer, or somebody has
-// locked the table, the catalogue stays as it was.
+// refresh brings the catalogue up to date if the last look is too old. The catalogue stays as it was if the
+// server does not answer or the table is locked.
 func (s *Storage) refresh() {
 	asked := time.Now()
 	for s.broken.Load() == nil {
@@ -64,8 +64,8 @@ func (s *Storage) refresh() {
 	}
 }
 
-// startLook begins a look unless one is under way. It returns what is closed at its end, and until when to wait for that; nil if
-// the last one is good for who asked then.
+// startLook begins a look unless one is under way. It returns a channel that is closed at the look's end, and
+// the time until which to wait for it; nil if the last look is valid for a caller of time asked.
 func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.Time) {
 	l := &s.look
 	l.mu.Lock()
@@ -75,7 +75,7 @@ func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.
 			return nil, asked
 		}
 		done := make(chan struct{})
-		if !s.work(func() { s.lookAside(done) }) {
+		if !s.work(func() { s.lookAsync(done) }) {
 			return nil, asked
 		}
 		l.running, l.began = done, time.Now()
@@ -86,8 +86,8 @@ func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.
 	return l.running, l.began.Add(patience)
 }
 
-// lookAside looks at the table, and then closes done. A server that refuses is as one that is gone.
-func (s *Storage) lookAside(done chan struct{}) {
+// lookAsync looks at the table, and then closes done. A server that refuses counts as gone.
+func (s *Storage) lookAsync(done chan struct{}) {
 	defer func() {
 		s.look.mu.Lock()
 		defer s.look.mu.Unlock()
@@ -95,18 +95,18 @@ func (s *Storage) lookAside(done chan struct{}) {
 		close(done)
 	}()
 	if err := s.lookNow(s.ctx); err != nil && s.ctx.Err() == nil {
-		s.lose(err)
+		s.markUnreachable(err)
 	}
 }
 
-// lookAgain makes the next refresh look at the table, where something was not as it was known.
-func (s *Storage) lookAgain() {
+// expireLook makes the next refresh look at the table, since the catalogue was found to be wrong.
+func (s *Storage) expireLook() {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
 	s.look.good, s.look.slow = time.Time{}, false
 }
 
-// lookNow reads what changed since the last look, and all rows if that cannot be told.
+// lookNow reads the changes since the last look, or all rows if these are not known.
 func (s *Storage) lookNow(ctx context.Context) error {
 	l := &s.look
 	l.turn.Lock()
@@ -134,19 +134,19 @@ func (s *Storage) lookNow(ctx context.Context) error {
 	return nil
 }
 
-// seen is what a look sees.
-type seen struct {
+// changeSet is the result of a look.
+type changeSet struct {
 	rows     []facts
 	gone     []string // paths of rows that are not in the table
-	count    int      // how many rows there are, -1 where changes are noted
+	count    int      // of rows in the table, -1 where changes are noted
 	horizon  string   // look.seen
 	server   string
 	trigger  *string // that notes changes, nil if none does
 	truncate bool    // all rows were removed
 }
 
-// readChanged reads the rows that transactions changed which the last look has not seen, or all rows. complete says that these
-// were all changes. Callers must hold look.turn.
+// readChanged reads the rows of transactions that the last look has not seen, or all rows. complete says
+// that these were all changes. Callers must hold look.turn.
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
 	since, asked := l.seen, s.now()
@@ -155,9 +155,9 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 		sql = s.sql.noted
 	}
 	breaks := s.pool.breaks.Load()
-	var now seen
+	var now changeSet
 	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
-		now = seen{}
+		now = changeSet{}
 		rows, _ := c.Query(ctx, sql, s.prefix, since, s.quoted) // rows has the error
 		return now.scan(rows)
 	})
@@ -168,9 +168,10 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	switch {
 	case err != nil && (since == "" || errors.Is(err, ErrUnreachable)):
 		return false, err
-	case err != nil: // it may be what notes changes that is gone
+	case err != nil: // the trigger's table may be gone
 		return false, nil
-	case since != "" && (now.truncate || now.server != l.server || breaks != l.breaks): // another server, or one that lost something, may use numbers of transactions again
+	// Another server, or one that lost data, may use numbers of transactions again.
+	case since != "" && (now.truncate || now.server != l.server || breaks != l.breaks):
 		return false, nil
 	}
 	l.server, l.breaks = now.server, breaks
@@ -179,10 +180,11 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 }
 
 // scan reads the answer to queries.changed or queries.noted.
-func (now *seen) scan(rows pgx.Rows) error {
-	var path *string // of what was changed, "" for all rows; nil if nothing was
+func (now *changeSet) scan(rows pgx.Rows) error {
+	var path *string // of a changed row, "" for all rows; nil without a change
 	var f maybeFacts
-	_, err := pgx.ForEachRow(rows, append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...), func() error {
+	targets := append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...)
+	_, err := pgx.ForEachRow(rows, targets, func() error {
 		switch {
 		case path == nil:
 		case f.path != nil:
@@ -197,9 +199,9 @@ func (now *seen) scan(rows pgx.Rows) error {
 	return err
 }
 
-// store stores what a look saw that asked when the clock was asked, of all rows or of some. It reports whether the catalogue then
-// has as many rows as the table: otherwise some were removed. Callers must hold look.turn.
-func (s *Storage) store(now seen, asked int64, all bool) (complete bool) {
+// store stores the result of a look at time asked, of all rows or of some. It reports whether the catalogue
+// then has as many rows as the table: otherwise some were removed. Callers must hold look.turn.
+func (s *Storage) store(now changeSet, asked int64, all bool) (complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := map[string]bool{}
@@ -218,7 +220,7 @@ func (s *Storage) store(now seen, asked int64, all bool) (complete bool) {
 	for _, path := range now.gone {
 		switch r := s.rows[path]; {
 		case r == nil:
-		case r.told <= asked:
+		case r.stored <= asked:
 			s.remove(path)
 		default:
 			stored = false

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// people are the directories of sessions of those who share a table (docs/design.md section 1, A database as SOURCE). Each is
-// shown by a name, which it keeps as long as the storage is open.
+// people are the session directories of the users of one table (docs/design.md section 1, A database as
+// SOURCE). Each is shown by a name, which it keeps as long as the storage is open.
 type people struct {
 	mu       sync.RWMutex      // guards the fields below
-	nameOf   map[string]string // by the beginning of the paths: /home/ann/.omp/agent/sessions/
+	nameOf   map[string]string // by the prefix of the paths: /home/ann/.omp/agent/sessions/
 	prefixOf map[string]string // by name
 }
 
-// usualDirs are what the directory of a person's sessions is called, and those above it.
+// usualDirs are the usual names of a directory of sessions and of those above it.
 var usualDirs = []string{"sessions", "agent", ".omp", "omp", "share", ".local"}
 
-// namesFor returns the names that a directory of sessions may have, short ones first. The last one is its alone.
+// namesFor returns the names that a directory of sessions may get, short ones first. The last one is unique.
 func namesFor(prefix string) (names []string) {
 	dir := path.Clean("/" + prefix)
 	for path.Dir(dir) != "/" && slices.Contains(usualDirs, path.Base(dir)) {
@@ -39,9 +39,9 @@ func namesFor(prefix string) (names []string) {
 	return append(names, fmt.Sprintf("%s@%08x", who, uint32(xxhash.Sum64String(prefix))))
 }
 
-// meet gives names to directories of sessions that have none yet. No name depends on the order in which they come, nor is
-// one ever given to another directory because a third one came or went: where two would have the same, both have a longer one.
-func (p *people) meet(prefixes ...string) {
+// assignNames gives names to directories of sessions that have none. A name depends neither on their order
+// nor on directories that come or go later: two that would share a name both get a longer one.
+func (p *people) assignNames(prefixes ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	count := map[string]int{}
@@ -65,8 +65,9 @@ func (p *people) meet(prefixes ...string) {
 	}
 }
 
-// name returns the name by which a row is shown, "" if its path does not tell whose it is. mayMeet says that there is such a row.
-func (p *people) name(path string, mayMeet bool) string {
+// name returns the name by which a row is shown, "" if its path names no owner. isRow says that there is such
+// a row, so that a new owner gets a name.
+func (p *people) name(path string, isRow bool) string {
 	at := strings.LastIndex(path, inSessions)
 	if at < 0 {
 		return ""
@@ -78,14 +79,14 @@ func (p *people) name(path string, mayMeet bool) string {
 	switch {
 	case who != "":
 		return who + "/" + rest
-	case mayMeet:
-		p.meet(prefix)
+	case isRow:
+		p.assignNames(prefix)
 		return p.name(path, false)
 	}
 	return ""
 }
 
-// path is the reverse of name, "" for a name of nobody.
+// path returns the path of the row with a name, "" if the name has no known owner.
 func (p *people) path(name string) string {
 	who, rest, _ := strings.Cut(name, "/")
 	p.mu.RLock()
@@ -98,13 +99,13 @@ func (p *people) path(name string) string {
 
 const inSessions = "/sessions/"
 
-// Several reports whether the sessions are those of several people, each below a name of its own.
+// Several reports whether several people share the table, each with a directory of their own.
 func (s *Storage) Several() bool { return s.people != nil }
 
-// Prefix returns what the paths of all rows begin with that are shown.
+// Prefix returns the common prefix of the paths of the rows that are shown.
 func (s *Storage) Prefix() string { return s.prefix }
 
-// NameOf returns the name of a row with a path, whether it is there or not; "" if none could be.
+// NameOf returns the name of a row with a path, "" if a row of that path would not be shown.
 func (s *Storage) NameOf(path string) string {
 	if s.people != nil {
 		return s.people.name(path, false)
@@ -115,7 +116,7 @@ func (s *Storage) NameOf(path string) string {
 	return ""
 }
 
-// PathOf returns the path of the row with a name, "" if the name is that of nobody.
+// PathOf returns the path of the row with a name, "" if the name has no known owner.
 func (s *Storage) PathOf(name string) string {
 	if s.people != nil {
 		return s.people.path(name)
@@ -123,15 +124,16 @@ func (s *Storage) PathOf(name string) string {
 	return s.prefix + name
 }
 
-// checkPath returns an error if a name is that of nobody.
+// checkPath returns an error if a name has no known owner.
 func (s *Storage) checkPath(name string) error {
 	if s.PathOf(name) == "" {
-		return fmt.Errorf("%w: %s: nobody of that name has sessions in the table; to begin with them, give prefix=, the path of the directory that they are in", unix.EPERM, name)
+		return fmt.Errorf("%w: %s: nobody of that name has sessions in the table; "+
+			"to begin with them, give prefix=, the path of the directory that they are in", unix.EPERM, name)
 	}
 	return nil
 }
 
-// findPlace finds out where the sessions are, if no prefix was given.
+// findPlace finds the prefixes of the sessions, if none was given.
 func (s *Storage) findPlace(ctx context.Context, src *Source) error {
 	if src.HasPrefix {
 		return nil
@@ -141,30 +143,33 @@ func (s *Storage) findPlace(ctx context.Context, src *Source) error {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return fmt.Errorf("the table %s is empty, so it does not tell where the sessions are: give prefix=, what their paths begin with, such as prefix=/home/me/.omp/agent/sessions/", src.Table)
+		return fmt.Errorf("the table %s is empty, so it does not tell where the sessions are: "+
+			"give prefix=, what their paths begin with, such as prefix=/home/me/.omp/agent/sessions/", src.Table)
 	case len(found) == 1:
 		s.prefix = found[0]
 	default:
 		s.people = &people{nameOf: map[string]string{}, prefixOf: map[string]string{}}
-		s.people.meet(slices.DeleteFunc(found, func(p string) bool { return !strings.HasSuffix(p, inSessions) })...)
+		isOther := func(prefix string) bool { return !strings.HasSuffix(prefix, inSessions) }
+		s.people.assignNames(slices.DeleteFunc(found, isOther)...)
 	}
 	return nil
 }
 
-// prefixes returns the directories of sessions that there are.
+// prefixes returns the directories of sessions in the table.
 func (s *Storage) prefixes(ctx context.Context) (found []string, err error) {
 	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
-		return c.QueryRow(ctx, `SELECT array(SELECT DISTINCT coalesce(substring(path from '^(.*/sessions/)'), substring(path from '^(/|sessions/)'), '') FROM `+
-			s.quoted+` ORDER BY 1)`).Scan(&found)
+		return c.QueryRow(ctx, `SELECT array(SELECT DISTINCT coalesce(
+			substring(path from '^(.*/sessions/)'), substring(path from '^(/|sessions/)'), '')
+			FROM `+s.quoted+` ORDER BY 1)`).Scan(&found)
 	})
 	return found, err
 }
 
-// maxNamed is how many prefixes an error names.
+// maxNamed bounds the prefixes that an error names.
 const maxNamed = 10
 
-// checkPrefix returns an error if a prefix is certainly not the one that is meant: it is the beginning of a name, or nothing
-// begins with it while there is something else.
+// checkPrefix returns an error if a prefix is certainly a mistake: it ends within a name, or no row begins
+// with it while there are others.
 func (s *Storage) checkPrefix(ctx context.Context, src *Source) error {
 	odd := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
 	if !src.HasPrefix || !odd && (len(s.rows) > 0 || s.opts.Empty) {
@@ -181,5 +186,6 @@ func (s *Storage) checkPrefix(ctx context.Context, src *Source) error {
 	if odd {
 		why = "it has no slash at its end, so it is no directory"
 	}
-	return fmt.Errorf("prefix=%s: %s; there are: %s (without prefix=: all of them)", src.Prefix, why, strings.Join(found, ", "))
+	return fmt.Errorf("prefix=%s: %s; there are: %s (without prefix=: all of them)",
+		src.Prefix, why, strings.Join(found, ", "))
 }

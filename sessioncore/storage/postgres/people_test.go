@@ -17,7 +17,7 @@ func TestPeopleNames(t *testing.T) {
 	meet := func(batches ...[]string) map[string]string {
 		p := &people{nameOf: map[string]string{}, prefixOf: map[string]string{}}
 		for _, batch := range batches {
-			p.meet(batch...)
+			p.assignNames(batch...)
 		}
 		for prefix, name := range p.nameOf {
 			require.NoError(t, storage.CheckName(name))

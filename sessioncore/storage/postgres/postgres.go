@@ -18,21 +18,22 @@ import (
 
 // Options configure a Storage.
 type Options struct {
-	// Memory bounds the content that is kept; it may be nil.
+	// Memory bounds the kept content; it may be nil.
 	Memory *budget.Budget
-	// Temporary is the directory for what is too long for memory, "" for that of temporary files.
+	// Temporary is the directory for content that is too long for memory, "" for that of temporary files.
 	Temporary string
-	// Log gets when the database cannot be reached and when it can be again.
+	// Log gets a line when the database is lost, and when it is reached again.
 	Log *slog.Logger
-	// Empty says that a prefix is taken which no row begins with.
+	// Empty allows a prefix with which no row begins.
 	Empty bool
-	// Fresh is for how long a look at the table is good, 0 for never; Default is what a mount uses.
+	// Fresh is the time for which a look at the table is valid, 0 to look each time.
 	Fresh time.Duration
 }
 
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has kept.mu, only tries the others.
+// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has
+// kept.mu, only tries the others.
 type Storage struct {
 	opts   Options
 	pool   *pool
@@ -42,33 +43,33 @@ type Storage struct {
 	table  string       // for locks
 	quoted string       // as a part of statements
 	device uint64       // the same for the same table
-	ours   storage.Stat // user and group of this process
+	owner  storage.Stat // user and group of this process
 
 	fifo storage.FIFOMutexes[string]
 	look look
 	kept *kept
 
-	lost func(error)
-	back func()
+	onLost func(error)
+	onBack func()
 
 	broken  atomic.Pointer[error] // why the database cannot be reached; nil if it can
 	ctx     context.Context       // ends with Close
 	close   context.CancelFunc
-	working sync.WaitGroup // the goroutines that try to reach it, and that listen
+	working sync.WaitGroup // goroutines of work
 
-	mu     sync.RWMutex // guards the fields below, nodes, and of rows what is not content
-	root   *node
-	rows   map[string]*row // by path
-	inodes uint64
-	clock  int64            // counts what was stored in rows
-	odd    bool             // that the path of a row is no name was logged
-	held   map[string]*lock // by name
+	mu            sync.RWMutex // guards the fields below, nodes, and rows without their content
+	root          *node
+	rows          map[string]*row // by path
+	inodes        uint64
+	clock         int64            // counts the facts that were stored in rows
+	badPathLogged bool             // a row whose path is no name was logged
+	held          map[string]*lock // by name
 }
 
 var _ storage.Storage = (*Storage)(nil)
 
-// Open connects to a database and reads what is in the table. The error says what is wrong with either. Callers must
-// close it.
+// Open connects to a database and reads the table. The error says which of both is wrong, and why. Callers
+// must close the Storage.
 func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s := newStorage(o)
 	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
@@ -89,16 +90,16 @@ func newStorage(o Options) *Storage {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Storage{
 		opts: o, root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
-		lost: func(error) {}, back: func() {},
+		onLost: func(error) {}, onBack: func() {},
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
-	s.ours.UID, s.ours.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+	s.owner.UID, s.owner.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 	s.root.touch(time.Now().UnixNano())
 	s.kept = newKept(o.Memory, o.Temporary)
 	return s
 }
 
-// begin finds out what the table is like and reads it.
+// begin checks the table and reads it.
 func (s *Storage) begin(ctx context.Context, src *Source) error {
 	schema, titles, err := s.checkTable(ctx, src)
 	if err != nil {
@@ -114,9 +115,9 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	return s.checkPrefix(ctx, src)
 }
 
-// Notify sets what is called when the database cannot be reached any more, and when it can be again. It must be called
-// before s is used.
-func (s *Storage) Notify(lost func(error), back func()) { s.lost, s.back = lost, back }
+// Notify sets the functions that are called when the database is lost, and when it is reached again. It must
+// be called before s is used.
+func (s *Storage) Notify(lost func(error), back func()) { s.onLost, s.onBack = lost, back }
 
 // Close ends all connections.
 func (s *Storage) Close() {
@@ -167,7 +168,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return s.known(name)
 }
 
-// Known returns s for who must not wait for the server: its Stat is of what is known.
+// Known returns s for callers that must not wait for the server: its Stat does not look at the table.
 func (s *Storage) Known() storage.Files { return known{s} }
 
 type known struct{ *Storage }
@@ -175,7 +176,7 @@ type known struct{ *Storage }
 // Stat implements storage.Files.
 func (k known) Stat(name string) (storage.Stat, error) { return k.known(name) }
 
-// known is Stat of what is known.
+// known is Stat by the catalogue alone.
 func (s *Storage) known(name string) (storage.Stat, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -186,13 +187,13 @@ func (s *Storage) known(name string) (storage.Stat, error) {
 	return s.statOf(n), nil
 }
 
-// Sync implements storage.Storage. What was written is durable already.
+// Sync implements storage.Storage. A write is durable already.
 func (s *Storage) Sync(name string) error {
 	_, err := s.fileNow("fsync", name)
 	return err
 }
 
-// fileNow returns the row of a name as the table is now. That of a name that is locked is known.
+// fileNow returns the row of a name after a refresh. The row of a locked name cannot have changed.
 func (s *Storage) fileNow(op, name string) (*row, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// queries is what is sent to the database. The table's name, which was checked, is a part of it; everything else is a
-// parameter.
+// queries are the statements that are sent to the database. The table's name, which was checked, is a part
+// of them; all other values are parameters.
 type queries struct {
 	titles bool // the table has the title columns
 
-	changed, noted, lockRow     string
-	heads, notedHeads, rest     string
-	append, setTitle            string
-	update, insert, whatIsThere string
+	changed, noted, lockRow string
+	heads, notedHeads, rest string
+	append, setTitle        string
+	update, insert, written string
 }
 
 // makeQueries returns the queries for a table, which may have columns for titles. changes is the
@@ -26,36 +26,45 @@ func makeQueries(table, changes string, titles bool) queries {
 	if titles {
 		titled = `title, title_source, title_updated_at`
 	}
-	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled // in the order of maybeFacts.targets
+	// The order is that of maybeFacts.targets.
+	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled
 	utf8, shown := `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
 
-	// One statement sees one state of the database: from which transaction on changes are not in it, which server answers, with
-	// which trigger that notes changes where they can be read, and what changed.
-	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text, extract(epoch FROM pg_postmaster_start_time())::text,
-		(SELECT concat(oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = to_regclass($3) AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
+	// One statement sees one state of the database: the first transaction whose changes are not in it, the
+	// server that answers, its trigger if the recorded changes can be read, and the changes.
+	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text,
+		extract(epoch FROM pg_postmaster_start_time())::text,
+		(SELECT concat(oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = to_regclass($3)
+			AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
 		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT'))`
 	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT n, s.*, r.path, r.* FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
+	q.changed = `SELECT n, s.*, r.path, r.*
+		FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
 	// OFFSET 0 has each row that was noted found by its path, however many the planner expects.
 	q.noted = `SELECT -1, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN (SELECT path FROM ` + changes + `
-			WHERE tab = to_regclass($3) AND xact >= (SELECT $2::text::xid8) AND xact < pg_snapshot_xmax(pg_current_snapshot())
+			WHERE tab = to_regclass($3) AND xact >= (SELECT $2::text::xid8)
+			AND xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (path = '' OR starts_with(path, $1))) c ON true
 		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
-	// $2 bytes are in as many characters at most, and those the server unpacks without the rest. But to count characters takes
-	// it longer than to unpack all of a row that is not long.
-	head := `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + ` THEN substring(` + utf8 + ` FROM 1 FOR $2)
+	// $2 bytes are in at most $2 characters, which the server unpacks without the rest. For a short row it is
+	// faster to unpack all than to count characters.
+	head := `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + `
+		THEN substring(` + utf8 + ` FROM 1 FOR $2)
 		ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
-	// The beginning that is noted is that of the row, unless it was changed without that, or in a part of a transaction.
-	q.notedHeads = `SELECT ` + columns + `, coalesce((SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
-		WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
-	// $2 is how much is known, $3 in which state it was read. The server unpacks the content once, and sends what follows in
-	// pieces of $4 bytes, so that neither side has more of it than that waiting to be sent or stored.
-	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum, substring(c FROM at FOR $4::int) FROM (
+	// A recorded head is that of the row, unless a change was not recorded, or was in a part of a transaction.
+	q.notedHeads = `SELECT ` + columns + `, coalesce((
+			SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
+			WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin
+		), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
+	// $2 is the size of the kept text, $3 the state in which it was read. The server unpacks the content once,
+	// and sends the rest in pieces of $4 bytes, so that neither side holds more than that at once.
+	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum,
+			substring(c FROM at FOR $4::int) FROM (
 		SELECT *, CASE WHEN version = $3 THEN NULL ELSE sha256(substring(c FROM 1 FOR $2::int)) END AS sum FROM (
 			SELECT ` + columns + `, ` + utf8 + ` FROM ` + table + ` WHERE path = $1 OFFSET 0
 		) r (path, version, size, mtime_ms, title, title_source, title_updated_at, c) OFFSET 0
@@ -65,31 +74,38 @@ func makeQueries(table, changes string, titles bool) queries {
 		asRead = ` WHERE path = $1 AND xmin::text = $2`
 		later  = `mtime_ms = greatest(mtime_ms + 1, $3)`
 	)
-	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead + ` AND octet_length(content) = $5 RETURNING ` + columns
+	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead +
+		` AND octet_length(content) = $5 RETURNING ` + columns
 	set, names, values := "", "", ""
 	if titles {
-		set, names, values = `, title = $5, title_source = $6, title_updated_at = $7`, `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
-		q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
+		set = `, title = $5, title_source = $6, title_updated_at = $7`
+		names, values = `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
+		q.setTitle = `UPDATE ` + table + ` SET
+			content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
 			later + set + asRead + ` RETURNING ` + columns
 	}
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
-	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `) SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
-	// Whether a write whose answer was lost is there: $2 bytes of content from $3 on have the hash $4.
-	q.whatIsThere = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
+	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `)
+		SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+	// A write whose answer was lost is there if $2 bytes of content from $3 on have the hash $4.
+	q.written = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int
+			AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 	return q
 }
 
-// checkTable returns an error unless the table is one that the client made. titles says that it has the title columns, schema
-// is where it is, quoted.
+// checkTable returns an error unless the table is one that the client made. titles says that it has the
+// title columns; schema is its schema, quoted.
 func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, titles bool, err error) {
 	var version int
 	var encoding string
 	var columns []string
 	err = s.read(ctx, readLimit, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-			coalesce((SELECT quote_ident(nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = to_regclass($1)), ''),
-			array(SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,
+			coalesce((SELECT quote_ident(nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+				WHERE c.oid = to_regclass($1)), ''),
+			array(SELECT attname || ' ' || format_type(atttypid, NULL) FROM pg_attribute
+				WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped)`,
 			src.table).Scan(&version, &encoding, &schema, &columns)
 	})
 	if err != nil {
@@ -105,9 +121,11 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, t
 	case encoding != "UTF8":
 		err = fmt.Errorf("the database has the encoding %s, not UTF8: sessions are UTF-8", encoding)
 	case len(columns) == 0:
-		err = fmt.Errorf("there is no table %s, or this user may not see it: the client makes it when it first runs", src.Table)
+		err = fmt.Errorf("there is no table %s, or this user may not see it: the client makes it when it first runs",
+			src.Table)
 	case !has["path text"] || !has["content text"] || !has["mtime_ms bigint"]:
-		err = fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint", src.Table)
+		err = fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint",
+			src.Table)
 	}
 	return schema, has["title text"] && has["title_source text"] && has["title_updated_at text"], err
 }

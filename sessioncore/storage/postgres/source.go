@@ -13,13 +13,13 @@ import (
 // DefaultTable is the name that the client gives the table.
 const DefaultTable = "omp_session_files"
 
-// Source is where the rows are.
+// Source names a database and a table in it.
 type Source struct {
-	// Shown is the source as it can be shown: without a password.
+	// Shown is the source without a password, for messages.
 	Shown string
 	// Table is the table's name as PostgreSQL keeps it, with the schema if one was given.
 	Table string
-	// Prefix is what the paths of all rows that are shown begin with. HasPrefix says that it was given.
+	// Prefix selects the rows that are shown: their paths begin with it. HasPrefix says that it was given.
 	Prefix    string
 	HasPrefix bool
 
@@ -40,11 +40,12 @@ func isIdentifier(name string) bool {
 	return name != "" && len(name) <= maxIdentifier
 }
 
-// ErrPassword means that a URL has a password, which everybody on the machine could read in the list of processes.
-var ErrPassword = errors.New("a password does not belong on the command line, where all users see it: leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
+// ErrPassword means that a URL has a password, which all users could read in the list of processes.
+var ErrPassword = errors.New("a password does not belong on the command line, where all users see it: " +
+	"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 
-// ParseSource parses postgres://user@host/database?table=…&prefix=…; other parameters are those of PostgreSQL's own
-// tools. No error has the text of the URL, which may have a password.
+// ParseSource parses postgres://user@host/database?table=…&prefix=…; other parameters are those of
+// PostgreSQL's own tools. No error has the text of the URL, which may have a password.
 func ParseSource(text string) (*Source, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -68,7 +69,8 @@ func ParseSource(text string) (*Source, error) {
 	parts := strings.Split(src.Table, ".")
 	for i, part := range parts {
 		if !isIdentifier(part) || len(parts) > 2 {
-			return nil, fmt.Errorf("table=%.80q: a table's name has letters, digits and _, 63 at most, and no digit at its beginning; a schema may be before it: schema.table", src.Table)
+			return nil, fmt.Errorf("table=%.80q: a table's name has letters, digits and _, 63 at most, "+
+				"and no digit at its beginning; a schema may be before it: schema.table", src.Table)
 		}
 		parts[i] = strings.ToLower(part) // as PostgreSQL does where the client does not quote it
 	}

@@ -31,7 +31,8 @@ func parseSlot(content []byte) (t title, ok bool) {
 		return title{}, false
 	}
 	var s slot
-	if json.Unmarshal(content[:slotSize], &s) != nil || s.Type != "title" || s.Version != 1 || s.Title == nil || s.Updated == nil || s.Pad == nil {
+	if json.Unmarshal(content[:slotSize], &s) != nil || s.Type != "title" || s.Version != 1 ||
+		s.Title == nil || s.Updated == nil || s.Pad == nil {
 		return title{}, false
 	}
 	if s.Source != nil && *s.Source != "user" && *s.Source != "auto" {
@@ -40,8 +41,8 @@ func parseSlot(content []byte) (t title, ok bool) {
 	return title{text: s.Title, source: s.Source, updated: s.Updated}, true
 }
 
-// line returns the slot with a title, as the client makes it from the columns: slotSize bytes, the title cut at a code
-// point; nil if it does not fit.
+// line returns the slot that the client makes of the columns: slotSize bytes, the title cut at a code point.
+// It returns nil without a title, or if the slot does not fit.
 func (t title) line() []byte {
 	if t.updated == nil || *t.updated == "" {
 		return nil

@@ -6,25 +6,26 @@ import (
 )
 
 const (
-	// triggerName is the name of the trigger by which a mount knows that changes of the table are noted, and changesTable that of
-	// the table in which they are, beside it.
+	// triggerName names the trigger that records changes of the table, and changesTable the table beside it
+	// that has them.
 	triggerName  = "sessionfs_changes"
 	changesTable = "sessionfs_changes"
 )
 
-// Trigger returns the statements, for an administrator to run with psql, that note in a table of ours which rows of a source's
-// table were changed, by which transaction, and how they begin. A look then reads no more than that, and what is listed is read
-// without the contents.
+// Trigger returns statements that an administrator runs with psql. They install a trigger that records the
+// changed rows of the source's table, the transactions and the heads in a table of ours. A look then reads
+// these alone, and lists need no contents.
 func (src *Source) Trigger() string {
 	return strings.NewReplacer("SESSIONS", src.table, "BYTES", strconv.Itoa(headSize)).Replace(triggerText)
 }
 
-// A transaction has its number before others see what it did, so a look asks for the changes of all that may have been under way
-// during the one before it (queries.noted). What is noted of a row is one row, however often it changes.
+// A transaction gets its number before others see its changes, so a look asks for the changes of all
+// transactions that may have run during the look before (queries.noted). Each changed row has one record.
 //
-// The function runs as its owner, so that those who write need no right to our table, and with a search_path in which nobody else
-// can put a table of that name: one that is there is its owner's, or nothing is installed. It lets every write succeed, whatever becomes of our table. The rows that are there already are
-// noted in parts, so that no client waits for all of them.
+// The function runs as its owner, so that writers need no right to our table, with a search_path in which no
+// other user can put a table of that name: an existing one is its owner's, or nothing is installed. Every
+// write succeeds, whatever becomes of our table. Existing rows are recorded in parts, so that no client
+// waits for all of them.
 const triggerText = `-- Mounts of SESSIONS are told what changed, and need not look at the whole table for that.
 -- Once more, it brings what is noted up to date, as after a dump was restored.
 -- To take it back: DROP TRIGGER sessionfs_changes ON SESSIONS; DROP TRIGGER sessionfs_truncated ON SESSIONS;
@@ -43,7 +44,8 @@ DO $$ BEGIN
   END IF;
 END $$;
 CREATE INDEX IF NOT EXISTS sessionfs_changes_xact ON sessionfs_changes (tab, xact);
-CREATE OR REPLACE FUNCTION sessionfs_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+CREATE OR REPLACE FUNCTION sessionfs_change() RETURNS trigger
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   gone text := ''; -- after TRUNCATE
   there text;
@@ -87,10 +89,12 @@ DECLARE
 BEGIN
   LOOP
     WITH part AS MATERIALIZED (
-      SELECT path, xmin, substring(content FROM 1 FOR BYTES) AS head FROM SESSIONS WHERE path > last ORDER BY path LIMIT 100
+      SELECT path, xmin, substring(content FROM 1 FOR BYTES) AS head
+      FROM SESSIONS WHERE path > last ORDER BY path LIMIT 100
     ), noted AS (
       INSERT INTO sessionfs_changes AS c SELECT 'SESSIONS'::regclass, path, '0', xmin, head FROM part
-      ON CONFLICT (tab, path) DO UPDATE SET version = excluded.version, head = excluded.head WHERE c.version <> excluded.version
+      ON CONFLICT (tab, path) DO UPDATE SET version = excluded.version, head = excluded.head
+        WHERE c.version <> excluded.version
     )
     SELECT max(path) INTO last FROM part;
     COMMIT;

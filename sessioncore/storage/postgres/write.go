@@ -21,29 +21,29 @@ import (
 )
 
 const (
-	// writeLimit is how long a server may take for a write.
+	// writeLimit bounds the time of a write.
 	writeLimit = time.Minute
-	// settleLimit is how long a write waits for a server that broke the connection before it answered: a restart after a
+	// settleLimit bounds the wait for a server that broke the connection during a write: a restart after a
 	// crash takes some seconds.
 	settleLimit = 15 * time.Second
 	// maxContent is the size of the largest value that PostgreSQL stores.
 	maxContent = 1<<30 - 1<<20
 )
 
-// change is one statement that writes a row, and how to see that it was carried out.
+// change is a statement that writes a row, with the facts by which its success can be seen later.
 type change struct {
 	path    string
 	version string // of the row that it changes, "" if there is none
 	sql     string
 	args    []any // from $3 on, after the path and the version
 
-	at    int64  // where in the content
-	data  string // what it wrote is
-	title *title // and the title that it wrote, if it is not nil
+	at    int64  // offset of data in the content
+	data  string // the written text
+	title *title // the written title, nil for none
 }
 
-// Append implements storage.Storage. The row must be in the state in which it was when it was locked, or else last read:
-// otherwise the error wraps ErrStale, and callers read what was added.
+// Append implements storage.Storage. The row must be in the state in which it was locked or, without a lock,
+// last read: otherwise the error wraps ErrStale, and callers read the row anew.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	r, err := s.fileNow("append", name)
 	if err != nil {
@@ -67,12 +67,12 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	r.content.wrote(before, data, after)
+	r.content.keepAppended(before, data, after)
 	return s.written(r, after, asked), nil
 }
 
-// setTitle is Replace for a row that gets another title slot, and more at its end. As the client does it, the title goes into
-// the columns alone.
+// setTitle is Replace for a row that gets another title slot, and a tail. As in the client, the title goes
+// into the columns alone.
 func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) (storage.Stat, error) {
 	before, err := s.expected(name, o.Expect)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) 
 	return s.written(r, after, asked), nil
 }
 
-// withHead returns what writes a row anew with another beginning, and more at its end.
+// withHead returns a function that writes a row anew with another head, and a tail.
 func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) error {
 	return func(w io.Writer) error {
 		obj, err := s.Open(name)
@@ -102,7 +102,8 @@ func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) e
 		}
 		defer obj.Close()
 		n := int64(len(o.Head))
-		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(o.Head), io.NewSectionReader(obj, n, o.Expect.Size-n), bytes.NewReader(o.Tail)))
+		middle := io.NewSectionReader(obj, n, o.Expect.Size-n)
+		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(o.Head), middle, bytes.NewReader(o.Tail)))
 		return err
 	}
 }
@@ -125,7 +126,7 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 	return s.replaceWhole(name, o)
 }
 
-// replaceWhole is Replace with the whole written content.
+// replaceWhole is Replace with a whole content.
 func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat, error) {
 	if err := storage.CheckName(name); err != nil {
 		return storage.Stat{}, err
@@ -153,7 +154,7 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 	}
 	c := change{
 		path: s.PathOf(name), version: before.version, sql: s.sql.update,
-		args: []any{modified(o), text}, data: text,
+		args: []any{mtimeOf(o), text}, data: text,
 	}
 	if s.sql.titles {
 		t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
@@ -172,7 +173,8 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 	return s.writtenAnew(after, asked), nil
 }
 
-// expected returns what is known of a row that has a token, or the zero facts if the token is zero and there is no row.
+// expected returns the facts of a row that has a token. For a zero token there must be no row, and the facts
+// are zero.
 func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -207,8 +209,8 @@ func (s *Storage) mayHold(dir string) error {
 	return nil
 }
 
-// modified is the time of the last change that a row gets.
-func modified(o storage.Replacement) int64 {
+// mtimeOf returns the mtime_ms that a row gets.
+func mtimeOf(o storage.Replacement) int64 {
 	if o.Modified.IsZero() {
 		return nowMs()
 	}
@@ -217,7 +219,7 @@ func modified(o storage.Replacement) int64 {
 
 func nowMs() int64 { return time.Now().UnixMilli() }
 
-// checkText returns an error for what PostgreSQL cannot store.
+// checkText returns an error for text that PostgreSQL cannot store behind size bytes.
 func checkText(data string, size int64) error {
 	switch {
 	case !utf8.ValidString(data):
@@ -231,8 +233,8 @@ func checkText(data string, size int64) error {
 	return nil
 }
 
-// write carries out a change, once. The error wraps ErrStale if the row was not in its state any more. asked is the clock
-// before that.
+// write carries out a change, once. The error wraps ErrStale if the row's state was another one. asked is
+// the clock before that.
 func (s *Storage) write(name string, c change) (after facts, asked int64, err error) {
 	s.mu.RLock()
 	l := s.held[name]
@@ -249,7 +251,7 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 	} else {
 		after, err = s.writeAlone(ctx, c)
 	}
-	if err != nil && s.pool.again(err) {
+	if err != nil && s.pool.canRetry(err) {
 		after, err = s.settle(c, err)
 	}
 	switch {
@@ -259,14 +261,14 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		}
 		return after, asked, nil
 	case errors.Is(err, pgx.ErrNoRows):
-		s.lookAgain()
+		s.expireLook()
 		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	return facts{}, asked, saidError(err)
 }
 
-// run sends the statement with what commits it, and what begins a transaction for it unless the row is locked: one question.
-// The error is pgx.ErrNoRows if the row is not in the state any more.
+// run sends the statement with its COMMIT and, unless the row is locked, the beginning of a transaction, in
+// one request. The error is pgx.ErrNoRows if the row's state is another one.
 func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	var f maybeFacts
 	var batch pgx.Batch
@@ -282,8 +284,8 @@ func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	return f.facts(), nil
 }
 
-// answer scans the row that the nth statement of a batch returns, and waits for those after it. The error is pgx.ErrNoRows if
-// there is none, and those were carried out.
+// answer scans the row that the nth statement of a batch returns, and waits for those after it. The error
+// is pgx.ErrNoRows if it returned none and the others were carried out.
 func answer(results pgx.BatchResults, nth int, targets ...any) error {
 	var err error
 	for n := 1; n < nth && err == nil; n++ {
@@ -307,7 +309,7 @@ func (s *Storage) writeAlone(ctx context.Context, c change) (after facts, err er
 	return after, err
 }
 
-// settle is settleOnce as long as the server does not answer.
+// settle repeats settleOnce until the server answers, for settleLimit.
 func (s *Storage) settle(c change, lost error) (after facts, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
@@ -316,24 +318,24 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 			after, err = s.settleOnce(ctx, conn, c)
 			return err
 		})
-		if err == nil || !s.pool.again(err) && !errors.Is(saidError(err), storage.ErrLocked) {
+		if err == nil || !s.pool.canRetry(err) && !errors.Is(saidError(err), storage.ErrLocked) {
 			return after, err
 		}
 		if !storage.Sleep(ctx, pause) {
-			return facts{}, s.noted(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
+			return facts{}, s.checkReachable(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
 		}
 	}
 }
 
-// settleOnce finds out whether a change was carried out whose answer was lost, and carries it out if it was not. It cannot be
-// carried out twice, even if the server still works on it: the first one changes the state of the row.
+// settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen twice,
+// even if the server still works on the first: that changes the state of the row.
 func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, error) {
 	var is maybeFacts
 	var done bool
 	sum := sha256.Sum256([]byte(c.data))
 	var batch pgx.Batch
-	s.beginWrite(&batch, c.path) // it waits for what may be carried out still
-	batch.Queue(s.sql.whatIsThere, c.path, len(c.data), c.at, sum[:])
+	s.beginWrite(&batch, c.path) // it waits for a first one under way
+	batch.Queue(s.sql.written, c.path, len(c.data), c.at, sum[:])
 	err := answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
 	switch gone := errors.Is(err, pgx.ErrNoRows); {
 	case err != nil && !gone:
@@ -346,7 +348,7 @@ func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, e
 	return is.facts(), nil
 }
 
-// written stores what a write made of a row, and returns its state.
+// written stores the facts of a row after a write, and returns its state.
 func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -367,7 +369,7 @@ func (s *Storage) writtenAnew(after facts, asked int64) storage.Stat {
 		s.add(r)
 		return s.rowStat(r)
 	}
-	if old.told > asked && old.version != after.version { // somebody wrote to it since, or it was read before
+	if old.stored > asked && old.version != after.version { // another program wrote since
 		after = old.facts
 	}
 	return s.rowStat(s.replace(old, after))
