@@ -242,15 +242,22 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, links, 5)
 }
 
-// TestContents: the table of contents of the cookbook has all that follows it.
+// TestContents: the contents of the cookbook name its sections, and each recipe begins with its purpose.
 func TestContents(t *testing.T) {
 	text, err := os.ReadFile("cookbook.md")
 	require.NoError(t, err)
 	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "")
-	headings := title.FindAllStringSubmatch(prose, -1)[1:]
-	require.NotEmpty(t, headings)
-	for _, m := range headings {
-		require.True(t, strings.Contains(prose, "](#"+anchor(m[1])+")"), m[1])
+	sections := regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(prose, -1)
+	recipes := regexp.MustCompile(`(?m)^###? (.+)\n\n(.*)`).FindAllStringSubmatch(prose, -1)
+	require.NotEmpty(t, sections)
+	require.Greater(t, len(recipes), 50)
+	for _, m := range sections {
+		require.Contains(t, prose, "](#"+anchor(m[1])+")")
+	}
+	for _, m := range recipes {
+		if !strings.HasPrefix(m[2], "### ") && m[2] != "" {
+			require.True(t, strings.HasPrefix(m[2], "You want "), "%s begins with %q", m[1], m[2])
+		}
 	}
 }
 
