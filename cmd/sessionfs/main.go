@@ -142,14 +142,12 @@ func exitStatus(err error, helper bool) int {
 	return helperMount
 }
 
-// release is the version that a packager gives a build from an archive of the source, where the
-// tool chain finds no tag:
+// release is the newest version of CHANGELOG.md. scripts/package sets what a package is called:
 //
 //	go build -ldflags '-X main.release=v1.2.3' ./cmd/sessionfs
-var release string
+var release = "v0.1.0"
 
-// version returns what this program was built from: the packager's version, else what the tool chain makes of the tag and the
-// commit of the working copy, which some builds do not know (-buildvcs=false, an archive of the source).
+// version returns the version of this program, and what it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -158,15 +156,11 @@ func version() string {
 	return describe(release, info)
 }
 
+// describe adds the commit of a build between versions, where the tool chain knows it, and the tools of a build.
 func describe(release string, info *debug.BuildInfo) string {
-	v := release
-	if v == "" && info.Main.Version != "(devel)" {
-		v = info.Main.Version
-	}
 	var with []string
-	if v == "" {
-		v = "unknown"
-		with = append(with, "built without its commit")
+	if v := info.Main.Version; v != "" && v != "(devel)" && v != release {
+		with = append(with, v)
 	}
 	if info.GoVersion != "" {
 		with = append(with, info.GoVersion)
@@ -176,7 +170,7 @@ func describe(release string, info *debug.BuildInfo) string {
 			with = append(with, "go-fuse "+dep.Version)
 		}
 	}
-	return fmt.Sprintf("%s (%s)", v, strings.Join(with, ", "))
+	return fmt.Sprintf("%s (%s)", release, strings.Join(with, ", "))
 }
 
 // newRoot returns the tree of commands that need no mount. Each is built by a function that is called here.
