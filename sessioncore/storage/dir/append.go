@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// calls are the system calls whose failure writers must survive. Tests replace them with failing ones.
+// calls are the system calls whose failures tests imitate.
 type calls struct {
 	write     func(fd int, p []byte) (int, error)
 	ftruncate func(fd int, size int64) error
@@ -39,8 +39,8 @@ func retry(call func() error) error {
 	}
 }
 
-// writeOnce is one write(2), repeated only if a signal interrupted it before the first byte. (Go handles SIGXFSZ, so
-// a file size limit shows as a short write or EFBIG and does not end the process.)
+// writeOnce is one write(2), repeated only if a signal interrupted it before the first byte. Go
+// handles SIGXFSZ, so that a file size limit shows as a short write or EFBIG.
 func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 	err = retry(func() error {
 		n, err = c.write(fd, p)
@@ -49,27 +49,27 @@ func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// nameAt is a name in an open directory, as openat(2) takes it. Calls on it stay in that directory even if the directory is
-// moved, and follow no link.
+// nameAt is a name in an open directory, for openat(2) and the like. Its calls follow no link and
+// stay in that directory even if it is moved.
 type nameAt struct {
 	storage *Storage
 	dir     *heldDir
-	was     storage.Stat // of dir, when the path led to it
+	dirStat storage.Stat // of dir, when it was opened
 	base    string       // the name in dir
 	name    string       // path below the storage's root
 }
 
-// openParent opens the directory that contains name. Callers must call close.
+// openParent opens the directory of name. Callers must call close.
 func (s *Storage) openParent(name string) (nameAt, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nameAt{}, err
 	}
 	dir, st, err := s.hold(storage.Dir(name))
-	return nameAt{storage: s, dir: dir, was: st, base: path.Base(name), name: name}, err
+	return nameAt{storage: s, dir: dir, dirStat: st, base: path.Base(name), name: name}, err
 }
 
-// openParentToWrite is openParent for a write. It fails with ErrStale if the lock of name is held in a directory that
-// the path no longer leads to.
+// openParentToWrite is openParent for a write. It fails with ErrStale if the directory in which the
+// lock of name is held was replaced.
 func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	p, err := s.openParent(name)
 	if err != nil {
@@ -77,34 +77,35 @@ func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	}
 	if locked, ok := s.locks.dir(name); ok && !p.dir.id.SameObject(locked) {
 		p.close()
-		return nameAt{}, fmt.Errorf("%w: the directory of %s was replaced while its lock was held", storage.ErrStale, name)
+		const why = "%w: the directory of %s was replaced while its lock was held"
+		return nameAt{}, fmt.Errorf(why, storage.ErrStale, name)
 	}
 	return p, nil
 }
 
 func (p nameAt) close() { p.dir.release() }
 
-// beside returns another name in the same directory. It is closed with p.
+// beside returns another name in the same directory, which is closed with p.
 func (p nameAt) beside(base string) nameAt {
 	p.base = base
 	return p
 }
 
-// fail wraps an error of a call on the name.
+// fail wraps the error, if any, of a call on the name.
 func (p nameAt) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &fs.PathError{Op: op, Path: p.name, Err: err}
 }
 
-// stat returns what the name currently refers to, without following a link.
+// stat returns the state of the name without following a link.
 func (p nameAt) stat() (storage.Stat, error) {
 	st, err := statAt(p.dir.fd, p.base)
-	if err != nil {
-		return storage.Stat{}, p.fail("stat", err)
-	}
-	return st, nil
+	return st, p.fail("stat", err)
 }
 
-// readlink returns where a link leads, as stored.
+// readlink returns the target of a link, as stored.
 func (p nameAt) readlink() (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(p.dir.fd, p.base, buf)
@@ -114,12 +115,12 @@ func (p nameAt) readlink() (string, error) {
 	return string(buf[:n]), nil
 }
 
-// open opens the name if it is a regular file. O_NONBLOCK also prevents a hang on a FIFO.
+// open opens a regular file. O_NONBLOCK also prevents a hang on a FIFO.
 func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	fd, err := p.storage.openat(p.dir.fd, p.base, flags|unix.O_NONBLOCK|unix.O_NOCTTY)
 	var st storage.Stat
 	switch {
-	case err == unix.EISDIR || err == unix.ENXIO: // a directory; a FIFO or socket that nobody has open at the other end
+	case err == unix.EISDIR || err == unix.ENXIO: // a directory; a FIFO or socket without a peer
 		return -1, st, fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
 	case err != nil:
 		return -1, st, p.fail("open", err)
@@ -135,7 +136,7 @@ func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	return fd, st, nil
 }
 
-// create creates the file, of mode 0600 and open for reading and writing. It fails with EEXIST if the name exists.
+// create creates the file with mode 0600, or fails with EEXIST.
 func (p nameAt) create() (fd int, err error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = retry(func() error {
@@ -145,12 +146,11 @@ func (p nameAt) create() (fd int, err error) {
 	return fd, err
 }
 
-// unlink removes the name.
 func (p nameAt) unlink() error {
 	return retry(func() error { return unix.Unlinkat(p.dir.fd, p.base, 0) })
 }
 
-// renameNew gives a file another name and fails with EEXIST if that exists, also on file systems without RENAME_NOREPLACE.
+// renameNew renames a file and fails with EEXIST if the new name exists, on any kernel.
 func (p nameAt) renameNew(sys calls, to nameAt) error {
 	err := retry(func() error { return sys.renameat2(p.dir.fd, p.base, to.dir.fd, to.base, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
@@ -163,7 +163,7 @@ func (p nameAt) renameNew(sys calls, to nameAt) error {
 	return nil
 }
 
-// exchange swaps two names. The error is ENOTSUP on file systems that cannot do that.
+// exchange swaps two names. The error is ENOTSUP if the file system cannot do that.
 func (p nameAt) exchange(with nameAt) error {
 	err := retry(func() error {
 		return p.storage.sys.renameat2(p.dir.fd, p.base, with.dir.fd, with.base, renameExchange)
@@ -182,7 +182,7 @@ func fstat(fd int) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// statAt is fstatat(2) without following a link.
+// statAt is fstatat(2) without following a link. The Stat is zero after an error.
 func statAt(dir int, name string) (storage.Stat, error) {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
@@ -191,22 +191,22 @@ func statAt(dir int, name string) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
-// Append implements storage.Journal: one write(2) of all data (docs/design.md section 4). Callers that need the file to end
-// in a newline first put one at the start of data (storage.EndsInNewline). In a shared directory the data is read back.
+// Append implements storage.Journal with one write(2) (docs/design.md section 4). To begin a line,
+// callers may have to put a newline before data (storage.EndsInNewline). In a shared directory the
+// data is read back.
 //
-// A failed or short write is undone; the error then wraps the errno (ENOSPC, EDQUOT, EFBIG, EIO, …), or
-// io.ErrShortWrite if there is none. ErrStale: a program without the lock gave the name to another file, or the
-// directory was replaced, and the data is not in it; or another machine wrote to the same place, and whole lines at the
-// beginning of data may be in the file. fs.ErrNotExist, ErrNotRegular and ErrBadName as for Open;
-// ErrLocked: another process's lease forbids writing.
+// A failed or short write is undone; the error wraps its errno (ENOSPC, EDQUOT, EFBIG, EIO, …) or
+// io.ErrShortWrite. ErrStale: a program without the lock replaced the file or the directory, and
+// the data is not in it; or another machine wrote to the same place, and the first lines of data
+// may be in the file. ErrLocked: another process's lease forbids writing. Else the errors of Open.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
 		return storage.Stat{}, err
 	}
 	defer p.close()
-	// Reading is needed too: takeBack compares before it truncates. The descriptor is closed at once because an open
-	// one would make us look like a live client (Writers).
+	// takeBack must read to compare. The descriptor is closed at once, as an open one makes us look
+	// like a live client (Writers).
 	fd, before, err := p.open(unix.O_RDWR | unix.O_APPEND)
 	if err != nil {
 		return storage.Stat{}, err
@@ -216,7 +216,7 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	var after storage.Stat
 	err = s.sys.appendOnce(fd, data)
 	if err == nil && p.shared() {
-		err = p.arrived(fd, before, data)
+		err = p.verifyAppend(fd, before, data)
 	}
 	if err == nil {
 		after, err = p.confirm(before.Token)
@@ -227,8 +227,7 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return after, nil
 }
 
-// appendOnce writes data in one call. After a short write it tries to write the rest, as the kernel then reports the
-// reason.
+// appendOnce writes data in one call. After a short write it writes the rest to learn why.
 func (c calls) appendOnce(fd int, data []byte) error {
 	n, err := c.writeOnce(fd, data)
 	if err == nil && n < len(data) {
@@ -239,8 +238,8 @@ func (c calls) appendOnce(fd int, data []byte) error {
 	return err
 }
 
-// statSame returns what the name currently refers to. It fails with ErrStale unless that is the object was: a client
-// without the lock may have renamed a new file over the one that we had open.
+// statSame is stat, but fails with ErrStale unless the name still refers to was: a client without
+// the lock may have renamed a new file over it.
 func (p nameAt) statSame(was storage.Token) (storage.Stat, error) {
 	now, err := p.stat()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.SameObject(was) {
@@ -249,22 +248,22 @@ func (p nameAt) statSame(was storage.Token) (storage.Stat, error) {
 	return now, err
 }
 
-// checkSame fails with ErrStale unless the name refers to the object was.
+// checkSame fails with ErrStale unless the name still refers to was.
 func (p nameAt) checkSame(was storage.Token) error {
 	_, err := p.statSame(was)
 	return err
 }
 
-// takeBack truncates the file to size after a failed append and returns why. If the bytes beyond size are not a
-// prefix of data, a program without the lock appended too, and truncating would lose its data. Then our part stays as
-// a torn line, which readers skip.
+// takeBack truncates the file to size after a failed append and returns why. If the bytes beyond
+// size are not the beginning of data, another program appended too; then our part stays as a torn
+// line, which readers skip.
 func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	now, err := fstat(fd)
 	if err != nil || now.Size == size {
 		return undone(why, err)
 	}
-	ours, err := endIs(fd, size, now.Size, data)
-	if err == nil && !ours {
+	isOurs, err := endIs(fd, size, now.Size, data)
+	if err == nil && !isOurs {
 		err = errors.New("another program wrote to the file's end")
 	}
 	if err == nil {
@@ -273,7 +272,7 @@ func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	return undone(why, err)
 }
 
-// undone adds to an error the one, if any, for which what went before was not taken back. The errno of the first counts.
+// undone adds the error of undoing to the error that made it necessary, whose errno counts.
 func undone(why, err error) error {
 	if err != nil {
 		return fmt.Errorf("%w (and not taken back: %v)", why, err)
@@ -286,9 +285,9 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	if to < from || to-from > int64(len(data)) {
 		return false, nil
 	}
-	there := make([]byte, to-from)
-	n, err := preadFull(fd, there, from)
-	return err == nil && n == len(there) && bytes.HasPrefix(data, there), err
+	tail := make([]byte, to-from)
+	n, err := preadFull(fd, tail, from)
+	return err == nil && n == len(tail) && bytes.HasPrefix(data, tail), err
 }
 
 // preadFull reads from offset off until p is full or the file ends.
@@ -323,8 +322,8 @@ func pwriteAll(fd int, p []byte, off int64) error {
 	return nil
 }
 
-// overwrite is Replace for a file that gets another beginning: one pwrite(2), and for what is added one write(2). So who
-// has the file open goes on with it. A title slot lies within one page, so that readers see the old bytes or the new ones.
+// overwrite is Replace for a new beginning: one pwrite(2), and one write(2) for the tail, so that
+// open handles see it. A title slot lies within one page, so that readers see it all or not at all.
 func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, error) {
 	p, err := s.openParentToWrite(name)
 	if err != nil {
@@ -363,8 +362,8 @@ func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 	return st, nil
 }
 
-// Sync implements storage.Journal: it calls fsync on the file and on its directory. Both descriptors are read-only, so that
-// we are not taken for a live client.
+// Sync implements storage.Journal with fsync on the file and its directory. Both descriptors are
+// read-only, so that we do not look like a live client.
 func (s *Storage) Sync(name string) error {
 	p, err := s.openParent(name)
 	if err != nil {
@@ -382,12 +381,12 @@ func (s *Storage) Sync(name string) error {
 	return p.syncDir()
 }
 
-// syncDir makes the names in the directory durable. Some file systems have no fsync for directories and fail with
-// EINVAL or ENOTSUP, which is ignored.
+// syncDir makes the names in the directory durable, except on file systems without fsync for
+// directories (EINVAL, ENOTSUP).
 func (p nameAt) syncDir() error {
 	err := retry(func() error { return p.storage.sys.fsync(p.dir.fd) })
-	if err != nil && err != unix.EINVAL && err != unix.ENOTSUP {
-		return p.fail("fsync of the directory of", err)
+	if err == unix.EINVAL || err == unix.ENOTSUP {
+		return nil
 	}
-	return nil
+	return p.fail("fsync of the directory of", err)
 }

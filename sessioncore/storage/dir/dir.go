@@ -14,25 +14,25 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage is the directory that is currently at a path; it may be replaced, removed and put back (docs/design.md
-// section 6). While there is no directory the storage is empty. No name leads out of the directory, and symbolic
-// links below it are never followed (section 7: contents are hostile until checked).
+// Storage is the directory that is currently at a path; it may be replaced, removed and restored
+// (docs/design.md section 6). Without a directory the storage is empty. No name leads out of the
+// directory, and links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
 	path    string // of the directory: absolute and without links
 	held    heldDirs
 	locks   heldLocks
-	spare   atomic.Pointer[func()] // see OnNoDescriptor
-	above   *Storage               // the storage that Sub was called on; nil if none
+	onFull  atomic.Pointer[func()] // see OnNoDescriptor
+	above   *Storage               // the storage of Sub, or nil
 	links   []string               // other paths of the directory, see AlsoAt
 	sys     calls
 	sharing Sharing
-	asked   asked
+	lookup  serverLookup
 }
 
 var _ storage.Storage = (*Storage)(nil)
 
-// Open opens the directory at path. Symbolic links on path are resolved once; only Open and Sub follow links
-// (docs/design.md section 7). The directory must exist.
+// Open opens an existing directory. Links in path are resolved once; only Open and Sub follow links
+// (docs/design.md section 7).
 func Open(path string) (*Storage, error) {
 	real, err := resolvePath(path)
 	if err != nil {
@@ -45,8 +45,8 @@ func Open(path string) (*Storage, error) {
 	return s, nil
 }
 
-// Sub returns a storage for the directory name of s. If name is a symbolic link, it is resolved now. The directory
-// need not exist: while it is missing, the storage is empty, Stat of its root is that of s, and MkdirAll creates it.
+// Sub returns a storage for the directory name of s, which may be a link and may be missing: then
+// the storage is empty, Stat of its root is that of s, and MkdirAll creates it.
 func (s *Storage) Sub(name string) (*Storage, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
@@ -58,14 +58,14 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	return &Storage{path: real, sys: kernel, above: s, sharing: s.sharing}, nil
 }
 
-// OnNoDescriptor sets what is called when there is no descriptor left to open a file: it should close some that others
-// can do without. The open is then tried again.
-func (s *Storage) OnNoDescriptor(spare func()) { s.spare.Store(&spare) }
+// OnNoDescriptor registers a function that closes unneeded descriptors. If there are none left to
+// open a file, it is called and the open tried once more.
+func (s *Storage) OnNoDescriptor(evict func()) { s.onFull.Store(&evict) }
 
 // Path returns the directory's absolute path with links resolved.
 func (s *Storage) Path() string { return s.path }
 
-// Close closes the directory. What is still under way keeps none open.
+// Close closes the directory. Calls under way keep none open.
 func (s *Storage) Close() error {
 	s.held.close()
 	return nil
@@ -91,15 +91,15 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	defer p.close()
-	st, err := p.look()
+	st, err := p.statFresh()
 	if err == nil && st.Kind == storage.KindLink {
 		st.Link, err = p.readlink()
 	}
 	return st, err
 }
 
-// statRoot returns the Stat of the storage's own directory. While the directory is missing it returns the Stat of the
-// one above, or else the last one it had.
+// statRoot returns the Stat of the storage's directory. While it is missing that is the Stat of the
+// one above, or else its own last one.
 func (s *Storage) statRoot() (storage.Stat, error) {
 	root, st, err := s.hold("")
 	switch {
@@ -173,10 +173,10 @@ func (o *file) Stat() (st storage.Stat, err error) {
 	return st, cmp.Or(err, statErr)
 }
 
-// listBatch is how many names are read at once: as many as one system call returns of names as long as those of sessions.
+// listBatch is the number of names in a read: one system call returns that many names of sessions.
 const listBatch = 256
 
-// List implements storage.Files. It opens the directory once, and a state takes one system call.
+// List implements storage.Files. It opens the directory once. A state takes one system call.
 func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
 	d, err := s.openDir(dir)
 	if d == nil || err != nil {
@@ -211,15 +211,15 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 }
 
-// listOnly is List for those names; state returns the state of at.
+// listOnly is List for some names; state returns the state of at.
 func listOnly(at *string, only []string, state func() (storage.Stat, error), f func(storage.Item) bool) (err error) {
 	var st storage.Stat
-	told := func() (storage.Stat, error) { return st, nil }
+	known := func() (storage.Stat, error) { return st, nil }
 	for _, *at = range only {
 		if st, err = state(); storage.IsMissing(err) {
 			continue
 		}
-		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: told}) {
+		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: known}) {
 			return err
 		}
 	}
@@ -238,8 +238,7 @@ func kindOf(mode fs.FileMode) storage.Kind {
 	return storage.KindOther
 }
 
-// openDir opens a directory for listing. It returns nil for the storage's own directory if that is missing, which
-// makes the storage empty.
+// openDir opens a directory for listing. It returns nil for a storage without directory.
 func (s *Storage) openDir(dir string) (*os.File, error) {
 	name := "."
 	if dir != "" {
@@ -268,8 +267,8 @@ func (s *Storage) ReadAhead([]string) {}
 
 const maxLinks = 40 // in a path, as in the kernel
 
-// resolvePath returns an absolute path without links. Trailing parts need not exist; a dangling link is resolved to
-// its target.
+// resolvePath returns an absolute path without links. Its last parts may be missing; a dangling
+// link is resolved to its target.
 func resolvePath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -18,37 +18,35 @@ import (
 )
 
 const (
-	// maxHeldDirs is how many directories stay open. There is one directory of session files for each working directory;
-	// a crawler visits one after the other, and descriptors are scarce.
+	// maxHeldDirs bounds the open directories. There is one for each working directory; a crawler
+	// visits one after the other, and descriptors are scarce.
 	maxHeldDirs = 32
-	// maxAbsence is how long a directory that disappeared is not created again. Users who replace or restore a directory
-	// move or remove it first, and what they then put there would end up inside one that we created: `mv backup
-	// sessions`, `cp -r backup sessions`.
+	// maxAbsence is how long a missing directory is not created again. A user who restores one
+	// removes it first; in one that we created, `mv backup sessions` would put it a level too deep.
 	maxAbsence = time.Minute
 )
 
-// heldDirs caches open directories in which names were looked up, so that a stat, which every request of the
-// kernel needs, does not open and close one each time: the storage's own, "", and those directly below it, where the
-// session files are.
+// heldDirs caches open directories, so that a stat, which every request needs, does not open and
+// close one: the storage's own, "", and those directly in it, which have the session files.
 //
-// A cached directory may be moved, replaced, mounted over or removed at any time. So before each use its name is compared
-// with it: fstatat, which follows no link, instead of openat2, fstat and close. That is as exact as walking the path, which
-// takes several steps too. While a directory is open its inode number is not reused.
+// A cached directory may be moved, replaced, mounted over or removed. So each use compares its name
+// with it by one fstatat without following links, in place of openat2, fstat and close. That is as
+// exact as a walk of the path. The inode number of an open directory is not reused.
 type heldDirs struct {
 	mu     sync.Mutex // guards the fields below
 	dirs   map[string]*heldDir
-	away   map[string]time.Time // when cached directories disappeared, of the last maxAbsence
-	last   storage.Stat         // of the storage's own, without its identity: what comes back is another object
+	absent map[string]time.Time // when cached directories disappeared, for maxAbsence
+	last   storage.Stat         // of the storage's own, without its identity, which a restored one has not
 	closed bool
 }
 
 // heldDir is an open directory with a reference count.
 type heldDir struct {
-	fd     int
-	id     storage.Token // only device and inode are compared
-	remote bool          // isShared
-	refs   atomic.Int32  // users, plus one while in heldDirs
-	swept  atomic.Int64  // when it was looked through last, see sweep; seconds since the epoch
+	fd        int
+	id        storage.Token // only device and inode are compared
+	remote    bool          // isShared
+	refs      atomic.Int32  // users, plus one while in heldDirs
+	lastSweep atomic.Int64  // seconds since the epoch
 }
 
 func (d *heldDir) release() {
@@ -57,7 +55,7 @@ func (d *heldDir) release() {
 	}
 }
 
-// find returns the cached directory name with a reference added, or nil if there is none.
+// find returns a cached directory with a reference added, or nil.
 func (h *heldDirs) find(name string) *heldDir {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +66,7 @@ func (h *heldDirs) find(name string) *heldDir {
 	return d
 }
 
-// put caches a directory and, if there are too many, drops any other one.
+// put caches a directory. It drops any other beyond maxHeldDirs.
 func (h *heldDirs) put(name string, d *heldDir) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,9 +74,9 @@ func (h *heldDirs) put(name string, d *heldDir) {
 		return
 	}
 	if h.dirs == nil {
-		h.dirs, h.away = map[string]*heldDir{}, map[string]time.Time{}
+		h.dirs, h.absent = map[string]*heldDir{}, map[string]time.Time{}
 	}
-	delete(h.away, name)
+	delete(h.absent, name)
 	h.dropLocked(name, h.dirs[name])
 	for other, its := range h.dirs {
 		if len(h.dirs) <= maxHeldDirs {
@@ -92,15 +90,15 @@ func (h *heldDirs) put(name string, d *heldDir) {
 	h.dirs[name] = d
 }
 
-// drop removes d from the cache if it is still what name stands for there: an open directory would keep its file system
-// from being unmounted. gone says that there is none of that name any more.
-func (h *heldDirs) drop(name string, d *heldDir, gone bool) {
+// drop removes d from the cache, as an open directory keeps its file system from being unmounted.
+// missing says that the name has no directory any more.
+func (h *heldDirs) drop(name string, d *heldDir, missing bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.dropLocked(name, d)
-	if gone {
-		maps.DeleteFunc(h.away, func(_ string, since time.Time) bool { return time.Since(since) >= maxAbsence })
-		h.away[name] = time.Now()
+	if missing {
+		maps.DeleteFunc(h.absent, func(_ string, since time.Time) bool { return time.Since(since) >= maxAbsence })
+		h.absent[name] = time.Now()
 	}
 }
 
@@ -111,17 +109,17 @@ func (h *heldDirs) dropLocked(name string, d *heldDir) {
 	}
 }
 
-// isAway reports whether the directory name was cached and disappeared less than maxAbsence ago, so that it must not be
+// isAbsent reports whether a cached directory disappeared a moment ago, so that it must not be
 // created.
-func (h *heldDirs) isAway(name string) bool {
+func (h *heldDirs) isAbsent(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	since, ok := h.away[name]
+	since, ok := h.absent[name]
 	return ok && time.Since(since) < maxAbsence
 }
 
-// spare drops all directories, which are only kept to save calls.
-func (h *heldDirs) spare() {
+// dropAll empties the cache.
+func (h *heldDirs) dropAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, d := range h.dirs {
@@ -134,10 +132,10 @@ func (h *heldDirs) close() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.spare()
+	h.dropAll()
 }
 
-// remember stores the Stat that the storage's own directory shows while it is missing.
+// remember stores the Stat of the storage's directory for when it is missing.
 func (h *heldDirs) remember(st storage.Stat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,15 +143,15 @@ func (h *heldDirs) remember(st storage.Stat) {
 	h.last.Device, h.last.Inode = 0, 0
 }
 
-// remembered returns what remember stored, and false if the directory has never existed.
+// remembered returns the stored Stat, and false if the directory has never existed.
 func (h *heldDirs) remembered() (storage.Stat, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last, h.last != storage.Stat{}
 }
 
-// hold returns the open directory currently at name, "" for the storage's own, and its Stat. The error wraps fs.ErrNotExist
-// if there is no directory: a link that replaces it, or a directory above it, is not followed. Callers must call release.
+// hold returns the directory currently at name, "" for the storage's own, and its Stat. The error
+// wraps fs.ErrNotExist if there is none; links are not followed. Callers must call release.
 func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
 	from, path := unix.AT_FDCWD, s.path
 	if name != "" {
@@ -193,30 +191,30 @@ func (s *Storage) hold(name string) (*heldDir, storage.Stat, error) {
 }
 
 const (
-	// leasePoll is how often an open that fails because of another process's lease is retried: short compared with
-	// the microseconds for which Writers holds its lease, long compared with the call.
+	// leasePoll is how often an open is retried that another process's lease forbids: Writers holds
+	// its lease for microseconds.
 	leasePoll = time.Millisecond
-	// leaseLimit bounds that wait. It equals the limit for locks (storage.LockLimit): to the user both mean "busy".
-	// Without it a foreign lease would hold us for the kernel's 45 seconds.
+	// leaseLimit bounds that wait, as for locks: users hear "busy". The kernel would wait 45
+	// seconds.
 	leaseLimit = storage.LockLimit
 )
 
-// openat opens a name below an open directory, or an absolute path, without following links. O_NONBLOCK in flags makes another
-// process's lease on a file fail with EAGAIN instead of blocking in the kernel.
+// openat opens a name below an open directory, or an absolute path, without following links. With
+// O_NONBLOCK, a lease of another process makes open fail with EAGAIN and not wait.
 func (s *Storage) openat(from int, path string, flags int) (int, error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
-	for start, spared := time.Now(), false; ; {
+	for start, evicted := time.Now(), false; ; {
 		fd, err := openNoLinks(from, path, flags)
-		if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a sandbox that forbids the call
+		if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a sandbox without the call
 			fd, err = walkat(from, path, flags)
 		}
 		switch {
 		case err == unix.EINTR:
-		case (err == unix.EMFILE || err == unix.ENFILE) && !spared:
-			spared = true
-			s.held.spare()
-			if spare := s.spare.Load(); spare != nil {
-				(*spare)()
+		case (err == unix.EMFILE || err == unix.ENFILE) && !evicted:
+			evicted = true
+			s.held.dropAll()
+			if evict := s.onFull.Load(); evict != nil {
+				(*evict)()
 			}
 		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
 			time.Sleep(leasePoll)
@@ -230,15 +228,15 @@ func (s *Storage) openat(from int, path string, flags int) (int, error) {
 	}
 }
 
-// walkat is openat2 with RESOLVE_NO_SYMLINKS for kernels without it: it opens one part after the other.
+// walkat is openat2 with RESOLVE_NO_SYMLINKS for other kernels. It opens part after part.
 func walkat(from int, path string, flags int) (int, error) {
 	dir := from
 	for more := true; more; {
 		var part string
 		part, path, more = strings.Cut(path, "/")
-		use := flags
+		partFlags := flags
 		if more {
-			use = oPath | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+			partFlags = oPath | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 		}
 		switch {
 		case part == "" && more: // an absolute path
@@ -246,7 +244,7 @@ func walkat(from int, path string, flags int) (int, error) {
 		case part == "":
 			part = "."
 		}
-		fd, err := unix.Openat(dir, part, use, 0)
+		fd, err := unix.Openat(dir, part, partFlags, 0)
 		if dir != from {
 			_ = unix.Close(dir)
 		}
@@ -258,9 +256,8 @@ func walkat(from int, path string, flags int) (int, error) {
 	return dir, nil
 }
 
-// Writes go through an open directory, which may be moved away and replaced at any moment. So each write checks
-// before and after that the path still leads to its directory, and is undone if not: what was acknowledged is in the
-// directory that had the name at that time.
+// Writes go through an open directory, which may be moved or replaced at any moment. So each write
+// checks before and after that the path still leads to it, and is undone if not.
 
 // checkDir fails with ErrStale unless the path still leads to the directory.
 func (p nameAt) checkDir() error {
@@ -274,9 +271,8 @@ func (p nameAt) checkDir() error {
 	return err
 }
 
-// confirm returns the Stat of the name after a write to the file was. It fails with ErrStale if the name or the path
-// to its directory now leads elsewhere. If the whole path leads to the file, which takes one call to see, both are
-// right.
+// confirm returns the Stat of the name after a write to the file was. It fails with ErrStale if the
+// name or its directory was replaced. If the whole path leads to the file, one call proves both.
 func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	st, err := statAt(unix.AT_FDCWD, p.storage.path+"/"+p.name)
 	if err == nil && st.SameObject(was) {
@@ -288,9 +284,9 @@ func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	return st, err
 }
 
-// MkdirAll makes a directory ("" for the root) and its missing parents. New directories have mode 0700 and, if we are root,
-// the owner of the directory above. ENOTDIR: a file or a link, which is not followed, is in the way. ErrStale: the storage's
-// directory, or one below it that was written to, existed and disappeared a moment ago, or is replaced meanwhile.
+// MkdirAll makes a directory ("" for the root) and its missing parents, with mode 0700 and, if we
+// are root, the owner of the directory above. ENOTDIR: a file or link is in the way. ErrStale: a
+// cached directory disappeared less than maxAbsence ago, or one is replaced meanwhile.
 func (s *Storage) MkdirAll(dir string) error {
 	if err := s.mkdirRoot(); dir == "" || err != nil {
 		return err
@@ -324,20 +320,20 @@ func (s *Storage) mkdirRoot() error {
 		return nil
 	case !storage.IsMissing(err) || s.above == nil:
 		return err
-	case s.held.isAway(""):
-		return errAway(s.path)
+	case s.held.isAbsent(""):
+		return errAbsent(s.path)
 	}
 	dir, base := filepath.Split(s.path)
-	if filepath.Clean(dir) != s.above.path { // behind a link: the target may be on a disk that is not mounted
+	if filepath.Clean(dir) != s.above.path { // behind a link: the disk of the target may not be mounted
 		return err
 	}
 	return s.above.MkdirAll(base)
 }
 
-// errAway returns the error for a directory that is not created because of maxAbsence.
-func errAway(dir string) error {
-	return fmt.Errorf("%w: the directory %s went away a moment ago and may be about to be put back, so it is not made anew yet",
-		storage.ErrStale, dir)
+// errAbsent returns the error for a directory that isAbsent.
+func errAbsent(dir string) error {
+	const why = "%w: the directory %s went away a moment ago and may be about to be put back, so it is not made anew yet"
+	return fmt.Errorf(why, storage.ErrStale, dir)
 }
 
 // mkdir makes the directory p if it does not exist.
@@ -351,8 +347,8 @@ func (p nameAt) mkdir() error {
 		return p.fail("mkdir", unix.ENOTDIR)
 	case !storage.IsMissing(err):
 		return err
-	case p.storage.held.isAway(p.name):
-		return errAway(p.name)
+	case p.storage.held.isAbsent(p.name):
+		return errAbsent(p.name)
 	}
 	if err := unix.Mkdirat(p.dir.fd, p.base, storage.DirMode); err != nil {
 		if err == unix.EEXIST { // another process created it just now
@@ -365,16 +361,16 @@ func (p nameAt) mkdir() error {
 		return p.fail("open", err)
 	}
 	defer unix.Close(fd)
-	if err := giveToOwner(fd, p.was); err != nil {
+	if err := giveToOwner(fd, p.dirStat); err != nil {
 		return p.fail("mkdir", err)
 	}
-	if err := p.syncDir(); err != nil { // otherwise a durable file could be in a directory that a crash forgets
+	if err := p.syncDir(); err != nil { // else a crash could lose the directory of a durable file
 		return err
 	}
-	return p.checkDir() // what was made stays, empty: others may be using it by now
+	return p.checkDir() // the empty directory stays, as others may use it by now
 }
 
-// chown changes the owner of fd unless it is right already.
+// chown changes the owner of fd if it is another.
 func chown(fd int, uid, gid uint32) error {
 	now, err := fstat(fd)
 	if err != nil || now.UID == uid && now.GID == gid {
@@ -383,8 +379,7 @@ func chown(fd int, uid, gid uint32) error {
 	return retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
 }
 
-// giveToOwner changes the owner of a file that root made to the owner of its directory: a user's files stay the
-// user's even if the daemon runs as root (docs/design.md section 8).
+// giveToOwner gives a file that root made to the owner of its directory (docs/design.md section 8).
 func giveToOwner(fd int, dir storage.Stat) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -392,8 +387,8 @@ func giveToOwner(fd int, dir storage.Stat) error {
 	return chown(fd, dir.UID, dir.GID)
 }
 
-// CheckWritable asks access(2) whether a file can be made in an existing directory ("" for the root), for our effective
-// ids. For a missing root it asks for the directory above, in which MkdirAll would create it.
+// CheckWritable fails if we, with our effective ids, cannot create a file in a directory ("" for
+// the root). For a missing root it checks the directory above, in which MkdirAll creates it.
 func (s *Storage) CheckWritable(dir string) error {
 	d, _, err := s.hold(dir)
 	if dir == "" && s.above != nil && storage.IsMissing(err) {

@@ -184,8 +184,8 @@ func TestSub(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(folder, "later")))
 	_, err = sub.Stat("x.jsonl")
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	for name := range sub.held.away {
-		sub.held.away[name] = time.Now().Add(-maxAbsence)
+	for name := range sub.held.absent {
+		sub.held.absent[name] = time.Now().Add(-maxAbsence)
 	}
 	require.NoError(t, sub.MkdirAll("scope"), "it was removed for good")
 	assert.DirExists(t, filepath.Join(folder, "later/scope"))

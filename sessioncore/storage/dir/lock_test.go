@@ -74,7 +74,7 @@ func TestLockHolder(t *testing.T) {
 	before := started.Add(-time.Hour)
 	l := &lockFile{nameAt: nameAt{dir: &heldDir{}}}
 	gone, goneLater := holderGone, holderGone
-	if !isNobodys(dead) { // in a container
+	if !isOrphan(dead) { // in a container
 		gone, goneLater = holderLives, holderUnclear
 	}
 	for _, test := range []struct {

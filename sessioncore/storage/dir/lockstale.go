@@ -17,30 +17,30 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// lockWatch is how long a lock that may be stale must stay as it is while we look: half of how long waiters wait, so
-// that one that is stale is broken in time. Locks are held for milliseconds.
+// lockWatch is how long a doubtful lock must stay unchanged to be stale: half of the time that
+// waiters wait. Locks are held for milliseconds.
 const lockWatch = storage.LockLimit / 2
 
-// lockForeign is how old a lock must be before it can be stale if its PID may be that of a process that cannot be seen
-// from here, in another PID namespace or on another machine: longer than the longest rewrite of a session.
+// lockForeign is the minimum age of a stale lock whose process may be in another PID namespace or
+// on another machine: more than the longest rewrite of a session takes.
 const lockForeign = 10 * time.Second
 
-// initialPidNamespace is the name of the PID namespace of a machine, the one that sees the processes of all others.
+// initialPidNamespace is the PID namespace that sees the processes of all others.
 const initialPidNamespace = "pid:[4026531836]"
 
-// holder is what can be known about the holder of a lock.
+// holder is a judgement of a lock's holder.
 type holder int
 
 const (
 	holderLives   holder = iota
-	holderUnclear        // the lock is stale if it stays as it is for lockWatch
+	holderUnclear        // the lock is stale if it stays unchanged for lockWatch
 	holderGone
 )
 
-// isStale reports whether the existing lock, with this content, is stale. In a shared directory the clocks of two machines may
-// differ, and two processes have one PID: there only time that passed here counts.
+// isStale reports whether a lock with this content is stale. In a shared directory only time that
+// passed here counts, as clocks differ and PIDs repeat between machines.
 func (l *lockFile) isStale(text string, st storage.Stat) bool {
-	watched := time.Since(l.storage.locks.seenSince(l.name, text, st.Token))
+	watched := time.Since(l.storage.locks.foreignSince(l.name, text, st.Token))
 	h := l.holderOf(text, st.ModTime())
 	switch {
 	case st.Size == 0 && st.Modified == 0: // see giveUp
@@ -53,16 +53,16 @@ func (l *lockFile) isStale(text string, st storage.Stat) bool {
 	return h == holderGone
 }
 
-// holderOf judges the holder of a lock by its content (docs/format.md, The client's lock). A malformed lock may still
-// be being written, and so may one without its newline, whose number may be cut short.
+// holderOf judges the holder of a lock by its content (docs/format.md, The client's lock). A
+// malformed lock, or one without its newline, may still be being written.
 func (l *lockFile) holderOf(text string, modified time.Time) holder {
 	pid, millis, ok := lockContent(text)
 	if ok {
-		made := time.UnixMilli(millis)
-		if modified.After(made) {
-			made = modified
+		lockTime := time.UnixMilli(millis)
+		if modified.After(lockTime) {
+			lockTime = modified
 		}
-		h := l.processHolds(pid, made)
+		h := l.processHolds(pid, lockTime)
 		if h == holderLives || strings.HasSuffix(text, "\n") {
 			return h
 		}
@@ -76,48 +76,48 @@ func (l *lockFile) holderOf(text string, modified time.Time) holder {
 	return holderLives
 }
 
-// processHolds judges whether a process holds a lock that was made at a time. The caller must hold the FIFO mutex of
-// the name, so that no lock of this process is held under it.
-func (l *lockFile) processHolds(pid int, made time.Time) holder {
+// processHolds judges whether a process holds a lock of a time. The caller must hold the FIFO mutex
+// of the name, so that no lock of this process is meant.
+func (l *lockFile) processHolds(pid int, lockTime time.Time) holder {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-		if l.dir.remote || !l.isNobodys(pid) {
-			return foreignHolds(made)
+		if l.dir.remote || !l.isOrphan(pid) {
+			return foreignHolds(lockTime)
 		}
 		return holderGone
 	}
-	// A second, since the clock of the time in the lock may have been adjusted.
-	if start, ok := startOf(pid); ok && start.After(made.Add(time.Second)) {
+	// A second, as the clock may have been adjusted.
+	if start, ok := startOf(pid); ok && start.After(lockTime.Add(time.Second)) {
 		return holderUnclear // the PID was given to another process
 	}
 	if pid == os.Getpid() {
-		return foreignHolds(made) // that of another container, a copy of one of ours, or one that could not be removed
+		return foreignHolds(lockTime) // another container's, of a copy of ours, or one that could not be removed
 	}
 	return holderLives
 }
 
-// foreignHolds judges the holder of a lock that was made at a time, if the holder cannot be seen from here.
-func foreignHolds(made time.Time) holder {
-	if time.Since(made).Abs() < lockForeign {
+// foreignHolds judges a holder that cannot be seen from here by the lock's age.
+func foreignHolds(lockTime time.Time) holder {
+	if time.Since(lockTime).Abs() < lockForeign {
 		return holderLives
 	}
 	return holderUnclear
 }
 
-// isNobodys is isNobodys with its first answer for good: a lock names one process. Waiters look at a lock every few
-// milliseconds, and looking through all processes of a busy machine takes longer than that. A holder that is gone does not come
-// back, and one that ends later is judged by the age of its lock.
-func (l *lockFile) isNobodys(pid int) bool {
-	answer, known := l.nobody[pid]
+// isOrphan caches isOrphan's first answer: a lock names one process, waiters inspect it every few
+// milliseconds, and the scan of all processes takes longer. A process that ends later is judged by
+// age.
+func (l *lockFile) isOrphan(pid int) bool {
+	answer, known := l.orphan[pid]
 	if !known {
-		answer = isNobodys(pid)
-		l.nobody = map[int]bool{pid: answer}
+		answer = isOrphan(pid)
+		l.orphan = map[int]bool{pid: answer}
 	}
 	return answer
 }
 
-// isNobodys reports whether no process of this machine, in whatever PID namespace, has a PID that none in ours has.
-// Only the initial namespace can tell.
-func isNobodys(pid int) bool {
+// isOrphan reports whether no process of this machine, in any PID namespace, has a PID that is free
+// in ours. Only the initial namespace can tell.
+func isOrphan(pid int) bool {
 	if name, err := os.Readlink("/proc/self/ns/pid"); err != nil || name != initialPidNamespace {
 		return false
 	}
@@ -127,15 +127,14 @@ func isNobodys(pid int) bool {
 	})
 }
 
-// lockContent parses a lock: the process, and when it took the lock, in milliseconds since the epoch. ok is false if
-// the lock is malformed.
+// lockContent parses a lock: the process, and the time in milliseconds since the epoch.
 func lockContent(text string) (pid int, millis int64, ok bool) {
 	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
 	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
 		return 0, 0, false
 	}
 	millis, _ = strconv.ParseInt(second, 10, 64)
-	// A PID is a positive 32-bit number; 0 has another meaning for kill.
+	// 0 has another meaning for kill.
 	n, err := strconv.ParseInt(first, 10, 32)
 	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
 }
@@ -144,12 +143,12 @@ func allDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// heldBy says who holds the existing lock, and how to get out if nobody does.
+// heldBy describes the holder of the existing lock, with a hint for a lock without one.
 func (l *lockFile) heldBy(text string) string {
-	who := "an unknown process"
+	holder := "an unknown process"
 	if pid, _, ok := lockContent(text); ok {
-		who = fmt.Sprintf("process %d", pid)
+		holder = fmt.Sprintf("process %d", pid)
 	}
 	return fmt.Sprintf(" (held by %s; if no client or mount is writing to the session, remove %s)",
-		who, filepath.Join(l.storage.path, storage.Dir(l.name), l.base))
+		holder, filepath.Join(l.storage.path, storage.Dir(l.name), l.base))
 }

@@ -12,8 +12,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// moveIn gives the file its name, if the name still refers to the file expect (or to none if expect is zero) and the
-// path still leads to the directory. A new file never replaces another, even one created at this moment.
+// moveIn gives the file its name if that still refers to expect, or to no file if expect is zero,
+// in the same directory. A new file never replaces another, even one created at this moment.
 func (t *temporary) moveIn(expect storage.Token) error {
 	if err := t.checkDir(); err != nil {
 		return err
@@ -21,8 +21,8 @@ func (t *temporary) moveIn(expect storage.Token) error {
 	if (expect == storage.Token{}) {
 		return t.moveInNew()
 	}
-	// From the exchange of the two names on, the name is that of the replaced file, in which somebody's lines may be that are
-	// nowhere else. So it is one by which sweep does not know it.
+	// After the exchange the name is that of the replaced file, which may have the only copy of
+	// another program's lines. So sweep must not know the name.
 	aside := t.beside(storage.AsideName(t.base))
 	if err := t.temp.renameNew(kernel, aside); err != nil {
 		return t.fail("rename the replacement of", err)
@@ -63,8 +63,8 @@ func (t *temporary) isAt(p nameAt) bool {
 	return err == nil && p.checkSame(st.Token) == nil
 }
 
-// checkExchanged undoes an exchange, with which nothing is lost, if the old file is not the expected one or the directory
-// was replaced.
+// checkExchanged undoes the exchange if the old file is not the expected one or the directory was
+// replaced. Nothing is lost by that.
 func (t *temporary) checkExchanged(expect storage.Token) error {
 	err := t.temp.checkSame(expect)
 	if err == nil {
@@ -77,39 +77,40 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 	}
 	undo := t.temp.exchange(t.nameAt)
 	if undo != nil || !t.isAt(t.temp) {
-		t.temp.base = "" // what has that name now is not ours to remove
+		t.temp.base = "" // another program's file has that name now
 	}
 	return undone(err, undo)
 }
 
-// This file saves what programs without the lock append to a file while it is replaced: between the last stat and the
-// rename, and afterwards through a descriptor that they opened before.
+// The rest of this file saves lines that programs without the lock append to a file while it is
+// replaced: between the last stat and the rename, and later through a descriptor opened before.
 
 const (
-	// carryLimit is how long to wait for a program that still has the replaced file open. The lock is held meanwhile,
-	// so it is shorter than the time that others wait for the lock.
+	// carryLimit bounds the wait for a program that has the replaced file open. The lock is held
+	// meanwhile, so it is shorter than the time that others wait for the lock.
 	carryLimit = storage.LockLimit / 2
 	// carryPoll is how often the replaced file is checked.
 	carryPoll = time.Millisecond
-	// carryUnseen is how long to wait if it is unknown whether the file is open. Programs that append a line are done
-	// by then.
+	// carryUnseen is that wait if open files are unknown. It suffices for an append.
 	carryUnseen = 20 * time.Millisecond
 )
 
-// carryOver appends to the new file what was appended to the replaced one beyond offset from, its size when it was
-// read. It waits for programs that have the replaced file open; no other can open it, since it has no name.
+// carryOver appends to the new file the replaced one's growth beyond offset from. It
+// waits for programs that have the replaced file open; no others can open it without a name.
 func (t *temporary) carryOver(from int64) {
 	if t.old < 0 {
 		return
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
-		// Ask for the lease before reading: a program that has closed the file by now has written all it will.
+		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.dir.remote)
 		waited := time.Since(start)
-		last := state == storage.WritersNone || state == storage.WritersUnknown && waited > carryUnseen || waited > carryLimit
+		last := state == storage.WritersNone || waited > carryLimit ||
+			state == storage.WritersUnknown && waited > carryUnseen
 		n, err := t.carry(from, last)
 		if err != nil {
-			slog.Error("what another program wrote to a session while it was replaced is lost", "session", t.name, "err", err)
+			const lost = "what another program wrote to a session while it was replaced is lost"
+			slog.Error(lost, "session", t.name, "err", err)
 			return
 		}
 		from += n
@@ -122,8 +123,8 @@ func (t *temporary) carryOver(from int64) {
 	}
 }
 
-// carry appends the replaced file's bytes from offset from on, only whole lines unless all is set. It returns how
-// many bytes it appended.
+// carry appends the replaced file's bytes from offset from on, and counts them. Unless all is
+// set it appends only complete lines.
 func (t *temporary) carry(from int64, all bool) (done int64, err error) {
 	st, err := fstat(t.old)
 	if err != nil || st.Size <= from {

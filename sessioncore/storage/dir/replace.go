@@ -19,26 +19,28 @@ import (
 const (
 	// replaceBuffer collects the lines of a rewrite into large writes.
 	replaceBuffer = 64 << 10
-	// sweepAge is how old a temporary file must be to be removed: far more than the moment between its creation and its
-	// lock.
+	// sweepAge is the minimum age at which a temporary file is removed: more than the moment
+	// between its creation and its lock.
 	sweepAge = time.Minute
-	// sweepEvery is how often a directory is looked through, as it may be large.
+	// sweepEvery is the interval at which a directory, which may be large, is swept.
 	sweepEvery = time.Hour
-	// aclName is the extended attribute in which Linux keeps an access control list.
+	// aclName is the extended attribute with Linux's access control list.
 	aclName = "system.posix_acl_access"
-	// attributeLimit is the maximum size of an extended attribute, and of the list of their names (XATTR_SIZE_MAX).
+	// attributeLimit bounds an extended attribute, and the list of their names (XATTR_SIZE_MAX).
 	attributeLimit = 64 << 10
 )
 
-// Replace implements storage.Journal: it writes a temporary file in the same directory, calls fsync, renames it over name if
-// that is unchanged, and calls fsync on the directory (docs/design.md section 4). The new file keeps the mode, owner
-// and access control list of the old one; Replace fails if it cannot. If there was no file, it has mode 0600 and, if
-// we are root, the owner of its directory (section 8). Another beginning is written in place (overwrite).
+// Replace implements storage.Journal: it writes and syncs a temporary file, renames it over name if
+// that is unchanged, and syncs the directory (docs/design.md section 4). The new file keeps the
+// mode, owner and access control list of the old one, or Replace fails. A file that did not exist
+// has mode 0600 and, if we are root, the owner of its directory (section 8). A new beginning is
+// written in place (overwrite).
 //
-// ErrStale: the name's token is not the expected one, or the directory was replaced. If there is to be no file and the name
-// exists, the error wraps fs.ErrExist too. Other errors are those of r.Write, of MkdirAll or of a system call. After an
-// error nothing has changed, with one exception: if only the directory's fsync fails, the file is replaced already, the Stat
-// returned is the new file's, and the rename may not survive a crash.
+// ErrStale: the token is not the expected one, or the directory was replaced. If no file is
+// expected and the name exists, the error wraps fs.ErrExist too. Other errors are those of r.Write,
+// of MkdirAll or of a system call. After an error nothing has changed, with one exception: if only
+// the directory's fsync fails, the file is replaced, the Stat is the new file's, and a crash may
+// undo the rename.
 func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
 	if r.Write == nil {
 		return s.overwrite(name, r)
@@ -56,10 +58,9 @@ func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	return p.replace(r)
 }
 
-// replace replaces the name by another file.
 func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	expect := r.Expect
-	if err := p.expect(expect); err != nil { // before the work, and again after it
+	if err := p.expect(expect); err != nil { // before the work, and once more after it
 		return storage.Stat{}, err
 	}
 	t, err := p.temporary()
@@ -103,7 +104,7 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	return st, p.syncDir()
 }
 
-// complete calls ready and makes durable what that adds. It returns the token that the old file must have now.
+// complete calls ready and makes its additions durable. It returns the old file's token then.
 func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now storage.Token, err error) {
 	err = t.fill(func(more io.Writer) error {
 		now, err = ready(more)
@@ -118,7 +119,7 @@ func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now sto
 	return now, t.sync()
 }
 
-// expect fails with ErrStale unless the name's token is token.
+// expect fails with ErrStale unless the name has a token.
 func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
 	switch {
@@ -139,12 +140,12 @@ func (p nameAt) expect(token storage.Token) error {
 	return nil
 }
 
-// temporary is the new file of a replacement; its nameAt is the name to be replaced.
+// temporary is the new file of a replacement; its nameAt is the replaced name.
 type temporary struct {
 	nameAt
 	fd   int
-	old  int    // the file to be replaced, open for reading; -1 if none
-	temp nameAt // current name of the new file, removed by discard; its base is "" if none
+	old  int    // the replaced file, open for reading; -1 if none
+	temp nameAt // current name of the new file, for discard; its base is "" if none
 }
 
 func (p nameAt) temporary() (*temporary, error) {
@@ -153,7 +154,7 @@ func (p nameAt) temporary() (*temporary, error) {
 	if t.fd, err = t.temp.create(); err != nil {
 		return nil, p.fail("create the replacement of", err)
 	}
-	// While we live, see sweep. A file system without such locks keeps what is left behind.
+	// The lock marks a live process for sweep. Some file systems lack it.
 	_ = unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB)
 	return t, nil
 }
@@ -169,24 +170,17 @@ func (t *temporary) discard() {
 	}
 }
 
-// fill writes the content. The buffer keeps an error even if write ignores it.
+// fill writes the content. The buffer keeps an error that write ignores.
 func (t *temporary) fill(write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&descriptorWriter{t.storage.sys, t.fd}, replaceBuffer)
 	if err := write(w); err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
-		return t.fail("write the replacement of", err)
-	}
-	return nil
+	return t.fail("write the replacement of", w.Flush())
 }
 
-// sync makes the content durable.
 func (t *temporary) sync() error {
-	if err := retry(func() error { return t.storage.sys.fsync(t.fd) }); err != nil {
-		return t.fail("fsync the replacement of", err)
-	}
-	return nil
+	return t.fail("fsync the replacement of", retry(func() error { return t.storage.sys.fsync(t.fd) }))
 }
 
 type descriptorWriter struct {
@@ -208,16 +202,16 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// takeAttributes gives the file the owner, access control list and mode of the old one, or those of a new file. The
-// owner comes first and the mode last, so that no more users can read the file meanwhile than in the end.
+// takeAttributes copies the owner, access control list and mode of the old file, or sets those of a
+// new file. The owner comes first and the mode last, so that nobody gets to read it for a moment.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
-		if err := giveToOwner(t.fd, t.was); err != nil {
+		if err := giveToOwner(t.fd, t.dirStat); err != nil {
 			return t.fail("chown the replacement of", err)
 		}
 		return t.setMode(storage.FileMode)
 	}
-	old, was, err := t.open(unix.O_RDONLY)
+	old, st, err := t.open(unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -225,10 +219,10 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 		_ = unix.Close(t.old)
 	}
 	t.old = old
-	if !was.SameObject(expect) { // it may have grown, see complete
+	if !st.SameObject(expect) { // it may have grown, see complete
 		return fmt.Errorf("%w: %s", storage.ErrStale, t.name)
 	}
-	if err := chown(t.fd, was.UID, was.GID); err != nil {
+	if err := chown(t.fd, st.UID, st.GID); err != nil {
 		return t.fail("keep the owner of", err)
 	}
 	if err := keepACL(old, t.fd); err != nil {
@@ -237,31 +231,26 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err := keepUserAttributes(old, t.fd); err != nil {
 		return t.fail("keep the extended attributes of", err)
 	}
-	return t.setMode(was.Mode)
+	return t.setMode(st.Mode)
 }
 
 // setMode sets the mode regardless of the umask.
 func (t *temporary) setMode(mode uint32) error {
-	if err := retry(func() error { return unix.Fchmod(t.fd, mode) }); err != nil {
-		return t.fail("chmod the replacement of", err)
-	}
-	return nil
+	return t.fail("chmod the replacement of", retry(func() error { return unix.Fchmod(t.fd, mode) }))
 }
 
-// setTime sets the time of the last change.
+// setTime sets the modification time.
 func (t *temporary) setTime(modified time.Time) error {
 	at := unix.NsecToTimespec(modified.UnixNano())
 	err := retry(func() error {
 		return unix.UtimesNanoAt(t.dir.fd, t.temp.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	if err != nil {
-		return t.fail("set the time of", err)
-	}
-	return nil
+	return t.fail("set the time of", err)
 }
 
-// keepACL copies the access control list, or removes it if from has none: a default ACL of the directory may have
-// given the new file one, and without its list a file's group bits would grant more than they did.
+// keepACL copies the access control list, or removes it if from has none: the directory's default
+// list may have given the new file one, and an old file's group bits may grant more without its
+// list.
 func keepACL(from, to int) error {
 	list := make([]byte, attributeLimit)
 	n, err := unix.Fgetxattr(from, aclName, list)
@@ -277,7 +266,7 @@ func keepACL(from, to int) error {
 	return err
 }
 
-// keepUserAttributes copies the extended attributes that users set. A file system without them has none to lose.
+// keepUserAttributes copies the extended attributes of users, where the file system has them.
 func keepUserAttributes(from, to int) error {
 	list, value := make([]byte, attributeLimit), make([]byte, attributeLimit)
 	n, err := unix.Flistxattr(from, list)
@@ -302,13 +291,13 @@ func keepUserAttributes(from, to int) error {
 	return nil
 }
 
-// A process that is killed leaves the temporary file behind that it was writing. A later replacement in the directory
-// removes it: a temporary file is locked (flock) as long as its process lives, wherever that is.
+// A killed process leaves its temporary file. A later replacement in the directory removes it: a
+// temporary file is locked (flock) as long as its process lives, on any machine.
 
-// sweep removes the temporary files of dead processes from the directory, now and then. An error leaves them there.
+// sweep removes the temporary files of dead processes , now and then. It ignores errors.
 func (p nameAt) sweep() {
-	last, now := p.dir.swept.Load(), time.Now().Unix()
-	if now-last < int64(sweepEvery/time.Second) || !p.dir.swept.CompareAndSwap(last, now) {
+	last, now := p.dir.lastSweep.Load(), time.Now().Unix()
+	if now-last < int64(sweepEvery/time.Second) || !p.dir.lastSweep.CompareAndSwap(last, now) {
 		return
 	}
 	fd, err := p.storage.openat(p.dir.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)

@@ -12,26 +12,27 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A shared directory is one that other machines may write to (docs/design.md section 4, Shared directories). There the
-// kernel answers from what it knew of a file some time ago, writes stay in its cache until the file is closed, and
-// O_APPEND means the end of the file as it was then. So on a shared directory, and there alone, files are asked for
-// anew under the lock, the lock and what is appended are sent to the server at once, and an append is read back.
+// A shared directory is one to which other machines may write (docs/design.md section 4, Shared
+// directories). There the kernel answers from a cache, writes stay in its cache until the file is
+// closed, and O_APPEND means a cached end of the file. So on a shared directory, and there alone,
+// state is requested from the server under the lock, the lock and appends are sent to it at once,
+// and an append is read back.
 
 // Sharing says whether directories count as shared.
 type Sharing uint8
 
 // The values of Sharing.
 const (
-	SharingDetected Sharing = iota // if the type of their file system may be that of one with several machines
+	SharingDetected Sharing = iota // by the type of the file system
 	SharingAlways
 	SharingNever
 )
 
-// SetSharing sets whether the directory counts as shared, as it does for those that Sub returns after that. It is called
-// before s is used.
+// SetSharing sets whether the directory, and those that Sub returns later, count as shared. It is
+// called before s is used.
 func (s *Storage) SetSharing(how Sharing) { s.sharing = how }
 
-// Shared reports whether the directory that is there now counts as shared. A missing one does not.
+// Shared reports whether the current directory counts as shared. A missing one does not.
 func (s *Storage) Shared() bool {
 	d, _, err := s.hold("")
 	if err != nil {
@@ -47,44 +48,40 @@ func (p nameAt) shared() bool {
 	return how == SharingAlways || how == SharingDetected && p.dir.remote
 }
 
-// askAgain is for how long the state of a file in a shared directory is known: a crawler asks for it thousands of times a
-// second, and each answer of the server takes a fraction of a millisecond.
-const askAgain = 500 * time.Millisecond
+// lookupLifetime is how long the server's state of a file is used: a crawler needs it thousands of
+// times a second, and each answer of the server takes a fraction of a millisecond.
+const lookupLifetime = 500 * time.Millisecond
 
-// asked is the name whose state the server was asked for last.
-type asked struct {
+// serverLookup is the last name whose state was requested from the server.
+type serverLookup struct {
 	mu   sync.Mutex // guards the fields below
 	name string
 	at   time.Time
 }
 
-// due reports whether the server is to be asked for the state of a name.
-func (a *asked) due(name string) bool {
+// expired reports whether the state of a name must be requested.
+func (a *serverLookup) expired(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.name == name && time.Since(a.at) < askAgain {
+	if a.name == name && time.Since(a.at) < lookupLifetime {
 		return false
 	}
 	a.name, a.at = name, time.Now()
 	return true
 }
 
-// look is stat, of a server that was not asked for this name a moment ago: what it says.
-func (p nameAt) look() (storage.Stat, error) {
-	if p.shared() && p.storage.asked.due(p.name) {
+// statFresh is stat, but requests the state from the server unless it did so a moment ago.
+func (p nameAt) statFresh() (storage.Stat, error) {
+	if p.shared() && p.storage.lookup.expired(p.name) {
 		if st, err := statNow(p.dir.fd, p.base); err != unix.ENOSYS {
-			if err != nil {
-				return storage.Stat{}, p.fail("stat", err)
-			}
-			return st, nil
+			return st, p.fail("stat", err)
 		}
 	}
 	return p.stat()
 }
 
-// refresh makes the kernel forget what it knows of a file in a shared directory, which a file system does when the file is
-// opened, or when it is asked for its state now. Callers must hold the lock. What fails here fails again where
-// it matters.
+// refresh drops the kernel's cached state of a file in a shared directory, which an open or a fresh
+// stat does. Callers must hold the lock. An error here would occur once more where it matters.
 func (p nameAt) refresh() {
 	fd, _, err := p.open(unix.O_RDONLY)
 	if err != nil {
@@ -94,73 +91,73 @@ func (p nameAt) refresh() {
 	_ = unix.Close(fd)
 }
 
-// flush sends what was written through a descriptor to the server, as close(2) does, and returns the error of that. It is no
-// fsync: the server may have it in memory.
+// flush sends a descriptor's data to the server, as close(2) does. It is no fsync.
 func flush(fd int) error {
 	second, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	if err = unix.Close(second); err == unix.EINTR {
-		return nil // the descriptor is closed, and what could not be sent is missed below
+		return nil // it is closed, and data that did not arrive is missed below
 	}
 	return err
 }
 
-// arrived looks whether data was appended to the file was, which had its size before, as the server has it now. If
-// another machine wrote to the same place it fails with ErrStale, and lines of ours behind the first one that is damaged
-// are gone, so that the append can be tried again.
-func (p nameAt) arrived(fd int, was storage.Stat, data []byte) error {
+// verifyAppend checks on the server that data was appended to the file was. If another machine
+// wrote to the same place it fails with ErrStale, and our lines behind the first damaged one are
+// removed, so that the append can be repeated.
+func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 	if err := flush(fd); err != nil {
 		return err
 	}
-	again, st, err := p.open(unix.O_RDWR)
+	fresh, st, err := p.open(unix.O_RDWR)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(again)
+	defer unix.Close(fresh)
 	if !st.SameObject(was.Token) {
 		return storage.ErrStale
 	}
-	dropCache(again)
-	if st, err = statNow(again, ""); err == unix.ENOSYS {
-		st, err = fstat(again)
+	dropCache(fresh)
+	if st, err = statNow(fresh, ""); err == unix.ENOSYS {
+		st, err = fstat(fresh)
 	}
 	if err != nil {
 		return err
 	}
-	if ours, err := endIs(again, was.Size, was.Size+int64(len(data)), data); err != nil || ours {
+	if isOurs, err := endIs(fresh, was.Size, was.Size+int64(len(data)), data); err != nil || isOurs {
 		return err
 	}
-	there := make([]byte, max(0, min(st.Size-was.Size, int64(2*len(data)+farOn))))
-	n, err := preadFull(again, there, was.Size)
+	tail := make([]byte, max(0, min(st.Size-was.Size, int64(2*len(data)+foreignGrowth))))
+	n, err := preadFull(fresh, tail, was.Size)
 	if err != nil {
 		return err
 	}
-	if there = there[:n]; isFurtherOn(there, data) {
+	if tail = tail[:n]; hasLines(tail, data) {
 		return nil
 	}
-	slog.Warn("another machine wrote to the same place of a session; a part of a line may be left there", "session", p.name)
-	if err := clearRest(again, was.Size, there, data); err != nil {
+	const why = "another machine wrote to the same place of a session; a part of a line may be left there"
+	slog.Warn(why, "session", p.name)
+	if err := clearRest(fresh, was.Size, tail, data); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: another machine wrote to the same place of %s at the same time, and a part of a line may be left there",
-		storage.ErrStale, p.name)
+	return fmt.Errorf("%w: another machine wrote to the same place of %s at the same time, "+
+		"and a part of a line may be left there", storage.ErrStale, p.name)
 }
 
-// farOn is how much others are expected to append in the time of one append.
-const farOn = 1 << 20
+// foreignGrowth bounds the growth by other machines during an append.
+const foreignGrowth = 1 << 20
 
-// isFurtherOn reports whether all of data, which begins a line, is in what is there now: the server appends at the true
-// end of the file.
-func isFurtherOn(there, data []byte) bool {
-	at := bytes.Index(there, data)
-	return at == 0 || at > 0 && (there[at-1] == '\n' || data[0] == '\n')
+// hasLines reports whether tail has all of data at the beginning of a line: the server may append
+// elsewhere.
+func hasLines(tail, data []byte) bool {
+	at := bytes.Index(tail, data)
+	return at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n')
 }
 
-// clearRest writes blanks over those lines of data that are whole behind the first one that is not. They are the children
-// of that one, which comes behind them when it is written again. there is what the file has at the offset.
-func clearRest(fd int, at int64, there, data []byte) error {
+// clearRest blanks the intact lines of data behind the first damaged one: they are its descendants,
+// which come behind it when the append is repeated. tail is the file's text at the offset.
+func clearRest(fd int, at int64, tail, data []byte) error {
 	damaged := false
 	for from := 0; from < len(data); {
 		line := data[from:]
@@ -168,14 +165,14 @@ func clearRest(fd int, at int64, there, data []byte) error {
 			line = line[:end+1]
 		}
 		to := from + len(line)
-		whole := to <= len(there) && bytes.Equal(there[from:to], line)
-		if whole && damaged {
+		intact := to <= len(tail) && bytes.Equal(tail[from:to], line)
+		if intact && damaged {
 			blanks := bytes.Repeat([]byte{' '}, len(line)-1)
 			if err := pwriteAll(fd, blanks, at+int64(from)); err != nil {
 				return err
 			}
 		}
-		damaged = damaged || !whole
+		damaged = damaged || !intact
 		from = to
 	}
 	return flush(fd)

@@ -166,11 +166,11 @@ func TestSharedLocks(t *testing.T) {
 				_, err := s.Lock(t.Context(), "x.jsonl")
 				require.ErrorIs(t, err, storage.ErrLocked)
 			}
-			seen := s.locks.seen["x.jsonl"]
+			seen := s.locks.foreign["x.jsonl"]
 			seen.since = time.Now().Add(-lockForeign)
-			s.locks.seen["x.jsonl"] = seen
+			s.locks.foreign["x.jsonl"] = seen
 			unlock := storagetest.Lock(t, s, "x.jsonl")
-			assert.Empty(t, s.locks.seen)
+			assert.Empty(t, s.locks.foreign)
 			require.NoError(t, unlock())
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file has what only Linux provides; sys_other.go has the substitutes.
+// This file has Linux's calls; sys_other.go has the substitutes.
 
 const (
 	oPath           = unix.O_PATH
@@ -21,10 +21,7 @@ const (
 	errNoAttribute  = unix.ENODATA
 )
 
-// renameat2 is renameat2(2).
-func renameat2(fromDir int, from string, toDir int, to string, flags uint) error {
-	return unix.Renameat2(fromDir, from, toDir, to, flags)
-}
+var renameat2 = unix.Renameat2
 
 // openNoLinks opens a name below a directory, or an absolute path, without following links.
 func openNoLinks(from int, path string, flags int) (int, error) {
@@ -32,10 +29,10 @@ func openNoLinks(from int, path string, flags int) (int, error) {
 	return unix.Openat2(from, path, &unix.OpenHow{Flags: uint64(flags), Resolve: resolve})
 }
 
-// lease finds out whether fd, which must be open for reading, is open for writing elsewhere, by taking a read lease.
-// EACCES means that it is not our file, EINVAL and others that there are no leases. Callers close fd at once, which also
-// gives up a lease that could not be returned. The refusal of a remote file system says nothing about the processes of this
-// machine.
+// lease reports whether fd, open for reading, is open for writing elsewhere, by taking a read
+// lease. EACCES means that it is not our file, EINVAL and others that there are no leases. Callers
+// close fd at once, which also ends a lease that could not be returned. The refusal of a remote
+// file system says nothing about the processes of this machine.
 func lease(fd int, remote bool) storage.WriterState {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
 	switch {
@@ -48,11 +45,12 @@ func lease(fd int, remote bool) storage.WriterState {
 	return storage.WritersUnknown
 }
 
-// sharedFileSystems are those whose files several machines may use at a time (statfs(2)). They get their leases from a
-// server, or have none. A FUSE file system counts as one, as the kernel does not tell what is behind it.
+// sharedFileSystems are the types (statfs(2)) that several machines may use at a time. FUSE counts
+// as one, as the kernel does not tell its backing.
 var sharedFileSystems = []uint32{
-	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
-	unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC,
+	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC,
+	unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.V9FS_MAGIC, unix.FUSE_SUPER_MAGIC,
+	unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC,
 	0x01161970, // GFS2
 	0x0bd00bd0, // Lustre
 	0x47504653, // GPFS
@@ -69,8 +67,8 @@ func isShared(fd int) bool {
 	return err == nil && slices.Contains(sharedFileSystems, uint32(st.Type))
 }
 
-// statNow is fstatat(2) without following a link, of what a server says now and not of what the kernel remembers. An empty
-// base stands for the descriptor itself. The error is ENOSYS if the system cannot do that.
+// statNow is fstatat(2) from the server and not from the kernel's cache, without following a link.
+// An empty base means the descriptor itself. The error is ENOSYS if the system cannot do that.
 func statNow(fd int, base string) (storage.Stat, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_FORCE_SYNC
 	if base == "" {
@@ -86,18 +84,19 @@ func statNow(fd int, base string) (storage.Stat, error) {
 	}
 	nanos := func(t unix.StatxTimestamp) unix.Timespec { return unix.NsecToTimespec(t.Sec*1e9 + int64(t.Nsec)) }
 	return statOf(&unix.Stat_t{
-		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Mode: uint32(st.Mode), Size: int64(st.Size), Uid: st.Uid, Gid: st.Gid,
+		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Mode: uint32(st.Mode), Size: int64(st.Size),
+		Uid: st.Uid, Gid: st.Gid,
 		Mtim: nanos(st.Mtime), Ctim: nanos(st.Ctime),
 	}), nil
 }
 
-// dropCache drops what the kernel has of a file's content.
+// dropCache drops the kernel's cached content of a file.
 func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
-// startOf returns when a process was started.
+// startOf returns the start time of a process.
 func startOf(pid int) (time.Time, bool) {
 	stat, err := procfs.Look(func() (string, error) { return procfs.Of(pid).Read("stat"), nil })
-	// Its fields, from the one after the name, which is in parentheses and may contain anything (proc_pid_stat(5)).
+	// The fields after the name, which is in parentheses and arbitrary (proc_pid_stat(5)).
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	const start = 19 // in hundredths of a second since the boot
 	if err != nil || len(fields) <= start {

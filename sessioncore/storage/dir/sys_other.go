@@ -10,8 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Substitutes for what only Linux provides: paths are walked part by part, which openat2 does in one call; files
-// cannot be exchanged, so that replacements fail; and who writes to a file, and since when a process runs, is unknown.
+// Substitutes for Linux's calls: openat2 is replaced by walkat; names cannot be exchanged, so that
+// replacements fail; and the writers of a file and the start of a process are unknown.
 
 const (
 	oPath           = unix.O_RDONLY
