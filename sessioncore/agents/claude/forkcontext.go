@@ -44,7 +44,7 @@ func (c *converter) beginFork(out []byte) []byte {
 		if text = p.convertTo(c.projects, name, c.fork.last); p.places[c.fork.last] == nil {
 			return out
 		}
-		again := p.Again()
+		again := p.Restart()
 		if again == nil {
 			break
 		}

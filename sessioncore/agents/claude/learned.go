@@ -36,7 +36,7 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 }
 
 // Again implements foreign.Rereader.
-func (c *converter) Again() foreign.Converter {
+func (c *converter) Restart() foreign.Converter {
 	isShown := c.Facts || c.Title() == c.About.Title && c.moves.cwd() == c.Moved
 	if !c.learned.news && isShown {
 		return nil

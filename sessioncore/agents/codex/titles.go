@@ -161,7 +161,7 @@ func (t *titled) Add(out []byte, v rawjson.Value, line int64) []byte {
 func (t *titled) Title() string { return cmp.Or(t.inList, t.titles.named, t.titles.asked) }
 
 // Again implements foreign.Rereader.
-func (t *titled) Again() foreign.Converter {
+func (t *titled) Restart() foreign.Converter {
 	about := t.About
 	if about.Title = t.Title(); about.Title == t.About.Title {
 		return nil

@@ -32,7 +32,7 @@ func newHome(files storage.Files) *home {
 	h := &home{Projects: foreign.Projects{
 		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Records: "messages", Begin: newConverter,
 		Provider: foreign.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
-		Tells: func(line []byte) bool {
+		HasTitle: func(line []byte) bool {
 			return bytes.Contains(line, []byte(`"summary"`)) || bytes.Contains(line, []byte(`"user"`))
 		},
 	}}

@@ -1,38 +1,37 @@
 package foreign
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Answer is an answer of the model that may still change, with the entries behind it.
+// Answer is an answer of the model that may still change, with the entries that follow it.
 type Answer struct {
 	Entry
 	key     string
-	from    origin // the record that it is made of
+	from    origin // its record
 	builder *Builder
 	blocks  Blocks
-	calls   bool
+	hasCall bool
 	model   []byte
-	used    Usage
+	usage   Usage
 	stop    string
-	failed  []byte
-	results []Entry // of its calls, made of the record that it is made of
-	after   []held
-	size    int // bytes of both
+	failure []byte
+	results []Entry // of its calls, from its own record
+	after   []follower
+	size    int // bytes of after
 }
 
-// held is an entry behind an answer. One that hangs on the answer's last result moves with that.
-type held struct {
+// follower is an entry behind an answer. onEnd: it hangs on the answer's last result, and moves
+// with that.
+type follower struct {
 	Entry
 	onEnd bool
 }
 
-// Answer returns the open answer of that key. Where another one is open, or none, it begins an answer
-// and all before that is final.
+// Answer returns the open answer with that key, or begins one; then everything before is final.
 func (b *Builder) Answer(key string) *Answer {
 	a := b.open
 	if a == nil || a.key != key {
@@ -52,7 +51,7 @@ func (b *Builder) Answer(key string) *Answer {
 	return a
 }
 
-// Open returns the answer begun last, nil if it is final.
+// Open returns the answer begun last, or nil if it is final.
 func (b *Builder) Open() *Answer { return b.open }
 
 // Close makes the open answer final.
@@ -63,8 +62,8 @@ func (b *Builder) Close() {
 	}
 }
 
-// Replace empties the open answer if it has that key, and removes its results. Other entries behind
-// it stay. It returns false for another answer.
+// Replace empties the open answer if it has that key, and removes its results but no other entries.
+// It returns false for another key.
 func (b *Builder) Replace(key string) bool {
 	a := b.open
 	if a == nil || a.key != key {
@@ -80,12 +79,12 @@ func (b *Builder) Replace(key string) bool {
 	if b.last == end {
 		b.last = a.ID
 	}
-	a.blocks, a.results, a.calls, a.model, a.used, a.stop, a.failed = nil, nil, false, b.model.value, Usage{}, "", nil
+	a.blocks, a.results, a.hasCall = nil, nil, false
+	a.model, a.usage, a.stop, a.failure = b.model.value, Usage{}, "", nil
 	return true
 }
 
-// End returns the entry on which the conversation goes on behind the answer: its last own result, else
-// the answer.
+// End returns the entry on which the next one hangs: the answer's last own result, else the answer.
 func (a *Answer) End() string {
 	if n := len(a.results); n > 0 {
 		return a.results[n-1].ID
@@ -103,7 +102,7 @@ func (a *Answer) Thinking(text, signature rawjson.Value) {
 	a.blocks.end()
 }
 
-// Text adds a text that is not empty.
+// Text adds a text unless it is empty.
 func (a *Answer) Text(text rawjson.Value) {
 	if !text.Is("") {
 		a.blocks.Text(text)
@@ -119,14 +118,14 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 		name = rawjson.Value(`"unknown"`)
 	}
 	a.builder.Tool(id, name)
-	a.calls = true
+	a.hasCall = true
 	a.blocks.begin(`{"type":"toolCall"`)
 	a.blocks = AppendMember(AppendMember(a.blocks, "id", id), "name", name)
 	a.blocks = AppendMember(a.blocks, "arguments", Arguments(arguments))
 	a.blocks.end()
 }
 
-// Model sets the model that answered, where that is not the one noted last.
+// Model sets the answer's model, if it is not the one of Builder.Model.
 func (a *Answer) Model(name rawjson.Value) {
 	if name.IsString() {
 		a.model = slices.Clone(name)
@@ -134,24 +133,24 @@ func (a *Answer) Model(name rawjson.Value) {
 }
 
 // Count adds tokens.
-func (a *Answer) Count(u Usage) { a.used = a.used.Plus(u) }
+func (a *Answer) Count(u Usage) { a.usage = a.usage.Plus(u) }
 
 // Used returns the tokens counted so far.
-func (a *Answer) Used() Usage { return a.used }
+func (a *Answer) Used() Usage { return a.usage }
 
-// Stop sets the reason why the answer ended, in the words of a session. Without one it is that there
-// are calls, or nothing else to say.
+// Stop sets the reason why the answer ended, in a session's words. By default it is that there are
+// calls, or that all is said.
 func (a *Answer) Stop(reason string) { a.stop = reason }
 
 // Error ends the answer with an error.
 func (a *Answer) Error(message rawjson.Value) {
-	a.stop, a.failed = "error", textOf(message)
+	a.stop, a.failure = "error", textOf(message)
 }
 
-// hold keeps an entry behind the answer.
-func (a *Answer) hold(e *Entry) {
+// follow adds an entry behind the answer.
+func (a *Answer) follow(e *Entry) {
 	b, end := a.builder, a.End()
-	h := held{*e, e.Parent == end}
+	h := follower{*e, e.Parent == end}
 	h.Time, h.Body = slices.Clone(e.Time), slices.Clone(e.Body)
 	a.after = append(a.after, h)
 	if a.size += len(h.Body); a.size > maxWaiting {
@@ -159,8 +158,8 @@ func (a *Answer) hold(e *Entry) {
 	}
 }
 
-// own keeps a result that the answer's own record has.
-func (a *Answer) own(e *Entry) {
+// addResult adds a result from the answer's own record.
+func (a *Answer) addResult(e *Entry) {
 	b, end := a.builder, a.End()
 	e.Parent, e.Time, e.Body = end, slices.Clone(e.Time), slices.Clone(e.Body)
 	a.results = append(a.results, *e)
@@ -183,11 +182,11 @@ func (a *Answer) appendTo(out []byte) []byte {
 	} else {
 		body = rawjson.AppendQuoted(body, b.provider.Model)
 	}
-	if a.used != (Usage{}) {
-		body = a.used.AppendTo(body)
+	if a.usage != (Usage{}) {
+		body = a.usage.AppendTo(body)
 	}
 	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), a.stopReason())
-	body = AppendMember(body, "errorMessage", a.failed)
+	body = AppendMember(body, "errorMessage", a.failure)
 	a.Body = append(AppendMillis(body, a.Time), '}')
 	out = a.AppendTo(out)
 	b.reuse(a.Body)
@@ -209,7 +208,7 @@ func (a *Answer) stopReason() string {
 	switch {
 	case a.stop != "":
 		return a.stop
-	case a.calls:
+	case a.hasCall:
 		return "toolUse"
 	}
 	return "stop"
@@ -228,8 +227,8 @@ func (u Usage) Plus(v Usage) Usage {
 	return u
 }
 
-// Arguments returns the arguments of a call as an object: that in a text where there is one, else the
-// text as the member input, and for all other values an empty object.
+// Arguments returns the arguments of a call as an object: a text that has one becomes it, another
+// text its member input. Other values become an empty object.
 func Arguments(v rawjson.Value) rawjson.Value {
 	if v.IsObject() {
 		return v
@@ -238,9 +237,8 @@ func Arguments(v rawjson.Value) rawjson.Value {
 	if !ok {
 		return rawjson.Value("{}")
 	}
-	object := rawjson.Value(bytes.TrimSpace(text))
-	if len(object) > 0 && object[0] == '{' && rawjson.IsValidObject(object) {
-		return bytes.ReplaceAll(object, []byte{'\n'}, []byte{' '}) // they are between its parts
+	if object := objectIn(text); object != nil {
+		return oneLine(object)
 	}
 	return append(append([]byte(`{"input":`), v...), '}')
 }

@@ -10,46 +10,46 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxWaiting is how many bytes of entries wait behind an answer that may still change.
+// maxWaiting bounds the bytes of the entries behind an answer that may still change.
 const maxWaiting = 8 << 20
 
-// Provider names the origin of an agent's answers. Model is that of an answer that names none.
+// Provider names the origin of an agent's answers. Model is for answers that name none.
 type Provider struct{ API, Name, Model string }
 
 // Builder makes the lines of a session for an agent whose part is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
-// Hang names. The answer begun last may still change, so it and the entries behind it are the tail;
-// all others are final. Builder implements Converter, Titler and Rereader.
+// Hang names. The last answer may still change, so it and the entries behind it are the tail; all
+// others are final. Builder implements Converter, Titler and Rereader.
 //
-// Its methods copy the values that they are given. Values of a wrong kind count as missing.
+// Its methods copy their arguments. Values of a wrong kind count as missing.
 type Builder struct {
 	About
 	provider Provider
 	begin    func(*Builder) func(rawjson.Value)
 	record   func(rawjson.Value)
 
-	out    []byte
-	line   int64 // of the record
-	from   origin
-	id     string // of the session in its records
-	header Header
-	opened bool // Begin was called
-	begun  bool // the header is written
-	at     string
-	last   string // the last entry in the order of the text
-	moved  int64  // the line of the record that called Hang last
-	open   *Answer
-	ids    map[string]struct{}
-	tools  map[string][]byte // their names, by call
-	model  setting
-	level  setting
-	named  string
-	prompt string
-	isTail bool   // prompts are not the first
-	body   []byte // memory for the body of an entry
+	out     []byte
+	line    int64 // of the record
+	from    origin
+	id      string // of the session in its records
+	header  Header
+	started bool   // Begin was called
+	headed  bool   // the header is written
+	at      string // the parent of the next entry
+	last    string // the last entry in the order of the text
+	moved   int64  // the line of the record that called Hang last
+	open    *Answer
+	ids     map[string]struct{}
+	tools   map[string][]byte // their names, by call
+	model   setting
+	level   setting
+	title   string // given by a person or the agent
+	prompt  string
+	isTail  bool   // the records' prompts are not the first
+	body    []byte // memory for an entry's body
 }
 
-// origin is the record that entries are made of.
+// origin is the record of an entry.
 type origin struct {
 	id   string
 	part int
@@ -57,21 +57,22 @@ type origin struct {
 	line int64
 }
 
-// Header has the facts that begin a session, each a JSON text or missing. ID is there where About has
-// none of the records. Subagent is the kind of a session that another agent called.
+// Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
+// has the id. Subagent is the kind of a subagent's session.
 type Header struct{ ID, Time, Cwd, Version, Branch, Subagent rawjson.Value }
 
-// setting is a value that an entry records before the next entry, where the value changes.
+// setting is a value that becomes an entry before the next one when it changes.
 type setting struct {
-	value []byte
-	at    origin
-	due   bool
+	value   []byte
+	at      origin
+	changed bool
 }
 
 // NewBuilder returns a Builder. It calls begin, with itself, for the agent's function of a record,
-// and once more where a title that was found late has the file converted anew.
+// and once more if a title found late requires a second conversion.
 func NewBuilder(about About, provider Provider, begin func(*Builder) func(rawjson.Value)) *Builder {
-	b := &Builder{About: about, provider: provider, begin: begin, ids: map[string]struct{}{}, tools: map[string][]byte{}}
+	b := &Builder{About: about, provider: provider, begin: begin}
+	b.ids, b.tools = map[string]struct{}{}, map[string][]byte{}
 	b.record = begin(b)
 	return b
 }
@@ -81,17 +82,16 @@ func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	b.out, b.line = out, line
 	b.From("", nil)
 	b.record(v)
-	if b.opened && !b.begun && len(b.header.Cwd) > 0 {
+	if b.started && !b.headed && len(b.header.Cwd) > 0 {
 		b.writeHeader()
 	}
 	out, b.out = b.out, nil
 	return out
 }
 
-// Tail implements Converter. Where the next entry does not hang on the last one, it ends with a move
-// of the leaf.
+// Tail implements Converter. It ends with a move of the leaf if the next entry hangs elsewhere.
 func (b *Builder) Tail(out []byte) []byte {
-	if b.opened && !b.begun {
+	if b.started && !b.headed {
 		out = b.appendHeader(out)
 	}
 	if b.open != nil {
@@ -104,10 +104,10 @@ func (b *Builder) Tail(out []byte) []byte {
 }
 
 // Title implements Titler.
-func (b *Builder) Title() string { return cmp.Or(b.named, b.prompt) }
+func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
 
-// Again implements Rereader.
-func (b *Builder) Again() Converter {
+// Restart implements Rereader.
+func (b *Builder) Restart() Converter {
 	about := b.About
 	if about.Title = b.Title(); about.Title == b.About.Title || b.Facts {
 		return nil
@@ -115,8 +115,8 @@ func (b *Builder) Again() Converter {
 	return NewBuilder(about, b.provider, b.begin)
 }
 
-// FindTitle returns the title in the records at both ends of a file, and beyond its beginning where
-// these have none. Lines for which want returns false are not read. The Builder is of no other use.
+// FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
+// It skips lines for which want is false. Afterwards the Builder is useless.
 func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
 	err := Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		b.isTail = !isHead
@@ -131,7 +131,7 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 	return b.Title(), err
 }
 
-// HasTalk reports whether the records in lines become messages. The Builder is of no other use.
+// HasTalk reports whether the records in lines become messages. Afterwards the Builder is useless.
 func (b *Builder) HasTalk(lines []byte) bool {
 	var out []byte
 	every := func([]byte) bool { return true }
@@ -139,28 +139,27 @@ func (b *Builder) HasTalk(lines []byte) bool {
 	return bytes.Contains(b.Tail(out), []byte(`"message":{`))
 }
 
-// Named notes a title that a person or the agent gave. The last one counts.
+// Named sets the title that a person or the agent gave. The last one counts.
 func (b *Builder) Named(title string) {
 	if title != "" {
-		b.named = title
+		b.title = title
 	}
 }
 
-// Prompted notes a prompt, whose first line is the title of a session that has no other. The first
-// one counts.
+// Prompted adds a prompt. The first line of the first one is the default title.
 func (b *Builder) Prompted(text string) {
 	if b.prompt == "" && !b.isTail {
 		b.prompt = FirstLine(text)
 	}
 }
 
-// Begin sets the header. It counts once. A header without a directory is written with the first
-// entry, since Directory may still set one.
+// Begin sets the header once. A header without a directory is written with the first entry, as
+// Directory may still set one.
 func (b *Builder) Begin(h Header) {
-	if b.opened || b.begun {
+	if b.started || b.headed {
 		return
 	}
-	if b.opened = true; h.Time.Missing() {
+	if b.started = true; h.Time.Missing() {
 		h.Time = b.from.time
 	}
 	if id, _ := h.ID.Text(); id != "" {
@@ -171,14 +170,14 @@ func (b *Builder) Begin(h Header) {
 	b.header.Version, b.header.Branch, b.header.Subagent = textOf(h.Version), textOf(h.Branch), textOf(h.Subagent)
 }
 
-// Directory sets the working directory of a header that has none and is not written.
+// Directory sets the working directory of an unwritten header that has none.
 func (b *Builder) Directory(cwd rawjson.Value) {
 	if len(b.header.Cwd) == 0 {
 		b.header.Cwd = textOf(cwd)
 	}
 }
 
-// textOf returns a copy of a text, nil for another value.
+// textOf returns a copy of a text, or nil for another value.
 func textOf(v rawjson.Value) rawjson.Value {
 	if !v.IsString() {
 		return nil
@@ -186,17 +185,16 @@ func textOf(v rawjson.Value) rawjson.Value {
 	return slices.Clone(v)
 }
 
-// writeHeader writes the header, if it is not written.
 func (b *Builder) writeHeader() {
-	if !b.begun {
-		b.out, b.begun = b.appendHeader(b.out), true
+	if !b.headed {
+		b.out, b.headed = b.appendHeader(b.out), true
 	}
 }
 
 func (b *Builder) appendHeader(dst []byte) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `{"type":"session","version":3,"id":`...), cmp.Or(b.id, b.ID))
 	at := b.header.Time
-	if !b.opened {
+	if !b.started {
 		at = b.from.time
 	}
 	dst = AppendMember(AppendMember(dst, "timestamp", at), "cwd", b.header.Cwd)
@@ -205,8 +203,8 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// From sets the id and the time of the record that the next entries are made of. The entries get the
-// ids id, id.2, id.3, …; a record without an id is named by its line.
+// From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
+// A record without an id is named by its line.
 func (b *Builder) From(id string, time rawjson.Value) {
 	if id == "" {
 		id = "l" + strconv.FormatInt(b.line, 10)
@@ -214,7 +212,7 @@ func (b *Builder) From(id string, time rawjson.Value) {
 	b.from = origin{id: id, time: time, line: b.line}
 }
 
-// nextID returns the id of the next entry of the record. No two entries get the same one.
+// nextID returns the unused id of the record's next entry.
 func (b *Builder) nextID() string {
 	for {
 		id := b.from.id
@@ -227,11 +225,11 @@ func (b *Builder) nextID() string {
 	}
 }
 
-// claim reports whether an id was free, and takes it.
+// claim uses an id, and reports whether it was free.
 func (b *Builder) claim(id string) bool {
-	_, taken := b.ids[id]
+	_, used := b.ids[id]
 	b.ids[id] = struct{}{}
-	return !taken
+	return !used
 }
 
 // Has reports whether an entry has an id.
@@ -240,10 +238,10 @@ func (b *Builder) Has(id string) bool {
 	return has
 }
 
-// At returns the entry on which the next one hangs, "" for none.
+// At returns the entry on which the next one hangs, or "".
 func (b *Builder) At() string { return b.at }
 
-// Hang makes the next entry hang on another one, "" for none. An unknown one is no entry.
+// Hang makes the next entry hang on another one, or on none if id is "" or unknown.
 func (b *Builder) Hang(id string) {
 	if id != "" && !b.Has(id) {
 		id = ""
@@ -251,10 +249,10 @@ func (b *Builder) Hang(id string) {
 	b.at, b.moved = id, b.line
 }
 
-// Model notes the model that is used from now on.
+// Model sets the model from now on.
 func (b *Builder) Model(name rawjson.Value) { b.model.note(name, &b.from) }
 
-// Level notes the thinking level that is used from now on.
+// Level sets the thinking level from now on.
 func (b *Builder) Level(level rawjson.Value) { b.level.note(level, &b.from) }
 
 func (s *setting) note(v rawjson.Value, at *origin) {
@@ -263,14 +261,14 @@ func (s *setting) note(v rawjson.Value, at *origin) {
 	}
 }
 
-// settings records the settings that changed.
+// settings adds an entry for each setting that changed.
 func (b *Builder) settings() {
-	if s := &b.model; s.due {
+	if s := &b.model; s.changed {
 		name, _ := rawjson.Value(s.value).Text()
 		body := rawjson.AppendQuoted(append(b.body[:0], `"model":`...), b.provider.Name+"/"+name)
 		b.set(s, Entry{Type: "model_change", ID: s.at.id + ".model", Body: body})
 	}
-	if s := &b.level; s.due {
+	if s := &b.level; s.changed {
 		body := append(append(b.body[:0], `"thinkingLevel":`...), s.value...)
 		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + ".level", Body: body})
 	}
@@ -278,26 +276,25 @@ func (b *Builder) settings() {
 
 // set adds the entry of a setting.
 func (b *Builder) set(s *setting, e Entry) {
-	for s.due = false; !b.claim(e.ID); {
+	for s.changed = false; !b.claim(e.ID); {
 		e.ID += ".2"
 	}
 	e.Time, e.Lines = s.at.time, []int64{s.at.line}
 	b.add(&e)
 }
 
-// start records the settings that changed, and returns memory for the body of the entry that follows
-// them.
+// start adds the settings that changed, and returns memory for the body of the next entry.
 func (b *Builder) start() []byte {
 	b.settings()
 	return b.body[:0]
 }
 
-// put adds an entry that is made of the record.
+// put adds an entry of the record.
 func (b *Builder) put(typ string, body []byte) {
 	b.add(&Entry{Type: typ, ID: b.nextID(), Time: b.from.time, Body: body, Lines: []int64{b.from.line}})
 }
 
-// add adds an entry to the text, or behind the answer that is open.
+// add adds an entry to the text, or behind the open answer.
 func (b *Builder) add(e *Entry) {
 	b.writeHeader()
 	e.Parent = b.at
@@ -305,12 +302,12 @@ func (b *Builder) add(e *Entry) {
 	if b.open == nil {
 		b.out = e.AppendTo(b.out)
 	} else {
-		b.open.hold(e)
+		b.open.follow(e)
 	}
 	b.reuse(e.Body)
 }
 
-// reuse keeps memory for the next body, unless that is too much to keep.
+// reuse keeps memory for the next body unless it is too large.
 func (b *Builder) reuse(body []byte) {
 	if b.body = body[:0]; cap(body) > inMemory {
 		b.body = nil

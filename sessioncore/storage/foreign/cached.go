@@ -8,8 +8,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Cached keeps values that were read from files or directories, each until the file has another state. It
-// is safe for concurrent use.
+// Cached caches values read from files or directories by state. It is safe for concurrent use.
 type Cached[T any] struct {
 	mu     sync.Mutex // guards values
 	values map[string]cachedValue[T]
@@ -20,7 +19,7 @@ type cachedValue[T any] struct {
 	value T
 }
 
-// Get returns the value of a file, for which it calls read where the file is new or changed.
+// Get returns the value of a file. It calls read if the file is new or changed.
 func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat) (T, error)) (value T, err error) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(name)
@@ -44,8 +43,8 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	return value, err
 }
 
-// ReadFile returns the text of a file, or the first bytes of a longer one.
-func ReadFile(files storage.Files, name string, most int64) ([]byte, error) {
+// ReadFile returns the first bytes of a file, at most limit.
+func ReadFile(files storage.Files, name string, limit int64) ([]byte, error) {
 	obj, err := files.Open(name)
 	if err != nil {
 		return nil, err
@@ -55,17 +54,17 @@ func ReadFile(files storage.Files, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := make([]byte, min(st.Size, most))
+	text := make([]byte, min(st.Size, limit))
 	return text, storage.ReadFull(obj, text, 0)
 }
 
-// Texts keeps the texts of small files.
+// Texts caches the texts of small files.
 type Texts struct{ Cached[[]byte] }
 
-// maxSmall is how much is read of a small file.
+// maxSmall bounds the text read of a small file.
 const maxSmall = 1 << 20
 
-// Text returns the text of a file without the blanks around it, "" for one that cannot be read.
+// Text returns the text of a file without surrounding blanks, "" if it cannot be read.
 func (c *Texts) Text(files storage.Files, name string) []byte {
 	text, _ := c.Get(files, name, func(storage.Stat) ([]byte, error) {
 		text, err := ReadFile(files, name, maxSmall)

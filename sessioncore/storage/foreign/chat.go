@@ -6,29 +6,29 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Chat adds a message in the form of OpenAI's chat completions, which names no times and no ids. shown
-// returns the part of a person's text that the person typed.
-func (b *Builder) Chat(m Object, shown func(text string) string) {
+// Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids.
+// typed returns the part of a text that the person typed.
+func (b *Builder) Chat(m Object, typed func(text string) string) {
 	content := m.Member("content")
 	text := ChatText(content)
 	switch role := m.Member("role"); {
 	case role.Is("user"):
-		b.Prompted(shown(text))
-		b.User(chatBlocks(shown(text), content))
+		b.Prompted(typed(text))
+		b.User(chatBlocks(typed(text), content))
 	case role.Is("assistant"):
 		b.Close()
 		a := b.Answer("")
 		a.Text(rawjson.AppendQuoted(nil, text))
 		for call := range m.Member("tool_calls").EachElement {
-			of := Read(call.Member("function"))
-			a.Call(call.Member("id"), of.Member("name"), of.Member("arguments"))
+			function := Read(call.Member("function"))
+			a.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
 		}
 	case role.Is("tool"):
 		b.Result(Result{Call: m.Member("tool_call_id"), Content: chatBlocks(text, content)})
 	}
 }
 
-// ChatText returns the text of such a message: a string, or the texts of its parts.
+// ChatText returns the text of such content: a string, or the texts of its parts.
 func ChatText(content rawjson.Value) string {
 	text, _ := content.Text()
 	for part := range content.EachElement {

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -16,37 +15,36 @@ import (
 )
 
 const (
-	// checked is how many bytes before what is new in a file must be what they were, for it to have grown.
+	// checked is the number of known bytes before a file's growth that must be unchanged.
 	checked = 4 << 10
-	// chunk is how much converted text is written at once: all of it, where it stays in memory.
+	// chunk is the size of a write of converted text: all of it, if it stays in memory.
 	chunk = inMemory
-	// ofLine is about how many bytes of memory a converter takes for a line of the file.
-	ofLine = 256
-	// maxEarly is how many bytes of problems are kept until there is a record.
-	maxEarly = 64 << 10
+	// lineMemory is about the converter's memory for a line of the file.
+	lineMemory = 256
+	// maxProblems bounds the lines for problems before the first record.
+	maxProblems = 64 << 10
 )
 
 var seed = maphash.MakeSeed()
 
-// outBuffers holds the memory of converted text for the next conversion.
+// outBuffers recycles buffers of converted text.
 var outBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// conversion is what was made of a file so far.
+// conversion is the converted part of a file.
 type conversion struct {
 	about     About
-	converter Converter      // nil if its memory was given back: then growth has the file converted anew
+	converter Converter      // nil if it was evicted; then growth restarts the conversion
 	at        jsonl.Position // in the file
-	raw       storage.Token  // the state up to which it was converted
-	own       storage.Token  // that of the session's own file, where others are joined with it
-	check     uint64         // of the bytes before at
+	raw       storage.Token  // the converted state
+	own       storage.Token  // raw without joined files, see ownState
+	check     uint64         // hash of the bytes before at
 	texts     *spill.Room    // of text
 	text      text
-	early     []byte // lines that are no records and stand before the first one
-	// taken counts how often something was taken back that had been shown.
-	taken uint64
+	problems  []byte // lines for values before the first record that are no records
+	rewrites  uint64 // counts changes of lines that were readable
 }
 
-// ownState returns the state of a session's own file, of which obj in the state to may be joined with others.
+// ownState returns the state of a session's own file, which may be joined with others to obj.
 func ownState(obj storage.Object, to storage.Token) storage.Token {
 	if joined, ok := obj.(interface{ Joined() int64 }); ok {
 		to.Size -= joined.Joined()
@@ -54,16 +52,15 @@ func ownState(obj storage.Object, to storage.Token) storage.Token {
 	return to
 }
 
-// token returns what tells the state of the converted session from others. One that has only grown is the same object.
+// token returns the state of the converted session. It remains the same object while it only grows.
 func (c *conversion) token() storage.Token {
 	t := c.raw
-	t.Inode ^= c.taken * 0x9E3779B97F4A7C15
+	t.Inode ^= c.rewrites * 0x9E3779B97F4A7C15
 	t.Size = c.text.size()
 	return t
 }
 
-// toConvert returns how many bytes of a file have to be converted if it is in the state st. c may
-// be nil.
+// toConvert returns how many bytes of a file in the state st are not converted. c may be nil.
 func (c *conversion) toConvert(st storage.Stat) int64 {
 	if c == nil || c.converter == nil || !c.raw.SameObject(st.Token) || st.Size < c.at.Off {
 		return st.Size
@@ -71,7 +68,7 @@ func (c *conversion) toConvert(st storage.Stat) int64 {
 	return st.Size - c.at.Off
 }
 
-// extend converts what a file has more than before. ok is false if it is not the file that it was.
+// extend converts the growth of a file. ok is false if it has changed otherwise.
 func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
 	if c.converter == nil || to.Size < c.at.Off || c.at.Guessed {
 		return false, nil
@@ -93,12 +90,12 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 		return false, err
 	}
 	if !c.text.continues(&before) {
-		c.taken++
+		c.rewrites++
 	}
 	return true, nil
 }
 
-// convert converts the file from where it stopped.
+// convert converts the file from c.at on.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
 	buffer := outBuffers.Get().(*[]byte)
 	out := (*buffer)[:0]
@@ -108,9 +105,11 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 			outBuffers.Put(buffer)
 		}
 	}()
-	last, whole := slices.Clone(c.early), len(c.early)                // last has whole bytes of lines that cannot become records
-	lastAt, written := int64(-1), int64(-1)                           // where the last of them is, and that of those that are written
-	begun := func() bool { return c.text.stable+int64(len(out)) > 0 } // with a header, which comes first
+	// problems has complete bytes of lines that cannot become records. lastAt and written are the
+	// offsets of its last line and of the last one that is written.
+	problems, complete := slices.Clone(c.problems), len(c.problems)
+	lastAt, written := int64(-1), int64(-1)
+	hasHeader := func() bool { return c.text.stable+int64(len(out)) > 0 }
 	write := func() error {
 		_, err := c.text.begin.Write(out)
 		c.text.stable += int64(len(out))
@@ -123,8 +122,8 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		inner = records.Inner()
 	}
 	at, err := jsonl.LoadRecords(ctx, obj, c.at, to.Size, maxLine, inner, func(u *jsonl.Unit) error {
-		if begun() && len(last) > 0 {
-			out, last, whole, written = append(out, last...), last[:0], 0, lastAt
+		if hasHeader() && len(problems) > 0 {
+			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
 		}
 		text := OneLine(u)
 		if u.Kind != jsonl.ObjectUnit {
@@ -135,8 +134,8 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 					why = reasonShortened
 				}
 			}
-			if whole = len(last); whole < maxEarly {
-				last, lastAt = appendSkipped(last, u, why), u.Off
+			if complete = len(problems); complete < maxProblems {
+				problems, lastAt = appendProblem(problems, u, why), u.Off
 			}
 			if text == nil {
 				return nil
@@ -155,12 +154,12 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	if err != nil {
 		return err
 	}
-	if lastAt < at.Off { // otherwise it may become a record yet
-		whole = len(last)
+	if lastAt < at.Off { // otherwise it may still become a record
+		complete = len(problems)
 	}
-	c.early = last[:whole]
-	if begun() {
-		out, c.early = append(out, c.early...), nil
+	c.problems = problems[:complete]
+	if hasHeader() {
+		out, c.problems = append(out, c.problems...), nil
 	}
 	if err := write(); err != nil {
 		return err
@@ -169,7 +168,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	c.at.Guessed = at.Guessed || written >= at.Off
 	tail := c.converter.Tail(nil)
 	if c.text.stable > 0 {
-		tail = append(tail, last[whole:]...)
+		tail = append(tail, problems[complete:]...)
 	}
 	if err := c.setTail(tail); err != nil {
 		return err
@@ -178,7 +177,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	return err
 }
 
-// setTail sets the lines that may still change. Versions that readers saw keep their own.
+// setTail sets the lines that may still change. Readers keep the tails of their versions.
 func (c *conversion) setTail(tail []byte) error {
 	c.text.tail.Close()
 	c.text.tail, c.text.end = nil, int64(len(tail))
@@ -190,33 +189,33 @@ func (c *conversion) setTail(tail []byte) error {
 	return err
 }
 
-// state returns about how many bytes of memory the converter takes: a place for each line, and the
-// answer that may still get more, which is in the tail too.
+// state returns about the converter's memory: a place for each line, and the tail.
 func (c *conversion) state() int64 {
 	if c.converter == nil {
 		return 0
 	}
-	return c.at.Lines*ofLine + c.text.end
+	return c.at.Lines*lineMemory + c.text.end
 }
 
-// again returns what must convert the file once more, nil if nothing must.
-func (c *conversion) again() Converter {
+// restart returns a converter for the next reading of the file, or nil.
+func (c *conversion) restart() Converter {
 	if r, ok := c.converter.(Rereader); ok {
-		return r.Again()
+		return r.Restart()
 	}
 	return nil
 }
 
-// OneLine returns the text of a value without the line breaks between its parts.
+// OneLine returns the text of a value without line breaks between its parts.
 func OneLine(u *jsonl.Unit) []byte {
 	if !u.Loose {
 		return u.Text
 	}
-	return bytes.ReplaceAll(u.Text, []byte{'\n'}, []byte{' '})
+	return oneLine(u.Text)
 }
 
-// appendSkipped appends a line that is no entry, for what is no record or is left out: problems.jsonl says so.
-func appendSkipped(dst []byte, u *jsonl.Unit, why string) []byte {
+// appendProblem appends a line that is no entry, so that problems.jsonl lists a value that was left
+// out.
+func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
 	if why == "" {
 		why = "a JSON value that is no object"
 	}

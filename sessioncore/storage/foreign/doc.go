@@ -1,7 +1,6 @@
-// Package foreign shows the sessions of another agent as session files: what makes them of its records (Converter) is the
-// agent's, when that is done and what is kept of it is told here (docs/format.md, Claude Code; Codex).
-//
+// Package foreign shows the sessions of another agent as session files (docs/format.md, Claude
+// Code; Codex). The agent's Converter makes the lines; the package decides when, and keeps them.
 // Builder does for an agent all but the reading of its records.
 //
-// A session is converted when somebody reads it, and what its file has more later is added then. Nothing is written.
+// A session is converted when it is read, and extended when its file has grown. Nothing is written.
 package foreign

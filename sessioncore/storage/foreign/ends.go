@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -10,32 +11,31 @@ import (
 )
 
 const (
-	// HeadSize and tailSize are how much a list reads at both ends of a file. With the 4 KiB of Claude Code's that tell
-	// of subagents, that is 64 KiB.
+	// HeadSize and tailSize bound a list's reads at both ends of a file. With 4 KiB to detect
+	// Claude Code's subagents, that makes 64 KiB.
 	HeadSize, tailSize = 28 << 10, 32 << 10
-	// ShortSize is the size of the largest file that it reads as a whole.
+	// ShortSize is the size of the largest file that a list reads completely.
 	ShortSize = HeadSize + tailSize
-	// packedSize is how much it reads of a file whose end is not to be had without unpacking all of it.
+	// packedSize bounds the read of a compressed file, whose end requires unpacking all of it.
 	packedSize = 64 << 10
-	// maxHead is how far it reads on where the beginning does not have the first prompt.
+	// maxHead bounds the search for a first prompt beyond the beginning.
 	maxHead = 4 << 20
-	// readOn is how much it then reads at once.
-	readOn = 256 << 10
-	// maxNested is how deep the values in a line are that is cut.
+	// stepSize is the size of a read of that search.
+	stepSize = 256 << 10
+	// maxNested bounds the depth of values in a line that is cut.
 	maxNested = 64
 )
 
-// head is an open file whose beginning was read once, since a list looks at it several times.
+// head is an open file with a cached beginning, for the several reads of a list.
 type head struct {
 	storage.Object
-	text  []byte
-	first int64 // size of the beginning; the rest of text was read on
-	// packed reports whether no more than text can be read without unpacking all of it.
-	packed bool
-	whole  rawjson.Value // of a file that is one object: its members at both ends, once they were read
+	text    []byte
+	first   int64         // size of the beginning; the rest of text was read on
+	packed  bool          // more than text requires unpacking all of it
+	members rawjson.Value // of a file that is one object: those at both ends, or nil
 }
 
-// newHead reads the beginning of a file of so many bytes.
+// newHead reads the beginning of a file of size bytes.
 func newHead(obj storage.Object, size int64) (*head, error) {
 	h := &head{Object: obj, packed: storage.IsPacked(obj)}
 	h.first, _ = h.parts(size)
@@ -43,7 +43,7 @@ func newHead(obj storage.Object, size int64) (*head, error) {
 	return h, storage.ReadFull(obj, h.text, 0)
 }
 
-// parts returns how much is read at both ends of a file.
+// parts returns the sizes of the reads at both ends of a file.
 func (h *head) parts(size int64) (first, last int64) {
 	switch {
 	case h.packed:
@@ -69,7 +69,7 @@ func (h *head) ReadAt(p []byte, off int64) (int, error) {
 	return h.Object.ReadAt(p, off)
 }
 
-// lines returns the size of the whole lines in the beginning of a file.
+// lines returns the size of the complete lines in the beginning of a file.
 func (h *head) lines(size int64) int64 {
 	if h.first == size {
 		return size
@@ -77,8 +77,8 @@ func (h *head) lines(size int64) int64 {
 	return int64(bytes.LastIndexByte(h.text[:h.first], '\n') + 1)
 }
 
-// Ends calls f for the objects that are whole lines at both ends of a file: in its first 28 and its last 32 KiB. Lines for
-// which want returns false are not parsed. Of a file that is one object over many lines, f gets the members at both ends.
+// Ends calls f for the objects in complete lines in the first 28 and last 32 KiB of a file. It
+// skips lines for which want is false. Of a file that is one object, f gets the members.
 func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value, isHead bool)) error {
 	h, err := headOf(obj, size)
 	if err != nil {
@@ -98,7 +98,7 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	return nil
 }
 
-// Head calls f for the objects in the whole lines at the beginning of a file.
+// Head calls f for the objects in complete lines at the beginning of a file.
 func Head(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value)) error {
 	h, err := headOf(obj, size)
 	if err == nil {
@@ -107,7 +107,7 @@ func Head(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	return err
 }
 
-// headOf returns the beginning of a file, which may have been read before.
+// headOf returns the beginning of a file, which may be cached.
 func headOf(obj storage.Object, size int64) (*head, error) {
 	if h, ok := obj.(*head); ok {
 		return h, nil
@@ -115,8 +115,8 @@ func headOf(obj storage.Object, size int64) (*head, error) {
 	return newHead(obj, size)
 }
 
-// Beyond calls f for the objects in the lines that follow those at the beginning of a file, until it returns false: up to
-// 4 MiB, and nothing of a compressed file. Lines for which want returns false are not parsed.
+// Beyond calls f for the objects in the lines after those of Head, up to 4 MiB, until f returns
+// false. It skips lines for which want is false, and compressed files.
 func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value) (more bool)) error {
 	h, err := headOf(obj, size)
 	if err != nil || h.packed {
@@ -128,18 +128,19 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 	at, last := h.lines(size), min(size, maxHead)
 	for more := true; more && int64(len(h.text)) < last; {
 		off := int64(len(h.text))
-		next := make([]byte, min(readOn, last-off))
+		next := make([]byte, min(stepSize, last-off))
 		if err := storage.ReadFull(h.Object, next, off); err != nil {
 			return err
 		}
 		h.text = append(h.text, next...)
-		whole := int64(bytes.LastIndexByte(h.text, '\n') + 1)
+		complete := int64(bytes.LastIndexByte(h.text, '\n') + 1)
 		if int64(len(h.text)) == size {
-			whole = size
+			complete = size
 		}
-		if whole > at {
-			eachObject(h.text[at:whole], func(line []byte) bool { return more && want(line) }, func(v rawjson.Value) { more = f(v) })
-			at = whole
+		if complete > at {
+			wanted := func(line []byte) bool { return more && want(line) }
+			eachObject(h.text[at:complete], wanted, func(v rawjson.Value) { more = f(v) })
+			at = complete
 		}
 	}
 	return nil
@@ -151,15 +152,15 @@ func eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Valu
 		if !want(line) {
 			continue
 		}
-		if v := rawjson.Value(bytes.TrimSpace(line)); len(v) > 0 && v[0] == '{' && rawjson.IsValidObject(v) {
+		if v := objectIn(line); v != nil {
 			f(v)
 		}
 	}
 }
 
-// wholeMembers returns an object with the members that are whole in the beginning of a line, nil if that begins no object.
-func wholeMembers(line []byte) rawjson.Value {
-	var open, then []byte // the brackets that close the open values: now, and behind the last whole member
+// completeMembers returns an object with the complete members at the beginning of a line, or nil.
+func completeMembers(line []byte) rawjson.Value {
+	var open, then []byte // brackets that close the open values: now, and after the last complete member
 	end, inText := 0, false
 	for i := 0; i < len(line) && line[i] != '\n'; i++ {
 		switch c := line[i]; {
@@ -180,18 +181,15 @@ func wholeMembers(line []byte) rawjson.Value {
 			end, then = i, bytes.Clone(open)
 		}
 	}
-	whole := append(rawjson.Value{}, line[:end]...)
-	for i := len(then) - 1; i >= 0; i-- {
-		whole = append(whole, then[i])
+	object := append(rawjson.Value{}, line[:end]...)
+	for _, bracket := range slices.Backward(then) {
+		object = append(object, bracket)
 	}
-	if whole = bytes.TrimSpace(whole); len(whole) == 0 || whole[0] != '{' || !rawjson.IsValidObject(whole) {
-		return nil
-	}
-	return whole
+	return objectIn(object)
 }
 
-// convert converts the beginning of a file for a list: its whole lines, and more only where these give
-// no header. A file whose first line is longer still has a header, of the facts known about it.
+// convert converts the beginning of a file for a list: its complete lines, and more only for a
+// header. A file with a longer first line has a header of the facts known about it.
 func (h *head) convert(agent Agent, about About, size int64) (out []byte, err error) {
 	if isDocument(h.text) {
 		v, err := h.document(size)
@@ -224,10 +222,10 @@ func (h *head) convert(agent Agent, about About, size int64) (out []byte, err er
 			return out, err
 		}
 	}
-	if first := wholeMembers(h.text[:h.first]); len(first) > 0 {
+	if first := completeMembers(h.text[:h.first]); len(first) > 0 {
 		out = c.Add(nil, first, 1)
 	}
-	if len(out) == 0 && size > maxHead { // it may be a session, and those that are not listed are not found
+	if len(out) == 0 && size > maxHead { // it may be a session, and only listed ones are found
 		out = about.AppendMembers(rawjson.AppendQuoted([]byte(`{"type":"session","version":3,"id":`), about.ID))
 		out = append(out, "}\n"...)
 	}

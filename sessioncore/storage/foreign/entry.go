@@ -7,40 +7,34 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Entry is an entry of a session that is made of another agent's records.
+// Entry is an entry of a session, made of another agent's records.
 type Entry struct {
 	Type   string
 	ID     string        // WTF-8 text
 	Parent string        // "" for none
-	Time   rawjson.Value // a JSON value as the record has it, may be missing
-	Body   []byte        // its other members, as in `"message":{…}`
-	Lines  []int64       // those of the agent's file that it is made of, from 1
-	Path   string        // of that file, if it is not the session's own
-	// Session is the path of the subagent's session that it is about, from the session's directory, "" for none.
+	Time   rawjson.Value // a JSON value as in the record; may be missing
+	Body   []byte        // the other members, as in `"message":{…}`
+	Lines  []int64       // the lines of its records in the agent's file, from 1
+	Path   string        // the path of that file, if it is not the session's own
+	// Session is the path of a subagent's session that it is about, or "".
 	Session string
 }
 
 // AppendTo appends the entry as a line.
 func (e *Entry) AppendTo(dst []byte) []byte {
-	dst = append(dst, `{"type":"`...)
-	dst = append(dst, e.Type...)
-	dst = append(dst, `","id":`...)
-	dst = rawjson.AppendQuoted(dst, e.ID)
-	dst = append(dst, `,"parentId":`...)
+	dst = append(append(append(dst, `{"type":"`...), e.Type...), `","id":`...)
+	dst = append(rawjson.AppendQuoted(dst, e.ID), `,"parentId":`...)
 	if e.Parent == "" {
 		dst = append(dst, "null"...)
 	} else {
 		dst = rawjson.AppendQuoted(dst, e.Parent)
 	}
 	dst = AppendMember(dst, "timestamp", e.Time)
-	dst = append(dst, ',')
-	dst = append(dst, e.Body...)
-	dst = append(dst, `,"origin":{`...)
+	dst = append(append(append(dst, ','), e.Body...), `,"origin":{`...)
 	if e.Path != "" {
 		dst = append(rawjson.AppendQuoted(append(dst, `"path":`...), e.Path), ',')
 	}
-	dst = append(dst, `"line":`...)
-	dst = strconv.AppendInt(dst, e.Lines[0], 10)
+	dst = strconv.AppendInt(append(dst, `"line":`...), e.Lines[0], 10)
 	if len(e.Lines) > 1 {
 		dst = append(dst, `,"lines":[`...)
 		for i, line := range e.Lines {
@@ -57,7 +51,7 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 	return append(dst, "}}\n"...)
 }
 
-// maxTitle is how many bytes of a first prompt are a title.
+// maxTitle bounds a title from a prompt, in bytes.
 const maxTitle = 200
 
 // FirstLine returns the first line of a prompt as a title.
@@ -77,13 +71,10 @@ func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
 	if len(value) == 0 {
 		return dst
 	}
-	dst = append(dst, `,"`...)
-	dst = append(dst, key...)
-	dst = append(dst, `":`...)
-	return append(dst, value...)
+	return append(append(append(append(dst, `,"`...), key...), `":`...), value...)
 }
 
-// AppendText is AppendMember for a text: any other value is left out.
+// AppendText is AppendMember for texts. It omits other values.
 func AppendText(dst []byte, key string, value rawjson.Value) []byte {
 	if !value.IsString() {
 		return dst
@@ -91,7 +82,7 @@ func AppendText(dst []byte, key string, value rawjson.Value) []byte {
 	return AppendMember(dst, key, value)
 }
 
-// AppendMillis appends the member timestamp of a message: the time of its record in milliseconds.
+// AppendMillis appends the member timestamp of a message, in milliseconds.
 func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	ms, _, ok := rawjson.ReadTimestamp(time)
 	if !ok {
@@ -100,8 +91,7 @@ func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
 }
 
-// AppendResult appends the message of a tool's result, up to what is in its content. Where its call is missing, the tool is
-// unknown.
+// AppendResult appends the message of a tool's result up to its content. A missing tool is unknown.
 func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
 	if len(tool) == 0 {
 		tool = rawjson.Value(`"unknown"`)
@@ -110,8 +100,7 @@ func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
 	return append(AppendMember(dst, "toolName", tool), `,"content":[`...)
 }
 
-// AppendLeaf appends a move of the leaf to an entry, or before the first with "": where the conversation stands, if that is not
-// its last entry.
+// AppendLeaf appends a move of the leaf to an entry, or with "" to before the first.
 func AppendLeaf(dst []byte, id string, line int64) []byte {
 	target := []byte("null")
 	if id != "" {

@@ -11,61 +11,59 @@ import (
 )
 
 const (
-	// maxKept is how many converted sessions are kept that nobody has open.
+	// maxKept bounds the converted sessions that nobody has open.
 	maxKept = 32
-	// enough is how much of a session is made for a list.
+	// enough is the size of a session's beginning for a list.
 	enough = 8 << 10
-	// maxReadings is how often a file is converted until its Converter has learned nothing more. What one learns can move
-	// a record, and show that another one comes too late.
+	// maxReadings bounds the conversions of a file by Converters that restart: a correction may
+	// move a record, and so require the next one.
 	maxReadings = 4
-	// forLong is how much memory in all there is for each conversion at once that takes long: one
-	// takes several times the longest answer, for a moment.
-	forLong = 128 << 20
-	// atOnce is from how many bytes on a conversion takes so long that a Stat does not wait for it.
-	atOnce = 4 << 20
+	// longMemory is the memory for each concurrent long conversion, which takes several times the
+	// longest answer for a moment.
+	longMemory = 128 << 20
+	// longSize is the size from which on a conversion is long, so that a Stat does not wait for it.
+	longSize = 4 << 20
 )
 
-// Files shows the sessions of another agent as session files, which are made when they are read. All other files are what
-// they are.
+// Files shows the sessions of another agent as session files, and all other files as they are.
 //
-// A session has the size of the agent's file until it was converted: to look at all of them must not mean to read them.
+// A session has the size of the agent's file until it is converted, as listings must not read it.
 type Files struct {
 	storage.Files
 	agent Agent
 	texts spill.Room
-	turns chan struct{} // holds a value for each conversion under way that takes long
-	facts FactsAgent    // the agent, where sessions have facts alone; else nil
+	turns chan struct{} // a value for each long conversion under way
+	facts FactsAgent    // the agent, if sessions have only facts; else nil
 
 	mu      sync.Mutex // guards the fields below
 	slots   map[string]*slot
 	evicted map[string]reported
 	clock   int64
-	states  budget.Hold // converters
+	states  budget.Hold // of converters
 }
 
-// reported is the state of a session that was reported for a state of its file, and the data needed
-// to report it again.
+// reported is the last reported state of a session, and the data to report it without a conversion.
 type reported struct {
 	about      About
-	title      string        // that the records were found to have
+	title      string        // found in the records
 	raw, shown storage.Token // of the session's own file, and of the session
-	taken      uint64
+	rewrites   uint64
 }
 
-// New returns the sessions of an agent among files. What is kept in memory is a part of limit, which may be nil; what is too
-// large for that goes to files without a name in the directory temporary.
+// New returns the sessions of an agent among files. Texts are kept in memory within limit, which
+// may be nil, else in nameless files in the directory temporary.
 func New(files storage.Files, agent Agent, limit *budget.Budget, temporary string) *Files {
 	f := &Files{
 		Files: files, agent: agent, states: limit.Kept(),
 		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
-		turns: make(chan struct{}, max(1, limit.Size()/forLong)),
+		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
 		slots: map[string]*slot{}, evicted: map[string]reported{},
 	}
 	limit.OnFull(f.evict)
 	return f
 }
 
-// Facts returns the same sessions without their texts, for a bill. Where the agent has no such form, they are f itself.
+// Facts returns the same sessions without texts, for a bill, or f if the agent has no such form.
 func (f *Files) Facts() storage.Files {
 	agent, ok := f.agent.(FactsAgent)
 	if !ok {
@@ -76,7 +74,7 @@ func (f *Files) Facts() storage.Files {
 	return facts
 }
 
-// about returns the facts about a session besides its records.
+// about returns the facts about a session outside its records.
 func (f *Files) about(name string, obj storage.Object, size int64) (about About, err error) {
 	if f.facts == nil {
 		return f.agent.About(name, obj, size, false)
@@ -102,9 +100,9 @@ func (f *Files) Stat(name string) (storage.Stat, error) {
 	return f.converted(name, func() (storage.Stat, error) { return f.Files.Stat(name) })
 }
 
-// converted returns the state of a session as it is shown. If it was converted before, its new
-// records are converted now, unless that takes long: then the state is that of no object yet, so that
-// the caller opens it and can give up.
+// converted returns the state of a session. It converts the growth of a converted session unless
+// that is long: then the token is of no object, and the caller opens the session to be able to give
+// up.
 func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storage.Stat, error) {
 	st, err := raw()
 	if err != nil || st.Kind != storage.KindFile || !f.agent.IsSession(name) {
@@ -133,7 +131,7 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	if s.now == nil {
 		return st, nil
 	}
-	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > atOnce {
+	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > longSize {
 		return unknown, err
 	}
 	if st, err = f.update(context.Background(), s, name, obj); err == nil {
@@ -142,13 +140,13 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	return st, err
 }
 
-// update converts the file as it is now. Callers must hold s.mu.
+// update converts the current state of the file. Callers must hold s.mu.
 func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Object) (storage.Stat, error) {
 	st, err := obj.Stat()
 	if err != nil || s.now != nil && s.now.raw == st.Token {
 		return st, err
 	}
-	if s.now.toConvert(st) > atOnce {
+	if s.now.toConvert(st) > longSize {
 		s.busy.Store(true)
 		defer s.busy.Store(false)
 		select {
@@ -171,7 +169,7 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 				return st, err
 			}
 			if ok {
-				next := c.again()
+				next := c.restart()
 				if next == nil {
 					f.keep(s)
 					return st, nil
@@ -195,16 +193,17 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 	return st, f.convert(ctx, s, about, converter, obj, st.Token)
 }
 
-// convert converts a file from its beginning. Callers must hold s.mu.
+// convert converts a file from its start. Callers must hold s.mu.
 func (f *Files) convert(
 	ctx context.Context, s *slot, about About, converter Converter, obj storage.Object, to storage.Token,
 ) error {
-	taken := s.before.taken
+	rewrites := s.before.rewrites
 	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != ownState(obj, to)) {
-		taken++
+		rewrites++
 	}
 	for range maxReadings {
-		c := &conversion{about: about, converter: converter, taken: taken, texts: &f.texts, text: text{begin: f.texts.New()}}
+		c := &conversion{about: about, converter: converter, rewrites: rewrites, texts: &f.texts}
+		c.text.begin = f.texts.New()
 		if err := c.convert(ctx, obj, to); err != nil {
 			c.text.close()
 			s.drop()
@@ -214,7 +213,7 @@ func (f *Files) convert(
 			s.now.text.close()
 		}
 		s.now = c
-		if converter = c.again(); converter == nil {
+		if converter = c.restart(); converter == nil {
 			break
 		}
 	}
@@ -234,7 +233,7 @@ func (f *Files) Open(name string) (storage.Object, error) {
 	return &object{files: f, name: name, file: raw}, nil
 }
 
-// open opens what a session is made of.
+// open opens the records of a session.
 func (f *Files) open(name string) (storage.Object, error) {
 	obj, err := f.Files.Open(name)
 	if err == nil {
@@ -243,7 +242,7 @@ func (f *Files) open(name string) (storage.Object, error) {
 	return obj, err
 }
 
-// join returns the object with all of a session's records, of which obj is its own file.
+// join returns the object with all records of a session; obj is its own file.
 func (f *Files) join(name string, obj storage.Object) storage.Object {
 	if j, ok := f.agent.(Joiner); ok {
 		return j.Join(name, obj)

@@ -9,32 +9,32 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Folders shows an agent's directory of sessions that have a directory each: DIR/ID/FILE as
-// DIR/ID.jsonl, and DIR/ID.jsonl of old clients where there is no such file. The subagents with
-// records in it are DIR/ID/SUBAGENT.jsonl. Documents of older clients are OLD/NAME.jsonl for
-// OLD/NAME.json, until the session has a file in DIR.
+// Folders shows an agent's directory with a directory for each session: DIR/ID/FILE is
+// DIR/ID.jsonl, and so is DIR/ID.jsonl of old clients without such a file. Subagents with records
+// in it are DIR/ID/SUBAGENT.jsonl. Documents of older clients, OLD/NAME.json, are OLD/NAME.jsonl
+// until the session has a file in DIR.
 type Folders struct {
-	Renamed   // of which Init sets all but Raw
+	Renamed   // Init sets all but Raw
 	Dir, File string
 	Old       string
-	// ID returns the id of the session in a document, by its name without the ending.
+	// ID returns the session of a document, whose name is without its ending.
 	ID     func(document string) string
 	Inside Inside
 
-	mu      sync.Mutex // guards unbegun
-	unbegun []string   // directories of sessions that have no file yet
+	mu    sync.Mutex // guards empty
+	empty []string   // directories of sessions without a file
 }
 
 const (
 	documentEnding = ".json"
-	// maxSubagent is the longest name of a subagent's session, in bytes.
+	// maxSubagent bounds the name of a subagent's session, in bytes.
 	maxSubagent = 200
 )
 
 // Init must be called before other methods.
 func (f *Folders) Init() { f.Names, f.Real = f.names, f.real }
 
-// Split returns the ids of the session and of the subagent that are shown under a name, each "" for none.
+// Split returns the ids of the session and of the subagent of a name, each may be "".
 func (f *Folders) Split(name string) (session, subagent string) {
 	dir, rest, _ := strings.Cut(strings.TrimSuffix(name, sessionEnding), "/")
 	if session, subagent, _ = strings.Cut(rest, "/"); dir == f.Old && session != "" {
@@ -61,13 +61,13 @@ func (f *Folders) file(session string) string {
 	return path.Join(f.Dir, session) + sessionEnding
 }
 
-// subagents returns the subagents of a session that are shown.
+// subagents returns the shown subagents of a session.
 func (f *Folders) subagents(session string) ([]string, error) {
 	ids, err := f.Inside.Subagents(f.Raw, f.file(session))
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !IsSubagent(id) }), err
 }
 
-// real returns the file or directory that is shown under a name.
+// real returns the file or directory of a shown name.
 func (f *Folders) real(name string) (string, storage.Kind, error) {
 	if name == "" || name == f.Dir || name == f.Old {
 		return name, storage.KindDir, nil
@@ -93,8 +93,8 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 	return "", 0, missing(name)
 }
 
-// names returns the names in a directory: of each session its file, and the directory that its
-// subagents may have. Only all of the file tells whether it has some.
+// names returns the names in a directory: for each session its file, and the directory that may
+// have its subagents. Only a scan of the file detects some.
 func (f *Folders) names(dir string) (items []storage.Item, err error) {
 	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
 	if session, _ := f.Split(dir); session != "" {
@@ -104,9 +104,9 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 		}
 		return items, err
 	}
-	there, err := storage.List(f.Raw, dir)
-	var unbegun []string
-	for _, item := range there {
+	inDir, err := storage.List(f.Raw, dir)
+	var empty []string
+	for _, item := range inDir {
 		name, base := path.Join(dir, item.Name), strings.TrimSuffix(item.Name, sessionEnding)
 		document, isDocument := strings.CutSuffix(item.Name, documentEnding)
 		switch {
@@ -117,7 +117,7 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 			add(item.Kind, document+sessionEnding)
 		case dir != f.Dir:
 		case item.Kind == storage.KindDir && !f.isFile(path.Join(name, f.File)):
-			unbegun = append(unbegun, name)
+			empty = append(empty, name)
 		case item.Kind == storage.KindDir, base != item.Name && item.Kind == storage.KindFile && f.file(base) == name:
 			add(storage.KindFile, base+sessionEnding)
 			add(storage.KindDir, base)
@@ -126,19 +126,19 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 	if dir == f.Dir {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.unbegun = unbegun
+		f.empty = empty
 	}
 	return items, err
 }
 
-// Stat implements storage.Files. The state of the directory changes too when a session in it gets its file.
+// Stat implements storage.Files. A session's first file changes the directory's state too.
 func (f *Folders) Stat(name string) (storage.Stat, error) {
 	st, err := f.Renamed.Stat(name)
 	if name == f.Dir {
 		f.mu.Lock()
-		unbegun := f.unbegun
+		empty := f.empty
 		f.mu.Unlock()
-		for _, dir := range unbegun {
+		for _, dir := range empty {
 			if now, err := f.Raw.Stat(dir); err == nil {
 				st.Token = st.Token.With(now.Token)
 			}

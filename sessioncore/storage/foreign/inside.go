@@ -10,34 +10,34 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Inside finds the conversations of subagents in the files of sessions. It keeps the result for a
-// file, and reads only the part that was added since. It is safe for concurrent use.
+// Inside finds the conversations of subagents in the files of sessions. It caches the result for a
+// file, and reads only its growth. It is safe for concurrent use.
 type Inside struct {
-	// May reports whether there may be records of subagents in lines. It decides at the speed of
-	// reading: most files have none.
+	// May reports whether lines may have records of subagents. Most files have none, so it must be
+	// as fast as reading.
 	May func(lines []byte) bool
-	// Of returns a function of the records of one file, in their order. It returns the id of the
-	// subagent that has the record, "" for none.
+	// Of returns a function for the records of one file, in their order, to a record's subagent or
+	// "".
 	Of func() func(record rawjson.Value) string
 
 	mu    sync.Mutex // guards files
 	files map[string]*insideFile
 }
 
-// maxInside is how many subagents of a file are found: a hostile one may name another in each record.
+// maxInside bounds the subagents of a file: a hostile one may name another in each record.
 const maxInside = 1000
 
 // insideFile is the result for a file.
 type insideFile struct {
 	mu    sync.Mutex // guards the fields below; held while the file is read
 	token storage.Token
-	read  int64 // the end of the last whole line
+	read  int64 // end of the last complete line
 	of    func(rawjson.Value) string
 	ids   []string
 }
 
-// Subagents returns the ids of the subagents with records in a file, in the order of the file. Callers
-// must not modify it.
+// Subagents returns the ids of the subagents with records in a file, in its order, not to be
+// modified.
 func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) {
 	st, err := files.Stat(name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) 
 	return f.ids, err
 }
 
-// update reads the part of a file that is new.
+// update reads the growth of a file.
 func (in *Inside) update(f *insideFile, obj storage.Object, st storage.Stat) error {
 	if !f.token.SameObject(st.Token) || st.Size < f.read {
 		f.read, f.of, f.ids = 0, in.Of(), nil
@@ -84,33 +84,29 @@ func (in *Inside) update(f *insideFile, obj storage.Object, st storage.Stat) err
 			return err
 		}
 		end += int64(n)
-		whole := bytes.LastIndexByte(added, '\n') + 1
-		if whole == 0 && end < st.Size {
+		complete := bytes.LastIndexByte(added, '\n') + 1
+		if complete == 0 && end < st.Size {
 			continue
 		}
-		if whole > 0 {
-			whole += len(text) - n
+		if complete > 0 {
+			complete += len(text) - n
 		}
-		in.note(f, text)
-		text = text[:copy(text, text[whole:])]
+		in.find(f, text)
+		text = text[:copy(text, text[complete:])]
 		f.read = end - int64(len(text))
 	}
 	f.token = st.Token
 	return nil
 }
 
-// note notes the subagents in lines. The last line may not be whole: then it comes again.
-func (in *Inside) note(f *insideFile, lines []byte) {
+// find adds the subagents in lines. The last line may be incomplete; then it is read once more.
+func (in *Inside) find(f *insideFile, lines []byte) {
 	if !in.May(lines) {
 		return
 	}
-	for line := range bytes.Lines(lines) {
-		v := rawjson.Value(bytes.TrimSpace(line))
-		if !in.May(line) || len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
-			continue
-		}
+	eachObject(lines, in.May, func(v rawjson.Value) {
 		if id := f.of(v); id != "" && len(f.ids) < maxInside && !slices.Contains(f.ids, id) {
 			f.ids = append(f.ids, id)
 		}
-	}
+	})
 }

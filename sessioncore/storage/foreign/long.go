@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxLine is the longest line that is converted as it is, in bytes. Clients write images and whole conversations into
-	// lines of 100 MB, which nobody can hold.
+	// maxLine is the longest line that is converted unchanged, in bytes. Clients write images and
+	// conversations into lines of 100 MB, which do not fit into memory.
 	maxLine = 32 << 20
 	// maxText is the longest text that is kept of a longer line.
 	maxText = 64 << 10
@@ -20,15 +20,15 @@ const (
 	reasonShortened = reasonTooLong + ": its long texts are left out"
 )
 
-// shortened returns a line that is too long with a note for each long text in it, nil if it is no object, still too long, or
-// not whole yet.
+// shortened returns a line that is too long with a note in the place of each long text. It returns
+// nil for other values than objects, for a line that is still too long, and for an incomplete one.
 func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 	var out []byte
 	var end [1]byte
 	if _, err := obj.ReadAt(end[:], u.Off+u.Size-1); err != nil || end[0] != '\n' {
 		return nil
 	}
-	start, size := -1, 0 // of the text that is read: its place in out, and its bytes
+	start, size := -1, 0 // of the current text: its place in out, and its bytes
 	escaped := false
 	buf := make([]byte, jsonl.ChunkSize)
 	for r := io.NewSectionReader(obj, u.Off, u.Size); ; {
@@ -67,8 +67,5 @@ func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 			break
 		}
 	}
-	if out = bytes.TrimSpace(out); len(out) == 0 || out[0] != '{' || !rawjson.IsValidObject(out) {
-		return nil
-	}
-	return out
+	return objectIn(out)
 }

@@ -28,7 +28,7 @@ func (l *Blocks) Image(mimeType, data rawjson.Value) {
 	}
 }
 
-// Other adds a block as the agent has it.
+// Other adds a block of the agent's.
 func (l *Blocks) Other(block rawjson.Value) {
 	if block.IsObject() {
 		l.begin("")
@@ -45,7 +45,7 @@ func (l *Blocks) begin(text string) {
 
 func (l *Blocks) end() { *l = append(*l, '}') }
 
-// appendContent appends the content of a message, none in a session of facts alone.
+// appendContent appends the content of a message, or an empty one for facts.
 func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
 	if b.Facts {
 		content = nil
@@ -79,8 +79,8 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	b.put("message", append(AppendMillis(body, b.from.time), '}'))
 }
 
-// Compaction adds a compaction. firstKept is the entry from which on messages are kept, "" for none;
-// tokens are those before it, 0 if they are not known.
+// Compaction adds a compaction. firstKept is the first entry whose message is kept, or ""; tokens
+// are those before the compaction, or 0.
 func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int64) {
 	if !summary.IsString() || b.Facts {
 		summary = rawjson.Value(`""`)
@@ -98,22 +98,22 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 // Result is the result of a tool's call.
 type Result struct {
 	Call    rawjson.Value
-	Time    rawjson.Value // if it is not that of the record
+	Time    rawjson.Value // if it is not the record's
 	Content Blocks
 	Details rawjson.Value // may be missing
 	IsError bool
-	Session string // path of the subagent's session that the call began, from the session's directory
+	Session string // path of the subagent's session, from the session's directory
 }
 
-// Tool notes the name of a call's tool, which results of the call get.
+// Tool sets the tool of a call, for its results.
 func (b *Builder) Tool(call, name rawjson.Value) {
 	if id, ok := call.Text(); ok && name.IsString() {
 		b.tools[id] = slices.Clone(name)
 	}
 }
 
-// Result adds the result of a call. One that the record of the open answer has belongs to that
-// answer, and stands before other entries behind it.
+// Result adds the result of a call. A result from the record of the open answer belongs to that
+// answer, and precedes other entries behind it.
 func (b *Builder) Result(r Result) {
 	id, ok := r.Call.Text()
 	if !ok {
@@ -136,7 +136,7 @@ func (b *Builder) Result(r Result) {
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
 	e.Body, e.ID = append(AppendMillis(body, e.Time), '}'), b.nextID()
 	if isOwn {
-		a.own(&e)
+		a.addResult(&e)
 	} else {
 		b.add(&e)
 	}

@@ -6,8 +6,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// EachPart calls f for the parts of content in the form of Google's API: a text, an object, or a list of
-// both.
+// EachPart calls f for the parts of content in Google's form: a text, an object, or a list of both.
 func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
 	switch {
 	case content.IsArray():
@@ -22,7 +21,7 @@ func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
 	}
 }
 
-// TextIn returns the texts in content of that form, without thoughts.
+// TextIn returns the texts in content of that form without thoughts.
 func TextIn(content rawjson.Value) string {
 	var all strings.Builder
 	EachPart(content, func(part rawjson.Value) {
@@ -60,10 +59,10 @@ func (l *Blocks) Response(result rawjson.Value) {
 			l.Part(part)
 			return
 		}
-		said := answer.Member("response")
-		text := said.AnyOf("output", "error")
-		if len(text) == 0 && said.IsObject() && string(said) != "{}" {
-			text = said
+		response := answer.Member("response")
+		text := response.AnyOf("output", "error")
+		if len(text) == 0 && response.IsObject() && string(response) != "{}" {
+			text = response
 		}
 		if len(text) > 0 && !text.IsString() {
 			text = Quoted(string(text))
@@ -73,7 +72,7 @@ func (l *Blocks) Response(result rawjson.Value) {
 	})
 }
 
-// Quoted returns a text as a JSON text, nil for none.
+// Quoted returns a text as a JSON text, or nil for "".
 func Quoted(text string) rawjson.Value {
 	if text == "" {
 		return nil

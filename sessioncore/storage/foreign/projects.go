@@ -11,15 +11,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Projects is an agent that keeps sessions in directories of projects. It shows DIR/PROJECT/BELOW/FILE as
+// Projects is an agent with sessions in directories of projects. It shows DIR/PROJECT/BELOW/FILE as
 // PROJECT/SESSION.jsonl, and DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as
-// PROJECT/SESSION/subagents/FILE. A file whose name does not end in .jsonl is one JSON object.
+// PROJECT/SESSION/subagents/FILE. A file without the ending .jsonl is one JSON object.
 type Projects struct {
-	Renamed    // of which Init sets all but Raw, which is nil for a file that lies elsewhere
+	Renamed    // Init sets all but Raw, which is nil for a file elsewhere
 	Dir, Below string
-	// Session returns the session that a file has, "" for none. Of two of one session, that in .jsonl counts.
+	// Session returns the session of a file, or "". Of two files the one in .jsonl counts.
 	Session func(file string) string
-	// Key returns a text that a session and the directory of its subagents have in common.
+	// Key returns a text common to a session and the directory of its subagents.
 	Key func(name string) string
 	// Copied reports whether a session is shown in another project.
 	Copied func(project, session string) bool
@@ -28,8 +28,8 @@ type Projects struct {
 
 	// Records is the member of a JSON object that has its records.
 	Records string
-	// Tells reports whether a line may have the title.
-	Tells    func(line []byte) bool
+	// HasTitle reports whether a line may have the title.
+	HasTitle func(line []byte) bool
 	Provider Provider
 	Begin    func(*Builder) func(rawjson.Value)
 
@@ -37,20 +37,20 @@ type Projects struct {
 	stubs Cached[bool]
 }
 
-// Subagents is the directory of subagents' sessions in that of a session.
+// Subagents is the directory of subagents' sessions in a session's directory.
 const Subagents = "subagents"
 
 // projectSession is a session in a project.
 type projectSession struct {
 	file  string
-	side  string   // the directory of its subagents, "" for none
+	side  string   // the directory of its subagents, or ""
 	twins []string // the files of all sessions with its key
 }
 
 // Init must be called before other methods.
 func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
 
-// chats returns the directory with the sessions of a project.
+// chats returns the directory of a project's sessions.
 func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
 
 // sessions returns the sessions of a project, by their names without the ending.
@@ -63,7 +63,8 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 			switch known := all[session]; {
 			case item.Kind == storage.KindDir:
 				sides[p.Key(item.Name)] = at
-			case item.Kind == storage.KindFile && session != "" && (known == nil || strings.HasSuffix(at, sessionEnding)):
+			case item.Kind != storage.KindFile || session == "":
+			case known == nil || strings.HasSuffix(at, sessionEnding):
 				all[session] = &projectSession{file: at}
 			}
 			return true
@@ -78,7 +79,7 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 	})
 }
 
-// session returns a session that is shown, nil for none.
+// session returns a session unless it is hidden.
 func (p *Projects) session(project, name string) *projectSession {
 	all, err := p.sessions(project)
 	if s := all[name]; err == nil && s != nil && !p.hidden(project, name, s) {
@@ -87,13 +88,13 @@ func (p *Projects) session(project, name string) *projectSession {
 	return nil
 }
 
-// Has reports whether a project has a session, shown or hidden.
+// Has reports whether a project has a session, hidden or not.
 func (p *Projects) Has(project, session string) bool {
 	all, _ := p.sessions(project)
 	return all[session] != nil
 }
 
-// real returns the file or directory that is shown under a name.
+// real returns the file or directory of a shown name.
 func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 	parts := strings.Split(name, "/")
 	switch {
@@ -116,7 +117,8 @@ func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 	return "", 0, missing(name)
 }
 
-// names returns the names in a directory: projects, sessions and their directories, subagents' sessions.
+// names returns the names in a directory: projects, sessions and their directories, or subagents'
+// sessions.
 func (p *Projects) names(dir string) (items []storage.Item, err error) {
 	add := func(kind storage.Kind, names ...string) {
 		for _, name := range names {
@@ -186,7 +188,8 @@ func (p *Projects) withSessions() []string {
 	})
 }
 
-// Stat implements storage.Files. The state of the root changes with the projects that have sessions.
+// Stat implements storage.Files. The state of the root changes with the projects that have
+// sessions.
 func (p *Projects) Stat(name string) (storage.Stat, error) {
 	st, err := p.Renamed.Stat(name)
 	if err == nil && name == "" {

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxStub is the size of the largest file that may have no conversation.
+// maxStub is the size of the largest file that may lack a conversation.
 const maxStub = 64 << 10
 
 var (
@@ -22,11 +22,11 @@ func (p *Projects) IsSession(name string) bool {
 	return strings.HasSuffix(name, sessionEnding) && (isSide(name) || p.Session(path.Base(name)) != "")
 }
 
-// isSide reports whether a session lies below that of the agent that called it.
+// isSide reports whether a name is that of a subagent's session.
 func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 
-// document returns the file of a session, and whether that is one JSON object.
-func (p *Projects) document(name string) (file string, is bool) {
+// document returns the file of a session, and whether it is one JSON object.
+func (p *Projects) document(name string) (file string, isOne bool) {
 	if file = name; p.Raw != nil {
 		file, _, _ = p.real(name)
 	}
@@ -35,7 +35,7 @@ func (p *Projects) document(name string) (file string, is bool) {
 
 // Join implements Joiner.
 func (p *Projects) Join(name string, obj storage.Object) storage.Object {
-	if _, is := p.document(name); is {
+	if _, isOne := p.document(name); isOne {
 		return Unfold(obj, p.Records)
 	}
 	return obj
@@ -46,10 +46,10 @@ func (p *Projects) Converter(about About, _ storage.Object) Converter { return p
 
 func (p *Projects) builder(about About) *Builder { return NewBuilder(about, p.Provider, p.Begin) }
 
-// FactsAbout implements FactsAgent. A session that is one object is converted anew at each change.
+// FactsAbout implements FactsAgent. A session of one object restarts at each change.
 func (p *Projects) FactsAbout(name string) About {
 	about := About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
-	if file, is := p.document(name); is && p.Raw != nil {
+	if file, isOne := p.document(name); isOne && p.Raw != nil {
 		st, _ := p.Raw.Stat(file)
 		about.Before = fmt.Sprint(st.Token)
 	}
@@ -63,13 +63,13 @@ func (p *Projects) About(name string, obj storage.Object, size int64, listed boo
 		about.Moved = p.Cwd(project)
 	}
 	if listed {
-		about.Title, err = p.builder(about).FindTitle(obj, size, p.Tells)
+		about.Title, err = p.builder(about).FindTitle(obj, size, p.HasTitle)
 	}
 	return about, err
 }
 
-// hidden reports whether a session is another one's copy: a file without a conversation beside one that has
-// it, or one that was copied to another project.
+// hidden reports whether a session is a copy: without a conversation beside one that has it, or
+// copied to another project.
 func (p *Projects) hidden(project, name string, s *projectSession) bool {
 	isTalk := func(file string) bool { return !p.isStub(file) }
 	return len(s.twins) > 1 && p.isStub(s.file) && slices.ContainsFunc(s.twins, isTalk) || p.Copied(project, name)

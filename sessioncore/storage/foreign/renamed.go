@@ -7,13 +7,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Renamed shows the files of an agent under the names that sessions have.
+// Renamed shows an agent's files under names of sessions.
 type Renamed struct {
 	Raw storage.Files
-	// Names returns the names in a directory, with their kinds. A name with nothing behind it may be among them.
+	// Names returns the names in a directory, with their kinds. Names without a file are allowed.
 	Names func(dir string) ([]storage.Item, error)
-	// Real returns the file that is shown under a name, or the directory. The directory that is shown
-	// of a file is made up.
+	// Real returns the file or directory of a shown name. The directory of a file is virtual.
 	Real func(name string) (file string, kind storage.Kind, err error)
 }
 

@@ -9,24 +9,24 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// object is an open session. Until it is read, it has no slot, and its file is not joined with
-// others: a list opens all.
+// object is an open session. Until it is read it has no slot, and its file is not joined with
+// others, as a list opens all sessions.
 type object struct {
 	files  *Files
 	name   string
 	file   storage.Object
 	closed atomic.Bool
 
-	mu    sync.Mutex     // guards the fields below
-	raw   storage.Object // the file, joined with others
-	slot  *slot
-	taken uint64
-	text  text          // the version that was seen last; empty if none was
-	token storage.Token // of it
-	of    storage.Token // the state of the agent's file that it was made of
+	mu       sync.Mutex     // guards the fields below
+	raw      storage.Object // the file, joined with others
+	slot     *slot
+	rewrites uint64
+	text     text          // the version read last; may be empty
+	token    storage.Token // of text
+	source   storage.Token // the state of the agent's file of text
 }
 
-// Raw returns the agent's file, and the title that the session has from elsewhere.
+// Raw returns the agent's file, and the title that the session has elsewhere.
 func (o *object) Raw() (file storage.Object, beside string) {
 	if agent, ok := o.files.agent.(interface{ Beside(name string) string }); ok {
 		beside = agent.Beside(o.name)
@@ -34,14 +34,14 @@ func (o *object) Raw() (file storage.Object, beside string) {
 	if _, isJoined := o.files.agent.(Joiner); !isJoined {
 		return o.file, beside
 	}
-	if raw, _ := o.use(); raw != nil {
+	if raw, _ := o.prepare(); raw != nil {
 		return raw, beside
 	}
 	return o.file, beside
 }
 
-// use makes the object one of a session that is read. It returns nothing once the object is closed.
-func (o *object) use() (storage.Object, *slot) {
+// prepare joins the file and acquires the slot, unless the object is closed.
+func (o *object) prepare() (storage.Object, *slot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.slot == nil && !o.closed.Load() {
@@ -51,15 +51,15 @@ func (o *object) use() (storage.Object, *slot) {
 	return o.raw, o.slot
 }
 
-// see makes the newest version that has all that was seen the object's. When ctx is done, the error
-// is that of ctx, and the file is converted only if other callers wait for that.
-func (o *object) see(ctx context.Context) (storage.Stat, error) {
-	raw, s := o.use()
+// refresh advances the object to the newest version that continues its own. It ends early with
+// ctx's error; then the conversion continues only for other callers.
+func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
+	raw, s := o.prepare()
 	if o.closed.Load() {
 		return storage.Stat{}, fs.ErrClosed
 	}
 	st, err := raw.Stat()
-	if err != nil || o.hasSeen(&st) {
+	if err != nil || o.isCurrent(&st) {
 		return st, err
 	}
 	leave := s.waiters.Join(ctx)
@@ -79,31 +79,30 @@ func (o *object) see(ctx context.Context) (storage.Stat, error) {
 	if st, err = o.files.update(work, s, o.name, raw); err != nil {
 		return st, err
 	}
-	st.Token, err = o.goOn(s.now)
+	st.Token, err = o.advance(s.now)
 	return st, err
 }
 
-// isReplaced reports whether a file in that state is none that a conversion is of.
+// isReplaced reports whether the agent's file is another than the converted one.
 func (o *object) isReplaced(now *conversion, file storage.Token) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.begin != nil && now != nil && !now.raw.SameObject(file)
 }
 
-// hasSeen reports whether the object has a version of the agent's file in a state, and sets its
-// token.
-func (o *object) hasSeen(st *storage.Stat) bool {
+// isCurrent reports whether the object's version is of the file's state, and sets its token.
+func (o *object) isCurrent(st *storage.Stat) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.text.begin == nil || o.of != st.Token {
+	if o.text.begin == nil || o.source != st.Token {
 		return false
 	}
 	st.Token = o.token
 	return true
 }
 
-// goOn makes the object show a conversion, if that has all that was seen, and returns its token.
-func (o *object) goOn(c *conversion) (storage.Token, error) {
+// advance makes the object show a conversion, if that continues its version, and returns its token.
+func (o *object) advance(c *conversion) (storage.Token, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -111,50 +110,49 @@ func (o *object) goOn(c *conversion) (storage.Token, error) {
 		return storage.Token{}, fs.ErrClosed
 	case o.text.begin == nil:
 		c.text.retain()
-		o.taken, o.text = c.taken, c.text
-	case o.taken == c.taken && o.text.begin == c.text.begin:
+		o.rewrites, o.text = c.rewrites, c.text
+	case o.rewrites == c.rewrites && o.text.begin == c.text.begin:
 		c.text.tail.Retain()
 		o.text.tail.Close()
 		o.text = c.text
 	default:
 		return o.token, nil
 	}
-	o.token, o.of = c.token(), c.raw
+	o.token, o.source = c.token(), c.raw
 	return o.token, nil
 }
 
 // Stat implements storage.Object.
-func (o *object) Stat() (storage.Stat, error) { return o.see(context.Background()) }
+func (o *object) Stat() (storage.Stat, error) { return o.refresh(context.Background()) }
 
-// StatUntil is Stat for a caller that can give up; see storage.StatUntil.
-func (o *object) StatUntil(ctx context.Context) (storage.Stat, error) { return o.see(ctx) }
+// StatUntil implements storage.StatUntil.
+func (o *object) StatUntil(ctx context.Context) (storage.Stat, error) { return o.refresh(ctx) }
 
 // ReadAt implements storage.Object.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
-	t := o.seen()
+	t := o.version()
 	if t.begin == nil || off+int64(len(p)) > t.size() {
 		t.tail.Close()
-		if _, err := o.see(context.Background()); err != nil {
+		if _, err := o.refresh(context.Background()); err != nil {
 			return 0, err
 		}
-		t = o.seen()
+		t = o.version()
 	}
 	defer t.tail.Close()
 	return t.ReadAt(p, off)
 }
 
-// seen returns the version that was seen last. Its caller must close the tail, which another reader
-// may replace.
-func (o *object) seen() text {
+// version returns the version read last. The caller must close its tail, which another reader may
+// replace.
+func (o *object) version() text {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text.tail.Retain()
 	return o.text
 }
 
-// Beginning returns the beginning of a session as a list needs it, its state, and the size of the
-// agent's file, which it does not convert. It tells also the facts found when the file was converted,
-// as long as that is as it was.
+// Beginning returns the beginning of a session for a list, its state, and the size of the agent's
+// file, without a conversion. It has the facts that an earlier conversion of this state found.
 func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
 	raw, err := o.file.Stat()
 	if err == nil {

@@ -9,17 +9,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Shown is what is shown of another agent's files: its sessions, which lie in directories, and what is beside them. Nothing
-// else that is there is found or opened.
+// Shown limits an agent's files to its sessions, which lie in directories, and files beside them.
 type Shown struct {
 	storage.Files
 	Agent Agent
 }
 
-// idSize is how long the names of directories beside sessions are: a UUID, or in old stores the name of the session.
+// idSize is the length of a UUID, the name of a directory beside a session. Old stores use its
+// name.
 const idSize, sessionEnding = 36, ".jsonl"
 
-// has reports whether a name is shown, if it is there.
+// has reports whether an existing name is shown.
 func (s Shown) has(name string, kind storage.Kind) bool {
 	dir, base, isBelow := strings.Cut(name, "/")
 	base, _, isDeep := strings.Cut(base, "/")
@@ -30,7 +30,8 @@ func (s Shown) has(name string, kind storage.Kind) bool {
 	case !isDeep && s.Agent.IsSession(at):
 		return kind == storage.KindFile
 	}
-	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(at)) // the session of an id may be gone
+	// A directory may outlive the session of its id.
+	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(at))
 }
 
 // isBeside reports whether a directory lies beside a session of its name.
@@ -44,11 +45,11 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 	if dir != "" && !s.has(dir, storage.KindDir) {
 		return missing(dir)
 	}
-	var odd []string
+	var others []string
 	stopped := false
 	err := s.Files.List(dir, only, func(item storage.Item) bool {
 		if item.Kind == storage.KindDir && dir != "" && !strings.Contains(dir, "/") && len(item.Name) != idSize {
-			odd = append(odd, item.Name)
+			others = append(others, item.Name)
 			return true
 		}
 		stopped = s.has(path.Join(dir, item.Name), item.Kind) && !f(item)
@@ -57,7 +58,7 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 	if err != nil || stopped {
 		return err
 	}
-	return storage.ListOnly(s, dir, odd, f)
+	return storage.ListOnly(s, dir, others, f)
 }
 
 // Stat implements storage.Files.

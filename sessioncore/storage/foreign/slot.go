@@ -11,23 +11,23 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// slot is a session that was opened, with its conversion if it was read.
+// slot is a session that was opened, with its conversion once it is read.
 type slot struct {
-	before reported // the report of a conversion that was dropped
+	before reported // the last report of an evicted conversion
 
-	waiters storage.Waiters // for the file to be converted
-	mu      sync.Mutex      // guards now and before, and is held while the file is converted
+	waiters storage.Waiters // for the conversion
+	mu      sync.Mutex      // guards now and before; held while the file is converted
 	now     *conversion
 
-	reported atomic.Pointer[reported] // of now, nil without one
-	busy     atomic.Bool              // it is converted, and that takes long
-	open     atomic.Int32             // objects
+	reported atomic.Pointer[reported] // the report of now, or nil
+	busy     atomic.Bool              // a long conversion is under way
+	open     atomic.Int32             // number of objects
 
-	used  int64 // by the clock of Files, whose mutex guards this and state
-	state int64 // bytes that the converter takes
+	used  int64 // time of Files.clock; Files.mu guards this and state
+	state int64 // bytes of the converter
 }
 
-// find returns the last report of a session, and its slot, nil if it is not converted.
+// find returns the slot of a converted session or nil, and its last report.
 func (f *Files) find(name string) (*slot, reported) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +54,6 @@ func (f *Files) acquire(name string) *slot {
 	return s
 }
 
-// release is called when an object is closed.
 func (f *Files) release(s *slot) {
 	if s.open.Add(-1) == 0 {
 		f.mu.Lock()
@@ -63,8 +62,7 @@ func (f *Files) release(s *slot) {
 	}
 }
 
-// keep counts the memory of a conversion, and evicts others beyond the limits. Callers must hold
-// s.mu.
+// keep counts a conversion's memory, and evicts others beyond the limits. Callers must hold s.mu.
 func (f *Files) keep(s *slot) {
 	s.reported.Store(s.now.reported())
 	f.mu.Lock()
@@ -76,9 +74,9 @@ func (f *Files) keep(s *slot) {
 	}
 }
 
-// trim evicts the excess over the limits: conversions that nobody has open, the one used least recently
-// first, and then the converters of others. That of one slot is kept whatever its size, so that a
-// session that grows is not converted anew each time. Callers must hold f.mu.
+// trim evicts beyond the limits: closed sessions, the one used least recently first, then the
+// converters of others. It keeps that of the slot but, so that a growing session does not restart
+// each time. Callers must hold f.mu.
 func (f *Files) trim(but *slot) {
 	if f.fits() {
 		return
@@ -89,7 +87,7 @@ func (f *Files) trim(but *slot) {
 	})
 	for _, name := range names {
 		if s := f.slots[name]; s != but {
-			f.giveBack(name, s)
+			f.evictSlot(name, s)
 		}
 		if f.fits() {
 			return
@@ -106,10 +104,11 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	return idle <= maxKept && (idle == 0 || !spill.Full() && f.hasRoom()) && f.states.Resize(f.stateSize()) == nil
+	return idle <= maxKept && (idle == 0 || !spill.Full() && f.hasRoom()) &&
+		f.states.Resize(f.stateSize()) == nil
 }
 
-// hasRoom reports whether the next text fits into memory. To convert an old one again costs less than files for all new ones.
+// hasRoom reports whether the next text fits into memory. Another conversion is cheaper than files.
 func (f *Files) hasRoom() bool {
 	if f.texts.Memory.Add(inMemory) != nil {
 		return false
@@ -125,9 +124,9 @@ func (f *Files) stateSize() (n int64) {
 	return n
 }
 
-// giveBack gives back a slot that nobody has open, and of another one the converter, unless it is
-// in use. Callers must hold f.mu.
-func (f *Files) giveBack(name string, s *slot) {
+// evictSlot evicts a session that nobody has open, or the converter of another one, unless it is in
+// use. Callers must hold f.mu.
+func (f *Files) evictSlot(name string, s *slot) {
 	if !s.mu.TryLock() {
 		return
 	}
@@ -144,12 +143,12 @@ func (f *Files) giveBack(name string, s *slot) {
 	}
 }
 
-// evict gives back all that it can: text in memory that is in use goes to files.
+// evict evicts as much as it can. Texts in use move from memory to files.
 func (f *Files) evict() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, s := range f.slots {
-		f.giveBack(name, s)
+		f.evictSlot(name, s)
 		if s.mu.TryLock() {
 			if s.now != nil {
 				s.now.text.spill()
@@ -160,7 +159,7 @@ func (f *Files) evict() {
 	f.states.Set(f.stateSize())
 }
 
-// drop gives back the conversion. Callers must hold s.mu.
+// drop drops the conversion. Callers must hold s.mu.
 func (s *slot) drop() {
 	if s.now == nil {
 		return
@@ -172,9 +171,8 @@ func (s *slot) drop() {
 	s.now = nil
 }
 
-// reported returns the report of the conversion.
 func (c *conversion) reported() *reported {
-	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), taken: c.taken}
+	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), rewrites: c.rewrites}
 	if t, ok := c.converter.(Titler); ok {
 		r.title = t.Title()
 	}

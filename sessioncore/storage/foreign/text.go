@@ -8,20 +8,19 @@ import (
 )
 
 const (
-	// inMemory is how much of a converted session is kept in memory; more goes to a file without a
-	// name.
+	// inMemory bounds a session's text in memory. Longer ones go to a nameless file.
 	inMemory = 1 << 20
-	// small is how much is not counted, and not worth a file.
+	// small is the size up to which a text is not counted, and not worth a file.
 	small = 16 << 10
 )
 
-// text is one version of a session's text: what does not change any more, and what may. Both only
-// grow, so readers of a version need no lock.
+// text is a version of a session's text: a stable part, and a tail that may change. Both only grow,
+// so that readers of a version need no lock.
 type text struct {
 	begin  *spill.Text
 	stable int64
 	tail   *spill.Text // nil if it is empty
-	end    int64       // its size
+	end    int64       // size of tail
 }
 
 func (t *text) size() int64 { return t.stable + t.end }
@@ -62,18 +61,18 @@ func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// continues reports whether the text begins with that of a version before.
+// continues reports whether the text begins with an earlier version.
 func (t *text) continues(before *text) bool {
 	if t.size() < before.size() {
 		return false
 	}
 	size := min(before.end, 64<<10)
-	now, was := make([]byte, size), make([]byte, size)
+	now, old := make([]byte, size), make([]byte, size)
 	for at := before.stable; at < before.size(); at += size {
 		n := min(size, before.size()-at)
 		_, err1 := t.ReadAt(now[:n], at)
-		_, err2 := before.ReadAt(was[:n], at)
-		if err1 != nil || err2 != nil || !bytes.Equal(now[:n], was[:n]) {
+		_, err2 := before.ReadAt(old[:n], at)
+		if err1 != nil || err2 != nil || !bytes.Equal(now[:n], old[:n]) {
 			return false
 		}
 	}

@@ -9,23 +9,23 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxUnfolded is the size of the largest document that is shown.
+// maxUnfolded bounds the size of a document.
 const maxUnfolded = 64 << 20
 
-// Unfold returns an object that shows a file of one JSON object over many lines as lines of JSON: the
-// object without the member named list, and the elements of that, each with the number of the line in
-// which it begins. A file of something else is shown as it is.
+// Unfold returns an object that shows a file of one JSON object over many lines as lines: the
+// object without the member list, and that list's elements, each with the number of its first line.
+// Other files are shown as they are.
 func Unfold(obj storage.Object, list string) storage.Object {
 	return &unfolded{Object: obj, list: list}
 }
 
-// unfolded is a file that is rewritten whole at each change.
+// unfolded is a file that is rewritten completely at each change.
 type unfolded struct {
 	storage.Object
 	list string
 
-	mu   sync.Mutex // guards the fields below
-	of   storage.Token
+	mu   sync.Mutex    // guards the fields below
+	of   storage.Token // the state of text's file
 	text []byte
 }
 
@@ -40,7 +40,8 @@ func (d *unfolded) read() (st storage.Stat, text []byte, err error) {
 		return st, d.text, nil
 	}
 	if st.Size > maxUnfolded {
-		return st, nil, fmt.Errorf("the session is one JSON object of %d MiB, and may have %d", st.Size>>20, maxUnfolded>>20)
+		const why = "the session is one JSON object of %d MiB, and may have %d"
+		return st, nil, fmt.Errorf(why, st.Size>>20, maxUnfolded>>20)
 	}
 	text = make([]byte, st.Size)
 	if err := storage.ReadFull(d.Object, text, 0); err != nil {
@@ -50,7 +51,7 @@ func (d *unfolded) read() (st storage.Stat, text []byte, err error) {
 	return st, d.text, nil
 }
 
-// Joined returns the difference of the size from that of the file.
+// Joined returns the difference of the size from the file's.
 func (d *unfolded) Joined() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,10 +74,10 @@ func (d *unfolded) ReadAt(p []byte, off int64) (int, error) {
 	return bytes.NewReader(text).ReadAt(p, off)
 }
 
-// asLines returns the lines that a document is shown as.
+// asLines returns a document as lines.
 func asLines(text []byte, list string) []byte {
-	v := rawjson.Value(bytes.TrimSpace(text))
-	if len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
+	v := objectIn(text)
+	if v == nil {
 		return text
 	}
 	elements := v.Member(list)
@@ -84,15 +85,15 @@ func asLines(text []byte, list string) []byte {
 		return append(oneLine(v), '\n')
 	}
 	out := append(oneLine(without(v, list)), '\n')
-	line, at, made := 1, 0, 1 // the line of the byte at, and the lines in out
+	line, at, written := 1, 0, 1 // the line of the byte at, and the number of lines in out
 	elements.EachElement(func(element rawjson.Value, _ int) bool {
 		begin := element.OffsetIn(text)
 		line, at = line+bytes.Count(text[at:begin], []byte{'\n'}), begin
-		for ; made < line-1; made++ {
+		for ; written < line-1; written++ {
 			out = append(out, '\n')
 		}
 		out = append(append(out, oneLine(element)...), '\n')
-		made++
+		written++
 		return true
 	})
 	return out
@@ -113,26 +114,26 @@ func without(v rawjson.Value, name string) rawjson.Value {
 	return append(out, '}')
 }
 
-// oneLine returns a copy of a value without the line breaks between its parts.
+// oneLine returns a copy of a value without line breaks between its parts.
 func oneLine(v []byte) []byte { return bytes.ReplaceAll(v, []byte{'\n'}, []byte{' '}) }
 
-// isDocument reports whether the beginning of a file is that of an object over many lines.
+// isDocument reports whether a file begins an object over many lines.
 func isDocument(text []byte) bool {
 	first, _, more := bytes.Cut(text, []byte{'\n'})
 	return more && string(bytes.TrimSpace(first)) == "{"
 }
 
-// document returns an object with the members that are whole at both ends of a file that is one object: of
-// its beginning, and of the members behind its last list.
+// document returns an object with the complete members at both ends of a file of one object: at its
+// beginning, and after its last list.
 func (h *head) document(size int64) (rawjson.Value, error) {
-	if h.whole != nil {
-		return h.whole, nil
+	if h.members != nil {
+		return h.members, nil
 	}
 	tail, err := h.tail(size)
 	if err != nil {
 		return nil, err
 	}
-	begin := wholeMembers(bytes.TrimSpace(oneLine(h.text[:h.first])))
+	begin := completeMembers(bytes.TrimSpace(oneLine(h.text[:h.first])))
 	end := rawjson.Value("{}")
 	if at := bytes.LastIndex(tail, []byte("\n  ],")); at >= 0 {
 		end = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(tail[at+len("\n  ],"):]))...)
@@ -143,6 +144,6 @@ func (h *head) document(size int64) (rawjson.Value, error) {
 	case rawjson.IsValidObject(end) && len(begin) > len("{}") && len(end) > len("{}"):
 		begin = append(append(begin[:len(begin)-1], ','), end[1:]...)
 	}
-	h.whole = begin
+	h.members = begin
 	return begin, nil
 }

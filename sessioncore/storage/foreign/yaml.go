@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// YAMLText returns the text of a member of a YAML mapping, "" for none: plain, in quotes, or a block,
-// over any number of lines.
+// YAMLText returns a text member of a YAML mapping, or "": plain, quoted, or a block.
 func YAMLText(text, key string) string {
 	_, value, found := strings.Cut("\n"+text, "\n"+key+":")
 	if !found {

@@ -22,7 +22,7 @@ func Convert(t testing.TB, c foreign.Converter, file string) (whole string, stat
 		if !ok {
 			break
 		}
-		if c = r.Again(); c == nil {
+		if c = r.Restart(); c == nil {
 			break
 		}
 	}
