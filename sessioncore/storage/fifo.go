@@ -8,29 +8,26 @@ import (
 	"time"
 )
 
-// LockLimit is the maximum time to wait for a lock in total. It is the client's own limit (docs/format.md, The
-// client's lock): users hear of a stuck writer within a moment, and no writer holds the lock that long.
+// LockLimit bounds the total wait for a lock, as in the client (docs/format.md, The client's lock):
+// users hear of a stuck writer soon, and no writer holds the lock that long.
 const LockLimit = 500 * time.Millisecond
 
-// FIFOMutexes is a set of FIFO mutexes by key. The goroutines of this process queue for a key before one of them
-// takes the lock that other processes see. Lock order: FIFO mutex, then lock file. mu is held during a map access
-// only.
+// FIFOMutexes is a set of FIFO mutexes by key. The goroutines of this process queue for a key
+// before one of them takes the lock file of all processes. mu is held during a map access only.
 type FIFOMutexes[K comparable] struct {
 	mu sync.Mutex // guards the map of, and FIFOMutex.users
 	of map[K]*FIFOMutex
 }
 
-// FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while it is locked or waited
-// for.
+// FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while used.
 type FIFOMutex struct {
-	// number of goroutines that hold it or wait
-	users int
+	users int           // goroutines that hold it or wait
 	slot  chan struct{} // full while it is locked; senders queue in order
 	Turn  time.Time     // since when this process has kept other processes waiting; only the holder may access it
 }
 
-// Lock locks the mutex of a key, waiting for it until ctx is done. Callers must call leave to unlock it. The error
-// is that of WaitError.
+// Lock waits for the mutex of a key until ctx is done. Callers must call leave to unlock it. The
+// error is that of WaitError.
 func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
 	g.mu.Lock()
 	in = g.enter(key)
@@ -52,7 +49,7 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 	return nil, nil, WaitError(ctx)
 }
 
-// TryLock locks the mutex of a key if nobody holds it or waits for it. If ok, callers must call leave to unlock it.
+// TryLock locks the mutex of a key unless it has users. If ok, callers must call leave.
 func (g *FIFOMutexes[K]) TryLock(key K) (leave func(), ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,11 +57,11 @@ func (g *FIFOMutexes[K]) TryLock(key K) (leave func(), ok bool) {
 		return nil, false
 	}
 	in := g.enter(key)
-	in.slot <- struct{}{} // it is new
+	in.slot <- struct{}{} // it is new, so this does not block
 	return func() { <-in.slot; g.forget(key, in) }, true
 }
 
-// enter returns the mutex of a key for one more user. Callers must hold g.mu.
+// enter returns the mutex of a key with one more user. Callers must hold g.mu.
 func (g *FIFOMutexes[K]) enter(key K) *FIFOMutex {
 	in := g.of[key]
 	if in == nil {
@@ -91,7 +88,8 @@ func WithLimit(ctx context.Context) (limited context.Context, cancel context.Can
 	return context.WithTimeoutCause(ctx, LockLimit, ErrLocked)
 }
 
-// WaitError returns why waiting with a context of WithLimit ended: ErrLocked, or an error that wraps ctx.Err().
+// WaitError returns ErrLocked for a context that WithLimit ended, else an error that wraps
+// ctx.Err().
 func WaitError(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
 		return cause
@@ -111,8 +109,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Await returns what f returns, or the error of ctx as soon as that is done. f then goes on by itself, and drop gets what
-// it returns.
+// Await returns the result of f, or the error of ctx as soon as that is done; then f continues in
+// the background, and drop gets its result.
 func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, error) {
 	if ctx.Done() == nil {
 		return f()
@@ -142,8 +140,8 @@ func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, er
 	}
 }
 
-// Waiters counts the callers that wait for a piece of work, which goes on as long as one of them
-// does. The one that does the work may be gone long before the others.
+// Waiters counts the callers that wait for a piece of work, which continues as long as one of them
+// does, even without the caller that started it.
 type Waiters struct {
 	mu     sync.Mutex // guards the fields below
 	n      int
@@ -166,15 +164,15 @@ func (w *Waiters) Join(ctx context.Context) (leave func()) {
 	return func() { stop(); left() }
 }
 
-// Count returns how many callers wait.
+// Count returns the number of waiting callers.
 func (w *Waiters) Count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n
 }
 
-// Work returns the context of a piece of work. Callers must call done when it ends, and must have
-// joined; there may be only one at a time.
+// Work returns the context of a piece of work, one at a time. Callers join before it and call done
+// after it.
 func (w *Waiters) Work() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
@@ -190,8 +188,8 @@ func (w *Waiters) Work() (ctx context.Context, done func()) {
 	}
 }
 
-// StatUntil is obj.Stat for a caller that can give up. If the object has a method of this name, as
-// one has that is made when it is looked at, that ends when ctx is done.
+// StatUntil is obj.Stat for a caller that can give up. It uses the object's method of this name, if
+// any, which ends when ctx is done.
 func StatUntil(ctx context.Context, obj Object) (Stat, error) {
 	if o, ok := obj.(interface {
 		StatUntil(ctx context.Context) (Stat, error)
@@ -201,7 +199,7 @@ func StatUntil(ctx context.Context, obj Object) (Stat, error) {
 	return obj.Stat()
 }
 
-// LockUntil locks a mutex that others may hold for long. If ctx is done before that, it returns the error of ctx.
+// LockUntil locks a mutex that others may hold for long. When ctx is done it returns ctx's error.
 func LockUntil(ctx context.Context, mu *sync.Mutex) error {
 	if mu.TryLock() {
 		return nil

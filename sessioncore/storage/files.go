@@ -16,34 +16,34 @@ import (
 	"time"
 )
 
-// Files is a store of files that are read: a directory, a table of a database, an archive, or what another program keeps
-// in a form of its own, shown as session files. Four methods are all that it takes to be shown.
+// Files is a read-only store of session files: a directory, a table of a database, an archive, or
+// another program's data in the form of session files. Four methods are all that a mount needs.
 //
-// Names are slash-separated paths below the store's root, without ".", ".." or empty elements; "" is the root, which is a
-// directory. Errors wrap fs.ErrNotExist, fs.ErrPermission, ErrNotRegular, ErrBadName, ErrStale or an error of the
-// backing system. Methods are safe for concurrent use.
+// Names are slash-separated paths below the store's root, without ".", ".." or empty elements; ""
+// is the root directory. Errors wrap fs.ErrNotExist, fs.ErrPermission, ErrNotRegular, ErrBadName,
+// ErrStale or an error of the backing system. Methods are safe for concurrent use.
 //
-// Nobody tells a reader that something changed: it asks for the Stat of what it knows, thousands of times a second. So
-// Stat has to be cheap, and a token that stays the same is a promise that the file does. The token of a directory changes
-// with the names in it.
+// Readers get no notice of changes. They call Stat, thousands of times a second, so Stat must be
+// cheap, and an equal token promises an unchanged file. The token of a directory changes with its
+// names.
 type Files interface {
-	// List calls f with each name directly in dir, once and in no order, until f returns false. If only is not nil, it calls
-	// f with those of these names that are there, in their order (ListOnly does that for a store for which it is all the
-	// same). It takes no more time and memory than the names for which f is called. f must not use the store, except by
-	// Item.State. The error wraps fs.ErrNotExist if dir is no directory.
+	// List calls f with each name directly in dir, once and in no order, until f returns false. If
+	// only is not nil, it calls f with the existing ones of these names, in their order (see
+	// ListOnly), and takes no more time and memory than for these. f must not use the store except
+	// by Item.State. The error wraps fs.ErrNotExist if dir is no directory.
 	List(dir string, only []string, f func(Item) bool) error
-	// Stat returns the state of a name, and of a link where it leads. No link is followed.
+	// Stat returns the state of a name, and the target of a link. It follows no link.
 	Stat(name string) (Stat, error)
-	// Open opens a file for reading and pins it: what it had stays readable after the name is replaced or removed. The
-	// error wraps ErrNotRegular if the name stands for something else.
+	// Open opens a file for reading and pins it: its content stays readable after the name is
+	// replaced or removed. The error wraps ErrNotRegular for other kinds.
 	Open(name string) (Object, error)
-	// ReadAhead says that files are about to be opened and their beginnings read. A store for which each of them is a
-	// question to somebody else asks for all at once, and returns when it has the answer. Others do nothing.
+	// ReadAhead announces that files will be opened and their beginnings read. A store with a
+	// remote backing may fetch them all at once before it returns. Others do nothing.
 	ReadAhead(names []string)
 }
 
-// Object is a file that is open. Reading it after it was changed in another way than by adding to it returns
-// other bytes or an error that wraps ErrStale.
+// Object is an open file. If the file changes and does not just grow, a read returns other bytes or
+// an error that wraps ErrStale.
 type Object interface {
 	io.ReaderAt
 	io.Closer
@@ -51,7 +51,7 @@ type Object interface {
 	Stat() (Stat, error)
 }
 
-// IsPacked reports whether an open file is compressed, so that to read its end takes unpacking all of it.
+// IsPacked reports whether an open file is compressed, so that its end is not cheap.
 func IsPacked(obj Object) bool {
 	_, ok := obj.(interface{ Packed() int64 })
 	return ok
@@ -61,8 +61,8 @@ func IsPacked(obj Object) bool {
 type Item struct {
 	Name string
 	Kind Kind
-	// State returns the state of the name, for less than Stat takes. It may only be called while List is at this name. The
-	// error wraps fs.ErrNotExist if the name is removed meanwhile.
+	// State returns the state of the name, cheaper than Stat. It may be called only while List is
+	// at this name. The error wraps fs.ErrNotExist if the name is removed meanwhile.
 	State func() (Stat, error)
 }
 
@@ -80,7 +80,7 @@ func List(files Files, dir string) ([]Item, error) {
 	return items, nil
 }
 
-// ListOnly is List for a store that asks for the Stat of each name.
+// ListOnly implements List for some names by a Stat of each.
 func ListOnly(files Files, dir string, only []string, f func(Item) bool) error {
 	for _, name := range only {
 		st, err := files.Stat(path.Join(dir, name))
@@ -100,8 +100,8 @@ type StatItem struct {
 	Stat
 }
 
-// ListStat returns the names directly in dir for which want returns true, with their states, in no order. Names that are
-// removed meanwhile are left out.
+// ListStat returns the names directly in dir for which want returns true, with their states, in no
+// order. It omits names that are removed meanwhile.
 func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, err error) {
 	var failed error
 	err = files.List(dir, nil, func(item Item) bool {
@@ -119,7 +119,7 @@ func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, 
 	return items, cmp.Or(failed, err)
 }
 
-// ReadFull fills p from obj, starting at off. The error wraps ErrStale if the file ends before that.
+// ReadFull fills p from obj at off. The error wraps ErrStale if the file ends before.
 func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	n, err := obj.ReadAt(p, off)
 	if n == len(p) {
@@ -131,14 +131,14 @@ func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	return err
 }
 
-// RecoverTo recovers from a panic and stores it in err: no file may crash the process (docs/design.md section 7).
+// RecoverTo stores a panic in err: no file may crash the process (docs/design.md section 7).
 func RecoverTo(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic while reading: %v", r)
 	}
 }
 
-// Guarded returns a function that calls f and logs its panic: nothing that is done besides may end the process.
+// Guarded returns a function that calls f and logs its panic, for background work.
 func Guarded(f func()) func() {
 	return func() {
 		defer func() {
@@ -153,7 +153,7 @@ func Guarded(f func()) func() {
 // IsMissing reports whether err means that the file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// CheckName returns ErrBadName for names that could lead out of the root or that cannot name a file.
+// CheckName returns ErrBadName for a name that could leave the root or cannot name a file.
 func CheckName(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." || strings.IndexByte(part, 0) >= 0 {
@@ -169,14 +169,14 @@ func Dir(name string) string {
 	return strings.TrimSuffix(dir, "/")
 }
 
-// TemporaryName returns a random name for a temporary file beside base. Readers of the directory recognize it as a
-// temporary of the client (docs/format.md, Files), and IsTemporaryName as one of ours.
+// TemporaryName returns a random name for a temporary file beside base. Readers of the directory
+// know it as a temporary file of the client (docs/format.md, Files), and IsTemporaryName as ours.
 func TemporaryName(base string) string { return temporaryName(base, temporaryMark) }
 
-// AsideName returns a random name for a file that must not be taken for a temporary one of ours.
+// AsideName returns a random name that IsTemporaryName does not know.
 func AsideName(base string) string { return temporaryName(base, asideMark) }
 
-// temporaryMark begins the digits of our temporary files. The client's are at random.
+// temporaryMark begins the digits of our temporary files. The client's digits are random.
 const temporaryMark, asideMark = "5e5510", "a51de0"
 
 func temporaryName(base, mark string) string {
@@ -185,10 +185,10 @@ func temporaryName(base, mark string) string {
 	return "." + base + "." + mark + hex.EncodeToString(random[:]) + ".tmp"
 }
 
-// IsTemporaryName reports whether base is a name that TemporaryName made.
+// IsTemporaryName reports whether TemporaryName made base.
 func IsTemporaryName(base string) bool { return isTemporary(base, temporaryMark) }
 
-// IsOwnName reports whether base is a name that TemporaryName or AsideName made.
+// IsOwnName reports whether TemporaryName or AsideName made base.
 func IsOwnName(base string) bool { return IsTemporaryName(base) || isTemporary(base, asideMark) }
 
 func isTemporary(base, mark string) bool {
@@ -197,12 +197,12 @@ func isTemporary(base, mark string) bool {
 	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(mark)+10 && strings.HasPrefix(base[at+1:], mark)
 }
 
-// BesideOf returns the path of the directory beside a file, which is called like the file without suffix. It need not
-// exist.
+// BesideOf returns the path of the directory beside a file, which is called like the file without
+// suffix and may be missing.
 //
-// While a file is moved, and if the process is killed in the middle of that, the directory is at the file's new place
-// already and a link leads there (Move). Such a link is the only one that is ever followed: it leads to a directory of
-// the same name, below the storage's root, beside which there is no such file.
+// During a move, or after a killed one, the directory is at the file's new place already and a link
+// leads there (Move). Such a link is the only one that is followed: it leads to a directory of the
+// same name, below the storage's root, without a file beside it.
 func BesideOf(files Files, name, suffix string) string {
 	dir := strings.TrimSuffix(name, suffix)
 	st, err := files.Stat(dir)
@@ -222,7 +222,7 @@ func BesideOf(files Files, name, suffix string) string {
 	return to
 }
 
-// Kind is the kind of file that a name stands for.
+// Kind is the kind of a file.
 type Kind uint8
 
 // The kinds of files.
@@ -239,11 +239,11 @@ type Stat struct {
 	Kind     Kind
 	Mode     uint32 // permission bits
 	UID, GID uint32
-	Link     string // where a link leads, as stored; only Stat of Files knows it
+	Link     string // target of a link, as stored; only from Files.Stat
 }
 
-// Token identifies one state of a file: equal tokens mean an unchanged file. A storage without inodes numbers its
-// objects in any way and counts versions in Changed.
+// Token identifies a state of a file: equal tokens mean an unchanged file. A storage without inodes
+// numbers its objects, and counts versions in Changed.
 type Token struct {
 	Device, Inode uint64
 	Size          int64 // bytes
@@ -251,7 +251,7 @@ type Token struct {
 	Changed       int64 // nanoseconds since the epoch
 }
 
-// With returns a token that changes when t or u does. It is of no object, and as racy as both of them.
+// With returns a token that changes with t or u. It is of no object, and as racy as both.
 func (t Token) With(u Token) Token {
 	t.Device = t.Device*31 + u.Device
 	t.Inode = (t.Inode*31+u.Inode)*31 + uint64(u.Size)
@@ -266,10 +266,10 @@ func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode
 // ModTime returns the time of the last change of the content.
 func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
 
-// DirMode is the mode of a new directory for a session. Like the session, it is accessible only to its owner.
+// DirMode is the mode of a new session directory, accessible only to its owner.
 const DirMode = 0o700
 
-// FileMode is the mode of a new file. Sessions are accessible only to their owner.
+// FileMode is the mode of a new session, accessible only to its owner.
 const FileMode = 0o600
 
 // WriterState says whether a process has a file open for writing.
@@ -277,24 +277,22 @@ type WriterState uint8
 
 // The values of WriterState.
 const (
-	WritersUnknown WriterState = iota // the system does not let us find out
+	WritersUnknown WriterState = iota // the system cannot tell
 	WritersNone
 	WritersPresent
 )
 
 const (
-	// clockTick is the longest tick of the clocks that kernels take file times from. Before Linux 6.13, a file's
+	// clockTick is the longest tick of the kernel clocks for file times. Before Linux 6.13 a file's
 	// time is that of the last timer interrupt, of which there are 100 to 1,000 per second.
 	clockTick = 20 * time.Millisecond
-	// coarseTick is the same for file systems that store whole or even seconds (old ext4, FAT).
+	// coarseTick is the tick of file systems with whole or even seconds (old ext4, FAT).
 	coarseTick = 2 * time.Second
 )
 
-// Settling returns for how long after at a change to the file may leave the token unchanged, because the file's
-// clock has not ticked. It returns 0 if the token shows every change after at. A token taken within that time does
-// not prove that the content read then is still there.
-//
-// Settling uses the time of the last change of the inode, which programs cannot set.
+// Settling returns for how long after at a change to the file may leave the token unchanged, as the
+// file's clock has not ticked: 0 if the token shows every change after at. A token taken within
+// that time proves nothing about the content. Settling uses Changed, which programs cannot set.
 func (t Token) Settling(at time.Time) time.Duration {
 	tick := clockTick
 	if t.Changed%int64(time.Second) == 0 {
@@ -304,22 +302,21 @@ func (t Token) Settling(at time.Time) time.Duration {
 	return max(0, min(tick, tick-age))
 }
 
-// Racy reports whether content read at readAt, in ns since the epoch, may have changed without a change of the
-// token.
+// Racy reports whether content read at readAt, in ns since the epoch, may change without the token.
 func (t Token) Racy(readAt int64) bool { return t.Settling(time.Unix(0, readAt)) > 0 }
 
-// The errors of storages, in addition to those of package io/fs and of the backing system.
+// The errors of storages, beside those of package io/fs and of the backing system.
 var (
 	// ErrStale means that the backing file changed or disappeared while a reader had it open.
 	ErrStale = errors.New("the backing file changed or is gone")
-	// ErrNotRegular means that a name expected to be a file is a directory, link, device or the like.
+	// ErrNotRegular means that a name is no file but a directory, link, device or the like.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrBadName means that a name leads out of the root or cannot name a file.
+	// ErrBadName means that a name leaves the root or cannot name a file.
 	ErrBadName = errors.New("not a usable name")
-	// ErrLocked means that another writer held a file's lock, or a lease on it, for longer than LockLimit, 500 ms,
-	// which is also the client's limit (docs/format.md, The client's lock).
+	// ErrLocked means that another writer held a file's lock, or a lease on it, for LockLimit
+	// (docs/format.md, The client's lock).
 	ErrLocked = errors.New("locked by another writer")
-	// ErrUnsupported means that a store cannot do something for any name, and did nothing. Errors of the backing system,
-	// which are about one file, never match it.
+	// ErrUnsupported means that a store cannot do this for any name, and did nothing. Errors of the
+	// backing system, which concern one file, never match it.
 	ErrUnsupported = fmt.Errorf("the storage cannot do that: %w", errors.ErrUnsupported)
 )
