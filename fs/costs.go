@@ -3,7 +3,10 @@ package fs
 import (
 	"cmp"
 	"context"
+	"strings"
 
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 )
 
@@ -19,7 +22,40 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Ro
 	if tools {
 		all = report.NewCalls(t.store)
 	}
-	return all.Rows(ctx, sessions.All(), func(r report.Row) { each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name()))) })
+	return all.Rows(ctx, sessions.All(), func(r report.Row) { each(r, u.AgentOf(r.Session)) })
+}
+
+// AgentOf returns the agent whose session it is.
+func (u *Unmounted) AgentOf(info *listing.Info) string {
+	return cmp.Or(info.Agent(), u.tree.agentOf(info.Name()))
+}
+
+// Bill is the cost of a session and of its subagents' sessions.
+type Bill struct {
+	report.Sum
+	Agent  string   // whose session it is
+	Models []string // that with the most tokens first
+}
+
+// Spent returns the session whose directory a path of the mount without links leads to, and its bill. Callers must
+// release it.
+func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Snapshot, b Bill, err error) {
+	snap, store, name, err := u.acquire(ctx, dir)
+	if err != nil {
+		return nil, b, err
+	}
+	if b.Agent = u.tree.agentOf(name); u.tree.parts != nil {
+		b.Agent, _, _ = strings.Cut(name, "/")
+	}
+	prices := u.tree.view.Prices
+	subagents, err := report.SubagentsOf(store.Storage(), name).Sum(ctx, store, prices)
+	if err == nil {
+		b.Sum, b.Models, err = report.Spent(ctx, snap, prices, subagents)
+	}
+	if err != nil {
+		snap.Release()
+	}
+	return snap, b, err
 }
 
 // Prices names the list prices that costs are made of where no client recorded any, "" for none.

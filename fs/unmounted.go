@@ -49,16 +49,24 @@ func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 
 // Snapshot returns the session whose directory a path of the mount without links leads to. Callers must release it.
 func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snapshot, error) {
+	snap, _, _, err := u.acquire(ctx, dir)
+	return snap, err
+}
+
+// acquire returns the session of Snapshot with its store and the name of its file there.
+func (u *Unmounted) acquire(ctx context.Context, dir string) (
+	snap *sessioncore.Snapshot, store *sessioncore.Store, name string, err error,
+) {
 	top, name, _ := strings.Cut(dir, "/")
-	store := u.tree.store
-	if top == layout.Archive {
+	if store = u.tree.store; top == layout.Archive {
 		store = u.tree.archive.store
 	}
-	snap, err := store.Session(name + layout.SessionSuffix).Acquire(ctx)
+	snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
 	if beside := strings.ReplaceAll(name, "/artifacts/", "/"); beside != name && storage.IsMissing(err) {
-		return store.Session(beside + layout.SessionSuffix).Acquire(ctx) // of a subagent
+		name = beside // of a subagent
+		snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
 	}
-	return snap, err
+	return snap, store, name + layout.SessionSuffix, err
 }
 
 // Newest calls each with all sessions, those that were modified last first, some at a time, as soon as they are read.

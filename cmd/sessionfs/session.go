@@ -126,15 +126,18 @@ func (src *source) branch(arg string) (snap *sessioncore.Snapshot, end sessionco
 	if snap, err = src.Snapshot(src.ctx, at.dir); err != nil {
 		return nil, end, fmt.Errorf("%s: %w", at.dir, err)
 	}
-	if at.entry == "" {
-		end, err = snap.Leaf()
-	} else {
-		end, err = snap.FindBranch(at.entry)
-	}
-	if err != nil {
+	if end, err = endOf(snap, at.entry); err != nil {
 		snap.Release()
 	}
 	return snap, end, err
+}
+
+// endOf returns the entry of a session with a name, the leaf for "".
+func endOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) {
+	if entry == "" {
+		return snap.Leaf()
+	}
+	return snap.FindBranch(entry)
 }
 
 // session returns the session that an argument names, and the entry: by an id or its beginning, a path in a mount or in the

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,37 +16,8 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/transfer"
-	"sessionfs/sessioncore/view"
 	"sessionfs/sessioncore/writer"
 )
-
-// exportCommand is sessionfs export.
-func exportCommand() *cobra.Command {
-	return onSource(anySession, &cobra.Command{
-		Use:   "export [-s SOURCE] SESSION > FILE.html",
-		Short: "Write a session as one HTML page, to be read, printed or sent",
-		Long: "Write the current branch of a session, or a branch of it, as one HTML page: no scripts, nothing loaded " +
-			"from elsewhere, images inside. SESSION is an id or its beginning, a path in a mount, or a .jsonl file; " +
-			"#ENTRY behind it takes the branch to that entry. " +
-			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out; " +
-			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks.",
-		Example: "  sessionfs export 019d3d9 > page.html",
-		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		snap, end, err := src.branch(args[0])
-		if err != nil {
-			return err
-		}
-		defer snap.Release()
-		err = view.Page(cmd.Context(), cmd.OutOrStdout(), snap, end, func(hash string) (io.ReadCloser, error) {
-			return src.Open(path.Join("blobs", hash))
-		})
-		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
-			sayMasked(cmd, "in the whole session", masked)
-		}
-		return err
-	})
-}
 
 // sayMasked tells how many secrets are masked, by the rules that found them.
 func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {

@@ -75,7 +75,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 			if err != nil {
 				return nil, err
 			}
-			said[path.said] = firstSaid(text.Member("message").Member("content"))
+			said[path.said], _ = firstSaid(text.Member("message").Member("content"))
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')

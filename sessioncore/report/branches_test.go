@@ -176,7 +176,7 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 			if s.Kind(at) == sessioncore.TypeMessage && s.Role(at) == sessioncore.RoleUser {
 				text, err := s.EntryText(at)
 				require.NoError(t, err)
-				said = firstSaid(text.Member("message").Member("content"))
+				said, _ = firstSaid(text.Member("message").Member("content"))
 				break
 			}
 		}

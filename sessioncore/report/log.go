@@ -19,7 +19,8 @@ type LogLine struct {
 	ID    string            // the name of the entry's file, or as much of it as no other one begins with
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
-	Said  string            // the beginning of its text, as one line
+	Said  string            // the beginning of its text, else of a call, as one line
+	Call  bool              // Said is that of a call
 }
 
 // maxColumns is how many branches are drawn beside each other with the newest first. Beyond that, the largest comes
@@ -44,7 +45,7 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 				line.ID = line.ID[:min(len(line.ID), short)]
 			}
 			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
-			if line.Said, err = l.said(ctx, line.Entry); err != nil {
+			if line.Said, line.Call, err = l.said(ctx, line.Entry); err != nil {
 				return err
 			}
 		}
@@ -194,24 +195,24 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 }
 
 // said returns the beginning of the first text of an entry, else of its first call of a tool.
-func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (string, error) {
+func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, isCall bool, err error) {
 	text, err := shortText(ctx, l.s, e)
 	if err != nil || text == nil {
-		return "", err
+		return "", false, err
 	}
 	m := message.Read(text)
 	if v := l.s.Message(e, text); len(v) > 0 {
 		m = message.Read(v)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
-		if said := firstSaid(m[key]); said != "" {
-			return said, nil
+		if said, isCall = firstSaid(m[key]); said != "" {
+			return said, isCall, nil
 		}
 	}
 	for _, key := range []string{"label", "title", "name", "model", "thinkingLevel", "customType"} {
 		if said, _ := text.Member(key).Text(); said != "" {
-			return names.FirstWords(said, maxSaid), nil
+			return names.FirstWords(said, maxSaid), false, nil
 		}
 	}
-	return "", nil
+	return "", false, nil
 }

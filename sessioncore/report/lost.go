@@ -175,7 +175,7 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		m := message.Read(s.Message(e, text))
 		hasText := len(m[message.Content]) > len(`""`)
 		anything = anything || hasText || m[message.Command] != nil || m[message.Code] != nil
-		words := firstSaid(m[message.Content])
+		words, _ := firstSaid(m[message.Content])
 		if role == sessioncore.RoleUser {
 			return words, anything, nil
 		}

@@ -26,10 +26,10 @@ func shortText(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry
 	return text, cmp.Or(err, ctx.Err())
 }
 
-// firstSaid returns the beginning of a content.
-func firstSaid(content rawjson.Value) string {
+// firstSaid returns the beginning of a content: of its first text, else its first call of a tool.
+func firstSaid(content rawjson.Value) (said string, isCall bool) {
 	if text, ok := content.Text(); ok {
-		return names.FirstWords(text, maxSaid)
+		return names.FirstWords(text, maxSaid), false
 	}
 	call := ""
 	for v := range content.EachElement {
@@ -37,7 +37,7 @@ func firstSaid(content rawjson.Value) string {
 		case message.TextKind:
 			text, _ := b[message.Text].Text()
 			if said := names.FirstWords(text, maxSaid); said != "" {
-				return said
+				return said, false
 			}
 		case message.CallKind:
 			if call == "" {
@@ -45,7 +45,7 @@ func firstSaid(content rawjson.Value) string {
 			}
 		}
 	}
-	return call
+	return call, call != ""
 }
 
 // callSaid returns the name of a tool and its first argument, or the last word of a list, which is a command.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"sessionfs/sessioncore"
@@ -122,6 +123,21 @@ func Usage(
 		return nil, err
 	}
 	return document.OfText(s, out.Bytes()), nil
+}
+
+// Spent returns the costs of a session and those of subagents, and the session's models, that with the most tokens first.
+func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagents Sum) (sum Sum, models []string, err error) {
+	records, err := usageRecordsOf(ctx, s)
+	if err != nil {
+		return sum, nil, err
+	}
+	sums := sumUsage(prices.priced(records))
+	models = slices.SortedFunc(maps.Keys(sums.Models), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums.Models[b].TotalTokens, sums.Models[a].TotalTokens), cmp.Compare(a, b))
+	})
+	sum = sums.Total
+	sum.Add(&subagents)
+	return sum, models, nil
 }
 
 // onBranch returns the records of the entries of a branch, in its order.

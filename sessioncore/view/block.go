@@ -10,7 +10,11 @@ type block struct {
 	kind kind
 	line []span // of a line
 	text []byte // of a text
-	info string // the language of code
+	info string // the language of code; of a call, the argument that tells it from others
+
+	parts  int    // of a call or a result: how many blocks behind it belong to it
+	call   string // of a call or a result: the id of the call
+	failed bool   // of a result
 }
 
 // kind is the kind of a block.
@@ -64,6 +68,7 @@ const (
 	beginsTurn                          // it always begins a turn
 	joinsTurn                           // it is the result of a tool and belongs to a preceding turn of the assistant
 	fromAssistant                       // it is a message of the assistant
+	fromUser                            // the user said it or ran it
 )
 
 // entryBlocks is an entry as a person reads it.

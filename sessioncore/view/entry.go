@@ -191,7 +191,11 @@ func (b *builder) message(v rawjson.Value) {
 	case m[message.Synthetic].Truthy():
 		heading += " (automatic)"
 	}
-	b.turn(beginsTurn, role, heading, about)
+	flags := beginsTurn
+	if strings.HasPrefix(heading, userHeading) && !m[message.Synthetic].Truthy() {
+		flags |= fromUser
+	}
+	b.turn(flags, role, heading, about)
 	switch {
 	case role == "bashExecution" || role == "pythonExecution":
 		b.execution(&m)

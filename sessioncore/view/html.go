@@ -131,7 +131,7 @@ func (p *page) embed(hash, alt string) {
 }
 
 // diffClasses are the classes of the lines of a diff by their first characters.
-var diffClasses = map[byte]string{'+': "add", '-': "del", '@': "at"}
+var diffClasses = map[byte]string{'+': "add", '-': "del", '@': "hunk"}
 
 func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {

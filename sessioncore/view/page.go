@@ -5,10 +5,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"html"
 	"io"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -20,47 +21,81 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
 )
 
 // Blobs opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the page.
 type Blobs func(hash string) (io.ReadCloser, error)
 
-// Page writes the branch that ends in leaf (NoEntry: before the first entry) as one self-contained HTML
-// page: no scripts, nothing that is loaded from elsewhere, its images inside as data. The entries are
-// written one by one, so memory does not grow with them, but for a line in the table of contents for each
-// prompt.
+// Subject is the subject of a page: a session, and facts of it for the header, "" where they are not known.
+type Subject struct {
+	Session *sessioncore.Snapshot
+	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
+	Alone   bool              // only that branch is shown
+	Blobs   Blobs
+
+	Agent, Model, Tokens, Cost string
+}
+
+// Page writes a session as one self-contained HTML page: the tree of its entries, the current branch, and of each
+// other branch the entries that it does not share. Its only script is its own, nothing is loaded from elsewhere, and
+// images are inside as data. The page is written entry by entry, so memory does not grow with the texts.
 //
 // The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store becomes
 // a link, and links lead to the web or nowhere.
-func Page(ctx context.Context, w io.Writer, s *sessioncore.Snapshot, leaf sessioncore.Entry, blobs Blobs) error {
-	t, err := newTranscript(ctx, s, leaf, Links{Blobs: "blobs/"})
-	if err != nil {
+func Page(ctx context.Context, w io.Writer, of Subject) error {
+	s := of.Session
+	p := newPage(w, s, of.Blobs)
+	var path []sessioncore.Entry
+	if of.End != sessioncore.NoEntry {
+		path = s.Path(of.End)
+	}
+	if err := p.header(&of, path); err != nil {
 		return err
 	}
-	p := newPage(w, t.head, blobs)
-	for _, shown := range t.entries {
-		blocks, err := t.blocksOf(shown)
-		if err == nil {
-			err = ctx.Err()
+	if err := p.outline(ctx, &of, path); err != nil {
+		return err
+	}
+	p.write("<main id=\"/main\">\n")
+	if err := p.branch(ctx, path, sessioncore.NoEntry); err != nil {
+		return err
+	}
+	for _, tip := range report.Tips(s) {
+		if of.Alone || p.written[tip] {
+			continue
 		}
-		if err != nil {
+		if err := p.otherBranch(ctx, tip); err != nil {
 			return err
-		}
-		p.entry(s.Name(shown.entry), shown.begins, blocks)
-		if p.err != nil {
-			return p.err
 		}
 	}
 	return p.end()
 }
 
-// pageHTML surrounds the transcript. Its policy lets a browser load nothing at all, were there anything.
-//
-//go:embed page.html
-var pageHTML string
+// page is a page that is being written.
+type page struct {
+	out      *bufio.Writer // an error of which comes back with Flush
+	blobs    Blobs
+	markdown goldmark.Markdown
+	s        *sessioncore.Snapshot
+	entries  *transcript
+	results  *transcript                  // makes the blocks of results while those of their message are in use
+	forks    bool                         // other branches are shown
+	written  []bool                       // by entry
+	marks    map[sessioncore.Entry]string // of the ends of branches
+	err      error                        // the first
+}
 
-var pageBegin, pageEnd, _ = strings.Cut(pageHTML, "{content}\n")
+func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
+	p := &page{
+		out: bufio.NewWriter(w), blobs: blobs, s: s,
+		entries: emptyTranscript(s, bareWriter.links), results: emptyTranscript(s, bareWriter.links),
+		written: make([]bool, s.Len()), marks: map[sessioncore.Entry]string{},
+	}
+	p.markdown = newMarkdown(p)
+	return p
+}
 
 // newMarkdown returns a renderer of Markdown in which raw HTML is text.
 func newMarkdown(p *page) goldmark.Markdown {
@@ -69,50 +104,17 @@ func newMarkdown(p *page) goldmark.Markdown {
 	}
 	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), isHTML)
 	inline := slices.DeleteFunc(parser.DefaultInlineParsers(), isHTML)
+	table := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
 	return goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(inline...),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))),
-		goldmark.WithExtensions(extension.Table, extension.Strikethrough),
+		goldmark.WithExtensions(table, extension.Strikethrough),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(p, firstPriority))),
 	)
 }
 
 // firstPriority puts our renderers before goldmark's, which have 1000 and its extensions 500.
 const firstPriority = 100
-
-// page is a page that is being written.
-type page struct {
-	out      *bufio.Writer // an error of which comes back with Flush
-	blobs    Blobs
-	markdown goldmark.Markdown
-	prompts  []prompt
-	err      error // the first
-}
-
-// prompt is a line of the table of contents.
-type prompt struct{ name, text string }
-
-const (
-	// maxPrompts is how many lines the table of contents has at most: it is written last, so it is held until then.
-	maxPrompts = 10_000
-	// maxPrompt is how many characters of a prompt it shows.
-	maxPrompt = 80
-)
-
-// newPage begins a page.
-func newPage(w io.Writer, head []block, blobs Blobs) *page {
-	p := &page{out: bufio.NewWriter(w), blobs: blobs}
-	p.markdown = newMarkdown(p)
-	title := "Session"
-	if len(head) > 0 {
-		title = head[0].line[0].text
-	}
-	p.write(strings.Replace(pageBegin, "{title}", html.EscapeString(title), 1))
-	for i := range head {
-		p.block(&head[i])
-	}
-	return p
-}
 
 // write writes HTML.
 func (p *page) write(parts ...string) {
@@ -121,70 +123,368 @@ func (p *page) write(parts ...string) {
 	}
 }
 
-// entry writes an entry, with an anchor. The result of a tool is folded.
-func (p *page) entry(name string, begins bool, blocks *entryBlocks) {
-	p.write(`<div id="`, html.EscapeString(name), "\">\n")
-	p.block(blocks.opening(begins))
-	body, first := blocks.body, ""
-	isResult := blocks.flags&joinsTurn != 0
-	if isResult {
-		p.write("<details>\n<summary>")
-		p.line(&body[0])
-		p.write("</summary>\n")
-		body = body[1:]
+// header writes all that is before the list of entries.
+func (p *page) header(of *Subject, path []sessioncore.Entry) error {
+	for _, e := range path {
+		p.entries.entries = append(p.entries.entries, shownEntry{entry: e, asked: sessioncore.NoEntry})
 	}
-	for i := range body {
-		if text := p.block(&body[i]); i == 0 {
-			first = text
+	head, err := p.entries.headOf(p.s)
+	if err != nil {
+		return err
+	}
+	p.entries.entries = nil
+	title := "Session"
+	if len(head) > 0 {
+		title = head[0].line[0].text
+	}
+	title = html.EscapeString(title)
+	p.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n<h1>", title, "</h1>\n")
+	for i := range head[min(1, len(head)):] {
+		p.block(&head[i+1])
+	}
+	length, turns := extent(of, path)
+	p.write("<dl>")
+	for _, fact := range [][2]string{
+		{"Agent", of.Agent}, {"Model", of.Model}, {"Duration", length}, {"Turns", strconv.Itoa(turns)},
+		{"Tokens", of.Tokens}, {"Cost", of.Cost},
+	} {
+		if fact[1] != "" {
+			p.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
 		}
 	}
-	if begins && blocks.heading.line[0].text == userHeading && len(p.prompts) < maxPrompts {
-		p.prompts = append(p.prompts, prompt{name, cmp.Or(names.FirstWords(first, maxPrompt), "…")})
+	p.write("</dl>\n</header>\n", pageTools)
+	return nil
+}
+
+// nameOf returns the name of an entry as an attribute id, and as a link to it.
+func (p *page) nameOf(e sessioncore.Entry) (id, href string) {
+	name := p.s.Name(e)
+	return html.EscapeString(name), `"#` + url.PathEscape(name) + `"`
+}
+
+// outline writes the tree as report.Log draws it, each entry a link; of one branch alone its entries.
+func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entry) error {
+	p.forks = !of.Alone
+	on := map[sessioncore.Entry]bool{}
+	for _, e := range path {
+		on[e] = of.Alone
 	}
-	if isResult {
-		p.write("</details>\n")
+	p.write("<nav aria-label=\"Entries\">\n<ul>\n")
+	err := report.Log(ctx, p.s, false, func(l *report.LogLine) error {
+		switch {
+		case of.Alone && !on[l.Entry]:
+			return nil
+		case of.Alone:
+			l.Graph = "*"
+		}
+		graph := `<span class="g" aria-hidden="true">` + l.Graph + "</span>"
+		if l.Entry == sessioncore.NoEntry {
+			p.write("<li class=\"join\">", graph, "</li>\n")
+			return nil
+		}
+		_, href := p.nameOf(l.Entry)
+		classes, marks := []string{}, strings.Join(l.Marks, ", ")
+		if l.What == "user" {
+			classes = append(classes, "user")
+		}
+		if l.Call {
+			classes = append(classes, "tool")
+		}
+		if id, _ := p.s.ID(l.Entry); p.s.LabelOf(id) != "" {
+			classes = append(classes, "labelled")
+		} else if marks != "" {
+			p.marks[l.Entry] = marks
+		}
+		p.write(`<li class="`, strings.Join(classes, " "), `">`, graph, "<a href=", href, ` title="`, html.EscapeString(l.ID),
+			`"><b>`, html.EscapeString(l.What), "</b> ", html.EscapeString(l.Said))
+		if marks != "" {
+			p.write(" <i>", html.EscapeString(marks), "</i>")
+		}
+		p.write("</a></li>\n")
+		return nil
+	})
+	p.write("</ul>\n</nav>\n</div>\n")
+	return err
+}
+
+// maxUp is how many entries above a branch the message is looked for whose calls its first results answer.
+const maxUp = 1000
+
+// otherBranch writes the entries of a branch that are not written yet.
+func (p *page) otherBranch(ctx context.Context, tip sessioncore.Entry) error {
+	var path []sessioncore.Entry
+	tree, e := p.s.Tree(), tip
+	for ; e != sessioncore.NoEntry && !p.written[e]; e = tree.Parent(e) {
+		path = append(path, e)
 	}
+	slices.Reverse(path)
+	p.write("<section>\n<h2 class=\"branch\">Another branch")
+	if e != sessioncore.NoEntry {
+		_, href := p.nameOf(e)
+		p.write(", from <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(e), maxWord)), "</a>")
+	}
+	if marks := p.marks[tip]; marks != "" {
+		p.write(" <i>", html.EscapeString(marks), "</i>")
+	}
+	p.write("</h2>\n")
+	for range maxUp {
+		if e == sessioncore.NoEntry || p.isAnswer(e) {
+			break
+		}
+		e = tree.Parent(e)
+	}
+	if e != sessioncore.NoEntry && !p.isAnswer(e) {
+		e = sessioncore.NoEntry
+	}
+	err := p.branch(ctx, path, e)
+	p.write("</section>\n")
+	return err
+}
+
+func (p *page) isAnswer(e sessioncore.Entry) bool {
+	return p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) == sessioncore.RoleAssistant
+}
+
+// branch writes the entries of a path. asked is the message of the model before them.
+func (p *page) branch(ctx context.Context, path []sessioncore.Entry, asked sessioncore.Entry) error {
+	var turn turnStart
+	for i, e := range path {
+		if p.written[e] {
+			continue
+		}
+		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: asked})
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		var outcomes []outcome
+		if p.isAnswer(e) {
+			asked = e
+			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
+				if outcomes, err = p.outcomesIn(path[i+1:], e); err != nil {
+					return err
+				}
+			}
+		}
+		p.entry(e, turn.begins(blocks.flags, blocks.speaker), blocks, outcomes)
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+// outcome is the result of a call.
+type outcome struct {
+	entry, asked sessioncore.Entry
+	call         string
+	failed       bool
+}
+
+// outcomesIn returns the results of tools with which a path begins, at most maxCalls.
+func (p *page) outcomesIn(path []sessioncore.Entry, asked sessioncore.Entry) (list []outcome, err error) {
+	for _, e := range path {
+		if p.s.Kind(e) != sessioncore.TypeMessage {
+			continue
+		}
+		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
+			break
+		}
+		text, err := p.results.reader.Read(e)
+		if err != nil {
+			return nil, err
+		}
+		m := message.Read(p.s.Message(e, text))
+		call, _ := m[message.CallID].Text()
+		list = append(list, outcome{e, asked, call, isFailed(&m)})
+	}
+	return list, nil
+}
+
+// entry writes an entry, with an anchor.
+func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outcomes []outcome) {
+	p.written[e] = true
+	id, _ := p.nameOf(e)
+	body := blocks.body
+	if len(body) == 0 {
+		p.write(`<div id="`, id, "\"></div>\n")
+		return
+	}
+	own, _ := p.s.ID(e)
+	label := p.s.LabelOf(own)
+	p.write(`<article id="`, id, `" class="`, classesOf(blocks, begins, label), "\">\n")
+	if label != "" {
+		p.write(`<p class="label">`, html.EscapeString(names.FirstWords(label, maxWord)), "</p>\n")
+	}
+	if begins {
+		p.block(&blocks.heading)
+	} else {
+		p.block(&blocks.naming)
+	}
+	if blocks.flags&joinsTurn != 0 {
+		p.fold("result", &body[0], body[1:])
+		body = nil
+	}
+	for i := 0; i < len(body); i++ {
+		b, parts := &body[i], body[i+1:i+1+body[i].parts]
+		switch i += len(parts); b.kind {
+		case callLine:
+			p.call(b, parts, outcomes)
+		case resultLine:
+			p.fold("result", b, parts)
+		default:
+			p.block(b)
+		}
+	}
+	p.links(e)
+	p.write("</article>\n")
+}
+
+// classesOf returns the classes of an entry, by which it is coloured and filtered.
+func classesOf(blocks *entryBlocks, begins bool, label string) string {
+	classes := "entry"
+	has := func(kinds ...kind) bool {
+		return slices.ContainsFunc(blocks.body, func(b block) bool { return slices.Contains(kinds, b.kind) })
+	}
+	switch {
+	case blocks.flags&fromUser != 0:
+		classes = "user"
+	case blocks.flags&joinsTurn != 0, has(callLine, resultLine) && !has(proseText):
+		classes = "tool"
+	case blocks.flags&inTurn == 0:
+		classes = "note"
+	}
+	if begins {
+		classes += " begins"
+	}
+	if label != "" {
+		classes += " labelled"
+	}
+	return classes
+}
+
+// maxForks is how many branches an entry has links to.
+const maxForks = 20
+
+// links writes links to the branches that begin at an entry.
+func (p *page) links(e sessioncore.Entry) {
+	tree := p.s.Tree()
+	if !p.forks || !tree.Has(e) || len(tree.Children(e)) < 2 {
+		return
+	}
+	p.write(`<p class="fork">Branches from here:`)
+	for i, kid := range tree.Children(e) {
+		if i == maxForks {
+			p.write(" …")
+			break
+		}
+		_, href := p.nameOf(kid)
+		p.write(" <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(kid), maxWord)), "</a>")
+	}
+	p.write("</p>\n")
+}
+
+// call writes a call as one line that unfolds, with its result.
+func (p *page) call(b *block, parts []block, outcomes []outcome) {
+	at := slices.IndexFunc(outcomes, func(o outcome) bool {
+		return o.call == b.call && b.call != "" && !p.written[o.entry]
+	})
+	state := "no result"
+	if at >= 0 {
+		state = map[bool]string{true: "failed"}[outcomes[at].failed]
+	}
+	line := block{kind: resultLine, line: b.line[:1:1]}
+	line.add(codeOf(b.info))
+	class := "call"
+	if state == "failed" {
+		class += " failed"
+	}
+	if state != "" {
+		line.add(span{style: emphasisStyle, text: state})
+	}
+	p.write(`<details class="`, class, "\">\n<summary>")
+	p.line(&line)
+	p.write("</summary>\n")
+	if len(b.line) > 1 {
+		p.block(&block{kind: paragraphLine, line: b.line[1:]})
+	}
+	p.blocks(parts)
+	if at >= 0 {
+		p.result(&outcomes[at])
+	}
+	p.write("</details>\n")
+}
+
+// result writes the result of a call within it, with an anchor.
+func (p *page) result(of *outcome) {
+	blocks, err := p.results.blocksOf(shownEntry{entry: of.entry, asked: of.asked})
+	p.err = cmp.Or(p.err, err)
+	p.written[of.entry] = true
+	id, _ := p.nameOf(of.entry)
+	p.write(`<div id="`, id, "\">\n")
+	if err == nil && len(blocks.body) > 0 {
+		line := &blocks.body[0]
+		isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
+		line.line = slices.DeleteFunc(line.line, isOfCall)
+		p.blocks(blocks.body)
+	}
+	p.links(of.entry)
 	p.write("</div>\n")
+}
+
+// fold writes a line that unfolds blocks.
+func (p *page) fold(class string, line *block, parts []block) {
+	p.write(`<details class="`, class, "\">\n<summary>")
+	p.line(line)
+	p.write("</summary>\n")
+	p.blocks(parts)
+	p.write("</details>\n")
+}
+
+func (p *page) blocks(list []block) {
+	for i := range list {
+		p.block(&list[i])
+	}
 }
 
 // lineTags are the elements of lines.
 var lineTags = [...][2]string{
-	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {"<p><em>", "</em></p>\n"},
-	noteLine: {"<p>", "</p>\n"}, callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"},
+	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {`<p class="at">`, "</p>\n"},
+	noteLine: {`<p class="say">`, "</p>\n"}, callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"},
 	paragraphLine: {"<p>", "</p>\n"},
 }
 
-// block writes a block, and returns the beginning of its text.
-func (p *page) block(b *block) (text string) {
+// block writes a block. Thoughts are folded.
+func (p *page) block(b *block) {
 	switch b.kind {
-	case proseText, thoughtText:
-		return p.convert(bareWriter.append(nil, *b))
+	case thoughtText:
+		p.write("<details class=\"thinking\">\n<summary>Thinking</summary>\n")
+		p.convert(bareWriter.append(nil, block{kind: proseText, text: b.text}))
+		p.write("</details>\n")
+	case proseText:
+		p.convert(bareWriter.append(nil, *b))
 	case codeText:
 		p.code(b.info == "diff", b.text)
-		return ""
+	default:
+		if len(b.line) > 0 {
+			p.write(lineTags[b.kind][0])
+			p.line(b)
+			p.write(lineTags[b.kind][1])
+		}
 	}
-	if len(b.line) > 0 {
-		p.write(lineTags[b.kind][0])
-		text = p.line(b)
-		p.write(lineTags[b.kind][1])
-	}
-	return text
 }
 
 // spanTags are the elements of spans.
 var spanTags = [...][2]string{
 	emphasisStyle: {"<em>", "</em>"}, strongStyle: {"<strong>", "</strong>"}, codeStyle: {"<code>", "</code>"},
-	strongCodeStyle: {"<strong><code>", "</code></strong>"}, imageStyle: {},
+	strongCodeStyle: {"<strong><code>", "</code></strong>"}, timeStyle: {"<small>", "</small>"}, imageStyle: {},
 }
 
-// line writes the spans of a line, and returns their text. The name of the entry becomes a link to itself.
-func (p *page) line(b *block) (text string) {
+// line writes the spans of a line. The name of the entry becomes a link to itself.
+func (p *page) line(b *block) {
 	for i, s := range b.line {
 		if i > 0 {
 			p.write(separators[b.kind])
-			text += separators[b.kind]
 		}
-		text += s.text
 		tags, shown := spanTags[s.style], string(util.EscapeHTML([]byte(s.text)))
 		switch {
 		case s.style == imageStyle:
@@ -198,35 +498,25 @@ func (p *page) line(b *block) (text string) {
 		}
 		p.write(tags[0], shown, tags[1])
 	}
-	return text
 }
 
 // maxPiece is the longest piece of Markdown that is rendered, in bytes. Nobody writes so much.
 const maxPiece = 1 << 20
 
-// convert writes Markdown, and returns the text of its first block. Markdown that no person has written
-// is shown as it is: brackets without end take a parser the square of the time.
-func (p *page) convert(source []byte) (first string) {
+// convert writes Markdown. Markdown that no person has written is shown as it is: brackets without end take a parser
+// the square of the time.
+func (p *page) convert(source []byte) {
 	if len(source) > maxPiece || absurd(source) {
 		p.write("<pre>", html.EscapeString(string(source)), "</pre>\n")
-		return string(source[:min(len(source), maxPiece)])
+		return
 	}
 	doc := p.markdown.Parser().Parse(text.NewReader(source))
 	p.err = cmp.Or(p.err, p.markdown.Renderer().Render(p.out, source, doc))
-	return plainText(doc.FirstChild(), source)
 }
 
-// end writes the table of contents, which is shown first, and ends the page.
+// end ends the page.
 func (p *page) end() error {
-	p.write("</main>\n")
-	if len(p.prompts) > 0 {
-		p.write("<nav>\n<ol>\n")
-		for _, it := range p.prompts {
-			p.write(`<li><a href="#`, html.EscapeString(it.name), `">`, html.EscapeString(it.text), "</a></li>\n")
-		}
-		p.write("</ol>\n</nav>\n")
-	}
-	p.write(pageEnd)
+	p.write("</main>\n", pageEnd)
 	return cmp.Or(p.err, p.out.Flush())
 }
 

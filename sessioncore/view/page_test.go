@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	iofs "io/fs"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
@@ -33,40 +37,36 @@ func testBlobs(h string) (io.ReadCloser, error) {
 	return nil, iofs.ErrNotExist
 }
 
-// testEntry is an entry of a page.
-type testEntry struct {
-	name   string
-	begins bool
-	blocks entryBlocks
-}
-
-// written is the page of some entries.
-func written(t *testing.T, head []block, entries ...testEntry) string {
+// pageOf is the page of a session with these lines behind its header, of the branch to an entry alone if that is named.
+func pageOf(t *testing.T, lines string, alone ...string) string {
 	t.Helper()
-	var out bytes.Buffer
-	p := newPage(&out, head, testBlobs)
-	for _, e := range entries {
-		p.entry(e.name, e.begins, &e.blocks)
+	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+lines).session)
+	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs, Agent: "A <b>", Model: "m&m", Tokens: "2k", Cost: "$1.00"}
+	for _, name := range alone {
+		var err error
+		of.Alone = true
+		of.End, err = s.Find(name)
+		require.NoError(t, err)
 	}
-	require.NoError(t, p.end())
-	_, body, ok := strings.Cut(out.String(), "<body>\n<main>\n")
+	var out bytes.Buffer
+	require.NoError(t, Page(context.Background(), &out, of))
+	_, body, ok := strings.Cut(out.String(), "</a>\n<header>\n")
 	require.True(t, ok)
-	requireHarmless(t, strings.TrimSuffix(body, pageEnd))
+	body, ok = strings.CutSuffix(body, pageEnd)
+	require.True(t, ok)
+	requireHarmless(t, strings.Replace(body, pageTools, "", 1))
 	return out.String()
 }
 
-func proseOf(text string) block { return block{kind: proseText, text: []byte(text)} }
-
-// bodyOf is what a page has of Markdown.
+// bodyOf is the HTML of Markdown.
 func bodyOf(t *testing.T, said string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := newPage(&out, nil, testBlobs)
+	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header).session)
+	p := newPage(&out, s, testBlobs)
 	p.convert([]byte(said))
 	require.NoError(t, p.end())
-	_, body, ok := strings.Cut(out.String(), "<main>\n")
-	require.True(t, ok)
-	body, ok = strings.CutSuffix(body, "</main>\n"+pageEnd)
+	body, ok := strings.CutSuffix(out.String(), "</main>\n"+pageEnd)
 	require.True(t, ok)
 	requireHarmless(t, body)
 	return body
@@ -74,8 +74,11 @@ func bodyOf(t *testing.T, said string) string {
 
 // tags are the elements of a page, with the attributes that they may have.
 var tags = regexp.MustCompile(`^<(?:/?(?:h[1-6]|p|pre|blockquote|ul|ol|li|em|strong|del|table|thead|tbody|tr|th|td|a|code)|` +
-	`/?(?:details|summary|main|nav|li|div|span)|div id="[^"<>]*"|span class="(?:add|del|at)"|a href="#[^"<>]*"|` +
-	`(?:br|hr)(?: /)?|ol start="\d+"|(?:th|td) style="text-align:[a-z]+"|` +
+	`/?(?:header|details|summary|main|nav|article|section|li|div|span|dl|dt|dd|b|i|small)|main id="/main"|nav aria-label="Entries"|` +
+	`div id="[^"<>]*"|span class="(?:add|del|hunk)"|span class="g" aria-hidden="true"|a href="#[^"<>]*"(?: title="[^"<>]*")?|` +
+	`article id="[^"<>]*" class="(?:entry|user|tool|note)(?: begins)?(?: labelled)?"|li class="[a-z ]*"|` +
+	`p class="(?:at|say|label|fork)"|h2 class="branch"|details class="(?:thinking|result|call|call failed)"|` +
+	`(?:br|hr)(?: /)?|ol start="\d+"|(?:th|td) align="[a-z]+"|` +
 	`a href="(?i:https?:|mailto:)[^"<>]*" rel="noopener noreferrer nofollow"|` +
 	`img alt="[^"<>]*" src="data:image/(?:png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*")>$`)
 
@@ -94,52 +97,87 @@ func requireHarmless(t *testing.T, body string) {
 	}
 }
 
+// treeLines is a session with a call that failed, one without a result, a label, and two branches.
+var treeLines = sessiontest.MessageLine(0, `{"role":"user","content":"hi\n*there* <b>"}`) +
+	sessiontest.MessageLine(1, `{"role":"assistant","provider":"p","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"so"},`+
+		`{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"go <test>","timeout":9}},{"type":"toolCall","id":"c2","name":"edit","arguments":{"file_path":"a.go","old_string":"a","new_string":"b <i>"}}]}`) +
+	sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":true,"content":[{"type":"text","text":"no <u>"}]}`) +
+	sessiontest.MessageLine(3, `{"role":"user","content":"old"}`) +
+	`{"type":"message","id":"new","parentId":"e2","timestamp":"2026-01-05T09:10:00.000Z","message":{"role":"user","content":"new"}}` + "\n" +
+	sessiontest.LabelAt(59, "l", "new", "e0", "<mark>")
+
 func TestPage(t *testing.T) {
-	name := func(text string) span { return span{style: nameStyle, text: text} }
-	at := span{style: timeStyle, text: "09:00:00"}
-	codeBlock := func(info, text string) block { return block{kind: codeText, info: info, text: []byte(text)} }
-	page := written(t, []block{lineOf(titleLine, span{text: "A <b> & *title*"}), lineOf(paragraphLine, span{text: "Session."})},
-		testEntry{"0a", true, entryBlocks{heading: lineOf(headingLine, span{text: "User"}, at, name("0a")), body: []block{proseOf("hi\n*there* <b>\n\nmore")}}},
-		testEntry{"0b", true, entryBlocks{heading: lineOf(headingLine, span{text: "Assistant"}, name("0b"), codeOf("m")), body: []block{codeBlock("diff", "+a <b>\n-b\n\n c")}}},
-		testEntry{"0c", false, entryBlocks{flags: joinsTurn, body: []block{
-			lineOf(resultLine, span{style: strongStyle, text: "Result"}, codeOf("x"), at, name("0c")), codeBlock("", "+out")}}},
-		testEntry{"0d", false, entryBlocks{naming: lineOf(namingLine, at, name("0d")), body: []block{proseOf("so"), {kind: thoughtText, text: []byte("hm")}}}},
-		testEntry{`"><script>`, true, entryBlocks{heading: lineOf(headingLine, span{text: "User"}, name(`"><script>`)), body: []block{codeBlock("", "code")}}},
-		testEntry{"<code>", true, entryBlocks{heading: lineOf(headingLine, span{text: "User (automatic)"}, name("<code>")), body: []block{proseOf("x")}}},
-	)
-	require.Contains(t, page, "<title>A &lt;b&gt; &amp; *title*</title>")
-	require.Contains(t, page, `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"`)
+	page := pageOf(t, treeLines)
 	for _, want := range []string{
-		"<h1>A &lt;b&gt; &amp; *title*</h1>\n<p>Session.</p>\n",
-		"<div id=\"0a\">\n<h2>User · 09:00:00 · <a href=\"#0a\">0a</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n<p>more</p>\n</div>\n",
-		"<h2>Assistant · <a href=\"#0b\">0b</a> · <code>m</code></h2>\n<pre><code><span class=\"add\">+a &lt;b&gt;</span>\n<span class=\"del\">-b</span>\n\n c\n</code></pre>\n",
-		"<details>\n<summary><strong>Result</strong> · <code>x</code> · 09:00:00 · <a href=\"#0c\">0c</a></summary>\n<pre><code>+out\n</code></pre>\n</details>\n</div>\n",
-		"<p><em>09:00:00 · <a href=\"#0d\">0d</a></em></p>\n<p>so</p>\n<blockquote>\n<p><em>Thinking</em></p>\n<p>hm</p>\n</blockquote>\n",
-		"<div id=\"&#34;&gt;&lt;script&gt;\">\n<h2>User · <code>&quot;&gt;&lt;script&gt;</code></h2>\n",
-		"<h2>User (automatic) · <code>&lt;code&gt;</code></h2>\n",
-		"</main>\n<nav>\n<ol>\n<li><a href=\"#0a\">hi there &lt;b&gt;</a></li>\n<li><a href=\"#&#34;&gt;&lt;script&gt;\">…</a></li>\n</ol>\n</nav>\n" + pageEnd,
+		"<title>hi</title>", `content="default-src 'none'; img-src data:; style-src 'sha256-`,
+		"<h1>hi</h1>\n<p>Session <code>s</code> in <code>/w</code>, begun 2026-01-05 09:00:00 UTC.</p>\n<dl><div><dt>Agent</dt><dd>A &lt;b&gt;</dd></div>" +
+			"<div><dt>Model</dt><dd>m&amp;m</dd></div><div><dt>Duration</dt><dd>10 min 0 s</dd></div><div><dt>Turns</dt><dd>3</dd></div>" +
+			"<div><dt>Tokens</dt><dd>2k</dd></div><div><dt>Cost</dt><dd>$1.00</dd></div></dl>\n</header>\n",
+		`<ul>` + "\n" + `<li class=""><span class="g" aria-hidden="true">*</span><a href="#l" title="l"><b>label</b> &lt;mark&gt; <i>leaf</i></a></li>` + "\n" +
+			`<li class="user"><span class="g" aria-hidden="true">*</span><a href="#new" title="new"><b>user</b> new</a></li>` + "\n" +
+			`<li class="user"><span class="g" aria-hidden="true">| *</span><a href="#e3" title="e3"><b>user</b> old <i>lost</i></a></li>` + "\n" +
+			`<li class="join"><span class="g" aria-hidden="true">|/</span></li>` + "\n",
+		`<li class="user labelled"><span class="g" aria-hidden="true">*</span><a href="#e0" title="e0"><b>user</b> hi *there* &lt;b&gt; <i>label: &lt;mark&gt;</i></a></li>` + "\n</ul>\n</nav>\n</div>\n",
+		"<main id=\"/main\">\n<article id=\"e0\" class=\"user begins labelled\">\n<p class=\"label\">&lt;mark&gt;</p>\n" +
+			"<h2>User · <small>2026-01-05 09:00:00</small> · <a href=\"#e0\">e0</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n</article>\n",
+		"<article id=\"e1\" class=\"entry begins\">\n<h2>Assistant · <small>2026-01-05 09:00:01</small> · <a href=\"#e1\">e1</a> · <code>p/m</code></h2>\n" +
+			"<details class=\"thinking\">\n<summary>Thinking</summary>\n<p>hm</p>\n</details>\n<p>so</p>\n" +
+			"<details class=\"call failed\">\n<summary><strong><code>bash</code></strong> · <code>go &lt;test&gt;</code> · <em>failed</em></summary>\n" +
+			"<pre><code>go &lt;test&gt;\n</code></pre>\n<p class=\"say\"><em>timeout:</em> <code>9</code></p>\n" +
+			"<div id=\"e2\">\n<p><strong>Result</strong> · <small>09:00:02</small> · <a href=\"#e2\">e2</a> · <strong>error</strong></p>\n" +
+			"<pre><code>no &lt;u&gt;\n</code></pre>\n<p class=\"fork\">Branches from here: <a href=\"#e3\">e3</a> <a href=\"#new\">new</a></p>\n</div>\n</details>\n" +
+			"<details class=\"call\">\n<summary><strong><code>edit</code></strong> · <code>a.go</code> · <em>no result</em></summary>\n" +
+			"<pre><code><span class=\"del\">--- a.go</span>\n<span class=\"add\">+++ a.go</span>\n<span class=\"hunk\">@@</span>\n<span class=\"del\">-a</span>\n<span class=\"add\">+b &lt;i&gt;</span>\n</code></pre>\n</details>\n</article>\n" +
+			"<article id=\"new\" class=\"user begins\">",
+		"<section>\n<h2 class=\"branch\">Another branch, from <a href=\"#e2\">e2</a> <i>lost</i></h2>\n<article id=\"e3\" class=\"user begins\">\n" +
+			"<h2>User · <small>2026-01-05 09:00:03</small> · <a href=\"#e3\">e3</a></h2>\n<p>old</p>\n</article>\n</section>\n</main>\n" + pageEnd,
 	} {
-		require.Contains(t, page, want)
+		require.True(t, strings.Contains(page, want), want)
 	}
-	page = written(t, nil)
-	require.Contains(t, page, "<title>Session</title>")
-	require.True(t, strings.HasSuffix(page, "<main>\n</main>\n"+pageEnd))
+	alone := pageOf(t, treeLines, "e3")
+	require.Contains(t, alone, "<p>old</p>")
+	require.Contains(t, alone, `<ul>`+"\n"+`<li class="user"><span class="g" aria-hidden="true">*</span><a href="#e3"`)
+	require.False(t, strings.Contains(alone, "#new"))
+	require.False(t, strings.Contains(alone, `class="fork"`))
+	require.Contains(t, pageOf(t, ""), "<title>Session</title>")
 }
 
-// TestPageOfASession: the page of a branch has what its transcript has, and errors come back.
+// TestPageHasAnchors: each entry of a tree has one anchor, however many branches there are, and each link leads to one.
+func TestPageHasAnchors(t *testing.T) {
+	lines := treeLines + sessiontest.At(1, "odd <'\\\"&", "", "") + sessiontest.Entry("a b%41", "nothing") + sessiontest.Entry("e1", "e3") + sessiontest.Entry("/main", "e0")
+	for n := range 200 {
+		lines += sessiontest.Entry(fmt.Sprint("n", n), fmt.Sprint("n", n/2-1))
+	}
+	page := pageOf(t, lines)
+	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+lines).session)
+	for e := range sessioncore.Entry(s.Len()) {
+		if !s.Tree().Has(e) {
+			continue // its id comes again
+		}
+		require.Equal(t, 1, strings.Count(page, ` id="`+html.EscapeString(s.Name(e))+`"`), s.Name(e))
+	}
+	for _, link := range regexp.MustCompile(` href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		id, err := url.PathUnescape(link[1])
+		require.NoError(t, err)
+		require.True(t, strings.Contains(page, ` id="`+html.EscapeString(id)+`"`), id)
+	}
+}
+
+// TestPageOfASession: images are in the page, and errors come back.
 func TestPageOfASession(t *testing.T) {
 	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`)).session)
+	of := Subject{Session: s, Blobs: testBlobs}
 	var out bytes.Buffer
-	require.NoError(t, Page(context.Background(), &out, s, 0, testBlobs))
-	require.Contains(t, out.String(), "<h2>User · 2026-01-05 09:00:00 · <a href=\"#e0\">e0</a></h2>\n<p><img alt=\"Image:\" src=\"data:image/png;base64,")
-	errBad := errors.New("bad disk")
-	bad := func(string) (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(strings.NewReader(picture), iotest.ErrReader(errBad))), nil
-	}
-	require.ErrorIs(t, Page(context.Background(), io.Discard, s, 0, bad), errBad)
+	require.NoError(t, Page(context.Background(), &out, of))
+	require.Contains(t, out.String(), "<a href=\"#e0\">e0</a></h2>\n<p><img alt=\"Image:\" src=\"data:image/png;base64,")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, Page(ctx, io.Discard, s, 0, testBlobs), context.Canceled)
+	require.ErrorIs(t, Page(ctx, io.Discard, of), context.Canceled)
+	errBad := errors.New("bad disk")
+	of.Blobs = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(picture), iotest.ErrReader(errBad))), nil
+	}
+	require.ErrorIs(t, Page(context.Background(), io.Discard, of), errBad)
 }
 
 // What others wrote cannot run or load anything, nor lead to a file of the reader's.
@@ -161,7 +199,7 @@ func TestHostileText(t *testing.T) {
 		"![a](../../blobs/" + hash + "?x)":            "<p>a</p>\n",
 		"![a](../../blobs/" + strings.Repeat("0", 64): "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n",
 		"```\"><script>\nx\n```":                      "<pre><code>x\n</code></pre>\n",
-		"| a |\n| :-: |\n| <i> |":                     "<table>\n<thead>\n<tr>\n<th style=\"text-align:center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td style=\"text-align:center\">&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n",
+		"| a |\n| :-: |\n| <i> |":                     "<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n",
 	} {
 		require.Equal(t, want, bodyOf(t, text), text)
 	}
@@ -173,7 +211,7 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
 	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
 		var out bytes.Buffer
-		p := newPage(&out, nil, func(string) (io.ReadCloser, error) {
+		p := newPage(&out, sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header).session), func(string) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
 		})
 		p.convert([]byte("![a](blobs/" + hash + ")"))

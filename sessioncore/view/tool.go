@@ -56,9 +56,29 @@ func (b *builder) toolCall(call *message.Members) {
 		return isIntent
 	})
 	b.line(callLine, span{style: strongCodeStyle, text: tool}, span{text: intent})
+	at := len(b.blocks.body)
 	if !b.edit(tool, list) {
 		b.parameters(call[message.Arguments], list, command)
 	}
+	line := &b.blocks.body[at-1]
+	line.parts, line.info = len(b.blocks.body)-at, aboutCall(list, command)
+	line.call, _ = call[message.ID].Text()
+}
+
+// aboutCall returns the argument that tells a call from others: the file, else the command, else the first text.
+func aboutCall(list []argument, command rawjson.Value) (about string) {
+	if len(command) > 0 && languageOf(command, "") == "" {
+		about = shownLine(command, maxProblem)
+	}
+	for _, a := range list {
+		if a.role == message.FileRole && a.Value.IsString() {
+			return shownEnd(a.Value)
+		}
+		if about == "" && len(command) == 0 {
+			about = shownEnd(a.Value)
+		}
+	}
+	return about
 }
 
 // parameters adds arguments as code: a command, or a single text, as it is, others with their names.
@@ -150,6 +170,23 @@ func (b *builder) result(m *message.Members, named bool) {
 	if len(b.blocks.body) == before {
 		b.note("No output.")
 	}
+	line := &b.blocks.body[before-1]
+	line.parts, line.failed = len(b.blocks.body)-before, isFailed(m)
+}
+
+// isFailed reports whether a tool's result is an error, or that of a command with another exit status than 0.
+func isFailed(m *message.Members) bool {
+	if m[message.IsError].Truthy() {
+		return true
+	}
+	for v := range m[message.Content].EachElement {
+		if inner := message.Read(v); inner.Kind() == message.TextKind {
+			if _, exit := outputOf(inner[message.Text]); exit.IsNumber() && exit.Truthy() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // resultBlock adds a block of a result: texts unchanged, and images.

@@ -110,19 +110,15 @@ func (t *transcript) layOut(
 	defer cache.mu.Unlock()
 	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
 	asked := sessioncore.NoEntry
-	var turn entrySize // the current turn's first entry
+	var turn turnStart
 	for _, e := range path {
 		shown, size := shownEntry{entry: e, asked: asked}, &cache.sizes[e]
 		if err := cmp.Or(ctx.Err(), t.measure(shown, size)); err != nil {
 			return nil, err
 		}
 		opening := size.naming
-		switch {
-		case size.flags&inTurn == 0: // a note, or nothing
-		case size.flags&joinsTurn != 0 && turn.flags&fromAssistant != 0:
-		case size.flags&beginsTurn == 0 && size.speaker == turn.speaker && turn.flags&inTurn != 0:
-		default:
-			shown.begins, opening, turn = true, size.heading, *size
+		if shown.begins = turn.begins(size.flags, size.speaker); shown.begins {
+			opening = size.heading
 		}
 		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
 			entries = append(entries, shown)
@@ -132,6 +128,25 @@ func (t *transcript) layOut(
 		}
 	}
 	return entries, nil
+}
+
+// turnStart describes the first entry of a turn.
+type turnStart struct {
+	flags   turnFlags
+	speaker uint32
+}
+
+// begins reports whether an entry begins the next turn, which is then the current one.
+func (t *turnStart) begins(flags turnFlags, speaker uint32) bool {
+	switch {
+	case flags&inTurn == 0: // a note, or nothing
+	case flags&joinsTurn != 0 && t.flags&fromAssistant != 0:
+	case flags&beginsTurn == 0 && speaker == t.speaker && t.flags&inTurn != 0:
+	default:
+		*t = turnStart{flags, speaker}
+		return true
+	}
+	return false
 }
 
 // measure renders an entry, unless its size is known.

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/view"
+)
+
+// exportCommand is sessionfs export.
+func exportCommand() *cobra.Command {
+	return onSource(anySession, &cobra.Command{
+		Use:   "export [-s SOURCE] SESSION > FILE.html",
+		Short: "Write a session as one HTML page, to be read, printed or sent",
+		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with images " +
+			"inside. The page loads nothing; its one script searches and filters. SESSION is an id or its beginning, a path in " +
+			"a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
+			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out; " +
+			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks.",
+		Example: "  sessionfs export 019d3d9 > page.html",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *source, args []string) error {
+		at, err := src.session(args[0])
+		if err != nil {
+			return err
+		}
+		snap, of, err := src.subject(cmd.Context(), at)
+		if err != nil {
+			return err
+		}
+		defer snap.Release()
+		err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
+		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
+			sayMasked(cmd, "in the whole session", masked)
+		}
+		return err
+	})
+}
+
+// maxModels is how many models of a session a page names.
+const maxModels = 3
+
+// subject returns the subject of the page of a session, or of the branch to an entry. Callers must release the session.
+func (src *source) subject(ctx context.Context, at named) (snap *sessioncore.Snapshot, of view.Subject, err error) {
+	snap, bill, err := src.Spent(ctx, at.dir)
+	if err != nil {
+		return nil, of, fmt.Errorf("%s: %w", at.dir, err)
+	}
+	blobs := func(hash string) (io.ReadCloser, error) { return src.Open(path.Join("blobs", hash)) }
+	of = view.Subject{Session: snap, Alone: at.entry != "", Agent: agentTitle(bill.Agent), Blobs: blobs}
+	if of.End, err = endOf(snap, at.entry); err != nil {
+		snap.Release()
+		return nil, of, err
+	}
+	more := ""
+	isSum := func(model string) bool { return !strings.Contains(model, "/") } // such as that of subagents
+	bill.Models = slices.DeleteFunc(bill.Models, isSum)
+	if len(bill.Models) > maxModels {
+		more = fmt.Sprintf(" and %d more", len(bill.Models)-maxModels)
+		bill.Models = bill.Models[:maxModels]
+	}
+	for i, model := range bill.Models {
+		bill.Models[i] = model[strings.LastIndexByte(model, '/')+1:]
+	}
+	of.Model = visible(strings.Join(bill.Models, ", ")) + more
+	if bill.TotalTokens > 0 {
+		of.Tokens = short(float64(bill.TotalTokens))
+	}
+	if !bill.Cost.IsZero() {
+		of.Cost = dollars(&bill.Sum)
+	}
+	if bill.Listed > 0 {
+		of.Cost += " by list prices"
+	}
+	return snap, of, nil
+}
+
+// agentTitle returns the name of an agent for people.
+func agentTitle(name string) string {
+	if agent := agents.Find(name); agent != nil {
+		return agent.Title
+	}
+	return name
+}

@@ -1,0 +1,81 @@
+
+"use strict";
+(() => {
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const decode = text => { try { return decodeURIComponent(text); } catch { return text; } };
+  const form = one("form"), input = one("input[type=search]"), output = one("output"), button = one("button", form);
+  const rows = all("main article, main [data-row]"), links = new Map();
+  for (const link of all("nav li > a")) links.set(decode(link.getAttribute("href").slice(1)), link.parentElement);
+  let hits = [], at = -1;
+
+  // Entries with the text stay, folds that have it open, and it is marked.
+  const search = () => {
+    const wanted = input.value.trim().toLowerCase(), ranges = [];
+    for (const fold of all("details[data-found]")) { fold.open = false; delete fold.dataset.found; }
+    hits = []; at = -1;
+    const found = new Set();
+    for (const row of rows) {
+      const hit = !wanted || row.textContent.toLowerCase().includes(wanted);
+      row.classList.toggle("miss", !hit);
+      if (!wanted || !hit) continue;
+      hits.push(row);
+      for (const named of [row, ...all("[id]", row)]) found.add(named.id);
+      for (const fold of all("details:not([open])", row)) {
+        if (fold.textContent.toLowerCase().includes(wanted)) { fold.open = true; fold.dataset.found = ""; }
+      }
+      const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+      while (ranges.length < 2000 && texts.nextNode()) {
+        const node = texts.currentNode, text = node.data.toLowerCase();
+        if (text.length !== node.data.length) continue;
+        for (let i = text.indexOf(wanted); i >= 0; i = text.indexOf(wanted, i + wanted.length)) {
+          const range = new Range();
+          range.setStart(node, i);
+          range.setEnd(node, i + wanted.length);
+          ranges.push(range);
+        }
+      }
+    }
+    for (const [id, line] of links) line.classList.toggle("miss", wanted !== "" && !found.has(id));
+    for (const line of all("nav .join")) line.classList.toggle("miss", wanted !== "");
+    if (globalThis.Highlight) CSS.highlights.set("found", new Highlight(...ranges));
+    output.value = wanted ? (hits.length || "Nothing") + " found" + (hits.length > 1 ? "; Enter goes to the next" : "") : "";
+  };
+  const show = what => {
+    document.documentElement.dataset.show = what;
+    one(`input[value=${what}]`).checked = true;
+  };
+  // The target of a link is unfolded, and shown whatever is filtered.
+  const reveal = () => {
+    const target = one(":target");
+    if (!target || !target.closest("main article, main [data-row]")) return;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    if (target.offsetParent) return;
+    input.value = "";
+    search();
+    if (one("fieldset")) show("all");
+    target.scrollIntoView();
+  };
+
+  let later;
+  input.addEventListener("input", () => { clearTimeout(later); later = setTimeout(search, 150); });
+  form.addEventListener("submit", event => event.preventDefault());
+  input.addEventListener("keydown", event => {
+    if (event.key !== "Enter") return;
+    clearTimeout(later);
+    if (!hits.length) search();
+    if (!hits.length) return;
+    at = (at + (event.shiftKey ? hits.length - 1 : 1)) % hits.length;
+    hits[at].scrollIntoView();
+    output.value = `${at + 1} of ${hits.length}`;
+  });
+  form.addEventListener("change", event => { if (event.target.name === "show") show(event.target.value); });
+  button?.addEventListener("click", () => {
+    const open = button.getAttribute("aria-pressed") !== "true";
+    for (const fold of all("main details")) { fold.open = open; delete fold.dataset.found; }
+    button.setAttribute("aria-pressed", open);
+  });
+  addEventListener("hashchange", reveal);
+  form.hidden = false;
+  reveal();
+})();

@@ -1,0 +1,91 @@
+package view
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore"
+)
+
+// This file has the parts that all pages share: style, script, and a policy that lets a browser load nothing and run
+// that script alone.
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+	//go:embed tools.html
+	pageTools string
+
+	pageBegin, pageEnd = shellOf(pageHTML)
+)
+
+// shellOf returns the text before and after the content of a page.
+func shellOf(template string) (begin, end string) {
+	policy := "default-src 'none'; img-src data:; style-src " + hashOfSource(pageStyle) +
+		"; script-src " + hashOfSource(pageScript) + "; base-uri 'none'; form-action 'none'"
+	text := strings.NewReplacer("{policy}", policy, "{style}", pageStyle, "{script}", pageScript).Replace(template)
+	begin, end, _ = strings.Cut(text, "{content}\n")
+	return begin, end
+}
+
+// hashOfSource names a source in a policy.
+func hashOfSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// extent returns the time from the first entry to the last one, "" if there is none, and the number of prompts: of the
+// session, or of a branch alone.
+func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) {
+	s := of.Session
+	var first, last time.Time
+	add := func(e sessioncore.Entry) {
+		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleUser {
+			prompts++
+		}
+		if at, ok := s.OwnTime(e); ok {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	for e := range sessioncore.Entry(s.Len()) {
+		if !of.Alone {
+			add(e)
+		}
+	}
+	for _, e := range path {
+		if of.Alone {
+			add(e)
+		}
+	}
+	if !first.IsZero() {
+		length = durationText(last.Sub(first))
+	}
+	return length, prompts
+}
+
+// durationText formats a duration for people, by its two largest units.
+func durationText(d time.Duration) string {
+	switch seconds := int(d.Round(time.Second) / time.Second); {
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case seconds < 3600:
+		return fmt.Sprintf("%d min %d s", seconds/60, seconds%60)
+	case seconds < 86400:
+		return fmt.Sprintf("%d h %d min", seconds/3600, seconds/60%60)
+	default:
+		return fmt.Sprintf("%d d %d h", seconds/86400, seconds/3600%24)
+	}
+}
