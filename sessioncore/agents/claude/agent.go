@@ -16,14 +16,13 @@ const (
 	ending      = ".jsonl"
 	subagents   = "subagents"
 	agentPrefix = "agent-"
-	// chainPrefix begins the names of subagents' sessions that are a part of another session's file. The uuid of their first
-	// record follows.
+	// chainPrefix begins the names of subagents in a session's file, before their first uuid.
 	chainPrefix = "sidechain-"
 )
 
-// Agent is how Claude Code keeps sessions: PROJECT/ID.jsonl, and below PROJECT/ID/subagents those of subagents.
+// Agent reads Claude Code's sessions: PROJECT/ID.jsonl, and subagents below PROJECT/ID/subagents.
 type Agent struct {
-	// Projects are those among which a fork's original is looked for; nil looks for none.
+	// Projects are searched for a fork's original; nil for no search.
 	Projects *Projects
 }
 
@@ -45,8 +44,8 @@ func (a Agent) Converter(about foreign.About, _ storage.Object) foreign.Converte
 	return c
 }
 
-// About implements foreign.Agent. A fork has copies of records that name the session they are from: in a member of their own,
-// or in one of two spellings of the same; or they are copied as they are.
+// About implements foreign.Agent. The records copied into a fork name their session in a member of
+// their own or in one of two spellings of the same, or they are exact copies.
 func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := a.FactsAbout(name)
 	if about.Side {
@@ -58,23 +57,24 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	want := func(line []byte) bool {
 		titles.read += len(line)
 		isNeeded := first == "" || listed && !titles.done
-		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || tellsParent(line)
+		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || namesParent(line)
 	}
 	err := foreign.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		r := foreign.Read(v)
 		if isHead {
-			titles.note(r)
+			titles.add(r)
 		} else {
 			titles.named(r)
 		}
-		if first != "" && !tellsParent(v) {
+		if first != "" && !namesParent(v) {
 			return
 		}
 		if first == "" {
 			first, _ = r.Member("uuid").Text()
 		}
-		at.note(r)
-		for _, from := range []rawjson.Value{r.Member("forkedFrom").Member("sessionId"), r.Member("session_id"), r.Member("sessionId")} {
+		at.add(r)
+		forked := r.Member("forkedFrom").Member("sessionId")
+		for _, from := range []rawjson.Value{forked, r.Member("session_id"), r.Member("sessionId")} {
 			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
 				about.Parent = id
 			}
@@ -92,7 +92,7 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	}
 	if titles.title() == "" && !titles.done {
 		err = foreign.Beyond(obj, size, want, func(v rawjson.Value) bool {
-			titles.note(foreign.Read(v))
+			titles.add(foreign.Read(v))
 			return !titles.done
 		})
 	}
@@ -107,28 +107,28 @@ func (Agent) FactsAbout(name string) foreign.About {
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
 		if about.Chain == about.ID {
 			about.Chain = ""
-			about.Before, _, _ = strings.Cut(name, "/") // the project, for its parent's talk
+			about.Before, _, _ = strings.Cut(name, "/") // the project, to find its parent's talk
 		}
 	}
 	return about
 }
 
-// tellsParent reports whether a line may say more than that it is a record of the session. Most lines begin with the parent of
-// a record of the conversation, which has no title and no directory.
-func tellsParent(line []byte) bool {
-	words := [...]string{`"forkedFrom"`, `"session_id"`, `-title"`, `"summary"`, `"relocated"`, `"worktree-state"`, `"derived-from"`}
-	own := words[:]
+// namesParent reports whether a line may have more for About than a record of the conversation.
+// Most lines begin with the parent of such a record, which has no title and no directory.
+func namesParent(line []byte) bool {
+	words := []string{`"forkedFrom"`, `"session_id"`,
+		`-title"`, `"summary"`, `"relocated"`, `"worktree-state"`, `"derived-from"`}
 	if bytes.HasPrefix(line, []byte(`{"parentUuid":`)) {
-		own = words[:2]
+		words = words[:2]
 	}
-	return slices.ContainsFunc(own, func(word string) bool { return bytes.Contains(line, []byte(word)) })
+	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
 }
 
-// whereabouts names the directory to which a session moved, and the session that it branched off, as recorded.
+// whereabouts has the directory to which a session moved, and the session from which it branched.
 type whereabouts struct{ relocated, worktree, branchOf string }
 
-// note handles a record. Of several the last one counts.
-func (w *whereabouts) note(r foreign.Object) {
+// add adds a record. The last one of several counts.
+func (w *whereabouts) add(r foreign.Object) {
 	switch typ := r.Member("type"); {
 	case typ.Is("relocated"):
 		w.relocated, _ = r.Member("relocatedCwd").Text()

@@ -8,36 +8,36 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// maxAfter is how many bytes of entries wait behind an answer for the rest of it. Its records come one after the other, with
-// results of its calls between them.
+// maxAfter bounds the entries behind an open answer, in bytes. Its records come one after the
+// other, with results of its calls between them.
 const maxAfter = 8 << 20
 
-// maxAnswer is how many bytes of an answer are held. What is more becomes another entry.
+// maxAnswer bounds an answer, in bytes. The rest becomes another entry.
 const maxAnswer = 32 << 20
 
-// answer is what the model said at once. The client writes a record for each block of it, all with the id of the message,
-// and each with all of its usage.
+// answer is one answer of the model. The client writes a record for each block of it, all with the
+// id of the message and with the answer's usage.
 type answer struct {
 	foreign.Entry
 	place   *place
-	key     string // the id of the message, with that of the record where several answers have it
+	key     string // the id of the message, and of the record if several answers have it
 	removed bool   // it is not sent any more
-	blocks  []byte // JSON, with commas between them
-	calls   bool
-	members []byte // of the message, besides role, content and usage: those of the last record
-	spent   spent  // by the last record
-	cost    []byte // the member with the session's cost by then
-	after   []byte // entries that follow it
+	blocks  []byte // JSON values with commas between them
+	hasCall bool
+	members []byte // other members of the message, from the last record
+	spent   spent  // of the last record
+	cost    []byte // the member with the session's cost until then
+	after   []byte // entries behind it
 
 	id, request string   // of the message, and of the request that it answers
 	records     []string // the uuids of its records
-	prompt      int64    // the tokens that it was given, where no request is named
+	prompt      int64    // the tokens of the prompt, if no request is named
 	answered    bool     // a call of it has a result
 }
 
-// isOver reports whether a record with the message's id is another answer: one id may serve several in a row, with results
-// between them. Results stand between the records of one answer too. These name one request; where the client names none,
-// they hang on one another or were given the same tokens.
+// isOver reports whether a record with the message's id is another answer. An id may serve several
+// answers in a row with results between them, but results stand between an answer's records too:
+// these name one request or, without one, hang on one another or have the same prompt tokens.
 func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
 	switch {
 	case !a.answered:
@@ -48,13 +48,13 @@ func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
 	return (r.follows || !slices.Contains(a.records, r.parent)) && usage.IsObject() && promptOf(usage) != a.prompt
 }
 
-// promptOf returns the tokens that the model was given.
+// promptOf returns the tokens of the prompt.
 func promptOf(usage rawjson.Value) int64 {
 	u, _ := usageOf(usage)
 	return u.Input + u.CacheRead + u.CacheWrite
 }
 
-// assistant adds a record to the answer that it belongs to, or begins another one.
+// assistant adds a record to its answer, or begins another one.
 func (c *converter) assistant(out []byte, r *record) []byte {
 	message := r.message
 	id, _ := message.Member("id").Text()
@@ -76,7 +76,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 		learn(c.learned, c.learned.last, key, r.line)
 	}
 	parent := c.parentOf(r)
-	parent.taken = true
+	parent.extended = true
 	a := &answer{
 		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
@@ -91,7 +91,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	}
 	a.cost, c.cost = c.cost, nil
 	c.add(a, r, message)
-	c.made(&a.Entry, a.place)
+	c.noteLast(&a.Entry, a.place)
 	c.open = a
 	return out
 }
@@ -105,18 +105,18 @@ func (c *converter) add(a *answer, r *record, message foreign.Object) {
 	c.addBlocks(a, message.Member("content"))
 	a.members = c.members(a, r, message)
 	usage := message.Member("usage")
-	if a.Lines[0] < c.learned.last[a.key] || c.path != "" { // it is that of the whole answer: the last part has it
+	if a.Lines[0] < c.learned.last[a.key] || c.path != "" { // it is of the whole answer, and counted with the last part
 		usage = nil
 	}
-	a.spent.note(usage, message.Member("model"), r.time())
+	a.spent.set(usage, message.Member("model"), r.time())
 }
 
-// isError reports whether an answer says that there was none.
+// isError reports whether a record has an error in the place of an answer.
 func isError(r *record) bool {
 	return isTrue(r.Member("isApiErrorMessage")) || !r.Member("error").Missing()
 }
 
-// hasContent reports whether a record says something.
+// hasContent reports whether a record has a block that is not empty.
 func (c *converter) hasContent(message foreign.Object) (has bool) {
 	content := message.Member("content")
 	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
@@ -126,7 +126,7 @@ func (c *converter) hasContent(message foreign.Object) (has bool) {
 	return has || content.IsString() && !content.Is("")
 }
 
-// addBlocks adds the blocks of a record, and notes the tools that are called in it.
+// addBlocks adds the blocks of a record, and remembers its calls.
 func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 	if content.IsString() && !content.Is("") && !c.Facts {
 		a.separate()
@@ -142,7 +142,7 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		}
 		if name := members.Member("name"); name.IsString() {
 			id, _ := members.Member("id").Text()
-			c.calls[id], a.calls = call{slices.Clone(name), c.prompt(members), a.place}, true
+			c.calls[id], a.hasCall = call{slices.Clone(name), c.prompt(members), a.place}, true
 		}
 		if !c.Facts {
 			a.separate()
@@ -158,16 +158,16 @@ func (a *answer) separate() {
 	}
 }
 
-// appendAnswerBlock appends a block of an answer in the words of a session. Those that only this client has stay as they
-// are.
-func appendAnswerBlock(dst []byte, whole rawjson.Value, block foreign.Object) []byte {
+// appendAnswerBlock appends a block of an answer in a session's words. Others are unchanged.
+func appendAnswerBlock(dst []byte, text rawjson.Value, block foreign.Object) []byte {
 	typ := block.Member("type")
 	switch {
 	case typ.Is("thinking"):
 		dst = foreign.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", block.Member("thinking"))
 		return append(foreign.AppendMember(dst, "thinkingSignature", block.Member("signature")), '}')
 	case typ.Is("redacted_thinking"):
-		return append(foreign.AppendMember(append(dst, `{"type":"redactedThinking"`...), "data", block.Member("data")), '}')
+		dst = append(dst, `{"type":"redactedThinking"`...)
+		return append(foreign.AppendMember(dst, "data", block.Member("data")), '}')
 	case typ.Is("tool_use"), typ.Is("server_tool_use"):
 		dst = foreign.AppendMember(append(dst, `{"type":"toolCall"`...), "id", block.Member("id"))
 		dst = foreign.AppendMember(dst, "name", block.Member("name"))
@@ -176,13 +176,13 @@ func appendAnswerBlock(dst []byte, whole rawjson.Value, block foreign.Object) []
 		}
 		return append(dst, `,"arguments":{}}`...)
 	}
-	return append(dst, whole...)
+	return append(dst, text...)
 }
 
 // members returns the members of an answer's message that its last record decides.
 func (c *converter) members(a *answer, r *record, message foreign.Object) []byte {
 	dst := a.members[:0]
-	reason := stopReason(message.Member("stop_reason"), a.calls)
+	reason := stopReason(message.Member("stop_reason"), a.hasCall)
 	if isError(r) {
 		reason = "error"
 	}
@@ -199,7 +199,7 @@ func (c *converter) members(a *answer, r *record, message foreign.Object) []byte
 	return foreign.AppendMillis(dst, r.time())
 }
 
-// stopReason returns why an answer ended, in the words of a session. While it is written, the client does not say.
+// stopReason returns the reason for an answer's end in a session's words. It is missing until then.
 func stopReason(v rawjson.Value, calls bool) string {
 	switch {
 	case v.Missing() && calls:
@@ -214,7 +214,7 @@ func stopReason(v rawjson.Value, calls bool) string {
 	return "error"
 }
 
-// flush appends the answer that is open, and what follows it.
+// flush appends the open answer and the entries behind it.
 func (c *converter) flush(out []byte) []byte {
 	if c.open == nil {
 		return out
@@ -227,7 +227,7 @@ func (c *converter) flush(out []byte) []byte {
 	return out
 }
 
-// appendTo appends an answer and what follows it, by means of memory that is used again.
+// appendTo appends an answer and the entries behind it, using memory.
 func (a *answer) appendTo(out []byte, memory *[]byte) []byte {
 	body := append(append(*memory, `"message":{"role":"assistant","content":[`...), a.blocks...)
 	body = append(append(body, `],"api":"anthropic-messages","provider":"anthropic","model":`...), a.spent.by()...)

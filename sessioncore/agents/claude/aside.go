@@ -2,15 +2,16 @@ package claude
 
 import (
 	"bytes"
+	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// This file tells the words of a person from those that the client writes into records of the same
-// kind, and makes entries of the client's records that have words (docs/format.md, Claude Code).
+// This file separates a person's words from the client's in records of the same kind, and makes
+// entries of the client's records with words (docs/format.md, Claude Code).
 
-// sayer is whose words an entry has: the customType of an entry of the client, "" for a person.
+// sayer is the speaker of an entry: the customType of a client's entry, "" for a person.
 type sayer string
 
 const (
@@ -29,7 +30,7 @@ var sayers = map[string]sayer{
 	"local-command-stdout": output, "local-command-stderr": output, "bash-stdout": output, "bash-stderr": output,
 }
 
-// sayerOf returns the author of content that stands in the place of a person's. isMeta is its record's isMeta.
+// sayerOf returns the speaker of content in a person's record. isMeta is the record's isMeta.
 func sayerOf(content rawjson.Value, isMeta bool) sayer {
 	text := content
 	if !bytes.Contains(content, []byte(`"<`)) {
@@ -51,7 +52,7 @@ func sayerOf(content rawjson.Value, isMeta bool) sayer {
 	return person
 }
 
-// saying returns the entry of texts and images, a part of a record.
+// saying returns the entry of a part of a record with texts and images.
 func (c *converter) saying(r *record, part int, content []byte, by sayer) foreign.Entry {
 	if by != person {
 		return c.custom(r, part, content, by)
@@ -63,18 +64,12 @@ func (c *converter) saying(r *record, part int, content []byte, by sayer) foreig
 func (c *converter) custom(r *record, part int, content []byte, by sayer) foreign.Entry {
 	body := append(append(append(c.body, `"customType":"`...), by...), `","content":`...)
 	body = append(append(body, content...), `,"display":`...)
-	if by == meta {
-		body = append(body, "false"...)
-	} else {
-		body = append(body, "true"...)
-	}
-	e := entryOf(r, part, body)
+	e := entryOf(r, part, strconv.AppendBool(body, by != meta))
 	e.Type = "custom_message"
 	return e
 }
 
-// aside returns the entry of a record of the client that is no part of the talk and has words that
-// a person may look for. ok is false for all others.
+// aside returns the entry of a client's record with words outside the talk, if it is one.
 func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 	if r.typ.Is("attachment") {
 		return c.mention(r)
@@ -98,8 +93,8 @@ func (c *converter) notSent(r *record, part int, content []byte, by sayer) forei
 	return e
 }
 
-// replaces notes the results that the client sends in another form when it resumes the session.
-func (c *converter) replaces(r *record) {
+// replace remembers the results that the client sends in another form when it resumes the session.
+func (c *converter) replace(r *record) {
 	if !c.Side && !r.Member("agentId").Missing() {
 		return // they are in a subagent's file
 	}
@@ -112,9 +107,9 @@ func (c *converter) replaces(r *record) {
 	})
 }
 
-// sentResult returns the content of a result as it is sent. whole is the part that a
-// replacement left out, nil for none: it becomes an entry that is not sent.
-func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, whole []byte) {
+// sentResult returns the content of a result as it is sent, and the original of a replacement,
+// which becomes an entry that is not sent, else nil.
+func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, original []byte) {
 	id, _ := result.Member("tool_use_id").Text()
 	content = result.Member("content")
 	replacement, ok := c.learned.replaced[id]
@@ -122,12 +117,12 @@ func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, wh
 		return content, nil
 	}
 	if content.IsString() || content.IsArray() {
-		whole = appendContent([]byte{'['}, c.sent(content))
+		original = appendContent([]byte{'['}, c.sent(content))
 	}
-	return rawjson.Value(replacement), whole
+	return rawjson.Value(replacement), original
 }
 
-// mention returns the entry of an attachment with a file or directory that the person named in a prompt.
+// mention returns the entry of an attachment with a file or directory from a prompt.
 func (c *converter) mention(r *record) (e foreign.Entry, ok bool) {
 	attachment := foreign.Read(r.Member("attachment"))
 	if kind := attachment.Member("type"); !kind.Is("file") && !kind.Is("directory") {

@@ -8,12 +8,12 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// boundary is a record that says that the conversation was compacted. The summary is in a record that follows it.
+// boundary is a record of a compaction. Another record with the summary follows it.
 type boundary struct {
 	uuid, parent string // parent is an entry
 	time, tokens rawjson.Value
-	kept         string // the first message that is kept, "" for none
-	end          string // the last one, on which the conversation goes on
+	kept         string // the first message that is kept, or ""
+	end          string // the last one, on which the conversation continues
 	line         int64
 }
 
@@ -24,9 +24,9 @@ func newBoundary(c *converter, r *record) *boundary {
 		before = r.parent
 	}
 	if p := c.places[before]; p != nil {
-		b.parent, p.taken = p.id, true
+		b.parent, p.extended = p.id, true
 	} else {
-		c.end.taken = true
+		c.end.extended = true
 	}
 	about := r.Member("compactMetadata")
 	b.tokens = slices.Clone(about.Member("preTokens"))
@@ -44,8 +44,8 @@ func newBoundary(c *converter, r *record) *boundary {
 	return b
 }
 
-// compaction makes the entry of a compaction of the summary r and the record before it. Older versions write the summary
-// alone.
+// compaction makes the entry of a compaction from the summary r and the boundary before it. Older
+// versions write the summary alone.
 func (c *converter) compaction(out []byte, r *record) []byte {
 	b := c.bound
 	if c.bound = nil; b == nil {
@@ -67,7 +67,7 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 	}
 	at := &place{id: b.uuid, first: b.uuid, up: c.end}
 	for _, uuid := range []string{b.uuid, b.end} {
-		if c.places[uuid] != nil { // else it is to come
+		if c.places[uuid] != nil { // else it comes later
 			c.places[uuid] = at
 		}
 	}

@@ -15,10 +15,10 @@ type part struct {
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
 
-// noContent stands for content in a session of facts alone.
+// noContent replaces content in a session of facts.
 var noContent = rawjson.Value("[]")
 
-// split returns the parts of a user record's content, and how many of them are results.
+// split returns the parts of a user record's content, and the number of results in it.
 func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 	if content.IsString() && !content.Is("") {
 		return []part{{content: c.sent(content)}}, 0
@@ -51,7 +51,7 @@ func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 	return parts, results
 }
 
-// sent returns content, or none in a session of facts alone.
+// sent returns content, or none in a session of facts.
 func (c *converter) sent(content rawjson.Value) rawjson.Value {
 	if c.Facts {
 		return noContent
@@ -59,12 +59,12 @@ func (c *converter) sent(content rawjson.Value) rawjson.Value {
 	return content
 }
 
-// isEmptyText reports whether a block says nothing.
+// isEmptyText reports whether a block is an empty text.
 func isEmptyText(block foreign.Object) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
-// appendContent appends content as the rest of a list of blocks.
+// appendContent appends content to a list of blocks, and ends it.
 func appendContent(dst []byte, content rawjson.Value) []byte {
 	if content.IsString() {
 		dst = append(append(append(dst, `{"type":"text","text":`...), content...), '}')
@@ -79,7 +79,7 @@ func appendContent(dst []byte, content rawjson.Value) []byte {
 	return append(dst, ']')
 }
 
-// appendBlock appends a block of content: images as the data that they are, all others as they are.
+// appendBlock appends a block of content: an image as a session has it, all others unchanged.
 func appendBlock(dst []byte, block rawjson.Value) []byte {
 	if !block.Member("type").Is("image") {
 		return append(dst, block...)

@@ -9,64 +9,66 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// converter makes the lines of a session of the records of one file (docs/format.md, Claude Code). The tree is that of
-// the records, without those that say nothing.
+// converter makes the lines of a session from the records of one file (docs/format.md, Claude
+// Code). The tree is that of the records, without the empty ones.
 type converter struct {
 	foreign.About
 	learned *learned
 	titles  titles
 
-	begun  bool // the header is written
-	places map[string]*place
-	passed map[string]string // what records hang on that were removed
-	missed map[string]bool   // records that others hang on and that were not there
-	calls  map[string]call   // by the id of a tool call
-	side   chains
-	open   *answer         // the last answer, while it can still get more
-	cost   []byte          // the session's cost that the client recorded when no answer was open
-	closed map[string]bool // the ids of earlier answers
-	bound  *boundary       // the compaction whose summary is to come
-	queue  queue
-	moves  whereabouts
+	hasHeader bool // it is written
+	places    map[string]*place
+	passed    map[string]string // the parents of removed records
+	missed    map[string]bool   // missing records on which others hang
+	calls     map[string]call   // by the id of a tool call
+	side      chains
+	open      *answer         // the last answer, while it may grow
+	cost      []byte          // the session's cost recorded while no answer was open
+	closed    map[string]bool // the ids of earlier answers
+	bound     *boundary       // the compaction whose summary follows
+	queue     queue
+	moves     whereabouts
 
-	projects *Projects   // has the files of parents, nil for none
+	projects *Projects   // has the files of parents; may be nil
 	fork     forkContext // of a subagent
-	path     string      // of the file, if its entries are a part of another session, which then has no usage of them
+	path     string      // of the file, if its entries are a part of another session, without their usage
 
 	leaf   leaf
 	last   string // the entry made last
-	end    *place // of that
+	end    *place // of last
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
 
-	// Memory that is used again: for a block, the body of an entry, and answers.
+	// Recycled memory: of a block, of an entry's body, and of answers.
 	ofBlock foreign.Object
 	body    []byte
 	spare   *answer
 }
 
-// place is what the children of a record hang on. The records of an answer and those of its results share one: its id is
-// that of the last of them, since the results of parallel calls hang on the records of their own calls.
+// place is a point on which the children of a record hang. The records of an answer and of its
+// results share one, with the id of the last of them, as the results of parallel calls hang on the
+// records of their calls.
 type place struct {
 	id    string // of an entry; "" before the first
-	first string // the first entry of the record, or of the answer
-	taken bool   // an entry hangs on it that is no result
-	up    *place // on which its first entry hangs, nil if that is not known
+	first string // the first entry of the record or answer
+	// extended: an entry other than a result hangs on it.
+	extended bool
+	up       *place // the parent of its first entry, or nil
 }
 
-// call is what is known of a tool call.
 type call struct {
 	name   rawjson.Value
-	prompt uint64 // a hash of what a subagent was asked
+	prompt uint64 // a hash of a subagent's prompt
 	place  *place
 }
 
 // newConverter returns a converter for a file.
 func newConverter(about foreign.About, known *learned) *converter {
 	return &converter{
-		About: about, learned: known, places: map[string]*place{}, passed: map[string]string{}, missed: map[string]bool{},
-		calls: map[string]call{}, ofBlock: make(foreign.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
-		queue: queue{guessed: map[string]int64{}, told: map[string]int{}},
+		About: about, learned: known, places: map[string]*place{},
+		passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{},
+		ofBlock: make(foreign.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
+		queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 	}
 }
 
@@ -86,19 +88,19 @@ func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message fore
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
 	if c.titles.read += len(v) + 1; !c.Side && !c.Facts {
-		c.titles.note(r.Object)
+		c.titles.add(r.Object)
 	}
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
 	if !c.isMine(r, isUser) || c.isOutdated(r) {
 		return out
 	}
-	c.takesBack(r, isUser || isAnswer)
+	c.retract(r, isUser || isAnswer)
 	if r.uuid == "" && !isUser && !isAnswer {
-		c.tells(r)
+		c.control(r)
 		return out
 	}
-	if !c.begun {
-		out, c.begun = c.beginFork(c.header(out, r)), true
+	if !c.hasHeader {
+		out, c.hasHeader = c.beginFork(c.header(out, r)), true
 	}
 	parent := r.Member("parentUuid")
 	r.follows = len(parent) == 0
@@ -106,22 +108,22 @@ func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message fore
 	if last := c.fork.last; last != "" && (r.parent == "" || r.parent == last) {
 		r.parent = last
 		if c.places[last] == nil {
-			r.parent = "" // the parent is gone
+			r.parent = "" // the parent is missing
 		}
 	}
-	r.parent = c.above(r)
+	r.parent = c.parentID(r)
 	switch {
 	case isUser && isTrue(r.Member("isCompactSummary")):
 		out = c.compaction(c.flush(c.send(out)), r)
 	case isUser:
 		content, isMeta := r.message.Member("content"), isTrue(r.Member("isMeta"))
 		if !isMeta {
-			c.tell(content, true)
+			c.dequeue(content, true)
 		}
 		out = c.user(out, r, content, sayerOf(content, isMeta))
 	case isQueuedCommand(r):
 		content, isMeta := queuedCommand(r)
-		c.tell(content, false)
+		c.dequeue(content, false)
 		out = c.user(out, r, content, sayerOf(content, isMeta))
 	case isAnswer:
 		out = c.assistant(out, r)
@@ -130,7 +132,7 @@ func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message fore
 		c.leaf = leaf{}
 		c.bound = newBoundary(c, r)
 	default:
-		c.tells(r)
+		c.control(r)
 		e, ok := c.aside(r)
 		if !ok {
 			c.pass(r)
@@ -141,7 +143,7 @@ func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message fore
 	return out
 }
 
-// parentOf returns what a record hangs on.
+// parentOf returns the place on which a record hangs.
 func (c *converter) parentOf(r *record) *place {
 	if r.follows {
 		return c.end
@@ -149,23 +151,23 @@ func (c *converter) parentOf(r *record) *place {
 	return c.placeOf(r.parent)
 }
 
-// tells takes what a record says that becomes no entry.
-func (c *converter) tells(r *record) {
+// control handles a record that becomes no entry.
+func (c *converter) control(r *record) {
 	switch {
 	case r.typ.Is("last-prompt"):
 		c.leaf.set(r)
 	case r.typ.Is("fork-context-ref"):
 		c.setFork(r)
 	case r.typ.Is("content-replacement"):
-		c.replaces(r)
+		c.replace(r)
 	case r.typ.Is("relocated"), r.typ.Is("worktree-state"):
-		c.moves.note(r.Object)
+		c.moves.add(r.Object)
 	case r.typ.Is("queue-operation"):
 		c.queueOperation(r)
 	case r.typ.Is("cost-state"):
-		c.costs(r)
+		c.setCost(r)
 	case isQueuedCommand(r):
-		c.attached(r)
+		c.attach(r)
 	}
 }
 
@@ -177,11 +179,11 @@ type record struct {
 	typ          rawjson.Value
 	uuid, parent string
 	copyOf       string  // the uuid of the record that it was copied from
-	more         []int64 // lines of other records that say the same
-	follows      bool    // it names no parent at all, as in files of other programs: it follows the record before it
+	more         []int64 // lines of other records of the same prompt
+	follows      bool    // it names no parent, as in files of other programs: it hangs on the record before it
 }
 
-// id returns the id of the first entry that a record becomes. A copy in a fork has that of the original, as in all forks.
+// id returns the id of a record's first entry. A copy in a fork has the original's id.
 func (r *record) id() string {
 	if r.uuid != "" {
 		return cmp.Or(r.copyOf, r.uuid)
@@ -193,7 +195,7 @@ func (r *record) time() rawjson.Value { return r.Member("timestamp") }
 
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
-// header appends the session's header, which takes after the first record of the conversation.
+// header appends the session's header, with facts of the first record of the conversation.
 func (c *converter) header(out []byte, r *record) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
@@ -209,14 +211,14 @@ func (c *converter) header(out []byte, r *record) []byte {
 	return append(out, "}\n"...)
 }
 
-// pass makes the children of a record that becomes no entry hang on its parent.
+// pass lets the children of a record without an entry hang on its parent.
 func (c *converter) pass(r *record) {
 	c.at(r, c.parentOf(r), r.parent)
 }
 
-// put appends an entry to out, or to what follows the answer that is still open.
+// put appends an entry to out, or behind the open answer.
 func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
-	c.made(e, at)
+	c.noteLast(e, at)
 	if c.open == nil {
 		return e.AppendTo(out)
 	}
@@ -227,9 +229,9 @@ func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
 	return out
 }
 
-// made notes that an entry is the last, and what its children hang on. Who went elsewhere goes on. The newest one is the end of a
-// branch: what hangs on it takes its place, whatever its time.
-func (c *converter) made(e *foreign.Entry, at *place) {
+// noteLast makes an entry the last one, whose children hang on at. Any pin of the leaf ends. The
+// entry is the newest by its time, or if it hangs on the newest.
+func (c *converter) noteLast(e *foreign.Entry, at *place) {
 	e.Path = c.path
 	c.last, c.end = e.ID, at
 	c.leaf.pinned, c.leaf.cleared = false, false
@@ -239,7 +241,7 @@ func (c *converter) made(e *foreign.Entry, at *place) {
 	}
 }
 
-// user makes entries of a record with content: messages of the person, texts of the client and results of tools.
+// user makes entries of a record with content: messages, the client's texts and tool results.
 func (c *converter) user(out []byte, r *record, content rawjson.Value, by sayer) []byte {
 	parts, results := c.split(content)
 	if len(parts) == 0 {
@@ -261,14 +263,14 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, by say
 			continue
 		}
 		at = c.resultPlace(p.result, at)
-		content, whole := c.sentResult(p.result)
+		content, original := c.sentResult(p.result)
 		e := entryOf(r, i, c.result(r, p.result, content, results == 1))
 		e.Parent, e.Session = at.id, c.subagent(r, p.result)
 		at.id = e.ID
 		out = c.put(out, &e, at)
 		c.body = reuse(e.Body)
-		if whole != nil {
-			full := c.notSent(r, i, whole, output)
+		if original != nil {
+			full := c.notSent(r, i, original, output)
 			full.ID, full.Parent = e.ID+".full", at.id
 			at.id = full.ID
 			out = c.put(out, &full, at)
@@ -279,9 +281,9 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, by say
 	return out
 }
 
-// hang makes an entry that hangs on a place, and on which the children of its record hang.
+// hang makes an entry that hangs on a place and becomes the place of its record.
 func (c *converter) hang(out []byte, r *record, e foreign.Entry, on *place) []byte {
-	e.Parent, on.taken = on.id, true
+	e.Parent, on.extended = on.id, true
 	at := &place{id: e.ID, first: r.id(), up: on}
 	out = c.put(out, &e, at)
 	c.body = reuse(e.Body)
@@ -299,7 +301,7 @@ func entryOf(r *record, part int, body []byte) foreign.Entry {
 	return e
 }
 
-// reuse returns memory for another use, unless that is too much to keep.
+// reuse returns memory for another use, unless it is too large to keep.
 func reuse(b []byte) []byte {
 	if cap(b) > jsonl.KeepBuffer {
 		return nil
@@ -307,29 +309,28 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-// resultPlace returns where a result belongs: behind the answer with its call and the results that came before. One that
-// comes when the conversation has gone on belongs to the end of that.
+// resultPlace returns the place of a result: after the answer with its call and the results so far.
+// If the conversation has continued, it is the end of that.
 func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 	id, _ := result.Member("tool_use_id").Text()
-	called, ok := c.calls[id]
+	known, ok := c.calls[id]
 	switch {
 	case !ok:
-		at.taken = true
+		at.extended = true
 		return &place{id: at.id, first: at.first, up: at}
-	case called.place.taken:
+	case known.place.extended:
 		return c.end
 	}
-	if c.open != nil && c.open.place == called.place {
+	if c.open != nil && c.open.place == known.place {
 		c.open.answered = true
 	}
-	return called.place
+	return known.place
 }
 
-// billedTool names the tool whose results may have a usage in their details.
+// billedTool is the tool whose results may have a usage in their details.
 const billedTool = "task"
 
-// result returns the body of a tool result's entry. What the client keeps of the result besides is that of the record's
-// only result.
+// result returns the body of a tool result's entry. The record's details belong to its only result.
 func (c *converter) result(r *record, result foreign.Object, content rawjson.Value, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
@@ -343,16 +344,15 @@ func (c *converter) result(r *record, result foreign.Object, content rawjson.Val
 	return append(foreign.AppendMillis(b, r.time()), '}')
 }
 
-// Tail implements foreign.Converter: the answer that may get more, and where the conversation stands if that is not its
-// last entry.
+// Tail implements foreign.Converter: the open answer, and a move of the leaf if needed.
 func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out, &c.body)
 	}
-	if c.begun {
+	if c.hasHeader {
 		out = c.unsent(out)
 	}
-	if at := c.stands(); at != c.last {
+	if at := c.current(); at != c.last {
 		return foreign.AppendLeaf(out, at, c.leaf.line)
 	}
 	return out

@@ -1,6 +1,5 @@
-// Package claude shows the sessions of Claude Code as session files (docs/format.md, Claude Code): it makes their lines of
-// its records, and tells which of its files are sessions.
+// Package claude shows the sessions of Claude Code as session files (docs/format.md, Claude Code).
 package claude
 
-// Name is what the agent is called, by omp's own import too.
+// Name is the agent's name, also in omp's own import.
 const Name = "claude"

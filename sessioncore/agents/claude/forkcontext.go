@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"context"
 	"path"
 	"slices"
 
@@ -11,17 +10,17 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// This file begins the session of a subagent that goes on from the talk of its parent (docs/format.md, Claude Code): its
-// file names the last record of that talk, and has none of it.
+// This file begins the session of a subagent that continues its parent's talk (docs/format.md,
+// Claude Code): its file names the last record of that talk, and has none of it.
 
 const (
-	// maxContext is the number of bytes of a parent's file that are read for a subagent.
+	// maxContext bounds the bytes of a parent's file that are read for a subagent.
 	maxContext = 64 << 20
-	// maxContextReadings is how often it is converted until its converter has learned nothing more.
+	// maxContextReadings bounds the conversions of that by converters that restart.
 	maxContextReadings = 4
 )
 
-// forkContext names the record of a parent's file from which a subagent goes on.
+// forkContext is the record of a parent's file that a subagent continues.
 type forkContext struct{ session, last string }
 
 // setFork handles a record of type fork-context-ref.
@@ -30,8 +29,7 @@ func (c *converter) setFork(r *record) {
 	c.fork.last, _ = r.Member("parentLastUuid").Text()
 }
 
-// beginFork appends the branch of the parent from which the subagent goes on. The client goes on without it where it is
-// not there.
+// beginFork appends the parent's branch that the subagent continues, if it exists.
 func (c *converter) beginFork(out []byte) []byte {
 	if c.fork.last == "" || c.projects == nil || c.Listed || c.Facts || !isName(c.fork.session) {
 		return out
@@ -44,62 +42,51 @@ func (c *converter) beginFork(out []byte) []byte {
 		if text = p.convertTo(c.projects, name, c.fork.last); p.places[c.fork.last] == nil {
 			return out
 		}
-		again := p.Restart()
-		if again == nil {
+		next := p.Restart()
+		if next == nil {
 			break
 		}
-		p = again.(*converter)
+		p = next.(*converter)
 	}
-	return c.continues(p, out, text)
+	return c.appendBranch(p, out, text)
 }
 
-// convertTo returns the entries that the records of a file up to one of them become.
+// convertTo returns the entries of a file's records up to one of them.
 func (c *converter) convertTo(files *Projects, name, last string) (out []byte) {
-	obj, err := files.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil
-	}
-	_, _ = jsonl.Load(context.Background(), obj, jsonl.Position{}, min(st.Size, maxContext), func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.ObjectUnit {
-			out = c.Add(out, foreign.OneLine(u), u.Line)
-		}
+	files.eachRecord(name, maxContext, func(u *jsonl.Unit) error {
+		out = c.Add(out, foreign.OneLine(u), u.Line)
 		if c.places[last] != nil {
 			return jsonl.ErrStop
 		}
 		return nil
-	}) // records read before an error count
+	})
 	return c.Tail(out)
 }
 
-// continues appends the branch of text, the entries of p, that ends on the record from which the subagent goes on.
-func (c *converter) continues(p *converter, out, text []byte) []byte {
+// appendBranch appends the branch in text, the entries of p, that the subagent continues.
+func (c *converter) appendBranch(p *converter, out, text []byte) []byte {
 	entries := map[string][]byte{}
 	for line := range bytes.Lines(text) {
 		id, _ := rawjson.Value(line).Member("id").Text()
 		entries[id] = line
 	}
 	var branch []string
-	on := map[string]bool{}
-	for id := p.places[c.fork.last].id; entries[id] != nil && !on[id]; {
-		branch, on[id] = append(branch, id), true
+	isOn := map[string]bool{}
+	for id := p.places[c.fork.last].id; entries[id] != nil && !isOn[id]; {
+		branch, isOn[id] = append(branch, id), true
 		id, _ = rawjson.Value(entries[id]).Member("parentId").Text()
 	}
 	for _, id := range slices.Backward(branch) {
 		out = append(out, entries[id]...)
 	}
 	for uuid, at := range p.places {
-		if on[at.id] {
+		if isOn[at.id] {
 			c.places[uuid] = at
 		}
 	}
-	for id, called := range p.calls {
-		if on[called.place.id] {
-			c.calls[id] = called
+	for id, known := range p.calls {
+		if isOn[known.place.id] {
+			c.calls[id] = known
 		}
 	}
 	c.end = p.places[c.fork.last]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"hash/maphash"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -14,47 +15,47 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// This file finds what a session was forked from where its records do not name it: --fork-session writes the records of a
-// branch into a new file as they are (docs/format.md, Claude Code). Sessions of one directory that begin with the same record
-// are compared, once.
+// This file finds the original of a fork whose records do not name it: --fork-session copies a
+// branch into a new file unchanged (docs/format.md, Claude Code). Sessions of one directory with
+// the same first record are compared, once.
 
-// maxForks is how many sessions with one beginning are compared: each is read as a whole.
+// maxForks bounds the compared sessions, each of which is read completely.
 const maxForks = 16
 
-// compared is what came of comparing a session with others.
-type compared struct {
+// comparison is the result of comparing a session with others.
+type comparison struct {
 	with   string // the names of all
 	parent string
 }
 
-// parentOf returns the session of which another one, which begins with the record first, is a fork; "" for none. All sessions
-// with this beginning are compared at once. A list (listed) has only short ones compared, which it reads as a whole anyway.
+// parentOf returns the original of a session that begins with the record first, or "". It compares
+// all sessions with that beginning. A list (listed) compares only short ones.
 func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 	dir := storage.Dir(name)
 	in, err := p.project(dir)
 	if err != nil {
 		return ""
 	}
-	family := slices.Sorted(slices.Values(p.beginning(in, dir)[first]))
-	if len(family) < 2 || len(family) > maxForks+1 {
+	forks := slices.Sorted(slices.Values(p.sessionsByFirst(in, dir)[first]))
+	if len(forks) < 2 || len(forks) > maxForks+1 {
 		return ""
 	}
-	with := strings.Join(family, "\n")
+	with := strings.Join(forks, "\n")
 	p.mu.Lock()
 	known, ok := p.forks[name]
 	p.mu.Unlock()
-	if ok && known.with == with || listed && p.anyLong(dir, family) {
+	if ok && known.with == with || listed && p.anyLong(dir, forks) {
 		return known.parent
 	}
-	times := make([]map[uint64]int64, len(family))
-	for i, session := range family {
+	times := make([]map[uint64]int64, len(forks))
+	for i, session := range forks {
 		times[i] = p.times(path.Join(dir, session+ending))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, session := range family {
-		now, most := compared{with: with}, 0
-		for j, other := range family {
+	for i, session := range forks {
+		now, most := comparison{with: with}, 0
+		for j, other := range forks {
 			if likely := compare(times[i], times[j]); j != i && likely > most {
 				most, now.parent = likely, other
 			}
@@ -64,7 +65,7 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 	return p.forks[name].parent
 }
 
-// anyLong reports whether a list does not read all of one of some sessions.
+// anyLong reports whether one of some sessions is too long for a list to read completely.
 func (p *Projects) anyLong(dir string, sessions []string) bool {
 	return slices.ContainsFunc(sessions, func(session string) bool {
 		st, err := p.Files.Stat(path.Join(dir, session+ending))
@@ -72,33 +73,24 @@ func (p *Projects) anyLong(dir string, sessions []string) bool {
 	})
 }
 
-// beginning returns the sessions of a project by the uuid of their first record.
-func (p *Projects) beginning(in *project, dir string) map[string][]string {
+// sessionsByFirst returns the sessions of a project by the uuid of their first record.
+func (p *Projects) sessionsByFirst(in *project, dir string) map[string][]string {
 	in.once.Do(func() {
-		in.begin = map[string][]string{}
+		in.byFirst = map[string][]string{}
 		for session := range in.agents {
 			if uuid := p.first(path.Join(dir, session+ending), "uuid"); uuid != "" {
-				in.begin[uuid] = append(in.begin[uuid], session)
+				in.byFirst[uuid] = append(in.byFirst[uuid], session)
 			}
 		}
 	})
-	return in.begin
+	return in.byFirst
 }
 
 // times returns the times in ms of the messages in a session's file, by a hash of their uuids.
 func (p *Projects) times(name string) map[uint64]int64 {
 	times := map[uint64]int64{}
-	obj, err := p.Files.Open(name)
-	if err != nil {
-		return times
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return times
-	}
-	_, _ = jsonl.Load(context.Background(), obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
-		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"uuid"`)) {
+	p.eachRecord(name, math.MaxInt64, func(u *jsonl.Unit) error {
+		if !bytes.Contains(u.Text, []byte(`"uuid"`)) {
 			return nil
 		}
 		r := foreign.Read(u.Text)
@@ -108,13 +100,31 @@ func (p *Projects) times(name string) map[uint64]int64 {
 			times[maphash.Bytes(seed, uuid)] = ms
 		}
 		return nil
-	}) // what was read before an error counts
+	})
 	return times
 }
 
-// compare returns how likely the first session is a fork of the second, 0 if it is none: the more so the more messages they
-// share. A fork has copies of one branch: what is older than the last copy and only in one of both was there before. Else the
-// fork is the one that went on first, as people go on in it at once; but both may be forks of a third one.
+// eachRecord calls f for the records in the first bytes of a session's file, until an error.
+func (p *Projects) eachRecord(name string, size int64, f func(u *jsonl.Unit) error) {
+	obj, err := p.Open(name)
+	if err != nil {
+		return
+	}
+	defer obj.Close()
+	if st, err := obj.Stat(); err == nil {
+		_, _ = jsonl.Load(context.Background(), obj, jsonl.Position{}, min(st.Size, size), func(u *jsonl.Unit) error {
+			if u.Kind != jsonl.ObjectUnit {
+				return nil
+			}
+			return f(u)
+		})
+	}
+}
+
+// compare returns how likely the first session is a fork of the second, 0 if it is none: it grows
+// with the number of shared messages. A fork has copies of one branch: older messages in only one
+// of both were there before the copy. Else the fork is the first to continue, as people continue in
+// it at once; but both may be forks of a third session.
 func compare(own, theirs map[uint64]int64) (likely int) {
 	shared, last := 0, int64(0)
 	for uuid, ms := range own {
@@ -135,7 +145,7 @@ func compare(own, theirs map[uint64]int64) (likely int) {
 	return 2 * shared
 }
 
-// firstWithout returns the time of the first message that is not in others. ok is false if there is none.
+// firstWithout returns the time of the first message that is not in others, if any.
 func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
 	for uuid, ms := range times {
 		if _, is := others[uuid]; !is && (!ok || ms < first) {
@@ -145,7 +155,7 @@ func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
 	return first, ok
 }
 
-// first returns a text member of the first record in a file that has it, "" if there is none at its beginning.
+// first returns a text member of the first record that has it, at the beginning of a file, or "".
 func (p *Projects) first(name, member string) (text string) {
 	st, err := p.Files.Stat(name)
 	if err != nil {
@@ -180,9 +190,13 @@ func (p *Projects) first(name, member string) (text string) {
 	return text
 }
 
-// firstIn returns the uuid of the first record in the head of a file that has one, "" if that alone does not tell.
+// firstIn returns the uuid of the first record in the head of a file that has one, or "".
 func firstIn(head []byte) string {
-	for line, rest, whole := bytes.Cut(head, []byte{'\n'}); whole && rawjson.IsValidObject(line); line, rest, whole = bytes.Cut(rest, []byte{'\n'}) {
+	for line := range bytes.Lines(head) {
+		line, isComplete := bytes.CutSuffix(line, []byte{'\n'})
+		if !isComplete || !rawjson.IsValidObject(line) {
+			break
+		}
 		if uuid, _ := rawjson.Value(line).Member("uuid").Text(); uuid != "" {
 			return uuid
 		}

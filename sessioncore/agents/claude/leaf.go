@@ -2,10 +2,10 @@ package claude
 
 import "cmp"
 
-// stands returns the entry at which the conversation stands, "" before the first. One that was
-// taken back gives way to the one before it.
-func (c *converter) stands() string {
-	at := c.standsAt()
+// current returns the entry at which the conversation stands, "" before the first. A retracted
+// entry gives way to the one before it.
+func (c *converter) current() string {
+	at := c.recordedLeaf()
 	for range maxLate {
 		parent, ok := c.passed[at]
 		if !ok {
@@ -16,7 +16,7 @@ func (c *converter) stands() string {
 	return at
 }
 
-func (c *converter) standsAt() string {
+func (c *converter) recordedLeaf() string {
 	l := &c.leaf
 	p := c.places[l.id]
 	switch {
@@ -24,14 +24,14 @@ func (c *converter) standsAt() string {
 		return ""
 	case l.id == "" || p == nil && l.pinned:
 		return cmp.Or(c.newest, c.last)
-	case p == nil || !l.pinned && c.comesFrom(p):
+	case p == nil || !l.pinned && c.descendsFrom(p):
 		return c.last
 	}
 	return p.id
 }
 
-// comesFrom reports whether the entry made last comes from a place, as the client tells of a leaf that is not pinned.
-func (c *converter) comesFrom(p *place) bool {
+// descendsFrom reports whether the last entry descends from a place, as a leaf without a pin does.
+func (c *converter) descendsFrom(p *place) bool {
 	at := c.end
 	for range len(c.places) + maxQueued {
 		if at == p || at.id == p.id {
@@ -39,7 +39,7 @@ func (c *converter) comesFrom(p *place) bool {
 		}
 		up := at.up
 		if up == nil {
-			up = c.places[at.id] // it stands behind its children
+			up = c.places[at.id] // it stands after its children
 		}
 		if up == nil || up == at {
 			return false
@@ -49,16 +49,16 @@ func (c *converter) comesFrom(p *place) bool {
 	return false
 }
 
-// leaf is the place where the conversation stands, by its records.
+// leaf is the recorded place of the conversation.
 type leaf struct {
-	id      string // of a record; "" for nothing
-	pinned  bool   // the person went there, and nothing was said since then
-	cleared bool   // the same, before the first
+	id      string // of a record, or ""
+	pinned  bool   // a person moved there, and nothing followed
+	cleared bool   // a person moved to before the first entry, and nothing followed
 	line    int64
 }
 
-// set handles a record of type last-prompt: one that is explicit pins the leaf or, without a record,
-// empties the conversation; another one, with another leaf, removes the pin.
+// set handles a record of type last-prompt. An explicit one pins the leaf or, without a record,
+// empties the conversation; another one with another leaf removes the pin.
 func (l *leaf) set(r *record) {
 	id, _ := r.Member("leafUuid").Text()
 	switch explicit := isTrue(r.Member("explicit")); {

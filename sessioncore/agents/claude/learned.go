@@ -5,29 +5,29 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// learned is what a file says of records that stand before it. That is rare: the file is then converted once more.
+// learned has facts about records that stand in the file before them. They require another reading.
 type learned struct {
-	counts   map[string]int64  // the line that counts of a record that is in the file several times: the last
-	late     map[string]string // of a record that stands behind one that hangs on it, another that its children can hang on
-	removed  map[string]bool   // records that were taken out of the context
-	replaced map[string]string // by the id of its call: the JSON text that is sent in the place of a result
+	counts   map[string]int64  // the last line of a repeated record, which counts
+	late     map[string]string // of a record after its children: another one on which they can hang
+	removed  map[string]bool   // records removed from the context
+	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
-	last     map[string]int64  // the first line of the last part of an answer between whose records another one stands
+	last     map[string]int64  // the first line of the last part of an answer that another one interrupts
 	news     bool
-	moved    bool // records are elsewhere than they were, and late ones have to be found anew
+	moved    bool // records moved, and late ones must be found anew
 }
 
 func newLearned() *learned {
 	return &learned{
-		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{}, replaced: map[string]string{},
-		queued: map[int64]bool{}, last: map[string]int64{},
+		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{},
+		replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{},
 	}
 }
 
-// maxLate is how many records that say nothing may stand one after the other behind one that hangs on them.
+// maxLate bounds the records without an entry in a row after their child.
 const maxLate = 100
 
-// learn notes something, and returns whether that was not known.
+// learn sets a fact, and reports whether it is new.
 func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 	old, ok := m[key]
 	isNew := !ok || old != value
@@ -35,7 +35,7 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 	return isNew
 }
 
-// Again implements foreign.Rereader.
+// Restart implements foreign.Rereader.
 func (c *converter) Restart() foreign.Converter {
 	isShown := c.Facts || c.Title() == c.About.Title && c.moves.cwd() == c.Moved
 	if !c.learned.news && isShown {
@@ -48,15 +48,15 @@ func (c *converter) Restart() foreign.Converter {
 	c.learned.news, c.learned.moved = false, false
 	about := c.About
 	about.Title, about.Moved = c.Title(), c.moves.cwd()
-	again := newConverter(about, c.learned)
-	again.projects, again.path = c.projects, c.path
-	return again
+	next := newConverter(about, c.learned)
+	next.projects, next.path = c.projects, c.path
+	return next
 }
 
 // Title implements foreign.Titler.
 func (c *converter) Title() string { return c.titles.title() }
 
-// isOutdated reports whether a record comes again. If it was not known before, that is learned.
+// isOutdated reports whether the record is repeated later. It learns of repetitions.
 func (c *converter) isOutdated(r *record) bool {
 	if r.uuid == "" {
 		return false
@@ -71,12 +71,11 @@ func (c *converter) isOutdated(r *record) bool {
 	return false
 }
 
-// sharedSize is how much of a uuid the client compares where an answer was taken back: it gives the blocks of an answer
-// uuids that differ behind it.
+// sharedSize is the part of a uuid that all blocks of a retracted answer share.
 const sharedSize = 24
 
-// takesBack notes the records of which one says that they are not sent any more.
-func (c *converter) takesBack(r *record, isTalk bool) {
+// retract removes the records that a record retracts.
+func (c *converter) retract(r *record, isTalk bool) {
 	remove := func(key string) { c.learned.moved = learn(c.learned, c.learned.removed, key, true) || c.learned.moved }
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
 		r.Member("retractedMessageUuids").EachElement(func(v rawjson.Value, _ int) bool {
@@ -102,8 +101,8 @@ func (c *converter) isRemoved(r *record) bool {
 		len(r.uuid) > sharedSize && !r.typ.Is("system") && c.learned.removed[r.uuid[:sharedSize]]
 }
 
-// above returns the record that one hangs on: none that was removed, unless it was itself.
-func (c *converter) above(r *record) string {
+// parentID returns the record on which one hangs: not a removed one, unless it is removed itself.
+func (c *converter) parentID(r *record) string {
 	parent, ok := c.passed[r.parent]
 	if !ok {
 		parent = r.parent
@@ -115,7 +114,7 @@ func (c *converter) above(r *record) string {
 	return r.parent
 }
 
-// placeOf returns what the children of a record hang on. A record that is not in the file leaves its name, so that the
+// placeOf returns the place of a record's children. A missing record leaves its name, so that the
 // entry shows as one without its parent.
 func (c *converter) placeOf(uuid string) *place {
 	for range maxLate {
@@ -132,10 +131,11 @@ func (c *converter) placeOf(uuid string) *place {
 		}
 		uuid = other
 	}
-	return &place{} // most likely they hang on one another
+	return &place{} // a cycle, most likely
 }
 
-// at says where the children of a record hang, and on which other record they do where that is not an entry of its name.
+// at sets the place of a record's children, and the record other on which they hang without an
+// entry of its id.
 func (c *converter) at(r *record, p *place, other string) {
 	if r.uuid == "" {
 		return

@@ -15,59 +15,60 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// Projects shows Claude Code's projects with all subagents where newer clients have them, in PROJECT/ID/subagents/. Older
-// clients write agent-ID.jsonl beside the session, which its records name, and the oldest ones write the records of subagents
-// into the session's own file: as sidechain-UUID.jsonl it is shown once more for each of them.
+// Projects shows Claude Code's projects with all subagents in PROJECT/ID/subagents/, as of newer
+// clients. Older clients write agent-ID.jsonl beside the session that its records name, and the
+// oldest ones write the records of subagents into the session's file, which appears again as
+// sidechain-UUID.jsonl for each of them.
 type Projects struct {
 	storage.Files
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	firsts   map[string]firstText
-	forks    map[string]compared
+	forks    map[string]comparison
 	projects map[string]*project
 	inFiles  map[string]*inFile
-	olds     map[string]old
+	ages     map[string]clientAge
 }
 
-// old is whether the oldest clients may have written a file, which begins with the record first.
-type old struct {
+// clientAge tells whether one of the oldest clients may have written a file.
+type clientAge struct {
 	device, inode uint64
-	is            bool
+	isOld         bool
 }
 
-// firstText is what the first record of a file says: of a session its uuid, of a subagent the session that it belongs to.
+// firstText is a fact of a file's first record: a session's uuid, or a subagent's session.
 type firstText struct {
 	device, inode uint64
 	text          string
 }
 
-// project is what lies in a project's directory.
+// project is the content of a project's directory.
 type project struct {
-	token  storage.Token
-	agents map[string][]string // of each session: the names of its subagents' files
-	moved  map[string]bool     // the names of all these
-	once   sync.Once
-	begin  map[string][]string // its sessions by their first record, once somebody asked
+	token   storage.Token
+	agents  map[string][]string // files of subagents, by their sessions
+	moved   map[string]bool     // the names of all these files
+	once    sync.Once
+	byFirst map[string][]string // sessions by their first record, set by once
 }
 
-// inFile is which subagents have records in a session's file.
+// inFile is the list of subagents with records in a session's file.
 type inFile struct {
 	token storage.Token
 	names []string // of their sessions
 }
 
 const (
-	// firstSize is how much of a file is read for what its first record says.
+	// firstSize bounds the read of a first record.
 	firstSize = 64 << 10
-	// nearSize is how much of a session's file is read for the version of its client, which is near its beginning.
+	// nearSize bounds the read of a client's version, which is near the beginning.
 	nearSize = 4 << 10
 )
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
 	return &Projects{
-		Files: files, firsts: map[string]firstText{}, forks: map[string]compared{}, projects: map[string]*project{},
-		inFiles: map[string]*inFile{}, olds: map[string]old{},
+		Files: files, firsts: map[string]firstText{}, forks: map[string]comparison{},
+		projects: map[string]*project{}, inFiles: map[string]*inFile{}, ages: map[string]clientAge{},
 	}
 }
 
@@ -99,26 +100,26 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	case len(p.agents(in, parts[0], parts[1])) > 0:
 		added = []string{subagents}
 	}
-	there, stopped := map[string]bool{}, false
+	inDir, stopped := map[string]bool{}, false
 	err = p.Files.List(dir, nil, func(item storage.Item) bool {
-		there[item.Name] = true
+		inDir[item.Name] = true
 		stopped = !(len(parts) == 1 && in.moved[item.Name]) && !f(item)
 		return !stopped
 	})
 	if stopped || err != nil && !(storage.IsMissing(err) && len(added) > 0) {
 		return err
 	}
-	isThere := func(name string) bool { return there[name] }
-	for _, name := range slices.DeleteFunc(likely, isThere) { // only all of the session's file tells whether it is there
+	isInDir := func(name string) bool { return inDir[name] }
+	for _, name := range slices.DeleteFunc(likely, isInDir) { // only a scan of the session's file is certain
 		state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
 		if !f(storage.Item{Name: name, Kind: storage.KindDir, State: state}) {
 			return nil
 		}
 	}
-	return storage.ListOnly(p, dir, slices.DeleteFunc(added, isThere), f)
+	return storage.ListOnly(p, dir, slices.DeleteFunc(added, isInDir), f)
 }
 
-// project returns what lies in a project's directory.
+// project returns the content of a project's directory.
 func (p *Projects) project(name string) (*project, error) {
 	now := time.Now().UnixNano()
 	st, err := p.Files.Stat(name)
@@ -157,8 +158,7 @@ func (p *Projects) project(name string) (*project, error) {
 	return in, err
 }
 
-// agents returns the names of the subagents' sessions that are shown with a session and lie elsewhere. What cannot be read has
-// none.
+// agents returns the names of the subagents' sessions to show with a session, if it can be read.
 func (p *Projects) agents(in *project, project, session string) []string {
 	beside, ok := in.agents[session]
 	file := path.Join(project, session+ending)
@@ -188,17 +188,17 @@ func (p *Projects) agents(in *project, project, session string) []string {
 	return append(slices.Clip(beside), now.names...)
 }
 
-// isOld reports whether a client may have written a session's file that wrote the records of subagents into it.
+// isOld reports whether a session's file may have records of subagents, by its client's version.
 func (p *Projects) isOld(file string) bool {
 	st, err := p.Files.Stat(file)
 	if err != nil || st.Size == 0 {
 		return false
 	}
 	p.mu.Lock()
-	known, ok := p.olds[file]
+	known, ok := p.ages[file]
 	p.mu.Unlock()
 	if ok && known.device == st.Device && known.inode == st.Inode {
-		return known.is
+		return known.isOld
 	}
 	obj, err := p.Files.Open(file)
 	if err != nil {
@@ -209,19 +209,19 @@ func (p *Projects) isOld(file string) bool {
 	if err := storage.ReadFull(obj, head, 0); err != nil {
 		return false
 	}
-	_, version, told := bytes.Cut(head, []byte(`"version"`))
+	_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))
 	version = bytes.TrimLeft(version, `: "`)
-	now := old{st.Device, st.Inode, !isNew(string(version[:min(len(version), 8)]))}
+	now := clientAge{st.Device, st.Inode, !isNew(string(version[:min(len(version), 8)]))}
 	first := firstIn(head)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if told || len(head) == nearSize {
-		p.olds[file] = now
+	if hasVersion || len(head) == nearSize {
+		p.ages[file] = now
 	}
-	if isName(first) { // the first look at one of them asks for all
+	if isName(first) { // later calls need them for all sessions
 		p.firsts[file] = firstText{st.Device, st.Inode, first}
 	}
-	return now.is
+	return now.isOld
 }
 
 // chainsIn returns the names of the sessions of subagents with records in a file.
@@ -245,8 +245,8 @@ func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 	return names, err
 }
 
-// hasChains reports whether a file has records of subagents, at the speed of reading it: most have none, and all are asked when
-// their directory is listed.
+// hasChains reports whether a file has records of subagents. It is as fast as reading, as a listing
+// of the directory asks it of all files, most of which have none.
 func hasChains(obj storage.Object, size int64) (bool, error) {
 	const key = `"isSidechain":`
 	buf := make([]byte, min(size, jsonl.ChunkSize)+int64(len(key))+8)
@@ -273,16 +273,18 @@ func hasChains(obj storage.Object, size int64) (bool, error) {
 // isName reports whether an id can be a part of a file's name.
 func isName(id string) bool { return storage.CheckName(id) == nil && !strings.Contains(id, "/") }
 
-// isNew reports whether a client writes subagents' records into files of their own: 2.1 and later, and some before.
+// isNew reports whether a client writes records of subagents into own files, as 2.1 does.
 func isNew(version string) bool {
-	return version != "" && !strings.HasPrefix(version, "0.") && !strings.HasPrefix(version, "1.") && !strings.HasPrefix(version, "2.0.")
+	return version != "" && !strings.HasPrefix(version, "0.") && !strings.HasPrefix(version, "1.") &&
+		!strings.HasPrefix(version, "2.0.")
 }
 
-// place returns the name of the file that has what is shown under a name, and whether a directory of that name is made up.
-func (p *Projects) place(name string) (file string, madeUp bool, err error) {
+// place returns the file of a shown name, and whether the name is a virtual directory.
+func (p *Projects) place(name string) (file string, isVirtual bool, err error) {
 	parts := strings.Split(name, "/")
 	n := len(parts)
-	if n < 2 || n > 4 || n > 2 && parts[2] != subagents || n == 2 && strings.HasSuffix(name, ending) && !isSubagent(parts[1]) {
+	if n < 2 || n > 4 || n > 2 && parts[2] != subagents ||
+		n == 2 && strings.HasSuffix(name, ending) && !isSubagent(parts[1]) {
 		return name, false, nil
 	}
 	st, err := p.Files.Stat(name)
@@ -310,12 +312,12 @@ func (p *Projects) place(name string) (file string, madeUp bool, err error) {
 
 // Stat implements storage.Files.
 func (p *Projects) Stat(name string) (storage.Stat, error) {
-	file, madeUp, err := p.place(name)
+	file, isVirtual, err := p.place(name)
 	if err != nil {
 		return storage.Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
 	st, err := p.Files.Stat(file)
-	if madeUp {
+	if isVirtual {
 		st.Kind, st.Mode, st.Size = storage.KindDir, storage.DirMode, 0
 	}
 	return st, err
@@ -323,11 +325,11 @@ func (p *Projects) Stat(name string) (storage.Stat, error) {
 
 // Open implements storage.Files.
 func (p *Projects) Open(name string) (storage.Object, error) {
-	file, madeUp, err := p.place(name)
+	file, isVirtual, err := p.place(name)
 	switch {
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	case madeUp:
+	case isVirtual:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
 	}
 	return p.Files.Open(file)

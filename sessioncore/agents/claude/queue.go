@@ -9,30 +9,31 @@ import (
 )
 
 // This file handles prompts that a person typed while the client worked (docs/format.md, Claude
-// Code). Some versions write them into queue-operation records alone, others into an attachment or
-// into several of these.
+// Code). Some versions write them only into queue-operation records, others also into attachments.
 
-// maxQueued is the number of prompts that are held: in the client's queue, or for the next answer.
+// maxQueued bounds the prompts in the client's queue, and those for the next answer.
 const maxQueued = 1000
 
 // queued is a prompt that a person typed while the client worked.
 type queued struct {
-	content rawjson.Value // a text or blocks; missing if no record has it
-	text    string
-	time    rawjson.Value
-	lines   []int64 // those of its records; the first one has the words
-	by      sayer
-	told    bool // another record has the words
-	later   bool // a later record has the words, which follows a dequeue
+	content  rawjson.Value // a text or blocks; missing if no record has it
+	text     string
+	time     rawjson.Value
+	lines    []int64 // of its records; the first one has the words
+	by       sayer
+	hasWords bool // another record has the words
+	later    bool // a later record after a dequeue has the words
 }
 
-// queue holds the prompts that a person typed while the client worked.
+// queue holds such prompts.
 type queue struct {
-	waiting []queued         // in the client's queue
-	sent    []queued         // with the last results; their entries stand before the next answer
-	guessed map[string]int64 // by their text: lines of prompts that a record without words was taken to be about
-	told    map[string]int   // by their text: prompts in attachments of which no record said that they waited
-	popped  string           // the text of the prompt that was to come next as a message of its own
+	waiting []queued // in the client's queue
+	sent    []queued // with the last results; their entries stand before the next answer
+	// guessed has the lines of prompts that a record without words seemed to mean, by text.
+	guessed map[string]int64
+	// attached counts prompts in attachments without a record that they waited, by text.
+	attached map[string]int
+	popped   string // the text of the prompt that should come next as a message of its own
 }
 
 // queueOperation handles a record of type queue-operation.
@@ -62,14 +63,13 @@ func newQueued(r *record, content rawjson.Value) queued {
 	}
 }
 
-// remove handles a prompt that left the client's queue. Newer versions give a reason where it was
-// not sent.
+// remove handles a prompt that left the client's queue. Newer versions say why it was not sent.
 func (q *queue) remove(r *record, content rawjson.Value) {
-	p := q.take(content, func(p *queued) bool { return p.told || !p.later && !strings.HasPrefix(p.text, "/") })
+	p := q.take(content, func(p *queued) bool { return p.hasWords || !p.later && !strings.HasPrefix(p.text, "/") })
 	if len(p.lines) == 0 { // its other record is not in the file
 		p = newQueued(r, content)
-		if q.told[p.text] > 0 {
-			q.told[p.text]--
+		if q.attached[p.text] > 0 {
+			q.attached[p.text]--
 			return
 		}
 	} else {
@@ -77,7 +77,7 @@ func (q *queue) remove(r *record, content rawjson.Value) {
 	}
 	reason := r.Member("reason")
 	isSent := reason.Missing() || reason.Is("absorbed_mid_turn")
-	if p.text == "" || p.told || !isSent || len(q.sent) == maxQueued {
+	if p.text == "" || p.hasWords || !isSent || len(q.sent) == maxQueued {
 		return
 	}
 	if !content.IsString() {
@@ -86,8 +86,8 @@ func (q *queue) remove(r *record, content rawjson.Value) {
 	q.sent = append(q.sent, p)
 }
 
-// take takes a prompt out of the queue: the one with that text, or without a text the first that
-// prefer picks, else the first. It returns one without lines if there is none.
+// take removes a prompt from the queue: by its text or, without one, the first that prefer picks,
+// else the first. The result has no lines if there is none.
 func (q *queue) take(content rawjson.Value, prefer func(*queued) bool) (p queued) {
 	at := -1
 	if content.IsString() {
@@ -104,12 +104,12 @@ func (q *queue) take(content rawjson.Value, prefer func(*queued) bool) (p queued
 }
 
 func indexText(prompts []queued, text string) int {
-	return slices.IndexFunc(prompts, func(p queued) bool { return p.text == text && !p.told })
+	return slices.IndexFunc(prompts, func(p queued) bool { return p.text == text && !p.hasWords })
 }
 
-// tell notes that a record has the words of a prompt, so that they become one entry. A message of
-// the person need not be one of the queue.
-func (c *converter) tell(content rawjson.Value, isMessage bool) {
+// dequeue matches a record's words with a prompt of the queue, so that they become one entry. A
+// message of the person need not be in the queue.
+func (c *converter) dequeue(content rawjson.Value, isMessage bool) {
 	q := &c.queue
 	if isMessage && q.popped == "" && len(q.sent)+len(q.waiting)+len(q.guessed) == 0 {
 		return
@@ -123,25 +123,25 @@ func (c *converter) tell(content rawjson.Value, isMessage bool) {
 	case isMessage && q.popped == text:
 		q.popped = ""
 	case waiting >= 0:
-		q.waiting[waiting].told = true
+		q.waiting[waiting].hasWords = true
 	case isGuess && (!isMessage || q.popped != ""):
 		learn(c.learned, c.learned.queued, line, true)
-	case !isMessage && len(q.told) < maxQueued:
-		q.told[text]++
+	case !isMessage && len(q.attached) < maxQueued:
+		q.attached[text]++
 	}
 }
 
-// attached handles a prompt in an attachment without a uuid, on which no record hangs.
-func (c *converter) attached(r *record) {
+// attach handles a prompt in an attachment without a uuid, on which no record hangs.
+func (c *converter) attach(r *record) {
 	content, isMeta := queuedCommand(r)
-	c.tell(content, false)
+	c.dequeue(content, false)
 	if p := newQueued(r, content); len(c.queue.sent) < maxQueued {
-		p.by, p.told = sayerOf(content, isMeta), true
+		p.by, p.hasWords = sayerOf(content, isMeta), true
 		c.queue.sent = append(c.queue.sent, p)
 	}
 }
 
-// queuedCommand returns the prompt of an attachment, and whether the client made it.
+// queuedCommand returns the prompt of an attachment, and whether it is the client's.
 func queuedCommand(r *record) (content rawjson.Value, isMeta bool) {
 	attachment := foreign.Read(r.Member("attachment"))
 	mode := attachment.Member("commandMode")
@@ -153,8 +153,7 @@ func isQueuedCommand(r *record) bool {
 	return r.typ.Is("attachment") && r.Member("attachment").Member("type").Is("queued_command")
 }
 
-// send makes entries of the prompts that were sent with the last results. Children of the
-// results hang on the prompts.
+// send makes entries of the prompts sent with the last results. The results' children hang on them.
 func (c *converter) send(out []byte) []byte {
 	sent, before := c.queue.sent, c.end
 	c.queue.sent = nil
@@ -166,7 +165,7 @@ func (c *converter) send(out []byte) []byte {
 	return out
 }
 
-// unsent appends the entries of the prompts that send will make entries of.
+// unsent appends the entries that send will make.
 func (c *converter) unsent(out []byte) []byte {
 	parent := c.end.id
 	for i := range c.queue.sent {
@@ -182,7 +181,7 @@ func (c *converter) unsent(out []byte) []byte {
 	return out
 }
 
-// record returns the record of the entries of a prompt.
+// record returns the record of a prompt's entries.
 func (q *queued) record() *record {
 	members := foreign.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
 	return &record{Object: members, line: q.lines[len(q.lines)-1], more: q.lines[:len(q.lines)-1]}

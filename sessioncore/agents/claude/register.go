@@ -35,7 +35,7 @@ func init() {
 				(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString()
 		},
 		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return Agent{}, nil },
-		IsPart: func(file string) bool { // a subagent's comes with the session that called it
+		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},
 		Resume: []string{"claude", "--resume="},
@@ -43,8 +43,8 @@ func init() {
 	})
 }
 
-// detect reports whether a directory is of Claude Code. Many directories have one called projects: that of Claude Code has
-// the names of absolute paths, also of Windows (C--).
+// detect reports whether a directory is of Claude Code. Its directory projects, unlike others, has
+// names of absolute paths, also of Windows (C--).
 func detect(dir string) bool {
 	projects := filepath.Join(dir, projectsDir)
 	_, hasPrompts := os.Stat(filepath.Join(dir, history.LinesName))

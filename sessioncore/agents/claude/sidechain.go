@@ -7,15 +7,15 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// shownIn is the directory below a session's that has its subagents.
+// shownIn is the directory of subagents below a session's directory.
 const shownIn = "artifacts/" + subagents + "/"
 
 var seed = maphash.MakeSeed()
 
-// chains are the conversations of subagents that older clients wrote into the file of the session.
+// chains are the conversations of subagents in a session's file by an older client.
 type chains struct {
-	first map[string]string   // of a record of a subagent: the first one of its conversation
-	asked map[uint64][]string // the first records, by the hash of what they ask
+	first map[string]string   // the first record of the conversation of a record
+	asked map[uint64][]string // first records, by the hash of their prompts
 }
 
 func newChains() chains { return chains{first: map[string]string{}, asked: map[uint64][]string{}} }
@@ -32,10 +32,10 @@ func (c *chains) add(uuid, parent string) string {
 	return first
 }
 
-// isMine reports whether a record is one of the session's. In the file of a session, subagents are noted.
+// isMine reports whether a record is one of the session's. It collects subagents, too.
 func (c *converter) isMine(r *record, isUser bool) bool {
 	if c.Side && c.Chain == "" {
-		return true // the file of a subagent
+		return true // a subagent's file
 	}
 	if !isTrue(r.Member("isSidechain")) {
 		return !c.Side
@@ -50,7 +50,7 @@ func (c *converter) isMine(r *record, isUser bool) bool {
 	return c.Side && first == c.Chain
 }
 
-// hashOf returns a hash of what a subagent is asked, 0 for nothing.
+// hashOf returns a hash of a subagent's prompt, 0 for none.
 func hashOf(text string) uint64 {
 	if text == "" {
 		return 0
@@ -58,7 +58,7 @@ func hashOf(text string) uint64 {
 	return max(1, maphash.String(seed, text))
 }
 
-// prompt returns the hash of what a tool is called with if that calls a subagent, 0 where no session is to be named.
+// prompt returns the hash of a call's prompt for a subagent, 0 for other calls.
 func (c *converter) prompt(call foreign.Object) uint64 {
 	if name := call.Member("name"); c.Facts || !name.Is("Task") && !name.Is("Agent") {
 		return 0
@@ -67,8 +67,8 @@ func (c *converter) prompt(call foreign.Object) uint64 {
 	return hashOf(text)
 }
 
-// subagent returns the path of the session whose result it is, as it is shown in the session's directory, "" for none. Newer
-// clients name it; else it is the one that was asked the same.
+// subagent returns the path of the session of a result, from the session's directory, or "". Newer
+// clients name it; else the prompts match.
 func (c *converter) subagent(r *record, result foreign.Object) string {
 	if c.Facts {
 		return ""

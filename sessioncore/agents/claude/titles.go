@@ -9,44 +9,44 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// titles finds the title of a session in its records: the one that the person gave, else the one that the client made, else
-// a summary. Where the session begins otherwise than with a prompt, it is the prompt that the client shows; else there is
-// none, as a list finds the first message by itself.
+// titles finds the title of a session in its records: a person's, else the client's, else a
+// summary. For a session that does not begin with a prompt it is the prompt that the client shows;
+// else none, as a list finds the first message.
 type titles struct {
 	custom, made, summary string
 	prompt                string
-	waiting               string // a command of which the next record tells whether it is a prompt
+	waiting               string // a command; the next record decides whether it is a prompt
 	local                 string // the first local command, for a session with nothing else
-	read, before          int    // bytes of records; of messages that the person did not write
+	read, before          int    // bytes of records; of messages not by the person
 	begun                 bool   // a list does not find messages from here on
-	done                  bool   // the first prompt was there
+	done                  bool   // the first prompt was found
 }
 
-// maxBefore is how much may stand before the first message for a list to find that in its 4 KiB.
+// maxBefore bounds the bytes before the first message for a list to find it in its 4 KiB.
 const maxBefore = 2 << 10
 
-// title returns the title, "" for none.
+// title returns the title, or "".
 func (t *titles) title() string {
 	return cmp.Or(t.custom, t.made, t.summary, t.prompt, t.waiting, t.local)
 }
 
-// note notes the content of a record. Callers add its size to t.read.
-func (t *titles) note(r foreign.Object) {
+// add adds a record. Callers add its size to t.read.
+func (t *titles) add(r foreign.Object) {
 	t.named(r)
 	t.begun = t.begun || t.read > foreign.HeadSize
 	typ := r.Member("type")
 	switch {
 	case t.done || isTrue(r.Member("isSidechain")):
 	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
-		t.answered(r)
+		t.goOn(r)
 	case typ.Is("user") && (isTrue(r.Member("isMeta")) || isTrue(r.Member("isCompactSummary"))):
-		t.answered(r) // a command that is a prompt is followed by its expansion
+		t.goOn(r) // the expansion of a command that is a prompt
 	case typ.Is("user"):
-		t.said(r.Member("message").Member("content"))
+		t.say(r.Member("message").Member("content"))
 	}
 }
 
-// named notes a title.
+// named sets a title.
 func (t *titles) named(r foreign.Object) {
 	switch typ := r.Member("type"); {
 	case typ.Is("custom-title"):
@@ -58,21 +58,21 @@ func (t *titles) named(r foreign.Object) {
 	}
 }
 
-// answered notes that the client went on with the typed text. A list still finds the first message behind little.
-func (t *titles) answered(r foreign.Object) {
+// goOn handles an answer to the typed text. A list still finds a first message behind a short one.
+func (t *titles) goOn(r foreign.Object) {
 	t.before += len(r.Member("message"))
 	if t.begun = t.begun || t.before > maxBefore; t.waiting != "" {
 		t.settle(t.waiting)
 	}
 }
 
-// settle takes the first prompt.
+// settle sets the first prompt.
 func (t *titles) settle(prompt string) {
 	t.prompt, t.waiting, t.done = foreign.FirstLine(prompt), "", true
 }
 
-// said notes the texts of a record of the person.
-func (t *titles) said(content rawjson.Value) {
+// say adds the texts of a person's record.
+func (t *titles) say(content rawjson.Value) {
 	text, _ := content.Text()
 	t.text(text)
 	content.EachElement(func(block rawjson.Value, _ int) bool {
@@ -85,7 +85,7 @@ func (t *titles) said(content rawjson.Value) {
 	t.begun = true
 }
 
-// text notes a text, by the client's own rules for the first prompt.
+// text adds a text, by the client's rules for the first prompt.
 func (t *titles) text(text string) {
 	text = rawjson.TrimSpace(text)
 	name, isCommand := tagged(text, "command-name")
@@ -129,24 +129,26 @@ func isOutput(text string) bool {
 		strings.HasPrefix(text, "<bash-stdout>") || strings.HasPrefix(text, "<bash-stderr>")
 }
 
-// isPutIn reports whether a text in the person's name was put in by the client: it is in tags, or says that the person stopped it.
+// isPutIn reports whether a text in the person's name is the client's.
 func isPutIn(text string) bool {
 	if strings.HasPrefix(text, "[Request interrupted by user") {
 		return true
 	}
-	end := strings.IndexFunc(text, func(c rune) bool { return c == '>' || c == ' ' || c == '\n' || c == '\t' || c == '\r' })
+	isEnd := func(c rune) bool { return c == '>' || c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+	end := strings.IndexFunc(text, isEnd)
 	return end > 1 && text[0] == '<' && text[1] >= 'a' && text[1] <= 'z' &&
 		strings.Trim(text[1:end], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// localCommands are those that the client carries out by itself.
+// localCommands are the commands that the client runs itself.
 var localCommands = []string{
-	"/add-dir", "/agents", "/allowed-tools", "/app", "/bashes", "/branch", "/btw", "/bug", "/checkpoint", "/chrome", "/clear",
-	"/color", "/compact", "/config", "/context", "/continue", "/copy", "/cost", "/desktop", "/diff", "/doctor", "/effort", "/exit",
-	"/export", "/extra-usage", "/fast", "/feedback", "/files", "/fork", "/help", "/hooks", "/ide", "/install-github-app",
-	"/install-slack-app", "/keybindings", "/login", "/logout", "/mcp", "/memory", "/mobile", "/model", "/new", "/output-style",
-	"/passes", "/permissions", "/plan", "/plugin", "/plugins", "/privacy-settings", "/quit", "/rate-limit-options", "/rc",
-	"/release-notes", "/reload-plugins", "/remote-control", "/remote-env", "/rename", "/reset", "/resume", "/rewind", "/sandbox",
-	"/session", "/settings", "/skills", "/stats", "/status", "/stickers", "/tag", "/tasks", "/terminal-setup", "/theme", "/todos",
-	"/upgrade", "/usage", "/vim", "/voice",
+	"/add-dir", "/agents", "/allowed-tools", "/app", "/bashes", "/branch", "/btw", "/bug", "/checkpoint",
+	"/chrome", "/clear", "/color", "/compact", "/config", "/context", "/continue", "/copy", "/cost", "/desktop",
+	"/diff", "/doctor", "/effort", "/exit", "/export", "/extra-usage", "/fast", "/feedback", "/files", "/fork",
+	"/help", "/hooks", "/ide", "/install-github-app", "/install-slack-app", "/keybindings", "/login", "/logout",
+	"/mcp", "/memory", "/mobile", "/model", "/new", "/output-style", "/passes", "/permissions", "/plan",
+	"/plugin", "/plugins", "/privacy-settings", "/quit", "/rate-limit-options", "/rc", "/release-notes",
+	"/reload-plugins", "/remote-control", "/remote-env", "/rename", "/reset", "/resume", "/rewind", "/sandbox",
+	"/session", "/settings", "/skills", "/stats", "/status", "/stickers", "/tag", "/tasks", "/terminal-setup",
+	"/theme", "/todos", "/upgrade", "/usage", "/vim", "/voice",
 }

@@ -9,7 +9,7 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// laterDay returns the time of an answer's last record in ms, if that is on a later day in UTC than its first one; else 0.
+// laterDay returns the time of an answer's last record in ms if a day (UTC) later, else 0.
 func laterDay(first, last rawjson.Value) int64 {
 	const day = 24 * 60 * 60 * 1000
 	began, _, timed := rawjson.ReadTimestamp(first)
@@ -20,16 +20,14 @@ func laterDay(first, last rawjson.Value) int64 {
 	return ended
 }
 
-// spent is the usage of an answer, the model that gave it and the time, as a record has them. Each record of an answer has
-// them, and the last one counts, so they are read when the answer is over.
+// spent has the raw usage, model and time of an answer's last record, which counts.
 type spent struct{ usage, model, time rawjson.Value }
 
-// note notes those of a record.
-func (s *spent) note(usage, model, time rawjson.Value) {
+func (s *spent) set(usage, model, time rawjson.Value) {
 	s.usage, s.model, s.time = append(s.usage[:0], usage...), append(s.model[:0], model...), append(s.time[:0], time...)
 }
 
-// empty returns a spent of nothing in the same memory.
+// empty returns an empty spent in the same memory.
 func (s *spent) empty() spent { return spent{s.usage[:0], s.model[:0], s.time[:0]} }
 
 // by returns the model as JSON text.
@@ -40,8 +38,7 @@ func (s *spent) by() rawjson.Value {
 	return s.model
 }
 
-// appendTo appends the member usage of an answer that began at a time. cost has the member with the session's cost, if there
-// is one.
+// appendTo appends the member usage of an answer that began at a time. cost may have a member.
 func (s *spent) appendTo(dst []byte, began rawjson.Value, cost []byte) []byte {
 	switch {
 	case s.usage.IsObject():
@@ -56,8 +53,8 @@ func (s *spent) appendTo(dst []byte, began rawjson.Value, cost []byte) []byte {
 	return dst
 }
 
-// appendUsage appends the members of the usage of an answer and the end of their object, with the calls of models that its own
-// numbers lack. ended is as in foreign.Usage.
+// appendUsage appends the members of an answer's usage and the end of their object, with the calls
+// of other models. ended is as in foreign.Usage.
 func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
 	u, iterations := usageOf(usage)
 	u.Ended = ended
@@ -129,9 +126,9 @@ func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
 	return u, iterations
 }
 
-// costs notes the session's cost so far, by model, as the client recorded it. It belongs to the last
-// answer, or where that is written already to the next one.
-func (c *converter) costs(r *record) {
+// setCost sets the session's cost so far, by model, as recorded. It belongs to the last answer or,
+// if that is written, to the next one.
+func (c *converter) setCost(r *record) {
 	total := r.Member("totalCostUSD")
 	if !isCost(total) {
 		return

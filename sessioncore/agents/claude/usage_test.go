@@ -32,7 +32,7 @@ func TestUsage(t *testing.T) {
 		`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`: `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0}`,
 	} {
 		var s spent
-		s.note(rawjson.Value(usage), rawjson.Value(`"m"`), nil)
+		s.set(rawjson.Value(usage), rawjson.Value(`"m"`), nil)
 		got := s.appendTo(nil, nil, nil)
 		require.Equal(t, `,"usage":`+want, string(got), usage)
 		require.True(t, rawjson.IsValidObject(got[len(`,"usage":`):]))
