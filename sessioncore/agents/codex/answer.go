@@ -1,32 +1,33 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// maxWaiting is how many bytes an answer and what follows it may have and still wait for the answer's tokens.
+// maxWaiting bounds an answer with its followers that waits for its tokens, in bytes.
 const maxWaiting = 8 << 20
 
-// answer is what the model said at once: the items from a message or a result to the next.
+// answer is one answer of the model: the items between two messages or results.
 type answer struct {
 	foreign.Entry
-	blocks []byte
-	model  rawjson.Value
-	used   foreign.Usage
-	stop   string
-	failed rawjson.Value
-	ended  bool   // what comes next is another answer
-	after  []byte // entries that follow it
+	blocks  []byte
+	model   rawjson.Value
+	usage   foreign.Usage
+	stop    string
+	failure rawjson.Value
+	ended   bool   // the next item begins another answer
+	after   []byte // entries behind it
 }
 
-// tokens are the totals of a session.
+// tokens are a session's totals.
 type tokens struct{ input, cached, written, output, total int64 }
 
-// said adds blocks to the answer that the model is giving, or begins one.
-func (c *converter) said(out []byte, r *record, blocks []byte) []byte {
+// respond adds blocks to the open answer, or begins one.
+func (c *converter) respond(out []byte, r *record, blocks []byte) []byte {
 	if len(blocks) == 0 {
 		return out
 	}
@@ -40,18 +41,19 @@ func (c *converter) said(out []byte, r *record, blocks []byte) []byte {
 	return out
 }
 
-// begin begins an answer.
 func (c *converter) begin(out []byte, r *record) []byte {
 	out = c.settings(c.flush(out))
 	if len(c.hidden) > 0 {
 		r = &c.hidden[0].at
 	}
-	a := &answer{Entry: foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time), Path: r.path}, model: c.model.value, used: c.due}
+	a := &answer{model: c.model.value, usage: c.lateUsage}
+	a.Entry = foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time), Path: r.path}
 	a.ID = r.nextID()
 	for _, h := range c.hidden {
 		a.add(h.block, h.at.line)
 	}
-	c.at, c.last, c.open, c.asked, c.hidden, c.due = a.ID, a.ID, a, false, nil, foreign.Usage{}
+	c.at, c.last, c.open, c.isPrompted = a.ID, a.ID, a, false
+	c.hidden, c.lateUsage = nil, foreign.Usage{}
 	return out
 }
 
@@ -66,7 +68,7 @@ func (a *answer) add(blocks []byte, line int64) {
 	}
 }
 
-// reasoning adds what the model thought to its answer. What cannot be read waits for something that can.
+// reasoning adds reasoning to its answer. Unreadable reasoning waits for a readable item.
 func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte {
 	var blocks []byte
 	for _, key := range [...]string{"summary", "content"} {
@@ -82,16 +84,17 @@ func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte
 	case sealed.IsString() && len(blocks) > 0:
 		blocks = append(foreign.AppendMember(blocks[:len(blocks)-1], "thinkingSignature", sealed), '}')
 	case sealed.IsString():
-		blocks = append(foreign.AppendMember([]byte(`{"type":"thinking","thinking":""`), "thinkingSignature", sealed), '}')
+		blocks = []byte(`{"type":"thinking","thinking":""`)
+		blocks = append(foreign.AppendMember(blocks, "thinkingSignature", sealed), '}')
 		if c.open == nil || c.open.ended {
-			c.hidden = append(c.hidden, hidden{blocks, r.kept()})
+			c.hidden = append(c.hidden, hidden{blocks, r.snapshot()})
 			return out
 		}
 	}
-	return c.said(out, r, blocks)
+	return c.respond(out, r, blocks)
 }
 
-// thinkingBlock appends what was thought.
+// thinkingBlock appends a block of reasoning.
 func thinkingBlock(dst []byte, text rawjson.Value) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
@@ -103,7 +106,8 @@ func thinkingBlock(dst []byte, text rawjson.Value) []byte {
 func tokensOf(v rawjson.Value) tokens {
 	o := foreign.Read(v)
 	n := func(key string) int64 { return foreign.Count(o.Member(key)) }
-	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"), n("output_tokens"), n("total_tokens")}
+	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"),
+		n("output_tokens"), n("total_tokens")}
 }
 
 // since returns the tokens counted after t.
@@ -112,7 +116,7 @@ func (all tokens) since(t tokens) tokens {
 		max(0, all.output-t.output), max(0, all.total-t.total)}
 }
 
-// count counts the tokens of the answer before them. The program writes them again where nothing was added. The input has
+// count adds the tokens of the answer before them. Repeated totals add nothing. The input includes
 // the tokens read from the cache and written to it.
 func (c *converter) count(info rawjson.Value) {
 	totals, last := info.Member("total_token_usage"), info.Member("last_token_usage")
@@ -126,12 +130,12 @@ func (c *converter) count(info rawjson.Value) {
 		}
 		c.totals = all
 	}
-	if c.alreadyCounted() {
+	if c.isCounted() {
 		return
 	}
-	u := &c.due
+	u := &c.lateUsage
 	if c.open != nil {
-		u = &c.open.used
+		u = &c.open.usage
 	}
 	u.Input += max(0, used.input-used.cached-used.written)
 	u.CacheRead += used.cached
@@ -140,8 +144,8 @@ func (c *converter) count(info rawjson.Value) {
 	u.Total += used.total
 }
 
-// failed makes an error the end of the answer, or an answer of its own.
-func (c *converter) failed(out []byte, r *record) []byte {
+// fail ends the answer with an error, or makes an answer of it.
+func (c *converter) fail(out []byte, r *record) []byte {
 	text := r.payload.Member("message")
 	if !text.IsString() {
 		return out
@@ -150,11 +154,11 @@ func (c *converter) failed(out []byte, r *record) []byte {
 		out = c.begin(out, r)
 		c.open.Lines = append(c.open.Lines, r.line)
 	}
-	c.open.stop, c.open.failed = "error", slices.Clone(text)
+	c.open.stop, c.open.failure = "error", slices.Clone(text)
 	return out
 }
 
-// flush appends the answer that is open, and what follows it.
+// flush appends the open answer and the entries behind it.
 func (c *converter) flush(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out)
@@ -163,23 +167,20 @@ func (c *converter) flush(out []byte) []byte {
 	return out
 }
 
-// appendTo appends an answer and what follows it.
+// appendTo appends an answer and the entries behind it.
 func (a *answer) appendTo(out []byte) []byte {
-	b := append(append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...), `],"api":"openai-codex-responses","provider":"openai-codex"`...)
+	b := append(append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...), ']')
+	b = append(b, `,"api":"openai-codex-responses","provider":"openai-codex"`...)
 	if len(a.model) > 0 {
 		b = foreign.AppendMember(b, "model", a.model)
 	} else {
 		b = append(b, `,"model":"codex"`...)
 	}
-	if a.used != (foreign.Usage{}) {
-		b = a.used.AppendTo(b)
+	if a.usage != (foreign.Usage{}) {
+		b = a.usage.AppendTo(b)
 	}
-	stop := a.stop
-	if stop == "" {
-		stop = "stop"
-	}
-	b = append(append(append(b, `,"stopReason":"`...), stop...), '"')
-	b = foreign.AppendMember(b, "errorMessage", a.failed)
+	b = append(append(append(b, `,"stopReason":"`...), cmp.Or(a.stop, "stop")...), '"')
+	b = foreign.AppendMember(b, "errorMessage", a.failure)
 	a.Body = append(foreign.AppendMillis(b, a.Time), '}')
 	return append(a.AppendTo(out), a.after...)
 }

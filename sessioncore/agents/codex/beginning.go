@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// maxFirst is how long the first line of a rollout may be. It has the instructions, some 20 KB.
+	// maxFirst bounds the first line of a rollout, which has some 20 KB of instructions.
 	maxFirst = 8 << 20
-	// maxBeginnings is how many rollouts are remembered, and maxCounted how many places in one.
+	// maxBeginnings bounds the cached rollouts, and maxCounted the cached places in each.
 	maxBeginnings, maxCounted = 1 << 14, 64
 )
 
 // beginning caches facts of a rollout's beginning, which does not change.
 type beginning struct {
-	file    storage.Token // when it was looked at last
-	first   int64         // bytes of the first line, 0 if it is too long or not whole
+	file    storage.Token // state of the last check
+	first   int64         // size of the first line, 0 if it is too long or incomplete
 	base    base
-	counted map[int64]lineCount // by the size up to which lines were counted
+	counted map[int64]lineCount // by the size of the counted part
 }
 
-// base is the place from which a rollout goes on.
+// base is the place in another rollout that a rollout continues.
 type base struct {
-	thread string // "" if it begins by itself
+	thread string // "" if it continues none
 	size   int64  // bytes of that thread's rollout
 }
 
-// lineCount is how many whole lines are in a part of a rollout, and where the last of them ends.
+// lineCount has the number of complete lines in a part of a rollout, and the end of the last one.
 type lineCount struct{ lines, end int64 }
 
-// beginningOf returns the facts in the first line of a rollout. obj is the open file, nil to open it
-// as a parent.
+// beginningOf returns the facts in the first line of a rollout. obj is the file, nil for a
+// parent's.
 func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (beginning, error) {
-	if b, ok := h.remembered(name, now); ok {
+	if b, ok := h.cached(name, now); ok {
 		return b, nil
 	}
 	b := beginning{file: now}
@@ -59,14 +59,14 @@ func (h *Home) beginningOf(name string, now storage.Token, obj storage.Object) (
 			break
 		}
 		if int64(n) < size {
-			return b, nil // it may be written yet
+			return b, nil // it may be incomplete
 		}
 	}
 	h.beginnings.Add(name, b)
 	return b, nil
 }
 
-// baseOf returns the place from which a rollout goes on, by its first line.
+// baseOf returns the base of a rollout by its first line.
 func baseOf(line rawjson.Value) (b base) {
 	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) ||
 		!line.Member("type").Is("session_meta") {
@@ -82,7 +82,7 @@ func baseOf(line rawjson.Value) (b base) {
 
 // count counts the lines of a part.
 func (h *Home) count(name string, p part) (lineCount, error) {
-	b, _ := h.remembered(name, p.object)
+	b, _ := h.cached(name, p.object)
 	if c, ok := b.counted[p.to]; ok {
 		return c, nil
 	}
@@ -107,8 +107,8 @@ func (h *Home) count(name string, p part) (lineCount, error) {
 	return c, nil
 }
 
-// remembered returns the cached beginning of a rollout that is unchanged, or has grown.
-func (h *Home) remembered(name string, now storage.Token) (beginning, bool) {
+// cached returns the cached beginning of a rollout that is unchanged or has grown.
+func (h *Home) cached(name string, now storage.Token) (beginning, bool) {
 	b, ok := h.beginnings.Get(name)
 	if !ok || b.file != now && (!b.file.SameObject(now) || now.Size <= b.file.Size) {
 		return beginning{}, false

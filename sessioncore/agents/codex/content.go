@@ -6,8 +6,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// contentBlocks returns the blocks of a message in the words of a session, with commas between them. Those that only this
-// program has stay as they are.
+// contentBlocks returns the blocks of a message in a session's words, with commas between them.
+// Blocks of this program alone stay as they are.
 func contentBlocks(content rawjson.Value) (blocks []byte) {
 	if text, ok := content.Bytes(); ok {
 		if len(text) == 0 {
@@ -24,7 +24,8 @@ func contentBlocks(content rawjson.Value) (blocks []byte) {
 		}
 		typ, text := block.Member("type"), block.Member("text")
 		switch {
-		case (typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")) && text.IsString():
+		case text.IsString() &&
+			(typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")):
 			blocks = textBlock(blocks, text)
 		case typ.Is("input_image"):
 			blocks = imageBlock(blocks, block)
@@ -40,7 +41,7 @@ func textBlock(dst []byte, text rawjson.Value) []byte {
 	return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
 }
 
-// imageBlock appends an image: the data that is in its URL, or the block as it is where the image is elsewhere.
+// imageBlock appends an image: the data in its URL, or the unchanged block if it has none.
 func imageBlock(dst []byte, block rawjson.Value) []byte {
 	url := block.Member("image_url")
 	body, found := bytes.CutPrefix(url, []byte(`"data:`))
@@ -52,7 +53,7 @@ func imageBlock(dst []byte, block rawjson.Value) []byte {
 	return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
 }
 
-// outputBlocks returns what a tool gave back: a text, blocks, an object with one of these, or any other value as a text.
+// outputBlocks returns the output of a tool: a text, blocks, or an object with one.
 func outputBlocks(output rawjson.Value) []byte {
 	switch {
 	case output.IsString():

@@ -11,64 +11,62 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// converter makes the lines of a session of the lines of one rollout (docs/format.md, Codex). The conversation is a line,
-// which goes back where the person rolled turns back.
+// converter makes the lines of a session from the lines of one rollout (docs/format.md, Codex). The
+// conversation is linear, and returns to an earlier entry when turns are rolled back.
 type converter struct {
 	foreign.About
 	lineage
 
-	begun  bool // the header is written
-	bare   bare
-	last   string              // the entry made last
-	rolled int64               // the line that rolled turns back last
-	at     string              // the entry on which the next one hangs
-	turns  []string            // the parent of each message of the person
-	asked  bool                // nothing was answered since the person's last message
-	replay bool                // the items being converted are repetitions after a compaction
-	open   *answer             // the last answer, while its tokens may still come
-	hidden []hidden            // reasoning that cannot be read and to which nothing was added yet
-	tools  map[string]tool     // by call
-	script string              // the last call of a tool that may call others
-	heard  map[uint64]struct{} // hashes of the texts of items
-	early  []early             // texts in events that no item has yet
-	// waiting are the calls whose results only events said until now, and kept how many bytes these have.
-	waiting []string
-	kept    int
-	model   setting
-	effort  setting
-	totals  tokens        // that were counted last
-	due     foreign.Usage // tokens of an answer that is written already
+	hasHeader   bool // it is written
+	old         oldRollout
+	last        string              // the entry made last
+	rolled      int64               // the line of the last rollback
+	at          string              // the parent of the next entry
+	turns       []string            // the parent of each message of the person
+	isPrompted  bool                // the person's last message has no answer yet
+	replay      bool                // the current items are repetitions after a compaction
+	open        *answer             // the last answer, while its tokens may follow
+	hidden      []hidden            // unreadable reasoning before a readable item
+	tools       map[string]tool     // by call
+	script      string              // the last call of a tool that may call others
+	itemTexts   map[uint64]struct{} // hashes of the texts of items
+	events      []eventText         // texts of events without an item yet
+	waiting     []string            // calls with results in events alone so far
+	waitingSize int                 // of these results
+	model       setting
+	effort      setting
+	totals      tokens        // the last ones counted
+	lateUsage   foreign.Usage // for an answer that is written already
 }
 
-// hidden is reasoning that cannot be read.
+// hidden is unreadable reasoning.
 type hidden struct {
 	block []byte
 	at    record
 }
 
-// setting is something that an entry records where it changes: before the next entry, since by itself it says nothing.
+// setting is a value that becomes an entry before the next one when it changes.
 type setting struct {
 	value rawjson.Value
 	at    record
-	set   bool // and not recorded yet
+	set   bool // the entry is to be made
 }
 
-// note notes a value.
-func (s *setting) note(v rawjson.Value, r *record) {
+func (s *setting) change(v rawjson.Value, r *record) {
 	if v.IsString() && !bytes.Equal(v, s.value) {
-		*s = setting{slices.Clone(v), r.kept(), true}
+		*s = setting{slices.Clone(v), r.snapshot(), true}
 	}
 }
 
-// newConverter returns a converter for a file. before is the chain that it is joined with, nil for none. parent has the lines
-// of the rollout that its own may begin with, nil if it is not there.
+// newConverter returns a converter for a file. before is the chain with which it is joined, or nil.
+// parent has the lines of the rollout from which it may have copies, or is nil.
 func newConverter(about foreign.About, before *chain, parent *lines) *converter {
 	if before == nil {
 		before = &chain{}
 	}
 	return &converter{
 		About: about, lineage: lineage{chain: before, parent: parent},
-		tools: map[string]tool{}, heard: map[uint64]struct{}{},
+		tools: map[string]tool{}, itemTexts: map[uint64]struct{}{},
 	}
 }
 
@@ -76,18 +74,18 @@ func newConverter(about foreign.About, before *chain, parent *lines) *converter 
 type record struct {
 	payload foreign.Object
 	time    rawjson.Value
-	id      string // of the first entry that it becomes
-	part    int    // how many entries it became
-	line    int64  // where it is from
-	path    string // the rollout in which that is, "" for the session's own
+	id      string // of its first entry
+	part    int    // number of its entries
+	line    int64
+	path    string // the rollout of line, "" for the session's own
 }
 
-// kept returns what stays of a record when the next one is read.
-func (r *record) kept() record {
+// snapshot returns the facts about a record for later use.
+func (r *record) snapshot() record {
 	return record{time: slices.Clone(r.time), id: r.id, part: r.part, line: r.line, path: r.path}
 }
 
-// nextID returns the id of the next entry that a record becomes.
+// nextID returns the id of a record's next entry.
 func (r *record) nextID() string {
 	if r.part++; r.part > 1 {
 		return r.id + "." + strconv.Itoa(r.part)
@@ -100,13 +98,13 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	o := foreign.Read(v)
 	r := &record{payload: foreign.Read(o.Member("payload")), time: o.Member("timestamp")}
 	if c.place(r, o, line) && c.open != nil {
-		c.open.ended = true // what follows is the session's own
+		c.open.ended = true // the next lines are the session's own
 	}
 	if len(r.payload) == 0 {
-		return c.addBare(out, r, o, v)
+		return c.addOld(out, r, o, v)
 	}
 	typ := o.Member("type")
-	if out = c.beginBare(out); !c.begun {
+	if out = c.beginOld(out); !c.hasHeader {
 		meta := r.payload
 		if !typ.Is("session_meta") { // it is damaged
 			meta = nil
@@ -119,15 +117,15 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 	case typ.Is("event_msg"):
 		return c.event(out, r)
 	case typ.Is("turn_context"):
-		c.model.note(r.payload.Member("model"), r)
-		c.effort.note(r.payload.Member("effort"), r)
+		c.model.change(r.payload.Member("model"), r)
+		c.effort.change(r.payload.Member("effort"), r)
 	case typ.Is("compacted"):
 		return c.compacted(out, r)
 	}
 	return out
 }
 
-// item makes what it is of a thing that the model was sent or said.
+// item makes entries of an item to or from the model.
 func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	typ, _ := item.Member("type").Text()
 	content := item.Member("content")
@@ -137,23 +135,23 @@ func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 	}
 	switch {
 	case isAnswer:
-		return c.said(c.hear(out, assistant, content), r, contentBlocks(content))
+		return c.respond(c.addTexts(out, assistant, content), r, contentBlocks(content))
 	case typ == "message", typ == "agent_message":
 		if item.Member("role").Is("user") {
-			out = c.hear(out, person, content)
+			out = c.addTexts(out, person, content)
 		}
 		return c.message(out, r, item)
 	case typ == "reasoning":
-		return c.reasoning(c.hear(out, assistant, item.Member("summary"), content), r, item)
+		return c.reasoning(c.addTexts(out, assistant, item.Member("summary"), content), r, item)
 	case strings.HasSuffix(typ, "_call"):
-		return c.called(out, r, item, strings.TrimSuffix(typ, "_call"))
+		return c.toolCall(out, r, item, strings.TrimSuffix(typ, "_call"))
 	case strings.HasSuffix(typ, "_output"):
 		return c.output(out, r, item)
 	}
 	return out
 }
 
-// message makes an entry of a message of the person, or of what the program or another agent tells the model.
+// message makes an entry of a message of the person, the program or another agent.
 func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 	blocks := contentBlocks(item.Member("content"))
 	if len(blocks) == 0 {
@@ -164,18 +162,20 @@ func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 		if !context {
 			out = c.settle(out)
 		}
-		return c.asks(out, r, blocks, context)
+		return c.prompt(out, r, blocks, context)
 	}
 	isAgent := item.Member("type").Is("agent_message")
 	kind := "codex/message"
 	if isAgent {
 		kind = "codex/agent_message"
 	}
-	return c.toldModel(out, r, kind, item, blocks, isAgent)
+	return c.custom(out, r, kind, item, blocks, isAgent)
 }
 
-// toldModel makes an entry of a text for the model that is not the person's.
-func (c *converter) toldModel(out []byte, r *record, kind string, item foreign.Object, blocks []byte, display bool) []byte {
+// custom makes an entry of a text for the model that is not the person's.
+func (c *converter) custom(
+	out []byte, r *record, kind string, item foreign.Object, blocks []byte, display bool,
+) []byte {
 	e := foreign.Entry{Type: "custom_message", Time: r.time}
 	e.Body = rawjson.AppendQuoted([]byte(`"customType":`), kind)
 	e.Body = foreign.AppendMember(e.Body, "role", item.Member("role"))
@@ -185,10 +185,10 @@ func (c *converter) toldModel(out []byte, r *record, kind string, item foreign.O
 	return c.put(out, r, &e)
 }
 
-// asks makes an entry of a message of the person. One that the program put in is no turn.
-func (c *converter) asks(out []byte, r *record, blocks []byte, context bool) []byte {
+// prompt makes an entry of a message of the person. Context begins no turn.
+func (c *converter) prompt(out []byte, r *record, blocks []byte, context bool) []byte {
 	if !context {
-		c.turns, c.asked, c.hidden = append(c.turns, c.at), true, nil
+		c.turns, c.isPrompted, c.hidden = append(c.turns, c.at), true, nil
 	}
 	e := foreign.Entry{Type: "message", Time: r.time}
 	e.Body = append(append([]byte(`"message":{"role":"user","content":[`), blocks...), ']')
@@ -199,11 +199,11 @@ func (c *converter) asks(out []byte, r *record, blocks []byte, context bool) []b
 	return c.put(out, r, &e)
 }
 
-// contexts begin what the program puts in in the person's name.
-var contexts = [...]string{"# agents.md instructions", "<environment_context>", "<user_instructions>", "<skill>", "<turn_aborted>",
-	"<user_shell_command>", "<subagents>", "<subagent_notification>"}
+// contexts begin the program's messages in the person's name.
+var contexts = [...]string{"# agents.md instructions", "<environment_context>", "<user_instructions>", "<skill>",
+	"<turn_aborted>", "<user_shell_command>", "<subagents>", "<subagent_notification>"}
 
-// isContext reports whether a message in the person's name was put in by the program.
+// isContext reports whether a message in the person's name is the program's.
 func isContext(content rawjson.Value) (is bool) {
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		text, _ := block.Member("text").Bytes()
@@ -216,13 +216,13 @@ func isContext(content rawjson.Value) (is bool) {
 	return is
 }
 
-// put appends an entry to out, or to what follows the answer that is still open.
+// put appends an entry to out, or behind the open answer.
 func (c *converter) put(out []byte, r *record, e *foreign.Entry) []byte {
 	out = c.settings(out)
 	return c.add(out, r, e)
 }
 
-// add is put without the settings that come first.
+// add is put without the settings before it.
 func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
 	e.ID, e.Parent, e.Lines, e.Path = r.nextID(), c.at, []int64{r.line}, r.path
 	c.at, c.last = e.ID, e.ID
@@ -237,7 +237,7 @@ func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
 	return out
 }
 
-// settings records what changed.
+// settings adds an entry for each changed setting.
 func (c *converter) settings(out []byte) []byte {
 	if s := &c.model; s.set {
 		name, _ := s.value.Text()
@@ -247,12 +247,13 @@ func (c *converter) settings(out []byte) []byte {
 	}
 	if s := &c.effort; s.set {
 		s.set, s.at.part = false, 1
-		out = c.add(out, &s.at, &foreign.Entry{Type: "thinking_level_change", Time: s.at.time, Body: append([]byte(`"thinkingLevel":`), s.value...)})
+		body := append([]byte(`"thinkingLevel":`), s.value...)
+		out = c.add(out, &s.at, &foreign.Entry{Type: "thinking_level_change", Time: s.at.time, Body: body})
 	}
 	return out
 }
 
-// rollBack makes the next entry hang on what was there before the last turns. These stay, as a branch.
+// rollBack makes the next entry hang on the one before the last turns, which stay as a branch.
 func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 	out = c.flush(c.settle(out))
 	n := max(0, len(c.turns)-turns)
@@ -263,7 +264,7 @@ func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 	return out
 }
 
-// compacted makes the entries of a compaction and of what the model is sent from then on besides the summary.
+// compacted makes the entries of a compaction and of the items that replace the history.
 func (c *converter) compacted(out []byte, r *record) []byte {
 	out = c.settings(c.flush(c.settle(out)))
 	e := foreign.Entry{Type: "compaction", Time: r.time}
@@ -282,14 +283,13 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 	return out
 }
 
-// Tail implements foreign.Converter. Where turns were rolled back and nothing came after that, the conversation stands
-// before them.
+// Tail implements foreign.Converter. After a rollback without further items it moves the leaf.
 func (c *converter) Tail(out []byte) []byte {
-	if c.bare.first != nil {
+	if c.old.first != nil {
 		c = c.copy()
-		out = c.beginBare(out)
+		out = c.beginOld(out)
 	}
-	if len(c.early) > 0 || len(c.waiting) > 0 {
+	if len(c.events) > 0 || len(c.waiting) > 0 {
 		c = c.copy()
 		out = c.settle(out)
 	}
@@ -302,7 +302,7 @@ func (c *converter) Tail(out []byte) []byte {
 	return foreign.AppendLeaf(out, c.at, c.rolled)
 }
 
-// copy returns a converter that can go on without a change of c.
+// copy returns a converter that can continue without a change of c.
 func (c *converter) copy() *converter {
 	d := *c
 	d.turns, d.tools, d.waiting = slices.Clip(c.turns), maps.Clone(c.tools), slices.Clone(c.waiting)

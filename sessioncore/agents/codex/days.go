@@ -14,17 +14,17 @@ import (
 const (
 	sessionsDir = "sessions"
 	archivedDir = "archived_sessions"
-	// year and month are how many digits the names of directories have; those of days have as many as months.
+	// year and month are the lengths of the names of directories; day is as month.
 	year, month = 4, 2
 )
 
-// Days shows the directories of rollouts side by side, as sessions lie: YYYY-MM-DD for sessions/YYYY/MM/DD,
+// Days shows the directories of rollouts side by side: sessions/YYYY/MM/DD as YYYY-MM-DD,
 // archived_sessions, and sessions for rollouts directly in it.
 type Days struct{ Home storage.Files } // of ~/.codex
 
 var _ storage.Files = Days{}
 
-// real returns the name in Home, and whether it is one of rollouts.
+// real returns the name in Home of a directory of rollouts or a name in it.
 func real(name string) (string, bool) {
 	dir, rest, below := strings.Cut(name, "/")
 	if dir != archivedDir && dir != sessionsDir {
@@ -68,7 +68,7 @@ func (d Days) List(dir string, only []string, f func(storage.Item) bool) error {
 	return err
 }
 
-// eachDay calls f, which may be nil, for each directory of rollouts, and returns the state of all that are above them.
+// eachDay calls f, unless it is nil, for each directory of rollouts, and combines the states above.
 func (d Days) eachDay(f func(storage.Item) bool) (all storage.Stat, err error) {
 	if all, err = d.Home.Stat(sessionsDir); storage.IsMissing(err) {
 		all, err = d.Home.Stat("")
@@ -79,7 +79,8 @@ func (d Days) eachDay(f func(storage.Item) bool) (all storage.Stat, err error) {
 	more := true
 	show := func(name string) {
 		if more && f != nil {
-			more = f(storage.Item{Name: name, Kind: storage.KindDir, State: func() (storage.Stat, error) { return d.Stat(name) }})
+			state := func() (storage.Stat, error) { return d.Stat(name) }
+			more = f(storage.Item{Name: name, Kind: storage.KindDir, State: state})
 		}
 	}
 	err = d.walk(sessionsDir, "", []int{year, month, month}, &all, show)
@@ -89,8 +90,8 @@ func (d Days) eachDay(f func(storage.Item) bool) (all storage.Stat, err error) {
 	return all, err
 }
 
-// walk calls f for the directories below dir whose names and those above them are so many digits. It adds the state of what is
-// above them to all.
+// walk calls f for the directories below dir whose names, level by level, have these numbers of
+// digits. It adds the states of those above them to all.
 func (d Days) walk(dir, name string, digits []int, all *storage.Stat, f func(name string)) error {
 	if len(digits) == 0 {
 		f(name[1:])

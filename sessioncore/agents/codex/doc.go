@@ -1,6 +1,5 @@
-// Package codex shows the rollouts of Codex as session files (docs/format.md, Codex): it makes their lines of those of a
-// rollout, and tells which of its files are rollouts.
+// Package codex shows the rollouts of Codex as session files (docs/format.md, Codex).
 package codex
 
-// Name is what the agent is called, by omp's own import too.
+// Name is the agent's name, also in omp's own import.
 const Name = "codex"

@@ -8,11 +8,11 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// header appends the session's header. meta is the session_meta, nil if that is damaged.
+// header appends the session's header. meta is the session_meta, or nil if that is damaged.
 func (c *converter) header(out []byte, at rawjson.Value, meta foreign.Object) []byte {
-	c.begun = true
-	if told := meta.Member("timestamp"); !told.Missing() {
-		at = told
+	c.hasHeader = true
+	if own := meta.Member("timestamp"); !own.Missing() {
+		at = own
 	}
 	out = rawjson.AppendQuoted(append(out, `{"type":"session","version":3,"id":`...), c.ID)
 	out = c.AppendMembers(foreign.AppendText(foreign.AppendMember(out, "timestamp", at), "cwd", meta.Member("cwd")))
@@ -28,62 +28,61 @@ func (c *converter) header(out []byte, at rawjson.Value, meta foreign.Object) []
 	return out
 }
 
-// bare is the beginning of a rollout of mid-2025, whose lines have no envelope: the first one is
-// the header, the others are items, without times. The working directory is in a message that the
-// program put in.
-type bare struct {
-	first rawjson.Value // line, nil before it
-	time  rawjson.Value
-	cwd   string
-	held  []byte // entries that the header comes before
+// oldRollout is the beginning of a rollout of mid-2025, whose lines have no envelope: a header,
+// then items without times. A message of the program has the working directory.
+type oldRollout struct {
+	first   rawjson.Value // the header, or nil
+	time    rawjson.Value
+	cwd     string
+	entries []byte // made before the header
 }
 
-// maxHeld is how many bytes are held until the working directory is known.
+// maxHeld bounds the entries before the working directory is known, in bytes.
 const maxHeld = 256 << 10
 
-// addBare takes a line without an envelope.
-func (c *converter) addBare(out []byte, r *record, line foreign.Object, v rawjson.Value) []byte {
+// addOld handles a line without an envelope.
+func (c *converter) addOld(out []byte, r *record, line foreign.Object, v rawjson.Value) []byte {
 	typ, _ := line.Member("type").Text()
-	b := &c.bare
-	if !c.begun && b.first == nil && typ == "" && line.Member("id").IsString() && line.Member("timestamp").IsString() {
+	b := &c.old
+	isFirst := !c.hasHeader && b.first == nil
+	if isFirst && typ == "" && line.Member("id").IsString() && line.Member("timestamp").IsString() {
 		b.first, b.time = slices.Clone(v), slices.Clone(line.Member("timestamp"))
 		c.ID, _ = line.Member("id").Text()
 	}
 	isItem := typ == "message" || typ == "reasoning" ||
 		strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
-	if !isItem || !c.begun && b.first == nil {
+	if !isItem || !c.hasHeader && b.first == nil {
 		return out
 	}
 	if r.payload = line; r.time.Missing() {
 		r.time = b.time
 	}
-	if content := line.Member("content"); !c.begun && line.Member("role").Is("user") && isContext(content) {
-		b.held, b.cwd = c.item(b.held, r, line), cwdIn(content)
-		if b.cwd == "" && len(b.held) < maxHeld {
+	if content := line.Member("content"); !c.hasHeader && line.Member("role").Is("user") && isContext(content) {
+		b.entries, b.cwd = c.item(b.entries, r, line), cwdIn(content)
+		if b.cwd == "" && len(b.entries) < maxHeld {
 			return out
 		}
-		return c.beginBare(out)
+		return c.beginOld(out)
 	}
-	return c.item(c.beginBare(out), r, line)
+	return c.item(c.beginOld(out), r, line)
 }
 
-// beginBare appends the header and the held entries, if it was not appended yet.
-func (c *converter) beginBare(out []byte) []byte {
-	b := &c.bare
-	if c.begun || b.first == nil {
+// beginOld appends the header and the entries before it, if they are not written yet.
+func (c *converter) beginOld(out []byte) []byte {
+	b := &c.old
+	if c.hasHeader || b.first == nil {
 		return out
 	}
 	meta := foreign.Read(b.first)
 	if b.cwd != "" {
 		meta = append(meta, rawjson.Member{Key: rawjson.Value(`"cwd"`), Value: rawjson.AppendQuoted(nil, b.cwd)})
 	}
-	out = append(c.header(out, nil, meta), b.held...)
-	b.first, b.held = nil, nil
+	out = append(c.header(out, nil, meta), b.entries...)
+	b.first, b.entries = nil, nil
 	return out
 }
 
-// cwdIn returns the working directory that the program tells the model in a message, "" if it is
-// not in that.
+// cwdIn returns the working directory in a message of the program, or "".
 func cwdIn(content rawjson.Value) (cwd string) {
 	content.EachElement(func(block rawjson.Value, _ int) bool {
 		text, _ := block.Member("text").Text()

@@ -17,26 +17,26 @@ import (
 const (
 	prefix, ending = "rollout-", ".jsonl"
 	uuidSize       = 36
-	// titlesName is where the program keeps the titles of sessions. Of several for one the last counts.
+	// titlesName is the program's list of titles. The last title of a session counts.
 	titlesName = "session_index.jsonl"
-	// maxTitles is how large that file may be.
+	// maxTitles bounds the size of that file.
 	maxTitles = 16 << 20
 )
 
-// Home is ~/.codex: its rollouts, as Days shows them, and what is known of them.
+// Home is ~/.codex: its rollouts, as in Days, and cached facts about them.
 type Home struct {
 	Days
 	root string // its absolute path
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	titles   map[string]string
 	titlesAt storage.Token
 	places   map[string]string   // of rollouts, by id
 	days     map[string]rollouts // by directory
-	daysAt   time.Time           // when all were looked at last
-	prompts  map[string]string   // by the name of a rollout from which others go on: its title, where nobody gave one
+	daysAt   time.Time           // the last scan of all days
+	prompts  map[string]string   // titles from first prompts, by the name of a rollout that others continue
 
-	beginnings *lru.Cache[string, beginning] // of the rollouts that were opened, by name
+	beginnings *lru.Cache[string, beginning] // of opened rollouts, by name
 
 	parents parents
 }
@@ -46,7 +46,7 @@ var (
 	_ foreign.Joiner = (*Home)(nil)
 )
 
-// New returns the Home that files are, whose absolute path is root.
+// New returns a Home of files, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
 	h := &Home{Days: Days{files}, root: root, days: map[string]rollouts{}, prompts: map[string]string{}}
 	h.beginnings, _ = lru.New[string, beginning](maxBeginnings)
@@ -60,7 +60,7 @@ func (*Home) IsSession(name string) bool {
 	return strings.HasPrefix(base, prefix) && strings.HasSuffix(base, ending)
 }
 
-// idOf returns the id of a rollout: that of its thread, or another one where the thread has several.
+// idOf returns the id of a rollout, which may differ from its thread's.
 func idOf(name string) string {
 	base := strings.TrimSuffix(path.Base(name), ending)
 	return base[max(0, len(base)-uuidSize):]
@@ -74,10 +74,10 @@ func (h *Home) Converter(about foreign.About, obj storage.Object) foreign.Conver
 		}
 		return newConverter(about, nil, h.parentLines(about))
 	}
-	return &titled{converter: begin(about), begin: begin, home: h, inList: h.title(about.ID)}
+	return &titleFinder{converter: begin(about), begin: begin, home: h, listTitle: h.title(about.ID)}
 }
 
-// parentLines returns the lines of the rollout that one may begin with, nil if there is none or it is not to be read.
+// parentLines returns the lines of the rollout from which one may have copies, or nil.
 func (h *Home) parentLines(about foreign.About) *lines {
 	if about.Parent == "" || about.Listed {
 		return nil
@@ -95,8 +95,8 @@ func (h *Home) parentLines(about foreign.About) *lines {
 	}}
 }
 
-// About implements foreign.Agent. The title is that in the program's list; for a list of
-// sessions also that in the rollout (titles).
+// About implements foreign.Agent. The title is from the program's list; for a list of sessions also
+// from the rollout (titles).
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := foreign.About{ID: idOf(name), Title: h.title(idOf(name))}
 	if j, ok := obj.(*joined); ok {
@@ -105,39 +105,38 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	var titles titles
 	base := ""
 	metas := 0
-	err := foreign.Ends(obj, size, tells, func(v rawjson.Value, isHead bool) {
+	err := foreign.Ends(obj, size, mayHaveFacts, func(v rawjson.Value, isHead bool) {
 		payload := payloadOf(v)
 		if v.Member("type").Is("session_meta") && isHead {
 			if metas++; metas <= 2 {
 				about.Parent, about.Side = parentOf(payload, about, metas)
 			}
 			if thread, _ := payload.Member("id").Text(); metas == 1 && about.Title == "" {
-				about.Title = h.title(thread) // a thread that was reverted goes on in another file
+				about.Title = h.title(thread) // a reverted thread continues in another file
 			}
 			if metas == 1 {
 				base, _ = payload.Member("history_base").Member("thread_id").Text()
 			}
 		}
-		titles.note(payload, isHead)
+		titles.add(payload, isHead)
 	})
 	if err != nil || !listed || about.Title != "" {
 		return about, err
 	}
-	if about.Title = titles.named; about.Title == "" && base != "" && about.Before == "" {
+	if about.Title = titles.name; about.Title == "" && base != "" && about.Before == "" {
 		about.Title = h.titleOf(base)
 	}
-	if about.Title == "" && titles.asked == "" {
-		err = foreign.Beyond(obj, size, tells, func(v rawjson.Value) bool {
-			titles.note(payloadOf(v), true)
-			return titles.asked == ""
+	if about.Title == "" && titles.prompt == "" {
+		err = foreign.Beyond(obj, size, mayHaveFacts, func(v rawjson.Value) bool {
+			titles.add(payloadOf(v), true)
+			return titles.prompt == ""
 		})
 	}
-	about.Title = cmp.Or(about.Title, titles.asked)
+	about.Title = cmp.Or(about.Title, titles.prompt)
 	return about, err
 }
 
-// parentOf returns the thread that a session was forked from or is a subagent of, as its first or its second session_meta
-// says.
+// parentOf returns the parent thread of a fork or subagent, from its first or second session_meta.
 func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, side bool) {
 	if nth == 2 {
 		if id, ok := meta.Member("id").Text(); ok && about.Parent == "" && id != about.ID {
@@ -162,7 +161,7 @@ func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, 
 	return parent, len(kind) > 0
 }
 
-// subagentOf returns the subagent or reviewer that a session_meta names as its owner: review, compact or an object.
+// subagentOf returns the subagent or reviewer that owns a session_meta.
 func subagentOf(source, thread rawjson.Value) rawjson.Value {
 	switch kind := source.Member("subagent"); {
 	case !kind.Missing():
@@ -173,10 +172,10 @@ func subagentOf(source, thread rawjson.Value) rawjson.Value {
 	return nil
 }
 
-// Beside returns what is shown of a rollout that is not in it: its title in the program's list.
+// Beside returns the title of a rollout in the program's list.
 func (h *Home) Beside(name string) string { return h.title(idOf(name)) }
 
-// title returns the title of a thread in the program's list, "" if it has none there.
+// title returns the title of a thread in the program's list, or "".
 func (h *Home) title(id string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,13 +194,8 @@ func (h *Home) title(id string) string {
 }
 
 func (h *Home) readTitles(size int64) (map[string]string, error) {
-	obj, err := h.Home.Open(titlesName)
+	text, err := foreign.ReadFile(h.Home, titlesName, size)
 	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	text := make([]byte, size)
-	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return nil, err
 	}
 	titles := map[string]string{}
@@ -214,22 +208,22 @@ func (h *Home) readTitles(size int64) (map[string]string, error) {
 	return titles, nil
 }
 
-// rollouts are those in one directory.
+// rollouts are the rollouts in one directory.
 type rollouts struct {
 	token  storage.Token
 	readAt int64
 	names  map[string]string // by id
 }
 
-// lookAgain is how long a rollout that was not there is taken to be missing: many sessions name parents that are gone, and to
-// look for one means to look at all days.
-const lookAgain = 250 * time.Millisecond
+// rescanAfter is how long a rollout that was not found counts as missing: many sessions name
+// parents that were removed, and a search scans all days.
+const rescanAfter = 250 * time.Millisecond
 
-// find returns the name of a thread's rollout, as Days shows it, and its state.
+// find returns the name of a thread's rollout in Days, and its state.
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if name, st, ok = h.known(id); ok || time.Since(h.daysAt) < lookAgain {
+	if name, st, ok = h.locate(id); ok || time.Since(h.daysAt) < rescanAfter {
 		return name, st, ok
 	}
 	days, err := storage.List(h, "")
@@ -239,18 +233,18 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	now := map[string]rollouts{}
 	h.places = map[string]string{}
 	for _, day := range days {
-		in := h.look(day.Name)
+		in := h.rolloutsOf(day.Name)
 		for id, name := range in.names {
 			h.places[id] = path.Join(day.Name, name)
 		}
 		now[day.Name] = in
 	}
 	h.days, h.daysAt = now, time.Now()
-	return h.known(id)
+	return h.locate(id)
 }
 
-// known is find among the rollouts found before. Callers must hold h.mu.
-func (h *Home) known(id string) (name string, st storage.Stat, ok bool) {
+// locate is find without a scan. Callers must hold h.mu.
+func (h *Home) locate(id string) (name string, st storage.Stat, ok bool) {
 	if name = h.places[id]; name == "" {
 		return "", st, false
 	}
@@ -258,8 +252,8 @@ func (h *Home) known(id string) (name string, st storage.Stat, ok bool) {
 	return name, st, err == nil
 }
 
-// look returns the rollouts of a day. It reads the directory only if that changed. Callers must hold h.mu.
-func (h *Home) look(day string) rollouts {
+// rolloutsOf returns the rollouts of a day. It caches them. Callers must hold h.mu.
+func (h *Home) rolloutsOf(day string) rollouts {
 	at := time.Now().UnixNano()
 	st, err := h.Stat(day)
 	in := h.days[day]

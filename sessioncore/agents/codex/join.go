@@ -10,28 +10,28 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// chain has the rollouts from which a rollout goes on, the oldest first: their lines up to there
-// are shown as if they followed its own first line. Their first lines are left out, since a session
-// has one header. A chain is never changed.
+// chain has the rollouts that a rollout continues, the oldest first: their lines up to that point
+// appear between its first line and the rest. Their own first lines are omitted, as a session has
+// one header. A chain is immutable.
 type chain struct {
 	parts    []part
 	size     int64    // bytes of all parts
 	lines    int64    // lines of all parts
-	problems []string // name each part that is left out or short, and why
+	problems []string // reasons for each part that is missing or short
 }
 
 // part is the beginning of a rollout, without its first line.
 type part struct {
 	name       string        // in Days
 	path       string        // of the file, absolute
-	object     storage.Token // the file when it was looked at
+	object     storage.Token // the file when it was checked
 	from, to   int64         // its bytes
 	skipped    int64         // lines before from
 	lines      int64
 	at, lineAt int64 // bytes and lines of the chain before it
 }
 
-// joined is a rollout with the chain from which it goes on.
+// joined is a rollout with its chain.
 type joined struct {
 	storage.Object // the rollout
 	first          int64
@@ -39,8 +39,7 @@ type joined struct {
 	parents *parents
 }
 
-// Join implements foreign.Joiner. A rollout whose chain cannot be shown has its own lines, and the
-// chain says why.
+// Join implements foreign.Joiner. If the chain cannot be shown, it says why.
 func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	st, err := obj.Stat()
 	if err != nil {
@@ -54,15 +53,14 @@ func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	return &joined{Object: obj, first: own.first, chain: h.chainOf(name, own.base), parents: &h.parents}
 }
 
-// chainOf follows a rollout back to its beginning. It costs a stat for each rollout that was looked
-// at before. A rollout that is in the chain already, or is the one that is asked for, ends it.
+// chainOf follows a rollout back to its beginning. It stats each cached one. A cycle ends it.
 func (h *Home) chainOf(name string, base base) *chain {
 	c := &chain{}
 	seen := map[string]bool{name: true}
 	for child := name; base.thread != ""; {
-		problem := func(what string) {
+		problem := func(reason string) {
 			c.problems = append(c.problems,
-				fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, what))
+				fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, reason))
 		}
 		at, st, ok := h.find(base.thread)
 		if !ok {
@@ -95,8 +93,8 @@ func (h *Home) chainOf(name string, base base) *chain {
 	return c
 }
 
-// partOf returns the beginning of a rollout up to a size, or to the end of the last whole line
-// before that, and the rollout's own base.
+// partOf returns the beginning of a rollout up to a size, or to the last complete line before that,
+// and the rollout's own base.
 func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, error) {
 	own, err := h.beginningOf(name, now, nil)
 	if err != nil {
@@ -115,7 +113,7 @@ func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, e
 	return p, own.base, err
 }
 
-// identity returns a text that differs for chains of which something else is shown.
+// identity returns a text that differs for chains with different lines.
 func (c *chain) identity() string {
 	sum := fnv.New128a()
 	for i := range c.parts {
@@ -162,14 +160,14 @@ func (j *joined) ReadAt(p []byte, off int64) (n int, err error) {
 	return n + more, err
 }
 
-// Stat implements storage.Object. The size is that of all that is read.
+// Stat implements storage.Object. The size includes the chain.
 func (j *joined) Stat() (storage.Stat, error) {
 	st, err := j.Object.Stat()
 	st.Size += j.size
 	return st, err
 }
 
-// Joined returns how many bytes of other rollouts the size has.
+// Joined returns the size of the chain.
 func (j *joined) Joined() int64 { return j.size }
 
 // Close implements storage.Object.

@@ -11,26 +11,24 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// lineage tells which lines at the beginning of a session are of another rollout, and where all are from. A rollout has them
-// after its own session_meta and that of the other: because the program wrote them again when it was forked or a subagent
-// was begun, at that moment's time; or because they are shown as if it had (join.go).
-//
-// Such a line becomes the same entry here and there, with the same id and the same time: what they cost counts once.
+// lineage detects the lines at the beginning of a session that are another rollout's, and the
+// origin of all lines. They follow its session_meta and that of the other: copies with the time of
+// a fork or of a subagent's begin, or lines of the chain (join.go). Such a line becomes the same
+// entry with the same id and time in both, so that its cost counts once.
 type lineage struct {
-	*chain        // lines that are shown as if they were here
-	metas  int64  // session_meta at the beginning
-	copied bool   // the next line may be another rollout's
-	parent *lines // nil if it cannot be compared
-	equal  int    // lines that were found to be the parent's
-	left   int64  // lines of the parent that were left out
-	ms     int64  // time of the line before
+	*chain         // lines of other rollouts that are shown here
+	metas   int64  // number of session_meta at the beginning
+	copied  bool   // the next line may be another rollout's
+	parent  *lines // nil if it cannot be compared
+	matches int    // number of lines that are the parent's
+	omitted int64  // number of the parent's lines without a copy
+	ms      int64  // time of the previous line
 }
 
-// batchGap is how long after one line the next one was written, in ms, if both were copied at once. The model takes longer
-// for an answer.
+// batchGap bounds the time between two lines that were copied at once, in ms. Answers take longer.
 const batchGap = 1000
 
-// place says where a record is from. It returns true for the first one that is the session's own after others that are not.
+// place sets the origin of a record. It returns true for the session's first own one.
 func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 	if o.Member("type").Is("session_meta") && line == l.metas+1 {
 		l.metas++
@@ -46,7 +44,7 @@ func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 	if timed {
 		l.ms = ms
 	}
-	r.id = "l" + strconv.FormatInt(line+l.left-max(0, l.metas-1), 10)
+	r.id = "l" + strconv.FormatInt(line+l.omitted-max(0, l.metas-1), 10)
 	switch {
 	case line == 1:
 		r.line = 1
@@ -58,8 +56,8 @@ func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 	return own
 }
 
-// isCopied reports whether a line is another rollout's, and gives the record the time that it has there. soon is set if it was
-// written right after the one before.
+// isCopied reports whether a line is another rollout's, and sets the record's time to that in the
+// original. soon: the line was written right after the previous one.
 func (l *lineage) isCopied(r *record, o foreign.Object, line int64, soon bool) bool {
 	if l.chain.lines > 0 {
 		return line <= l.chain.lines+1
@@ -67,41 +65,43 @@ func (l *lineage) isCopied(r *record, o foreign.Object, line int64, soon bool) b
 	if l.parent != nil {
 		for {
 			theirs, ok := l.parent.next()
-			if bytes.Equal(theirs.Member("type"), o.Member("type")) && bytes.Equal(theirs.Member("payload"), o.Member("payload")) {
-				r.time, l.left = theirs.Member("timestamp"), l.parent.read-(line-1)
-				l.equal++
+			isSame := bytes.Equal(theirs.Member("type"), o.Member("type")) &&
+				bytes.Equal(theirs.Member("payload"), o.Member("payload"))
+			if isSame {
+				r.time, l.omitted = theirs.Member("timestamp"), l.parent.read-(line-1)
+				l.matches++
 				return true
 			}
 			if !ok || !soon {
 				break
 			}
 		}
-		if l.parent = nil; l.equal > 1 {
+		if l.parent = nil; l.matches > 1 {
 			return false
 		}
 	}
 	return soon
 }
 
-// alreadyCounted reports whether the tokens of a line are the parent's, whose line was not found.
-func (l *lineage) alreadyCounted() bool { return l.copied && l.chain.lines == 0 && l.parent == nil }
+// isCounted reports whether the tokens of a line are the parent's, whose line was not found.
+func (l *lineage) isCounted() bool { return l.copied && l.chain.lines == 0 && l.parent == nil }
 
-// lines reads the lines of a file one after the other, and keeps no file open meanwhile.
+// lines reads the lines of a file in order, and keeps no file open meanwhile.
 type lines struct {
 	open func() (storage.Object, error)
-	at   int64  // offset of what is read next
-	read int64  // lines
+	at   int64  // offset of the next read
+	read int64  // number of lines read
 	text []byte // read ahead
 }
 
 const (
-	// readAhead is how much is read at once, and maxCompared how long a line may be to be compared.
+	// readAhead is the size of a read, and maxCompared bounds a line to compare.
 	readAhead   = 256 << 10
 	maxCompared = 16 << 20
 )
 
-// next returns the members of the next line, none if it is no object. They are valid until the next call. ok is false at the
-// end, or where the file cannot be read on.
+// next returns the members of the next line, none for other values. They are valid until the next
+// call. ok is false at the end, or after an error.
 func (l *lines) next() (o foreign.Object, ok bool) {
 	for {
 		if end := bytes.IndexByte(l.text, '\n'); end >= 0 {
@@ -119,7 +119,6 @@ func (l *lines) next() (o foreign.Object, ok bool) {
 	}
 }
 
-// more reads on.
 func (l *lines) more() error {
 	obj, err := l.open()
 	if err != nil {

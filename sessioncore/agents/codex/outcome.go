@@ -8,34 +8,32 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// outcome is the result of a call. An event says it before the item does; where there is no item,
-// the event counts.
+// outcome is the result of a call. An event has it before the item, or without an item.
 type outcome struct {
 	at        record
 	blocks    []byte
 	failed    bool
 	changes   []rawjson.Member // files, and the changes to them
-	patched   bool             // a patch was applied, successfully or not
-	succeeded bool             // one was
+	patched   bool             // it is of a patch
+	succeeded bool             // a patch succeeded
 }
 
-// toolEnded takes the result of a call from an event. Calls that a script makes (`exec`) have no
-// items at all.
-func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
+// toolResult handles the result of a call in an event. Calls of a script (`exec`) have no items.
+func (c *converter) toolResult(out []byte, r *record, typ string) []byte {
 	p := r.payload
 	id := p.AnyOf("call_id", "callId")
 	call, ok := id.Text()
-	if !ok || p.Member("source").Is("user_shell") { // a message of the person says it
+	if !ok || p.Member("source").Is("user_shell") { // a message of the person has it
 		return out
 	}
 	o, name, args := outcomeOf(typ, p)
 	t, known := c.tools[call]
-	if !known && o.patched { // in the script that called last
-		if script := c.tools[c.script]; c.script != "" && !script.done && script.said.size()+o.size() <= maxWaiting {
+	if !known && o.patched { // by the last script
+		if script := c.tools[c.script]; c.script != "" && !script.done && script.events.size()+o.size() <= maxWaiting {
 			call, t, known = c.script, script, true
 		}
 	}
-	o.at = r.kept()
+	o.at = r.snapshot()
 	switch {
 	case known && t.done:
 		return out
@@ -50,26 +48,28 @@ func (c *converter) toolEnded(out []byte, r *record, typ string) []byte {
 	return out
 }
 
-// outcomeOf returns the outcome in an event, and the call that it is of.
+// outcomeOf returns the outcome in an event, and its call.
 func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
 	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
 	switch typ {
 	case "mcp_tool_call_end":
-		of, result := foreign.Read(p.Member("invocation")), p.Member("result")
-		server, _ := of.Member("server").Text()
-		name, args = qualified(rawjson.AppendQuoted(nil, "mcp__"+server), of.Member("tool")), of.Member("arguments")
-		wrong := foreign.Object{}.Read(result).AnyOf("Err", "err")
-		if len(wrong) == 0 {
-			wrong = p.Member("error")
+		invocation, result := foreign.Read(p.Member("invocation")), p.Member("result")
+		server, _ := invocation.Member("server").Text()
+		name = qualified(rawjson.AppendQuoted(nil, "mcp__"+server), invocation.Member("tool"))
+		args = invocation.Member("arguments")
+		failure := foreign.Object{}.Read(result).AnyOf("Err", "err")
+		if len(failure) == 0 {
+			failure = p.Member("error")
 		}
 		if ok := result.Member("Ok"); len(ok) > 0 {
 			result = ok
 		}
-		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) || !wrong.Missing()
+		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) ||
+			!failure.Missing()
 		switch {
-		case wrong.IsString():
-			o.blocks = textBlock(nil, wrong)
+		case failure.IsString():
+			o.blocks = textBlock(nil, failure)
 		case len(result) > 0 && string(result) != "null":
 			if o.blocks = outputBlocks(result); len(o.blocks) == 0 {
 				o.blocks = outputBlocks(foreign.Read(result).AnyOf("structuredContent", "structured_content"))
@@ -106,7 +106,7 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
-// texts returns a block for each member that is a text with something in it.
+// texts returns a block for each member that is a text and not empty.
 func texts(p foreign.Object, keys ...string) (blocks []byte) {
 	for _, key := range keys {
 		if text := p.Member(key); text.IsString() && len(text) > len(`""`) {
@@ -119,7 +119,7 @@ func texts(p foreign.Object, keys ...string) (blocks []byte) {
 	return blocks
 }
 
-// size returns how many bytes an outcome takes.
+// size returns the size of an outcome in bytes.
 func (o *outcome) size() (n int) {
 	if o == nil {
 		return 0
@@ -130,8 +130,8 @@ func (o *outcome) size() (n int) {
 	return n + len(o.blocks)
 }
 
-// with returns the outcome of a call with two patches: a script may apply several. Files of one that
-// failed count where none succeeded.
+// with returns the outcome of two patches in a script. Files of a failed patch count only if none
+// succeeded.
 func (o *outcome) with(next *outcome) *outcome {
 	if !o.patched || !next.patched {
 		return o
@@ -176,33 +176,36 @@ func (o *outcome) appendTo(dst []byte) []byte {
 	return append(strconv.AppendBool(append(dst, `},"success":`...), o.succeeded), '}')
 }
 
-// wait keeps the outcome of a call until its item is there, or cannot come any more.
+// wait keeps the outcome of a call until its item comes, or cannot come any more.
 func (c *converter) wait(out []byte, call string, o *outcome) []byte {
 	t := c.tools[call]
-	c.kept -= t.said.size()
-	if t.said == nil {
-		t.said = o
+	c.waitingSize -= t.events.size()
+	if t.events == nil {
+		t.events = o
 		c.waiting = append(c.waiting, call)
 	} else {
-		t.said = t.said.with(o)
+		t.events = t.events.with(o)
 	}
 	c.tools[call] = t
-	if c.kept += t.said.size(); c.kept > maxWaiting {
+	if c.waitingSize += t.events.size(); c.waitingSize > maxWaiting {
 		return c.finish(out)
 	}
 	return out
 }
 
-// finish makes results of all that only events said.
+// finish makes entries of the results that only events have.
 func (c *converter) finish(out []byte) []byte {
 	for _, call := range slices.Clone(c.waiting) {
-		if t := c.tools[call]; t.said != nil {
-			r := t.said.at
-			out = c.result(out, &r, rawjson.AppendQuoted(nil, call), t.name, t.said)
+		if t := c.tools[call]; t.events != nil {
+			r := t.events.at
+			out = c.result(out, &r, rawjson.AppendQuoted(nil, call), t.name, t.events)
 		}
 	}
 	return out
 }
 
-// settle is finish and then speakAll: no item comes any more.
-func (c *converter) settle(out []byte) []byte { return c.speakAll(c.finish(out)) }
+// settle makes entries of everything that only events have, as no item follows any more.
+func (c *converter) settle(out []byte) []byte {
+	out = c.finish(out)
+	return c.flushEvents(out, len(c.events))
+}

@@ -8,20 +8,20 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxParents bounds how many rollouts are open because others go on from them.
+// maxParents bounds the open rollouts that others continue.
 const maxParents = 32
 
-// parents opens the rollouts from which others go on. A chain may have thousands, so each is open
-// while it is read, and a few a while longer, since a reader mostly reads on. None is open when no
-// rollout is that goes on from another one.
+// parents opens the rollouts that others continue. A chain may have thousands, so each is open
+// while it is read, and a few remain open for sequential reads. All are closed with the last joined
+// rollout.
 type parents struct {
 	files storage.Files
 
 	mu     sync.Mutex // guards the fields below
-	free   sync.Cond  // a file is read by nobody any more
-	idle   []parent   // files that nobody reads, the least recently used first
+	free   sync.Cond  // a file became idle
+	idle   []parent   // unused files, the least recently used first
 	open   int        // all files
-	joined int        // rollouts that are open and go on from others
+	joined int        // number of open joined rollouts
 }
 
 // parent is an open rollout.
@@ -35,14 +35,14 @@ func (p *parents) init(files storage.Files) {
 	p.files, p.free.L = files, &p.mu
 }
 
-// enter counts an open rollout that goes on from others.
+// enter counts an open joined rollout.
 func (p *parents) enter() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.joined++
 }
 
-// leave takes back enter. The last one closes the files that nobody reads.
+// leave undoes enter. The last one closes the idle files.
 func (p *parents) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *parents) leave() {
 	}
 }
 
-// evict closes files that nobody reads. Callers must hold p.mu.
+// evict closes n idle files. Callers must hold p.mu.
 func (p *parents) evict(n int) {
 	for _, f := range p.idle[:n] {
 		_ = f.Close()
@@ -59,21 +59,23 @@ func (p *parents) evict(n int) {
 	p.idle, p.open = slices.Delete(p.idle, 0, n), p.open-n
 }
 
-// readFull reads a part of a rollout. The error wraps storage.ErrStale if the file is another one
-// now, or ends before that.
+// readFull reads a part of a rollout. The error wraps storage.ErrStale if the file was replaced or
+// is shorter.
 func (p *parents) readFull(from *part, text []byte, off int64) error {
 	f, err := p.borrow(from)
 	if err != nil {
 		return err
 	}
-	defer p.giveBack(f)
+	defer p.unborrow(f)
 	return storage.ReadFull(f, text, off)
 }
 
-// borrow opens a rollout, or takes it from those that are open. It waits while too many are read.
+// borrow returns an open rollout. It waits while too many are in use.
 func (p *parents) borrow(from *part) (parent, error) {
 	p.mu.Lock()
-	i := slices.IndexFunc(p.idle, func(f parent) bool { return f.name == from.name && f.opened.SameObject(from.object) })
+	i := slices.IndexFunc(p.idle, func(f parent) bool {
+		return f.name == from.name && f.opened.SameObject(from.object)
+	})
 	if i >= 0 {
 		f := p.idle[i]
 		p.idle = slices.Delete(p.idle, i, i+1)
@@ -108,8 +110,8 @@ func (p *parents) borrow(from *part) (parent, error) {
 	return parent{}, err
 }
 
-// giveBack keeps a file for the next reader, while there may be one.
-func (p *parents) giveBack(f parent) {
+// unborrow keeps a file for the next reader, if a joined rollout is open.
+func (p *parents) unborrow(f parent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.idle = append(p.idle, f); p.joined == 0 {

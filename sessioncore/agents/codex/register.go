@@ -27,11 +27,13 @@ func init() {
 		NameOf:  nameOf,
 		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
 		Tools: message.Tools{
-			"apply_patch":      {Arguments: map[string]message.Argument{"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole}}},
+			"apply_patch": {Arguments: map[string]message.Argument{
+				"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole},
+			}},
 			"web_search":       {ByProvider: true},
 			"image_generation": {ByProvider: true},
 		},
-		Wrote: func(v rawjson.Value) bool { // all that Codex writes follows one
+		Wrote: func(v rawjson.Value) bool { // it begins each file of Codex
 			return v.Member("type").Is("session_meta") && v.Member("payload").IsObject()
 		},
 		Alone:  alone,
@@ -66,7 +68,7 @@ func nameOf(dir, below string) string {
 	return path.Join(dir, below)
 }
 
-// alone returns the converter of a rollout that lies anywhere.
+// alone returns the converter of a rollout anywhere.
 func alone(files storage.Files, meta rawjson.Value) (foreign.Agent, error) {
 	if meta.Member("payload").Member("history_base").IsObject() {
 		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")

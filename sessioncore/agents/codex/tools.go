@@ -9,31 +9,32 @@ import (
 	"sessionfs/sessioncore/storage/foreign"
 )
 
-// tool is a call of a tool, as far as later records need it.
+// tool is a call of a tool for later records.
 type tool struct {
 	name   rawjson.Value
-	hosted bool // the provider runs it: no item has its result
-	done   bool // its result is there
-	said   *outcome
+	hosted bool     // the provider runs it: no item has its result
+	done   bool     // the result is known
+	events *outcome // the result in events, or nil
 }
 
-// called adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) called(out []byte, r *record, item foreign.Object, kind string) []byte {
+// toolCall adds a call of a tool to the answer. kind is the type of the item without its ending.
+func (c *converter) toolCall(out []byte, r *record, item foreign.Object, kind string) []byte {
 	name, id := qualified(item.Member("namespace"), item.Member("name")), item.AnyOf("call_id", "id")
 	if kind == "web_search" {
-		return c.searched(out, r, item, id)
+		return c.searchCall(out, r, item, id)
 	}
 	if !name.IsString() {
 		name = rawjson.AppendQuoted(nil, kind)
 	}
-	// A search that is a call like others may have ended before its call is there.
+	// The event of a search may precede its call.
 	var search *outcome
-	if i := c.earlySearch(id); i >= 0 && id.IsString() {
-		e := c.early[i]
-		c.early = slices.Delete(c.early, i, i+1)
+	if i := c.searchEvent(id); i >= 0 && id.IsString() {
+		e := c.events[i]
+		c.events = slices.Delete(c.events, i, i+1)
 		search = &outcome{at: e.at, blocks: outputBlocks(e.results)}
 	}
-	out = c.call(c.speakAll(out), r, id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
+	args := item.AnyOf("arguments", "input", "action", "revised_prompt")
+	out = c.call(c.flushEvents(out, len(c.events)), r, id, name, args)
 	call, _ := id.Text()
 	if kind == "custom_tool" {
 		c.script = call
@@ -44,8 +45,8 @@ func (c *converter) called(out []byte, r *record, item foreign.Object, kind stri
 	return out
 }
 
-// qualified returns the name of a tool with its namespace, in the one word that older rollouts
-// have. Of the provider's apps the names of tools begin with the mark that is between both.
+// qualified returns the name of a tool with its namespace, in one word as in older rollouts. Names
+// of tools of the provider's apps begin with the separator.
 func qualified(namespace, name rawjson.Value) rawjson.Value {
 	space, _ := namespace.Text()
 	tool, ok := name.Text()
@@ -65,7 +66,7 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 		id = rawjson.AppendQuoted(nil, r.id)
 	}
 	text, _ := id.Text()
-	c.tools[text] = tool{name: slices.Clone(name), said: c.tools[text].said}
+	c.tools[text] = tool{name: slices.Clone(name), events: c.tools[text].events}
 	b := foreign.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
 	b = foreign.AppendMember(b, "name", name)
 	b = append(append(b, `,"arguments":`...), foreign.Arguments(args)...)
@@ -75,15 +76,15 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 	if c.open.stop == "" {
 		c.open.stop = "toolUse"
 	}
-	return c.said(out, r, append(b, '}'))
+	return c.respond(out, r, append(b, '}'))
 }
 
-// output makes an entry of an item that is the result of a call. One that belongs to no call is a
-// message of another thread or of a task that runs at set times.
+// output makes an entry of an item with the result of a call. One without a call is a message of
+// another thread or of a scheduled task.
 func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	output, id := item.AnyOf("output", "tools"), item.Member("call_id")
 	name := qualified(item.Member("namespace"), item.Member("name"))
-	out = c.speakAll(out)
+	out = c.flushEvents(out, len(c.events))
 	if id.IsString() {
 		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
 		return c.result(out, r, id, name, &outcome{blocks: outputBlocks(output), failed: failed})
@@ -96,11 +97,10 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	if !ok {
 		text = "output"
 	}
-	return c.toldModel(out, r, "codex/"+text, item, blocks, true)
+	return c.custom(out, r, "codex/"+text, item, blocks, true)
 }
 
-// result makes an entry of the result of a call, with the files that it changed by
-// its events. name is that of the tool where its call is missing.
+// result makes an entry of the result of a call, with the files in its events, if any.
 func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *outcome) []byte {
 	call, ok := id.Text()
 	if !ok {
@@ -112,10 +112,10 @@ func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *out
 	}
 	b := append(append(foreign.AppendResult(nil, id, name), o.blocks...), `],"isError":`...)
 	b = strconv.AppendBool(b, o.failed)
-	if t.said != nil {
-		b = t.said.appendTo(b)
-		c.kept -= t.said.size()
-		c.waiting = slices.DeleteFunc(c.waiting, func(waits string) bool { return waits == call })
+	if t.events != nil {
+		b = t.events.appendTo(b)
+		c.waitingSize -= t.events.size()
+		c.waiting = slices.DeleteFunc(c.waiting, func(other string) bool { return other == call })
 	} else {
 		b = o.appendTo(b)
 	}
