@@ -16,19 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-
-	"sessionfs/fs"
 )
-
-// nfsOptions are those of a mount. With sync write(2) has the error of a line. soft keeps the
-// Finder from hanging when the server was killed.
-const nfsOptions = "vers=3,tcp,sync,soft,nolocks,locallocks,nobrowse,actimeo=1,nonegnamecache,noresvport,nosuid,nodev"
-
-// mountNFS returns the command that mounts an exported path.
-func mountNFS(port int, path, mountpoint string) []string {
-	options := fmt.Sprintf("%s,port=%d,mountport=%[2]d", nfsOptions, port)
-	return []string{"mount_nfs", "-o", options, "127.0.0.1:" + path, mountpoint}
-}
 
 // readyEnv asks the process that serves a mount to say on stdout when it is ready.
 const readyEnv = "SESSIONFS_SAY_READY"
@@ -77,33 +65,30 @@ func mountInBackground(args []string, s streams) error {
 // serveMount mounts a place and serves it until it is unmounted or a signal comes.
 func serveMount(ctx context.Context, at place, s streams) error {
 	defer at.remove()
-	if err := at.resolve(s.err); err != nil {
-		return err
-	}
-	mountpoint, err := filepath.Abs(at.Mountpoint)
+	mountpoint, err := filepath.EvalSymlinks(at.Mountpoint)
 	if err == nil {
-		mountpoint, err = filepath.EvalSymlinks(mountpoint)
+		mountpoint, err = filepath.Abs(mountpoint)
 	}
 	if items, readErr := os.ReadDir(mountpoint); errors.Join(err, readErr) != nil || len(items) > 0 {
 		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", at.Mountpoint)
 	}
-	out := s.err
-	if os.Getenv(readyEnv) != "" { // that is the terminal's
-		out = io.Discard
+	log, background := s.err, os.Getenv(readyEnv) != ""
+	if background { // that is the terminal's
+		log = io.Discard
 	}
-	server, err := fs.OpenNFS(at.Options, 0, textLogger(at.Options, out))
+	server, err := at.openNFS(0, s.err, log)
 	if err != nil {
-		return sourceError(err)
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx) }()
 	defer func() { stop(); <-served }()
-	command := mountNFS(server.Port(), server.Export(), mountpoint)
-	if text, err := exec.Command("/sbin/"+command[0], command[1:]...).CombinedOutput(); err != nil {
+	command := append(strings.Fields("/sbin/"+mountNFS(server)), mountpoint)
+	if text, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 		return refuse(exitMount, "mounting at %s failed: %s %s", mountpoint, err, text)
 	}
-	if os.Getenv(readyEnv) != "" {
+	if background {
 		fmt.Fprintln(s.out, "ready")
 	}
 	for look := time.Tick(5 * time.Second); slices.Contains(ourMountpoints(), mountpoint); {

@@ -2,11 +2,7 @@
 
 package main
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // mount says that this system has no mounts; it returns the exit status.
 func mount(args []string, s streams) int {
@@ -25,9 +21,3 @@ func ourMountpoints() []string { return nil }
 func toldMounts() []place { return nil }
 
 func mountedAt(string) (p place, err error) { return p, nil }
-
-// mountNFS returns the command that mounts an exported path.
-func mountNFS(port int, path, mountpoint string) []string {
-	options := fmt.Sprintf("nfsv3,tcp,soft,nolockd,port=%d", port)
-	return []string{"mount_nfs", "-o", options, "127.0.0.1:" + path, mountpoint}
-}

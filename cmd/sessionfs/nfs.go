@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
+	"runtime"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -52,18 +52,15 @@ func nfsCommand() *cobra.Command {
 // serveNFS serves a place until ctx is done.
 func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) error {
 	defer at.remove()
-	if err := at.resolve(stderr); err != nil {
-		return err
-	}
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
-	server, err := fs.OpenNFS(at.Options, port, textLogger(at.Options, stderr))
+	server, err := at.openNFS(port, stderr, stderr)
 	if err != nil {
-		return sourceError(err)
+		return err
 	}
 	say := func() error {
-		_, err := fmt.Fprintln(out, strings.Join(mountNFS(server.Port(), server.Export(), "MOUNTPOINT"), " "))
+		_, err := fmt.Fprintln(out, mountNFS(server), "MOUNTPOINT")
 		return err
 	}
 	if err := say(); err != nil {
@@ -77,14 +74,30 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 	return server.Serve(ctx)
 }
 
-// sourceError refuses a SOURCE that cannot be opened.
-func sourceError(err error) error {
-	if errors.Is(err, fs.ErrSource) {
-		return refuse(exitSource, "%s", err)
+// openNFS opens a server of the place, which writes to log.
+func (p *place) openNFS(port int, stderr, log io.Writer) (*fs.NFS, error) {
+	if err := p.resolve(stderr); err != nil {
+		return nil, err
 	}
-	return err
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: p.Level()}))
+	server, err := fs.OpenNFS(p.Options, port, logger)
+	if errors.Is(err, fs.ErrSource) {
+		err = refuse(exitSource, "%s", err)
+	}
+	return server, err
 }
 
-func textLogger(o mountopts.Options, out io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: o.Level()}))
+// mountNFS returns the command that mounts the path that a server exports, but for the mount point.
+// With sync write(2) has the error of a line, and soft ends the wait for a server that was killed.
+func mountNFS(server *fs.NFS) string {
+	command, of := "mount_nfs -o nfsv3,tcp,soft,nolockd", "port=%d"
+	switch runtime.GOOS {
+	case "linux":
+		command, of = "sudo mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,sync,soft,actimeo=1,"+
+			"lookupcache=positive,nosuid,nodev", "port=%d,mountport=%[1]d"
+	case "darwin":
+		command, of = "mount_nfs -o vers=3,tcp,sync,soft,nolocks,locallocks,nobrowse,actimeo=1,nonegnamecache,"+
+			"noresvport,nosuid,nodev", "port=%d,mountport=%[1]d"
+	}
+	return fmt.Sprintf("%s,%s 127.0.0.1:%s", command, fmt.Sprintf(of, server.Port()), server.Export())
 }

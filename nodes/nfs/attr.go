@@ -15,6 +15,7 @@ type status uint32
 const (
 	nfsOK          status = 0
 	nfsIO          status = 5
+	nfsAccess      status = 13
 	nfsInvalid     status = 22
 	nfsBadHandle   status = 10001
 	nfsTooSmall    status = 10005
@@ -24,10 +25,10 @@ const (
 // statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
 // that is no access, as are those that the protocol has no number for.
 var statuses = map[syscall.Errno]status{
-	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: 13, syscall.EEXIST: 17, syscall.EXDEV: 18,
+	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
 	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: nfsInvalid, syscall.EFBIG: 27, syscall.ENOSPC: 28,
 	syscall.EROFS: 30, syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70,
-	syscall.EBUSY: 13, syscall.ENOMEM: 13, syscall.EOPNOTSUPP: 13,
+	syscall.EBUSY: nfsAccess, syscall.ENOMEM: nfsAccess, syscall.EOPNOTSUPP: nfsAccess,
 }
 
 func statusOf(errno syscall.Errno) status {
@@ -37,138 +38,102 @@ func statusOf(errno syscall.Errno) status {
 	return nfsIO
 }
 
-// attr returns the attributes of a node now. Those of a generated file take rendering it: known is
-// false if they do and render is not set.
-func (r *request) attr(o *object, n nodes.Node, render bool) (a nodes.Attr, known bool, errno syscall.Errno) {
-	if o.wasListed() { // so that o.changed is right
-		if list, errno := r.door.list(r.ctx, o, false); errno == 0 {
-			r.door.lists.release(list)
+// attr returns the attributes of a node now. Those of a generated file take rendering it.
+func (r *request) attr(o *object, n nodes.Node) nodes.Attr {
+	o.mu.Lock()
+	listed := o.listed
+	o.mu.Unlock()
+	if listed { // so that o.changed is right
+		if list, errno := r.list(o, n.(nodes.Dir)); errno == 0 {
+			list.Done()
 		}
 	}
-	file, lines, generated := generatedFile(n)
-	if !generated {
+	file, control := generatedFile(n)
+	if file == nil {
 		a, err := n.Stat(r.ctx)
-		if lines != nil {
-			a.Size = o.linesOf(lines).taken()
-		}
-		return a, err == nil, nodes.Stale(n, o.name, "stat", err)
+		r.check(nodes.Stale(n, o.name, "stat", err))
+		return a
 	}
-	if !render {
-		return a, false, 0
-	}
-	open, errno := r.open(o, file, true)
-	if errno != 0 {
-		return a, false, errno
-	}
-	defer r.door.files.release(open)
-	a = open.value.attr
-	if lines != nil {
+	open := r.open(o, file, true)
+	defer open.Done()
+	a := open.value.attr
+	if control != nil {
 		tail := make([]byte, min(a.Size, tailSize))
 		if _, err := open.value.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail))); err == nil || len(tail) == 0 {
-			a.Size = o.linesOf(lines).show(a.Size, tail)
+			o.linesOf(control).show(a.Size, tail)
 		}
 	}
-	return a, true, 0
+	return a
 }
 
-// generatedFile reports whether a node is a file that is rendered for its size, and returns it as a
-// file, and as one that accepts lines.
-func generatedFile(n nodes.Node) (file nodes.File, lines nodes.Control, generated bool) {
+// generatedFile returns a node as a file if it is rendered for its size, else nil; control is the
+// same file if it also accepts lines.
+func generatedFile(n nodes.Node) (file nodes.File, control nodes.Control) {
 	switch n := n.(type) {
 	case *nodes.SourceFile, *nodes.EntryFile:
-		return n.(nodes.File), nil, false
+		return nil, nil
 	case nodes.Control:
-		return n, n, n.Readable()
+		if !n.Readable() {
+			return nil, nil
+		}
+		return n, n
 	case nodes.File:
-		return n, nil, true
+		return n, nil
 	}
-	return nil, nil, false
+	return nil, nil
 }
 
-func (o *object) wasListed() bool {
+// putAttr encodes a fattr3.
+func (r *request) putAttr(o *object, a nodes.Attr) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.listed
-}
-
-// writeAttr writes a fattr3.
-func (r *request) writeAttr(o *object, a *nodes.Attr) {
-	o.mu.Lock()
-	changed := o.changed
+	changed, lines := o.changed, o.lines
 	o.mu.Unlock()
+	if lines != nil {
+		a.Size = lines.taken()
+	}
 	kind := map[storage.Kind]uint32{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}[a.Kind]
-	r.out.u32(kind, a.Mode, 1, a.UID, a.GID)
-	r.out.u64(uint64(a.Size), uint64(a.Size), 0, r.door.objects.root.id.number(), o.id.number())
-	later := func(t time.Time) time.Time { return slices.MaxFunc([]time.Time{t, changed}, time.Time.Compare) }
-	for _, t := range []time.Time{later(a.Modified), later(a.Modified), later(a.Changed)} {
-		r.out.u32(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
+	r.out.put(kind, a.Mode, 1, a.UID, a.GID)
+	r.out.putLong(uint64(a.Size), uint64(a.Size), 0, r.root.id.number(), o.id.number())
+	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} {
+		t = slices.MaxFunc([]time.Time{t, changed}, time.Time.Compare)
+		r.out.put(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
 	}
 }
 
-// optionalAttr writes attributes that may be left out.
-func (r *request) optionalAttr(o *object, a *nodes.Attr, known bool) {
-	if r.out.bool(known); known {
-		r.writeAttr(o, a)
+// putOptional encodes attributes that may be left out.
+func (r *request) putOptional(o *object, a nodes.Attr, known bool) {
+	if r.out.putBool(known); known {
+		r.putAttr(o, a)
 	}
 }
 
-// postAttr writes the attributes after an operation, unless they take long.
-func (r *request) postAttr(o *object, n nodes.Node) {
-	a, known, _ := r.attr(o, n, false)
-	r.optionalAttr(o, &a, known)
-}
-
-// wcc writes the attributes after a change, without those before it.
-func (r *request) wcc(o *object, n nodes.Node) {
-	r.out.bool(false)
-	r.postAttr(o, n)
-}
-
-// childAttr writes the attributes of a child that was found in a directory, unless they take long.
-func (r *request) childAttr(look *nodes.Look, o *object, c *nodes.Child) {
-	a, known := c.Attr, c.Attr.Kind != storage.KindOther
-	if !known && c.Kind == storage.KindFile {
-		a, known, _ = r.attr(o, o.makeNode(c), false)
-	} else if !known {
-		var errno syscall.Errno
-		a, errno = look.Attr(r.ctx, o.name, c, o.makeNode(c))
-		known = errno == 0
+// putStat encodes the attributes of a node after an operation, if they take no rendering.
+func (r *request) putStat(o *object, n nodes.Node) {
+	var a nodes.Attr
+	file, _ := generatedFile(n)
+	if file == nil {
+		a, _ = n.Stat(r.ctx) // a client that needs them gets the error
 	}
-	r.optionalAttr(o, &a, known)
+	r.putOptional(o, a, a.Kind != storage.KindOther)
 }
 
-// Rights of ACCESS.
-const (
-	mayRead = 1 << iota
-	mayLookup
-	mayModify
-	mayExtend
-	mayDelete
-	mayExecute
-)
-
-// access returns the rights that the caller has by the mode of a node.
-func (c *call) access(a *nodes.Attr) (rights uint32) {
-	mode, isDir := a.Mode&7, a.Kind == storage.KindDir
-	switch {
-	case c.uid == 0: // a file that refuses writes refuses root's too
-		mode = 4 | (a.Mode|a.Mode>>3|a.Mode>>6)&3
-	case c.uid == a.UID:
-		mode = a.Mode >> 6 & 7
-	case slices.Contains(c.gids, a.GID):
-		mode = a.Mode >> 3 & 7
+// putChild encodes the attributes of a child that was found in a directory, if they take no
+// rendering.
+func (r *request) putChild(look *nodes.Look, o *object, c *nodes.Child) {
+	n, a := o.makeNode(c), c.Attr
+	if file, _ := generatedFile(n); a.Kind == storage.KindOther && file == nil {
+		a, _ = look.Attr(r.ctx, o.name, c, n)
 	}
-	for _, right := range []struct{ bit, file, dir uint32 }{
-		{4, mayRead, mayRead},
-		{2, mayModify | mayExtend, mayModify | mayExtend | mayDelete},
-		{1, mayExecute, mayLookup | mayExecute},
-	} {
-		switch {
-		case mode&right.bit == 0:
-		case isDir:
-			rights |= right.dir
-		default:
-			rights |= right.file
+	r.putOptional(o, a, a.Kind != storage.KindOther)
+}
+
+// rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does
+// no more than its user may.
+func rights(mode uint32) (rights uint32) {
+	const read, lookup, modify, extend, remove, execute = 1, 2, 4, 8, 16, 32
+	for bit, right := range map[uint32]uint32{4: read, 2: modify | extend | remove, 1: lookup | execute} {
+		if (mode|mode>>3|mode>>6)&bit != 0 {
+			rights |= right
 		}
 	}
 	return rights

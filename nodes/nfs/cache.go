@@ -3,87 +3,73 @@ package nfs
 import (
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	maxCached = 64              // values of a kind that are kept
+	idleTime  = 3 * time.Second // how long one is kept without use
 )
 
 // cache keeps a value for each of some objects while clients use it.
 type cache[T any] struct {
-	limit int           // more are not kept
-	idle  time.Duration // how long one is kept without use
-
-	mu sync.Mutex // guards the rest, and the fields of cached
-	of map[*object]*cached[T]
+	mu      sync.Mutex // guards of, and the fields of cached
+	of      *simplelru.LRU[*object, *cached[T]]
+	closing sync.WaitGroup
 }
 
-// cached is a value that is closed when it is no longer kept and nobody uses it.
+// cached is a value that is closed when it is no longer kept and has no users, which are counted.
 type cached[T any] struct {
+	sync.WaitGroup
 	value      T
 	close      func()
 	made, used time.Time
-	users      int
-	gone       bool
 }
 
-// take returns the value of an object if it is good, else nil. The caller must release it.
+func newCache[T any]() *cache[T] {
+	c := &cache[T]{}
+	c.of, _ = simplelru.NewLRU(maxCached, func(_ *object, v *cached[T]) { // maxCached is positive
+		c.closing.Go(func() {
+			v.Wait()
+			v.close()
+		})
+	})
+	return c
+}
+
+// take returns the value of an object if it is good, else nil. The caller must call Done.
 func (c *cache[T]) take(o *object, good func(*cached[T]) bool) *cached[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v := c.of[o]
-	if v == nil || !good(v) {
+	v, ok := c.of.Get(o)
+	if !ok || !good(v) {
 		return nil
 	}
-	v.users++
+	v.Add(1)
 	v.used = time.Now()
 	return v
 }
 
-// put keeps a value in the place of the earlier one, or of that which was not used for longest. The
-// caller must release it.
-func (c *cache[T]) put(o *object, value T, made time.Time, close func()) *cached[T] {
+// put keeps a value in the place of the earlier one. The caller must call Done.
+func (c *cache[T]) put(o *object, v *cached[T]) *cached[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(o)
-	var oldest *object
-	for other, v := range c.of {
-		if oldest == nil || v.used.Before(c.of[oldest].used) {
-			oldest = other
-		}
-	}
-	if len(c.of) >= c.limit {
-		c.drop(oldest)
-	}
-	v := &cached[T]{value: value, close: close, made: made, used: time.Now(), users: 1}
-	c.of[o] = v
+	v.Add(1)
+	v.used = time.Now()
+	c.of.Remove(o)
+	c.of.Add(o, v)
 	return v
 }
 
-func (c *cache[T]) release(v *cached[T]) {
+// expire drops the values that were not used for so long; with 0 it drops and closes all.
+func (c *cache[T]) expire(idle time.Duration) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	v.users--
-	v.closeUnused()
-}
-
-func (v *cached[T]) closeUnused() {
-	if v.gone && v.users == 0 {
-		v.close()
+	for _, v, ok := c.of.GetOldest(); ok && time.Since(v.used) >= idle; _, v, ok = c.of.GetOldest() {
+		c.of.RemoveOldest()
 	}
-}
-
-func (c *cache[T]) drop(o *object) {
-	if v := c.of[o]; v != nil {
-		v.gone = true
-		v.closeUnused()
-		delete(c.of, o)
-	}
-}
-
-// expire drops the values that nobody has used for a while; all, if all is set.
-func (c *cache[T]) expire(all bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for o, v := range c.of {
-		if all || time.Since(v.used) > c.idle {
-			c.drop(o)
-		}
+	c.mu.Unlock()
+	if idle == 0 {
+		c.closing.Wait()
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"sessionfs/nodes"
@@ -65,15 +63,13 @@ func (l *lines) taken() int64 {
 	return l.size
 }
 
-// show returns the size to tell a client of a file that is also read. The file has that size, and
-// those bytes at its end.
-func (l *lines) show(size int64, tail []byte) int64 {
+// show sets the size and the last bytes of a file that is also read, unless a client writes.
+func (l *lines) show(size int64, tail []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.emptied) >= 2*fresh && l.handle == nil { // else a client writes
+	if time.Since(l.emptied) >= 2*fresh && l.handle == nil {
 		l.set(size, tail)
 	}
-	return l.size
 }
 
 // set sets the size and the last bytes.
@@ -89,11 +85,10 @@ func (l *lines) readTail(p []byte, off int64) (n int, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n = int(max(min(int64(len(p)), l.size-off), 0))
-	clear(p)
-	if start := l.size - int64(len(l.tail)) - off; start >= 0 && start < int64(n) {
-		copy(p[start:n], l.tail)
-	} else if start < 0 {
-		copy(p[:n], l.tail[min(-start, int64(len(l.tail))):])
+	for i := range p[:n] {
+		if at := off + int64(i) - l.size + int64(len(l.tail)); at >= 0 {
+			p[i] = l.tail[at]
+		}
 	}
 	return n, l.size
 }
@@ -117,31 +112,31 @@ func (l *lines) end() {
 }
 
 // write takes the bytes of data, which begin at off, that lie behind those that were taken before.
-// It returns how many bytes of data are taken now, and the answer to the lines that they complete.
-func (l *lines) write(ctx context.Context, data []byte, off int64) (n int, answer []byte, errno syscall.Errno) {
+// It returns how many bytes of data are taken now, and stores the answer to the lines that they
+// complete.
+func (l *lines) write(r *request, data []byte, off int64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, err := l.before(ctx, data, off)
+	before, err := l.before(r.ctx, data, off)
 	if err != nil {
-		return 0, nil, l.file.Refused(err)
+		r.check(l.file.Refused(err))
 	}
 	data = data[before:]
 	if len(data) == 0 {
-		return before, nil, 0
+		return before
 	}
 	if l.handle == nil {
-		h, errno := nodes.OpenFile(ctx, l.file, l.name, os.O_RDWR|os.O_APPEND)
-		if errno != 0 {
-			return 0, nil, errno
-		}
+		h, errno := nodes.OpenFile(r.ctx, l.file, l.name, os.O_RDWR|os.O_APPEND)
+		r.check(errno)
 		l.handle = h.(nodes.WriteHandle)
 		l.giveUp = time.AfterFunc(lineWait, l.abandon)
 	}
 	l.giveUp.Reset(lineWait)
-	if n, errno = l.handle.Write(ctx, data, l.size); errno != 0 {
+	n, errno := l.handle.Write(r.ctx, data, l.size)
+	if errno != 0 {
 		n = len(data) // a refused line counts: the client goes on behind it
 	} else if !l.file.Readable() {
-		answer, _ = io.ReadAll(io.NewSectionReader(answers{ctx, l.handle}, 0, 1<<20))
+		r.readAnswer(l.handle)
 	}
 	l.emptied = time.Time{}
 	tail := append(l.tail, data[:n]...)
@@ -149,20 +144,22 @@ func (l *lines) write(ctx context.Context, data []byte, off int64) (n int, answe
 	if errno != 0 || n == len(data) && data[n-1] == '\n' {
 		l.end()
 	}
-	return before + n, answer, errno
+	r.check(errno)
+	return before + n
 }
 
-// answers reads the answers to lines.
-type answers struct {
-	ctx    context.Context
-	handle nodes.Handle
-}
-
-func (a answers) ReadAt(p []byte, off int64) (n int, err error) {
-	if n, err = a.handle.ReadAt(a.ctx, p, off); n == 0 && err == nil {
-		err = io.EOF
+// readAnswer stores the answer to the lines that a handle has taken, if there is one.
+func (r *request) readAnswer(h nodes.Handle) {
+	var answer []byte
+	for part := make([]byte, 4096); ; {
+		n, _ := h.ReadAt(r.ctx, part, int64(len(answer)))
+		if answer = append(answer, part[:n]...); n == 0 {
+			break
+		}
 	}
-	return n, err
+	if len(answer) > 0 {
+		r.result.Store(&answer)
+	}
 }
 
 // before returns how many bytes of data, which begin at off, were taken before. It waits for

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"sessionfs/nodes"
@@ -25,21 +24,19 @@ type openFile struct {
 }
 
 // open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
-// a reader is in the middle of it. The caller must release it.
-func (r *request) open(o *object, file nodes.File, now bool) (*cached[*openFile], syscall.Errno) {
+// a reader is in the middle of it. The caller must call Done.
+func (r *request) open(o *object, file nodes.File, now bool) *cached[*openFile] {
 	good := func(f *cached[*openFile]) bool {
 		read := f.value.read.Load()
 		reads := read > 0 && read < f.value.attr.Size && time.Since(f.used) < fresh && time.Since(f.made) < maxReader
-		return !now || reads || time.Since(f.made) < justNow && f.made.UnixNano() > r.door.changed.Load()
+		return !now || reads || time.Since(f.made) < justNow && f.made.UnixNano() > r.changed.Load()
 	}
-	if open := r.door.files.take(o, good); open != nil {
-		return open, 0
+	if open := r.files.take(o, good); open != nil {
+		return open
 	}
 	made := time.Now()
 	h, errno := nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
-	if errno != 0 {
-		return nil, errno
-	}
+	r.check(errno)
 	stat := file.Stat
 	switch h := h.(type) {
 	case nodes.VersionHandle:
@@ -50,36 +47,34 @@ func (r *request) open(o *object, file nodes.File, now bool) (*cached[*openFile]
 	a, err := stat(r.ctx)
 	if err != nil {
 		h.Close()
-		return nil, nodes.Stale(file, o.name, "stat", err)
+		r.check(nodes.Stale(file, o.name, "stat", err))
 	}
-	return r.door.files.put(o, &openFile{handle: h, attr: a}, made, h.Close), 0
+	return r.files.put(o, &cached[*openFile]{value: &openFile{handle: h, attr: a}, made: made, close: h.Close})
 }
 
-// readFile answers READ.
-func (r *request) readFile() {
+// read answers READ.
+func (r *request) read() {
 	o, n := r.object()
 	off, count := int64(r.in.u64()&(1<<62-1)), min(r.in.u32(), maxRead)
-	r.checkArguments()
-	file, lines, generated := generatedFile(n)
-	if file == nil {
-		panic(nfsInvalid)
+	file, ok := n.(nodes.File)
+	if !ok {
+		panic(r.failed(nfsInvalid))
 	}
 	buf, read, size := make([]byte, count), 0, int64(0)
-	if lines != nil && !generated {
-		read, size = o.linesOf(lines).readTail(buf, off)
+	if control, ok := n.(nodes.Control); ok && !control.Readable() {
+		read, size = o.linesOf(control).readTail(buf, off)
 	} else {
-		open, errno := r.open(o, file, false)
-		r.check(errno)
-		defer r.door.files.release(open)
+		open := r.open(o, file, false)
+		defer open.Done()
 		var err error
-		if read, err = open.value.handle.ReadAt(r.ctx, buf, off); err != nil && err != io.EOF {
+		if read, err = open.value.handle.ReadAt(r.ctx, buf, off); err != io.EOF {
 			r.check(nodes.Fail(n, o.name, "read", err))
 		}
 		size = open.value.attr.Size
 		open.value.read.Store(off + int64(read))
 	}
-	r.out.bool(false) // no attributes: they may be those of a later version
-	r.out.u32(uint32(read))
-	r.out.bool(read < len(buf) || off+int64(read) >= size)
-	r.out.opaque(buf[:read])
+	r.out.put(0) // no attributes: they may be those of a later version
+	r.out.put(uint32(read))
+	r.out.putBool(read < len(buf) || off+int64(read) >= size)
+	r.out.putOpaque(buf[:read])
 }

@@ -1,9 +1,16 @@
 package nfs
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"io"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
 )
 
 // Numbers of RFC 5531.
@@ -25,13 +32,75 @@ const (
 	badArguments
 )
 
+// Programs, and the version of both.
+const (
+	nfsProgram, mountProgram = 100003, 100005
+	programVersion           = 3
+)
+
+// message is XDR. Its first values are decoded and taken off; values are encoded at its end.
+type message []byte
+
+// fixed decodes n bytes and their padding. A message that is too short ends the request.
+func (m *message) fixed(n uint32) []byte {
+	padded := (uint64(n) + 3) &^ 3
+	if padded > uint64(len(*m)) {
+		panic(accepted(badArguments))
+	}
+	v := (*m)[:n:n]
+	*m = (*m)[padded:]
+	return v
+}
+
+// opaque decodes a length and so many bytes, at most limit.
+func (m *message) opaque(limit uint32) []byte {
+	n := m.u32()
+	if n > limit {
+		panic(accepted(badArguments))
+	}
+	return m.fixed(n)
+}
+
+// maxName is the longest name or link target that a client may send, in bytes.
+const maxName = 4096
+
+func (m *message) text() string { return string(m.opaque(maxName)) }
+func (m *message) u32() uint32  { return binary.BigEndian.Uint32(m.fixed(4)) }
+func (m *message) u64() uint64  { return binary.BigEndian.Uint64(m.fixed(8)) }
+func (m *message) bool() bool   { return m.u32() != 0 }
+
+func (m *message) put(words ...uint32) {
+	for _, v := range words {
+		*m = binary.BigEndian.AppendUint32(*m, v)
+	}
+}
+
+func (m *message) putLong(values ...uint64) {
+	for _, v := range values {
+		*m = binary.BigEndian.AppendUint64(*m, v)
+	}
+}
+
+func (m *message) putBool(v bool) {
+	if v {
+		m.put(1)
+	} else {
+		m.put(0)
+	}
+}
+
+func (m *message) putOpaque(v []byte) {
+	m.put(uint32(len(v)))
+	*m = append(append(*m, v...), make([]byte, -len(v)&3)...)
+}
+
 // maxRecord is the longest message of a client: a WRITE of maxWrite, and the words before its data.
 const maxRecord = maxWrite + 2048
 
 var errTooLong = errors.New("a record of a client is too long")
 
 // readRecord reads a message, which may come in fragments.
-func readRecord(r io.Reader) (message []byte, err error) {
+func readRecord(r io.Reader) (m message, err error) {
 	var head [4]byte
 	for last := false; !last; {
 		if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -39,59 +108,136 @@ func readRecord(r io.Reader) (message []byte, err error) {
 		}
 		mark := binary.BigEndian.Uint32(head[:])
 		last = mark&(1<<31) != 0
-		n, start := int(mark&^(1<<31)), len(message)
+		n, start := int(mark&^(1<<31)), len(m)
 		if n > maxRecord-start || n == 0 && !last {
 			return nil, errTooLong
 		}
-		message = append(message, make([]byte, n)...)
-		if _, err := io.ReadFull(r, message[start:]); err != nil {
+		m = append(m, make([]byte, n)...)
+		if _, err := io.ReadFull(r, m[start:]); err != nil {
 			return nil, err
 		}
 	}
-	return message, nil
+	return m, nil
 }
 
-// call is a request of a client.
-type call struct {
-	xid, version                       uint32 // version is that of RPC
-	program, programVersion, procedure uint32
-	flavor, uid                        uint32 // the credential; uid is there with authSys
-	gids                               []uint32
-	arguments                          decoder
+// request is a call of a client.
+type request struct {
+	*Door
+	ctx       context.Context
+	from      *connection
+	xid       uint32
+	procedure procedure
+	resolving bool // errnos are those of a handle
+	in, out   message
 }
 
-// parseCall parses a message. ok is false if it is no call, or cut.
-func parseCall(message []byte) (c call, ok bool) {
-	d := decoder{b: message}
-	c.xid = d.u32()
-	kind := d.u32()
-	c.version, c.program, c.programVersion, c.procedure, c.flavor = d.u32(), d.u32(), d.u32(), d.u32(), d.u32()
-	credential := decoder{b: d.opaque(400)}
-	d.u32() // flavor of the verifier
-	d.opaque(400)
-	if c.flavor == authSys {
-		credential.u32() // stamp
-		credential.opaque(255)
-		c.uid = credential.u32()
-		c.gids = append(c.gids, credential.u32())
-		for n := min(credential.u32(), 16); n > 0; n-- {
-			c.gids = append(c.gids, credential.u32())
-		}
+// callID is the identity of a call: its number, and a checksum of it and its caller.
+type callID struct {
+	xid uint32
+	sum uint64
+}
+
+// answer returns the reply to a message, nil if it is no call. A call that changes something and
+// comes again, as after a lost answer, is not carried out twice.
+func (d *Door) answer(ctx context.Context, from *connection, in message) []byte {
+	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
+		return nil
 	}
-	c.arguments = d
-	return c, kind == rpcCall && !d.bad && !credential.bad
+	r := &request{Door: d, ctx: ctx, from: from, xid: binary.BigEndian.Uint32(in), in: in[8:]}
+	if denied := r.reply(r.header); r.procedure.do == nil {
+		return denied // or it is one that does nothing
+	}
+	carryOut := func() []byte {
+		return r.reply(func() {
+			r.out.put(uint32(nfsOK))
+			r.procedure.do(r)
+		})
+	}
+	if !r.procedure.changes {
+		return carryOut()
+	}
+	once := sync.OnceValue(func() []byte {
+		defer func() { d.changed.Store(time.Now().UnixNano()) }()
+		return carryOut()
+	})
+	if earlier, ok, _ := d.replies.PeekOrAdd(callID{r.xid, maphash.Bytes(d.seed, in)}, once); ok {
+		once = earlier
+	}
+	return once()
 }
 
-// reply returns a reply of some words, with its record mark, and the body.
-func (c *call) reply(body []byte, words ...uint32) []byte {
-	e := encoder{make([]byte, 4, 64+len(body))}
-	e.u32(c.xid, rpcReply)
-	e.u32(words...)
-	e.b = append(e.b, body...)
-	binary.BigEndian.PutUint32(e.b, uint32(len(e.b)-4)|1<<31)
-	return e.b
+// header decodes the rest of the header of a call, whose procedure the request has then.
+func (r *request) header() {
+	version, program, of, number, flavor := r.in.u32(), r.in.u32(), r.in.u32(), r.in.u32(), r.in.u32()
+	credential := message(r.in.opaque(400))
+	r.in.u32() // flavor of the verifier
+	r.in.opaque(400)
+	procedures, known := programs[program]
+	switch {
+	case version != rpcVersion:
+		panic(failure{replyDenied, rpcMismatch, rpcVersion, rpcVersion})
+	case !known:
+		panic(accepted(noProgram))
+	case of != programVersion:
+		panic(accepted(noVersion, programVersion, programVersion))
+	case number >= uint32(len(procedures)):
+		panic(accepted(noProcedure))
+	case procedures[number].do == nil:
+		return
+	case flavor != authSys:
+		panic(failure{replyDenied, authError, authTooWeak})
+	}
+	credential.u32() // stamp
+	credential.opaque(255)
+	if uid := credential.u32(); uid != r.uid && uid != 0 {
+		panic(failure{replyDenied, authError, authRejected})
+	}
+	r.procedure = procedures[number]
 }
 
-func (c *call) accepted(result uint32, body ...byte) []byte {
-	return c.reply(body, replyAccepted, authNone, 0, result)
+// failure is the reply to a request that failed: the words behind rpcReply.
+type failure []uint32
+
+// accepted returns the words of a reply to a call that was accepted.
+func accepted(words ...uint32) failure { return append(failure{replyAccepted, authNone, 0}, words...) }
+
+// failed returns the reply of a status.
+func (r *request) failed(s status) failure {
+	return append(accepted(success, uint32(s)), make([]uint32, r.procedure.zeros)...)
+}
+
+// check ends the request where errno is not 0. A handle that leads nowhere is stale.
+func (r *request) check(errno syscall.Errno) {
+	if r.resolving && (errno == syscall.ENOENT || errno == syscall.ENOTDIR) {
+		errno = syscall.ESTALE
+	}
+	if errno != 0 {
+		panic(r.failed(statusOf(errno)))
+	}
+}
+
+// reply returns the reply that do makes, or that with which it fails. One that fails with a bug
+// fails alone.
+func (r *request) reply(do func()) (reply []byte) {
+	begin := func(words []uint32) {
+		r.out = append(r.out[:0], 0, 0, 0, 0) // the mark of the record
+		r.out.put(r.xid, rpcReply)
+		r.out.put(words...)
+	}
+	defer func() {
+		switch reason := recover().(type) {
+		case nil:
+		case failure:
+			begin(reason)
+		default:
+			r.log.Error("a bug: a request panicked and was answered with EIO",
+				"panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			begin(r.failed(nfsServerFault))
+		}
+		binary.BigEndian.PutUint32(r.out, uint32(len(r.out)-4)|1<<31)
+		reply = r.out
+	}()
+	begin(accepted(success))
+	do()
+	return nil
 }
