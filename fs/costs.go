@@ -3,6 +3,7 @@ package fs
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -28,6 +29,13 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Ro
 // AgentOf returns the agent whose session it is.
 func (u *Unmounted) AgentOf(info *listing.Info) string {
 	return cmp.Or(info.Agent(), u.tree.agentOf(info.Name()))
+}
+
+// StateOf returns a text that changes when a session or one of its subagents' sessions does.
+func (u *Unmounted) StateOf(info *listing.Info) string {
+	token := info.Stat.Token
+	subagents := report.SubagentsOf(u.tree.store.Storage(), info.Name()).Token()
+	return fmt.Sprint(token.Inode, token.Modified, token.Changed, info.Size, subagents.Inode, subagents.Modified)
 }
 
 // Bill is the cost of a session and of its subagents' sessions.

@@ -246,3 +246,31 @@ func TestPageInBrowser(t *testing.T) {
 	require.Equal(t, `"An hour late, a hand too high"`, b.do("document.title"))
 	require.Empty(t, b.events)
 }
+
+// TestSiteInBrowser: the first page of a site leads to each page and back, its search works, and no request leaves the disk.
+func TestSiteInBrowser(t *testing.T) {
+	b := newBrowser(t)
+	dir := t.TempDir()
+	s := commandStore(t)
+	s.here("export", "--all", dir).ok(t)
+	first := filepath.Join(dir, siteIndex)
+	b.open(first)
+	links := b.do(`[...new Set([...document.querySelectorAll("main a")].map(a => a.href))].sort()`)
+	require.Equal(t, 5, strings.Count(links, "file://"+dir))
+	require.Equal(t, "[]", b.do(`[...document.querySelectorAll("a[href^='#']")].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))`))
+	require.Equal(t, "5", b.seen("main > div .row"))
+	b.search("an hour LATE")
+	require.Equal(t, "1", b.seen("main > div .row"))
+	require.Equal(t, "1", b.seen("h3"), "days without a hit are hidden")
+	b.search("")
+	b.requireReadable()
+	var files []string
+	require.NoError(t, json.Unmarshal([]byte(links), &files))
+	for _, link := range files {
+		b.open(strings.TrimPrefix(link, "file://"))
+		require.Equal(t, fmt.Sprintf("%q", "file://"+first), b.do(`document.querySelector("header a").href`))
+		require.NotEqual(t, "0", b.seen("main article"))
+		b.requireReadable()
+	}
+	require.Empty(t, b.events)
+}

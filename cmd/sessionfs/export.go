@@ -18,17 +18,28 @@ import (
 
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
-	return onSource(anySession, &cobra.Command{
-		Use:   "export [-s SOURCE] SESSION > FILE.html",
-		Short: "Write a session as one HTML page, to be read, printed or sent",
+	var site string
+	cmd := onSource(anySession, &cobra.Command{
+		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
+		Short: "Write a session as one HTML page, or all of them as a site",
 		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with images " +
 			"inside. The page loads nothing; its one script searches and filters. SESSION is an id or its beginning, a path in " +
 			"a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
-			"Keys, tokens and passwords are shown as they are; -o redact masks those that are known, and leaves images out; " +
-			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks.",
-		Example: "  sessionfs export 019d3d9 > page.html",
-		Args:    cobra.ExactArgs(1),
+			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves images out; " +
+			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks. " +
+			"--all writes a page for each session into DIR, and index.html, which leads to them. Later it writes " +
+			"those again that changed. DIR must be empty, or a site that --all made.",
+		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if site != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 	}, func(cmd *cobra.Command, src *source, args []string) error {
+		if site != "" {
+			return src.exportAll(cmd, site)
+		}
 		at, err := src.session(args[0])
 		if err != nil {
 			return err
@@ -44,6 +55,10 @@ func exportCommand() *cobra.Command {
 		}
 		return err
 	})
+	cmd.Flags().StringVar(&site, "all", "", "write a page for each session into `DIR`")
+	_ = cmd.MarkFlagDirname("all") // the flag exists
+	masks(cmd)
+	return cmd
 }
 
 // maxModels is how many models of a session a page names.
@@ -75,10 +90,7 @@ func (src *source) subject(ctx context.Context, at named) (snap *sessioncore.Sna
 	if bill.TotalTokens > 0 {
 		of.Tokens = short(float64(bill.TotalTokens))
 	}
-	if !bill.Cost.IsZero() {
-		of.Cost = dollars(&bill.Sum)
-	}
-	if bill.Listed > 0 {
+	if of.Cost = costText(&bill.Sum); bill.Listed > 0 {
 		of.Cost += " by list prices"
 	}
 	return snap, of, nil

@@ -66,7 +66,7 @@ func placeNamed(given string) (p place, err error) {
 // placeOf returns the place of the first argument of a command that lies in one (placeAround), the default if none does. Of
 // arguments that are no paths of this machine it is that of the working directory.
 func placeOf(args []string, are arguments) (p place, err error) {
-	if are == words || are == anyWords {
+	if are == words || are == anyWords || are == anySession && len(args) == 0 {
 		args = []string{"."}
 	}
 	for _, arg := range args {

@@ -34,7 +34,6 @@ func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
 
 // bundleCommand is sessionfs bundle.
 func bundleCommand() *cobra.Command {
-	var masked bool
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
@@ -79,14 +78,19 @@ func bundleCommand() *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys, tokens and passwords that are known, as -o redact does")
+	masks(cmd)
+	return cmd
+}
+
+// masks gives a command the flag --redact.
+func masks(cmd *cobra.Command) {
+	masked := cmd.Flags().Bool("redact", false, "mask keys, tokens and passwords that are known, as -o redact does")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if masked {
+		if *masked {
 			return cmd.Flags().Set("options", "redact")
 		}
 		return nil
 	}
-	return cmd
 }
 
 // importCommand is sessionfs import.

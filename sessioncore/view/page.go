@@ -35,6 +35,7 @@ type Subject struct {
 	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
 	Alone   bool              // only that branch is shown
 	Blobs   Blobs
+	Index   string // the first page of the site, "" where there is none
 
 	Agent, Model, Tokens, Cost string
 }
@@ -75,7 +76,7 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 
 // page is a page that is being written.
 type page struct {
-	out      *bufio.Writer // an error of which comes back with Flush
+	htmlWriter
 	blobs    Blobs
 	markdown goldmark.Markdown
 	s        *sessioncore.Snapshot
@@ -89,7 +90,7 @@ type page struct {
 
 func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 	p := &page{
-		out: bufio.NewWriter(w), blobs: blobs, s: s,
+		htmlWriter: htmlWriter{bufio.NewWriter(w)}, blobs: blobs, s: s,
 		entries: emptyTranscript(s, bareWriter.links), results: emptyTranscript(s, bareWriter.links),
 		written: make([]bool, s.Len()), marks: map[sessioncore.Entry]string{},
 	}
@@ -116,13 +117,6 @@ func newMarkdown(p *page) goldmark.Markdown {
 // firstPriority puts our renderers before goldmark's, which have 1000 and its extensions 500.
 const firstPriority = 100
 
-// write writes HTML.
-func (p *page) write(parts ...string) {
-	for _, part := range parts {
-		_, _ = p.out.WriteString(part)
-	}
-}
-
 // header writes all that is before the list of entries.
 func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	for _, e := range path {
@@ -137,22 +131,18 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	if len(head) > 0 {
 		title = head[0].line[0].text
 	}
-	title = html.EscapeString(title)
-	p.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n<h1>", title, "</h1>\n")
+	above := ""
+	if of.Index != "" {
+		above = `<p><a href="` + of.Index + "\">All sessions</a></p>\n"
+	}
+	p.begin(above, title)
 	for i := range head[min(1, len(head)):] {
 		p.block(&head[i+1])
 	}
 	length, turns := extent(of, path)
-	p.write("<dl>")
-	for _, fact := range [][2]string{
-		{"Agent", of.Agent}, {"Model", of.Model}, {"Duration", length}, {"Turns", strconv.Itoa(turns)},
-		{"Tokens", of.Tokens}, {"Cost", of.Cost},
-	} {
-		if fact[1] != "" {
-			p.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
-		}
-	}
-	p.write("</dl>\n</header>\n", pageTools)
+	p.facts([2]string{"Agent", of.Agent}, [2]string{"Model", of.Model}, [2]string{"Duration", length},
+		[2]string{"Turns", strconv.Itoa(turns)}, [2]string{"Tokens", of.Tokens}, [2]string{"Cost", of.Cost})
+	p.write("</header>\n", pageTools)
 	return nil
 }
 

@@ -5,7 +5,7 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const decode = text => { try { return decodeURIComponent(text); } catch { return text; } };
   const form = one("form"), input = one("input[type=search]"), output = one("output"), button = one("button", form);
-  const rows = all("main article, main [data-row]"), links = new Map();
+  const rows = all("main article, main .row"), links = new Map();
   for (const link of all("nav li > a")) links.set(decode(link.getAttribute("href").slice(1)), link.parentElement);
   let hits = [], at = -1;
 
@@ -19,7 +19,7 @@
       const hit = !wanted || row.textContent.toLowerCase().includes(wanted);
       row.classList.toggle("miss", !hit);
       if (!wanted || !hit) continue;
-      hits.push(row);
+      if (!row.closest("details")) hits.push(row);
       for (const named of [row, ...all("[id]", row)]) found.add(named.id);
       for (const fold of all("details:not([open])", row)) {
         if (fold.textContent.toLowerCase().includes(wanted)) { fold.open = true; fold.dataset.found = ""; }
@@ -36,7 +36,7 @@
         }
       }
     }
-    for (const [id, line] of links) line.classList.toggle("miss", wanted !== "" && !found.has(id));
+    for (const [id, line] of links) line.classList.toggle("miss", wanted !== "" && !found.has(id) && !one(".row"));
     for (const line of all("nav .join")) line.classList.toggle("miss", wanted !== "");
     if (globalThis.Highlight) CSS.highlights.set("found", new Highlight(...ranges));
     output.value = wanted ? (hits.length || "Nothing") + " found" + (hits.length > 1 ? "; Enter goes to the next" : "") : "";
@@ -48,7 +48,7 @@
   // The target of a link is unfolded, and shown whatever is filtered.
   const reveal = () => {
     const target = one(":target");
-    if (!target || !target.closest("main article, main [data-row]")) return;
+    if (!target || !target.closest("main article, main .row")) return;
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     if (target.offsetParent) return;
     input.value = "";

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"strings"
 	"time"
 
@@ -23,9 +25,40 @@ var (
 	pageScript string
 	//go:embed tools.html
 	pageTools string
+	// indexTools are those of the first page of a site, which has nothing to filter or to unfold.
+	indexTools = strings.ReplaceAll(pageTools[:strings.Index(pageTools, "<fieldset>")], ", also in folded text", "") + "</form>\n"
 
 	pageBegin, pageEnd = shellOf(pageHTML)
 )
+
+// htmlWriter writes a page.
+type htmlWriter struct {
+	out *bufio.Writer // an error of which comes back with Flush
+}
+
+// write writes HTML.
+func (w htmlWriter) write(parts ...string) {
+	for _, part := range parts {
+		_, _ = w.out.WriteString(part)
+	}
+}
+
+// begin begins a page, and its header. above is HTML that stands before its title.
+func (w htmlWriter) begin(above, title string) {
+	title = html.EscapeString(title)
+	w.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
+}
+
+// facts writes names and values, those without a value left out.
+func (w htmlWriter) facts(list ...[2]string) {
+	w.write("<dl>")
+	for _, fact := range list {
+		if fact[1] != "" {
+			w.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
+		}
+	}
+	w.write("</dl>\n")
+}
 
 // shellOf returns the text before and after the content of a page.
 func shellOf(template string) (begin, end string) {

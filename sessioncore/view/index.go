@@ -1,0 +1,176 @@
+package view
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Site is the content of the first page of a site.
+type Site struct {
+	Sessions []Linked
+	Days     map[string]float64 // the cost of each day
+	Total    string             // the cost of all, for people, "" where nobody knows any
+}
+
+// Linked is a session that has a page.
+type Linked struct {
+	File    string    `json:"-"` // the name of the page
+	Title   string    `json:"title"`
+	Project string    `json:"project"`
+	Agent   string    `json:"agent"`
+	Began   time.Time `json:"began"`
+	Cost    string    `json:"cost"` // for people, "" where nobody knows any
+	Dollars float64   `json:"dollars"`
+}
+
+func (l *Linked) day() string { return l.Began.Local().Format(time.DateOnly) }
+
+// group is a number of sessions under a name, the newest first.
+type group struct {
+	name     string
+	sessions []*Linked
+	dollars  float64
+}
+
+// grouped returns the sessions by a key, in the order of the first ones.
+func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
+	known := map[string]*group{}
+	for i := range sessions {
+		name := key(&sessions[i])
+		if known[name] == nil {
+			known[name] = &group{name: name}
+			groups = append(groups, known[name])
+		}
+		g := known[name]
+		g.sessions, g.dollars = append(g.sessions, &sessions[i]), g.dollars+sessions[i].Dollars
+	}
+	return groups
+}
+
+// about returns the number and the cost of the sessions for people.
+func (g *group) about() string { return aboutSessions(len(g.sessions), g.dollars) }
+
+func aboutSessions(n int, dollars float64) string {
+	text := fmt.Sprintf("%d sessions", n)
+	if n == 1 {
+		text = "1 session"
+	}
+	if dollars > 0 {
+		text += fmt.Sprintf(" · $%.2f", dollars)
+	}
+	return text
+}
+
+// Index writes the first page of a site: a plot of the year, and all sessions by day, by project and by agent.
+func Index(w io.Writer, of Site) error {
+	slices.SortFunc(of.Sessions, func(a, b Linked) int {
+		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.File, b.File))
+	})
+	days := grouped(of.Sessions, (*Linked).day)
+	projects := grouped(of.Sessions, func(l *Linked) string { return cmp.Or(l.Project, "No project") })
+	agents := grouped(of.Sessions, func(l *Linked) string { return l.Agent })
+	x := htmlWriter{bufio.NewWriter(w)}
+	zone, _ := time.Now().Zone()
+	x.begin("", "Sessions")
+	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
+		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total}, [2]string{"Time zone", zone})
+	x.plot(days, of.Days)
+	x.write("</header>\n", indexTools, "<nav aria-label=\"Days\">\n<ul>\n<li><a href=\"#/project\">By project</a></li>\n",
+		"<li><a href=\"#/agent\">By agent</a></li>\n")
+	for _, g := range days {
+		x.write(`<li><a href="#/`, g.name, `">`, g.name, " <b>", g.about(), "</b></a></li>\n")
+	}
+	x.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n<h2>By day</h2>\n")
+	for _, g := range days {
+		day, _ := time.Parse(time.DateOnly, g.name)
+		x.write(`<div class="group"><h3 id="/`, g.name, `">`, g.name, ", ", day.Weekday().String(), " <i>", g.about(), "</i></h3>\n")
+		x.rows(g)
+		x.write("</div>\n")
+	}
+	byCost := func(a, b *group) int { return cmp.Compare(b.dollars, a.dollars) }
+	for i, groups := range [][]*group{projects, agents} {
+		slices.SortStableFunc(groups, byCost)
+		what := [...]string{"project", "agent"}[i]
+		x.write(`<h2 id="/`, what, `">By `, what, "</h2>\n")
+		for _, g := range groups {
+			x.write(`<details class="group"><summary>`, html.EscapeString(g.name), " <i>", g.about(), "</i></summary>\n")
+			x.rows(g)
+			x.write("</details>\n")
+		}
+	}
+	x.write("</main>\n", pageEnd)
+	return x.out.Flush()
+}
+
+// rows writes a line for each session of a group, with a link to its page.
+func (x htmlWriter) rows(g *group) {
+	x.write("<ul class=\"rows\">\n")
+	for _, l := range g.sessions {
+		x.write(`<li class="row"><a href="`, url.PathEscape(l.File), `">`, html.EscapeString(cmp.Or(l.Title, "Session")), "</a><span>",
+			html.EscapeString(l.Project), "</span><span>", html.EscapeString(l.Agent), "</span><time>",
+			l.Began.Local().Format("2006-01-02 15:04"), "</time><b>", html.EscapeString(l.Cost), "</b></li>\n")
+	}
+	x.write("</ul>\n")
+}
+
+const (
+	// weeks is how many columns a plot has: those of a year.
+	weeks = 53
+	// cell is the distance of days in a plot, and margin the room for the names of weekdays and months.
+	cell, margin = 13, 30
+	// levels is how many colours a plot has.
+	levels = 4
+)
+
+// plot draws the year up to the last day as a calendar: a column for each week, darker where a day cost more, or, where
+// nobody knows a cost, had more sessions.
+func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
+	number := map[string]int{}
+	last := ""
+	for _, g := range days {
+		number[g.name], last = len(g.sessions), max(last, g.name)
+	}
+	for day := range dollars {
+		last = max(last, day)
+	}
+	end, err := time.Parse(time.DateOnly, last)
+	if err != nil {
+		return // there are no days
+	}
+	value, what := func(day string) float64 { return dollars[day] }, "Cost"
+	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
+	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool { return d > 0 }) {
+		value, what = func(day string) float64 { return float64(number[day]) }, "Sessions"
+	}
+	most := 0.0
+	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+		most = max(most, value(day.Format(time.DateOnly)))
+	}
+	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, strconv.Itoa(margin+weeks*cell), " ", strconv.Itoa(margin+7*cell),
+		`" role="img" aria-label="`, what, " of each day in the year to ", last, "\">\n")
+	for i, name := range []string{"Mon", "Wed", "Fri"} {
+		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
+	}
+	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+		n, name := int(day.Sub(begin).Hours()/24), day.Format(time.DateOnly)
+		if day.Day() == 1 {
+			fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, margin+n/7*cell, margin-8, day.Format("Jan"))
+		}
+		level := 0
+		if v := value(name); v > 0 {
+			level = min(levels, 1+int(levels*math.Sqrt(v/most)))
+		}
+		fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",
+			margin+n/7*cell, margin+n%7*cell, level, name, aboutSessions(number[name], dollars[name]))
+	}
+	x.write("</svg>\n<figcaption>", what, " by day, the year to ", last, "</figcaption></figure>\n")
+}

@@ -1,0 +1,56 @@
+package view
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// indexTags are the elements of the first page of a site beyond those of pages.
+var indexTags = regexp.MustCompile(`</?(?:figure|figcaption|svg|title|text|rect|time)>|<figure tabindex="0">|<svg viewBox="[0-9 ]+" role="img" aria-label="[^"<>]*">|` +
+	`<text x="\d+" y="\d+">|<rect x="\d+" y="\d+" class="l[0-4]">|<(?:h[23]) id="/[a-z0-9-]+">|<(?:div|details) class="group">|<ul class="rows">|<li class="row">|` +
+	`<nav aria-label="Days">|<a href="[A-Za-z0-9%._-]+">`)
+
+// TestIndex: the first page of a site has sessions by day, project and agent, the newest first, and what they say is text.
+func TestIndex(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 3, day, 9, 0, 0, 0, time.Local) }
+	hostile := `"><script>alert(1)</script>`
+	indexOf := func(of Site) string {
+		var out bytes.Buffer
+		require.NoError(t, Index(&out, of))
+		_, body, ok := strings.Cut(out.String(), "</a>\n<header>\n")
+		require.True(t, ok)
+		body = strings.Replace(strings.TrimSuffix(body, pageEnd), indexTools, "", 1)
+		requireHarmless(t, indexTags.ReplaceAllString(body, ""))
+		return body
+	}
+	body := indexOf(Site{
+		Sessions: []Linked{
+			{File: "a.html", Title: "A", Project: "/p", Agent: "omp", Began: at(1), Cost: "$1.00", Dollars: 1},
+			{File: hostile, Title: hostile, Project: hostile, Agent: hostile, Began: at(2), Cost: hostile},
+			{File: "c.html", Began: at(2).Add(time.Hour), Agent: "omp", Cost: "$4.00+", Dollars: 4},
+		},
+		Days: map[string]float64{"2026-03-01": 1, "2026-03-02": 4}, Total: "$5.00+",
+	})
+	for _, want := range []string{
+		"<dt>Sessions</dt><dd>3</dd>", "<dt>Projects</dt><dd>3</dd>", "<dt>Agents</dt><dd>2</dd>", "<dt>Cost</dt><dd>$5.00+</dd>",
+		`class="l3"><title>2026-03-01: 1 session · $1.00</title>`, `class="l4"><title>2026-03-02: 2 sessions · $4.00</title>`,
+		`<a href="#/2026-03-02">2026-03-02 <b>2 sessions · $4.00</b></a>`,
+		"<h3 id=\"/2026-03-02\">2026-03-02, Monday <i>2 sessions · $4.00</i></h3>\n<ul class=\"rows\">\n" +
+			`<li class="row"><a href="c.html">Session</a><span></span><span>omp</span><time>2026-03-02 10:00</time><b>$4.00+</b></li>` + "\n" +
+			`<li class="row"><a href="%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E">&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</a>`,
+		"<summary>No project <i>1 session · $4.00</i></summary>", "<summary>omp <i>2 sessions · $5.00</i></summary>",
+	} {
+		require.Contains(t, body, want)
+	}
+	require.Equal(t, 9, strings.Count(body, `class="row"`))
+	body = indexOf(Site{Sessions: []Linked{{File: "a.html", Began: at(1)}}})
+	require.Contains(t, body, `Sessions of each day`, "where nobody knows a cost")
+	require.Contains(t, body, `class="l4"><title>2026-03-01: 1 session</title>`)
+	require.NotContains(t, indexOf(Site{}), "<svg")
+	require.Equal(t, 53*7, strings.Count(indexOf(Site{Days: map[string]float64{"2026-03-01": 1}}), "<rect"), "up to a Sunday")
+}
