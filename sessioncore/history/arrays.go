@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Array describes files for Made that are JSON arrays of objects.
+// Array is the format of JSON files that hold an array of prompts, for Converted.
 type Array struct {
 	// Text, Time and Session are the members of an object: the prompt, its time and its session, which may be
 	// missing.
@@ -14,21 +14,22 @@ type Array struct {
 	Cwd func(name string) string
 }
 
-// Append appends the prompts in the text of a file, for Made.
+// Append appends the prompts in the text of a file, for Converted. It ignores a file that is no
+// such array, as it may be half written.
 func (h Array) Append(dst []byte, name string, text []byte) []byte {
 	var prompts []map[string]any
 	if json.Unmarshal(text, &prompts) != nil {
-		return dst // it may be half written
+		return dst
 	}
 	cwd := h.Cwd(name)
 	for _, p := range prompts {
-		said, isText := p[h.Text].(string)
+		text, isText := p[h.Text].(string)
 		written, _ := p[h.Time].(string)
 		at, err := time.Parse(time.RFC3339, written)
 		if !isText || err != nil {
 			continue
 		}
-		v := prompt{Display: &said, Timestamp: float64(at.UnixMilli())}
+		v := prompt{Display: &text, Timestamp: float64(at.UnixMilli())}
 		if session, ok := p[h.Session].(string); ok {
 			v.SessionID = &session
 		}

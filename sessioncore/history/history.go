@@ -25,18 +25,20 @@ const (
 )
 
 const (
-	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxCopied for the files. Others wait.
+	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxFileBytes for the
+	// files. Others wait.
 	maxReads = 2
 	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
-	// pause is how long to wait between two attempts to copy the files, so that a writer can proceed.
+	// pause is the time between two attempts to copy the files, so that a writer can proceed.
 	pause = time.Millisecond
 )
 
 var (
 	// ErrQuery: the query contains no word and is not a valid FTS5 query.
 	ErrQuery = errors.New("not a search query")
-	// ErrTooBig: a value is longer than maxValue, the answer longer than maxRendering, or the files than maxCopied.
+	// ErrTooBig: a value is longer than maxValue, the answer longer than maxRendering, or the files
+	// larger than maxFileBytes.
 	ErrTooBig = errors.New("the prompt history is too big")
 	// ErrTooSlow: the answer took more than maxTime.
 	ErrTooSlow = errors.New("reading the prompt history takes too long")
@@ -49,11 +51,11 @@ type History interface {
 	// State returns the current state of the files. If there is none, or it is not a regular file, the error wraps
 	// fs.ErrNotExist.
 	State() (State, error)
-	// Render returns the prompts that have the words of match, or match it as an FTS5 query, or all if match is empty: one
-	// JSON object per line, newest first, as in the client's own lists and searches. The text is held in hold, which may be
-	// nil; after an error it holds nothing.
+	// Render returns the prompts with all words of match, else those that match it as an FTS5
+	// query, or all prompts for "": one JSON object per line, newest first, as the client lists
+	// them. hold accounts for the text; it may be nil, and is closed after an error.
 	//
-	// Errors wrap fs.ErrNotExist (no history), ErrQuery, ErrTooBig, ErrTooSlow, ErrUnreadable, budget.ErrNoMemory, or an
+	// Errors wrap fs.ErrNotExist (no history), an error of this package, budget.ErrNoMemory, or an
 	// error of the storage.
 	Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error)
 }
@@ -109,7 +111,7 @@ func (h *Database) State() (State, error) {
 	return s, nil
 }
 
-// Rendering is what History.Render returns.
+// Rendering is the result of History.Render.
 type Rendering struct {
 	Text  []byte
 	State State // of the database when it was read
@@ -122,7 +124,7 @@ type Rendering struct {
 func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
 	out := &lines{hold: hold}
 	c, err := h.read(ctx, match, out, 1)
-	if errors.Is(err, budget.ErrNoMemory) { // which another read may have for a moment: once more, alone
+	if errors.Is(err, budget.ErrNoMemory) { // another read may use it: retry without other reads
 		hold.Close()
 		out = &lines{hold: hold}
 		c, err = h.read(ctx, match, out, maxReads)
@@ -134,9 +136,9 @@ func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) 
 	return Rendering{out.text.Bytes(), c.state, c.settled}, nil
 }
 
-// read copies the files until they are of one committed state, and runs a query on that, within the limits. It takes so many
-// of the places for reads.
-func (h *Database) read(request context.Context, match string, out *lines, places int64) (c *copied, err error) {
+// read copies the files until they are of one committed state, and runs a query on the copies,
+// within the limits. It takes that many of the places for reads.
+func (h *Database) read(request context.Context, match string, out *lines, places int64) (c *fileCopies, err error) {
 	if err := h.reads.Acquire(request, places); err != nil {
 		return nil, err
 	}
@@ -177,9 +179,7 @@ const maxRendering = 64 << 20
 type lines struct {
 	text bytes.Buffer
 	hold *budget.Hold // text
-	// full says that there is no memory for text.
-	full bool
-
+	full bool         // there was no memory for text
 	line bytes.Buffer // the line being written
 }
 
@@ -235,7 +235,7 @@ func (l *lines) put(v *line) error {
 	return l.end()
 }
 
-// end appends what was written to l.line.
+// end appends the line in l.line to the text.
 func (l *lines) end() error {
 	if l.text.Len()+l.line.Len() > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
@@ -268,12 +268,9 @@ func value(row *sqlite3.Stmt, column int) any {
 // created converts seconds since the epoch, as the client stores them, to the form of times in sessions. It returns
 // other values unchanged.
 func created(v any) any {
-	seconds, ok := v.(int64)
-	if !ok {
-		return v
-	}
 	const lastSecond = 253402300799 // of the year 9999
-	if seconds < 0 || seconds > lastSecond {
+	seconds, ok := v.(int64)
+	if !ok || seconds < 0 || seconds > lastSecond {
 		return v
 	}
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)

@@ -92,7 +92,7 @@ func TestTooLarge(t *testing.T) {
 	for _, name := range []string{databaseName, walName} {
 		dir := database(t, schema18, rows)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, walName), nil, 0o644))
-		require.NoError(t, os.Truncate(filepath.Join(dir, name), maxCopied+1))
+		require.NoError(t, os.Truncate(filepath.Join(dir, name), maxFileBytes+1))
 		_, err := open(t, dir).Render(t.Context(), "", nil)
 		require.ErrorIs(t, err, ErrTooBig, name)
 		require.ErrorContains(t, err, "64 MiB", name)

@@ -17,10 +17,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// LinesName is the file in which Claude Code and Codex keep prompts, a line each (docs/format.md, Claude Code; Codex).
+// LinesName is the file with a prompt per line of Claude Code and Codex (docs/format.md, Claude
+// Code; Codex).
 const LinesName = "history.jsonl"
 
-// Lines is the history that Claude Code or Codex keeps, which need not exist.
+// Lines is the history of Claude Code or Codex, which need not exist.
 type Lines struct{ Files storage.Files }
 
 // State implements History.
@@ -28,7 +29,12 @@ func (h Lines) State() (State, error) { return stateOf(h.Files, LinesName) }
 
 // Render implements History.
 func (h Lines) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	r, err := h.render(ctx, match, &lines{hold: hold})
+	return renderOrClose(hold, func(out *lines) (Rendering, error) { return h.render(ctx, match, out) })
+}
+
+// renderOrClose returns the result of render, and closes hold after an error.
+func renderOrClose(hold *budget.Hold, render func(*lines) (Rendering, error)) (Rendering, error) {
+	r, err := render(&lines{hold: hold})
 	if err != nil {
 		hold.Close()
 	}
@@ -46,10 +52,10 @@ type prompt struct {
 	Seconds float64 `json:"ts"`
 	Session *string `json:"session_id"`
 
-	Untimed bool `json:"untimed"` // of Made: its agent keeps no times
+	Untimed bool `json:"untimed"` // of Converted: its agent keeps no times
 }
 
-// promptOf reads a line, in whatever keys.
+// promptOf parses a line with the keys of either client.
 func promptOf(line []byte) (p prompt, ok bool) {
 	if json.Unmarshal(line, &p) != nil {
 		return p, false
@@ -58,7 +64,7 @@ func promptOf(line []byte) (p prompt, ok bool) {
 	return p, p.Display != nil
 }
 
-// at returns when it was typed, in s since the epoch.
+// at returns the prompt's time in s since the epoch.
 func (p *prompt) at() int64 {
 	if p.Timestamp != 0 {
 		return int64(p.Timestamp / 1000)
@@ -66,12 +72,11 @@ func (p *prompt) at() int64 {
 	return int64(p.Seconds)
 }
 
-// said is a prompt and where it is.
-type said struct {
-	at    int64 // in s since the epoch
-	line  int
-	start int
-	end   int
+// promptLine is a line with a prompt.
+type promptLine struct {
+	at   int64 // in s since the epoch
+	line int
+	text []byte
 }
 
 // render writes the prompts of the file.
@@ -86,8 +91,8 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 	if err != nil {
 		return r, err
 	}
-	if st.Size > maxCopied {
-		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, LinesName, st.Size>>20, maxCopied>>20)
+	if st.Size > maxFileBytes {
+		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, LinesName, st.Size>>20, maxFileBytes>>20)
 	}
 	room := out.hold.Another()
 	defer room.Close()
@@ -98,32 +103,32 @@ func (h Lines) render(ctx context.Context, match string, out *lines) (r Renderin
 	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return r, err
 	}
-	return renderLines(ctx, match, text, State{database: st}, at, out)
+	return out.render(ctx, match, text, State{database: st}, at)
 }
 
-// renderLines writes the prompts with all the words, or all, of a text that was read at a time, the newest first. Lines that are
-// no prompts are passed over: the last one may be half written.
-func renderLines(ctx context.Context, match string, text []byte, state State, at time.Time, out *lines) (r Rendering, err error) {
+// render writes the prompts in text, read at a time, that have all words of match, newest
+// first. It skips lines that are no prompts, as the last one may be half written.
+func (l *lines) render(ctx context.Context, match string, text []byte, state State, at time.Time) (Rendering, error) {
 	words := wordsOf(match)
 	if match != "" && len(words) == 0 {
-		return r, fmt.Errorf("%w: %q", ErrQuery, match)
+		return Rendering{}, fmt.Errorf("%w: %q", ErrQuery, match)
 	}
-	var found []said
-	for number, start := 1, 0; start < len(text); number++ {
-		end := len(text)
-		if n := bytes.IndexByte(text[start:], '\n'); n >= 0 {
-			end = start + n
+	var found []promptLine
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if p, ok := promptOf(line); ok && containsAll([]byte(strings.ToLower(*p.Display)), words) {
+			found = append(found, promptLine{p.at(), number, line})
 		}
-		if p, ok := promptOf(text[start:end]); ok && containsAll([]byte(strings.ToLower(*p.Display)), words) {
-			found = append(found, said{p.at(), number, start, end})
-		}
-		if start = end + 1; ctx.Err() != nil {
-			return r, ctx.Err()
+		if ctx.Err() != nil {
+			return Rendering{}, ctx.Err()
 		}
 	}
-	slices.SortFunc(found, func(a, b said) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.line, a.line)) })
+	slices.SortFunc(found, func(a, b promptLine) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.line, a.line))
+	})
 	for _, s := range found {
-		p, _ := promptOf(text[s.start:s.end])
+		p, _ := promptOf(s.text)
 		v := line{ID: s.line, Prompt: *p.Display, Cwd: p.Project}
 		if !p.Untimed {
 			v.CreatedAt = created(s.at)
@@ -132,11 +137,11 @@ func renderLines(ctx context.Context, match string, text []byte, state State, at
 			id := any(*p.SessionID)
 			v.SessionID = &id
 		}
-		if err := out.put(&v); err != nil {
-			return r, err
+		if err := l.put(&v); err != nil {
+			return Rendering{}, err
 		}
 	}
-	return Rendering{out.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
+	return Rendering{l.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
 }
 
 // Part is the history of one of several agents.
@@ -145,12 +150,13 @@ type Part struct {
 	History History
 }
 
-// Several is the histories of several agents as one: their lines by time, each with a member agent.
+// Several merges the histories of several agents: their lines by time, each with a member agent.
 type Several []Part
 
 var seed = maphash.MakeSeed()
 
-// State returns what tells the states of all of them from others, with the latest times. One that is missing counts too.
+// State returns a State that identifies the states of all of them, missing ones included, with the
+// latest times.
 func (h Several) State() (State, error) {
 	var all State
 	var missing error
@@ -165,7 +171,8 @@ func (h Several) State() (State, error) {
 			all.database = s.Stat()
 		default:
 			st := s.Stat()
-			all.database.Modified, all.database.Changed = max(all.database.Modified, st.Modified), max(all.database.Changed, st.Changed)
+			all.database.Modified = max(all.database.Modified, st.Modified)
+			all.database.Changed = max(all.database.Changed, st.Changed)
 		}
 		all.parts = maphash.Comparable(seed, [2]any{all.parts, s})
 	}
@@ -175,13 +182,9 @@ func (h Several) State() (State, error) {
 	return all, nil
 }
 
-// Render implements History. A query that one of them cannot read is no error while another one can.
+// Render implements History. A query that some of them cannot parse is no error if another one can.
 func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	r, err := h.render(ctx, match, &lines{hold: hold})
-	if err != nil {
-		hold.Close()
-	}
-	return r, err
+	return renderOrClose(hold, func(out *lines) (Rendering, error) { return h.render(ctx, match, out) })
 }
 
 func (h Several) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
@@ -195,14 +198,14 @@ func (h Several) render(ctx context.Context, match string, out *lines) (r Render
 	for i, p := range h {
 		hold := out.hold.Another()
 		defer hold.Close()
-		shown, err := p.History.Render(ctx, match, &hold)
+		part, err := p.History.Render(ctx, match, &hold)
 		switch {
 		case errors.Is(err, ErrQuery):
 			refused = err
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return r, err
 		case err == nil:
-			texts[i], settled, answered = shown.Text, settled && shown.Settled, true
+			texts[i], settled, answered = part.Text, settled && part.Settled, true
 		}
 	}
 	if !answered && refused != nil {
@@ -230,16 +233,16 @@ func (h Several) render(ctx context.Context, match string, out *lines) (r Render
 	return Rendering{out.text.Bytes(), state, settled && now == state}, err
 }
 
-// timeOf returns the time of the first of some lines. Others than ours, of a client that writes anything, come first.
+// timeOf returns the time of the first line, or "~", which sorts as newest, for a time in another
+// form.
 func timeOf(text []byte) string {
 	var v struct {
 		At any `json:"created_at"`
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	_ = json.Unmarshal(first, &v)
-	at, ok := v.At.(string)
-	if !ok {
-		return "~"
+	if at, ok := v.At.(string); ok {
+		return at
 	}
-	return at
+	return "~"
 }

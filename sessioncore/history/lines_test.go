@@ -54,7 +54,7 @@ func TestLines(t *testing.T) {
 	after, err := h.State()
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)
-	require.NoError(t, os.Truncate(name, maxCopied+1))
+	require.NoError(t, os.Truncate(name, maxFileBytes+1))
 	refuses(t, h, "", ErrTooBig)
 	require.NoError(t, os.Remove(name))
 	_, err = h.State()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,13 +22,14 @@ const (
 	// maxMemory bounds the memory of a connection in bytes: its cache (2 MB), the log's index (8 bytes per frame),
 	// and a few copies of the longest value.
 	maxMemory = 64 << 20
-	// firstMemory is what a connection gets at first. It is enough unless prompts are very long.
+	// firstMemory is the first limit of a connection. It suffices unless prompts are very long.
 	firstMemory = 8 << 20
 	// maxValue is the maximum length of a value in bytes. Nobody types that much.
 	maxValue = 16 << 20
 )
 
-// limits are the ones that SQLite's documentation recommends for untrusted databases (Defense Against The Dark Arts).
+// limits are the limits that SQLite's documentation recommends for untrusted databases (Defense
+// Against The Dark Arts).
 var limits = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_LENGTH:              maxValue,
 	sqlite3.LIMIT_SQL_LENGTH:          100_000,
@@ -58,9 +60,9 @@ var settings = map[sqlite3.DBConfig]bool{
 // connections counts the connections; the number names the file system of each.
 var connections atomic.Int64
 
-// queryWithin writes the result of a query on a copied database to out, with a connection that takes as little memory as
-// it can do with.
-func queryWithin(ctx context.Context, c *copied, match string, out *lines) error {
+// queryWithin writes the result of a query on copied files to out. It doubles the connection's
+// memory until it suffices.
+func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) error {
 	hold := out.hold.Another()
 	defer hold.Close()
 	for size := int64(firstMemory); ; size *= 2 {
@@ -75,15 +77,15 @@ func queryWithin(ctx context.Context, c *copied, match string, out *lines) error
 	}
 }
 
-// outOfMemory is what the library panics with.
+// outOfMemory is the value with which the library panics when it runs out of memory.
 var outOfMemory = func() (reason any) {
 	defer func() { reason = recover() }()
 	sqlite3.WithMaxMemory(context.Background(), -1)
 	return nil
 }()
 
-// query writes the result of a query on a copied database to out, with a connection of that much memory.
-func query(ctx context.Context, c *copied, match string, out *lines, memory int64) (err error) {
+// query writes the result of a query on copied files to out, with a connection of that much memory.
+func query(ctx context.Context, c *fileCopies, match string, out *lines, memory int64) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
 		if r := recover(); r == outOfMemory {
@@ -91,11 +93,11 @@ func query(ctx context.Context, c *copied, match string, out *lines, memory int6
 		} else if r != nil {
 			err = fmt.Errorf("%w: %v", ErrUnreadable, r)
 		}
-		defer func() { _ = recover() }() // what has failed once may fail here
+		defer func() { _ = recover() }() // a damaged connection may panic again
 		_ = conn.Close()
 	}()
 	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
-	vfs.Register(name, copiedVFS{c})
+	vfs.Register(name, copiesVFS{c})
 	defer vfs.Unregister(name)
 	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file:"+databaseName+"?mode=ro&vfs="+name)
 	if err != nil {
@@ -140,7 +142,7 @@ func noMemory(bytes int64) error {
 	return fmt.Errorf("%w: reading the prompt history takes more than %d MiB", budget.ErrNoMemory, bytes>>20)
 }
 
-// selectPrompts writes the prompts that match, or all, in the order of the client's own searches.
+// selectPrompts writes the matching prompts, or all, in the order of the client's own searches.
 func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	found, err := findTables(conn)
 	if err != nil || !found.history {
@@ -163,17 +165,18 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	}
 	switch {
 	case errors.Is(err, ErrQuery) && len(words) > 0:
-		return nil // it is words, and they were not found
+		return nil // match is words, and no prompt has them
 	case err != nil:
 		return err
 	}
 	return readRows(conn, sql, func(row *sqlite3.Stmt) bool { return ids[row.ColumnInt64(0)] }, out)
 }
 
-// selectWords writes the prompts that have all the words, as the beginnings of their own words or anywhere.
+// selectWords writes the prompts that have all the words, as beginnings of indexed words or
+// anywhere in the text.
 func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
 	var ids map[int64]bool
-	if found.index { // which knows an accent from a letter
+	if found.index { // which ignores accents
 		if ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`); err != nil {
 			return err
 		}
@@ -186,13 +189,15 @@ func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, o
 // matching returns the ids of the prompts that match an FTS5 query.
 func matching(conn *sqlite3.Conn, match string) (map[int64]bool, error) {
 	ids := map[int64]bool{}
-	return ids, eachRow(conn, "SELECT rowid FROM history_fts WHERE history_fts MATCH ?", match, func(row *sqlite3.Stmt) error {
+	const sql = "SELECT rowid FROM history_fts WHERE history_fts MATCH ?"
+	return ids, eachRow(conn, sql, match, func(row *sqlite3.Stmt) error {
 		ids[row.ColumnInt64(0)] = true
 		return nil
 	})
 }
 
-// eachRow calls f for each row of a query, which has a parameter for match if that is not empty, until f fails.
+// eachRow calls f for each row of a query until f fails. A match that is not empty is the query's
+// parameter.
 func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) error) error {
 	stmt, _, err := conn.Prepare(sql)
 	if err != nil {
@@ -200,7 +205,7 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 	}
 	defer stmt.Close()
 	if match != "" {
-		// If match began with a *, FTS5 would take it for a special query about its own state.
+		// The blank keeps FTS5 from taking a match that begins with * for a special query about its own state.
 		if err := stmt.BindText(1, " "+match); err != nil {
 			return readError(err)
 		}
@@ -223,11 +228,11 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 
 // wordsOf splits a text as the client's own search does: each run of letters and digits is a word, in lower case.
 func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	return strings.FieldsFunc(strings.ToLower(text), isSeparator)
 }
 
-// containsAll reports whether a prompt contains all words. As in SQLite's LIKE, only ASCII letters match in both
-// cases.
+// containsAll reports whether a prompt contains all words, ignoring the case of ASCII letters, as SQLite's LIKE.
 func containsAll(prompt []byte, words []string) bool {
 	lower := bytes.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -235,29 +240,27 @@ func containsAll(prompt []byte, words []string) bool {
 		}
 		return r
 	}, prompt)
-	for _, word := range words {
-		if !bytes.Contains(lower, []byte(word)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !bytes.Contains(lower, []byte(word)) })
 }
 
-// tables says which of the client's tables the database has, and which columns beyond those of its first version.
+// tables holds the client's tables that the database has, and the columns that older versions lack.
 type tables struct {
 	history, index bool
 	columns        []string
 }
 
-// findTables reads the schema. It refuses a view or a virtual table with the name of a table: it could do anything.
+// findTables reads the schema. It refuses a view or virtual table that stands for a table, as it
+// could run anything.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
-	const schema = "SELECT lower(name), sql FROM sqlite_schema WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')"
+	const schema = `SELECT lower(name), sql FROM sqlite_schema
+WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 	err = eachRow(conn, schema, "", func(row *sqlite3.Stmt) error {
 		name, sql := row.ColumnText(0), strings.ToLower(row.ColumnText(1))
 		switch {
 		case name == "history" && strings.HasPrefix(sql, "create table "):
 			found.history = true
-		case name == "history_fts" && strings.HasPrefix(sql, "create virtual table ") && strings.Contains(sql, " using fts5"):
+		case name == "history_fts" && strings.HasPrefix(sql, "create virtual table ") &&
+			strings.Contains(sql, " using fts5"):
 			found.index = true
 		default:
 			return fmt.Errorf("%w: %s is not what the client makes: %.100q", ErrUnreadable, name, sql)
@@ -267,8 +270,9 @@ func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	if err != nil || !found.history {
 		return found, err
 	}
-	// The columns of newer clients. Generated ones are refused, which can take any time.
-	err = eachRow(conn, "SELECT lower(name), hidden FROM pragma_table_xinfo('history')", "", func(row *sqlite3.Stmt) error {
+	// The columns of newer clients. Generated columns are refused, as they can take any time.
+	const columns = "SELECT lower(name), hidden FROM pragma_table_xinfo('history')"
+	err = eachRow(conn, columns, "", func(row *sqlite3.Stmt) error {
 		if row.ColumnInt(1) != 0 {
 			return fmt.Errorf("%w: history has a generated column", ErrUnreadable)
 		}
@@ -280,10 +284,10 @@ func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	return found, err
 }
 
-// readRows writes the rows for which want returns true, or all if it is nil.
-func readRows(conn *sqlite3.Conn, sql string, want func(*sqlite3.Stmt) bool, out *lines) error {
+// readRows writes the rows for which matches returns true, or all if it is nil.
+func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *lines) error {
 	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
-		if want != nil && !want(row) {
+		if matches != nil && !matches(row) {
 			return nil
 		}
 		return out.add(row)

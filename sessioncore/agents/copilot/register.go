@@ -26,7 +26,7 @@ func init() {
 		},
 		NameOf: nameOf,
 		Prompts: func(files storage.Files) history.History {
-			return history.Made{Files: files, Names: func() []string { return []string{promptsName} }, Append: appendPrompts}
+			return history.Converted{Files: files, Names: func() []string { return []string{promptsName} }, Append: appendPrompts}
 		},
 		Wrote: func(v rawjson.Value) bool {
 			typ, _ := v.Member("type").Text()

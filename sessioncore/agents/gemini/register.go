@@ -43,7 +43,7 @@ func init() {
 			cwd := func(name string) string { return h.cwd(path.Base(path.Dir(name))) }
 			log := history.Array{Text: "message", Time: "timestamp", Session: "sessionId", Cwd: cwd}
 			names := func() []string { return h.InEach("logs.json") }
-			return history.Made{Files: files, Names: names, Append: log.Append}
+			return history.Converted{Files: files, Names: names, Append: log.Append}
 		},
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// maxCopied is the maximum size in bytes of the files together. That is some 100,000 prompts.
-	maxCopied = 64 << 20
-	// copyStep is how much is read before it is asked whether there is still time.
+	// maxFileBytes is the maximum size in bytes of the files together. That is some 100,000
+	// prompts.
+	maxFileBytes = 64 << 20
+	// copyStep is the number of bytes that are copied between two checks for cancellation.
 	copyStep = 256 << 10
-	// walHeaderSize is the size of the header of a write-ahead log in bytes. It contains two numbers that change whenever
-	// the log is restarted (SQLite's file format, section 4.1).
+	// walHeaderSize is the size in bytes of the header of a write-ahead log. Two numbers in it change
+	// whenever the log is restarted (SQLite's file format, section 4.1).
 	walHeaderSize = 32
 )
 
-// copied is the content of the database's files at one moment, by their names; those that do not exist are not in it.
-type copied struct {
+// fileCopies holds the database's files at one moment, by name. Missing files have no entry.
+type fileCopies struct {
 	content map[string][]byte
 	state   State
 	settled bool // Rendering.Settled
@@ -36,12 +37,13 @@ type copied struct {
 // errChanged means that the files changed while they were copied.
 var errChanged = errors.New("the database changed")
 
-// opened is the files while they are copied, by their names.
-type opened map[string]storage.Object
+// openFiles are the open files while they are copied, by name.
+type openFiles map[string]storage.Object
 
-// copy copies the files into memory, which room holds. The error is errChanged if they belong to different states.
-func (h *Database) copy(ctx context.Context, room *budget.Hold) (*copied, error) {
-	files := opened{}
+// copy copies the files into memory accounted in room. The error is errChanged if the files belong
+// to different states.
+func (h *Database) copy(ctx context.Context, room *budget.Hold) (*fileCopies, error) {
+	files := openFiles{}
 	defer func() {
 		for _, obj := range files {
 			_ = obj.Close()
@@ -63,7 +65,7 @@ func (h *Database) copy(ctx context.Context, room *budget.Hold) (*copied, error)
 		return nil, err
 	}
 	at := time.Now()
-	c := &copied{content: map[string][]byte{}}
+	c := &fileCopies{content: map[string][]byte{}}
 	for _, name := range []string{databaseName, journalName, walName} { // the log comes last; see the package comment
 		st, err := c.add(ctx, files, name, room)
 		if err != nil {
@@ -88,7 +90,7 @@ func (h *Database) copy(ctx context.Context, room *budget.Hold) (*copied, error)
 			return nil, errChanged
 		}
 	}
-	for name, obj := range files { // is it still what the name stands for?
+	for name, obj := range files { // is the open file still the named one?
 		st, err := obj.Stat()
 		if now, missing := h.files.Stat(name); err != nil || missing != nil || !now.SameObject(st.Token) {
 			return nil, errChanged
@@ -98,7 +100,7 @@ func (h *Database) copy(ctx context.Context, room *budget.Hold) (*copied, error)
 }
 
 // header returns the header of the log, less if the log is shorter.
-func (files opened) header() ([]byte, error) {
+func (files openFiles) header() ([]byte, error) {
 	header := make([]byte, walHeaderSize)
 	if files[walName] == nil {
 		return nil, nil
@@ -110,20 +112,22 @@ func (files opened) header() ([]byte, error) {
 	return header[:n], err
 }
 
-// add copies a file, if it exists, and returns the state that it had before.
-func (c *copied) add(ctx context.Context, files opened, name string, room *budget.Hold) (st storage.Stat, err error) {
+// add copies a file, if it exists, and returns its state from before.
+func (c *fileCopies) add(ctx context.Context, files openFiles, name string, room *budget.Hold) (storage.Stat, error) {
 	if files[name] == nil {
-		return st, nil
+		return storage.Stat{}, nil
 	}
-	if st, err = files[name].Stat(); err != nil {
+	st, err := files[name].Stat()
+	if err != nil {
 		return st, err
 	}
 	size := st.Size
 	for _, other := range c.content {
 		size += int64(len(other))
 	}
-	if size > maxCopied {
-		return st, fmt.Errorf("%w: %s and its log have %d MiB, and may have %d", ErrTooBig, databaseName, size>>20, maxCopied>>20)
+	if size > maxFileBytes {
+		const text = "%w: %s and its log have %d MiB, and may have %d"
+		return st, fmt.Errorf(text, ErrTooBig, databaseName, size>>20, maxFileBytes>>20)
 	}
 	if err := room.Resize(size); err != nil {
 		return st, err
@@ -135,7 +139,7 @@ func (c *copied) add(ctx context.Context, files opened, name string, room *budge
 		}
 		err := storage.ReadFull(files[name], content[at:min(at+copyStep, st.Size)], at)
 		if errors.Is(err, storage.ErrStale) {
-			return st, errChanged // it was cut
+			return st, errChanged // it was truncated
 		} else if err != nil {
 			return st, err
 		}
@@ -144,50 +148,44 @@ func (c *copied) add(ctx context.Context, files opened, name string, room *budge
 	return st, nil
 }
 
-// copiedVFS is the file system that SQLite sees: only the copied files. Nothing in it can be written, created, locked
-// or shared.
-type copiedVFS struct{ *copied }
+// copiesVFS is SQLite's file system. It has only the copies and is read-only, without locks.
+type copiesVFS struct{ *fileCopies }
 
-var _ vfs.VFS = copiedVFS{}
+var _ vfs.VFS = copiesVFS{}
 
 // Open implements vfs.VFS.
-func (v copiedVFS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+func (v copiesVFS) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	content, ok := v.content[name]
 	kind := flags & (vfs.OPEN_MAIN_DB | vfs.OPEN_MAIN_JOURNAL | vfs.OPEN_WAL)
 	if kind == 0 || !ok && kind != vfs.OPEN_WAL { // no temporary files
 		return nil, 0, sqlite3.CANTOPEN
 	}
 	// A missing log is an empty one: SQLite wants to create it for a database in WAL mode.
-	return copiedFile{bytes.NewReader(content)}, kind | vfs.OPEN_READONLY, nil
+	return memoryFile{bytes.NewReader(content)}, kind | vfs.OPEN_READONLY, nil
 }
 
-// Delete implements vfs.VFS.
-func (v copiedVFS) Delete(string, bool) error { return sqlite3.IOERR_DELETE }
+// The other methods of vfs.VFS.
 
-// Access implements vfs.VFS.
-func (v copiedVFS) Access(name string, _ vfs.AccessFlag) (bool, error) {
+func (v copiesVFS) Delete(string, bool) error { return sqlite3.IOERR_DELETE }
+func (v copiesVFS) Access(name string, _ vfs.AccessFlag) (bool, error) {
 	return v.content[name] != nil, nil
 }
+func (v copiesVFS) FullPathname(name string) (string, error) { return name, nil }
 
-// FullPathname implements vfs.VFS.
-func (v copiedVFS) FullPathname(name string) (string, error) { return name, nil }
+// memoryFile is a copy of a file for SQLite.
+type memoryFile struct{ *bytes.Reader }
 
-// copiedFile is a copied file as SQLite sees it.
-type copiedFile struct{ *bytes.Reader }
-
-var _ vfs.File = copiedFile{}
-
-// Size implements vfs.File.
-func (f copiedFile) Size() (int64, error) { return f.Reader.Size(), nil }
+var _ vfs.File = memoryFile{}
 
 // The other methods of vfs.File. Locks are granted, since nobody else sees these files.
 
-func (f copiedFile) Close() error                                    { return nil }
-func (f copiedFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }
-func (f copiedFile) Truncate(int64) error                            { return sqlite3.READONLY }
-func (f copiedFile) Sync(vfs.SyncFlag) error                         { return nil }
-func (f copiedFile) Lock(vfs.LockLevel) error                        { return nil }
-func (f copiedFile) Unlock(vfs.LockLevel) error                      { return nil }
-func (f copiedFile) CheckReservedLock() (bool, error)                { return false, nil }
-func (f copiedFile) SectorSize() int                                 { return 0 }
-func (f copiedFile) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
+func (f memoryFile) Size() (int64, error)                            { return f.Reader.Size(), nil }
+func (f memoryFile) Close() error                                    { return nil }
+func (f memoryFile) WriteAt([]byte, int64) (int, error)              { return 0, sqlite3.READONLY }
+func (f memoryFile) Truncate(int64) error                            { return sqlite3.READONLY }
+func (f memoryFile) Sync(vfs.SyncFlag) error                         { return nil }
+func (f memoryFile) Lock(vfs.LockLevel) error                        { return nil }
+func (f memoryFile) Unlock(vfs.LockLevel) error                      { return nil }
+func (f memoryFile) CheckReservedLock() (bool, error)                { return false, nil }
+func (f memoryFile) SectorSize() int                                 { return 0 }
+func (f memoryFile) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }

@@ -11,17 +11,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Made is a history of prompts in several files of another form than Lines.
-type Made struct {
+// Converted is a prompt history in several files that Append converts to the form of Lines.
+type Converted struct {
 	Files storage.Files
-	// Names returns the files, in order. They need not exist.
+	// Names returns the names of the files, in order. They need not exist.
 	Names func() []string
 	// Append appends the prompts in a file's text in the form of Lines.
 	Append func(dst []byte, name string, text []byte) []byte
 }
 
 // State implements History.
-func (m Made) State() (all State, err error) {
+func (m Converted) State() (all State, err error) {
 	all.database.Kind = storage.KindFile
 	missing := fs.ErrNotExist
 	for _, name := range m.Names() {
@@ -42,22 +42,18 @@ func (m Made) State() (all State, err error) {
 }
 
 // Render implements History.
-func (m Made) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	r, err := m.render(ctx, match, &lines{hold: hold})
-	if err != nil {
-		hold.Close()
-	}
-	return r, err
+func (m Converted) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+	return renderOrClose(hold, func(out *lines) (Rendering, error) { return m.render(ctx, match, out) })
 }
 
-func (m Made) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+func (m Converted) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
 	at := time.Now()
 	state, err := m.State()
 	if err != nil {
 		return r, err
 	}
-	if size := state.database.Size; size > maxCopied {
-		return r, fmt.Errorf("%w: the prompts have %d MiB, and may have %d", ErrTooBig, size>>20, maxCopied>>20)
+	if size := state.database.Size; size > maxFileBytes {
+		return r, fmt.Errorf("%w: the prompts have %d MiB, and may have %d", ErrTooBig, size>>20, maxFileBytes>>20)
 	}
 	room := out.hold.Another()
 	defer room.Close()
@@ -72,11 +68,11 @@ func (m Made) render(ctx context.Context, match string, out *lines) (r Rendering
 		}
 		all = m.Append(all, name, text)
 	}
-	return renderLines(ctx, match, all, state, at, out)
+	return out.render(ctx, match, all, state, at)
 }
 
-// read returns the text of a file, none for one that is missing.
-func (m Made) read(name string) ([]byte, error) {
+// read returns the text of a file, nil for a missing one.
+func (m Converted) read(name string) ([]byte, error) {
 	obj, err := m.Files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular) {
 		return nil, nil
@@ -89,6 +85,6 @@ func (m Made) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := make([]byte, min(st.Size, maxCopied))
+	text := make([]byte, min(st.Size, maxFileBytes))
 	return text, storage.ReadFull(obj, text, 0)
 }
