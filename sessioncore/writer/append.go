@@ -17,25 +17,25 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Append adds entries to a session, one JSON object per line, and returns their ids (docs/design.md section 2,
-// append). Lines before a bad one take effect, and those that a failed write left in the file: then len(ids) says how
-// many did, and the error is that of the next line. If ids has all lines and the error is not nil, the option Sync
-// failed: the lines are written but may not survive a crash.
+// Append adds entries to a session, one JSON object per line, and returns their ids (docs/design.md
+// section 2, append). On an error, the first len(ids) lines are in the file: those before a bad
+// line, or those that a failed write left. If ids has all lines, the option Sync failed: they may
+// not survive a crash.
 //
-// Any number of lines takes one lock and one write. The cost does not depend on the length of the session.
+// Any number of lines takes one lock and one write. The cost does not depend on the length of the
+// session.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	var tried tries
+	var attempts attemptLog
 	for range staleTries {
 		f, err := s.Format(ctx)
 		if err != nil {
 			return nil, err
 		}
-		rules := w.rules(f)
-		drafts, bad := drafts(f, rules, lines)
-		if ids, err = w.appendDrafts(ctx, s, f, rules, drafts, bad, &tried); !errors.Is(err, errFormat) {
+		drafts, bad := parseDrafts(f, w.rules(f), lines)
+		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &attempts); !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
@@ -47,8 +47,10 @@ var errFormat = errors.New("the session's format changed")
 
 // appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
 // the session now has another format, it writes nothing and returns errFormat.
-func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, rules persist.Rules, drafts []*draft, bad error, tried *tries) (ids []string, err error) {
-	if drafts, err = w.withBlobs(ctx, s, f, drafts, tried); err != nil {
+func (w *Writer) appendDrafts(
+	ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error, attempts *attemptLog,
+) (ids []string, err error) {
+	if drafts, err = w.withBlobs(ctx, s, f, drafts, attempts); err != nil {
 		bad = err
 	}
 	if len(drafts) == 0 {
@@ -57,19 +59,25 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 	var misfit error
 	var added []string
 	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.Format() != f || w.rules(f) != rules {
+		if c.snap.Format() != f {
 			return errFormat
 		}
 		b, err := w.batch(c.snap)
 		if err != nil {
 			return err
 		}
-		tried.begin(b)
-		if added, misfit = b.addAll(drafts, tried); len(added) == 0 {
+		if attempts.now.IsZero() {
+			attempts.now = b.now
+		}
+		b.now = attempts.now
+		if added, misfit = b.addAll(drafts, attempts); len(added) == 0 {
 			return misfit
 		}
 		if len(b.lines) > 0 {
-			tried.writes(added)
+			attempts.wrote = true
+			if len(added) > len(attempts.ids) {
+				attempts.ids = added
+			}
 			if err := c.commit(b.lines); err != nil {
 				return err
 			}
@@ -77,12 +85,12 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 		ids = added
 		return nil
 	})
-	if err != nil && tried.wrote && !errors.Is(err, errFormat) {
-		if ids = w.left(ctx, s, drafts, tried); len(ids) == len(added) {
+	if err != nil && attempts.wrote && !errors.Is(err, errFormat) {
+		if ids = w.survivingIDs(ctx, s, drafts, attempts); len(ids) == len(added) {
 			err = nil
 		}
 	}
-	if err = w.synced(s, err); err != nil {
+	if err = w.syncAfter(s, err); err != nil {
 		return ids, err
 	}
 	if misfit != nil {
@@ -91,30 +99,31 @@ func (w *Writer) appendDrafts(ctx context.Context, s *sessioncore.Session, f ses
 	return ids, bad
 }
 
-// left returns the ids of those of the first lines that are in the session although writing them failed: a failed write
-// is not taken back if a program without the lock wrote behind it.
-func (w *Writer) left(ctx context.Context, s *sessioncore.Session, drafts []*draft, tried *tries) (ids []string) {
+// survivingIDs returns the ids of the first lines that are in the session although writing them
+// failed. A failed write stays if a program without the lock appended to it.
+func (w *Writer) survivingIDs(ctx context.Context, s *sessioncore.Session, drafts []*draft, t *attemptLog) []string {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil
 	}
 	defer snap.Release()
+	var ids []string
 	for i, d := range drafts {
-		if !tried.survived(snap, i, d) {
+		if !t.survived(snap, i, d) {
 			break
 		}
-		ids = append(ids, tried.idOf(i))
+		ids = append(ids, t.idOf(i))
 	}
 	return ids
 }
 
-// rules returns how lines of a format are written to disk.
+// rules returns how lines of a format are persisted.
 func (w *Writer) rules(f sessioncore.Format) persist.Rules {
 	return persist.Rules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
 }
 
-// drafts parses lines up to the first bad one.
-func drafts(f sessioncore.Format, rules persist.Rules, lines [][]byte) ([]*draft, error) {
+// parseDrafts parses lines up to the first bad one.
+func parseDrafts(f sessioncore.Format, rules persist.Rules, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
@@ -126,12 +135,12 @@ func drafts(f sessioncore.Format, rules persist.Rules, lines [][]byte) ([]*draft
 	return drafts, nil
 }
 
-// addAll adds lines up to the first one that does not fit into the session, without those that an earlier try has
-// brought into it. It returns the ids of both.
-func (b *batch) addAll(drafts []*draft, tried *tries) (ids []string, err error) {
+// addAll adds lines up to the first one that does not fit into the session. It skips those that an
+// earlier attempt wrote, and returns the ids of both.
+func (b *batch) addAll(drafts []*draft, attempts *attemptLog) (ids []string, err error) {
 	for i, d := range drafts {
-		id := tried.idOf(i)
-		if !tried.survived(b.snap, i, d) {
+		id := attempts.idOf(i)
+		if !attempts.survived(b.snap, i, d) {
 			if id, err = b.add(d, id); err != nil {
 				return ids, err
 			}
@@ -141,10 +150,12 @@ func (b *batch) addAll(drafts []*draft, tried *tries) (ids []string, err error) 
 	return ids, nil
 }
 
-// withBlobs stores the blobs of lines, and returns the lines before the first one for which that failed. It is called
-// before the lock is taken, since storing takes longer than others wait for the lock. It first checks the lines
-// against the session, so that a refused line leaves no blob behind.
-func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, tried *tries) ([]*draft, error) {
+// withBlobs stores the blobs of lines and returns the lines before the first failure. Callers do
+// not hold the lock, since storing takes longer than others wait for it. The lines are checked
+// against the session first, so that a refused line leaves no blob behind.
+func (w *Writer) withBlobs(
+	ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, attempts *attemptLog,
+) ([]*draft, error) {
 	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
 		return drafts, nil
 	}
@@ -160,7 +171,7 @@ func (w *Writer) withBlobs(ctx context.Context, s *sessioncore.Session, f sessio
 	if err != nil {
 		return nil, err
 	}
-	ids, bad := b.addAll(drafts, tried)
+	ids, bad := b.addAll(drafts, attempts)
 	drafts = drafts[:len(ids)]
 	for i, d := range drafts {
 		for _, b := range d.blobs {
@@ -177,47 +188,31 @@ func (w *Writer) putBlob(b persist.Blob) error {
 	if err == nil && hash != persist.BlobName(b.Data) {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, persist.BlobName(b.Data))
 	}
-	if storage.IsMissing(err) { // which the session is not
+	if storage.IsMissing(err) { // it would mean that the session is missing
 		err = fmt.Errorf("images have no place: %v", err)
 	}
 	return err
 }
 
-// tries is what the tries of one append have in common. A program without the lock that replaces the file just after we
-// wrote to it may have read it before or after: so a line that an earlier try wrote is lost or is in the new file, and
-// its id tells which. A nil *tries is that of a write that is not tried again.
-type tries struct {
-	now   time.Time // the time of the first try
-	ids   []string  // of the lines in their order: those that they came with, and those that were made for them
+// attemptLog is shared by the attempts of one append. If a program without the lock replaces the
+// file just after our write, the line is lost or in the new file, and its id tells which. A nil
+// *attemptLog is that of a write without retries.
+type attemptLog struct {
+	now   time.Time // of the first attempt
+	ids   []string  // of the lines in order, given or created
 	wrote bool      // lines with these ids may be in the file
 }
 
-// begin makes the batch one of these tries.
-func (t *tries) begin(b *batch) {
-	if t.now.IsZero() {
-		t.now = b.now
-	}
-	b.now = t.now
-}
-
 // idOf returns the id of line i, "" if it has none yet.
-func (t *tries) idOf(i int) string {
+func (t *attemptLog) idOf(i int) string {
 	if t == nil || i >= len(t.ids) {
 		return ""
 	}
 	return t.ids[i]
 }
 
-// writes notes that lines with these ids are about to be written.
-func (t *tries) writes(ids []string) {
-	t.wrote = true
-	if len(ids) > len(t.ids) {
-		t.ids = ids
-	}
-}
-
-// survived reports whether line i is in the session, as an earlier try wrote it.
-func (t *tries) survived(s *sessioncore.Snapshot, i int, d *draft) bool {
+// survived reports whether line i, as an earlier attempt wrote it, is in the session.
+func (t *attemptLog) survived(s *sessioncore.Snapshot, i int, d *draft) bool {
 	id := t.idOf(i)
 	if id == "" || !t.wrote {
 		return false
@@ -233,8 +228,8 @@ func (t *tries) survived(s *sessioncore.Snapshot, i int, d *draft) bool {
 	return err == nil && hasMembers(text, d.text)
 }
 
-// hasMembers reports whether an entry has all members of a line. The program that carried the line over may have
-// written the same values in another way.
+// hasMembers reports whether an entry has all members of a line. The program that copied the line
+// may have formatted the values in another way.
 func hasMembers(entry, line rawjson.Value) bool {
 	var has, want map[string]any
 	if json.Unmarshal(entry, &has) != nil || json.Unmarshal(line, &want) != nil {
@@ -248,9 +243,9 @@ func hasMembers(entry, line rawjson.Value) bool {
 	return true
 }
 
-// tornMark is a line written after a torn line that could be continued by what is appended. We read line by line, but
-// the client's parser would take the torn line and the new one for the beginning of one value and lose both
-// (docs/format.md, Loading). This line, which cannot occur in JSON there, ends the value.
+// tornMark is a line that ends a torn value before an appended line. We read line by line, but the
+// client's parser would take both for one value and lose them (docs/format.md, Loading). The mark
+// cannot occur in JSON there.
 const tornMark = "# the line above is cut off\n"
 
 // afterTorn prepends a newline to lines if the file's last line has none, and tornMark if it is needed.
@@ -269,8 +264,8 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	return append([]byte(before), lines...), nil
 }
 
-// lastLine returns the text after a file's last newline. If that is longer than any line that is read, it returns the end
-// of it.
+// lastLine returns the text after a file's last newline, or the end of it if it is longer than
+// MaxLine.
 func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	size := s.Stat().Size
 	for n := int64(jsonl.ChunkSize); ; n *= 2 {
@@ -290,10 +285,5 @@ func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 
 // canContinue reports whether an object on the next line could continue the value that line begins.
 func canContinue(line []byte) bool {
-	if rawjson.SkipSpace(line, 0) == len(line) {
-		return false
-	}
-	var s rawjson.Scanner
-	_, st := s.SkipValue(append(line, "\n{"...), 0)
-	return st == rawjson.Short
+	return rawjson.SkipSpace(line, 0) < len(line) && Unfinished(append(line, "\n{"...))
 }

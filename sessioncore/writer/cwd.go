@@ -22,15 +22,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrNoDirectory means that a session cannot be moved to a working directory that does not exist, nor be made for one.
+// ErrNoDirectory means that a working directory does not exist.
 var ErrNoDirectory = errors.New("no such directory")
 
-// SetCWD moves a session to a working directory, as the client's /move does (docs/design.md section 2, cwd). The header
-// gets the directory, and the file goes, with its artifacts, to the directory that has sessions of it (scopeDir). A line
-// that the file cwd shows stands for the directory that the session has.
+// SetCWD moves a session to a working directory, as the client's /move does (docs/design.md section
+// 2, cwd): it sets cwd in the header, and moves the file and its artifacts to the directory of such
+// sessions (scopeDir). A line as the file cwd shows it means the current directory.
 //
-// The header is written first, at the old place, as that may fail for want of room; then the names change, which is
-// taken back with what went before if it fails. So a session that is there already may need its file to be moved.
+// The header is written first, at the old place, as that may fail for want of room. If a later step
+// fails, the earlier ones are undone. So a session with that cwd may still need its file moved.
 func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -66,7 +66,7 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	return nil
 }
 
-// mayMove reports why a session cannot be moved, whatever the directory.
+// mayMove returns an error if the session can never be moved: it lies in another one's artifacts.
 func (w *Writer) mayMove(s *sessioncore.Session) error {
 	for dir := storage.Dir(s.Name()); dir != ""; dir = storage.Dir(dir) {
 		if st, err := w.store.Storage().Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
@@ -76,7 +76,7 @@ func (w *Writer) mayMove(s *sessioncore.Session) error {
 	return nil
 }
 
-// newCWD returns the working directory that a line asks for. One that is not the session's own must exist.
+// newCWD returns the working directory of a line. It must exist unless it is the session's own.
 func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string) (string, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
@@ -90,10 +90,11 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 	if old != "" && line == string(names.TitleLine(old)) {
 		return old, nil
 	}
-	if !path.IsAbs(line) || len(line) > sessioncore.MaxPath || !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
+	if !path.IsAbs(line) || len(line) > sessioncore.MaxPath || !utf8.ValidString(line) ||
+		strings.ContainsFunc(line, unicode.IsControl) {
+		const want = "an absolute path in UTF-8, without control characters, of at most %d bytes"
 		return "", &FieldError{
-			Field: "cwd", Got: fmt.Sprintf("%.80q", line),
-			Want: fmt.Sprintf("an absolute path in UTF-8, without control characters, of at most %d bytes", sessioncore.MaxPath),
+			Field: "cwd", Got: fmt.Sprintf("%.80q", line), Want: fmt.Sprintf(want, sessioncore.MaxPath),
 		}
 	}
 	cwd := path.Clean(line)
@@ -103,7 +104,8 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 	return cwd, isDirectory(cwd)
 }
 
-// isDirectory fails unless there is a directory. As the client, it follows links and keeps the path as it was given.
+// isDirectory returns an error unless dir is a directory. Like the client, it follows links and
+// keeps the path unresolved.
 func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -122,7 +124,8 @@ func cwdOf(s *sessioncore.Snapshot) (string, error) {
 	return cwd, err
 }
 
-// setCWD is SetCWD under the lock. It returns the name that the file has then, and whether anything changed.
+// setCWD is SetCWD under the lock. It returns the new name of the file, and whether anything
+// changed.
 func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	name := c.s.Name()
 	if to, err = c.placeFor(cwd); err != nil {
@@ -140,9 +143,9 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	}
 	set := c.cwdMembers(old, slot, cwd, to)
 	if len(set) > 0 {
-		err = c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(set...)}), nil)
+		err = c.rewrite(c.withMigration([]fileEdit{c.headerEdit(set...)}), nil)
 	} else if to != name {
-		err = c.w.opts.Journal.Sync(name) // as a rewrite does: nobody who has it open can ask for it afterwards
+		err = c.w.opts.Journal.Sync(name) // as a rewrite does; open handles cannot sync the old name later
 	}
 	if err != nil {
 		return "", false, err
@@ -162,7 +165,7 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	return to, true, nil
 }
 
-// setHeader sets members of the header of the file as it is now. The lock must be held.
+// setHeader sets members of the header of the current file. The lock must be held.
 func (c *change) setHeader(set []objectMember) error {
 	if len(set) == 0 {
 		return nil
@@ -172,12 +175,14 @@ func (c *change) setHeader(set []objectMember) error {
 		return err
 	}
 	defer now.Release()
-	is := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now}
-	write := func(out io.Writer) error { return copyEdited(now, out, []fileEdit{is.headerEdit(set...)}, nil) }
-	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{Expect: now.Stat().Token, Write: write}))
+	current := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now}
+	write := func(out io.Writer) error { return copyEdited(now, out, []fileEdit{current.headerEdit(set...)}, nil) }
+	r := storage.Replacement{Expect: now.Stat().Token, Write: write}
+	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), r))
 }
 
-// placeFor returns the name of the file for sessions of a working directory. Those that lie in no directory stay.
+// placeFor returns the new file name for a working directory. Sessions that lie in no directory
+// keep theirs.
 func (c *change) placeFor(cwd string) (string, error) {
 	name := c.s.Name()
 	if storage.Dir(name) == "" || c.w.opts.Flat || c.snap.Dialect() == sessioncore.Operator {
@@ -187,7 +192,8 @@ func (c *change) placeFor(cwd string) (string, error) {
 	return path.Join(dir, path.Base(name)), err
 }
 
-// makePlace makes the directory for a file's new name, and finds out what it can before anything is changed.
+// makePlace makes the directory for a file's new name, and checks that its names are free, before anything
+// changes.
 func (c *change) makePlace(disk mover, to string) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
@@ -198,11 +204,12 @@ func (c *change) makePlace(disk mover, to string) error {
 		return err
 	}
 	newBeside := strings.TrimSuffix(to, sessioncore.FileEnding)
-	taken := []string{to}
-	if st, err := files.Stat(newBeside); err == nil && st.Kind != storage.KindLink && beside != newBeside { // links are Move's
-		taken = append(taken, newBeside)
+	places := []string{to}
+	st, err := files.Stat(newBeside)
+	if err == nil && st.Kind != storage.KindLink && beside != newBeside { // Move replaces links
+		places = append(places, newBeside)
 	}
-	for _, place := range taken {
+	for _, place := range places {
 		if _, err := files.Stat(place); err == nil {
 			return fmt.Errorf("%w: %s", fs.ErrExist, place)
 		} else if !storage.IsMissing(err) {
@@ -212,15 +219,13 @@ func (c *change) makePlace(disk mover, to string) error {
 	return disk.CheckWritable(dir)
 }
 
-// previousFilesKey is the member of omp's header with the paths that the file had before it was moved. Clients write it
-// from 18 on.
+// previousFilesKey is the member of omp's header with the paths from before moves, from 18 on.
 const previousFilesKey = "previousSessionFiles"
 
-// cwdMembers returns the members of the header that change when the session gets a working directory and its file the
-// name to.
+// cwdMembers returns the members of the header to be changed for a new cwd and the file name to.
 func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []objectMember) {
 	if old, isText := header.Member("cwd").Text(); isText && old == cwd && to == c.s.Name() {
-		return nil // it is there
+		return nil
 	} else if !isText || old != cwd {
 		set = append(set, objectMember{"cwd", string(rawjson.AppendQuoted(nil, cwd))})
 	}
@@ -238,7 +243,7 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []o
 	return set
 }
 
-// addPrevious adds a path to the previous ones, unless it is among them.
+// addPrevious adds a path to the previous ones. ok is false if it is among them.
 func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 	var files []string
 	if shapes["previousFiles"].check(header) == nil {
@@ -247,11 +252,11 @@ func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 	return objectMember{previousFilesKey, quotedList(append(files, file))}, !slices.Contains(files, file)
 }
 
-// withoutDirectory removes the working directory from the further ones, and these if none is left: the client does so
-// at each move.
+// withoutDirectory removes cwd from the additional directories, and their member if none is left,
+// as the client does at each move.
 func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
 	if shapes["directories"].check(header) != nil {
-		return objectMember{}, false // there are none, or the client cannot open the session
+		return objectMember{}, false // no such member, or one that keeps the client from opening the session
 	}
 	all := texts(header.Member(directoriesKey))
 	rest := slices.DeleteFunc(slices.Clone(all), func(dir string) bool { return dir == cwd })
@@ -262,7 +267,6 @@ func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
 	return m, len(rest) == 0 || len(rest) < len(all)
 }
 
-// texts returns the strings in an array.
 func texts(array rawjson.Value) (all []string) {
 	for v := range array.EachElement {
 		text, _ := v.Text()
@@ -271,7 +275,6 @@ func texts(array rawjson.Value) (all []string) {
 	return all
 }
 
-// quotedList returns an array of strings as JSON.
 func quotedList(all []string) string {
 	var list []byte
 	for _, text := range all {

@@ -11,12 +11,12 @@ import (
 
 // draft is a line to be appended, checked as far as possible without the session.
 type draft struct {
-	kind   sessioncore.EntryType
-	text   rawjson.Value  // on one line, with size controls applied
-	blobs  []persist.Blob // blobs that text refers to
-	id     rawjson.Value  // nil if it has to be created
-	parent rawjson.Value  // nil if it has to be chosen
-	timed  bool
+	kind    sessioncore.EntryType
+	text    rawjson.Value  // on one line, with size controls applied
+	blobs   []persist.Blob // blobs that text refers to
+	id      rawjson.Value  // nil if it has to be created
+	parent  rawjson.Value  // nil if it has to be chosen
+	hasTime bool           // the line has a timestamp
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.
@@ -37,20 +37,20 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draf
 	if err != nil {
 		return nil, err
 	}
-	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine leaves every offset as it was
+	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine keeps all offsets
 		text = fills.Apply(text)
 	}
 	p, err := persist.Line(text, rules)
 	if err != nil {
 		return nil, err
 	}
-	// Invalid UTF-8 grows when it is replaced: check the size of what is written.
+	// Replaced invalid UTF-8 grows, so the size is checked once more.
 	if len(p.Text) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.Text), MaxLine)
 	}
 	return &draft{
 		kind: kind, text: p.Text, blobs: p.Blobs,
-		id: p.Text.Member("id"), parent: p.Text.Member(d.ParentKey), timed: p.Text.Member("timestamp") != nil,
+		id: p.Text.Member("id"), parent: p.Text.Member(d.ParentKey), hasTime: p.Text.Member("timestamp") != nil,
 	}, nil
 }
 
@@ -75,7 +75,10 @@ type batch struct {
 }
 
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
-	return &batch{w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(), ids: map[string]batchLine{}}
+	return &batch{
+		w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(),
+		ids: map[string]batchLine{},
+	}
 }
 
 func (w *Writer) batch(snap *sessioncore.Snapshot) (b *batch, err error) {
@@ -94,7 +97,7 @@ func leafID(snap *sessioncore.Snapshot) (*string, error) {
 	return &id, nil
 }
 
-func (b *batch) has(id string) bool {
+func (b *batch) hasID(id string) bool {
 	if _, ok := b.ids[id]; ok {
 		return true
 	}
@@ -102,7 +105,8 @@ func (b *batch) has(id string) bool {
 	return err == nil
 }
 
-func (b *batch) mustHave(id string) error {
+// checkID returns an error unless an entry has the id.
+func (b *batch) checkID(id string) error {
 	if _, ok := b.ids[id]; ok {
 		return nil
 	}
@@ -110,18 +114,18 @@ func (b *batch) mustHave(id string) error {
 	return err
 }
 
-// idTries is how often a short id is tried before a longer one is taken, as in the client.
+// idTries is the number of attempts at a short id before a longer one is used, as in the client.
 const idTries = 100
 
-// newID returns an id that is used neither in the session nor in the batch.
+// newID returns an id that is free in the session and in the batch.
 func (b *batch) newID() string {
 	for range idTries {
-		if id := b.w.opts.NewID(); !b.has(id) {
+		if id := b.w.opts.NewID(); !b.hasID(id) {
 			return id
 		}
 	}
 	for {
-		if id := randomID() + randomID(); !b.has(id) {
+		if id := randomID() + randomID(); !b.hasID(id) {
 			return id
 		}
 	}
@@ -130,20 +134,21 @@ func (b *batch) newID() string {
 // appendNow appends the batch's time as JSON.
 func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) }
 
-// begin returns the beginning of an entry as clients write it, up to the members specific to its type.
-func (b *batch) begin(kind sessioncore.EntryType, id string, parent *string) []byte {
+// entryPrefix returns the beginning of an entry as clients write it, up to the members specific to
+// its type.
+func (b *batch) entryPrefix(kind sessioncore.EntryType, id string, parent *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
 	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
 	line = appendReference(append(line, `,"`+b.dialect.ParentKey+`":`...), parent)
 	return b.appendNow(append(line, `,"timestamp":`...))
 }
 
-// add adds a line to the batch and returns its id: the one that it has, else made if that is free, else a new one. On
-// an error the batch is unchanged.
-func (b *batch) add(d *draft, made string) (id string, err error) {
+// add adds a line to the batch and returns its id: its own, else madeID if that is free, else a new
+// one. On an error the batch is unchanged.
+func (b *batch) add(d *draft, madeID string) (id string, err error) {
 	if d.id != nil {
 		id, _ = d.id.Text()
-		if b.has(id) {
+		if b.hasID(id) {
 			return "", fmt.Errorf("%w: %q", sessioncore.ErrExists, id)
 		}
 	}
@@ -155,7 +160,7 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 	case sessioncore.TypeLabel, sessioncore.TypeLeaf, sessioncore.TypeArchive:
 		key := b.dialect.TargetKey
 		if target, ok := d.text.Member(key).Text(); ok {
-			if err := b.mustHave(target); err != nil {
+			if err := b.checkID(target); err != nil {
 				return "", fmt.Errorf("%s: %w", key, err)
 			}
 		}
@@ -167,7 +172,7 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 	}
 	var fill []byte
 	if d.id == nil {
-		if id = made; id == "" || b.has(id) {
+		if id = madeID; id == "" || b.hasID(id) {
 			id = b.newID()
 		}
 		fill = rawjson.AppendQuoted([]byte(`,"id":`), id)
@@ -175,7 +180,7 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 	if d.parent == nil {
 		fill = appendReference(append(fill, `,"`+b.dialect.ParentKey+`":`...), parent)
 	}
-	if !d.timed {
+	if !d.hasTime {
 		fill = b.appendNow(append(fill, `,"timestamp":`...))
 	}
 	b.lines = append(b.complete(d, fill), '\n')
@@ -188,7 +193,8 @@ func (b *batch) add(d *draft, made string) (id string, err error) {
 func (b *batch) parentOf(d *draft) (*string, error) {
 	field, v := b.dialect.ParentKey, d.parent
 	switch {
-	case v == nil && (d.kind != sessioncore.TypeBranchSummary || b.dialect == sessioncore.Pi): // pi's fromId is the leaf that was left
+	case v == nil && (d.kind != sessioncore.TypeBranchSummary || b.dialect == sessioncore.Pi):
+		// pi's fromId is the previous leaf
 		return b.leaf, nil
 	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey
@@ -199,7 +205,7 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 		return nil, nil
 	}
 	id, _ := v.Text()
-	err := b.mustHave(id)
+	err := b.checkID(id)
 	if err == nil && id == "" {
 		err = fmt.Errorf("%w: an empty id stands for none", sessioncore.ErrNotFound)
 	}
@@ -212,7 +218,8 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 // rootID is the fromId of a branch summary whose branch begins before the first entry (docs/format.md, Entry types).
 const rootID = "root"
 
-// leafAfter returns the leaf after a line with this id: its entry or, for a move, the target (docs/design.md, leaf).
+// leafAfter returns the leaf after a line with this id: its entry or, for a move, the target
+// (docs/design.md, leaf).
 func (b *batch) leafAfter(d *draft, id string) *string {
 	if d.kind != b.dialect.MoveType {
 		return &id
@@ -224,7 +231,7 @@ func (b *batch) leafAfter(d *draft, id string) *string {
 	if target.IsNull() {
 		return nil
 	}
-	if text, ok := target.Text(); ok && b.has(text) {
+	if text, ok := target.Text(); ok && b.hasID(text) {
 		return &text
 	}
 	if b.dialect.OwnLeaf {
@@ -241,8 +248,8 @@ func appendReference(dst []byte, id *string) []byte {
 	return rawjson.AppendQuoted(dst, *id)
 }
 
-// complete returns the lines so far and a line with the members that it lacks, where clients have them: behind the type, or
-// in omp's custom entries and messages at the end.
+// complete returns b.lines and the line with the missing members in the client's place: after the
+// type, or at the end in omp's custom entries and messages.
 func (b *batch) complete(d *draft, fill []byte) []byte {
 	atEnd, at := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage), 0
 	for m := range d.text.EachMember {

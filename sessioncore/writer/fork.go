@@ -3,6 +3,7 @@ package writer
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,15 +18,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Fork creates a new session from the path to the entry id, beside the session s, and returns its name in the storage
-// (docs/design.md section 2, fork). Like the client's createBranchedSession, it omits label entries, appends new ones
-// for the labels in effect, and names the parent session. Unlike that, it leaves no reference to an omitted entry
-// (forkPath): a child of a label entry becomes a child of the entry before, and a compaction that keeps entries
-// from a label entry on keeps them from the next entry on. So the context at the fork's leaf is that at the entry.
-// operator's leaf entries, whose targets would be missing, are omitted too. The title, its source and additional
-// working directories are copied, as the newer client does. ErrNotFound: no entry has that id.
+// Fork creates a new session from the path to the entry id, beside the session s, and returns its
+// name in the storage (docs/design.md section 2, fork). Like the client's createBranchedSession, it
+// omits label entries, appends new ones for the labels in effect, and names the parent session.
+// Unlike that, it leaves no reference to an omitted entry (forkPath), so that the context at the
+// fork's leaf is that at the entry. It also omits operator's leaf entries, whose targets would be
+// missing. The title, its source and additional working directories are copied, as newer clients
+// do. ErrNotFound: no entry has that id.
 //
-// The session s is only read: its lock is not taken, and a live client does not matter.
+// It only reads s: it takes no lock, and a live client does not matter.
 func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -56,7 +57,7 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	return w.create(ctx, path.Dir(s.Name()), content)
 }
 
-// fork returns the content of a fork of the session in the file parent, except for its id and time.
+// fork returns a fork of the session, whose file is parent.
 func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncore.Entry) (newFile, error) {
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
@@ -86,14 +87,14 @@ const directoriesKey = "additionalDirectories"
 func (w *Writer) forkedLabels(route *forkPath) []byte {
 	b := w.emptyBatch(route.snap)
 	onPath := map[string]bool{}
-	for _, e := range route.all {
+	for _, e := range route.entries {
 		if !isPointer(b.snap, e) {
 			id, _ := b.snap.ID(e)
 			onPath[id], b.leaf = true, &id
 		}
 	}
-	asInTable := slices.SortedFunc(slices.Values(b.snap.Labels()), func(a, b sessioncore.Label) int { return cmp.Compare(a.Place, b.Place) })
-	for _, l := range asInTable {
+	byPlace := func(a, b sessioncore.Label) int { return cmp.Compare(a.Place, b.Place) }
+	for _, l := range slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace) {
 		if onPath[l.Target] {
 			id := b.newID()
 			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, l.Label)...)
@@ -105,17 +106,15 @@ func (w *Writer) forkedLabels(route *forkPath) []byte {
 
 // newFile is the content of a new session file.
 type newFile struct {
-	dialect *sessioncore.Dialect
-	form    rawjson.TimeForm
-	cwd     rawjson.Value // JSON; nil if none
-	parent  string
-	title   string
-	// titleSource says who chose the title; "" if unknown.
-	titleSource string
-	slot        bool // the title goes into a slot
-	// directories are the working directories other than cwd, as JSON; nil if none.
-	directories rawjson.Value
-	write       func(out io.Writer) error // its entries; nil if there are none
+	dialect     *sessioncore.Dialect
+	form        rawjson.TimeForm
+	cwd         rawjson.Value // JSON; nil if none
+	parent      string
+	title       string
+	titleSource string                    // the author of the title; "" if unknown
+	slot        bool                      // the title goes into a slot
+	directories rawjson.Value             // JSON of the working directories other than cwd; nil if none
+	write       func(out io.Writer) error // writes the entries; nil if there are none
 	labels      []byte
 }
 
@@ -146,19 +145,15 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 		text = titleSlot(f.title, f.titleSource, now.UTC().Format(rawjson.TimestampLayout))
 	}
 	text = append(text, f.header(id, now)...)
-	switch {
-	case f.title == "":
-		text = append(text, "}\n"...)
-	case f.dialect.TitleEntry:
-		b := &batch{dialect: f.dialect, now: now, form: f.form}
-		text = append(append(text, "}\n"...), b.nameLine(nameID, nil, f.title)...)
-	default:
-		for _, field := range titleFields(f.title, f.titleSource) {
-			if field.json != "" {
-				text = append(text, `,"`+field.key+`":`+field.json...)
-			}
+	for _, field := range titleFields(f.title, f.titleSource) {
+		if field.json != "" && !f.dialect.TitleEntry {
+			text = append(text, `,"`+field.key+`":`+field.json...)
 		}
-		text = append(text, "}\n"...)
+	}
+	text = append(text, "}\n"...)
+	if f.title != "" && f.dialect.TitleEntry {
+		b := &batch{dialect: f.dialect, now: now, form: f.form}
+		text = append(text, b.nameLine(nameID, nil, f.title)...)
 	}
 	if _, err := out.Write(text); err != nil {
 		return err
@@ -172,14 +167,16 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 	return err
 }
 
-// createTries is how many names are tried: names repeat only if both the clock and the random bits do.
+// createTries bounds the names tried. Names repeat only if both the clock and the random bits do.
 const createTries = 3
 
 // create creates a session file in a directory and returns its name.
 func (w *Writer) create(ctx context.Context, dir string, f newFile) (name string, err error) {
 	for range createTries {
 		now := w.opts.Now()
-		id := newSessionID(now)
+		var bits [16]byte
+		_, _ = rand.Read(bits[:]) // never fails
+		id := sessionIDOf(now, bits)
 		name = path.Join(dir, sessionFileName(f.dialect, now, id))
 		err = w.createNamed(ctx, name, func(out io.Writer) error {
 			return f.content(out, id, w.opts.NewID(), now)
@@ -194,17 +191,18 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile) (name string
 	return name, nil
 }
 
-// forkPath is the path to a fork's leaf, of which the fork keeps all but the entries that only point to others.
+// forkPath is the path to a fork's leaf. The fork omits its entries that only point to others.
 type forkPath struct {
-	snap *sessioncore.Snapshot
-	all  []sessioncore.Entry // from the root on
+	snap    *sessioncore.Snapshot
+	entries []sessioncore.Entry // from the root on
 }
 
-// kept returns the entry at i, or the nearest one in the direction of step that is kept; NoEntry if there is none.
-func (p *forkPath) kept(i, step int) sessioncore.Entry {
-	for ; i >= 0 && i < len(p.all); i += step {
-		if !isPointer(p.snap, p.all[i]) {
-			return p.all[i]
+// keptEntry returns the entry at i or the nearest kept one in the direction of step; NoEntry if
+// there is none.
+func (p *forkPath) keptEntry(i, step int) sessioncore.Entry {
+	for ; i >= 0 && i < len(p.entries); i += step {
+		if !isPointer(p.snap, p.entries[i]) {
+			return p.entries[i]
 		}
 	}
 	return sessioncore.NoEntry
@@ -215,9 +213,8 @@ func isPointer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeLabel || s.Kind(e) == sessioncore.TypeLeaf
 }
 
-// write writes the kept entries, one per line.
 func (p *forkPath) write(out io.Writer) error {
-	for i, e := range p.all {
+	for i, e := range p.entries {
 		if isPointer(p.snap, e) {
 			continue
 		}
@@ -232,9 +229,9 @@ func (p *forkPath) write(out io.Writer) error {
 	return nil
 }
 
-// text returns the text of all[i], which is e. Its bytes are unchanged except for references to omitted entries: their
-// children become children of the kept entry before. The first entry that a compaction keeps is replaced by the next one;
-// if all that it kept is omitted, that is the compaction itself, which then keeps nothing.
+// text returns the text of entries[i], which is e, with references to omitted entries replaced: a
+// parent by the kept entry before it, and a compaction's first kept entry by the next one, which is
+// the compaction itself if it keeps nothing else.
 func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	s := p.snap
 	text, err := s.ShownText(e)
@@ -242,10 +239,11 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 		return nil, err
 	}
 	var changed []objectMember
-	before, parent := p.kept(i-1, -1), s.Parent(e)
+	before, parent := p.keptEntry(i-1, -1), s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
 	// pi's forks begin with null also where the parent was never written, as by its versions before 1.5.
-	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi && !text.Member(s.Dialect().ParentKey).IsNull() {
+	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi &&
+		!text.Member(s.Dialect().ParentKey).IsNull() {
 		var above *string
 		if before != sessioncore.NoEntry {
 			id, _ := s.ID(before)
@@ -263,11 +261,12 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	return text, nil
 }
 
-// replayedKey is the member of a compaction that names the last entry which is replaced by a provider's own history.
+// replayedKey is the member of a compaction with the last entry that a provider's own history
+// replaces.
 const replayedKey = "providerReplayThroughEntryId"
 
-// redirect appends a change to changed if the member key names an omitted entry: its value becomes the nearest one that is
-// kept in the direction of step.
+// redirect appends a change to changed if the member key names an omitted entry: its value becomes
+// the nearest kept entry in the direction of step.
 func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, step int) []objectMember {
 	id, ok := text.Member(key).Text()
 	if !ok {
@@ -277,11 +276,11 @@ func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key stri
 	if err != nil || !isPointer(p.snap, named) {
 		return changed
 	}
-	at := slices.Index(p.all, named)
+	at := slices.Index(p.entries, named)
 	if at < 0 {
 		return changed
 	}
-	if e := p.kept(at, step); e != sessioncore.NoEntry {
+	if e := p.keptEntry(at, step); e != sessioncore.NoEntry {
 		id, _ := p.snap.ID(e)
 		changed = append(changed, objectMember{key, string(rawjson.AppendQuoted(nil, id))})
 	}

@@ -25,11 +25,10 @@ type Copy struct {
 	io.ReaderAt
 	Size     int64
 	Modified time.Time
-	// Artifact says that the file is no session: it never grows.
-	Artifact bool
+	Artifact bool // it is no session, and never grows
 }
 
-// Outcome is what becomes of a copy.
+// Outcome is the effect of an import.
 type Outcome string
 
 // The values of Outcome.
@@ -40,31 +39,34 @@ const (
 )
 
 const (
-	// importLimit is how long a copy waits for other writers of the same file, which may be another import of something
-	// large.
+	// importLimit bounds the wait for other writers of the same file, such as another large import.
 	importLimit = 20 * time.Second
-	// pageSize is the size of a page of the kernel's cache, at least, in bytes. A process that is killed during a write(2)
-	// leaves a part of the data, cut between two pages.
+	// pageSize is the smallest size of a page of the kernel's cache, in bytes. A process killed
+	// during a write(2) leaves a part of the data that ends between two pages.
 	pageSize = 4096
 )
 
-// Origin is the session of another agent of which one is made, as omp's own import names it.
+// Origin is the session of another agent from which a session is made, with the keys of omp's own
+// import.
 type Origin struct {
 	Source string `json:"source"`
 	ID     string `json:"sourceId"`
 	Path   string `json:"sourcePath"`
 	CWD    string `json:"sourceCwd"`
-	// Entry is that to which the branch is taken alone, "" for all.
+	// Entry ends the only branch that is imported; "" for all branches.
 	Entry string `json:"-"`
 }
 
-// importedType is the customType of the entry that omp's own import ends a session with.
+// importedType is the customType of the last entry of an imported session, as omp writes it.
 const importedType = "foreign_session_import"
 
-// WriteImported writes the file of a session that is made of another agent's, from beginning to end: entries writes its entries
-// to out, of which leaf, "" for none, is where the conversation stands. It returns the name for the file, which is that of
-// the same origin each time.
-func (w *Writer) WriteImported(ctx context.Context, out io.Writer, from Origin, title string, began, ended time.Time, leaf string, entries func() error) (base string, err error) {
+// WriteImported writes the file of a session that is made from another agent's. entries writes its
+// entries to out; leaf is the id of the current one, "" for none. It returns the file name, which
+// is the same for the same origin.
+func (w *Writer) WriteImported(
+	ctx context.Context, out io.Writer, from Origin, title string, start, end time.Time, leaf string,
+	entries func() error,
+) (base string, err error) {
 	f := newFile{title: cleanTitle(title), titleSource: "auto"}
 	if f.dialect, f.form, err = w.storeDialect(ctx); err == nil && !f.dialect.IsOMP() {
 		err = fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
@@ -78,7 +80,7 @@ func (w *Writer) WriteImported(ctx context.Context, out io.Writer, from Origin, 
 	var bits [16]byte
 	sum := sha256.Sum256([]byte(from.Source + "\n" + from.ID + "\n" + from.Entry))
 	copy(bits[:], sum[:])
-	id, own := sessionIDOf(began, bits), hex.EncodeToString(sum[16:20])
+	id, own := sessionIDOf(start, bits), hex.EncodeToString(sum[16:20])
 	f.write = func(io.Writer) error {
 		if err := entries(); err != nil {
 			return err
@@ -91,16 +93,17 @@ func (w *Writer) WriteImported(ctx context.Context, out io.Writer, from Origin, 
 		if leaf != "" {
 			parent = &leaf
 		}
-		line := fmt.Appendf(nil, `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`, importedType, data, own)
-		line = f.form.Append(append(appendReference(line, parent), `,"timestamp":`...), ended)
+		const format = `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`
+		line := appendReference(fmt.Appendf(nil, format, importedType, data, own), parent)
+		line = f.form.Append(append(line, `,"timestamp":`...), end)
 		_, err = out.Write(append(line, "}\n"...))
 		return err
 	}
-	return sessionFileName(f.dialect, began, id), f.content(out, id, own+"t", began)
+	return sessionFileName(f.dialect, start, id), f.content(out, id, own+"t", start)
 }
 
-// importedBody returns where the entries of a session that WriteImported wrote begin and end, ok if nothing was done with it
-// since: its last entry is that of the import, and nobody gave it a title.
+// importedBody returns the range of the entries in a session that WriteImported wrote. ok is false
+// if it was continued since: its last entry is not the import's, or the user gave it a title.
 func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	head, tail := make([]byte, min(size, maxEnd)), make([]byte, min(size, maxEnd))
 	if storage.ReadFull(obj, head, 0) != nil || storage.ReadFull(obj, tail, size-int64(len(tail))) != nil {
@@ -111,19 +114,21 @@ func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	if !rawjson.IsValidObject(header) || !rawjson.IsValidObject(bytes.TrimSpace(last)) {
 		return 0, 0, false
 	}
-	ok = rawjson.Value(header).Member("type").Is(sessioncore.OMP.HeaderType) && !rawjson.Value(header).Member("titleSource").Is(titleByUser) &&
+	h := rawjson.Value(header)
+	ok = h.Member("type").Is(sessioncore.OMP.HeaderType) && !h.Member("titleSource").Is(titleByUser) &&
 		rawjson.Value(last).Member("customType").Is(importedType)
 	return int64(len(header)) + 1, size - int64(len(last)), ok
 }
 
-// maxEnd is how much of both ends of a file importedBody looks at: a header and an entry, with paths in them.
+// maxEnd bounds the bytes that importedBody reads at each end of a file: a header and an entry,
+// with paths in them.
 const maxEnd = 64 << 10
 
-// ErrOther means that a file is not what a copy of it begins with, nor the other way round.
+// ErrOther means that neither of a file and its copy begins the other.
 var ErrOther = errors.New("what is there is another file, and is not replaced")
 
-// Import gives a copy a name, or adds to the file that has the name what the copy has more. The session appears, or
-// grows, whole or not at all. The error is ErrOther if neither begins the other.
+// Import publishes a copy under a name, or extends the file of that name to the copy's length. It
+// takes effect completely or not at all. The error is ErrOther if neither file begins the other.
 func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, error) {
 	for start := time.Now(); ; {
 		outcome, err := w.importOnce(ctx, name, c)
@@ -141,7 +146,9 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 	}
 	switch outcome {
 	case Added:
-		err = w.publishCopy(name, c)
+		// No file has the name.
+		r := storage.Replacement{Write: c.copyTo, Modified: c.Modified}
+		err = storage.Replaced(w.opts.Journal.Replace(name, r))
 	case Grown:
 		err = w.change(ctx, w.store.Session(name), func(ch *change) (err error) {
 			outcome, err = ch.grow(c)
@@ -154,7 +161,7 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 	return outcome, err
 }
 
-// Examine tells what Import would do.
+// Examine returns the outcome that Import would have.
 func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, error) {
 	if w.opts.ReadOnly {
 		return Added, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, name)
@@ -168,38 +175,38 @@ func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, err
 	case st.Kind != storage.KindFile:
 		return Added, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
 	}
-	there, err := w.store.Storage().Open(name)
+	file, err := w.store.Storage().Open(name)
 	if err != nil {
 		return Added, err
 	}
-	defer there.Close()
-	outcome, _, err := compareCopy(there, c)
+	defer file.Close()
+	outcome, _, err := compareCopy(file, c)
 	return outcome, err
 }
 
-// compareCopy tells what a copy has that a file has not, and whether the file begins it. The title slot does not count: clients
-// overwrite it. Nor does what stands around the entries of a session of another agent that was not gone on with. The error is
-// ErrOther if neither begins the other.
-func compareCopy(there storage.Object, c Copy) (outcome Outcome, begins bool, err error) {
-	st, err := there.Stat()
+// compareCopy returns whether a copy is longer than a file, and whether the file begins the copy.
+// It ignores the title slot, which clients overwrite, and in a session of another agent that was
+// not continued all but the entries. The error is ErrOther if neither begins the other.
+func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err error) {
+	st, err := file.Stat()
 	if err != nil {
 		return Unchanged, false, err
 	}
 	size, of, from, at := st.Size, c.Size, int64(0), int64(0)
-	if !c.Artifact && slotIn(there, st.Size) != nil && slotIn(c, c.Size) != nil {
+	if !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil {
 		from, at = slotSize, slotSize
 	}
-	begins, err = equalBytes(there, from, c, at, min(size, of)-from)
+	begins, err = equalBytes(file, from, c, at, min(size, of)-from)
 	if err == nil && !begins && !c.Artifact {
-		var ok, also bool
-		from, size, ok = importedBody(there, st.Size)
-		at, of, also = importedBody(c, c.Size)
+		var isImport, copyIsImport bool
+		from, size, isImport = importedBody(file, st.Size)
+		at, of, copyIsImport = importedBody(c, c.Size)
 		size, of = size-from, of-at
-		if !ok || !also {
+		if !isImport || !copyIsImport {
 			return Unchanged, false, ErrOther
 		}
 		var same bool
-		if same, err = equalBytes(there, from, c, at, min(size, of)); err == nil && !same {
+		if same, err = equalBytes(file, from, c, at, min(size, of)); err == nil && !same {
 			err = ErrOther
 		}
 	}
@@ -214,7 +221,8 @@ func compareCopy(there storage.Object, c Copy) (outcome Outcome, begins bool, er
 	return Unchanged, begins, nil
 }
 
-// equalBytes reports whether size bytes of a from one offset on are those of b from another on.
+// equalBytes reports whether size bytes of a from offset from on equal those of b from offset at
+// on.
 func equalBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
 	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
 	for done := int64(0); done < size; done += int64(len(x)) {
@@ -233,14 +241,8 @@ func equalBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool,
 	return true, nil
 }
 
-// publishCopy gives a copy a name that no file has.
-func (w *Writer) publishCopy(name string, c Copy) error {
-	return storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: c.copyTo, Modified: c.Modified}))
-}
-
-// copyTo writes the copy.
 func (c Copy) copyTo(out io.Writer) error {
-	if memory, ok := out.(*strings.Builder); ok { // a store's that needs the whole of it
+	if memory, ok := out.(*strings.Builder); ok { // of a store that needs the text in memory
 		memory.Grow(int(c.Size))
 	}
 	n, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size))
@@ -250,7 +252,8 @@ func (c Copy) copyTo(out io.Writer) error {
 	return err
 }
 
-// grow adds to the session what a copy has more. A title slot that differs becomes that of the copy, which has all entries.
+// grow extends the session to the copy's length. A title slot that differs becomes that of the
+// copy, which has all entries.
 func (ch *change) grow(c Copy) (Outcome, error) {
 	outcome, begins, err := compareCopy(ch.snap.File(), c)
 	if err != nil || outcome == Unchanged {

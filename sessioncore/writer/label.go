@@ -19,7 +19,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	return w.synced(s, w.change(ctx, s, func(c *change) error {
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
 		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}
@@ -56,7 +56,7 @@ func changesLabelNow(ctx context.Context, s *sessioncore.Session, id, label stri
 // labelLine returns a label entry as the client writes it.
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	d := b.dialect
-	line := b.begin(sessioncore.TypeLabel, id, parent)
+	line := b.entryPrefix(sessioncore.TypeLabel, id, parent)
 	line = rawjson.AppendQuoted(append(line, `,"`+d.TargetKey+`":`...), target)
 	switch {
 	case label != "":
@@ -67,8 +67,8 @@ func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	return append(line, "}\n"...)
 }
 
-// ParseLabelLine parses a line written to the file labels. It splits it at the first tab, or else at the first blank,
-// into an id and a label, and undoes the escapes of the file labels. Lines of that file yield what they show.
+// ParseLabelLine parses a line for the file labels: an id, the first tab or else the first blank,
+// and a label, with the escapes of that file.
 func ParseLabelLine(line string) (id, label string, err error) {
 	id, label, found := strings.Cut(line, "\t")
 	if !found {
@@ -81,21 +81,22 @@ func ParseLabelLine(line string) (id, label string, err error) {
 	return id, label, err
 }
 
-// unescapeLabelField undoes the escapes of one field. Two surrogates become one character, so that each text has one form
-// only.
+// unescapeLabelField undoes the escapes of one field. Two surrogates become one character, so that
+// each text has one form.
 func unescapeLabelField(field string) (string, error) {
 	for _, rest, found := strings.Cut(field, `\`); found; {
 		n := labelEscape(rest)
 		if n == 0 {
-			return "", &FieldError{Want: `one of \\ \t \n \r, or \uXXXX for a control character or a surrogate`, Got: fmt.Sprintf("%.6q", `\`+rest)}
+			const want = `one of \\ \t \n \r, or \uXXXX for a control character or a surrogate`
+			return "", &FieldError{Want: want, Got: fmt.Sprintf("%.6q", `\`+rest)}
 		}
 		_, rest, found = strings.Cut(rest[n:], `\`)
 	}
 	return string(rawjson.AppendDecoded(nil, []byte(field))), nil
 }
 
-// labelEscape returns the length of what is escaped by a backslash before text: a backslash, a tab, a line break, or uXXXX
-// for a surrogate or a control character; 0 for anything else.
+// labelEscape returns the length of an escape without its backslash: that of a backslash, a tab, a
+// line break, or as uXXXX of a surrogate or a control character; 0 for anything else.
 func labelEscape(text string) int {
 	switch {
 	case text == "":

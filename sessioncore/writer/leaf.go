@@ -28,7 +28,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times
 	}
-	return w.synced(s, w.change(ctx, s, func(c *change) error {
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
 		moved, err := c.snap.Moves(target)
 		if err != nil || !moved {
 			return err
@@ -41,29 +41,19 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	}))
 }
 
-// moveLine returns an entry that moves the leaf to target.
+// moveLine returns an entry that moves the leaf to target. Its parent is the target in omp, which
+// resumes at the last line, and the previous leaf in operator (docs/format.md, Operator dialect).
 func (b *batch) moveLine(id string, target *string) []byte {
 	if b.dialect == sessioncore.Operator {
-		return operatorMoveLine(b, id, target)
+		line := b.entryPrefix(sessioncore.TypeLeaf, id, b.leaf)
+		line = appendReference(append(line, `,"`+b.dialect.TargetKey+`":`...), target)
+		return append(line, "}\n"...)
 	}
-	return ompMoveLine(b, id, target)
-}
-
-// ompMoveLine returns omp's entry for a move. Its parent is the target: omp, which resumes at the last line,
-// continues there.
-func ompMoveLine(b *batch, id string, target *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":"custom","customType":`), sessioncore.LeafMoveType)
 	line = appendReference(append(line, `,"data":{"targetId":`...), target)
 	line = rawjson.AppendQuoted(append(line, `},"id":`...), id)
 	line = appendReference(append(line, `,"parentId":`...), target)
 	line = b.appendNow(append(line, `,"timestamp":`...))
-	return append(line, "}\n"...)
-}
-
-// operatorMoveLine returns operator's leaf entry. Its parent is the previous leaf (docs/format.md, Operator dialect).
-func operatorMoveLine(b *batch, id string, target *string) []byte {
-	line := b.begin(sessioncore.TypeLeaf, id, b.leaf)
-	line = appendReference(append(line, `,"`+b.dialect.TargetKey+`":`...), target)
 	return append(line, "}\n"...)
 }
 

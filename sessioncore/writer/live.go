@@ -9,11 +9,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file tells whether a client has a session open (docs/design.md section 4).
+// This file detects clients that have a session open (docs/design.md section 4).
 
-// checkLive fails with a LiveError if a live client has the session open. Where nothing can tell, as on a file system without
-// leases, it assumes that there is none: sessions there must stay writable. Where the look itself fails, so does the
-// write.
+// checkLive returns a LiveError if a live client has the session open. Where that cannot be
+// determined, as on a file system without leases, it returns nil, so that sessions stay writable.
+// Errors of the check are returned.
 func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) error {
 	if w.opts.LiveAllow {
 		return nil
@@ -45,41 +45,38 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 	return err
 }
 
-// watcher is a Journal that can tell whether a process has a file open for writing. Callers hold the file's lock, so that a
-// writer that takes it is not found in the middle of its work.
+// watcher is a Journal that can tell whether a process has a file open for writing. Callers hold
+// the file's lock, so that a writer that takes the lock is not reported in the middle of its work.
 type watcher interface {
 	Writers(name string) (storage.WriterState, error)
 }
 
-// isTransient reports whether the condition may end in a moment: a process has the file open, as those that follow
-// the lock do while they write.
+// isTransient reports whether the error may end in a moment: a process has the file open, as those
+// that follow the lock do while they write.
 func isTransient(err error) bool {
 	var live *clients.LiveError
 	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
 }
 
-// Owner is what is known of the client that has a session open.
+// Owner describes the client that has a session open.
 type Owner struct {
-	// Seen is by what it was detected: lease, descriptor or breadcrumb.
-	Seen string `json:"seen"`
-	// PID and Command are its process, if that can be seen.
-	PID     int    `json:"pid,omitempty"`
-	Command string `json:"command,omitempty"`
-	// Terminal is the file name of the breadcrumb.
-	Terminal string `json:"terminal,omitempty"`
+	Seen     string `json:"seen"`          // the sign: lease, descriptor or breadcrumb
+	PID      int    `json:"pid,omitempty"` // 0 if the process cannot be seen
+	Command  string `json:"command,omitempty"`
+	Terminal string `json:"terminal,omitempty"` // file name of the breadcrumb
 }
 
-// Owner returns what is known of the client that has a session open; nil if none is seen. The surest sign comes first:
-// its lease, a descriptor for writing, the breadcrumb of its terminal. It searches /proc. It takes no lock, and of no
-// file a lease, as writers do to look; so a program that writes to the file for a moment may be seen too, and in doubt
-// there is no owner.
+// Owner returns the client that has a session open, nil if none is detected, by the surest sign:
+// its lease, a descriptor for writing, the breadcrumb of its terminal. It searches /proc and takes
+// neither the lock nor a file lease, so it may report a program that writes for a moment. In doubt
+// it returns nil.
 func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Release()
-	live := w.seen(s, snap)
+	live := w.detectClient(s, snap)
 	if live == nil {
 		return nil, ctx.Err()
 	}
@@ -88,8 +85,8 @@ func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, err
 	return o, ctx.Err()
 }
 
-// seen is checkLive for somebody who holds no lock.
-func (w *Writer) seen(s *sessioncore.Session, snap *sessioncore.Snapshot) *clients.LiveError {
+// detectClient is checkLive without the lock.
+func (w *Writer) detectClient(s *sessioncore.Session, snap *sessioncore.Snapshot) *clients.LiveError {
 	if w.opts.Leases != nil {
 		if live := w.opts.Leases.On(s.Name(), snap.LeaseName()); live != nil {
 			return live
@@ -100,7 +97,7 @@ func (w *Writer) seen(s *sessioncore.Session, snap *sessioncore.Snapshot) *clien
 		return live
 	}
 	if w.opts.Clients != nil {
-		return w.opts.Clients.Seen(w.store.Storage(), s.Name())
+		return w.opts.Clients.OnVisible(w.store.Storage(), s.Name())
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -31,8 +30,8 @@ type NewSession struct {
 	CWD    string // absolute working directory
 	Title  string // "" for none
 	Parent string // parentSession of the header; "" for none
-	Agent  string // whose it is to be, where there are several; "" for the usual one
-	Create bool   // the working directory need not exist: somebody will create it
+	Agent  string // the owner, where there are several agents; "" for the usual one
+	Create bool   // the working directory need not exist yet
 }
 
 // ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title,
@@ -59,8 +58,10 @@ func ParseNewSession(line []byte) (NewSession, error) {
 }
 
 func (n *NewSession) check() error {
-	if !path.IsAbs(n.CWD) || len(n.CWD) > sessioncore.MaxPath || !utf8.ValidString(n.CWD) || strings.ContainsAny(n.CWD, "\x00\n\r") {
-		return &FieldError{Field: "cwd", Want: fmt.Sprintf("an absolute path in UTF-8, without line breaks, of at most %d bytes", sessioncore.MaxPath), Got: fmt.Sprintf("%.80q", n.CWD)}
+	if !path.IsAbs(n.CWD) || len(n.CWD) > sessioncore.MaxPath || !utf8.ValidString(n.CWD) ||
+		strings.ContainsAny(n.CWD, "\x00\n\r") {
+		const want = "an absolute path in UTF-8, without line breaks, of at most %d bytes"
+		return &FieldError{Field: "cwd", Want: fmt.Sprintf(want, sessioncore.MaxPath), Got: fmt.Sprintf("%.80q", n.CWD)}
 	}
 	if len(n.Parent) > sessioncore.MaxPath {
 		return &FieldError{Field: "parentSession", Want: fmt.Sprintf("at most %d bytes", sessioncore.MaxPath)}
@@ -71,11 +72,11 @@ func (n *NewSession) check() error {
 	return nil
 }
 
-// NewSession creates a session, a file with a header alone, and returns its name in the storage. In a store of the operator
-// dialect it is created beside the others (storeDialect), as where pi was given a directory; otherwise in the directory that has sessions of
-// that working directory, or in the one that the client makes (docs/format.md, Files). If that name is too long
-// for a file system, the error is ENAMETOOLONG; the client fails in such a working directory too. One that does not exist
-// is ErrNoDirectory, unless n.Create is set.
+// NewSession creates a session, a file with only a header, and returns its name in the storage. Its
+// directory is that of sessions of the working directory, or the client's for it (docs/format.md,
+// Files); in a store of the operator dialect, or where pi was given a directory, it is the root.
+// The error is ENAMETOOLONG if the directory's name is too long, as in the client, and
+// ErrNoDirectory if the working directory does not exist and n.Create is not set.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: new session", sessioncore.ErrReadOnly)
@@ -87,7 +88,8 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	if err := isDirectory(n.CWD); err != nil && !(n.Create && errors.Is(err, ErrNoDirectory)) {
 		return "", err
 	}
-	file := newFile{cwd: rawjson.AppendQuoted(nil, n.CWD), parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
+	cwd := rawjson.AppendQuoted(nil, n.CWD)
+	file := newFile{cwd: cwd, parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
 	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
 		return "", err
 	}
@@ -99,10 +101,11 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	return w.create(ctx, dir, file)
 }
 
-// hasSlots reports whether the newest session in a directory begins with a title slot, as newer clients of omp begin theirs. An
-// older client overwrites a file that begins with one, so that other directories get none.
+// hasSlots reports whether the newest session in a directory begins with a title slot, as those of
+// newer omp clients do. Other directories get no slots, as an older client overwrites a file that
+// begins with one.
 func (w *Writer) hasSlots(dir string) bool {
-	items, _ := storage.List(w.store.Storage(), dir) // which need not be there yet
+	items, _ := storage.List(w.store.Storage(), dir) // a missing directory has none
 	for _, item := range slices.Backward(items) {    // names begin with the time
 		if item.Kind != storage.KindFile || !sessioncore.IsSessionName(item.Name) {
 			continue
@@ -128,10 +131,10 @@ func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect)
 	return w.scopeDir(ctx, cwd, "")
 }
 
-// ErrNotOwn means that there is no place for new sessions, as those of others are shown alone.
+// ErrNotOwn means that there is no place for new sessions, as the store shows only those of others.
 var ErrNotOwn = errors.New("new sessions have no place here")
 
-// pathOf returns the path of a file, as clients write it.
+// pathOf returns the path of a file as clients write it.
 func (w *Writer) pathOf(name string) string {
 	if w.opts.PathOf != nil {
 		return w.opts.PathOf(name)
@@ -147,8 +150,8 @@ func (w *Writer) Own() (dir string, err error) {
 	return "", nil
 }
 
-// createNamed creates a file with the content that write writes, whole or not at all. In a directory it does so under the
-// client's lock; a row is inserted only where none has its name.
+// createNamed creates a file with the content of write, completely or not at all. In a directory it
+// takes the client's lock; a row is inserted only if none has its name.
 func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Writer) error) error {
 	if disk, ok := w.opts.Journal.(mover); ok {
 		if err := disk.MkdirAll(storage.Dir(name)); err != nil {
@@ -167,9 +170,11 @@ func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Wri
 type mover interface {
 	// MkdirAll makes a directory with those above it.
 	MkdirAll(dir string) error
-	// CheckWritable returns why no file can be made in an existing directory, as far as that is known.
+	// CheckWritable returns an error if no file can be made in an existing directory, as far as
+	// that is known.
 	CheckWritable(dir string) error
-	// Move gives a file another name, and takes the directory beside it along, which is called like the file without suffix.
+	// Move renames a file, and moves the directory beside it, whose name is the file's without
+	// suffix.
 	Move(name, to, suffix string) error
 }
 
@@ -180,14 +185,7 @@ func sessionFileName(d *sessioncore.Dialect, now time.Time, id string) string {
 	return stamp + "_" + id + sessioncore.FileEnding
 }
 
-// newSessionID returns a UUID of version 7 (RFC 9562): the time in milliseconds, then random bits.
-func newSessionID(now time.Time) string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return sessionIDOf(now, b)
-}
-
-// sessionIDOf returns the UUID with those bits for random ones.
+// sessionIDOf returns a UUID of version 7 (RFC 9562): the time in milliseconds, then random bits of b.
 func sessionIDOf(now time.Time, b [16]byte) string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
@@ -198,9 +196,10 @@ func sessionIDOf(now time.Time, b [16]byte) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// scopeDir returns the directory below the storage's root for a session of a working directory: the one that has such
-// sessions other than the file except, or else the one that the client makes, which comes first where it is there. One that
-// clients of omp rename when they start does not count: a path in it would not stay.
+// scopeDir returns the directory below the storage's root for a session of a working directory: the
+// client's directory for it if that exists, else one with such sessions other than the file except,
+// else the client's. It ignores a directory that clients of omp rename when they start, as a path
+// in it would not last.
 func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
 	if w.opts.Scope != nil {
 		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
@@ -222,12 +221,13 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 		}
 	}
 	if _, err := w.store.Storage().Stat(path.Join(own, name)); err == nil {
-		dir = name // where the client looks, whatever lies elsewhere
+		dir = name // the client looks here
 	}
 	dir = cmp.Or(dir, name)
 	if len(dir) > unix.NAME_MAX {
-		return "", fmt.Errorf("%w: cwd is too long: the directory for its sessions would have a name of %d bytes, at most %d are possible",
-			unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)
+		const text = "%w: cwd is too long: the directory for its sessions would have a name of %d bytes, " +
+			"at most %d are possible"
+		return "", fmt.Errorf(text, unix.ENAMETOOLONG, len(dir), unix.NAME_MAX)
 	}
 	return path.Join(own, dir), nil
 }
@@ -235,11 +235,11 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 // operatorDir is the name of operator's directory in a home directory: ~/.operator/profiles/<name>.
 const operatorDir = ".operator"
 
-// storeDialect returns the dialect of new sessions of the store, and the form of their times. operator's sessions of
-// all working directories are in one directory (docs/format.md, Operator dialect), so that the session with the
-// latest name there decides. If the store is empty, its path decides. Whether it is pi's, the agent directory says.
+// storeDialect returns the dialect and the time form of new sessions. The session in the root with
+// the latest name decides, as operator keeps all sessions there (docs/format.md, Operator dialect).
+// In an empty store its path decides. The agent directory decides between omp and pi.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
-	whose := program.OfSession(w.store.Program(""), 0)
+	owner := program.OfSession(w.store.Program(""), 0)
 	items, err := storage.List(w.store.Storage(), "")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
@@ -256,7 +256,7 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 		if err != nil || header == nil {
 			continue // not a session, gone, or not readable
 		}
-		d := sessioncore.DialectOf(header).OfProgram(whose)
+		d := sessioncore.DialectOf(header).OfProgram(owner)
 		_, form, ok := d.Time(header.Member("timestamp"))
 		if !ok {
 			form = d.Form
@@ -266,6 +266,6 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 	if empty && slices.Contains(strings.Split(filepath.ToSlash(w.opts.Root), "/"), operatorDir) {
 		return sessioncore.Operator, sessioncore.Operator.Form, nil
 	}
-	d = sessioncore.OMP.OfProgram(whose)
+	d = sessioncore.OMP.OfProgram(owner)
 	return d, d.Form, nil
 }

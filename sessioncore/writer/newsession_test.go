@@ -47,9 +47,9 @@ func TestParseNewSession(t *testing.T) {
 func TestSessionNames(t *testing.T) {
 	now := time.Date(2026, 2, 16, 11, 20, 30, 45e6, time.FixedZone("", 3600))
 	require.Equal(t, "2026-02-16T10-20-30-045Z_x.jsonl", sessionFileName(sessioncore.OMP, now, "x"))
-	id := newSessionID(now)
+	id := sessionIDOf(now, [16]byte{6: 0xFF, 8: 0xFF, 15: 0xFF})
 	require.Regexp(t, `^019c65f7-45dd-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
-	require.NotEqual(t, id, newSessionID(now))
+	require.NotEqual(t, id, sessionIDOf(now, [16]byte{}))
 }
 
 func TestNewSession(t *testing.T) {

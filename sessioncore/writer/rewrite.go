@@ -28,10 +28,10 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	return c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }, len(lines) == 0)
 }
 
-// replace replaces the file by what write writes, unless a client opened the session meanwhile. The lock is free while
-// that is written, as others do not wait as long as a large session takes, unless they came in between too often. What
-// they append then is carried over if
-// tail is set, and otherwise the error wraps storage.ErrStale.
+// replace replaces the file by the output of write, unless a client opened the session meanwhile.
+// Unless keepLock is set, the lock is free while write runs, as a large session takes longer than
+// others wait. Lines appended meanwhile are copied if tail is set; otherwise the error wraps
+// storage.ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) error {
 	if !c.keepLock {
 		c.unlock()
@@ -39,18 +39,18 @@ func (c *change) replace(write func(io.Writer) error, tail bool) error {
 	}
 	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{
 		Expect: c.snap.Stat().Token, Write: write,
-		Ready: func(more io.Writer) (storage.Token, error) { return c.lockAgain(more, tail) },
+		Ready: func(more io.Writer) (storage.Token, error) { return c.relock(more, tail) },
 	}))
 }
 
-// lockAgain takes the lock and looks for live clients, once more. If the session has only grown since c.snap, it writes
-// to more what was added. It returns the file's token.
-func (c *change) lockAgain(more io.Writer, tail bool) (storage.Token, error) {
+// relock takes the lock and checks for live clients once more. If the session has only grown since
+// c.snap, it copies the growth to more. It returns the file's token.
+func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
 	before := c.snap.Stat()
 	if st, err := c.w.store.Storage().Stat(c.s.Name()); err == nil && !st.SameObject(before.Token) {
 		return storage.Token{}, fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.s.Name())
 	}
-	now, err := c.lookAgain()
+	now, err := c.reacquire()
 	if err != nil {
 		return storage.Token{}, err
 	}
@@ -67,10 +67,10 @@ func (c *change) lockAgain(more io.Writer, tail bool) (storage.Token, error) {
 	return now.Stat().Token, nil
 }
 
-// lookAgain acquires a snapshot of the session under the lock, which it takes if it is free.
-func (c *change) lookAgain() (*sessioncore.Snapshot, error) {
+// reacquire acquires a snapshot of the session under the lock, which it takes if it is free.
+func (c *change) reacquire() (*sessioncore.Snapshot, error) {
 	if c.keepLock {
-		return c.w.look(c.ctx, c.s)
+		return c.w.acquire(c.ctx, c.s)
 	}
 	now, unlock, err := c.w.lock(c.ctx, c.s)
 	if err == nil {
@@ -101,7 +101,6 @@ func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail [
 	return err
 }
 
-// copyRange copies a range of the file.
 func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
 	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
 	if err == nil && n < to-from {
@@ -110,8 +109,8 @@ func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
 	return err
 }
 
-// migration returns the edits that migrate a file of an old version to version 3, with the ids that its entries are
-// shown with. It returns nil if the file needs none.
+// migration returns the edits that migrate a file of an old version to version 3, with the ids that
+// the mount shows, or nil for a current file.
 func (c *change) migration() []fileEdit {
 	if c.snap.Version() >= sessioncore.CurrentVersion {
 		return nil
@@ -125,16 +124,16 @@ func (c *change) migration() []fileEdit {
 	return edits
 }
 
-// migratedToo adds the edits of a migration to those of a header.
-func (c *change) migratedToo(edits []fileEdit) []fileEdit {
+// withMigration adds the edits of a migration to those of a header.
+func (c *change) withMigration(edits []fileEdit) []fileEdit {
 	if migration := c.migration(); migration != nil {
 		edits = append(edits, migration[1:]...) // its first one is the header's
 	}
 	return edits
 }
 
-// headerEdit returns an edit that makes an older header one of version 3 and sets members. Existing ones keep their
-// places.
+// headerEdit returns an edit that makes an older header one of version 3 and sets members. Existing
+// members keep their places.
 func (c *change) headerEdit(members ...objectMember) fileEdit {
 	r := c.snap.HeaderRange()
 	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
@@ -170,7 +169,7 @@ func titleFields(title, source string) []objectMember {
 func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	var edits rawjson.Edits
 	var add []byte
-	var gone []string
+	var removed []string
 	for _, f := range fields {
 		at := -1
 		var old rawjson.Member
@@ -181,7 +180,7 @@ func setMembers(object rawjson.Value, fields []objectMember) []byte {
 		}
 		switch {
 		case f.json == "":
-			gone = append(gone, f.key)
+			removed = append(removed, f.key)
 		case at >= 0:
 			edits = append(edits, rawjson.Edit{Start: at, End: old.End, Text: f.json})
 		default:
@@ -190,7 +189,7 @@ func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	}
 	object = edits.Apply(object)
 	edits = rawjson.Edits(nil).Object(object, 0, string(add), func(m rawjson.Member) bool {
-		return slices.ContainsFunc(gone, m.KeyIs)
+		return slices.ContainsFunc(removed, m.KeyIs)
 	})
 	return edits.Apply(object)
 }

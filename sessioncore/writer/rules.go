@@ -1,16 +1,17 @@
 package writer
 
-// The rules for what is appended (docs/design.md section 2, append), in the notation of shape: those for all entries of a
-// dialect (omp, pi, operator), for each type that can be appended (omp/message), and for what is in them.
+// shapes are the rules for appended entries (docs/design.md section 2, append), in the notation of
+// shape: those for all entries of a dialect (omp, pi, operator), for each type (omp/message), and
+// for values in them.
 //
-// Those of omp were derived from the code of 14.9.9 and 18.2.3 that reads sessions, not from its types: the code that opens
-// them, builds the context, draws the history, the tree and the list, sends the context to a model, counts and compacts it.
-// A field has a rule if that code fails when it is missing or has another kind, or shows or sends something other than what
-// was written. Types and roles that neither version knows are refused: both would ignore them silently. Those of pi
-// (docs/format.md, pi) are what the code of 0.73.1, 0.87.1 and 1.5.2 that opens, sends, counts and lists sessions needs; what
-// only omp has is refused, as pi would pass over it in silence.
+// The rules of omp come from the code of 14.9.9 and 18.2.3 that reads sessions: that opens, shows,
+// counts and compacts them, and sends their context to a model. A field has a rule if that code
+// fails when it is missing or of another kind, or shows or sends something else. Types and roles
+// that neither version knows are refused, as both would ignore them silently. Those of pi
+// (docs/format.md, pi) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only omp has are
+// refused.
 var shapes = parseShapes(`
-# An entry with an empty id could not be a parent, since readers take an empty parentId for none (docs/format.md, Loading).
+# An entry with an empty id could not be a parent: readers take an empty parentId for none (docs/format.md, Loading).
 omp, pi = type id!- parentId? timestamp-
 operator = type id!- parent_id? timestamp-:string|number
 
@@ -19,7 +20,8 @@ omp/message = message:message
 omp/thinking_level_change = thinkingLevel:string|null configured?
 omp/model_change = model! role? resolvedModelIsFallback?:bool
 omp/compaction = summary shortSummary? firstKeptEntryId tokensBefore:number tokensAfter-:number method?
-	providerReplayThroughEntryId? warning? details-:any|fileLists preserveData?:object fromExtension?:bool fromHook?:bool
+	providerReplayThroughEntryId? warning? details-:any|fileLists preserveData?:object fromExtension?:bool
+	fromHook?:bool
 omp/branch_summary = fromId! summary details-:any|fileLists fromExtension?:bool fromHook?:bool
 omp/custom, pi/custom = customType
 omp/custom_message = customType content:string|[written] display:bool attribution- @customType=custom*
@@ -75,10 +77,11 @@ piAnswer/toolCall = id name arguments+:object
 
 message = role! @role=message
 message/user, message/developer, piMessage/user = content:string|[written] timestamp?:number
-message/assistant = content:[answer] usage+:usage api? provider? model? stopReason? errorMessage? providerPayload?:object
-	timestamp?:number
+message/assistant = content:[answer] usage+:usage api? provider? model? stopReason? errorMessage?
+	providerPayload?:object timestamp?:number
 message/toolResult = toolCallId toolName content:[written] isError?:bool timestamp?:number @toolName=result*
-message/bashExecution = command output+ images-:[image] exitCode?:number cancelled?:bool meta?:outputMeta timestamp?:number
+message/bashExecution = command output+ images-:[image] exitCode?:number cancelled?:bool meta?:outputMeta
+	timestamp?:number
 message/pythonExecution = code output+ exitCode?:number cancelled?:bool meta?:outputMeta timestamp?:number
 outputMeta = diagnostics?:outputDiagnostics
 outputDiagnostics = messages:[string]
@@ -103,8 +106,8 @@ piMessage/bashExecution = command output+ exitCode?:number cancelled?:bool trunc
 piMessage/custom = customType content:string|[written] display?:bool timestamp?:number
 piMessage/compactionSummary = summary tokensBefore:number timestamp?:number
 
-# Arguments of tool calls, and details of results and of messages that clients write themselves: 14.9.9 draws many of these
-# without checking them, and cannot show a session in which that fails; later versions check first.
+# Arguments of tool calls, and details of results and messages that clients write: 14.9.9 draws many of these unchecked,
+# and cannot show a session in which that fails; later versions check first.
 call/read = arguments-:readArguments
 call/ask = arguments-:question
 call/debug, call/lsp = arguments-:action
@@ -159,7 +162,7 @@ dispatch = work?
 custom/collab-prompt = details-:any|collaboration
 collaboration = from?
 
-# What the file new-session takes, and members of omp's header: the client cannot open a session that violates the last.
+# A line for the file new-session, and members of omp's header that keep the client from opening a session if violated.
 newSession = cwd! title? parentSession? agent? create?:bool
 previousFiles = previousSessionFiles:[string]
 directories = additionalDirectories:[string]
@@ -170,4 +173,6 @@ const noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"tot
 	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
 // fills are the members that are added where they are missing, by their keys.
-var fills = map[string]string{"usage": noUsage, "output": `"output":""`, "arguments": `"arguments":{}`, "results": `"results":[]`}
+var fills = map[string]string{
+	"usage": noUsage, "output": `"output":""`, "arguments": `"arguments":{}`, "results": `"results":[]`,
+}

@@ -9,22 +9,24 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// shape describes what an object must be: rules for its members, and further ones that depend on one member. Members
-// without a rule may have any value.
+// shape is a list of rules for the members of an object, and variants selected by one member.
+// Members without a rule may have any value.
 //
-// It is written as a list of members. `summary` must be a string; `n:number` or `n:string|null` has another kind, `n:usage`
-// is an object of the shape usage, `n:[image]` an array of such objects, `n:[string]` of strings, and `n:any|usage` may be
-// anything, and of that shape if it is an object. Behind the name, ! forbids an empty string, - permits that it is missing,
-// ? also null, and + adds it if it is missing. `@role=message` selects a further shape by the text of role: message/user,
-// message/assistant and so on. Other texts are refused, and the error lists the known ones, but for `@role=message*`.
+// Its notation is a list of members. `summary` must be a string; `n:number` or `n:string|null` has
+// another kind, `n:usage` is an object of the shape usage, `n:[image]` an array of such objects,
+// `n:[string]` of strings, and `n:any|usage` anything, but of that shape if it is an object. After
+// the name, ! forbids an empty string, - permits that it is missing, ? also null, and + adds it if
+// it is missing. `@role=message` selects a variant by the text of role: message/user,
+// message/assistant and so on. Other texts are errors, which list the known ones, but not for
+// `@role=message*`.
 type shape struct {
-	members []memberRule
-	by      string // the member that selects a variant; "" for none
-	of      map[string]*shape
-	others  bool // texts without a variant are permitted
+	members  []memberRule
+	by       string // the member that selects a variant; "" for none
+	variants map[string]*shape
+	isOpen   bool // texts without a variant are permitted
 }
 
-// memberRule describes what a member of an object must be.
+// memberRule is the rule for a member of an object.
 type memberRule struct {
 	key      string
 	kinds    rawjson.Kinds
@@ -33,13 +35,11 @@ type memberRule struct {
 	elements rawjson.Kinds // for an array; 0 for any
 	each     *shape        // for the objects in an array; nil for any
 	object   *shape        // for an object; nil for any
-	// fill is a member as JSON that is added if it is missing, "" for none: one that clients require and that can be
-	// added without changing the meaning.
-	fill string
+	fill     string        // JSON of the member, added if it is missing, as clients need it; "" for none
 }
 
-// parseShapes returns the shapes of a table, by their names. A line has one or several names and, behind "=", the members. One
-// that begins with a tab goes on with the line before, and one that begins with # is a comment.
+// parseShapes parses a table of shapes by name. A line has one or several names and, after "=", the
+// members. A line that begins with a tab continues the one before, and # begins a comment.
 func parseShapes(table string) map[string]*shape {
 	shapes, texts := map[string]*shape{}, map[string]string{}
 	for line := range strings.SplitSeq(strings.ReplaceAll(table, "\n\t", " "), "\n") {
@@ -58,20 +58,20 @@ func parseShapes(table string) map[string]*shape {
 	return shapes
 }
 
-// parseShape returns a shape that may refer to others.
-func parseShape(text string, others map[string]*shape) (s shape) {
+// parseShape parses a shape, which may refer to those in shapes.
+func parseShape(text string, shapes map[string]*shape) (s shape) {
 	for token := range strings.FieldsSeq(text) {
 		by, isVariants := strings.CutPrefix(token, "@")
 		if !isVariants {
-			s.members = append(s.members, parseMember(token, others))
+			s.members = append(s.members, parseMember(token, shapes))
 			continue
 		}
-		key, family, _ := strings.Cut(by, "=")
-		family, s.others = strings.CutSuffix(family, "*")
-		s.by, s.of = key, map[string]*shape{}
-		for name, other := range others {
-			if variant, ok := strings.CutPrefix(name, family+"/"); ok {
-				s.of[variant] = other
+		key, prefix, _ := strings.Cut(by, "=")
+		prefix, s.isOpen = strings.CutSuffix(prefix, "*")
+		s.by, s.variants = key, map[string]*shape{}
+		for name, other := range shapes {
+			if variant, ok := strings.CutPrefix(name, prefix+"/"); ok {
+				s.variants[variant] = other
 			}
 		}
 	}
@@ -98,7 +98,6 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 	if strings.Contains(marks, "+") {
 		r.fill = fills[r.key]
 	}
-	// named returns a kind, or that of objects and their shape.
 	named := func(kind string) (rawjson.Kinds, *shape) {
 		if k, ok := namedKinds[kind]; ok {
 			return k, nil
@@ -122,20 +121,19 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 	return r
 }
 
-// check checks an object against a shape.
 func (s *shape) check(object rawjson.Value) error { return (&checker{}).object(s, object, "") }
 
-// checker checks what is in a text, and collects what has to be filled in.
+// checker checks an object and collects the members to be added.
 type checker struct {
-	text  rawjson.Value // nil to fill nothing in
+	text  rawjson.Value // nil to add no members
 	fills rawjson.Edits
 }
 
 // object checks an object. path is its path, "" for the line.
 func (c *checker) object(s *shape, object rawjson.Value, path string) error {
-	// Of repeated members the last counts.
+	// The last of repeated members counts.
 	found := make([]rawjson.Value, len(s.members))
-	var which rawjson.Value
+	var selector rawjson.Value
 	for m := range object.EachMember {
 		for i := range s.members {
 			if m.KeyIs(s.members[i].key) {
@@ -143,7 +141,7 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 			}
 		}
 		if s.by != "" && m.KeyIs(s.by) {
-			which = m.Value
+			selector = m.Value
 		}
 	}
 	var add []byte
@@ -158,30 +156,27 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 		}
 	}
 	if c.text != nil && len(add) > 0 {
-		c.fills = c.fills.Object(object, object.OffsetIn(c.text), string(add), func(rawjson.Member) bool { return false })
+		keep := func(rawjson.Member) bool { return false }
+		c.fills = c.fills.Object(object, object.OffsetIn(c.text), string(add), keep)
 	}
 	if s.by == "" {
 		return nil
 	}
-	if name, ok := which.Text(); ok && s.of[name] != nil {
-		return c.object(s.of[name], object, path)
+	if name, ok := selector.Text(); ok && s.variants[name] != nil {
+		return c.object(s.variants[name], object, path)
 	}
-	if s.others {
+	if s.isOpen {
 		return nil
 	}
-	err := &FieldError{Field: joinPath(path, s.by), Want: "one of " + strings.Join(slices.Sorted(maps.Keys(s.of)), ", "), Got: "none"}
-	if len(which) > 0 {
-		err.Got = shortened(which)
+	names := strings.Join(slices.Sorted(maps.Keys(s.variants)), ", ")
+	err := &FieldError{Field: joinPath(path, s.by), Want: "one of " + names, Got: "none"}
+	if len(selector) > 0 {
+		err.Got = shortened(selector)
 	}
 	return err
 }
 
-func joinPath(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
+func joinPath(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 
 // member checks the value of a member, nil if it is missing.
 func (c *checker) member(r *memberRule, v rawjson.Value, path string) error {

@@ -20,29 +20,31 @@ const (
 	maxTitle = 4 << 10
 )
 
-// SetTitle sets the session's title as the user's choice, or clears it (docs/design.md section 2, title). If the file
-// has a title slot, it overwrites the slot and appends an entry that records the change, as the newer client does;
-// otherwise it rewrites the header, or in the dialects of pi and operator appends a session_info entry. The title is
-// WTF-8 and is cleaned as the client does: no control characters, no runs of blanks. If the session has that title
-// already, or title is what the file title shows of it, nothing is written.
+// SetTitle sets the session's title as the user's choice, or clears it (docs/design.md section 2,
+// title). It overwrites a title slot and appends an entry about the change, as newer clients do;
+// without a slot it rewrites the header, or in the dialects of pi and operator appends a
+// session_info entry. The title is WTF-8 and is cleaned as the client does: no control characters,
+// no runs of blanks. If the title stays the same, or is the text of the file title, nothing is
+// written.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
 	if len(title) > maxTitle {
-		return &FieldError{Field: "title", Want: fmt.Sprintf("at most %d bytes", maxTitle), Got: fmt.Sprintf("%d", len(title))}
+		want := fmt.Sprintf("at most %d bytes", maxTitle)
+		return &FieldError{Field: "title", Want: want, Got: fmt.Sprintf("%d", len(title))}
 	}
 	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
 		return err
 	}
-	return w.synced(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
 }
 
-// setTitle is SetTitle under the lock, for a cleaned title and the line that it came in.
+// setTitle is SetTitle under the lock, for a cleaned title and its original line.
 func (c *change) setTitle(title, line string) error {
 	old, err := c.snap.Title()
 	if err != nil {
 		return err
 	}
 	if line != "" && line == string(names.TitleLine(old)) {
-		title = old // what was read is written back
+		title = old // the line is the file's own text
 	}
 	if c.snap.Dialect().TitleEntry {
 		b, err := c.w.batch(c.snap)
@@ -52,18 +54,20 @@ func (c *change) setTitle(title, line string) error {
 		return c.commit(b.nameLine(b.newID(), b.leaf, title))
 	}
 	header, slot, err := c.snap.ReadHeader()
-	if err != nil || titleIs(header, slot, title) {
+	if err != nil {
 		return err
+	}
+	if text, source := titleOf(header, slot); text == title && (title == "" || source == titleByUser) {
+		return nil
 	}
 	if slot != nil {
 		return c.setSlot(title, old)
 	}
-	return c.rewrite(c.migratedToo([]fileEdit{c.headerEdit(titleFields(title, titleByUser)...)}), nil)
+	return c.rewrite(c.withMigration([]fileEdit{c.headerEdit(titleFields(title, titleByUser)...)}), nil)
 }
 
-// nameLine returns a session_info entry.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
-	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
+	line := rawjson.AppendQuoted(append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
 	return append(line, "}\n"...)
 }
 
@@ -102,20 +106,14 @@ func appendUTF8WTF(dst, text []byte) []byte {
 	return dst
 }
 
-// titleIs reports whether the session has that title as the user's choice.
-func titleIs(header, slot rawjson.Value, title string) bool {
-	old, source := titleOf(header, slot)
-	return old == title && (title == "" || source == titleByUser)
-}
-
 // setSlot writes the title slot and an entry that records the change from the title old, as the newer client does.
 func (c *change) setSlot(title, old string) error {
 	b, err := c.w.batch(c.snap)
 	if err != nil {
 		return err
 	}
-	line := rawjson.AppendQuoted(append(b.begin(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...), title)
-	line = append(line, `,"source":"user"`...)
+	line := append(b.entryPrefix(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...)
+	line = append(rawjson.AppendQuoted(line, title), `,"source":"user"`...)
 	if old != "" {
 		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), old)
 	}
@@ -125,7 +123,8 @@ func (c *change) setSlot(title, old string) error {
 		if line, err = c.afterTorn(line); err != nil {
 			return err
 		}
-		_, err = c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line})
+		r := storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line}
+		_, err = c.w.opts.Journal.Replace(c.s.Name(), r)
 		return err
 	}
 	at, _ := c.snap.SlotRange()
@@ -133,10 +132,11 @@ func (c *change) setSlot(title, old string) error {
 		{at.Offset, at.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
 		c.headerEdit(titleFields(title, titleByUser)...),
 	}
-	return c.rewrite(c.migratedToo(edits), line)
+	return c.rewrite(c.withMigration(edits), line)
 }
 
-// slotIn returns the title slot of a file of size bytes, with its newline, nil if it has none that can be overwritten.
+// slotIn returns the title slot of a file of size bytes, with its newline, or nil if it has none
+// that can be overwritten.
 func slotIn(file io.ReaderAt, size int64) []byte {
 	line := make([]byte, slotSize)
 	if size < slotSize || storage.ReadFull(file, line, 0) != nil || bytes.IndexByte(line, '\n') != slotSize-1 {

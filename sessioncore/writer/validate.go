@@ -9,13 +9,13 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// This file holds an entry that is to be appended against the rules of its dialect (rules.go).
+// This file checks entries against the rules of their dialect (rules.go).
 
 // FieldError describes the field of a line that is invalid. It wraps ErrInvalid.
 type FieldError struct {
 	Field string // a path of keys, such as "message.role"; "" for the line itself
-	Want  string // what was expected, such as "a string"
-	Got   string // what was found, such as "a number"; "" to say nothing
+	Want  string // the expectation, such as "a string"
+	Got   string // the finding, such as "a number"; "" to omit it
 }
 
 // Error implements error.
@@ -35,20 +35,22 @@ func (e *FieldError) Error() string {
 // Unwrap returns ErrInvalid.
 func (e *FieldError) Unwrap() error { return sessioncore.ErrInvalid }
 
-// families are the names of the rules of each dialect.
-var families = map[*sessioncore.Dialect]string{sessioncore.OMP: "omp", sessioncore.Pi: "pi", sessioncore.Operator: "operator"}
+// rulePrefixes are the prefixes of the names of rules for each dialect.
+var rulePrefixes = map[*sessioncore.Dialect]string{
+	sessioncore.OMP: "omp", sessioncore.Pi: "pi", sessioncore.Operator: "operator",
+}
 
-// checkEntry checks an entry against the rules for its type. It returns the type and the members to be filled in, as
-// edits of line.
+// checkEntry checks an entry against the rules for its type. It returns the type and edits that add
+// missing members.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
-	common := shapes[families[d]]
+	common := shapes[rulePrefixes[d]]
 	if err := common.check(line); err != nil {
 		return sessioncore.TypeUnknown, nil, err
 	}
 	typ := line.Member("type")
 	kind := d.TypeOf(typ)
 	name, _ := typ.Text()
-	rules := shapes[families[d]+"/"+name]
+	rules := shapes[rulePrefixes[d]+"/"+name]
 	if rules == nil {
 		return kind, nil, unknownType(d, kind, typ)
 	}
@@ -57,10 +59,12 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	}
 	if t := line.Member("timestamp"); t != nil {
 		if _, _, ok := d.Time(t); !ok {
-			return kind, nil, &FieldError{Field: "timestamp", Want: "a time as 2026-02-16T10:20:30.000Z", Got: shortened(t)}
+			const want = "a time as 2026-02-16T10:20:30.000Z"
+			return kind, nil, &FieldError{Field: "timestamp", Want: want, Got: shortened(t)}
 		}
 	}
-	if d == sessioncore.OMP && kind == sessioncore.TypeModelChange && line.Member("model") == nil && line.Member("provider") != nil {
+	if d == sessioncore.OMP && kind == sessioncore.TypeModelChange && line.Member("model") == nil &&
+		line.Member("provider") != nil {
 		rules = shapes["oldModel"]
 	}
 	c := &checker{text: line}
@@ -72,7 +76,8 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	return kind, c.fills, err
 }
 
-// markZero marks a cost of 0 beside tokens: clients need the number, and its author does not know it.
+// markZero marks a cost of 0 beside tokens as unrecorded: clients need the number, and its author
+// does not know it.
 func (c *checker) markZero(usage rawjson.Value) {
 	cost, isZero := usage.Member("cost"), true
 	for m := range cost.EachMember {
@@ -83,7 +88,8 @@ func (c *checker) markZero(usage rawjson.Value) {
 		hasTokens = hasTokens || m.Value.IsNumber() && string(m.Value) != "0"
 	}
 	if cost.IsObject() && isZero && hasTokens {
-		c.fills = c.fills.Object(cost, cost.OffsetIn(c.text), `"unrecorded":true`, func(rawjson.Member) bool { return false })
+		keep := func(rawjson.Member) bool { return false }
+		c.fills = c.fills.Object(cost, cost.OffsetIn(c.text), `"unrecorded":true`, keep)
 	}
 }
 
@@ -104,8 +110,8 @@ func unknownType(d *sessioncore.Dialect, kind sessioncore.EntryType, typ rawjson
 	return &FieldError{Field: "type", Want: want, Got: shortened(typ)}
 }
 
-// checkSpelling refuses keys in the other dialect's spelling: they would have no effect, while the right key would be
-// filled in or reported missing.
+// checkSpelling refuses keys in the other dialect's spelling, which would have no effect while the
+// right key would be missing.
 func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, shapes ...*shape) error {
 	if d.Spelling != jsonl.SnakeCase {
 		return nil
@@ -121,7 +127,7 @@ func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, shapes ...*shape)
 	return nil
 }
 
-// shownValue is how many bytes of a value an error repeats.
+// shownValue bounds the bytes of a value in an error.
 const shownValue = 60
 
 func shortened(v rawjson.Value) string {
@@ -131,17 +137,17 @@ func shortened(v rawjson.Value) string {
 	return names.TextUTF8(string(rawjson.AppendUTF8(nil, v[:shownValue]))) + "…"
 }
 
-// batchLine is what later lines of a batch need to know of an earlier one.
+// batchLine is a line of a batch for the checks of later lines.
 type batchLine struct {
 	parent   *string
 	editable bool
 }
 
-// checkEdit returns an error unless a context_edit has a target that pi lets it have: a message that is sent, on the
-// branch that ends in parent.
+// checkEdit returns an error unless a context_edit has a target that pi permits: a message that is
+// sent, on the branch that ends in parent.
 func (b *batch) checkEdit(d *draft, parent *string) error {
 	target, _ := d.text.Member(b.dialect.TargetKey).Text()
-	if err := b.mustHave(target); err != nil {
+	if err := b.checkID(target); err != nil {
 		return err
 	}
 	for parent != nil {
@@ -175,10 +181,11 @@ func editError(ok bool) error {
 	if ok {
 		return nil
 	}
-	return &FieldError{Field: "targetId", Want: "a custom_message or a message of a user, an assistant or a tool, on the branch of the new entry"}
+	const want = "a custom_message or a message of a user, an assistant or a tool, on the branch of the new entry"
+	return &FieldError{Field: "targetId", Want: want}
 }
 
-// isEditable reports whether a context_edit can be about an entry.
+// isEditable reports whether a context_edit can target an entry.
 func isEditable(kind sessioncore.EntryType, role sessioncore.Role) bool {
 	switch role {
 	case sessioncore.RoleUser, sessioncore.RoleAssistant, sessioncore.RoleToolResult:
@@ -187,7 +194,7 @@ func isEditable(kind sessioncore.EntryType, role sessioncore.Role) bool {
 	return kind == sessioncore.TypeCustomMessage
 }
 
-// isEditable reports whether a context_edit can be about the entry of a line.
+// isEditable reports whether a context_edit can target the entry of a line.
 func (d *draft) isEditable() bool {
 	role, _ := d.text.Member("message").Member("role").Text()
 	return d.kind == sessioncore.TypeCustomMessage ||

@@ -19,9 +19,9 @@ const MaxLine = 64 << 20
 
 // BlobPutter stores the blobs that lines refer to.
 type BlobPutter interface {
-	// Put stores data durably under its SHA-256 in lower-case hex, which it returns. A blob that exists already becomes
-	// a new one for who sweeps blobs by their age. If ending is not empty, the blob gets a second name with that ending where the file system has
-	// links; for the second name there is no error.
+	// Put stores data durably under its SHA-256 in lower-case hex, which it returns, and refreshes
+	// the age of an existing blob. If ending is not empty, the blob gets a second name with that
+	// ending where the file system has links; that is not an error otherwise.
 	Put(data []byte, ending string) (hash string, err error)
 }
 
@@ -39,8 +39,8 @@ type Options struct {
 	LeafMemory bool
 	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
 	Root string
-	// PathOf returns the path of a file instead of Root, and Own the directory below the storage's root for new sessions, where
-	// a storage has those of several people.
+	// PathOf replaces Root, and Own returns the directory below the storage's root for new
+	// sessions, where a storage has the sessions of several people.
 	PathOf func(name string) string
 	Own    func() (dir string, err error)
 	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
@@ -48,11 +48,11 @@ type Options struct {
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
 	// Scopes are the names that clients give to directories of sessions.
 	Scopes clients.Scopes
-	// Blobs stores what the size controls move out of lines; if nil, they leave it there.
+	// Blobs stores texts that the size controls move out of lines; if nil, they stay there.
 	Blobs BlobPutter
-	// Flat makes new sessions lie directly in the storage, as where pi was given a directory for them.
+	// Flat puts new sessions directly into the storage, as where pi was given a directory for them.
 	Flat bool
-	// Crumbs are the breadcrumbs, which name the sessions that are moved; nil if there are none.
+	// Crumbs are the breadcrumbs, which are updated when sessions are moved; nil if there are none.
 	Crumbs storage.Storage
 	// Clients detects live clients that have no session file open; nil to skip that check.
 	Clients *clients.Clients
@@ -65,9 +65,9 @@ type Options struct {
 
 // Writer writes to the sessions of a store. It is safe for concurrent use.
 //
-// Every write happens under the storage's lock of the file, after a check for live clients, and on the file as it is
-// then. It takes effect completely or leaves the file as it was. Lock order: the storage's lock, Session.mu,
-// Store.mu.
+// Every write holds the storage's lock of the file, checks for live clients, and applies to the
+// current file. It takes effect completely or leaves the file as it was. Lock order: the storage's
+// lock, Session.mu, Store.mu.
 //
 // Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists, ErrNotFound, ErrTooBig,
 // ErrStale (the file is replaced again and again), ErrNotSession, or an error of the storage or the blob store.
@@ -96,27 +96,27 @@ func randomID() string {
 }
 
 const (
-	// staleTries is how often a write is tried when programs that ignore the lock keep replacing the file.
+	// staleTries bounds the attempts at a write while programs that ignore the lock keep replacing
+	// the file.
 	staleTries = 5
-	// freeTries is how often a rewrite is tried without the lock, while others may change the file, before it is kept.
+	// freeTries bounds the attempts at a rewrite without the lock. After them it keeps the lock.
 	freeTries = 3
-	// liveLimit is how long to wait in all for a program that has the file open for writing: as long as for the lock.
-	// A program that follows the lock closes the file about when it unlocks; a live client keeps it open.
+	// liveLimit bounds the wait for a program that has the file open for writing: as long as for
+	// the lock. A program that follows the lock closes the file about when it unlocks; a live
+	// client keeps it open.
 	liveLimit = storage.LockLimit
-	// livePoll is how long the lock is free for others between two checks for a live client.
+	// livePoll is the time without the lock between two checks for a live client.
 	livePoll = 5 * time.Millisecond
 )
 
 // change is one write to a session, under its lock.
 type change struct {
-	w    *Writer
-	s    *sessioncore.Session
-	ctx  context.Context
-	snap *sessioncore.Snapshot // of the file as it is
-	// unlock gives the lock back.
-	unlock func()
-	// keepLock makes a rewrite keep the lock: others came in between too often.
-	keepLock bool
+	w        *Writer
+	s        *sessioncore.Session
+	ctx      context.Context
+	snap     *sessioncore.Snapshot // of the current file
+	unlock   func()                // releases the lock
+	keepLock bool                  // a rewrite keeps the lock, as others changed the file too often
 }
 
 // change calls f under the lock. f commits at most once, as its last step; it is called again if the file was
@@ -145,9 +145,10 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 	return f(c)
 }
 
-// lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The lock is released
-// between polls: a writer that has the file open for a moment may need it to finish.
-func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
+// lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The
+// lock is released between polls: a writer that has the file open for a moment may need it to
+// finish.
+func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, func(), error) {
 	for start := time.Now(); ; {
 		snap, unlock, err := w.lockOnce(ctx, s)
 		if err == nil {
@@ -159,9 +160,11 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (snap *sessio
 	}
 }
 
-// lockOnce takes the lock and looks. If a client has the session open or the look fails, it gives the lock back, also
-// after a panic: while it is held, nobody can write to the session, the client included.
-func (w *Writer) lockOnce(ctx context.Context, s *sessioncore.Session) (snap *sessioncore.Snapshot, unlock func(), err error) {
+// lockOnce takes the lock and acquires a snapshot. On an error it releases the lock, also after a
+// panic: while it is held, nobody can write to the session, the client included.
+func (w *Writer) lockOnce(
+	ctx context.Context, s *sessioncore.Session,
+) (snap *sessioncore.Snapshot, unlock func(), err error) {
 	release, err := w.opts.Journal.Lock(ctx, s.Name())
 	if err != nil {
 		return nil, nil, err
@@ -177,12 +180,12 @@ func (w *Writer) lockOnce(ctx context.Context, s *sessioncore.Session) (snap *se
 			unlock()
 		}
 	}()
-	snap, err = w.look(ctx, s)
+	snap, err = w.acquire(ctx, s)
 	return snap, unlock, err
 }
 
-// look acquires a snapshot of the session. If a live client has the session open, the error is a LiveError.
-func (w *Writer) look(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, error) {
+// acquire acquires a snapshot of the session, or returns a LiveError if a live client has it open.
+func (w *Writer) acquire(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -216,9 +219,9 @@ func (w *Writer) Sync(s *sessioncore.Session) error {
 	return w.opts.Journal.Sync(s.Name())
 }
 
-// synced calls Sync if the option Sync is set and err is nil. It is called after the lock is released: a disk may
-// take longer than others wait for the lock.
-func (w *Writer) synced(s *sessioncore.Session, err error) error {
+// syncAfter calls Sync if the option Sync is set and err is nil. Callers have released the lock, as
+// a disk may take longer than others wait for it.
+func (w *Writer) syncAfter(s *sessioncore.Session, err error) error {
 	if err != nil || !w.opts.Sync {
 		return err
 	}
