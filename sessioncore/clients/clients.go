@@ -17,12 +17,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Clients finds live clients that have no session file open: a breadcrumb names the session, and a process at the
-// breadcrumb's terminal has the agent directory's databases open (docs/format.md, What a running client has open). It
-// is safe for concurrent use.
+// Clients finds live clients that have no session file open: a breadcrumb names the session, and a
+// process at the breadcrumb's terminal has the agent directory's databases open (docs/format.md).
+// It is safe for concurrent use.
 //
-// If no client runs, a query costs one check of each database. Otherwise it also stats each breadcrumb, and it scans
-// /proc only if a breadcrumb names the session.
+// If no client runs, a query costs one check of each database. Otherwise it also stats each
+// breadcrumb, and scans /proc only if a breadcrumb names the session.
 type Clients struct {
 	proc   string // /proc
 	source Source
@@ -32,7 +32,7 @@ type Clients struct {
 	scan   clientScan
 }
 
-// Source is an agent directory, which can tell whether a process has a file open for writing.
+// Source is an agent directory that can report whether a process has a file open for writing.
 type Source interface {
 	storage.Files
 	Writers(name string) (storage.WriterState, error)
@@ -42,7 +42,7 @@ type Source interface {
 // its -wal and -shm files are open as well.
 var databaseNames = []string{"agent.db", "history.db", "models.db"}
 
-// scanLife is how long the result of a process scan may be reused. clientScan.holds has a further condition.
+// scanLife is the time for which a process scan may be reused; see clientScan.isCurrent.
 const scanLife = time.Second
 
 // New returns a Clients for an agent directory: source holds its databases, terminals its breadcrumbs.
@@ -50,50 +50,50 @@ func New(source Source, terminals storage.Files) *Clients {
 	return &Clients{proc: "/proc", source: source, crumbs: breadcrumbs{storage: terminals}}
 }
 
-// On returns the client that has the session file name of the storage sessions open, or nil if there is none. A
-// client also counts as being on the sessions of its subagents, whose files lie below its own (familyOf).
+// On returns the client that has the session file open, or nil. A client also counts for the
+// sessions of its subagents, whose files lie below its own (outermostOf).
 func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.databases() == storage.WritersNone {
 		return nil
 	}
-	named := c.crumbs.of(familyOf(sessions, name))
-	if len(named) == 0 || c.scan.holds(named) && c.clientOf(name, named) == nil {
+	crumbs := c.crumbs.naming(outermostOf(sessions, name))
+	if len(crumbs) == 0 || c.scan.isCurrent(crumbs) && c.clientOf(name, crumbs) == nil {
 		return nil
 	}
-	if live := c.scanFor(name, named); live != nil {
+	if live := c.scanFor(name, crumbs); live != nil {
 		return live
 	}
-	// A database is in use, but we see no process: the client is in another container or belongs to another user. The
-	// database is checked again because the client that was seen before may have ended since.
-	if len(c.scan.found) == 0 && c.databases() == storage.WritersPresent {
-		return &LiveError{Session: name, Sign: SignTerminal, Terminal: named[0].terminal}
+	// A database is in use, but we see no process: the client is in another container or belongs to
+	// another user. The database is checked again because the client may have ended since.
+	if len(c.scan.processes) == 0 && c.databases() == storage.WritersPresent {
+		return &LiveError{Session: name, Sign: SignTerminal, Terminal: crumbs[0].terminal}
 	}
 	return nil
 }
 
-// Seen is On by what the breadcrumbs and /proc tell alone. It asks for no lease on the databases, and so finds no client
-// whose process cannot be seen.
-func (c *Clients) Seen(sessions storage.Files, name string) *LiveError {
+// OnVisible is On by breadcrumbs and /proc alone. It takes no file lease on the databases, and so
+// finds no client whose process we cannot see.
+func (c *Clients) OnVisible(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	named := c.crumbs.of(familyOf(sessions, name))
-	if len(named) == 0 {
+	crumbs := c.crumbs.naming(outermostOf(sessions, name))
+	if len(crumbs) == 0 {
 		return nil
 	}
-	return c.scanFor(name, named)
+	return c.scanFor(name, crumbs)
 }
 
-// Named returns the paths of the session files that the breadcrumbs of live clients name, by one look at all of them. Like
-// Seen it finds no client whose process cannot be seen.
+// Named returns the paths of the session files in the breadcrumbs of live clients, with at most one
+// scan. Like OnVisible it finds no client whose process we cannot see.
 func (c *Clients) Named() (files []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crumbs.readChanged()
 	crumbs := slices.DeleteFunc(slices.Clone(c.crumbs.list), func(b breadcrumb) bool { return b.file == "" })
-	if len(crumbs) > 0 && !c.scan.holds(crumbs) {
-		c.scan = clientScan{at: time.Now(), found: c.findClients()}
+	if len(crumbs) > 0 && !c.scan.isCurrent(crumbs) {
+		c.scan = clientScan{at: time.Now(), processes: c.findClients()}
 	}
 	for _, crumb := range crumbs {
 		if c.clientOf(crumb.file, []breadcrumb{crumb}) != nil {
@@ -103,9 +103,9 @@ func (c *Clients) Named() (files []string) {
 	return files
 }
 
-// databases returns whether a process has one of the databases open for writing.
+// databases reports whether a process has one of the databases open for writing.
 func (c *Clients) databases() storage.WriterState {
-	used := storage.WritersNone
+	result := storage.WritersNone
 	for _, name := range databaseNames {
 		state, err := c.source.Writers(name)
 		switch {
@@ -113,33 +113,34 @@ func (c *Clients) databases() storage.WriterState {
 		case state == storage.WritersPresent:
 			return storage.WritersPresent
 		case state == storage.WritersUnknown:
-			used = storage.WritersUnknown
+			result = storage.WritersUnknown
 		}
 	}
-	return used
+	return result
 }
 
-// scanFor scans for client processes and returns the one that wrote one of the breadcrumbs, or nil.
-func (c *Clients) scanFor(session string, named []breadcrumb) *LiveError {
-	c.scan = clientScan{at: time.Now(), found: c.findClients()}
-	return c.clientOf(session, named)
+// scanFor scans for client processes and returns that of one of the breadcrumbs, or nil.
+func (c *Clients) scanFor(session string, crumbs []breadcrumb) *LiveError {
+	c.scan = clientScan{at: time.Now(), processes: c.findClients()}
+	return c.clientOf(session, crumbs)
 }
 
-// clientOf returns the process that wrote one of the breadcrumbs, or nil. A process whose terminal is unknown, and a
-// breadcrumb of a kind of terminal that we cannot detect, are taken to belong together unless the process has a
-// breadcrumb of its own.
-func (c *Clients) clientOf(session string, named []breadcrumb) *LiveError {
+// clientOf returns the process that wrote one of the breadcrumbs, or nil. A process at an unknown
+// terminal matches any breadcrumb, and a breadcrumb of a terminal that we cannot detect any
+// process, unless the process has a breadcrumb of its own.
+func (c *Clients) clientOf(session string, crumbs []breadcrumb) *LiveError {
 	var live *LiveError
-	for _, crumb := range named {
-		for _, p := range c.scan.found {
-			sure := slices.Contains(p.terminals, crumb.terminal)
-			if !sure && (p.known && knownTerminal(crumb.terminal) || c.crumbs.any(p.terminals)) {
+	for _, crumb := range crumbs {
+		for _, p := range c.scan.processes {
+			isCertain := slices.Contains(p.terminals, crumb.terminal)
+			if !isCertain && (p.known && knownTerminal(crumb.terminal) || c.crumbs.hasAny(p.terminals)) {
 				continue
 			}
-			if live == nil || sure {
-				live = &LiveError{Session: session, Sign: SignTerminal, Terminal: crumb.terminal, find: func() int { return p.pid }}
+			if live == nil || isCertain {
+				pid := func() int { return p.pid }
+				live = &LiveError{Session: session, Sign: SignTerminal, Terminal: crumb.terminal, find: pid}
 			}
-			if sure {
+			if isCertain {
 				return live
 			}
 		}
@@ -154,8 +155,8 @@ type clientProcess struct {
 	known     bool     // terminals has all of them
 }
 
-// findClients scans /proc for processes that have one of the databases open for writing. It skips processes that it may
-// not inspect.
+// findClients scans /proc for processes that have one of the databases open for writing, except
+// those that we may not inspect.
 func (c *Clients) findClients() (found []clientProcess) {
 	var files []storage.Token
 	for _, db := range databaseNames {
@@ -185,68 +186,62 @@ func (c *Clients) findClients() (found []clientProcess) {
 	return found
 }
 
-// clientScan is the result of a scan for client processes. A client opens a database before it writes the breadcrumb
-// that names a session. So if a breadcrumb has not changed since the scan began, the scan saw its client, if there
-// was one.
+// clientScan is the result of a scan for client processes. A client opens a database before it
+// writes a breadcrumb, so the scan found the client of each breadcrumb that has not changed since.
 type clientScan struct {
-	at    time.Time // when the scan began; zero if never
-	found []clientProcess
+	at        time.Time // of the start; zero before the first scan
+	processes []clientProcess
 }
 
-// holds reports whether the scan is recent and no breadcrumb in named has changed since it began.
-func (s *clientScan) holds(named []breadcrumb) bool {
-	if time.Since(s.at) > scanLife {
-		return false
-	}
-	for _, crumb := range named {
-		if crumb.token.Racy(s.at.UnixNano()) {
-			return false
-		}
-	}
-	return true
+// isCurrent reports whether the scan is recent and none of the breadcrumbs has changed since it began.
+func (s *clientScan) isCurrent(crumbs []breadcrumb) bool {
+	hasChanged := func(b breadcrumb) bool { return b.token.Racy(s.at.UnixNano()) }
+	return time.Since(s.at) <= scanLife && !slices.ContainsFunc(crumbs, hasChanged)
 }
 
-// familyOf returns the file name of the outermost session that name belongs to: name itself, or X.jsonl if name lies
-// below the directory X and X.jsonl exists.
-func familyOf(files storage.Files, name string) string {
-	family := name
+// outermostOf returns the file of the outermost session that name belongs to: name itself, or X.jsonl
+// if name lies below the directory X and X.jsonl exists.
+func outermostOf(files storage.Files, name string) string {
+	outermost := name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if st, err := files.Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
-			family = dir + sessioncore.FileEnding
+			outermost = dir + sessioncore.FileEnding
 		}
 	}
-	return family
+	return outermost
 }
 
-// Newer clients hold a lease on the session that they write to, from their first write until they exit: a lock of
-// package filelock (docs/format.md, omp after 18.2.3), so there are no stale leases. A client in a container with its
-// own network is not seen.
+// Newer clients hold a lease on the session that they write to, from their first write until they
+// exit: a lock of package filelock (docs/format.md, omp after 18.2.3), so there are no stale
+// leases. A client in a container with its own network is not detected.
 
 // Leases finds clients that hold the lease of a session. It is safe for concurrent use.
 //
-// A query costs a socket and a connect(2) for each directory in which the lease may be. It sends nothing; the kernel answers.
+// A query costs a socket and a connect(2) for each directory of leases. It sends nothing; the
+// kernel answers.
 type Leases struct{ dirs, roots []string }
 
-// NewLeases returns a Leases for the given directories of leases. They need not exist: on Linux a lease is not a
-// file.
+// NewLeases returns a Leases for directories of leases. They need not exist: on Linux a lease is
+// not a file.
 func NewLeases(dirs ...string) *Leases { return &Leases{dirs: dirs} }
 
-// Beside makes l look beside the session files too, where 18.4.9 to 18.4.12 had their leases. The roots are the paths
-// under which clients may know the storage of the sessions. It is called before l is used.
+// Beside adds leases beside the session files, as 18.4.9 to 18.4.12 had them. The roots are the
+// paths under which clients may know the storage of the sessions. It must be called before l is
+// used.
 func (l *Leases) Beside(roots ...string) *Leases {
 	l.roots = roots
 	return l
 }
 
-// AgentDirs returns the absolute paths of agent directories: those given that are not empty, and those that a client
-// would use with our environment.
-func AgentDirs(getenv func(string) string, given ...string) (dirs []string) {
+// AgentDirs returns the absolute paths of agent directories: the given ones, except "", and those
+// that a client would use with our environment.
+func AgentDirs(getenv func(string) string, extra ...string) (dirs []string) {
 	add := func(dir string) {
 		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(dirs, path) {
 			dirs = append(dirs, path)
 		}
 	}
-	for _, dir := range given {
+	for _, dir := range extra {
 		add(dir)
 	}
 	add(getenv("PI_CODING_AGENT_DIR"))
@@ -259,7 +254,8 @@ func AgentDirs(getenv func(string) string, given ...string) (dirs []string) {
 	return dirs
 }
 
-// agentName is the agent directory in the client's configuration, xdgName the client's directory in those of XDG.
+// agentName is the agent directory in the client's configuration, xdgName the client's directory in
+// XDG's directories.
 const agentName, xdgName = "agent", "omp"
 
 // configRoot returns the client's configuration directory, "" if there is no home.
@@ -305,8 +301,8 @@ func (l *Leases) On(file, name string) *LiveError {
 	return &LiveError{Session: file, Sign: SignLease, find: find}
 }
 
-// Held looks at all locks of clients at once. What it returns reports whether one of them is the lease of a session file; it
-// is nil if there are no such locks.
+// Held returns a function that reports whether a client holds the lease of a session file, by one
+// list of all locks. It returns nil if there are no such locks.
 func (l *Leases) Held() func(file, name string) bool {
 	locks := filelock.All()
 	if len(locks) == 0 {
@@ -317,23 +313,23 @@ func (l *Leases) Held() func(file, name string) bool {
 	}
 }
 
-// first returns the first of the paths that the lease of a session may have for which is returns true, "" if there is none.
-func (l *Leases) first(file, name string, is func(path string) bool) string {
+// first returns the first possible path of a session's lease that matches, "" if there is none.
+func (l *Leases) first(file, name string, matches func(path string) bool) string {
 	for _, dir := range l.dirs {
-		if path := filepath.Join(dir, name+".lock"); is(path) {
+		if path := filepath.Join(dir, name+".lock"); matches(path) {
 			return path
 		}
 	}
 	dir, base := storage.Dir(file), filepath.Base(file)
 	for _, root := range l.roots {
-		if path := filepath.Join(root, dir, "."+base+".owner.lock"); is(path) {
+		if path := filepath.Join(root, dir, "."+base+".owner.lock"); matches(path) {
 			return path
 		}
 	}
 	return ""
 }
 
-// Sign says how a live client was detected (docs/design.md section 4).
+// Sign is the way in which a live client was detected (docs/design.md section 4).
 type Sign uint8
 
 const (
@@ -346,19 +342,9 @@ const (
 )
 
 // String returns the sign's name in the file owner.
-func (s Sign) String() string {
-	switch s {
-	case SignDescriptor:
-		return "descriptor"
-	case SignTerminal:
-		return "breadcrumb"
-	case SignLease:
-		return "lease"
-	}
-	return "none"
-}
+func (s Sign) String() string { return [...]string{"none", "descriptor", "breadcrumb", "lease"}[s] }
 
-// LiveError reports that a live client has a session open, and what is known of the client. It wraps ErrBusy.
+// LiveError reports that a live client has a session open. It wraps ErrBusy.
 type LiveError struct {
 	Session  string // file name of the session
 	Sign     Sign
@@ -367,7 +353,7 @@ type LiveError struct {
 	find func() (pid int) // finds the process; nil if it is unknown
 }
 
-// Writing is the error for a process other than this one that has a session file open for writing.
+// Writing returns the error for another process that has a session file open for writing.
 func Writing(files storage.Files, name string) *LiveError {
 	return &LiveError{Session: name, Sign: SignDescriptor, find: sync.OnceValue(func() int {
 		st, err := files.Stat(name)
@@ -390,13 +376,13 @@ func (e *LiveError) Process() (pid int, command string) {
 	return pid, command
 }
 
-// Error names the client and says what the user can do. The first call may take as long as Process.
+// Error names the client and tells users how to go on. The first call may take as long as Process.
 func (e *LiveError) Error() string {
-	const waysOut = "end it there first, or write to a fork (-o live=allow turns this check off)"
-	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.who(), e.does(), waysOut)
+	const hint = "end it there first, or write to a fork (-o live=allow turns this check off)"
+	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.processText(), e.signText(), hint)
 }
 
-func (e *LiveError) who() string {
+func (e *LiveError) processText() string {
 	switch pid, command := e.Process(); {
 	case pid == 0:
 		return "a process that cannot be seen from here"
@@ -407,7 +393,7 @@ func (e *LiveError) who() string {
 	}
 }
 
-func (e *LiveError) does() string {
+func (e *LiveError) signText() string {
 	switch e.Sign {
 	case SignTerminal:
 		return fmt.Sprintf("has it open in the terminal %q", e.Terminal)

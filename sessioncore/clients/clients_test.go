@@ -163,7 +163,7 @@ func TestClientNamesByOtherPath(t *testing.T) {
 		{"", "p/s.jsonl", false},
 	} {
 		crumb := breadcrumb{file: test.file}
-		require.Equal(t, test.want, crumb.isOf(test.family), "%s %s", test.file, test.family)
+		require.Equal(t, test.want, crumb.names(test.family), "%s %s", test.file, test.family)
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxBreadcrumb bounds the size of a breadcrumb, in bytes: two paths, and what newer clients add.
+// maxBreadcrumb bounds the size of a breadcrumb in bytes: two paths, and the additions of newer
+// clients.
 const maxBreadcrumb = 16 << 10
 
-// ReadBreadcrumb returns the path of the session file that the breadcrumb in the file name contains. A breadcrumb has
-// two lines, the working directory and the session file; newer clients write more (docs/format.md, Breadcrumbs). The
-// error wraps ErrNotFound if the file is not a breadcrumb; errors of the storage are returned as they are.
+// ReadBreadcrumb returns the path of the session file in the breadcrumb name: its second line,
+// after the working directory (docs/format.md, Breadcrumbs). The error wraps ErrNotFound if the
+// file is not a breadcrumb; errors of the storage are returned unchanged.
 func ReadBreadcrumb(files storage.Files, name string) (file string, err error) {
 	text, _, err := readBreadcrumb(files, name)
 	if err != nil {
@@ -52,7 +53,7 @@ func readBreadcrumb(files storage.Files, name string) (string, storage.Token, er
 	return string(text), st.Token, err
 }
 
-// breadcrumb is what is known of one breadcrumb file.
+// breadcrumb is the cached content of a breadcrumb file.
 type breadcrumb struct {
 	terminal string // file name of the breadcrumb: a terminal id
 	file     string // path of the session file that it names; "" if none
@@ -60,51 +61,53 @@ type breadcrumb struct {
 	readAt   int64 // nanoseconds since the epoch
 }
 
-// isOf reports whether the breadcrumb names a session of a family (see familyOf). Its path is absolute and may differ
-// from ours: a link may lead to the agent directory, and a client sometimes renames a directory of sessions while
-// other clients use it.
-func (b *breadcrumb) isOf(family string) bool {
-	dir := "/" + strings.TrimSuffix(family, sessioncore.FileEnding)
+// names reports whether the breadcrumb names a session or one of its subagents (see outermostOf).
+// Its path is absolute and may differ from ours: a link may lead to the agent directory, and a
+// client sometimes renames a directory of sessions that other clients use.
+func (b *breadcrumb) names(session string) bool {
+	dir := "/" + strings.TrimSuffix(session, sessioncore.FileEnding)
 	return strings.HasSuffix(b.file, dir+sessioncore.FileEnding) ||
-		strings.Contains(family, "/") && strings.Contains(b.file, dir+"/") ||
-		len(path.Base(family)) >= uniqueName && path.Base(b.file) == path.Base(family)
+		strings.Contains(session, "/") && strings.Contains(b.file, dir+"/") ||
+		len(path.Base(session)) >= uniqueName && path.Base(b.file) == path.Base(session)
 }
 
 // uniqueName is the minimum length of a session file name that a client made: a time of 24 characters, an underscore,
 // an id of at least 16 characters, and the ending.
 const uniqueName = 24 + 1 + 16 + len(sessioncore.FileEnding)
 
-// breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so each file is
-// stat'ed every time.
+// breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so a
+// query stats each file.
 type breadcrumbs struct {
 	storage storage.Files
 	list    []breadcrumb
 }
 
-// of returns the breadcrumbs that name a session of a family.
-func (b *breadcrumbs) of(family string) (named []breadcrumb) {
+// naming returns the breadcrumbs that name a session or one of its subagents.
+func (b *breadcrumbs) naming(session string) (crumbs []breadcrumb) {
 	b.readChanged()
 	for _, crumb := range b.list {
-		if crumb.isOf(family) {
-			named = append(named, crumb)
+		if crumb.names(session) {
+			crumbs = append(crumbs, crumb)
 		}
 	}
-	return named
+	return crumbs
 }
 
-// any reports whether one of these terminals has a breadcrumb that names a session.
-func (b *breadcrumbs) any(terminals []string) bool {
-	return slices.ContainsFunc(b.list, func(c breadcrumb) bool { return c.file != "" && slices.Contains(terminals, c.terminal) })
+// hasAny reports whether one of these terminals has a breadcrumb that names a session.
+func (b *breadcrumbs) hasAny(terminals []string) bool {
+	return slices.ContainsFunc(b.list, func(c breadcrumb) bool {
+		return c.file != "" && slices.Contains(terminals, c.terminal)
+	})
 }
 
-// readChanged brings b up to date: it lists the directory and reads the breadcrumbs that have changed.
+// readChanged refreshes the cache: it lists the directory and reads the changed breadcrumbs.
 func (b *breadcrumbs) readChanged() {
 	now := time.Now().UnixNano()
 	known := map[string]breadcrumb{}
 	for _, crumb := range b.list {
 		known[crumb.terminal] = crumb
 	}
-	items, _ := storage.ListStat(b.storage, "", isBreadcrumb) // on an error: those that were found
+	items, _ := storage.ListStat(b.storage, "", isBreadcrumb) // on an error, the items before it
 	b.list = b.list[:0]
 	for _, item := range items {
 		crumb := known[item.Name]
@@ -121,9 +124,10 @@ func isBreadcrumb(item storage.Item) bool {
 	return item.Kind == storage.KindFile && !storage.IsOwnName(item.Name)
 }
 
-// MoveBreadcrumbs makes the breadcrumbs that name a session follow it to another file and working directory, as the
-// client that moves a session writes that of its terminal: the files are names below root. What cannot be written is
-// logged, as the session has moved. A breadcrumb that its client writes at this moment stays as it is then.
+// MoveBreadcrumbs updates the breadcrumbs that name a moved session to its new file and working
+// directory, as the client does that moves a session. from and to are names below root. Failures
+// are logged, as the session has moved. A breadcrumb that its client writes at this moment stays as
+// the client wrote it.
 func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
 	items, err := storage.List(crumbs, "")
 	if err != nil && !storage.IsMissing(err) {
@@ -134,7 +138,8 @@ func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
 			continue
 		}
 		if err := moveBreadcrumb(crumbs, item.Name, root, from, to, cwd); err != nil {
-			slog.Warn("a breadcrumb does not follow a session that was moved", "breadcrumb", item.Name, "session", from, "err", err)
+			slog.Warn("a breadcrumb does not follow a session that was moved",
+				"breadcrumb", item.Name, "session", from, "err", err)
 		}
 	}
 }
@@ -155,12 +160,13 @@ func moveBreadcrumb(crumbs storage.Storage, name, root, from, to, cwd string) er
 	}}))
 }
 
-// freshCrumb and statCrumb begin lines that newer clients write behind the two of every breadcrumb: the session has no
+// freshCrumb and statCrumb begin lines that newer clients add to a breadcrumb: the session has no
 // file yet, and the device and inode of the working directory.
 const freshCrumb, statCrumb = "fresh", "cwdstat "
 
-// movedBreadcrumb returns the text of a breadcrumb that named a session, for its new place; ok is false if it names
-// another one. Clients come to one session by different paths: what is before its name below root stays.
+// movedBreadcrumb returns the text of a breadcrumb with the session's new place; ok is false if it
+// names another session. Clients reach one session by different paths, so the part before its name
+// below root stays.
 func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 	lines := strings.Split(text, "\n")
 	if len(lines) < 2 {
@@ -180,7 +186,7 @@ func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == statCrumb }), "\n"), true
 }
 
-// statLine returns the line with the device and inode of a directory, without them if there is none.
+// statLine returns the statCrumb line of a directory, or statCrumb alone if it does not exist.
 func statLine(dir string) string {
 	var st syscall.Stat_t
 	if err := syscall.Stat(dir, &st); err != nil {

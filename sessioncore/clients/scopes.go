@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Scopes are the names that clients of omp give to the directories of sessions (docs/format.md, Files). They go by the
-// canonical paths of working directories: symbolic links are resolved where they can be.
+// Scopes names the directories of sessions as clients of omp do (docs/format.md, Files): by the
+// canonical paths of working directories, with links resolved where possible.
 type Scopes struct {
 	home, temporary string // canonical
-	homeAsGiven     string
+	rawHome         string
 }
 
-// ScopesOf returns the names that the clients of a user give.
+// ScopesOf returns the Scopes of a user's clients.
 func ScopesOf(uid uint32) Scopes {
 	home := ""
 	if int(uid) == os.Geteuid() {
@@ -30,7 +30,7 @@ func ScopesOf(uid uint32) Scopes {
 }
 
 func scopesIn(home, temporary string) Scopes {
-	s := Scopes{homeAsGiven: home, temporary: canonical(temporary)}
+	s := Scopes{rawHome: home, temporary: canonical(temporary)}
 	if home != "" {
 		s.home = canonical(home)
 	}
@@ -56,13 +56,13 @@ func (s Scopes) Name(cwd string) string {
 	return AbsoluteScope(cwd)
 }
 
-// within returns the path below a directory of one that is in it, or is it.
+// within returns the path of name below dir; ok is false if name is outside.
 func within(dir, name string) (below string, ok bool) {
 	if dir == "" {
 		return "", false
 	}
 	below, err := filepath.Rel(dir, name)
-	if err != nil || strings.HasPrefix(below, "..") { // as the clients, also where that begins a name
+	if err != nil || strings.HasPrefix(below, "..") { // like the clients, also for a name such as "..x"
 		return "", false
 	}
 	if below == "." {
@@ -75,13 +75,14 @@ func dashed(path string) string {
 	return strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(path)
 }
 
-// AbsoluteScope returns the name that pi gives to the directory of any working directory, and omp to that of one that is neither in
-// the home directory nor in that of temporary files.
+// AbsoluteScope returns pi's directory name for a working directory, and omp's for one outside the
+// home and temporary directories.
 func AbsoluteScope(cwd string) string { return "--" + dashed(strings.TrimPrefix(cwd, "/")) + "--" }
 
-// Passing reports whether clients of omp give another name to a directory once they start, or start in cwd.
+// Passing reports whether clients of omp rename the directory name when they start, or when they start in cwd.
 func (s Scopes) Passing(name, cwd string) bool {
-	whole := AbsoluteScope(s.homeAsGiven)
-	ofHome := s.homeAsGiven != "" && (name == whole || strings.HasPrefix(name, strings.TrimSuffix(whole, "-")) && strings.HasSuffix(name, "--"))
-	return ofHome || name != s.Name(cwd) && name == AbsoluteScope(filepath.Clean(cwd))
+	homeScope := AbsoluteScope(s.rawHome)
+	isBelowHome := strings.HasPrefix(name, strings.TrimSuffix(homeScope, "-")) && strings.HasSuffix(name, "--")
+	return s.rawHome != "" && (name == homeScope || isBelowHome) ||
+		name != s.Name(cwd) && name == AbsoluteScope(filepath.Clean(cwd))
 }

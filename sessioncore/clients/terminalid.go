@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A breadcrumb's file name is the client's terminal id. It is made from the terminal that stdin is, otherwise from
-// variables that terminal programs set (docs/format.md, Breadcrumbs).
+// A breadcrumb's file name is the client's terminal id. It comes from the terminal at stdin, else
+// from variables that terminal programs set (docs/format.md, Breadcrumbs).
 
-// terminalVariables are the variables that a terminal id is made from, each with the prefix of its ids. The client
-// takes the first one that is set, in an order that depends on its version.
+// terminalVariables are the variables of terminal ids, each with the prefix of its ids. The client
+// uses the first one that is set, in an order that depends on its version.
 var terminalVariables = []struct{ name, prefix string }{
 	{"ZELLIJ_PANE_ID", "zellij-"},
 	{"TMUX_PANE", "tmux-"},
@@ -27,12 +27,13 @@ const zellijSession = "ZELLIJ_SESSION_NAME"
 
 // knownTerminal reports whether id is of a kind that terminalIDs can return.
 func knownTerminal(id string) bool {
+	hasPrefix := func(v struct{ name, prefix string }) bool { return strings.HasPrefix(id, v.prefix) }
 	return strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console" ||
-		slices.ContainsFunc(terminalVariables, func(v struct{ name, prefix string }) bool { return strings.HasPrefix(id, v.prefix) })
+		slices.ContainsFunc(terminalVariables, hasPrefix)
 }
 
-// terminalIDs returns the terminal ids that the process with directory dir in /proc may have; known reports that it
-// can have no other.
+// terminalIDs returns the possible terminal ids of the process with directory dir in /proc; known
+// reports that it can have no other.
 func terminalIDs(dir string) (ids []string, known bool) {
 	stdin, err := os.Readlink(filepath.Join(dir, "fd", "0"))
 	if id := deviceTerminal(stdin); id != "" {
@@ -46,8 +47,8 @@ func terminalIDs(dir string) (ids []string, known bool) {
 	return environTerminals(string(text)), known
 }
 
-// deviceTerminal returns the id of the terminal device at path, such as pts-3 for /dev/pts/3, or "" if path is not a
-// terminal.
+// deviceTerminal returns the id of a terminal device, such as pts-3 for /dev/pts/3, or "" for
+// another path.
 func deviceTerminal(path string) string {
 	name, ok := strings.CutPrefix(path, "/dev/")
 	if !ok || !strings.HasPrefix(name, "pts/") && !strings.HasPrefix(name, "tty") && name != "console" {
@@ -56,7 +57,7 @@ func deviceTerminal(path string) string {
 	return strings.ReplaceAll(name, "/", "-")
 }
 
-// environTerminals returns the ids that may result from an environment in the format of /proc/PID/environ.
+// environTerminals returns the possible ids for an environment in the format of /proc/PID/environ.
 func environTerminals(environ string) (ids []string) {
 	set := map[string]string{}
 	for line := range strings.SplitSeq(environ, "\x00") {

@@ -1,4 +1,4 @@
-// Package document has the generated files of a mount as lists of pieces: ranges of a session file, blobs, literal text,
-// and text that is made when it is read. It knows nothing of entries; package sessioncore and the functions over it add
-// the pieces.
+// Package document represents the generated files of a mount as lists of pieces: ranges of a
+// session file, blobs, literal text, and text that is made when it is read. Package sessioncore and
+// the packages above it add the pieces; this one knows nothing of entries.
 package document

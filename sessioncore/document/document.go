@@ -13,40 +13,41 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Document is a generated file: a list of pieces, most of which are ranges of the session file, blobs, or texts
-// made on demand. Its size is exact, and its content is never held. It shows one snapshot, which it references
-// until Close. It is safe for concurrent use.
+// Document is a generated file: a list of pieces, most of which are ranges of the session file,
+// blobs, or texts made on demand. Its size is exact, and its content is never held. It shows one
+// snapshot, which it references until Close. It is safe for concurrent use.
 type Document struct {
 	source Source
 	blobs  Blobs
 	pieces []piece
 	size   int64
 
-	closed     func() // see OnClose; nil for nothing
+	closed     func() // see OnClose; may be nil
 	hasBlobs   bool
-	unresolved int // number of references to blobs that there was no room for
+	unresolved int // number of blob references left for want of room
 
-	maker  Maker
-	making sync.Mutex // guards the fields below
-	made   []byte     // text of the last piece that was made
-	madeAt int64      // offset of that piece in the document
-	known  Checked
+	maker    Maker
+	making   sync.Mutex // guards the fields below
+	text     []byte     // the last piece that the maker made
+	textAt   int64      // offset of that piece in the document
+	verified Checked
 }
 
-// Source is a snapshot of a session, as far as its documents need it. ReadAt reads the pinned file.
+// Source is the snapshot of a session for its documents. ReadAt reads the pinned file.
 type Source interface {
 	io.ReaderAt
 	Retain()
 	Release()
-	// Changed returns the current state of the file, and whether that is another one than when the entries were indexed.
+	// Changed returns the current state of the file, and whether it differs from the state that was
+	// indexed.
 	Changed() (now storage.Token, changed bool, err error)
-	// CheckRange checks that text, which was read at off from the file in the state now, shows entries as they were
-	// indexed. The error wraps storage.ErrStale if it does not. Of an entry that text shows only a part of, all is read;
-	// known caches the last of these for the next call of the same reader.
+	// CheckRange returns an error that wraps storage.ErrStale unless text, read at off from the
+	// file in the state now, shows entries as they were indexed. It reads the rest of an entry that
+	// text shows in part; known caches the last such entry for the reader's next call.
 	CheckRange(text []byte, off int64, now storage.Token, known *Checked) error
 }
 
-// Checked is an entry that was found unchanged in a state of the file later than that of its snapshot.
+// Checked is an entry that was verified in a state of the file later than that of its snapshot.
 type Checked struct {
 	Entry int32
 	In    storage.Token
@@ -54,10 +55,10 @@ type Checked struct {
 
 // Maker makes the pieces of a Document that are not in a file.
 type Maker interface {
-	// Make appends the text of a piece to dst. piece is the number that AddMade was given. The text of a piece is
-	// the same on each call.
+	// Make appends the text of a piece to dst. piece is its number from AddMade. The text is always
+	// the same.
 	Make(dst []byte, piece int32) ([]byte, error)
-	// Continues reports whether what follows the text at the beginning of its document begins with what does in that of
+	// Continues reports whether the content after the document's leading text begins with that of
 	// earlier, which may be nil.
 	Continues(earlier Maker) bool
 }
@@ -70,21 +71,22 @@ type Blobs interface {
 	Open(hash string) (storage.Object, error)
 }
 
-// piece is a part of a document: literal text, a range of the session file, a blob, or text that the maker makes.
+// piece is a part of a document: literal text, a range of the session file, a blob, or a text of
+// the Maker.
 type piece struct {
-	at   int64  // offset in the document
-	off  int64  // of a range: its offset in the session file
-	size int64  // in the document, in bytes
-	text string // literal text, "" for other pieces
-	blob *rawjson.Blob
-	made int32 // the number that the maker knows it by, 0 for other pieces
+	at     int64  // offset in the document
+	off    int64  // of a range: its offset in the session file
+	size   int64  // in the document, in bytes
+	text   string // literal text, "" for other pieces
+	blob   *rawjson.Blob
+	number int32 // for the Maker, 0 for other pieces
 }
 
 // pieceBytes is the memory of a piece without its text.
 const pieceBytes = 56
 
-// New returns an empty document of a snapshot. The caller adds pieces before the document is read. blobs has those of
-// AddBlob and AddEdited, maker makes those of AddMade; either may be nil where none is added.
+// New returns an empty document of a snapshot, to which the caller adds pieces before it is read.
+// blobs is needed for AddBlob and AddEdited, maker for AddMade; either may be nil otherwise.
 func New(of Source, blobs Blobs, maker Maker) *Document {
 	of.Retain()
 	return &Document{source: of, blobs: blobs, maker: maker}
@@ -97,17 +99,17 @@ func OfText(of Source, text []byte) *Document {
 	return d
 }
 
-// SetResolved says that the references to blobs in the document were resolved by r, and any says that there are some.
+// SetResolved records that r resolved the document's references to blobs, and whether it has any.
 func (d *Document) SetResolved(r *Resolver, any bool) {
 	d.hasBlobs = d.blobs != nil && any
-	d.unresolved = r.left
+	d.unresolved = r.skipped
 	d.pieces = slices.Clip(d.pieces)
 }
 
-// SetHasBlobs says that the document depends on blobs although it shows none.
+// SetHasBlobs records that the document depends on blobs although it shows none.
 func (d *Document) SetHasBlobs() { d.hasBlobs = true }
 
-// Unresolved returns the number of references to blobs that there was no room for.
+// Unresolved returns the number of blob references left for want of room.
 func (d *Document) Unresolved() int { return d.unresolved }
 
 func (d *Document) add(p piece) {
@@ -126,9 +128,9 @@ func (d *Document) add(p piece) {
 }
 
 // isRange reports whether p is a range of the session file.
-func (p *piece) isRange() bool { return p.text == "" && p.made == 0 && p.blob == nil }
+func (p *piece) isRange() bool { return p.text == "" && p.number == 0 && p.blob == nil }
 
-// maxJoined is how long a text gets to which further texts are added, in bytes: each time it is copied.
+// maxJoined is the length in bytes up to which texts are joined: each time the text is copied.
 const maxJoined = 4 << 10
 
 // follows reports whether p can be a part of the piece before it.
@@ -148,12 +150,12 @@ func (d *Document) AddRange(off, size int64) { d.add(piece{off: off, size: size}
 // AddBlob adds the content of a blob to the end of the document.
 func (d *Document) AddBlob(b *rawjson.Blob) { d.add(piece{size: b.Size(), blob: b}) }
 
-// AddMade adds a piece of size bytes, which the Maker makes, to the end of the document. n is the piece's number
-// for the Maker, at least 1.
-func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, made: n}) }
+// AddMade adds a piece of size bytes that the Maker makes to the end of the document. n is its
+// number for the Maker, at least 1.
+func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, number: n}) }
 
-// AddEdited adds the range of the session file at off, whose content is text, with edits applied to it. What is not
-// edited is read from the file when the document is read.
+// AddEdited adds the range of the session file at off, whose content is text, with edits applied.
+// The rest of the range is read from the file with the document.
 func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
 	at := 0
 	for _, e := range edits.InOrder() {
@@ -174,7 +176,7 @@ func (d *Document) Size() int64 { return d.size }
 // HasBlobs reports whether the document depends on blobs, including missing ones.
 func (d *Document) HasBlobs() bool { return d.hasBlobs }
 
-// Memory returns how many bytes the document takes besides its snapshot, roughly.
+// Memory returns the approximate size in bytes of the document without its snapshot.
 func (d *Document) Memory() int64 {
 	n := int64(len(d.pieces)) * pieceBytes
 	for _, p := range d.pieces {
@@ -183,7 +185,7 @@ func (d *Document) Memory() int64 {
 	return n
 }
 
-// OnClose sets what Close calls. There may be one such function.
+// OnClose sets the function that Close calls.
 func (d *Document) OnClose(f func()) { d.closed = f }
 
 // Close releases the snapshot.
@@ -203,10 +205,7 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 			break
 		}
 		skip := off + int64(n) - piece.at
-		part := p[n:]
-		if left := piece.size - skip; int64(len(part)) > left {
-			part = part[:left]
-		}
+		part := p[n:min(int64(len(p)), int64(n)+piece.size-skip)]
 		if err := d.readPiece(piece, part, skip); err != nil {
 			return n, err
 		}
@@ -221,8 +220,8 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// check checks what was read into p from off on, if the file changed since it was indexed: each entry that p shows a part
-// of must still have its text. first is the number of the piece at off.
+// check verifies the text p, read from off on, if the file has changed since it was indexed: each
+// entry that p shows a part of must have its text still. first is the number of the piece at off.
 func (d *Document) check(p []byte, off int64, first int) error {
 	now, changed, err := d.source.Changed()
 	if err != nil || !changed {
@@ -238,7 +237,7 @@ func (d *Document) check(p []byte, off int64, first int) error {
 		if !piece.isRange() {
 			continue
 		}
-		if err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.known); err != nil {
+		if err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.verified); err != nil {
 			return err
 		}
 	}
@@ -250,7 +249,7 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	case piece.text != "":
 		copy(p, piece.text[off:])
 		return nil
-	case piece.made != 0:
+	case piece.number != 0:
 		return d.readMade(piece, p, off)
 	case piece.blob == nil:
 		return storage.ReadFull(d.source, p, piece.off+off)
@@ -266,24 +265,24 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	return readBase64(obj, piece.blob.Bytes, p, off)
 }
 
-// readMade fills p from a piece that is made. The last piece is cached, since readers usually ask for parts of a
-// piece in order.
+// readMade fills p from a piece of the Maker. It caches the last piece, since readers usually ask
+// for parts of a piece in order.
 func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	d.making.Lock()
 	defer d.making.Unlock()
-	if d.madeAt != piece.at || len(d.made) == 0 {
-		text, err := d.maker.Make(d.made[:0], piece.made)
+	if d.textAt != piece.at || len(d.text) == 0 {
+		text, err := d.maker.Make(d.text[:0], piece.number)
 		if err == nil && int64(len(text)) != piece.size {
 			// The checksums of the entries matched, so this is a bug.
 			err = fmt.Errorf("a part of a document has %d bytes and was measured as %d", len(text), piece.size)
 		}
 		if err != nil {
-			d.made = nil
+			d.text = nil
 			return err
 		}
-		d.made, d.madeAt = text, piece.at
+		d.text, d.textAt = text, piece.at
 	}
-	copy(p, d.made[off:])
+	copy(p, d.text[off:])
 	return nil
 }
 
@@ -301,11 +300,12 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	return nil
 }
 
-// An open file switches to a newer version of its content only if that begins with the whole older content. The two
-// are compared by what they are made of; neither is rendered for that.
+// An open file switches to a newer version of its content only if that begins with the whole older
+// content. Continues compares their pieces without rendering either.
 
-// Continues reports whether the content of d begins with that of old. What follows the text at the beginning of both
-// is compared by the Maker; without one, documents of more than text do not continue each other.
+// Continues reports whether the content of d begins with that of old. The Maker compares the
+// content after the leading text; without one, documents of more than text do not continue each
+// other.
 func (d *Document) Continues(old *Document) bool {
 	if d.size < old.size {
 		return false
@@ -316,7 +316,7 @@ func (d *Document) Continues(old *Document) bool {
 		}
 		now, last := d.pieces[i], i+1 == len(old.pieces)
 		switch {
-		case before.text == "": // and the maker knows all that follows
+		case before.text == "": // the Maker compares the rest
 			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)
 		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:
 			return false

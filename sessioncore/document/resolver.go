@@ -16,8 +16,8 @@ import (
 // HashLen is the length of a blob's name: a SHA-256 in hexadecimal.
 const HashLen = 64
 
-// IsBlobHash reports whether name has the form of a blob's name: 64 lower-case hexadecimal digits. A reference with
-// any other text after its prefix is left alone and opens no file (docs/format.md, Context).
+// IsBlobHash reports whether name has the form of a blob's name: 64 lower-case hexadecimal digits.
+// Other text in a reference opens no file (docs/format.md, Context).
 func IsBlobHash(name string) bool {
 	return len(name) == HashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -27,33 +27,31 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 	if len(v) < HashLen || len(v) > 6*(HashLen+len(rawjson.BlobPrefix))+2 {
 		return "", false
 	}
-	text, ok := v.Text()
-	if !ok || !strings.HasPrefix(text, rawjson.BlobPrefix) {
-		return "", false
-	}
-	hash = text[len(rawjson.BlobPrefix):]
-	return hash, IsBlobHash(hash)
+	text, _ := v.Text()
+	hash, ok = strings.CutPrefix(text, rawjson.BlobPrefix)
+	return hash, ok && IsBlobHash(hash)
 }
 
-// Resolver finds the edits that turn persisted text into what the model would be sent: references become blobs,
-// ill-formed bytes become U+FFFD, and numbers that overflow a double become null. It keeps the bounds of one document. It
-// is not safe for concurrent use. The zero Resolver leaves references as they are.
+// Resolver finds the edits that turn persisted text into text for the model: references become
+// blobs, ill-formed bytes become U+FFFD, and numbers that overflow a double become null. It keeps
+// the bounds of one document. It is not safe for concurrent use. The zero Resolver leaves
+// references unchanged.
 type Resolver struct {
-	ctx   context.Context // when it is done, the edits are not complete
-	blobs Blobs           // nil leaves references as they are
-	room  int64           // how many bytes of blobs may be added
-	text  int64           // how many of them may be held as text
-	left  int             // number of references that were left for want of room
-	known map[string]knownBlob
+	ctx     context.Context // when it is done, the edits are not complete
+	blobs   Blobs           // nil leaves references unchanged
+	room    int64           // bytes of blobs that may be added
+	text    int64           // bytes of them that may be held as text
+	skipped int             // references left for want of room
+	known   map[string]knownBlob
 }
 
-// knownBlob is what is known of a blob while one document is made: a session may refer to one many times.
+// knownBlob caches the facts about a blob for one document, which may refer to it many times.
 type knownBlob struct {
-	size     int64
-	err      error
-	looked   bool // plain and plainErr are set
-	plain    bool // see isPlainText
-	plainErr error
+	size       int64
+	err        error
+	plainKnown bool // plain and plainErr are set
+	plain      bool // see isPlainText
+	plainErr   error
 }
 
 const (
@@ -71,8 +69,8 @@ func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
 	return &Resolver{ctx: ctx, blobs: blobs, room: MaxResolved, text: MaxInlineText, known: map[string]knownBlob{}}
 }
 
-// Image returns the edit that replaces the content of a string, which is at an offset of the edited text, by the base64
-// of the blob that it refers to. ok is false if it is no reference, or stays one, as that to a missing blob does.
+// Image returns the edit that replaces the content of a string, at an offset of the edited text, by
+// the base64 of its blob. ok is false if it is no reference, or the blob is missing or too large.
 func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) {
 	hash, ok := BlobHash(token)
 	if !ok || r.blobs == nil || r.ctx.Err() != nil {
@@ -96,10 +94,10 @@ func (r *Resolver) size(hash string) (int64, error) {
 	return k.size, k.err
 }
 
-// fits takes n bytes of the room. It returns false if there are fewer; the reference then stays.
+// fits reserves n bytes of the room. If there are fewer, it returns false and the reference stays.
 func (r *Resolver) fits(n int64) bool {
 	if n > r.room {
-		r.left++
+		r.skipped++
 		return false
 	}
 	r.room -= n
@@ -186,8 +184,8 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	}
 }
 
-// URL adds the edit that replaces the content of a string, which is at an offset of the edited text, by the blob that it
-// refers to as text, if it is a reference.
+// URL adds the edit that replaces the content of a string, at an offset of the edited text, by its
+// blob as text, if it is a reference.
 func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
 	hash, ok := BlobHash(token)
 	if !ok || r.blobs == nil {
@@ -220,22 +218,22 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 		quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
 		if e.Text = string(quoted[1 : len(quoted)-1]); int64(len(e.Text)) > r.text {
 			r.text = 0 // no further blob is read in vain
-			r.left++
+			r.skipped++
 			return edits, nil
 		}
 		r.text -= int64(len(e.Text))
 	default:
-		r.left++
+		r.skipped++
 		return edits, nil
 	}
 	return append(edits, e), nil
 }
 
-// plain is isPlainText, which reads the whole blob, once for each.
+// plain is isPlainText, which reads the whole blob, cached.
 func (r *Resolver) plain(hash string, size int64) (bool, error) {
 	k := r.known[hash]
-	if !k.looked {
-		k.looked = true
+	if !k.plainKnown {
+		k.plainKnown = true
 		k.plain, k.plainErr = r.isPlainText(hash, size)
 		r.known[hash] = k
 	}

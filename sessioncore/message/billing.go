@@ -1,9 +1,9 @@
 package message
 
-// byRequest are the providers that bill requests, and not tokens.
+// byRequest are the providers that bill requests instead of tokens.
 var byRequest = map[string]bool{}
 
-// BillRequests notes that providers of those names bill requests. Only an init calls it.
+// BillRequests records providers that bill requests. Call it only from an init.
 func BillRequests(providers []string) {
 	for _, name := range providers {
 		byRequest[name] = true

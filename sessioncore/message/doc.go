@@ -1,8 +1,8 @@
-// Package message reads what a person, a search and a bill need of messages, of entries that are like one, and of the
-// blocks in their content, in the spelling of every dialect and provider.
+// Package message reads the facts about messages, about entries like messages, and about content
+// blocks that people, searches and bills need, in the spelling of every dialect and provider.
 //
 //	m := message.Read(snapshot.Message(entry, text))
 //	if m.Role() == "assistant" { … m[message.Content] … }
 //
-// It holds nothing and knows no session.
+// It holds no state and knows no session.
 package message

@@ -2,7 +2,7 @@ package message
 
 import "sessionfs/sessioncore/internal/rawjson"
 
-// Key is a member of a message, of an entry that is like one, or of a content block, in whatever spelling.
+// Key is a member of a message, of an entry like one, or of a content block, in any spelling.
 type Key uint8
 
 // The members.
@@ -24,7 +24,7 @@ const (
 	CallID
 	IsError
 
-	Command // of what the user ran
+	Command // of a user's command
 	Code
 	Output
 	ExitCode
@@ -56,25 +56,28 @@ const (
 	count
 )
 
-// keys has the members by their names in camelCase.
+// keys maps names in camelCase to members.
 var keys = map[string]Key{
 	"type": Type, "role": Role, "content": Content, "files": Files, "details": Details, "usage": Usage,
-	"provider": Provider, "model": Model, "responseModel": ResponseModel, "stopReason": StopReason, "errorMessage": ErrorMessage,
-	"toolName": ToolName, "toolCallId": CallID, "toolUseId": CallID, "isError": IsError,
-	"command": Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled, "truncated": Truncated,
-	"images": Images, "excludeFromContext": Excluded,
+	"provider": Provider, "model": Model, "responseModel": ResponseModel, "stopReason": StopReason,
+	"errorMessage": ErrorMessage,
+	"toolName":     ToolName, "toolCallId": CallID, "toolUseId": CallID, "isError": IsError,
+	"command": Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled,
+	"truncated": Truncated,
+	"images":    Images, "excludeFromContext": Excluded,
 	"customType": CustomType, "display": Display, "synthetic": Synthetic,
 	"summary": Summary, "shortSummary": ShortSummary,
 	"text": Text, "thinking": Thinking, "reasoning": Thinking,
 	"data": Data, "imageUrl": URL, "url": URL, "mimeType": MediaType, "mediaType": MediaType, "source": Source,
-	"id": ID, "name": Name, "arguments": Arguments, "input": Arguments, "args": Arguments, "parameters": Arguments, "intent": Intent,
-	"to": To, "block": Block,
+	"id": ID, "name": Name, "arguments": Arguments, "input": Arguments, "args": Arguments, "parameters": Arguments,
+	"intent": Intent,
+	"to":     To, "block": Block,
 }
 
-// Members are the members of a message or block that are known, nil for those that it does not have.
+// Members holds the known members of a message or block, nil for missing ones.
 type Members [count]rawjson.Value
 
-// Read finds the members of a message, of an entry that is like one, or of a content block in one pass.
+// Read finds the members of a message, of an entry like one, or of a content block in one pass.
 func Read(v rawjson.Value) (m Members) {
 	for member := range v.EachMember {
 		name, _ := member.Key.Bytes()
@@ -95,7 +98,7 @@ func (m *Members) Role() string {
 	return rawjson.CamelCase(text)
 }
 
-// Kind is what a content block is, in the words of any dialect or provider.
+// Kind is the kind of a content block, in the words of any dialect or provider.
 type Kind uint8
 
 // The kinds.
@@ -118,7 +121,7 @@ var kinds = map[string]Kind{
 	"toolResult": ResultKind, "fallback": FallbackKind, "anthropicServerTool": ServerKind,
 }
 
-// Kind returns what a block is.
+// Kind returns the kind of a block.
 func (m *Members) Kind() Kind {
 	text, _ := m[Type].Bytes()
 	kind, ok := kinds[string(text)]

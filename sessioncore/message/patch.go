@@ -11,15 +11,14 @@ import (
 // as a string of a program.
 var patchBegin = []byte("*** Begin Patch")
 
-// patchMark begins the lines of a patch that are no content, patchLines those of them that name
-// files.
+// patchMark begins the lines of a patch that are no content, patchLines those that name files.
 var (
 	patchMark  = []byte("*** ")
 	patchLines = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}
 )
 
-// eachPatched calls f for each path that patches in a text name. isPatch says that the text is one,
-// also without a beginning, and can be one of omp's edit: a section for each file, below a line
+// eachPatched calls f for each path in the patches in a text. isPatch says that the text is a
+// patch, perhaps without a beginning or one of omp's edit: a section for each file, below a line
 // with its name.
 func eachPatched(text []byte, isPatch bool, f func(string)) {
 	if isPatch {
@@ -44,15 +43,15 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 		}
 		at += 1 + next
 		name := patchPath(text, at)
-		if name != "" && !(quoted && strings.Contains(name, "${")) { // which the program replaces
+		if name != "" && !(quoted && strings.Contains(name, "${")) { // a template's variable
 			f(name)
 		}
 	}
 }
 
-// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] of the
-// newer ones, ¶PATH#TAG or §PATH of the older ones, and MV PATH, where the file goes. It returns ""
-// if the line has none.
+// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] in newer
+// ones, ¶PATH#TAG or §PATH in older ones, and MV PATH, the new place of the file. It returns "" for
+// other lines.
 func sectionPath(line string) string {
 	if to, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV "); ok {
 		return unquoted(to)
@@ -75,8 +74,8 @@ func sectionPath(line string) string {
 	return ""
 }
 
-// SectionPath returns the path in a line that begins a section of a patch of omp's edit, "" for any
-// other line.
+// SectionPath returns the path in a line that begins a section of a patch of omp's edit, "" for
+// other lines.
 func SectionPath(line string) string {
 	if strings.HasPrefix(line, "MV ") {
 		return ""
@@ -84,18 +83,10 @@ func SectionPath(line string) string {
 	return sectionPath(line)
 }
 
-// tagLength is how many digits of a hash follow the name of a file.
+// tagLength is the number of digits of a hash after the name of a file.
 const tagLength = 4
 
-func isTag(text string) bool {
-	isDigit := func(c byte) bool { return rawjson.HexDigit(c) >= 0 }
-	for i := range len(text) {
-		if !isDigit(text[i]) {
-			return false
-		}
-	}
-	return text != ""
-}
+func isTag(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
 // unquoted returns a name without the quotes around it.
 func unquoted(name string) string {
@@ -106,8 +97,8 @@ func unquoted(name string) string {
 	return name
 }
 
-// patchPath returns the path in the line of a patch that begins at an offset of a text, "" if it
-// has none. The patch may be part of the text, or of a string in it, whose line breaks are escaped.
+// patchPath returns the path in the line of a patch at an offset of a text, "" if it has none. The
+// patch may be part of the text, or of a string in it, with escaped line breaks.
 func patchPath(text []byte, at int) string {
 	var name []byte
 	for _, begin := range patchLines {
@@ -128,7 +119,7 @@ func patchPath(text []byte, at int) string {
 			if slashes = slashesBefore(text[:at-1]); slashes == 0 {
 				return ""
 			}
-			slashes &= -slashes // those of the line break; others stand for backslashes before it
+			slashes &= -slashes // those of the line break; the others are backslashes before it
 		default:
 			return ""
 		}
@@ -143,9 +134,9 @@ func patchPath(text []byte, at int) string {
 	return strings.TrimRight(string(name), " ")
 }
 
-// nameEnd returns where a name in a patch ends: at the end of the line, or in a string at a line
-// break that is escaped with so many backslashes, or at the end of the string. Twice as many are a
-// backslash, as in paths of Windows.
+// nameEnd returns the end of a name in a patch: the end of its line, or in a string the line break
+// escaped with so many backslashes, or the end of the string. Twice as many are a backslash, as in
+// paths of Windows.
 func nameEnd(name []byte, slashes int, quote byte) int {
 	run := 0
 	for i, c := range name {
@@ -166,19 +157,19 @@ func nameEnd(name []byte, slashes int, quote byte) int {
 // longestPatchLine is the length of the longest of patchLines.
 const longestPatchLine = len("*** Update File: ")
 
-// fits reports whether a decoded name is short enough for all of it, and the mark before it in its
-// line, to be in MaxPath bytes of the file, if no more is escaped than must be.
+// fits reports whether a decoded name and the mark before it fit into MaxPath bytes of the file, if
+// no more is escaped than must be.
 func fits(name []byte) bool {
 	return len(name)+bytes.Count(name, []byte(`\`))+bytes.Count(name, []byte(`"`)) <= MaxPath-longestPatchLine
 }
 
-// slashesBefore returns how many backslashes a text ends with.
+// slashesBefore returns the number of backslashes at the end of a text.
 func slashesBefore(text []byte) int {
 	return len(text) - len(bytes.TrimRight(text, `\`))
 }
 
-// unescape returns the text of a string of another language, of whose escapes names have \uXXXX and
-// those of signs.
+// unescape decodes a string of another language: \uXXXX and escaped signs, the only escapes in
+// names.
 func unescape(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -197,8 +188,8 @@ func unescape(text []byte) []byte {
 	return out
 }
 
-// MayBePatched reports whether an offset of the bytes of a file can be in a path that a patch
-// names. It looks at no more than MaxPath bytes before it, in the same line of the same string.
+// MayBePatched reports whether an offset of a file's bytes can be in a path of a patch. It reads at
+// most MaxPath bytes before it, in the same line of the same string.
 func MayBePatched(b []byte, at int) bool {
 	start, least := at, max(0, at-MaxPath)
 	for start > least {
@@ -207,7 +198,7 @@ func MayBePatched(b []byte, at int) bool {
 			slashes = slashesBefore(b[least : start-1])
 		}
 		if c == '"' && slashes%2 == 0 || slashes%2 == 1 && c != '"' {
-			break // the string begins here, or the line
+			break // the string or the line begins here
 		}
 		start -= 1 + slashes
 	}
@@ -220,8 +211,7 @@ func MayBePatched(b []byte, at int) bool {
 	return beginsSection(bytes.TrimLeft(line, " "))
 }
 
-// beginsSection reports whether the beginning of a line, as it is in the body of a string, can be
-// that of a sectionPath.
+// beginsSection reports whether a line in the body of a string can begin with a sectionPath.
 func beginsSection(line []byte) bool {
 	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `} {
 		if bytes.HasPrefix(line, []byte(begin)) {

@@ -10,18 +10,16 @@ import (
 )
 
 const (
-	// MaxPath is how many bytes of the file a path among the arguments of a call has at most. No
-	// system opens longer ones, and whether a string is one can be told from the bytes around any
-	// part of it.
+	// MaxPath bounds the bytes in the file of a path among the arguments of a call. No system opens
+	// longer paths, and the bytes around any part of a string tell whether it is one.
 	MaxPath = 4096
-	// maxArgumentDepth is how deep arguments in arguments are followed: to the path of each of
-	// several edits.
+	// maxArgumentDepth bounds how deep arguments nest: to the path of each of several edits.
 	maxArgumentDepth = 4
 )
 
-// EachPath calls f for each path of a file that the arguments of a tool's call name: as an argument
-// of their own, in a list, or in a patch, wherever that stands. f reports whether it knows the
-// path; a list is a path itself where f knows none in it.
+// EachPath calls f for each path in the arguments of a tool's call: an argument of its own, in a
+// list, or in a patch in any argument. f reports whether it knows the path; if it knows none of a
+// list, the list is passed as a path itself.
 func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r := pathReader{tool: tool, f: f}
 	if dir := arguments.Member("workdir"); len(dir) <= MaxPath {
@@ -34,8 +32,8 @@ func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r.value(arguments, 0, use)
 }
 
-// EachResultPath calls f for each path of a file in the details of a tool's result: the files that
-// were changed, and their names before a move.
+// EachResultPath calls f for each path in the details of a tool's result: the changed files, and
+// their names before a move.
 func EachResultPath(details rawjson.Value, f func(string) bool) {
 	r := pathReader{f: f}
 	file := func(v rawjson.Value) {
@@ -103,7 +101,7 @@ func (r *pathReader) path(v rawjson.Value) {
 	}
 }
 
-// list reads paths with a ; between them. A file may be called like a list.
+// list reads paths separated by semicolons. A file's name may look like a list.
 func (r *pathReader) list(v rawjson.Value) {
 	text, _ := v.Text()
 	isKnown := false

@@ -8,26 +8,26 @@ type Use uint8
 // The uses.
 const (
 	OtherUse     Use = iota
-	PathUse          // names a file, or several in a list
-	PathsUse         // names files with a ; between them
-	PatchUse         // is a patch: of apply_patch, or of omp's edit
-	ContentUse       // is, or was, text of a file, which names none
-	DirectoryUse     // is the directory that names in patches are relative to
+	PathUse          // the name of a file, or of several in a list
+	PathsUse         // names of files separated by semicolons
+	PatchUse         // a patch: of apply_patch, or of omp's edit
+	ContentUse       // old or new text of a file, which names none
+	DirectoryUse     // the directory of relative names in patches
 )
 
-// ArgumentRole is the purpose of an argument of a tool for a person who reads the call.
+// ArgumentRole is the purpose of an argument of a tool to readers of the call.
 type ArgumentRole uint8
 
 // The roles.
 const (
 	OtherRole   ArgumentRole = iota
-	FileRole                 // the file that an edit changes
+	FileRole                 // the edited file
 	OldRole                  // text that an edit replaces
 	NewRole                  // text that replaces it
 	DiffRole                 // a diff, or a patch of apply_patch
 	EditsRole                // a list of several edits
 	ContentRole              // the text of a file that is written
-	CommandRole              // a command of a shell; where one tool edits in several ways, the way
+	CommandRole              // a command of a shell; of a tool with several ways to edit, the way
 	VerbRole                 // the way in which a tool edits
 	IntentRole               // the reason for a call that has a command
 	// Roles is the number of roles.
@@ -42,9 +42,9 @@ type Argument struct {
 
 // Tool describes a tool of an agent.
 type Tool struct {
-	// Arguments are those, in camelCase, whose meaning depends on the tool.
+	// Arguments are the arguments, in camelCase, whose meaning depends on the tool.
 	Arguments map[string]Argument
-	// ByProvider says that a provider carries the tool out itself, and that the agent may keep no result.
+	// ByProvider says that a provider runs the tool itself, so that the agent may keep no result.
 	ByProvider bool
 }
 
@@ -52,30 +52,37 @@ type Tool struct {
 type Tools map[string]Tool
 
 var (
-	// arguments are those of tools of any agent, by their names in camelCase.
+	// arguments are the arguments of tools of any agent, by their names in camelCase.
 	arguments = map[string]Argument{
-		"path": {PathUse, FileRole}, "filePath": {PathUse, FileRole}, "file": {PathUse, FileRole}, "filename": {PathUse, FileRole},
-		"paths": {Use: PathUse}, "files": {Use: PathUse}, "absolutePath": {Use: PathUse}, "relativePath": {Use: PathUse},
-		"notebookPath": {Use: PathUse}, "targetFile": {Use: PathUse}, "oldPath": {Use: PathUse}, "newPath": {Use: PathUse},
-		"rename": {Use: PathUse}, "move": {Use: PathUse}, "dir": {Use: PathUse}, "directory": {Use: PathUse},
-		"dirPath": {Use: PathUse}, "workdir": {Use: DirectoryUse},
+		"path": {PathUse, FileRole}, "filePath": {PathUse, FileRole}, "file": {PathUse, FileRole},
+		"filename": {PathUse, FileRole},
+		"paths":    {Use: PathUse}, "files": {Use: PathUse}, "absolutePath": {Use: PathUse},
+		"relativePath": {Use: PathUse}, "notebookPath": {Use: PathUse}, "targetFile": {Use: PathUse},
+		"oldPath": {Use: PathUse}, "newPath": {Use: PathUse}, "rename": {Use: PathUse}, "move": {Use: PathUse},
+		"dir": {Use: PathUse}, "directory": {Use: PathUse}, "dirPath": {Use: PathUse}, "workdir": {Use: DirectoryUse},
 		"oldString": {ContentUse, OldRole}, "oldText": {ContentUse, OldRole}, "oldStr": {ContentUse, OldRole},
 		"newString": {ContentUse, NewRole}, "newText": {ContentUse, NewRole}, "newStr": {ContentUse, NewRole},
 		"content": {ContentUse, ContentRole}, "fileText": {ContentUse, ContentRole}, "newSource": {Use: ContentUse},
 		"diff": {Role: DiffRole}, "patch": {Role: DiffRole}, "edits": {Role: EditsRole}, "op": {Role: VerbRole},
 		"command": {Role: CommandRole}, "cmd": {Role: CommandRole}, "description": {Role: IntentRole},
 	}
-	// tools are those of omp, and of pi where they are called alike, and those of all agents that are registered.
+	// tools are the tools of omp, of pi where their names are the same, and of all registered
+	// agents.
 	tools = Tools{
-		"read": paths("path"), "glob": paths("path", "paths"), "grep": paths("path", "paths"), "find": paths("path", "paths"),
-		"search": paths("path", "paths"), "ast_grep": paths("path", "paths"), "ast_edit": paths("path", "paths"),
-		"edit":  {Arguments: map[string]Argument{"input": {Use: PatchUse}, "_input": {Use: PatchUse}, "patch": {PatchUse, DiffRole}}},
+		"read": paths("path"), "glob": paths("path", "paths"), "grep": paths("path", "paths"),
+		"find": paths("path", "paths"), "search": paths("path", "paths"), "ast_grep": paths("path", "paths"),
+		"ast_edit": paths("path", "paths"),
+		"edit": {Arguments: map[string]Argument{
+			"input": {Use: PatchUse}, "_input": {Use: PatchUse}, "patch": {PatchUse, DiffRole},
+		}},
 		"debug": {Arguments: map[string]Argument{"program": {Use: PathUse}}},
-		"move":  {Arguments: map[string]Argument{"from": {Use: PathUse}, "to": {Use: PathUse}, "destination": {Use: PathUse}}},
+		"move": {Arguments: map[string]Argument{
+			"from": {Use: PathUse}, "to": {Use: PathUse}, "destination": {Use: PathUse},
+		}},
 	}
 )
 
-// paths is a tool whose arguments of these names have the names of files with a ; between them.
+// paths returns a tool whose arguments of these names are lists of files separated by semicolons.
 func paths(names ...string) Tool {
 	t := Tool{Arguments: map[string]Argument{}}
 	for _, name := range names {
@@ -84,7 +91,7 @@ func paths(names ...string) Tool {
 	return t
 }
 
-// Register adds an agent's tools to the others. Only an init calls it.
+// Register adds an agent's tools to the others. Call it only from an init.
 func (t Tools) Register() {
 	for name, added := range t {
 		all := maps.Clone(tools[name].Arguments)
@@ -96,10 +103,10 @@ func (t Tools) Register() {
 	}
 }
 
-// ByProvider reports whether a provider carries a tool out itself, and its result may be missing.
+// ByProvider reports whether a provider runs a tool itself, so that its result may be missing.
 func ByProvider(tool string) bool { return tools[tool].ByProvider }
 
-// ArgumentOf describes an argument of a tool, by its name in camelCase.
+// ArgumentOf returns the description of an argument of a tool, by its name in camelCase.
 func ArgumentOf(tool, argument string) Argument {
 	if a, ok := tools[tool].Arguments[argument]; ok {
 		return a
