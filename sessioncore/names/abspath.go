@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// AbsPath returns the clean form of an absolute path that a client wrote on any system: that of
-// POSIX, in which C:\a of Windows is /C:/a and \\host\share is /host/share. windows says that the
-// path is one of Windows, whose names have no case. ok is false if the path is not absolute.
+// AbsPath returns the clean POSIX form of an absolute path that a client wrote on any system: C:\a
+// of Windows becomes /C:/a, and \\host\share /host/share. windows reports a path of Windows, whose
+// names ignore case. ok is false if the path is not absolute.
 func AbsPath(name string) (clean string, windows, ok bool) {
 	switch rest := strings.TrimPrefix(name, `\\?\`); {
 	case isDrive(rest):
@@ -32,7 +32,7 @@ func isDrive(name string) bool {
 	return 'a' <= letter && letter <= 'z'
 }
 
-// drivePath returns the form of POSIX of a path that begins with a drive.
+// drivePath returns the POSIX form of a path that begins with a drive.
 func drivePath(name string) string {
 	below := path.Clean(strings.ReplaceAll(name[2:], `\`, "/"))
 	return "/" + strings.ToUpper(name[:1]) + ":" + strings.TrimSuffix(below, "/")

@@ -16,16 +16,16 @@ import (
 	"sessionfs/sessioncore/internal/wyhash"
 )
 
-// MaxName is the maximum length of an encoded name in bytes. It leaves room for suffixes within the 255 bytes that
-// file systems allow.
+// MaxName is the maximum length of an encoded name in bytes. It leaves room for suffixes within the
+// 255 bytes of file systems.
 const MaxName = 200
 
-// HashLength is the number of hexadecimal digits of the SHA-256 after a name that was cut.
+// HashLength is the number of hexadecimal digits of the hash at the end of a cut name.
 const HashLength = 16
 
-// FileName returns the file name for a WTF-8 text: the text, percent-encoded where needed. If that is longer than
-// MaxName bytes, it is cut there, and a tilde and a hash are appended. The name depends on the text alone, and
-// different texts have different names.
+// FileName returns the file name for a WTF-8 text: the text, percent-encoded where needed. If that
+// is longer than MaxName bytes, it is cut, and a tilde and a hash are appended. Different texts
+// have different names.
 func FileName(text string) string {
 	enc := encodeName(text)
 	if len(enc) <= MaxName {
@@ -48,8 +48,7 @@ func encodeName(text string) string {
 	return string(AppendCut(make([]byte, 0, len(text)+16), []byte(text), math.MaxInt))
 }
 
-// isPlainName reports whether a text of any length is its own encoding. It decides the common case without
-// allocating.
+// isPlainName reports whether a text is its own encoding, without allocating.
 func isPlainName(text string) bool {
 	if text == "" || text[0] == '.' || text[0] == '-' {
 		return false
@@ -70,8 +69,8 @@ func plainASCII(c byte) bool {
 	return c >= 0x20 && c != 0x7F && c != '/' && c != '%' && c != '~'
 }
 
-// PlainRune reports whether a name may have the code point r, whose encoding has size bytes. C0 controls, DEL, C1
-// controls, bidi controls, surrogates and ill-formed bytes are encoded.
+// PlainRune reports whether a name may have the code point r, whose encoding has size bytes.
+// Controls (C0, DEL, C1, bidi), surrogates and ill-formed bytes are encoded.
 func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -190,8 +189,8 @@ func TextUTF8(text string) string {
 	return string(out)
 }
 
-// AppendCut appends text, encoded as a name, to a name that dst holds the beginning of. It stops
-// before limit bytes are exceeded, and cuts neither a %XX nor a character.
+// AppendCut appends text, encoded as a name, to the beginning of a name in dst. It stops at limit
+// bytes, and cuts neither a %XX nor a character.
 func AppendCut(dst, text []byte, limit int) []byte {
 	if len(dst)+len(text) == 0 {
 		return append(dst, '%') // the empty name
@@ -217,11 +216,11 @@ func AppendCut(dst, text []byte, limit int) []byte {
 	return dst
 }
 
-// maxLeaseName is the maximum length of an id that is the name of its lease.
+// maxLeaseName is the maximum length of an id that names its lease.
 const maxLeaseName = 128
 
-// LeaseName returns the name of the lease on the session with an id (docs/format.md, omp after 18.2.3): the id itself, or a
-// hash of one that could be more than a file name. id is WTF-8.
+// LeaseName returns the name of the lease on the session with an id in WTF-8 (docs/format.md, omp
+// after 18.2.3): the id, or a hash of an id that is no safe file name.
 func LeaseName(id string) string {
 	if isLeaseName(id) {
 		return id
@@ -230,15 +229,6 @@ func LeaseName(id string) string {
 }
 
 func isLeaseName(id string) bool {
-	if id == "" || len(id) > maxLeaseName {
-		return false
-	}
-	for _, b := range []byte(id) {
-		switch {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
-		default:
-			return false
-		}
-	}
-	return true
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return id != "" && len(id) <= maxLeaseName && strings.Trim(id, safe) == ""
 }

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// AppendLabelFields appends a line of fields, with tabs between them.
+// AppendLabelFields appends a line of fields, separated by tabs.
 func AppendLabelFields(dst []byte, fields ...string) []byte {
 	for _, field := range fields {
 		dst = append(AppendLabelField(dst, field), '\t')
@@ -18,14 +18,15 @@ func AppendLabelFields(dst []byte, fields ...string) []byte {
 	return dst
 }
 
-// AppendLabelField appends text as a field of the file labels. It escapes backslashes, control characters and lone
-// surrogates: those could break the line, could not be written back, or have an effect on a terminal.
+// AppendLabelField appends text as a field of the file labels. It escapes backslashes, control
+// characters and lone surrogates, which could break the line, could not be written back, or could
+// control a terminal.
 func AppendLabelField(dst []byte, text string) []byte {
 	return append(dst, TitleLine(strings.ReplaceAll(text, `\`, `\\`))...)
 }
 
-// TitleLine returns a title as it is shown. Backslashes are not escaped: titles that are written have no control
-// characters, and people write paths.
+// TitleLine returns a title for display, with control characters and lone surrogates escaped.
+// Backslashes stay, as titles contain paths.
 func TitleLine(title string) (line []byte) {
 	for b := []byte(title); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
@@ -35,8 +36,8 @@ func TitleLine(title string) (line []byte) {
 	return line
 }
 
-// appendVisibly appends the character r, whose encoding is text. Control characters and lone surrogates are
-// escaped.
+// appendVisibly appends the character r, whose encoding is text. It escapes control characters and
+// lone surrogates.
 func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	switch {
 	case r == '\t':
@@ -51,17 +52,17 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// IsControl reports whether r is a C0 or C1 control character, DEL, or one that changes the direction of writing, by which
-// a line can be made to look like another one (Unicode's property Bidi_Control).
+// IsControl reports whether r is a C0 or C1 control character, DEL, or a bidi control, which can
+// make a line look like another one.
 func IsControl(r rune) bool {
 	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// FirstWords returns the beginning of a text on one line, at most limit characters and an ellipsis. It ends with a word where
-// that is not much shorter.
+// FirstWords returns the beginning of a text on one line: at most limit characters and an ellipsis,
+// ending with a word unless that is much shorter.
 func FirstWords(text string, limit int) string {
 	var line strings.Builder
-	words, n, blanks := 0, 0, 0 // bytes of whole words, characters on the line; blanks before the next one, at most one
+	words, n, blanks := 0, 0, 0 // bytes of complete words, characters on the line, blanks before the next one (0 or 1)
 	for b := []byte(text); len(b) > 0; {
 		r, size := rawjson.DecodeRune(b)
 		switch {

@@ -9,8 +9,8 @@ import (
 // SlotSize is the size of a title slot in bytes, its newline included (docs/format.md, Title slot).
 const SlotSize = 256
 
-// TitleSlot returns the line of a title slot: exactly SlotSize bytes, with the title cut at a code point to fit; nil if it
-// does not fit without any title. title is WTF-8; source may be "".
+// TitleSlot returns the line of a title slot: exactly SlotSize bytes, with the title cut at a code
+// point to fit, or nil if it does not fit without a title. title is WTF-8; source may be "".
 func TitleSlot(title, source, updated string) []byte {
 	head := []byte(`{"type":"title","v":1,"title":`)
 	var tail []byte
@@ -37,7 +37,7 @@ func TitleSlot(title, source, updated string) []byte {
 	return append(line, end...)
 }
 
-// lastRune returns where the last code point of a WTF-8 text begins.
+// lastRune returns the offset of the last code point of a WTF-8 text.
 func lastRune(text string) int {
 	i := len(text) - 1
 	for i > 0 && text[i]&0xC0 == 0x80 {

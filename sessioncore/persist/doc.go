@@ -1,3 +1,3 @@
-// Package persist applies the size controls with which clients write lines (docs/format.md, Persisting): long strings are
-// cut, images go into blobs, and what is not to be kept is left out.
+// Package persist applies the size controls of clients to lines (docs/format.md, Persisting): it
+// cuts long strings, moves images into blobs, and drops members.
 package persist

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// maxPersist is the length up to which a string is kept whole, in UTF-16 code units (docs/format.md, Persisting).
+	// maxPersist is the maximum length of an uncut string, in UTF-16 code units (docs/format.md,
+	// Persisting).
 	maxPersist = 500_000
 	// truncationNotice is the end of a truncated string, here as JSON.
 	truncationNotice = `\n\n[Session persistence truncated large content]`
 	// noticeUnits and noticeBreaks are the notice's length in code units and its number of line breaks.
 	noticeUnits  = len(truncationNotice) - 2
 	noticeBreaks = 2
-	// minBlob is the minimum length of the base64 of an image that goes into a blob, in code units (docs/format.md,
-	// Persisting).
+	// minBlob is the minimum length of an image's base64 for a blob, in code units.
 	minBlob = 1024
-	// maxDepth bounds the nesting of a line. The client's own functions overflow their stack at about as many levels; here
-	// one takes about a kilobyte of it.
+	// maxDepth bounds the nesting of a line. A level takes about a kilobyte of stack here, and the
+	// client's own functions overflow at about as many levels.
 	maxDepth = 10_000
 )
 
-// Rules say how the client of a session writes lines.
+// Rules select how lines are written.
 type Rules struct {
-	Blobs bool // images go into blobs, else they stay in the line whatever their length
-	Newer bool // as omp 18 does, else as omp 14.9.9
-	Whole bool // no string is cut
+	Blobs bool // put images into blobs; otherwise they stay in the line, whatever their length
+	Newer bool // write as omp 18, not as omp 14.9.9
+	Whole bool // cut no string
 }
 
 // Result is an entry's text after the size controls, and the blobs that it refers to.
@@ -41,21 +41,22 @@ type Result struct {
 	Blobs []Blob
 }
 
-// Blob is what a line refers to.
+// Blob is a blob to which a line refers.
 type Blob struct {
 	Data   []byte
 	Ending string // of its second name, such as png; "" for none
 }
 
-// Line applies the size controls of docs/format.md, Persisting, to a valid entry. What they do not change keeps its bytes,
-// but for invalid UTF-8, which becomes U+FFFD, as readers would decode it.
+// Line applies the size controls of docs/format.md, Persisting, to a valid entry. All other bytes
+// stay, except invalid UTF-8, which becomes U+FFFD, as readers would decode it.
 func Line(text rawjson.Value, rules Rules) (Result, error) {
 	if rules.Newer {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
 	if _, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0); st != rawjson.OK {
-		return Result{}, fmt.Errorf("%w: expected no more than %d levels of arrays and objects", sessioncore.ErrInvalid, maxDepth)
+		const text = "%w: expected no more than %d levels of arrays and objects"
+		return Result{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = document.IllFormedEdits(p.edits, text, 0)
@@ -66,7 +67,7 @@ func Line(text rawjson.Value, rules Rules) (Result, error) {
 	return Result{text, p.blobs}, nil
 }
 
-// persister collects what the size controls change, in one pass over the text.
+// persister collects the changes of the size controls in one pass over the text.
 type persister struct {
 	text  rawjson.Value
 	rules Rules
@@ -75,14 +76,13 @@ type persister struct {
 	blobs []Blob
 }
 
-// replace makes a part of the text another one.
 func (p *persister) replace(part rawjson.Value, by string) {
 	at := part.OffsetIn(p.text)
 	p.edits = append(p.edits, rawjson.Edit{Start: at, End: at + len(part), Text: by})
 }
 
-// value visits the value at i and returns its end. key is that of the member or, as in the client, of the array in which
-// it is (listed). The status is OK unless it is nested too deeply.
+// value visits the value at i and returns its end. key is that of its member or, as in the client,
+// of the array around it (listed). The status is Bad if it is nested too deeply.
 func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
 	switch p.text[i] {
 	case '{', '[':
@@ -114,7 +114,7 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 func (p *persister) str(v rawjson.Value, key string) {
 	if key == "image_url" {
 		if text, _ := v.Bytes(); isImageURL(text) {
-			if p.rules.Blobs { // else leave it whole: a truncated image is useless
+			if p.rules.Blobs { // otherwise keep it: a truncated image is useless
 				p.replace(v, p.blob([]byte(names.TextUTF8(string(text))), ""))
 			}
 			return
@@ -131,13 +131,13 @@ func (p *persister) str(v rawjson.Value, key string) {
 	}
 }
 
-// object is what the size controls need to know of an object.
+// object is the facts about an object for the size controls.
 type object struct {
 	key     string   // as of value
 	listed  bool     // it is in an array
-	members []member // with the keys that count
-	edits   int      // how many there were before it
-	blobs   int      // the same
+	members []member // with the relevant keys
+	edits   int      // number of edits before it
+	blobs   int      // number of blobs before it
 }
 
 type member struct {
@@ -145,7 +145,7 @@ type member struct {
 	value rawjson.Value
 }
 
-// keys has the keys that count; all others are "".
+// keys are the relevant keys; all others are "".
 var keys = func() map[string]string {
 	all := map[string]string{}
 	for _, key := range []string{
@@ -157,10 +157,9 @@ var keys = func() map[string]string {
 	return all
 }()
 
-// compaction is the type of a block and a key.
-const compaction = "anthropicCompaction"
+const compaction = "anthropicCompaction" // the type of a block, and a key
 
-// get returns the value of a member, of repeated ones the last; nil if there is none.
+// get returns the value of a member, the last one of repeated members; nil if there is none.
 func (o *object) get(key string) (v rawjson.Value) {
 	for _, m := range o.members {
 		if m.key == key {
@@ -170,12 +169,13 @@ func (o *object) get(key string) (v rawjson.Value) {
 	return v
 }
 
-// drops reports whether a member is not written.
+// drops reports whether a member is dropped.
 func (r Rules) drops(key []byte) bool {
 	return string(key) == "jsonlEvents" || string(key) == "partialJson" && !r.Newer
 }
 
-// object visits the object at i and returns its end. What depends on several members is done when all of them are known.
+// object visits the object at i and returns its end. It makes the edits that depend on several
+// members last.
 func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
 	o := object{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
 	dropped := false
@@ -239,8 +239,8 @@ func (p *persister) countLines(o *object) {
 	p.replace(count, strconv.Itoa(lines+bytes.Count(rawjson.AppendDecoded(nil, body), []byte{'\n'})))
 }
 
-// finishNewer is finish as omp 18 does it (docs/format.md, Persisting): providers check some blocks against signatures
-// when they are sent back, so these stay whole, and images go into blobs in more places.
+// finishNewer is finish for omp 18 (docs/format.md, Persisting): blocks that providers check
+// against signatures stay unchanged, and images go into blobs in more places.
 func (p *persister) finishNewer(o *object) {
 	mime, _ := o.get("mimeType").Text()
 	mime = strings.ToLower(mime)
@@ -250,7 +250,7 @@ func (p *persister) finishNewer(o *object) {
 		p.moveOut(o, result, "")
 	case o.hasImage(mime) && isLongImage(data):
 		p.moveOut(o, data, mime)
-	case o.isWhole():
+	case o.isSealed():
 		p.undo(o)
 	case len(p.edits) > o.edits:
 		p.countLines(o)
@@ -268,15 +268,15 @@ func (o *object) hasImage(mime string) bool {
 	return false
 }
 
-// sealedBy has the member that, if it is not empty, makes a block of a type stay as it is.
+// sealedBy maps the type of a block to the member that, if it is not empty, seals the block.
 var sealedBy = map[string]string{
 	"thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
 	"redactedThinking": "data", "reasoning": "encrypted_content",
 }
 
-// isWhole reports whether an object is written as it is: a provider refuses a block whose content does not fit its
-// signature, or whose encrypted part was cut.
-func (o *object) isWhole() bool {
+// isSealed reports whether an object must stay unchanged: a provider refuses a block whose content
+// does not match its signature, or whose encrypted part was cut.
+func (o *object) isSealed() bool {
 	if o.key == compaction && o.get("content").IsString() {
 		return true
 	}
@@ -293,7 +293,8 @@ func (o *object) isWhole() bool {
 // isFilled reports whether a value is a string that is not empty.
 func isFilled(v rawjson.Value) bool { return v.IsString() && len(v) > len(`""`) }
 
-// isReplayed reports whether a block is complete history of a provider's own tool, which the client sends back as it was.
+// isReplayed reports whether a block is complete history of a provider's own tool, which the client
+// sends back unchanged.
 func isReplayed(block rawjson.Value) bool {
 	switch typ, _ := block.Member("type").Text(); typ {
 	case "server_tool_use":
@@ -307,7 +308,7 @@ func isReplayed(block rawjson.Value) bool {
 	return false
 }
 
-// moveOut moves an image in o into a blob. All else in o stays as it is.
+// moveOut moves an image in o into a blob. The rest of o stays unchanged.
 func (p *persister) moveOut(o *object, image rawjson.Value, mime string) {
 	p.undo(o)
 	if p.rules.Blobs {
@@ -315,18 +316,18 @@ func (p *persister) moveOut(o *object, image rawjson.Value, mime string) {
 	}
 }
 
-// undo removes the edits within o.
 func (p *persister) undo(o *object) {
 	p.edits, p.blobs = p.edits[:o.edits], p.blobs[:o.blobs]
 }
 
-// withoutReplayed removes the signatures of an assistant's thinking that its provider payload has too: omp 18 sends the
-// payload back, and a signature repeats one of its items (docs/format.md, Persisting).
+// withoutReplayed removes the thinking signatures of an assistant that repeat items of its provider
+// payload, which omp 18 sends back (docs/format.md, Persisting).
 func withoutReplayed(text rawjson.Value) rawjson.Value {
 	const key = "thinkingSignature"
 	message := text.Member("message")
 	payload := message.Member("providerPayload")
-	if !text.Member("type").Is("message") || !message.Member("role").Is("assistant") || !payload.Member("type").Is("openaiResponsesHistory") {
+	if !text.Member("type").Is("message") || !message.Member("role").Is("assistant") ||
+		!payload.Member("type").Is("openaiResponsesHistory") {
 		return text
 	}
 	replayed := map[string]bool{}
@@ -336,21 +337,22 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 		}
 	}
 	var edits rawjson.Edits
-	message.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
+	hasKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
+	for block := range message.Member("content").EachElement {
 		signature, _ := block.Member(key).Text()
 		names := namesOfItem(rawjson.Value(strings.Trim(signature, " \t\r\n")))
 		if block.Member("type").Is("thinking") && len(names) > 0 && replayed[names[0]] {
-			edits = edits.Object(block, block.OffsetIn(text), "", func(m rawjson.Member) bool { return m.KeyIs(key) })
+			edits = edits.Object(block, block.OffsetIn(text), "", hasKey)
 		}
-		return true
-	})
-	if len(edits) == 0 {
-		return text
 	}
-	return edits.Apply(text)
+	if len(edits) > 0 {
+		text = edits.Apply(text)
+	}
+	return text
 }
 
-// namesOfItem returns what identifies a reasoning item, whose JSON need not be validated: its encrypted content, and its id.
+// namesOfItem returns the names of a reasoning item, whose JSON may be invalid: its encrypted
+// content and its id.
 func namesOfItem(item rawjson.Value) (names []string) {
 	if !rawjson.IsValidObject(item) || !item.Member("type").Is("reasoning") {
 		return nil

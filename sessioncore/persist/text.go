@@ -46,8 +46,8 @@ func hasUnits(body []byte, n int) bool {
 	return n <= 0
 }
 
-// cutUnits tells whether a JSON string's body is too long, and how many bytes of it are kept then, before the notice: no
-// half of a surrogate pair is last.
+// cutUnits reports whether a JSON string's body is too long, and returns the bytes to keep before
+// the notice, which do not end within a surrogate pair.
 func cutUnits(body []byte) (end int, long bool) {
 	if !hasUnits(body, maxPersist+1) {
 		return len(body), false
@@ -61,13 +61,10 @@ func cutUnits(body []byte) (end int, long bool) {
 	}
 }
 
-// isReference reports whether a text refers to a blob.
-func isReference(text []byte) bool { return bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) }
-
-// isLongImage reports whether a value is the base64 of an image that is long enough to go into a blob, and not in one yet.
+// isLongImage reports whether a value is the base64 of an image for a blob.
 func isLongImage(v rawjson.Value) bool {
 	text, ok := v.Bytes()
-	return ok && !isReference(text) && hasUnits(v[1:len(v)-1], minBlob)
+	return ok && !bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) && hasUnits(v[1:len(v)-1], minBlob)
 }
 
 // isImageURL reports whether a text is a data URL of an image in base64.
@@ -118,8 +115,8 @@ func decodeBase64(text []byte) []byte {
 
 var plainEnding = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
-// imageEnding returns the ending of the second name that the client gives a blob with an image, so that viewers know
-// what it is; "" for none. mime is in lower case.
+// imageEnding returns the ending of the second name that the client gives the blob of an image, for
+// viewers; "" for none. mime is in lower case.
 func imageEnding(mime string) string {
 	subtype, ok := strings.CutPrefix(mime, "image/")
 	if subtype == "jpeg" {

@@ -1,4 +1,4 @@
-// Package program tells which agent an agent directory or a session file belongs to, among those that write the same
-// format: omp, and pi, from which it comes (docs/format.md, Whose session it is). It reads names and single values;
-// it indexes nothing.
+// Package program determines the agent of an agent directory or a session file, omp or pi, whose
+// formats are the same (docs/format.md, Whose session it is). It reads names and single values, and
+// indexes nothing.
 package program

@@ -11,18 +11,19 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Program is an agent, as far as an agent directory or a file tells.
+// Program is an agent, as far as its directory or file tells.
 type Program uint8
 
 const (
 	Unknown Program = iota
 	OMP             // omp or xcsh
-	// LikelyPi is pi if names are right that omp once used too. It is enough where a mistake does no harm to omp's files.
+	// LikelyPi is pi by names that omp once used too. It suffices where a mistake does no harm to
+	// omp's files.
 	LikelyPi
 	Pi
 )
 
-// PiPath and ompPaths are the ends of the paths of agent directories, behind that of a home.
+// PiPath and ompPaths are the ends of the paths of agent directories in a home.
 const PiPath = "/.pi/agent"
 
 var ompPaths = []string{"/.omp/agent", "/.xcsh/agent"}
@@ -34,8 +35,6 @@ var (
 	piNames = []string{"models-store.json", "trust.json"}
 	// commonNames are files of pi that older versions of omp had too, but beside ompNames.
 	commonNames = []string{"auth.json", "settings.json"}
-	// blobsNames are where omp stores images.
-	blobsNames = []string{"blobs"}
 )
 
 // OfRoot returns the program that an agent directory belongs to, by its paths and its files. A directory that both
@@ -63,16 +62,15 @@ func OfRoot(root storage.Files, paths ...string) Program {
 		return Pi
 	case slices.ContainsFunc(commonNames, has):
 		return LikelyPi
-	case slices.ContainsFunc(blobsNames, has):
+	case has("blobs"): // omp stores images there
 		return OMP
 	}
 	return Unknown
 }
 
-// Marks say which programs have written something into a session file that the other one never writes.
+// Marks are the programs of which a session file has something that the other one never writes.
 type Marks uint8
 
-// The marks.
 const (
 	MarkOMP Marks = 1 << iota
 	MarkPi
@@ -80,44 +78,46 @@ const (
 
 // MarksOf returns the marks of an entry or of a value before the first one.
 func MarksOf(v rawjson.Value) Marks {
-	typ, _ := v.Member("type").Text()
-	own := false
-	switch typ {
-	case "title", "title_change", "session_init", "mode_change", "service_tier_change", "ttsr_injection", "mcp_tool_selection":
+	isPi := false
+	switch typ, _ := v.Member("type").Text(); typ {
+	case "title", "title_change", "session_init", "mode_change", "service_tier_change", "ttsr_injection",
+		"mcp_tool_selection":
 		return MarkOMP
 	case "model_change":
 		if v.Member("model").IsString() {
 			return MarkOMP
 		}
 	case "session_info":
-		own = v.Member("name").IsString()
+		isPi = v.Member("name").IsString()
 	case "usage":
-		own = v.Member("kind").IsString() && v.Member("usage").IsObject()
+		isPi = v.Member("kind").IsString() && v.Member("usage").IsObject()
 	case "context_edit":
-		own = v.Member("targetId").IsString() && (v.Member("replacement").IsNull() || v.Member("replacement").IsObject())
+		replacement := v.Member("replacement")
+		isPi = v.Member("targetId").IsString() && (replacement.IsNull() || replacement.IsObject())
 	case "compaction":
-		own = v.Member("systemMessage").IsObject() || v.Member("usage").IsObject()
+		isPi = v.Member("systemMessage").IsObject() || v.Member("usage").IsObject()
 	case "branch_summary":
-		own = v.Member("usage").IsObject()
+		isPi = v.Member("usage").IsObject()
 	case "message":
-		message := v.Member("message")
-		own = message.Member("role").Is("system") && (message.Member("sections").IsObject() || message.Member("toolsAdded").IsArray())
+		m := v.Member("message")
+		isPi = m.Member("role").Is("system") && (m.Member("sections").IsObject() || m.Member("toolsAdded").IsArray())
 	}
-	if own {
+	if isPi {
 		return MarkPi
 	}
 	return 0
 }
 
-// KeepsBlobs reports whether large images of a session go into blobs: if it is certainly one of omp. pi, which has no blobs,
-// would send a reference to one to the model's provider as if it were the image, while omp reads images in lines as well.
+// KeepsBlobs reports whether large images of a session go into blobs: only if it certainly is one
+// of omp. pi, which has no blobs, would send a reference to the model's provider, while omp reads
+// images in lines too.
 func KeepsBlobs(root Program, marks Marks) bool {
 	return root == OMP || root == Unknown && marks&MarkOMP != 0
 }
 
-// OfSession returns the program whose rules hold for a session: OMP or Pi. omp's own marks decide, then the agent
-// directory, then pi's marks. In doubt it is OMP: pi ignores what is written by omp's rules, and a file of omp must not
-// get what omp ignores.
+// OfSession returns the program whose rules apply to a session: OMP or Pi. omp's own marks decide,
+// then the agent directory, then pi's marks. In doubt it is OMP: pi ignores lines by omp's rules,
+// and a file of omp must not get lines that omp ignores.
 func OfSession(root Program, marks Marks) Program {
 	switch {
 	case marks&MarkOMP != 0:
@@ -130,32 +130,31 @@ func OfSession(root Program, marks Marks) Program {
 	return OMP
 }
 
-// Root is an agent directory. Its files are looked at again only when names in it changed. It is safe for concurrent
-// use.
+// Root is an agent directory. It checks its files only after names in it changed. It is safe for
+// concurrent use.
 type Root struct {
-	files storage.Files
-	paths []string
-
-	mu     sync.Mutex // guards the fields below; held while names are looked at
-	stat   storage.Stat
-	lookAt int64 // when stat was taken, ns since the epoch; 0 for never
-	found  Program
+	files   storage.Files
+	paths   []string
+	mu      sync.Mutex // guards the fields below; held while files are checked
+	stat    storage.Stat
+	statAt  int64 // time of stat, ns since the epoch; 0 for none
+	program Program
 }
 
 // NewRoot returns the agent directory files, which has these paths.
 func NewRoot(files storage.Files, paths ...string) *Root { return &Root{files: files, paths: paths} }
 
-// Program returns OfRoot of the directory as it is now, whatever the file in it.
+// Program returns OfRoot of the current directory, for any file in it.
 func (r *Root) Program(string) Program {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now().UnixNano()
 	st, err := r.files.Stat("")
 	if err != nil {
-		return r.found
+		return r.program
 	}
-	if r.lookAt == 0 || st.Token != r.stat.Token || r.stat.Racy(r.lookAt) {
-		r.found, r.stat, r.lookAt = OfRoot(r.files, r.paths...), st, now
+	if r.statAt == 0 || st.Token != r.stat.Token || r.stat.Racy(r.statAt) {
+		r.program, r.stat, r.statAt = OfRoot(r.files, r.paths...), st, now
 	}
-	return r.found
+	return r.program
 }
