@@ -8,39 +8,39 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// confirmed tells which entries of an index are known to be in the file in the state in which it was last seen to have grown. A
-// text of the same length in the place of another, and growth before anybody looks, is taken for growth: so what was indexed
-// before that is read again where it is shown or referred to.
-type confirmed struct {
+// confirmedEntries are the entries of an index that were verified in the file's latest state.
+// Growth of a file may hide an overwritten text of the same length before it. So after growth, an
+// earlier entry is read again before it is shown or referred to.
+type confirmedEntries struct {
 	mu     sync.Mutex    // guards the fields below
-	in     storage.Token // that state; the zero Token if the file was read as a whole
-	before Entry         // the others were indexed in that state
-	set    bitset        // of those before
-	left   int           // number of those before that are not in set
+	in     storage.Token // the state after the latest growth; zero if the file was read as a whole
+	before Entry         // entries from here on were indexed in that state
+	set    bitset        // verified entries below before
+	left   int           // number of entries below before that are not in set
 }
 
-// grew notes that the entries from one on were indexed in a state of the file.
-func (c *confirmed) grew(in storage.Token, from Entry) {
+// setGrowth records that the entries from one on were indexed in a grown state of the file.
+func (c *confirmedEntries) setGrowth(in storage.Token, from Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.in, c.before, c.set, c.left = in, from, newBitset(int(from)), int(from)
 }
 
-func (c *confirmed) grown() bool {
+func (c *confirmedEntries) hasGrowth() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.in != storage.Token{}
 }
 
-// has reports whether an entry is known in a state of the file.
-func (c *confirmed) has(e Entry, in storage.Token) bool {
+// has reports whether an entry is verified in a state of the file.
+func (c *confirmedEntries) has(e Entry, in storage.Token) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.in == in && (e >= c.before || c.set.has(e))
 }
 
-// add notes that entries were read again after the file was seen in a state.
-func (c *confirmed) add(in storage.Token, entries ...Entry) {
+// add records entries that were verified in a state of the file.
+func (c *confirmedEntries) add(in storage.Token, entries ...Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range entries {
@@ -51,8 +51,8 @@ func (c *confirmed) add(in storage.Token, entries ...Entry) {
 	}
 }
 
-// missing returns those of entries, or of the first n if there are none, that are not known in the state in.
-func (c *confirmed) missing(n int, entries []Entry) (missing []Entry, in storage.Token) {
+// missing returns the unverified ones of entries, or of the first n entries if none are given.
+func (c *confirmedEntries) missing(n int, entries []Entry) (missing []Entry, in storage.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range entries {
@@ -68,8 +68,8 @@ func (c *confirmed) missing(n int, entries []Entry) (missing []Entry, in storage
 	return missing, c.in
 }
 
-// Confirm checks that entries, all if none is given, still are what was indexed. It reads those that were not read since the
-// file was last seen to grow. The error wraps storage.ErrStale if one is not; the next Acquire then reads the file as a whole.
+// Confirm verifies entries, or all if none are given, by reading those that were not read since the
+// file last grew. The error wraps storage.ErrStale if one was overwritten; the next Acquire rereads all.
 func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
 	missing, in := s.index.confirmed.missing(len(s.records), entries)
 	read := s.EntryText

@@ -9,15 +9,17 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Context returns what the model would be sent at an entry, or before the first entry if at is NoEntry, as the
-// client's buildSessionContext does: one JSON object and a newline (docs/design.md, context.json; docs/format.md,
-// Context). Blob references are resolved through blobs; if blobs is nil, they are left as they are. The document
-// holds a reference to the snapshot until it is closed. pi has no blobs, and takes references as they are.
+// Context returns the model's context at an entry, or before the first entry if at is NoEntry, like
+// the client's buildSessionContext: one JSON object and a newline (docs/design.md, context.json;
+// docs/format.md, Context). It resolves blob references through blobs unless that is nil; pi has no
+// blobs and sends references unchanged. The document holds a reference to the snapshot until it is
+// closed.
 func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) (*document.Document, error) {
 	if s.dialect == Pi {
 		blobs = nil
 	}
-	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: document.New(s, blobs, nil), resolver: document.NewResolver(ctx, blobs)}
+	doc, resolver := document.New(s, blobs, nil), document.NewResolver(ctx, blobs)
+	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: doc, resolver: resolver}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -30,9 +32,9 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	return c.doc, nil
 }
 
-// contextBuilder writes a context along a path. After an error it reads nothing more, and what it writes is thrown away.
+// contextBuilder writes a context along a path. After an error its output is discarded.
 type contextBuilder struct {
-	ctx      context.Context // when it is done, nobody waits for the context
+	ctx      context.Context // done when no caller waits for the context
 	s        *Snapshot
 	words    *contextWords
 	doc      *document.Document
@@ -43,17 +45,17 @@ type contextBuilder struct {
 	err      error // the first one
 }
 
-// loaded is an entry with its text, which is nil if there is no such entry or it could not be read.
-type loaded struct {
+// entryText is an entry with its text, which is nil if there is no such entry or it could not be read.
+type entryText struct {
 	rec  *record
 	text rawjson.Value
 }
 
-func (l loaded) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.msgOff+l.rec.msgSize] }
+func (l entryText) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.msgOff+l.rec.msgSize] }
 
 // load reads an entry, unless there was an error before.
-func (c *contextBuilder) load(e Entry) loaded {
-	l := loaded{rec: &c.s.records[e]}
+func (c *contextBuilder) load(e Entry) entryText {
+	l := entryText{rec: &c.s.records[e]}
 	if c.err = cmp.Or(c.err, c.ctx.Err()); c.err == nil {
 		if l.text, c.err = c.s.EntryText(e); c.err != nil {
 			l.text = nil
@@ -74,8 +76,8 @@ func (c *contextBuilder) write() {
 	c.doc.AddText("}\n")
 }
 
-// writeMessages writes the messages of the path. Of the entries before the last compaction it writes only the
-// summary and those that were kept.
+// writeMessages writes the messages of the path. Before the last compaction it writes only the
+// summary and the kept entries.
 func (c *contextBuilder) writeMessages() {
 	at := c.last(TypeCompaction)
 	if at < 0 {
@@ -84,7 +86,7 @@ func (c *contextBuilder) writeMessages() {
 	}
 	compaction := c.load(c.path[at])
 	if remote := c.writeCompaction(compaction); !remote {
-		c.writeEntries(c.kept(at, compaction.text))
+		c.writeEntries(c.keptEntries(at, compaction.text))
 	}
 	c.writeEntries(c.path[at+1:])
 }
@@ -99,9 +101,9 @@ func (c *contextBuilder) last(kind EntryType) int {
 	return -1
 }
 
-// kept returns the entries that the compaction at path[at] keeps: those before it from its first kept entry on,
-// none if that entry is not before it.
-func (c *contextBuilder) kept(at int, compaction rawjson.Value) []Entry {
+// keptEntries returns the entries that the compaction at path[at] keeps: those before it from its
+// first kept entry on, none if that entry is not before it.
+func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	var first symbol
 	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
 		first, _ = c.s.keptByIndex(index)
@@ -142,8 +144,8 @@ func (c *contextBuilder) separate() {
 	c.messages++
 }
 
-// touched is the set of flags of entries whose bytes may differ from what the model is sent.
-const touched = recBlob | recIllFormed | recBigNumber | recManyLines
+// alteredFlags are the flags of entries whose bytes may differ from the text for the model.
+const alteredFlags = recBlob | recIllFormed | recBigNumber | recManyLines
 
 // writeMessage writes the value of an entry's key "message", usually without reading it.
 func (c *contextBuilder) writeMessage(e Entry) {
@@ -155,7 +157,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	hook := rec.role == RoleHookMessage && c.s.version < 3
 	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
-	if rec.flags&touched == 0 && !hook && !payload && size != int64(len("null")) {
+	if rec.flags&alteredFlags == 0 && !hook && !payload && size != int64(len("null")) {
 		c.separate()
 		c.doc.AddRange(off, size)
 		return
@@ -172,7 +174,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	if payload {
 		edits = payloadEdits(edits, message)
 	}
-	if rec.flags&touched != 0 {
+	if rec.flags&alteredFlags != 0 {
 		content := message.Member("content")
 		edits = c.resolver.ImageEdits(edits, content, content.OffsetIn(message))
 		edits = c.textEdits(edits, message)
@@ -181,15 +183,15 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	c.doc.AddEdited(off, message, edits)
 }
 
-// textEdits adds the edits of a text that may occur anywhere in it.
+// textEdits adds the edits that may occur anywhere in a text.
 func (c *contextBuilder) textEdits(edits rawjson.Edits, text rawjson.Value) rawjson.Edits {
 	edits, err := c.resolver.TextEdits(edits, text, 0)
 	c.err = cmp.Or(c.err, err)
 	return edits
 }
 
-// payloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the signatures of
-// its thinking blocks (docs/format.md, Context). Messages without such a payload keep both.
+// payloadEdits removes an openaiResponsesHistory payload from an assistant message, and with it the
+// signatures of its thinking blocks (docs/format.md, Context).
 func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	const key = "providerPayload"
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
@@ -198,17 +200,17 @@ func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	edits = edits.Object(message, 0, "", func(m rawjson.Member) bool { return m.KeyIs(key) })
 	content := message.Member("content")
 	base := content.OffsetIn(message)
-	content.EachElement(func(block rawjson.Value, at int) bool {
+	hasSignature := func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") }
+	for block, at := range content.EachElement {
 		if block.Member("type").Is("thinking") {
-			edits = edits.Object(block, base+at, "", func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") })
+			edits = edits.Object(block, base+at, "", hasSignature)
 		}
-		return true
-	})
+	}
 	return edits
 }
 
 // writeField writes `,"key":value` if there is a value, which is a part of an entry's text.
-func (c *contextBuilder) writeField(l loaded, key string, value rawjson.Value) {
+func (c *contextBuilder) writeField(l entryText, key string, value rawjson.Value) {
 	if len(value) > 0 {
 		c.doc.AddText(`,"` + key + `":`)
 		c.writeValue(l, value)
@@ -216,21 +218,21 @@ func (c *contextBuilder) writeField(l loaded, key string, value rawjson.Value) {
 }
 
 // writeKeys writes members of an entry that keep their keys.
-func (c *contextBuilder) writeKeys(l loaded, keys []string) {
+func (c *contextBuilder) writeKeys(l entryText, keys []string) {
 	for _, key := range keys {
 		c.writeField(l, key, l.text.Member(key))
 	}
 }
 
 // writeValue writes v, which is a part of an entry's text.
-func (c *contextBuilder) writeValue(l loaded, v rawjson.Value) {
+func (c *contextBuilder) writeValue(l entryText, v rawjson.Value) {
 	if l.text == nil {
 		return
 	}
 	c.blobs = c.blobs || l.rec.flags&recBlob != 0
 	var edits rawjson.Edits
-	if l.rec.flags&touched != 0 {
-		// Of a custom message the image blocks of the content are resolved.
+	if l.rec.flags&alteredFlags != 0 {
+		// Only the content of a custom message has image blocks.
 		if l.rec.kind == TypeCustomMessage && v.OffsetIn(l.text) == l.text.Member("content").OffsetIn(l.text) {
 			edits = c.resolver.ImageEdits(edits, v, 0)
 		}
@@ -239,8 +241,8 @@ func (c *contextBuilder) writeValue(l loaded, v rawjson.Value) {
 	c.doc.AddEdited(l.rec.off+int64(v.OffsetIn(l.text)), v, edits)
 }
 
-// writeTime writes the end of a composed message: the entry's time in ms, or what JavaScript makes of what is none.
-func (c *contextBuilder) writeTime(l loaded) {
+// writeTime writes the end of a composed message: the entry's time in ms or, if it has none, JavaScript's result.
+func (c *contextBuilder) writeTime(l entryText) {
 	ms := "null"
 	switch {
 	case l.rec.flags&recTimed != 0:
@@ -254,7 +256,7 @@ func (c *contextBuilder) writeTime(l loaded) {
 func (c *contextBuilder) writeCustomMessage(e Entry) {
 	l := c.load(e)
 	if l.text.Member("excludeFromContext").Truthy() {
-		return // another agent's, which does not send it
+		return // of another agent, which does not send it
 	}
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
@@ -273,9 +275,9 @@ func (c *contextBuilder) writeBranchSummary(e Entry) {
 	c.writeTime(l)
 }
 
-// writeCompaction writes the summary of what was compacted. remote reports whether a provider keeps the history;
-// nothing before the compaction is sent then.
-func (c *contextBuilder) writeCompaction(l loaded) (remote bool) {
+// writeCompaction writes the summary of a compaction. remote reports whether a provider keeps the
+// history, so that nothing before the compaction is sent.
+func (c *contextBuilder) writeCompaction(l entryText) (remote bool) {
 	c.separate()
 	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
 	c.writeKeys(l, c.words.compactionKeys)

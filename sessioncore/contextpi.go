@@ -8,7 +8,7 @@ import (
 
 // This file writes the messages of a pi session, as pi's buildSessionContext does (docs/format.md, Context of pi).
 
-// writePiMessages writes the messages of the path: the last compaction first, then what it kept and what follows it.
+// writePiMessages writes the messages of the path: the last compaction, its kept entries, the rest.
 func (c *contextBuilder) writePiMessages() {
 	entries := c.piEntries()
 	edits := c.contextEdits(entries)
@@ -24,15 +24,15 @@ func (c *contextBuilder) writePiMessages() {
 	}
 }
 
-// piEntries returns the entries that have a part in the context, in its order. Of what a compaction kept, system
-// messages are left out: it has them in a message of its own.
+// piEntries returns the entries of the context in order. It omits the kept system messages of a
+// compaction, which has its own.
 func (c *contextBuilder) piEntries() []Entry {
 	at := c.last(TypeCompaction)
 	if at < 0 {
 		return c.path
 	}
 	entries := []Entry{c.path[at]}
-	for _, e := range c.kept(at, c.load(c.path[at]).text) {
+	for _, e := range c.keptEntries(at, c.load(c.path[at]).text) {
 		if rec := &c.s.records[e]; rec.kind != TypeMessage || rec.role != RoleSystem {
 			entries = append(entries, e)
 		}
@@ -40,9 +40,9 @@ func (c *contextBuilder) piEntries() []Entry {
 	return append(entries, c.path[at+1:]...)
 }
 
-// contextEdit is what a context_edit puts in the place of a message's content.
+// contextEdit is the change of a context_edit to a message.
 type contextEdit struct {
-	loaded
+	entryText
 	removes bool          // the message
 	content rawjson.Value // nil: the message keeps its content
 }
@@ -70,7 +70,7 @@ func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 	return edits
 }
 
-// writePiEntry writes the messages of an entry, with the content of a context_edit if that has one.
+// writePiEntry writes the messages of an entry, changed by its context_edit, if it has one.
 func (c *contextBuilder) writePiEntry(e Entry, edit contextEdit) {
 	if edit.removes {
 		return
@@ -91,7 +91,7 @@ func (c *contextBuilder) writePiEntry(e Entry, edit contextEdit) {
 	}
 }
 
-// writeEditedMessage writes a message with another content. Only messages that pi edits get it.
+// writeEditedMessage writes a message with the content of edit, if pi edits messages of its role.
 func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 	l := c.load(e)
 	if l.text == nil {
@@ -125,11 +125,11 @@ func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 		before, after = `[{"type":"text","text":`, `}]`
 	}
 	c.doc.AddText(before)
-	c.writeValue(edit.loaded, edit.content)
+	c.writeValue(edit.entryText, edit.content)
 	c.doc.AddText(after)
 }
 
-// writePiCustomMessage writes a custom_message. Without a content it has an empty one.
+// writePiCustomMessage writes a custom_message. A missing content becomes an empty one.
 func (c *contextBuilder) writePiCustomMessage(e Entry, edit contextEdit) {
 	l := c.load(e)
 	c.separate()
@@ -148,8 +148,8 @@ func (c *contextBuilder) writePiCustomMessage(e Entry, edit contextEdit) {
 	c.writeTime(l)
 }
 
-// writePiCompaction writes the messages of a compaction: the system message, the summary, and what another program of
-// pi's authors kept in the compaction itself, where no entry is named from which on it keeps.
+// writePiCompaction writes the messages of a compaction: the system message, the summary, and, if
+// it names no first kept entry, the messages that another program keeps in the compaction.
 func (c *contextBuilder) writePiCompaction(e Entry) {
 	l := c.load(e)
 	if system := l.text.Member("systemMessage"); system.Truthy() {

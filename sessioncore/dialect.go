@@ -8,10 +8,11 @@ import (
 	"sessionfs/sessioncore/program"
 )
 
-// Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The header decides the
-// dialect of the whole file; that of OMP and Pi is the same, and the agent directory and the entries tell them apart
-// (docs/format.md, Whose session it is). A Dialect is data: code that differs between dialects reads its fields or
-// compares it with OMP, Pi and Operator. Dialects are immutable.
+// Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The
+// header decides the dialect of the whole file; OMP and Pi have the same, and the agent directory
+// and the entries distinguish them (docs/format.md, Whose session it is). Code that differs between
+// dialects reads the fields of a Dialect or compares it with OMP, Pi and Operator. Dialects are
+// immutable.
 type Dialect struct {
 	HeaderType string // the type of a header
 	types      map[string]EntryType
@@ -20,8 +21,7 @@ type Dialect struct {
 	// Keys of members that every dialect has.
 	ParentKey, TargetKey, FromKey, KeptKey, ParentSessionKey string
 
-	// Versioned reports whether the header has a version, by which old files are migrated, and may follow a title
-	// slot.
+	// Versioned reports whether the header has a version, for migrations, and may follow a title slot.
 	Versioned bool
 	// TitleEntry reports whether the title is in the last session_info entry instead of the header.
 	TitleEntry bool
@@ -30,8 +30,7 @@ type Dialect struct {
 
 	// MoveType is the type of the entries that can move the leaf.
 	MoveType EntryType
-	// OwnLeaf reports whether a move to an unknown entry makes the move itself the leaf. Otherwise such a move is
-	// ignored.
+	// OwnLeaf reports whether a move to an unknown entry becomes the leaf. Otherwise it is ignored.
 	OwnLeaf bool
 
 	context contextWords
@@ -50,8 +49,8 @@ type contextWords struct {
 	branchKeys     []string
 	compactionRole string
 	compactionKeys []string
-	// customKeys are the members of a custom_message that its message has. It is nil if these entries are not for the
-	// model but only for the user interface.
+	// customKeys are the members of a custom_message for the model; nil if such entries are only
+	// for the user interface.
 	customKeys []string
 	// providerHistory reports whether a provider may keep the history, so that messages carry it as a payload.
 	providerHistory bool
@@ -61,8 +60,9 @@ var (
 	// OMP is the dialect of omp and xcsh.
 	OMP = &Dialect{
 		HeaderType: "session", types: ompTypes, Spelling: jsonl.CamelCase,
-		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey, ParentSessionKey: "parentSession",
-		Versioned: true, Form: rawjson.TimeZulu,
+		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey,
+		ParentSessionKey: "parentSession",
+		Versioned:        true, Form: rawjson.TimeZulu,
 		MoveType: TypeCustom, OwnLeaf: true,
 		context: contextWords{
 			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
@@ -71,7 +71,7 @@ var (
 		},
 		DataFirst: true, FileTime: rawjson.TimestampLayout,
 	}
-	// Pi is the dialect of pi: that of omp but for the title, the context and some types of entries (docs/format.md, pi).
+	// Pi is the dialect of pi: omp's, except for title, context and some types (docs/format.md, pi).
 	Pi = func() *Dialect {
 		d := *OMP
 		d.TitleEntry = true
@@ -83,8 +83,9 @@ var (
 	// Operator is the dialect of operator (docs/format.md, Operator dialect).
 	Operator = &Dialect{
 		HeaderType: "session_header", types: operatorTypes, Spelling: jsonl.SnakeCase,
-		ParentKey: "parent_id", TargetKey: "target_id", FromKey: "from_id", KeptKey: "first_kept_entry_id", ParentSessionKey: "parent_session",
-		TitleEntry: true, Form: rawjson.TimeOffset,
+		ParentKey: "parent_id", TargetKey: "target_id", FromKey: "from_id", KeptKey: "first_kept_entry_id",
+		ParentSessionKey: "parent_session",
+		TitleEntry:       true, Form: rawjson.TimeOffset,
 		MoveType: TypeLeaf,
 		context: contextWords{
 			branchRole: "branch_summary", branchKeys: []string{"summary", "from_id"},
@@ -94,8 +95,8 @@ var (
 	}
 )
 
-// Time parses a timestamp. It returns milliseconds since the epoch and the form in which the timestamp is written.
-// ok is false if it cannot be read.
+// Time parses a timestamp. It returns milliseconds since the epoch and the form of the timestamp.
+// ok is false if it is invalid.
 func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok bool) {
 	if d == Operator {
 		return rawjson.ReadOperatorTimestamp(v)
@@ -149,14 +150,14 @@ func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 // Dialect returns the dialect of the session.
 func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 
-// TimeForm returns the form for times that are added to the session, which is that of its last timestamp.
+// TimeForm returns the form for new times in the session, that of its last timestamp.
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
-// Format is what decides how clients write the lines of a session.
+// Format is the set of facts that decide how clients write the lines of a session.
 type Format struct {
 	Dialect *Dialect
 	Slot    bool // the file begins with a title slot, as those of omp 18 do
-	Blobs   bool // large images go into blobs; else they stay in the line
+	Blobs   bool // large images go into blobs; otherwise they stay in the line
 }
 
 // Format returns the format of the session.

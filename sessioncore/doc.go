@@ -23,23 +23,23 @@
 //	defer doc.Close()
 //	_, err = io.Copy(os.Stdout, io.NewSectionReader(doc, 0, doc.Size()))
 //
-// A snapshot is immutable and safe for concurrent use. It is an index of an open file and holds no content, so a
-// session of any size takes some tens of bytes of memory per entry. An [Entry] is a number in that index. What is
-// rendered (a context, a list of problems) is a [Document]: its size is known in advance, and its bytes are read
-// from the file on demand.
+// A snapshot is immutable and safe for concurrent use. It is an index of an open file and holds no
+// content, so a session takes some tens of bytes of memory per entry. An [Entry] is a number in
+// that index. A rendering (a context, a list of problems) is a document.Document: its size is known
+// in advance, and its bytes are read from the file on demand.
 //
 // The file may change while it is read. If it only grew, readers of a snapshot go on reading the old part. If it
 // was overwritten in place, they get [storage.ErrStale], never a mixture of two versions.
 //
-// # What builds on it
+// # Users
 //
-// Package writer changes sessions, package listing finds them, package transcript renders them for people, package
-// report says what they cost and where secrets are, and package clients reports which clients have one open. Package
-// storage says where the files lie.
+// Package writer changes sessions, package listing finds them, package view renders them, package
+// report computes costs and finds secrets, and package clients reports which clients have one open.
+// Package storage stores the files.
 //
-// # What it never does
+// # Limits
 //
-// It never imports FUSE, follows a symbolic link below a storage's root, changes a file in order to read it, or
-// keeps the content of a session that is on disk. Errors wrap the sentinel errors of this package or those of the
-// storage.
+// The package never imports FUSE, follows a symbolic link below a storage's root, changes a file in
+// order to read it, or keeps the content of a session. Errors wrap the sentinel errors of this
+// package or those of the storage.
 package sessioncore

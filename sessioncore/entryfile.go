@@ -14,14 +14,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// recRendered is the set of flags of entries that are not shown with the bytes of the file.
+// recRendered are the flags of entries whose files differ from the bytes of the session file.
 const recRendered = recMigrated | recManyLines
 
 // FileRange is a range of the backing file, in bytes.
 type FileRange struct{ Offset, Size int64 }
 
-// EntryRange returns the range in the backing file of an entry's file, with its newline. ok is false for the few
-// entries that are rendered or do not end their line.
+// EntryRange returns the range of an entry's file in the backing file, with its newline. ok is
+// false for the few entries that are rendered or do not end their line.
 func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
@@ -30,17 +30,16 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 // RefersToBlobs reports whether an entry may refer to blobs.
 func (s *Snapshot) RefersToBlobs(e Entry) bool { return s.records[e].flags&recBlob != 0 }
 
-// MigratedRange returns the range in the backing file of the text of an entry that a migration changes. ok is false
-// for other entries.
+// MigratedRange returns the range of an entry that a migration changes; ok is false for others.
 func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{rec.off, int64(rec.size)}, rec.flags&recMigrated != 0
 }
 
-// EntryState tells one content of an entry's file, or of several one after the other, from another by size and checksum.
+// EntryState identifies the content of one or several entries' files by size and checksum.
 type EntryState struct {
 	Size int64  // in bytes
-	Sum  uint64 // CRC-32C of the text that is shown; of several, derived from theirs
+	Sum  uint64 // CRC-32C of the text; of several, derived from theirs
 }
 
 // add adds the state of the next entry.
@@ -56,21 +55,21 @@ func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	rec := &s.records[e]
 	if rec.flags&recMigrated == 0 {
-		return EntryState{int64(rec.size) + 1, uint64(rec.crc)}, nil // line breaks inside are replaced by as many blanks
+		return EntryState{int64(rec.size) + 1, uint64(rec.crc)}, nil // OneLine keeps the size
 	}
 	text, err := s.ShownText(e)
 	return EntryState{int64(len(text)) + 1, uint64(jsonl.Checksum(text))}, err
 }
 
-// EntryDocument returns an entry's file in entries/: the text as persisted and a newline (docs/design.md,
-// entries/).
+// EntryDocument returns an entry's file in entries/: the text as persisted and a newline
+// (docs/design.md, entries/).
 func (s *Snapshot) EntryDocument(e Entry) (*document.Document, error) {
 	doc, _, err := s.entriesDocument(context.Background(), []Entry{e})
 	return doc, err
 }
 
-// entriesDocument returns the files of some entries one after the other, and the state of that. Entries that follow each
-// other in the session file too are one piece.
+// entriesDocument returns the files of entries in a row, and the state of all. Entries that are
+// adjacent in the session file become one piece.
 func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*document.Document, EntryState, error) {
 	m := &entriesMaker{snap: s, entries: entries}
 	doc := document.New(s, nil, m)
@@ -90,7 +89,7 @@ func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*docum
 	return doc, m.state, nil
 }
 
-// entriesMaker makes the entries of a document that are not shown with the bytes of the file.
+// entriesMaker makes the entries of a document that differ from the bytes of the file.
 type entriesMaker struct {
 	snap    *Snapshot
 	entries []Entry
@@ -125,11 +124,11 @@ func (m *entriesMaker) Continues(earlier document.Maker) bool {
 type Branch struct {
 	snap    *Snapshot
 	entries []Entry
-	state   atomic.Pointer[EntryState] // of entries.jsonl, once that was made
+	state   atomic.Pointer[EntryState] // of entries.jsonl; nil until it was made
 }
 
-// maxBranches is the number of paths that a snapshot caches, so that looking up each name in path/ does not walk
-// the path again. They take 4 bytes per entry each, together less than the records of the same entries.
+// maxBranches bounds the paths that a snapshot caches for lookups in path/. They take 4 bytes per
+// entry each, together less than the records of the same entries.
 const maxBranches = 4
 
 // Branch returns the path to an entry, which must not be NoEntry. The paths used last are cached.
@@ -153,8 +152,8 @@ func (s *Snapshot) Branch(e Entry) *Branch {
 // Entries returns the entries in order from the root. Callers must not modify the slice.
 func (b *Branch) Entries() []Entry { return b.entries }
 
-// EntriesState returns the state of the branch's entries.jsonl, which is the files in entries/ one after the other. Only
-// entries that a migration changes are read for that.
+// EntriesState returns the state of the branch's entries.jsonl, the files in entries/ in a row. It
+// reads only entries that a migration changes.
 func (b *Branch) EntriesState(ctx context.Context) (EntryState, error) {
 	if known := b.state.Load(); known != nil {
 		return *known, nil
@@ -175,7 +174,7 @@ func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, Entry
 	return doc, state, err
 }
 
-// ShownText returns an entry's text as its file in entries/ shows it: migrated, on one line, without the newline.
+// ShownText returns the text of an entry's file in entries/: migrated, on one line, without newline.
 func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	text, err := s.EntryText(e)

@@ -1,7 +1,7 @@
 package sessioncore
 
-// EntryType is the type of an entry, as far as the model distinguishes types. Entries of unknown types are entries
-// like any other (docs/format.md, Entry types).
+// EntryType is the type of an entry, as far as the model distinguishes types. Unknown types are
+// valid too (docs/format.md, Entry types).
 type EntryType uint8
 
 // The entry types that the model knows.
@@ -21,8 +21,8 @@ const (
 	TypeServiceTierChange
 	TypeMCPToolSelection
 	TypeTitleChange
-	TypeResetBoundary // nothing before it is sent any more
-	TypeArchive       // hides the entries under another one, or shows them again
+	TypeResetBoundary // nothing before it is sent
+	TypeArchive       // hides or shows the entries under another one
 	TypeSessionInfo   // the session's title, in the dialects of pi and operator
 	// Only of effect in pi's dialect.
 	TypeUsage       // what something cost that is no message

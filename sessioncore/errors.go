@@ -9,8 +9,7 @@ var (
 	ErrNotSession = errors.New("not a session file")
 	// ErrNotFound means that an entry id, label target or branch point is not in the session.
 	ErrNotFound = errors.New("no such entry in the session")
-	// ErrInvalid means that a line to be written is not an entry that the format allows. A writer.FieldError says
-	// which field is wrong.
+	// ErrInvalid means that a line is not a valid entry. A writer.FieldError names the field.
 	ErrInvalid = errors.New("not a valid entry")
 	// ErrExists means that the id given for a new entry is already in the session.
 	ErrExists = errors.New("the id exists in the session")

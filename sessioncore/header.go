@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// addHeader handles the first values of the file: a title slot if it is on the very first line, and the header.
+// addHeader adds the first values of the file: a title slot on the very first line, and the header.
 func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
@@ -52,8 +52,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	return nil
 }
 
-// versionOf returns a header's version. An absent or null version is 1 (docs/format.md, Loading). What is no number
-// migrates nothing.
+// versionOf returns a header's version: 1 if it is absent or null (docs/format.md, Loading), and
+// the current one if it is no number.
 func versionOf(v rawjson.Value) int {
 	if v.Missing() {
 		return 1
@@ -69,10 +69,7 @@ const CurrentVersion = 3
 
 // IsTitleSlot reports whether v is a title slot (docs/format.md, Title slot).
 func IsTitleSlot(v rawjson.Value) bool {
-	if !v.Member("type").Is(TitleType) {
-		return false
-	}
-	if string(v.Member("v")) != "1" {
+	if !v.Member("type").Is(TitleType) || string(v.Member("v")) != "1" {
 		return false
 	}
 	for _, key := range []string{"title", "updatedAt", "pad"} {
@@ -109,9 +106,9 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	return header, slot, nil
 }
 
-// Title returns the session's title as WTF-8 text, "" if it has none. A title slot overrides the header
-// (docs/format.md, Title slot). The title of a session of pi or operator is the name in the last session_info entry;
-// null, an empty name and no such entry all mean that there is no title. pi trims the name.
+// Title returns the session's title as WTF-8, "" if it has none. A title slot overrides the header
+// (docs/format.md, Title slot). The title of a session of pi or operator is the name in the last
+// session_info entry, which may be null or missing. pi trims the name.
 func (s *Snapshot) Title() (string, error) {
 	if s.dialect.TitleEntry {
 		return s.name()
@@ -120,11 +117,10 @@ func (s *Snapshot) Title() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if slot != nil {
-		title, _ := slot.Member("title").Text()
-		return title, nil
+	if slot == nil {
+		slot = header
 	}
-	title, _ := header.Member("title").Text()
+	title, _ := slot.Member("title").Text()
 	return title, nil
 }
 
@@ -141,21 +137,21 @@ func (s *Snapshot) name() (string, error) {
 	return name, err
 }
 
-// HeaderDocument returns header.json: the header as loaded, that is with the title slot merged into it and of
-// version 3 if it was older, and a newline (docs/design.md, context.json).
+// HeaderDocument returns header.json: the header with the title slot merged into it, migrated to
+// version 3, and a newline (docs/design.md, context.json).
 func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 	header, slot, err := s.ReadHeader()
 	if err != nil {
 		return nil, err
 	}
 	var add []byte
-	var gone []string
+	var removed []string
 	if s.version < CurrentVersion {
-		gone = append(gone, "version")
+		removed = append(removed, "version")
 		add = append(add, `"version":3`...)
 	}
 	if slot != nil {
-		gone = append(gone, "title", "titleSource")
+		removed = append(removed, "title", "titleSource")
 		if title := slot.Member("title"); title.Truthy() {
 			add = rawjson.AppendListed(add, `"title":`+string(title))
 		}
@@ -164,8 +160,10 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 		}
 	}
 	var edits rawjson.Edits
-	if len(gone) > 0 {
-		edits = edits.Object(header, 0, string(add), func(m rawjson.Member) bool { return slices.ContainsFunc(gone, m.KeyIs) })
+	if len(removed) > 0 {
+		edits = edits.Object(header, 0, string(add), func(m rawjson.Member) bool {
+			return slices.ContainsFunc(removed, m.KeyIs)
+		})
 	}
 	var none document.Resolver
 	if edits, err = none.TextEdits(edits, header, 0); err != nil {
@@ -174,8 +172,8 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 	return document.OfText(s, append(edits.Apply(header), '\n')), nil
 }
 
-// ReadHeaderOf returns the header of a file without indexing the file, nil if the file ends before it. The error is
-// ErrNotSession if there is another value instead, or one of the storage.
+// ReadHeaderOf returns the header of a file without indexing it, nil if the file ends before it.
+// The error is ErrNotSession if another value comes first, or one of the storage.
 func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjson.Value, error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -208,22 +206,22 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 	return header, err
 }
 
-// Converted is an open session that is made of another agent's file, which takes long.
+// Converted is an open session that is converted from another agent's file, which takes long.
 type Converted interface {
-	// Beginning returns the beginning of the session as a list needs it, its state, and the size of the agent's file, which
-	// it does not convert.
+	// Beginning returns the beginning of the session for a list, its state, and the size of the
+	// agent's file, without converting that.
 	Beginning() (text []byte, st storage.Stat, size int64, err error)
 }
 
 // LeaseName returns the name of the lease that a client of the session holds (names.LeaseName).
 func (s *Snapshot) LeaseName() string { return s.header.leaseName }
 
-// probed is what the header of a session says, in one state of its file.
-type probed struct {
+// probeResult holds the facts of a session's header in one state of its file.
+type probeResult struct {
 	token      storage.Token
 	isSession  bool
 	id, parent string
-	namedIn    storage.Token // the state in which id and parent were read
+	idsIn      storage.Token // the state in which id and parent were read
 }
 
 // Probe returns the file's state if the file is a session, without indexing it. Otherwise the error is
@@ -233,7 +231,7 @@ func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 	return st, err
 }
 
-// ParentText returns the parent that the header names, a path or an id, or "" if it names none. Errors are those of Probe.
+// ParentText returns the header's parent, a path or an id, or "". Errors are those of Probe.
 func (s *Session) ParentText(ctx context.Context) (string, error) {
 	_, p, err := s.probe(ctx, true)
 	return p.parent, err
@@ -245,29 +243,30 @@ func (s *Session) ID(ctx context.Context) (string, error) {
 	return p.id, err
 }
 
-// probe looks at the file, and reads its header if what is known of it may be old: of a file that only grew, what it is
-// cannot have changed, but an editor may have written it anew with other names.
-func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p probed, err error) {
+// probe stats the file, and reads its header if the cached result may be outdated. A file that only
+// grew stays a session, but with names the header is read, as an editor may have rewritten it.
+func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p probeResult, err error) {
 	if st, err = s.store.storage.Stat(s.name); err != nil {
 		return storage.Stat{}, p, err
 	}
 	if st.Kind != storage.KindFile {
 		return storage.Stat{}, p, storage.ErrNotRegular
 	}
-	if known := s.probed.Load(); known != nil {
+	if known := s.lastProbe.Load(); known != nil {
 		p = *known
 	}
 	grew := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
-	if p.token != st.Token && !grew || names && p.namedIn != st.Token {
-		if p, err = storage.Await(ctx, func() (probed, error) { return s.readProbe(ctx) }, func(probed) {}); err != nil {
+	if p.token != st.Token && !grew || names && p.idsIn != st.Token {
+		read := func() (probeResult, error) { return s.readProbe(ctx) }
+		if p, err = storage.Await(ctx, read, func(probeResult) {}); err != nil {
 			return storage.Stat{}, p, err
 		}
-		p.namedIn = st.Token
+		p.idsIn = st.Token
 	}
 	if p.token != st.Token {
 		p.token = st.Token
 		now := p
-		s.probed.Store(&now)
+		s.lastProbe.Store(&now)
 	}
 	if !p.isSession {
 		return storage.Stat{}, p, ErrNotSession
@@ -276,9 +275,9 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 }
 
 // readProbe reads up to the header.
-func (s *Session) readProbe(ctx context.Context) (p probed, err error) {
+func (s *Session) readProbe(ctx context.Context) (p probeResult, err error) {
 	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
-	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
+	if errors.Is(err, storage.ErrStale) { // it was replaced, or a compressed file had a wrong size
 		header, err = ReadHeaderOf(ctx, s.store.storage, s.name)
 	}
 	if errors.Is(err, ErrNotSession) {
@@ -295,11 +294,10 @@ func (s *Session) readProbe(ctx context.Context) (p probed, err error) {
 // FileEnding is the suffix of the names of session files.
 const FileEnding = ".jsonl"
 
-// IsSessionName reports whether a file of that name is a session file by its name (docs/format.md, Files).
+// IsSessionName reports whether a file name is that of a session file (docs/format.md, Files).
 func IsSessionName(name string) bool {
 	return strings.HasSuffix(name, FileEnding) && !strings.HasPrefix(name, ".")
 }
 
-// MaxPath is the maximum length in bytes of a path in parentSession: PATH_MAX without the NUL at its end. A
-// parentSession is a path or an id.
+// MaxPath is the maximum length in bytes of a path in parentSession: PATH_MAX without its NUL.
 const MaxPath = 4095

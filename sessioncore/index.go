@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// record is what the index keeps of an entry: its position and its links, never its content.
+// record is an entry in the index: its position and its links, never its content.
 type record struct {
 	off       int64  // offset of the entry's text in the file
 	time      int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
@@ -26,7 +26,7 @@ type record struct {
 	msgOff    uint32 // offset in the text of the value of the key "message"
 	msgSize   uint32 // size of that value in bytes, 0 for none
 	pathLabel symbol // see pathLabelOf
-	costOff   uint32 // offset in the text of what an answer says about its cost; see Snapshot.CostRange
+	costOff   uint32 // offset in the text of an answer's cost; see Snapshot.CostRange
 	costSize  uint32
 	kind      EntryType
 	role      Role
@@ -67,7 +67,7 @@ type labelRecord struct {
 	label  string // "" clears
 }
 
-// contents is what is known of the entries of a file. A snapshot has a copy of what the index had when it was made.
+// contents are the facts about the entries of a file. A snapshot has a copy of the index's.
 type contents struct {
 	symbols symbolTable
 	records []record
@@ -76,8 +76,8 @@ type contents struct {
 	problems     []Problem
 	problemCount int64    // number of all problems of reading, including those beyond maxProblems
 	longIDs      []symbol // ids whose names are cut
-	// ordinals holds, for version 1 files, the number of each entry among the values read (docs/format.md, Old
-	// versions).
+	// ordinals holds, for version 1 files, the number of each entry among the values
+	// (docs/format.md, Old versions).
 	ordinals []uint32
 
 	header  headerRef
@@ -89,20 +89,19 @@ type contents struct {
 	form    rawjson.TimeForm // of the last timestamp
 }
 
-// index is what is kept of one open file. Its contents only grow at their ends; they are written only by the goroutine
-// that holds Session.mu.
+// index is the index of one open file. Its contents only grow at their ends; only the holder of
+// Session.mu writes them.
 type index struct {
 	file      storage.Object
 	snapshots atomic.Int32 // that show the file; the last one to be released closes it
-	// overwritten reports whether an entry was found not to be what was indexed, so that the file must be read as a
-	// whole.
+	// overwritten reports whether an entry was found changed: the file must be reread as a whole.
 	overwritten atomic.Bool
-	confirmed   confirmed
+	confirmed   confirmedEntries
 	mu          sync.Mutex // guards facts
 	facts       map[any]any
 
 	contents
-	resume  jsonl.Position // where reading goes on
+	resume  jsonl.Position // the start of the next load
 	marks   program.Marks
 	values  int64  // values read, counting the header but not a title slot
 	lastNow int64  // the time of the previous entry, for entries without one
@@ -130,26 +129,33 @@ type headerRef struct {
 // maxEntries is the maximum number of entries in a session: entry numbers have 32 bits.
 const maxEntries = math.MaxInt32
 
-// maxSaid is how much of a text that is no entry is told, in bytes.
-const maxSaid = 200
+// maxQuoted bounds the bytes of a quoted value in a problem.
+const maxQuoted = 200
 
-// whyNoObject says why a value is no entry, and what it says: where a session is made of another agent's file, that is what
-// could not be read there.
+// whyNoObject returns the reason of a ProblemNoObject, with the value if it is a short string: a
+// session of another agent's file has such strings for unreadable parts.
 func whyNoObject(v rawjson.Value) rawjson.Text {
 	why := rawjson.Text("a JSON value that is no object is no entry")
-	if text, ok := v.Text(); ok && len(v) <= maxSaid {
+	if text, ok := v.Text(); ok && len(v) <= maxQuoted {
 		why += rawjson.Text(": " + text)
 	}
 	return why
 }
 
+// unitProblem records a problem of a whole unit.
+func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.Text) {
+	x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: what, Why: why})
+}
+
 // add adds a unit of the file to the index. It returns ErrNotSession if the first value is not a header.
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
-		x.problem(Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing, What: ProblemSkipped, Why: jsonl.ReasonTrailing})
+		p := Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing}
+		p.What, p.Why = ProblemSkipped, jsonl.ReasonTrailing
+		x.problem(p)
 	}
 	if u.Kind == jsonl.SkippedUnit {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemSkipped, Why: rawjson.Text(u.Reason)})
+		x.unitProblem(u, ProblemSkipped, rawjson.Text(u.Reason))
 		return nil
 	}
 	if !x.header.found {
@@ -157,12 +163,12 @@ func (x *index) add(u *jsonl.Unit) error {
 	}
 	x.values++
 	if u.Kind == jsonl.OtherUnit {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject, Why: whyNoObject(u.Text)})
+		x.unitProblem(u, ProblemNoObject, whyNoObject(u.Text))
 		return nil
 	}
 	kind := x.dialect.TypeOf(u.Info.Type.Of(u.Text))
 	if kind == typeHeader {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemHeader, Why: "a second session header is no entry"})
+		x.unitProblem(u, ProblemHeader, "a second session header is no entry")
 		return nil
 	}
 	if len(x.records) >= maxEntries || x.symbols.full() {
@@ -175,9 +181,7 @@ func (x *index) add(u *jsonl.Unit) error {
 // addEntry adds an entry to the index.
 func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	info := u.Info
-	rec := record{
-		off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind,
-	}
+	rec := record{off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
 	if t, form, ok := x.dialect.Time(info.Time.Of(u.Text)); ok {
@@ -212,7 +216,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)
 	if rec.id == 0 {
-		x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoID, Why: "the entry has no id: it is in no tree and no path"})
+		x.unitProblem(u, ProblemNoID, "the entry has no id: it is in no tree and no path")
 		return
 	}
 	x.lastID = n + 1
@@ -220,7 +224,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
 }
 
-// mayMark reports whether an entry may have a mark of the program that wrote it, so that it is worth a look.
+// mayMark reports whether an entry may have a mark of the program that wrote it, by its type.
 func mayMark(rec *record) bool {
 	switch rec.kind {
 	case TypeMessage:
@@ -261,43 +265,29 @@ func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 }
 
 // textFlags returns the flags that a unit's text determines.
-func textFlags(u *jsonl.Unit) recordFlags {
-	var f recordFlags
-	if u.Info.Flags&rawjson.HasBlob != 0 {
-		f |= recBlob
+func textFlags(u *jsonl.Unit) (f recordFlags) {
+	set := func(flag recordFlags, has bool) {
+		if has {
+			f |= flag
+		}
 	}
-	if u.Info.Flags&rawjson.HasBigNumber != 0 {
-		f |= recBigNumber
-	}
-	if u.Info.IllFormed {
-		f |= recIllFormed
-	}
-	if u.EndsLine {
-		f |= recEndsLine
-	}
-	if u.Info.Payload {
-		f |= recPayload
-	}
-	if u.Loose && manyLines(u.Text) {
-		f |= recManyLines
-	}
+	set(recBlob, u.Info.Flags&rawjson.HasBlob != 0)
+	set(recBigNumber, u.Info.Flags&rawjson.HasBigNumber != 0)
+	set(recIllFormed, u.Info.IllFormed)
+	set(recEndsLine, u.EndsLine)
+	set(recPayload, u.Info.Payload)
+	set(recManyLines, u.Loose && manyLines(u.Text))
 	return f
 }
 
+var roles = map[string]Role{
+	"user": RoleUser, "assistant": RoleAssistant, toolResultRole: RoleToolResult, "hookMessage": RoleHookMessage,
+	"system": RoleSystem,
+}
+
 func roleOf(v rawjson.Value) Role {
-	switch {
-	case v.Is("user"):
-		return RoleUser
-	case v.Is("assistant"):
-		return RoleAssistant
-	case v.Is("toolResult"):
-		return RoleToolResult
-	case v.Is("hookMessage"):
-		return RoleHookMessage
-	case v.Is("system"):
-		return RoleSystem
-	}
-	return RoleOther
+	text, _ := v.Bytes()
+	return roles[string(text)]
 }
 
 // link sets an entry's id and parent as the file gives them.
@@ -313,14 +303,13 @@ func (x *index) link(rec *record, u *jsonl.Unit) {
 // setID sets the id of a record that is about to be added.
 func (x *index) setID(rec *record, id []byte) {
 	rec.id = x.symbols.intern(id)
-	before := x.symbols.symbols[rec.id].last
-	if before != 0 {
+	if before := x.symbols.symbols[rec.id].last; before != 0 {
+		why := fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)
 		x.problem(Problem{
 			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.Text(id),
-			Why: rawjson.Text(fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)),
+			Why: rawjson.Text(why),
 		})
-	}
-	if before == 0 && names.TooLong(id) {
+	} else if names.TooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
 	}
 }
@@ -339,9 +328,6 @@ func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	x.labelSets = append(x.labelSets, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
 }
 
-// A path label is the part of a name in branches/…/path/ that says what the entry is, so that a listing of the path reads
-// like a table of contents (docs/design.md section 1, branches/).
-
 // maxPathLabel is the maximum length of a path label in bytes. It leaves room for the id after it, within the 255
 // bytes that file systems allow, and keeps names readable.
 const maxPathLabel = 40
@@ -352,8 +338,9 @@ const (
 	toolResultSnake = "tool_result"
 )
 
-// pathLabelOf returns the path label of an entry: the role of its message, "toolResult-<tool>" for a tool result,
-// otherwise the text of its type. The label is encoded as a name and cut at maxPathLabel.
+// pathLabelOf returns the path label of an entry: the role of its message, "toolResult-<tool>" for
+// a tool result, otherwise the text of its type. The label is encoded as a name and cut at
+// maxPathLabel.
 func (x *index) pathLabelOf(rec *record, u *jsonl.Unit) symbol {
 	var buf [maxPathLabel]byte
 	label := buf[:0]
@@ -373,9 +360,9 @@ func (x *index) pathLabelOf(rec *record, u *jsonl.Unit) symbol {
 	return x.symbols.intern(names.AppendCut(label, text, maxPathLabel))
 }
 
-// PathLabel returns the part of a name in branches/…/path/ that says what the entry is: the role of its message
-// ("toolResult-<tool>" for a tool result), otherwise the text of its type, encoded as a name and cut at 40 bytes
-// (docs/design.md, branches/).
+// PathLabel returns the description of the entry in its name in branches/…/path/ (docs/design.md,
+// branches/): the role of its message ("toolResult-<tool>" for a tool result), otherwise its type,
+// encoded as a name and cut at 40 bytes.
 func (s *Snapshot) PathLabel(e Entry) string { return string(s.symbols.text(s.records[e].pathLabel)) }
 
 // symbol is a number for a distinct text of a session, 0 for none. Entry ids, parentIds and label targets share the
@@ -385,13 +372,13 @@ type symbol uint32
 // symbolInfo is a symbol's text in the arena, and the last entry with it as its id.
 type symbolInfo struct {
 	off, length uint32
-	// last is 1 + the number of the newest entry with this id, 0 for none. It is written by the one indexer and
-	// read by readers of older snapshots, which ignore entries beyond theirs.
+	// last is 1 + the number of the newest entry with this id, 0 for none. Readers of older
+	// snapshots ignore entries beyond theirs.
 	last uint32
 }
 
-// symbolTable is append-only: what a snapshot saw does not move, so readers of older snapshots continue while the
-// indexer adds. There is one indexer at a time; readers take no lock.
+// symbolTable is append-only: the part of a snapshot never moves, so its readers continue without a
+// lock while the only indexer adds symbols.
 type symbolTable struct {
 	arena   []byte
 	symbols []symbolInfo // symbols[0] is unused
@@ -457,8 +444,7 @@ func (t *symbolTable) grow() {
 	}
 }
 
-// maxArena is the maximum total size of texts in bytes: offsets into the arena have 32 bits. A file with more is
-// not indexed.
+// maxArena bounds the size of texts in bytes, as offsets have 32 bits. Larger files are not indexed.
 const maxArena = 1 << 31
 
 // full reports whether no more text may be added.

@@ -10,8 +10,7 @@ type Label struct {
 	Target string // id, WTF-8
 	Label  string // WTF-8
 	Set    Entry  // the entry that set it
-	// Place orders labels as the client's table does: by when their targets got one. Clearing a label loses the place.
-	Place int
+	Place  int    // the order in the client's table: by the time of the target's first label since it was last cleared
 }
 
 // labels are the labels in effect, found on first use.

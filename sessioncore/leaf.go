@@ -6,8 +6,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// LeafMoveType is the customType of the entries that record a move of the leaf in an omp session (docs/design.md,
-// leaf).
+// LeafMoveType is the customType of the entries that move the leaf in an omp session
+// (docs/design.md, leaf).
 const LeafMoveType = "sessionfs/leaf"
 
 // MoveTarget returns the target id of a move of the leaf, JSON null for a move before the first entry. text is an
@@ -23,8 +23,8 @@ func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove b
 	return text.Member("data").Member("targetId"), true
 }
 
-// Moves reports whether target, an id or nil for the position before the first entry, is not the current leaf.
-// Errors are those of Leaf and Verify.
+// Moves reports whether target, an id or nil for the position before the first entry, differs from
+// the leaf. Errors are those of Leaf and Verify.
 func (s *Snapshot) Moves(target *string) (bool, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 	return e != leaf, nil
 }
 
-// MovesTo calls Snapshot.Moves on a snapshot of the session as it is now.
+// MovesTo calls Snapshot.Moves on the current snapshot.
 func (s *Session) MovesTo(ctx context.Context, target *string) (bool, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
@@ -49,17 +49,15 @@ func (s *Session) MovesTo(ctx context.Context, target *string) (bool, error) {
 	return snap.Moves(target)
 }
 
-// leafMove is a position of the leaf that is kept in memory. It is in effect until an entry is added to the file.
+// leafMove is a position of the leaf in memory, in effect until an entry is added to the file.
 type leafMove struct {
 	last   uint32 // lastID of the snapshot when the leaf was moved
 	lastID string
 	target *string // nil: before the first entry
 }
 
-// holds reports whether no entry was added to the session since the move.
-func (m *leafMove) holds(s *Snapshot) bool {
-	return m.last == s.lastID && m.lastID == s.lastText()
-}
+// isCurrent reports whether no entry was added to the session since the move.
+func (m *leafMove) isCurrent(s *Snapshot) bool { return m.last == s.lastID && m.lastID == s.lastText() }
 
 // lastText returns the id of the last entry that has one, "" if there is none.
 func (s *Snapshot) lastText() string {
@@ -69,9 +67,9 @@ func (s *Snapshot) lastText() string {
 	return s.idText(s.records[s.lastID-1].id)
 }
 
-// TryMove moves the leaf to target, an id or nil for the position before the first entry, in memory only. The
-// position is in effect until an entry is added to the session. done is false if an entry was added during the
-// call; the caller may try again. Errors are those of Acquire and Snapshot.Moves.
+// TryMove moves the leaf to target, an id or nil for the position before the first entry, in
+// memory, until an entry is added to the session. done is false if one was added during the call;
+// the caller may retry. Errors are those of Acquire and Snapshot.Moves.
 func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
@@ -90,7 +88,7 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 		return true, nil
 	}
 	defer cur.Release()
-	if !move.holds(cur) {
+	if !move.isCurrent(cur) {
 		return false, nil
 	}
 	s.move = move
@@ -118,5 +116,5 @@ func (s *Snapshot) Leaf() (e Entry, err error) {
 	return e, err
 }
 
-// Resumed returns the position at which a client resumes the session: that of the file, whatever TryMove has set.
+// Resumed returns the position at which a client resumes the session, regardless of TryMove.
 func (s *Snapshot) Resumed() Entry { return s.newest(s.leafID) }

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -31,25 +32,26 @@ func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
 	}
 }
 
-// migratedID returns the id of the entry that is value number ordinal of a version 1 file: 8 hexadecimal digits
-// like the client's, derived from the file's content alone. try is increased while the id is taken.
+// migratedID returns the id of the entry that is value number ordinal of a version 1 file: 8
+// hexadecimal digits like the client's, derived from the content. Callers increase try while the id
+// is in use.
 func migratedID(seed string, ordinal int64, text []byte, try int) (id [8]byte) {
 	h := sha256.New()
-	h.Write([]byte("sessionfs v1 " + seed + "\x00" + strconv.FormatInt(ordinal, 10) + "\x00" + strconv.Itoa(try) + "\x00"))
+	h.Write(fmt.Appendf(nil, "sessionfs v1 %s\x00%d\x00%d\x00", seed, ordinal, try))
 	h.Write(text)
 	hex.Encode(id[:], h.Sum(nil)[:4])
 	return id
 }
 
-// Version 1 identifies a compaction's first kept entry by its number among the values read, later versions by its
-// id.
+// Version 1 identifies a compaction's first kept entry by its number among the values, later
+// versions by its id.
 const (
 	oldKeptKey = "firstKeptEntryIndex"
 	keptKey    = "firstKeptEntryId"
 )
 
-// keptByIndex returns the id of the entry that a version 1 compaction's firstKeptEntryIndex refers to. ok is false
-// if the index is that of the header, of no entry, or not a whole number; nothing is kept then.
+// keptByIndex returns the id of a version 1 compaction's firstKeptEntryIndex. ok is false if the
+// index is that of the header, of no entry, or no integer; then nothing is kept.
 func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	n, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || n != math.Floor(n) || n < 1 || n > math.MaxUint32 {
@@ -62,8 +64,7 @@ func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	return s.records[at].id, true
 }
 
-// migrated returns the migrated text of an entry. The members that the client's migrations set are replaced; all
-// others keep their bytes and order.
+// migrated returns the migrated text of an entry. Other members keep their bytes and order.
 func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
 	var edits rawjson.Edits
 	if s.version < 2 {
@@ -80,16 +81,16 @@ func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
 func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *record, text rawjson.Value) rawjson.Edits {
 	add := append(rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
 	add = s.appendID(add, rec.parent)
-	gone := []string{"id", "parentId"}
+	removed := []string{"id", "parentId"}
 	if index := text.Member(oldKeptKey); rec.kind == TypeCompaction && index.IsNumber() {
-		gone = append(gone, oldKeptKey)
+		removed = append(removed, oldKeptKey)
 		if id, ok := s.keptByIndex(index); ok {
-			gone = append(gone, keptKey)
+			removed = append(removed, keptKey)
 			add = s.appendID(append(add, `,"`+keptKey+`":`...), id)
 		}
 	}
 	return edits.Object(text, 0, string(add), func(m rawjson.Member) bool {
-		return slices.ContainsFunc(gone, m.KeyIs)
+		return slices.ContainsFunc(removed, m.KeyIs)
 	})
 }
 
@@ -101,8 +102,7 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	return rawjson.AppendQuoted(dst, s.idText(id))
 }
 
-// hookEdit adds the edit that replaces the role hookMessage of version 2 by custom. base is the message's offset in
-// the edited text.
+// hookEdit replaces the role hookMessage by custom. base is the message's offset in the edited text.
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	for m := range message.EachMember {
 		if m.KeyIs("role") {

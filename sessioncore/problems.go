@@ -18,7 +18,7 @@ const (
 	ProblemNoID     ProblemKind = "no-id"     // an entry without an id
 	ProblemRepeated ProblemKind = "repeated"  // an id that was used before
 	ProblemOrphan   ProblemKind = "orphan"    // a parent that is not in the file
-	// ProblemUnwritten is a ProblemOrphan in a file that is whole: the agent writes such.
+	// ProblemUnwritten is a ProblemOrphan of an agent that writes such files.
 	ProblemUnwritten ProblemKind = "unwritten"
 	ProblemSelf      ProblemKind = "own-parent" // an entry that is its own parent
 	ProblemCycle     ProblemKind = "cycle"      // a cycle of parents
@@ -39,8 +39,7 @@ type Problem struct {
 	Why    rawjson.Text `json:"why"`          // for a person
 }
 
-// maxProblems is the maximum number of problems of a file that are kept. It bounds the memory for a file of
-// garbage; further problems are only counted.
+// maxProblems bounds the kept problems of a file, and so their memory; others are only counted.
 const maxProblems = 100_000
 
 func (x *index) problem(p Problem) {
@@ -50,8 +49,8 @@ func (x *index) problem(p Problem) {
 	}
 }
 
-// forgetProblems removes the problems from offset off on. That part of the file is read again, and a value that was
-// cut off may be complete now. Older snapshots keep theirs.
+// forgetProblems removes the problems from offset off on, where the file is read once more, as a
+// value that was cut off may be complete now. Older snapshots keep theirs.
 func (x *index) forgetProblems(off int64) {
 	n := len(x.problems)
 	for n > 0 && x.problems[n-1].Offset >= off {
@@ -61,8 +60,8 @@ func (x *index) forgetProblems(off int64) {
 	x.problems = x.problems[:n:n]
 }
 
-// Problems returns what could not be read or linked, in file order. Of the problems of reading, list has at most
-// the first 100,000; count is the number of all problems.
+// Problems returns the problems of reading and linking, in file order: of reading at most the first
+// 100,000. count is the number of all problems.
 func (s *Snapshot) Problems() (list []Problem, count int64) {
 	tree := s.Tree()
 	list = append(slices.Clone(s.problems), tree.problems...)
@@ -73,5 +72,7 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 // ProblemOf returns a problem of an entry.
 func (s *Snapshot) ProblemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
-	return Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, ID: rawjson.Text(s.idText(rec.id)), Why: rawjson.Text(why)}
+	p := Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, Why: rawjson.Text(why)}
+	p.ID = rawjson.Text(s.idText(rec.id))
+	return p
 }

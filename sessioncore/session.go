@@ -13,35 +13,36 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Session is a session file. Acquire compares the file's state with that of the last snapshot and reads what
-// changed. A Session is safe for concurrent use.
+// Session is a session file. Acquire compares the file's state with the last snapshot and reads the
+// changes. A Session is safe for concurrent use.
 type Session struct {
 	store *Store
 	name  string
 
-	current atomic.Pointer[Snapshot]
-	probed  atomic.Pointer[probed]
-	file    atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
-	readers storage.Waiters               // for the file to be read
+	current   atomic.Pointer[Snapshot]
+	lastProbe atomic.Pointer[probeResult]
+	file      atomic.Pointer[storage.Token] // when it was last read or written; see IsFile
+	readers   storage.Waiters               // for the file to be read
 
-	// mu guards the field below, and what is added to the index of current. It is held while the file is read. Lock order: Session.mu, Store.mu.
+	// mu guards the field below and additions to the index of current. It is held while the file is
+	// read. Lock order: Session.mu, Store.mu.
 	mu   sync.Mutex
-	move *leafMove // position of the leaf that is kept in memory; nil if there is none
+	move *leafMove // position of the leaf in memory; nil if there is none
 }
 
-// readTries is how often reading is started over because the file changed meanwhile.
+// readTries bounds the attempts at reading a file that changes meanwhile.
 const readTries = 5
 
 // Name returns the file's name in the storage.
 func (s *Session) Name() string { return s.name }
 
-// Acquire returns a snapshot of the file as it is now. Callers must call its Release. The error wraps
+// Acquire returns a snapshot of the current file. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 //
 // When ctx is done, the error is that of ctx, and reading goes on only if other callers wait for it.
 func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	cur := s.current.Load()
-	lookedAt := time.Now()
+	statAt := time.Now()
 	st, err := s.store.storage.Stat(s.name)
 	if err != nil {
 		s.Drop()
@@ -51,11 +52,11 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 		s.Drop()
 		return nil, storage.ErrNotRegular
 	}
-	s.store.used(s)
+	s.store.touch(s)
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	return s.refresh(ctx, cur, st, lookedAt)
+	return s.refresh(ctx, cur, st, statAt)
 }
 
 // isOf reports whether the snapshot shows the state st of the file.
@@ -80,12 +81,11 @@ func (s *Snapshot) headUnchanged() bool {
 	return true
 }
 
-// refresh reads the file, or what was added to it. seen is a Stat taken no earlier than lookedAt, while cur was
-// still the current snapshot.
-func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
-	if cur != nil && cur.toRead(seen) <= longRead && s.mu.TryLock() {
+// refresh reads the file or its growth. st is a Stat taken at statAt or later, while cur was current.
+func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time) (*Snapshot, error) {
+	if cur != nil && cur.toRead(st) <= longRead && s.mu.TryLock() {
 		defer s.mu.Unlock()
-		return s.refreshLocked(context.Background(), cur, seen, lookedAt) // not worth what joining costs
+		return s.refreshLocked(context.Background(), cur, st, statAt) // cheaper than joining
 	}
 	return storage.Await(ctx, func() (*Snapshot, error) {
 		leave := s.readers.Join(ctx)
@@ -97,22 +97,24 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, seen storage.Stat,
 		}
 		work, done := s.readers.Work()
 		defer done()
-		return s.refreshLocked(work, cur, seen, lookedAt)
+		return s.refreshLocked(work, cur, st, statAt)
 	}, (*Snapshot).Release)
 }
 
 // refreshLocked is refresh for callers that hold s.mu.
-func (s *Session) refreshLocked(ctx context.Context, cur *Snapshot, seen storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+func (s *Session) refreshLocked(
+	ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time,
+) (*Snapshot, error) {
 	var err error
 	for try := range readTries {
 		if try > 0 || s.current.Load() != cur { // another goroutine was faster
-			lookedAt = time.Now()
-			if seen, err = s.store.storage.Stat(s.name); err != nil {
+			statAt = time.Now()
+			if st, err = s.store.storage.Stat(s.name); err != nil {
 				break
 			}
 		}
 		var snap *Snapshot
-		if snap, err = s.readOnce(ctx, seen, lookedAt); err == nil {
+		if snap, err = s.readOnce(ctx, st, statAt); err == nil {
 			s.install(snap)
 			return snap, nil
 		}
@@ -124,10 +126,10 @@ func (s *Session) refreshLocked(ctx context.Context, cur *Snapshot, seen storage
 	return nil, err
 }
 
-// longRead is how many bytes are read with others in mind: for as long as a caller waits. That is some milliseconds.
+// longRead is the size in bytes of a read that callers share and may leave: some milliseconds.
 const longRead = 4 << 20
 
-// toRead returns how many bytes have to be read if a file that is shown by s, which may be nil, is in the state st.
+// toRead returns the number of bytes to read for the state st of a file. s may be nil.
 func (s *Snapshot) toRead(st storage.Stat) int64 {
 	if s == nil || !s.stat.SameObject(st.Token) || st.Size <= s.stat.Size {
 		return st.Size
@@ -136,7 +138,7 @@ func (s *Snapshot) toRead(st storage.Stat) int64 {
 }
 
 // readOnce returns a snapshot with one reference for the caller. Callers must hold s.mu.
-func (s *Session) readOnce(ctx context.Context, st storage.Stat, lookedAt time.Time) (*Snapshot, error) {
+func (s *Session) readOnce(ctx context.Context, st storage.Stat, statAt time.Time) (*Snapshot, error) {
 	if st.Kind != storage.KindFile {
 		return nil, storage.ErrNotRegular
 	}
@@ -146,29 +148,24 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, lookedAt time.T
 	}
 	if cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
-		if snap, ok, err := s.grow(ctx, cur, st, lookedAt); ok || err != nil {
+		if snap, ok, err := s.grow(ctx, cur, st, statAt); ok || err != nil {
 			return snap, err
 		}
 	}
-	return s.readWhole(ctx)
+	return s.readAll(ctx)
 }
 
-// readWhole indexes the file from its start. Callers must hold s.mu.
-func (s *Session) readWhole(ctx context.Context) (*Snapshot, error) {
+// readAll indexes the file from its start. Callers must hold s.mu.
+func (s *Session) readAll(ctx context.Context) (_ *Snapshot, err error) {
 	file, err := s.store.storage.Open(s.name)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := s.indexWhole(ctx, file)
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return snap, nil
-}
-
-// indexWhole indexes an open file from its start. Callers must hold s.mu.
-func (s *Session) indexWhole(ctx context.Context, file storage.Object) (*Snapshot, error) {
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+		}
+	}()
 	readAt := time.Now()
 	st, err := storage.StatUntil(ctx, file)
 	if err != nil {
@@ -188,25 +185,26 @@ func (s *Session) indexWhole(ctx context.Context, file storage.Object) (*Snapsho
 	return s.snapshotOf(x, f), nil
 }
 
-// snapshotOf returns a snapshot of an index, with the position of the leaf that is kept in memory, unless an entry was added
-// since. Callers must hold s.mu.
+// snapshotOf returns a snapshot of an index, with the position of the leaf in memory if no entry
+// was added since. Callers must hold s.mu.
 func (s *Session) snapshotOf(x *index, f fingerprints) *Snapshot {
 	snap := x.view(s.store.Program(s.name))
 	snap.fingerprints = f
-	if s.move != nil && !s.move.holds(snap) {
+	if s.move != nil && !s.move.isCurrent(snap) {
 		s.move = nil
 	}
 	snap.move = s.move
 	return snap
 }
 
-// TakeReadingPeak returns the most bytes that were used at once for long lines, while sessions were indexed, since the
-// last call.
+// TakeReadingPeak returns the most bytes that long lines took while indexing since the last call.
 func TakeReadingPeak() int64 { return jsonl.TakePeak() }
 
-// grow indexes what was added to the file of a snapshot. st is a Stat taken no earlier than lookedAt. ok is false
-// if the file has to be read as a whole. Callers must hold s.mu.
-func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, lookedAt time.Time) (snap *Snapshot, ok bool, err error) {
+// grow indexes the growth of a snapshot's file. st is a Stat taken at statAt or later. ok is false
+// if the file must be read as a whole. Callers must hold s.mu.
+func (s *Session) grow(
+	ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time,
+) (snap *Snapshot, ok bool, err error) {
 	x := cur.index
 	if st.Size <= cur.stat.Size || x.resume.Guessed {
 		return nil, false, nil
@@ -226,8 +224,8 @@ func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, look
 	known := Entry(len(x.records))
 	if x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add); err == nil {
 		var f fingerprints
-		if f, err = fingerprintsOf(x.file, w, st, lookedAt, &cur.fingerprints); err == nil {
-			x.confirmed.grew(st.Token, known)
+		if f, err = fingerprintsOf(x.file, w, st, statAt, &cur.fingerprints); err == nil {
+			x.confirmed.setGrowth(st.Token, known)
 			return s.snapshotOf(x, f), true, nil
 		}
 	}
@@ -235,8 +233,8 @@ func (s *Session) grow(ctx context.Context, cur *Snapshot, st storage.Stat, look
 	return nil, false, err
 }
 
-// growthStart returns where to go on reading. If the last line has no newline, the growth must begin with the end
-// of that line; otherwise the line's value has changed, and ok is false.
+// growthStart returns the start of the next load. If the last line has no newline, the growth must
+// begin with the end of that line; otherwise the line's value has changed, and ok is false.
 func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
 	if !from.MidLine {
 		return from, true, nil
@@ -260,13 +258,13 @@ func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Positi
 	return from, false, nil
 }
 
-// SetFile notes which file the session is.
+// SetFile records which file the session is.
 func (s *Session) SetFile(t storage.Token) { s.file.Store(&t) }
 
-// IsFile reports whether a file is the one that the session was when it was last looked at or written, under whatever name.
+// IsFile reports whether a file, under any name, is the session's file as last read or written.
 func (s *Session) IsFile(t storage.Token) bool {
-	was := s.file.Load()
-	return was != nil && was.SameObject(t)
+	last := s.file.Load()
+	return last != nil && last.SameObject(t)
 }
 
 // install makes snap the current snapshot and adds a reference for that.
@@ -276,45 +274,46 @@ func (s *Session) install(snap *Snapshot) {
 	if old := s.current.Swap(snap); old != nil {
 		old.Release()
 	}
-	s.store.cached(s, len(snap.records))
+	s.store.addCached(s, len(snap.records))
 }
 
-// Drop releases what is cached. It is for a file that is no longer a session.
+// Drop releases the cached snapshot, as the file is no longer a session.
 func (s *Session) Drop() {
 	if s.current.Load() != nil {
-		s.store.dropped(s)
+		s.store.removeCached(s)
 		s.evict()
 	}
 }
 
-// evict releases the current snapshot. If one is installed meanwhile, the store may believe in one that is gone, never the
-// other way round.
+// evict releases the current snapshot. A snapshot that is installed at the same time may be
+// released although the store counts it, never the other way round.
 func (s *Session) evict() {
 	if old := s.current.Swap(nil); old != nil {
 		old.Release()
 	}
 }
 
-// fingerprints tell whether a file only grew since it was indexed.
+// fingerprints identify the beginning of a file that may have grown.
 type fingerprints struct {
 	stat       storage.Stat
 	readAt     int64 // when stat was taken, ns since the epoch, or earlier
 	head, tail uint64
-	// endsLine reports whether what was indexed is empty or ends in a newline.
-	endsLine bool
+	endsLine   bool // the indexed part is empty or ends in a newline
 }
 
 const (
-	// headCheck and tailCheck are the numbers of bytes at both ends of what was indexed that are compared to tell
-	// growth from another file of the same name.
+	// headCheck and tailCheck are the numbers of bytes at both ends of the indexed part that
+	// distinguish growth from another file of the same name.
 	headCheck = 4 << 10
 	tailCheck = 4 << 10
 )
 
-// fingerprintsOf hashes both ends of a file in the state stat, which is from no earlier than lookedAt. The last bytes are
-// read from tail. If earlier is not nil, the file's head was just found to be as it was then.
-func fingerprintsOf(file, tail io.ReaderAt, stat storage.Stat, lookedAt time.Time, earlier *fingerprints) (f fingerprints, err error) {
-	f = fingerprints{stat: stat, readAt: lookedAt.UnixNano()}
+// fingerprintsOf hashes both ends of a file in the state stat, taken at statAt or later. It reads
+// the last bytes from tail. If earlier is not nil, the file's head was just compared with it.
+func fingerprintsOf(
+	file, tail io.ReaderAt, stat storage.Stat, statAt time.Time, earlier *fingerprints,
+) (f fingerprints, err error) {
+	f = fingerprints{stat: stat, readAt: statAt.UnixNano()}
 	if earlier != nil && earlier.stat.Size >= headCheck {
 		f.head = earlier.head
 	} else if f.head, err = f.hashHead(file); err != nil {
@@ -327,7 +326,7 @@ func fingerprintsOf(file, tail io.ReaderAt, stat storage.Stat, lookedAt time.Tim
 	return f, err
 }
 
-// match reports whether both ends of what was indexed still are what they were. The last bytes are read from tail.
+// match reports whether both ends of the indexed part are unchanged. tail has the last bytes.
 func (f *fingerprints) match(file, tail io.ReaderAt) bool {
 	head, err := f.hashHead(file)
 	if err != nil || head != f.head {

@@ -6,14 +6,14 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// writeSettings writes the state that results from the settings entries of the path (docs/format.md, Context).
+// writeSettings writes the settings in effect at the end of the path (docs/format.md, Context).
 func (c *contextBuilder) writeSettings() {
 	switch c.s.dialect {
 	case Operator: // which has one model for all roles
 		c.writeSetting(TypeThinkingLevelChange, "thinking_level", `"off"`)
 		c.writeSetting(TypeModelChange, "model_id", "")
 		return
-	case Pi: // what pi gives, then what scripts find in every context
+	case Pi: // pi's settings, then the members that every context has
 		c.writePiThinkingLevel()
 		c.writePiModel()
 	default:
@@ -27,34 +27,33 @@ func (c *contextBuilder) writeSettings() {
 }
 
 // lastOf reads the last entry of a type on the path, if there is one.
-func (c *contextBuilder) lastOf(kind EntryType) loaded {
+func (c *contextBuilder) lastOf(kind EntryType) entryText {
 	if at := c.last(kind); at >= 0 {
 		return c.load(c.path[at])
 	}
-	return loaded{}
+	return entryText{}
 }
 
-// writeSetting writes a member of the last entry of a type. Where there is none or it is null, it writes otherwise, "" for
-// nothing.
-func (c *contextBuilder) writeSetting(kind EntryType, key, otherwise string) {
+// writeSetting writes a member of the last entry of a type, or def, unless both are missing.
+func (c *contextBuilder) writeSetting(kind EntryType, key, def string) {
 	l := c.lastOf(kind)
 	if value := l.text.Member(key); !value.Missing() {
 		c.writeField(l, key, value)
-	} else if otherwise != "" {
-		c.doc.AddText(`,"` + key + `":` + otherwise)
+	} else if def != "" {
+		c.doc.AddText(`,"` + key + `":` + def)
 	}
 }
 
-// chosenModel is a role's model: either a value in an entry, or a name made of two.
+// chosenModel is a role's model: a value in an entry, or a composed name.
 type chosenModel struct {
 	role  string
-	in    loaded
+	in    entryText
 	model rawjson.Value
-	named string
+	name  string
 }
 
-// writeModels writes the model of each role. It comes from model changes. Until one of them names the role default,
-// the model of that role comes from assistant messages and old model changes.
+// writeModels writes the model of each role, by the model changes. Until one of them names the role
+// default, that role's model comes from assistant messages and old model changes.
 func (c *contextBuilder) writeModels() {
 	const defaultRole = "default"
 	var chosen []chosenModel
@@ -92,7 +91,7 @@ func (c *contextBuilder) writeModels() {
 		}
 	}
 	if !explicit && answer != NoEntry {
-		set(chosenModel{role: defaultRole, named: c.modelNamed(answer)})
+		set(chosenModel{role: defaultRole, name: c.modelNamed(answer)})
 	}
 	c.doc.AddText(`,"models":{`)
 	for i, m := range chosen {
@@ -101,7 +100,7 @@ func (c *contextBuilder) writeModels() {
 		}
 		c.doc.AddText(string(rawjson.AppendQuoted(nil, m.role)) + ":")
 		if m.model == nil {
-			c.doc.AddText(string(rawjson.AppendQuoted(nil, m.named)))
+			c.doc.AddText(string(rawjson.AppendQuoted(nil, m.name)))
 		} else {
 			c.writeValue(m.in, m.model)
 		}
@@ -119,8 +118,8 @@ func (c *contextBuilder) modelNamed(e Entry) string {
 	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey()
 }
 
-// EachName calls f for each value that a client's loop over a list of names visits: the elements of an array or the
-// characters of a string. Other values have none.
+// EachName calls f for each value in a client's loop over a list of names: the elements of an array
+// or the characters of a string.
 func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 	if list.IsArray() {
 		for v := range list.EachElement {
@@ -139,7 +138,7 @@ func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 // writeRules writes the rules of all ttsr_injection entries, without duplicates.
 func (c *contextBuilder) writeRules() {
 	var rules []byte
-	seen := map[string]bool{}
+	known := map[string]bool{}
 	for _, e := range c.path {
 		if c.s.records[e].kind != TypeTTSRInjection {
 			continue
@@ -150,10 +149,10 @@ func (c *contextBuilder) writeRules() {
 				decoded, _ := v.Text()
 				name = string(rawjson.AppendQuoted(nil, decoded))
 			}
-			if seen[name] && !v.IsObject() && !v.IsArray() {
+			if known[name] && !v.IsObject() && !v.IsArray() {
 				return
 			}
-			seen[name] = true
+			known[name] = true
 			rules = rawjson.AppendListed(rules, name)
 		})
 	}
@@ -163,8 +162,11 @@ func (c *contextBuilder) writeRules() {
 func (c *contextBuilder) writeTools() {
 	l := c.lastOf(TypeMCPToolSelection)
 	var tools []byte
-	EachName(l.text.Member("selectedToolNames"), func(v rawjson.Value) { tools = rawjson.AppendListed(tools, string(v)) })
-	c.doc.AddText(`,"selectedMCPToolNames":[` + string(tools) + `],"hasPersistedMCPToolSelection":` + strconv.FormatBool(l.text != nil))
+	EachName(l.text.Member("selectedToolNames"), func(v rawjson.Value) {
+		tools = rawjson.AppendListed(tools, string(v))
+	})
+	c.doc.AddText(`,"selectedMCPToolNames":[` + string(tools) + `]`)
+	c.doc.AddText(`,"hasPersistedMCPToolSelection":` + strconv.FormatBool(l.text != nil))
 }
 
 func (c *contextBuilder) writeMode() {

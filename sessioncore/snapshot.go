@@ -31,7 +31,7 @@ type Snapshot struct {
 	refs  atomic.Int32
 	contents
 	fingerprints
-	move    *leafMove // position of the leaf that is kept in memory; nil if there is none
+	move    *leafMove // position of the leaf in memory; nil if there is none
 	toBlobs bool      // see Format
 
 	serial  int64       // unique among all snapshots of the process
@@ -47,7 +47,7 @@ type Snapshot struct {
 
 var serials atomic.Int64
 
-// view returns a snapshot of the index, of a file in an agent directory of root. It has no fingerprints yet.
+// view returns a snapshot without fingerprints of the index, in an agent directory of root.
 func (x *index) view(root program.Program) *Snapshot {
 	s := &Snapshot{index: x, contents: x.contents, serial: serials.Add(1)}
 	s.dialect = x.dialect.OfProgram(program.OfSession(root, x.marks))
@@ -80,9 +80,9 @@ func (s *Snapshot) Release() {
 	}
 }
 
-// Shared returns the value that a reader of snapshots keeps under key for the index that s is a view of: an entry that two
-// snapshots of it show is the same in both. It calls create to make the value on first use. As in a context.Context, key
-// must be of a type of the reader's own. The value must be safe for concurrent use; it lives as long as the index.
+// Shared returns a value that is shared by all snapshots of the index under key, and calls create
+// on first use. An entry is the same in all of them. As in a context.Context, key must be of the
+// caller's own type. The value must be safe for concurrent use; it lives as long as the index.
 func (s *Snapshot) Shared(key any, create func() any) any {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
@@ -106,8 +106,8 @@ func (s *Snapshot) Serial() int64 { return s.serial }
 // File returns the pinned file. It must not be used after Release.
 func (s *Snapshot) File() storage.Object { return s.index.file }
 
-// Unchanged returns ErrStale if the ends of the pinned file are not what was indexed: it was overwritten in place,
-// which clients do only with the title slot.
+// Unchanged returns ErrStale if the indexed ends of the pinned file have changed: it was
+// overwritten in place, which clients do only with the title slot.
 func (s *Snapshot) Unchanged() error {
 	st, err := s.index.file.Stat()
 	if err != nil || st.Token == s.stat.Token {
@@ -125,7 +125,7 @@ func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.index.fil
 // Changed implements document.Source.
 func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 	st, err := s.index.file.Stat()
-	return st.Token, st.Token != s.stat.Token || s.index.confirmed.grown(), err
+	return st.Token, st.Token != s.stat.Token || s.index.confirmed.hasGrowth(), err
 }
 
 // CheckRange implements document.Source.
@@ -151,7 +151,7 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 	return nil
 }
 
-// EndsLine reports whether what was indexed is empty or ends in a newline.
+// EndsLine reports whether the indexed part is empty or ends in a newline.
 func (s *Snapshot) EndsLine() bool { return s.endsLine }
 
 // Len returns the number of entries.
@@ -174,7 +174,7 @@ func (s *Snapshot) ID(e Entry) (id string, ok bool) {
 // Kind returns an entry's type.
 func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
 
-// Time returns an entry's timestamp. If it cannot be read, Time returns that of the entry before it, or the
+// Time returns an entry's timestamp, or if it is invalid that of the entry before it or the
 // header's (docs/design.md, entries/).
 func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
 
@@ -193,8 +193,8 @@ func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 	return text[rec.msgOff : rec.msgOff+rec.msgSize]
 }
 
-// CostRange returns the range of the file with the members "provider", "model", "responseModel" and "usage" of an entry's
-// message, and whatever lies between them; the size is 0 if it has none of them.
+// CostRange returns the range of the file from the first to the last of the members "provider",
+// "model", "responseModel" and "usage" of an entry's message; the size is 0 if it has none.
 func (s *Snapshot) CostRange(e Entry) FileRange {
 	rec := &s.records[e]
 	return FileRange{rec.off + int64(rec.costOff), int64(rec.costSize)}
@@ -203,7 +203,7 @@ func (s *Snapshot) CostRange(e Entry) FileRange {
 // HeaderTime returns the header's timestamp, the epoch if it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
 
-// newest returns the last entry with an id, which is the one that counts (docs/format.md, Loading).
+// newest returns the last entry with an id, which counts (docs/format.md, Loading).
 func (s *Snapshot) newest(id symbol) Entry {
 	if id == 0 || int(id) >= len(s.symbols.symbols) {
 		return NoEntry
@@ -229,16 +229,16 @@ func (s *Snapshot) Find(id string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, id)
 }
 
-// overwritten returns an error that wraps ErrStale for a part of the file that is no longer what was indexed. The
+// overwritten returns an error that wraps ErrStale for a part of the file that has changed. The
 // next Acquire then reads the file as a whole.
-func (s *Snapshot) overwritten(what string) error {
+func (s *Snapshot) overwritten(part string) error {
 	s.index.overwritten.Store(true)
-	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, what)
+	return fmt.Errorf("%w: %s was overwritten in place", storage.ErrStale, part)
 }
 
-// Verify returns the entry with an id like Find, and checks that its text, or all if there is none, is still what was
-// indexed. If not, the error wraps storage.ErrStale, and the next Acquire reads the file as a whole. Writers refer to an
-// entry only after calling Verify.
+// Verify returns the entry with an id like Find, and verifies its text, or all texts if there is no
+// such entry. If one was overwritten, the error wraps storage.ErrStale, and the next Acquire reads
+// the file as a whole. Writers call Verify before they refer to an entry.
 func (s *Snapshot) Verify(id string) (Entry, error) {
 	e, err := s.Find(id)
 	if err == nil {
@@ -249,13 +249,13 @@ func (s *Snapshot) Verify(id string) (Entry, error) {
 	return e, err
 }
 
-// Parent returns the entry that an entry's parentId names, or NoEntry. It is the entry itself if that is its own
-// parent.
+// Parent returns the entry of an entry's parentId, or NoEntry. It may be the entry itself.
 func (s *Snapshot) Parent(e Entry) Entry { return s.newest(s.records[e].parent) }
 
-// Name returns the name of an entry's file in entries/, without the suffix (docs/design.md section 1, Names). In a
-// directory where some names have another meaning, taken, an id that looks like one of them has its first byte encoded.
-func (s *Snapshot) Name(e Entry, taken ...string) string {
+// Name returns the name of an entry's file in entries/, without the suffix (docs/design.md section
+// 1, Names). In a directory with fixed names, an id that equals one of them has its first byte
+// encoded.
+func (s *Snapshot) Name(e Entry, fixed ...string) string {
 	rec := &s.records[e]
 	switch {
 	case rec.id == 0:
@@ -263,13 +263,12 @@ func (s *Snapshot) Name(e Entry, taken ...string) string {
 	case s.newest(rec.id) != e:
 		return fmt.Sprintf("%s~%d", names.FileName(s.idText(rec.id)), rec.line)
 	}
-	return names.FileNameAmong(s.idText(rec.id), taken)
+	return names.FileNameAmong(s.idText(rec.id), fixed)
 }
 
-// FindName returns the entry that Name gives that name, which is confirmed. The error wraps ErrNotFound, or is one of
-// Confirm.
-func (s *Snapshot) FindName(name string, taken ...string) (Entry, error) {
-	if e := s.newest(s.findID(name, taken)); e != NoEntry {
+// FindName returns the confirmed entry of a Name. The error wraps ErrNotFound, or is one of Confirm.
+func (s *Snapshot) FindName(name string, fixed ...string) (Entry, error) {
+	if e := s.newest(s.findID(name, fixed)); e != NoEntry {
 		return e, s.Confirm(context.Background(), e)
 	}
 	if base, line, ok := names.LineSuffix(name); ok {
@@ -280,16 +279,16 @@ func (s *Snapshot) FindName(name string, taken ...string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
-// FindBranch is FindName for an entry to which there is a branch, as to each that has an id (docs/format.md, Loading).
-func (s *Snapshot) FindBranch(name string, taken ...string) (Entry, error) {
-	e, err := s.FindName(name, taken...)
+// FindBranch is FindName for entries with an id: only those have branches (docs/format.md, Loading).
+func (s *Snapshot) FindBranch(name string, fixed ...string) (Entry, error) {
+	e, err := s.FindName(name, fixed...)
 	if err == nil && s.records[e].id == 0 {
 		return NoEntry, fmt.Errorf("%w: %q has no id", ErrNotFound, name)
 	}
 	return e, err
 }
 
-// findID returns the id that is shown as name in a directory with those fixed names, or 0.
+// findID returns the id of a name in a directory with those fixed names, or 0.
 func (s *Snapshot) findID(name string, fixed []string) symbol {
 	if id, ok := names.DecodeNameAmong(name, fixed); ok {
 		return s.symbols.find([]byte(id))
@@ -323,8 +322,8 @@ func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	return b, nil
 }
 
-// EntryText reads an entry's text and checks that it is what was indexed; the error wraps storage.ErrStale if it is
-// not. Code that takes a text apart relies on its being valid JSON, and a file can be overwritten in place.
+// EntryText reads an entry's text and verifies it; the error wraps storage.ErrStale if it was
+// overwritten. Callers rely on valid JSON.
 func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	v, err := s.read(rec.off, int64(rec.size))
@@ -342,7 +341,7 @@ func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 	return nil
 }
 
-// checkPart checks an entry of which text, which was read at off, shows a part: the rest of it is read.
+// checkPart verifies an entry of which text, read at off, is a part. It reads the rest.
 func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	rec := &s.records[e]
 	end := rec.off + int64(rec.size)
@@ -358,14 +357,13 @@ func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	return s.check(e, before, text[from-off:to-off], after)
 }
 
-// GrewFrom reports whether s shows the file of an earlier snapshot with something added to it, as far as the
-// fingerprints of both ends tell.
+// GrewFrom reports whether s shows the grown file of an earlier snapshot, as far as the
+// fingerprints tell.
 func (s *Snapshot) GrewFrom(earlier *Snapshot) bool {
 	return s.index == earlier.index && s.stat.Size > earlier.stat.Size
 }
 
-// Path returns the entries from the root to e. In a cycle of parents, the walk stops at the first entry that
-// repeats.
+// Path returns the entries from the root to e. In a cycle, it stops at the first repeated entry.
 func (s *Snapshot) Path(e Entry) []Entry {
 	var path []Entry
 	seen := newBitset(len(s.records))

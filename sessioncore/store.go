@@ -14,50 +14,49 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Store hands out the sessions of a storage and bounds how much of them is kept in memory. It is safe for
-// concurrent use.
+// Store hands out the sessions of a storage and bounds their memory. It is safe for concurrent use.
 type Store struct {
-	storage givingBack
+	storage evictingFiles
 	program func(name string) program.Program
-	keep    int // maximum number of sessions that keep a snapshot
+	keep    int // maximum number of cached snapshots
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
-	kept     *simplelru.LRU[*Session, int] // number of entries of each session's snapshot
-	entries  int                           // sum of kept
+	cached   *simplelru.LRU[*Session, int] // number of entries of each session's snapshot
+	entries  int                           // sum over cached
 }
 
 const (
-	// maxKept is the maximum number of sessions that keep a snapshot and with it an open file, where there are
-	// descriptors enough.
-	maxKept = 128
-	// maxKeptEntries bounds the memory of kept snapshots, at about 100 bytes per entry. The session used last keeps
-	// its snapshot whatever its size.
-	maxKeptEntries = 400_000
+	// maxCached bounds the cached snapshots, each with an open file, if descriptors suffice.
+	maxCached = 128
+	// maxCachedEntries bounds the memory of cached snapshots, at about 100 bytes per entry. The
+	// snapshot used last stays, whatever its size.
+	maxCachedEntries = 400_000
 )
 
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Files) *Store {
-	st := &Store{keep: keepable(), sessions: map[string]*Session{}}
-	st.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) { st.entries -= n })
-	st.storage, st.program = givingBack{files, st}, func(string) program.Program { return program.Unknown }
+	st := &Store{keep: snapshotLimit(), sessions: map[string]*Session{}}
+	st.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) { st.entries -= n })
+	st.storage, st.program = evictingFiles{files, st}, func(string) program.Program { return program.Unknown }
 	return st
 }
 
-// Keep sets how many sessions keep a snapshot at most. It must be called before the store is used.
+// Keep bounds the number of cached snapshots. It must be called before the store is used.
 func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
 
-// SetProgram sets who is asked whose agent directory a file is in. It must be called before the store is used.
+// SetProgram sets the function that returns the owner of a file's agent directory. It must be
+// called before the store is used.
 func (st *Store) SetProgram(of func(name string) program.Program) { st.program = of }
 
-// Program returns whose agent directory a file is in, as far as is known; "" for the storage's root.
+// Program returns the owner of a file's agent directory, if known; "" stands for the root.
 func (st *Store) Program(name string) program.Program { return st.program(name) }
 
-// Indexed returns how many sessions keep a snapshot.
+// Indexed returns the number of cached snapshots.
 func (st *Store) Indexed() int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.kept.Len()
+	return st.cached.Len()
 }
 
 // Storage returns the storage that holds the sessions.
@@ -88,7 +87,7 @@ func (st *Store) Known(name string, t storage.Token) *Snapshot {
 	return nil
 }
 
-// Probe is Session(name).Probe for a name that was asked for: one that is not there leaves nothing behind.
+// Probe is Session(name).Probe for any name: a missing file leaves nothing in memory.
 func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
 	st.mu.Lock()
 	s := st.sessions[name]
@@ -106,16 +105,15 @@ func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
 	return s.Probe(ctx)
 }
 
-// cached records that s keeps a snapshot of n entries, and evicts the least recently used sessions if there are too
-// many.
-func (st *Store) cached(s *Session, n int) {
+// addCached records the snapshot of s with n entries, and evicts the least recently used ones.
+func (st *Store) addCached(s *Session, n int) {
 	st.mu.Lock()
-	st.kept.Remove(s)
-	st.kept.Add(s, n)
+	st.cached.Remove(s)
+	st.cached.Add(s, n)
 	st.entries += n
 	var victims []*Session
-	for (st.kept.Len() > st.keep || st.entries > maxKeptEntries) && st.kept.Len() > 1 {
-		oldest, _, _ := st.kept.RemoveOldest()
+	for (st.cached.Len() > st.keep || st.entries > maxCachedEntries) && st.cached.Len() > 1 {
+		oldest, _, _ := st.cached.RemoveOldest()
 		victims = append(victims, oldest)
 	}
 	st.mu.Unlock()
@@ -124,58 +122,58 @@ func (st *Store) cached(s *Session, n int) {
 	}
 }
 
-// used records that s is used.
-func (st *Store) used(s *Session) {
+// touch makes s the most recently used session.
+func (st *Store) touch(s *Session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.kept.Get(s)
+	st.cached.Get(s)
 }
 
-// dropped records that s no longer keeps a snapshot.
-func (st *Store) dropped(s *Session) {
+// removeCached records that s caches no snapshot.
+func (st *Store) removeCached(s *Session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.kept.Remove(s)
+	st.cached.Remove(s)
 }
 
-// Close releases all snapshots that are kept.
+// Close releases all cached snapshots.
 func (st *Store) Close() { st.release(func(*Session) bool { return true }) }
 
-// EvictIdle releases the snapshots that are kept and that nobody uses.
+// EvictIdle releases the cached snapshots without users.
 func (st *Store) EvictIdle() { st.release((*Session).isIdle) }
 
-// EvictSession releases the snapshot of a session if nobody uses it.
+// EvictSession releases the cached snapshot of a session if it has no users.
 func (st *Store) EvictSession(session *Session) {
 	st.mu.Lock()
-	isKept := session.isIdle() && st.kept.Remove(session)
+	isKept := session.isIdle() && st.cached.Remove(session)
 	st.mu.Unlock()
 	if isKept {
 		session.evict()
 	}
 }
 
-// IsCached reports whether a snapshot of the session is kept.
+// IsCached reports whether a snapshot of the session is cached.
 func (s *Session) IsCached() bool { return s.current.Load() != nil }
 
-// isIdle reports whether nobody uses the snapshot that is kept.
+// isIdle reports whether the cached snapshot has no users.
 func (s *Session) isIdle() bool {
 	snap := s.current.Load()
 	return snap == nil || snap.refs.Load() == 1
 }
 
-// CloseWithArtifacts releases those that are kept of a file and of those in the directory of its artifacts.
+// CloseWithArtifacts releases the cached snapshots of a file and of its artifacts.
 func (st *Store) CloseWithArtifacts(name string) {
 	below := strings.TrimSuffix(name, FileEnding) + "/"
 	st.release(func(s *Session) bool { return s.name == name || strings.HasPrefix(s.name, below) })
 }
 
-// release releases the kept snapshots of some sessions.
-func (st *Store) release(which func(*Session) bool) {
+// release releases the cached snapshots of matching sessions.
+func (st *Store) release(matches func(*Session) bool) {
 	var released []*Session
 	st.mu.Lock()
-	for _, s := range st.kept.Keys() {
-		if which(s) {
-			st.kept.Remove(s)
+	for _, s := range st.cached.Keys() {
+		if matches(s) {
+			st.cached.Remove(s)
 			released = append(released, s)
 		}
 	}
@@ -185,29 +183,27 @@ func (st *Store) release(which func(*Session) bool) {
 	}
 }
 
-// Snapshots that are kept hold an open file each. They must not use up the descriptors of the process.
+// cachedShare bounds the descriptors of cached snapshots: one of so many of the process. Readers and
+// directories need the others.
+const cachedShare = 4
 
-// keptShare is which part of the process's descriptors kept snapshots may hold: one in so many. Readers and directories
-// need the others.
-const keptShare = 4
-
-// keepable returns how many sessions may keep a snapshot.
-func keepable() int {
+// snapshotLimit returns the maximum number of cached snapshots.
+func snapshotLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return maxKept
+		return maxCached
 	}
-	return int(max(1, min(maxKept, uint64(limit.Cur)/keptShare)))
+	return int(max(1, min(maxCached, uint64(limit.Cur)/cachedShare)))
 }
 
-// givingBack is a storage that gives kept snapshots back when there are no descriptors left to open a file.
-type givingBack struct {
+// evictingFiles is a storage that evicts cached snapshots when no descriptor is left to open a file.
+type evictingFiles struct {
 	storage.Files
 	store *Store
 }
 
 // Open implements storage.Files.
-func (g givingBack) Open(name string) (storage.Object, error) {
+func (g evictingFiles) Open(name string) (storage.Object, error) {
 	obj, err := g.Files.Open(name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		g.store.Close()

@@ -68,11 +68,11 @@ func (o *scarceObject) Close() error {
 // TestFewDescriptors: more sessions can be read, one after the other, than the process has descriptors for, and no more
 // stay open than the store may keep.
 func TestFewDescriptors(t *testing.T) {
-	for limit, most := range map[int]int{10: 10, 10_000: maxKept + 1} {
+	for limit, most := range map[int]int{10: 10, 10_000: maxCached + 1} {
 		files := memory.New()
 		scarce := &scarceStorage{Storage: files, limit: limit}
 		store := NewStore(scarce)
-		for i := range 3 * maxKept {
+		for i := range 3 * maxCached {
 			name := fmt.Sprintf("p/%d.jsonl", i)
 			require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+sessiontest.Entry("e", ""))))
 			_, err := store.Session(name).Probe(t.Context())

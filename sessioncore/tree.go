@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Tree is the tree of a snapshot's entries, with one node per id: its last entry (docs/format.md, Loading). Moves
-// of the leaf without children are not nodes (docs/design.md, leaf). A Tree is immutable; callers must not modify
-// the slices that it returns.
+// Tree is the tree of a snapshot's entries, with one node per id: its last entry (docs/format.md,
+// Loading). Moves of the leaf without children are no nodes (docs/design.md, leaf). A Tree is
+// immutable; callers must not modify its slices.
 type Tree struct {
 	roots    []Entry
 	parent   []Entry // NoEntry for roots; notInTree for entries that are not nodes
@@ -26,18 +26,12 @@ func (t *Tree) Roots() []Entry { return t.roots }
 func (t *Tree) Children(e Entry) []Entry { return t.kids[t.first[e]:t.first[e+1]] }
 
 // Parent returns the parent of node e, NoEntry for a root.
-func (t *Tree) Parent(e Entry) Entry {
-	if p := t.parent[e]; p >= 0 {
-		return p
-	}
-	return NoEntry
-}
+func (t *Tree) Parent(e Entry) Entry { return max(t.parent[e], NoEntry) }
 
 // Has reports whether e is a node of the tree.
 func (t *Tree) Has(e Entry) bool { return t.parent[e] != notInTree }
 
-// IsTip reports whether e is a node without children, the end of a branch. A recorded move of the leaf without children
-// is none (docs/design.md, leaf).
+// IsTip reports whether e is a node without children, the end of a branch.
 func (t *Tree) IsTip(e Entry) bool { return t.Has(e) && len(t.Children(e)) == 0 }
 
 // Tree returns the snapshot's tree. It is built on first use.
@@ -72,37 +66,42 @@ func (t *Tree) joinParents(s *Snapshot) {
 			t.parent[e] = NoEntry
 		case rec.parent == rec.id:
 			t.parent[e] = NoEntry
-			t.problems = append(t.problems, s.ProblemOf(Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root"))
+			t.problem(s, Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root")
 		case parent == NoEntry:
 			t.parent[e] = NoEntry
-			t.problems = append(t.problems, s.ProblemOf(Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root"))
+			t.problem(s, Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root")
 		default:
 			t.parent[e] = parent
 		}
 	}
 }
 
+func (t *Tree) problem(s *Snapshot, e Entry, what ProblemKind, why string) {
+	t.problems = append(t.problems, s.ProblemOf(e, what, why))
+}
+
 // cutCycles makes the first entry in file order of each cycle of parents a root (docs/design.md, tree/).
 func (t *Tree) cutCycles(s *Snapshot) {
-	const seen, done = 1, 2
+	const onWalk, finished = 1, 2
 	state := make([]uint8, len(s.records))
 	var walk []Entry
 	for start := range s.records {
 		walk = walk[:0]
 		e := Entry(start)
 		for e >= 0 && state[e] == 0 {
-			state[e] = seen
+			state[e] = onWalk
 			walk = append(walk, e)
 			e = t.parent[e]
 		}
-		if e >= 0 && state[e] == seen {
+		if e >= 0 && state[e] == onWalk {
 			circle := walk[slices.Index(walk, e):]
 			first := slices.Min(circle)
 			t.parent[first] = NoEntry
-			t.problems = append(t.problems, s.ProblemOf(first, ProblemCycle, "parents lead in a circle: it is cut here, and the entry counts as a root"))
+			const why = "parents lead in a circle: it is cut here, and the entry counts as a root"
+			t.problem(s, first, ProblemCycle, why)
 		}
 		for _, e := range walk {
-			state[e] = done
+			state[e] = finished
 		}
 	}
 }
@@ -177,29 +176,22 @@ func (s *Snapshot) sortByTime(kids []Entry) {
 	}
 }
 
-// SameText reports whether entry e of s and entry f of t have the same text. In snapshots of one index, an entry
-// never changes.
+// SameText reports whether entry e of s and entry f of t have the same text.
 func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
-	if e == NoEntry || f == NoEntry {
-		return e == f
-	}
-	if s.index == t.index {
+	if e == NoEntry || f == NoEntry || s.index == t.index {
 		return e == f
 	}
 	a, b := &s.records[e], &t.records[f]
 	return a.size == b.size && a.crc == b.crc
 }
 
-// EndsBranch reports whether a branch ends in e: e is a tip, or it is the leaf, below which the session goes on.
+// EndsBranch reports whether a branch ends in e, which is a tip or the leaf.
 func (s *Snapshot) EndsBranch(e Entry) bool {
-	if leaf, err := s.Leaf(); err == nil && leaf == e {
-		return true
-	}
-	return s.Tree().IsTip(e)
+	leaf, err := s.Leaf()
+	return err == nil && leaf == e || s.Tree().IsTip(e)
 }
 
-// BranchBelow returns the end of the branch that ended in e in an earlier snapshot: the leaf if that is below e,
-// otherwise e.
+// BranchBelow returns the end of e's branch of an earlier snapshot: the leaf if below e, else e.
 func (s *Snapshot) BranchBelow(e Entry) Entry {
 	if leaf, err := s.Leaf(); err == nil && leaf != NoEntry && slices.Contains(s.Branch(leaf).entries, e) {
 		return leaf
