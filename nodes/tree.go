@@ -114,7 +114,7 @@ func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, e
 		entries = snap.Tree().Roots()
 		items = append(items, Item{Name: layout.Deep, Kind: storage.KindDir})
 	default:
-		entries = layout.Beginnings(snap)
+		entries = layout.StretchStarts(snap)
 	}
 	for _, e := range entries {
 		name := layout.TreeName(snap, e)

@@ -10,8 +10,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// File is an open file. It is read and written from its beginning on, each with an offset of its
-// own. It is not safe for concurrent use.
+// File is an open file. Reading and writing have separate offsets. It is for one goroutine at a time.
 type File struct {
 	namedNode
 	fs      *FS
@@ -19,7 +18,7 @@ type File struct {
 	handle  nodes.Handle
 	read    int64
 	written int64
-	err     error // that of Close
+	err     error // of Close
 	closed  bool
 }
 
@@ -29,7 +28,7 @@ var (
 	_ = (io.Writer)((*File)(nil))
 )
 
-// open opens the file where w stands.
+// open opens the walker's current file.
 func (w *walker) open(flag int) (*File, error) {
 	switch w.last().attr.Kind {
 	case storage.KindDir:
@@ -44,18 +43,18 @@ func (w *walker) open(flag int) (*File, error) {
 	return &File{namedNode: *w.last(), fs: w.fs, path: w.path(), handle: h}, nil
 }
 
-// Stat returns the file's attributes now.
+// Stat returns the file's current attributes.
 func (f *File) Stat() (_ iofs.FileInfo, err error) {
 	defer f.fs.answer("stat", f.path, &err)
-	of := f.node.Stat
+	stat := f.node.Stat
 	if version, ok := f.handle.(nodes.VersionHandle); ok {
-		of = version.Stat
+		stat = version.Stat
 	}
-	err = f.stat(f.fs.ctx, of)
+	err = f.stat(f.fs.ctx, stat)
 	return f.info(), err
 }
 
-// Read reads on.
+// Read reads from the current offset.
 func (f *File) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -76,7 +75,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 	return n, errorOf(nodes.Fail(f.node, f.name, "read", err))
 }
 
-// Seek sets where Read goes on.
+// Seek sets the offset of Read.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -95,7 +94,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Write writes on. As with write(2), what was written before an error stays.
+// Write writes at the current offset. Like write(2), it keeps the bytes before an error.
 func (f *File) Write(p []byte) (written int, err error) {
 	defer f.fs.answer("write", f.path, &err)
 	h, ok := f.handle.(nodes.WriteHandle)
@@ -116,10 +115,10 @@ func (f *File) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// maxWrite is how many bytes are written at once at most, as by the kernel.
+// maxWrite bounds the bytes of one write, as in the kernel.
 const maxWrite = 128 << 10
 
-// Sync makes durable what was written.
+// Sync makes the written data durable.
 func (f *File) Sync() (err error) {
 	defer f.fs.answer("sync", f.path, &err)
 	if c, ok := f.node.(nodes.Control); ok {
@@ -128,7 +127,7 @@ func (f *File) Sync() (err error) {
 	return syscall.ENOTSUP
 }
 
-// Flush is what close(2) of a descriptor does: it carries out what was written and returns the
+// Flush does the work of close(2) on a descriptor: it executes the written lines and returns the
 // error. The file stays open.
 func (f *File) Flush() (err error) {
 	defer f.fs.answer("close", f.path, &err)
@@ -147,8 +146,7 @@ func (f *File) Close() error {
 	return f.err
 }
 
-// Abandon closes the file without a Flush: the beginning of a line that was written is not carried
-// out.
+// Abandon closes the file without a Flush: an incomplete line is not executed.
 func (f *File) Abandon() {
 	if !f.closed {
 		f.closed = true

@@ -55,7 +55,7 @@ func (f *FS) ReadLink(name string) (target string, err error) {
 	return target, err
 }
 
-// Resolve returns the path without links to what a path leads to.
+// Resolve returns the path of a name's target, without links.
 func (f *FS) Resolve(name string) (resolved string, err error) {
 	err = f.at("resolve", name, true, func(w *walker) error { resolved = w.path(); return nil })
 	return resolved, err
@@ -70,7 +70,7 @@ func (f *FS) OpenFile(name string, flag int) (file *File, err error) {
 	return file, err
 }
 
-// ReadDir lists a directory, a link to it included.
+// ReadDir lists a directory, or the directory to which a link leads.
 func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	err = f.at("readdir", name, true, func(w *walker) error {
 		items, err = w.list(name)
@@ -80,9 +80,9 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	return items, err
 }
 
-// Glob returns the paths that a pattern stands for, sorted in each directory, as a shell expands
-// it: names that begin with a dot only if the pattern's part does. Parts without *, ? and [ ] are
-// looked up, listed or not.
+// Glob returns the paths that match a pattern, sorted in each directory, like a shell: names with a
+// leading dot only if that part of the pattern has one. It looks up parts without *, ? and [ ], so
+// that unlisted names are found.
 func (f *FS) Glob(pattern string) ([]string, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 			}
 			continue
 		}
-		items, _ := f.ReadDir(dir) // what is no directory has nothing in it
+		items, _ := f.ReadDir(dir) // other files have no items
 		for _, it := range items {
 			if ok, _ := path.Match(part, it.Name()); ok && (it.Name()[0] != '.' || part[0] == '.') {
 				found = append(found, path.Join(dir, it.Name()))
@@ -113,8 +113,8 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	return found, cmp.Or(err, f.ctx.Err())
 }
 
-// ReplaceLink makes a path, whose last part must not be a directory, a link to target, in the way
-// of ln -sfn: it makes a link of a temporary name, which must not exist, and renames it.
+// ReplaceLink makes a path, whose last part must not be a directory, a link to target, like ln
+// -sfn: it makes a link of a temporary name, which must not exist, and renames it.
 func (f *FS) ReplaceLink(target, name, temporary string) error {
 	return f.at("link", path.Dir(name), true, func(w *walker) error {
 		dir, ok := w.last().node.(nodes.LinkDir)
@@ -131,17 +131,16 @@ func (f *FS) ReplaceLink(target, name, temporary string) error {
 	})
 }
 
-// maxStale is how often a path is looked up anew when the node that it led to has changed
-// meanwhile. The kernel does so once.
+// maxStale bounds the lookups of a path whose node has changed meanwhile. The kernel repeats one.
 const maxStale = 4
 
-// at calls do where a path leads; follow says that a link at its end is followed.
+// at calls do at the target of a path; with follow it follows a link at the path's end.
 func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error) {
 	defer f.answer(op, name, &err)
 	if name == ".." || strings.HasPrefix(name, "../") {
 		return ErrLeadsOut
 	}
-	if !iofs.ValidPath(strings.ToValidUTF8(name, "?")) { // names are any bytes
+	if !iofs.ValidPath(strings.ToValidUTF8(name, "?")) { // names need not be UTF-8
 		return iofs.ErrInvalid
 	}
 	for range maxStale {
@@ -156,8 +155,8 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 	return err
 }
 
-// answer makes an error that of a caller. It must be deferred. A panic is logged and becomes EIO,
-// as in a mount: one bad session ends no command that goes through all.
+// answer converts an error for the caller. It must be deferred. A panic is logged and becomes EIO,
+// as in a mount, so that one bad session ends no command over all sessions.
 func (f *FS) answer(op, name string, err *error) {
 	if reason := recover(); reason != nil {
 		f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))

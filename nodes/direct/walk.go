@@ -13,14 +13,13 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ErrLeadsOut means a link that leads out of the file system: to an absolute path, or above the
-// root.
+// ErrLeadsOut means that a link leads to an absolute path, or above the root.
 var ErrLeadsOut = errors.New("leads out of the file system")
 
 const (
-	// maxLinks bounds how many links a path may lead through, as in the kernel.
+	// maxLinks bounds the links on a path, as in the kernel.
 	maxLinks = 40
-	// maxName is the longest name that is looked up, in bytes, as in the kernel (FUSE_NAME_MAX).
+	// maxName is the longest name of a lookup in bytes, as in the kernel (FUSE_NAME_MAX).
 	maxName = 1024
 )
 
@@ -33,13 +32,13 @@ type namedNode struct {
 
 func (n *namedNode) info() Info { return Info{n.name, n.attr} }
 
-// stat sets the attributes to those that of returns.
-func (n *namedNode) stat(ctx context.Context, of func(context.Context) (nodes.Attr, error)) (err error) {
-	n.attr, err = of(ctx)
+// stat sets the attributes to the result of get.
+func (n *namedNode) stat(ctx context.Context, get func(context.Context) (nodes.Attr, error)) (err error) {
+	n.attr, err = get(ctx)
 	return errorOf(nodes.Stale(n.node, n.name, "stat", err))
 }
 
-// walker resolves a path. at holds the nodes from the root to where it stands.
+// walker resolves a path. at holds the nodes from the root to the current one.
 type walker struct {
 	fs    *FS
 	at    []namedNode
@@ -48,7 +47,7 @@ type walker struct {
 
 func (w *walker) last() *namedNode { return &w.at[len(w.at)-1] }
 
-// path returns the path to where it stands, without links but perhaps that.
+// path returns the path of the current node, in which only the last part may be a link.
 func (w *walker) path() string {
 	parts := []string{"."}
 	for _, n := range w.at[1:] {
@@ -57,7 +56,7 @@ func (w *walker) path() string {
 	return path.Join(parts...)
 }
 
-// walk goes on by a path, from the root at first; follow says that a link at its end is followed.
+// walk follows a path from the current node, at first the root; follow includes a link at its end.
 func (w *walker) walk(name string, follow bool) error {
 	if len(w.at) == 0 {
 		w.at = []namedNode{{node: w.fs.root, name: "."}}
@@ -74,8 +73,7 @@ func (w *walker) walk(name string, follow bool) error {
 	return nil
 }
 
-// step goes on by one part of a path. An empty part, as behind a slash at the end of a link's
-// target, is as ".".
+// step follows one part of a path. An empty part, as after a final slash, is like ".".
 func (w *walker) step(part string, follow bool) error {
 	dir, isDir := w.last().node.(nodes.Dir)
 	switch {
@@ -140,7 +138,7 @@ func (w *walker) readlink() (string, error) {
 	return target, errorOf(nodes.Stale(link, w.last().name, "readlink", err))
 }
 
-// list returns the names in the directory where it stands, which has a name in fs.
+// list returns the names in the current directory, whose name in fs is given.
 func (w *walker) list(name string) (items []iofs.DirEntry, err error) {
 	dir, ok := w.last().node.(nodes.Dir)
 	if !ok {
@@ -157,7 +155,7 @@ func (w *walker) list(name string) (items []iofs.DirEntry, err error) {
 	return items, errorOf(errno)
 }
 
-// dirEntry is a name in a directory. Only Info looks it up.
+// dirEntry is a name in a directory. Only Info looks the name up.
 type dirEntry struct {
 	fs        *FS
 	dir, name string
@@ -169,7 +167,7 @@ func (d dirEntry) IsDir() bool                  { return d.kind.IsDir() }
 func (d dirEntry) Type() iofs.FileMode          { return d.kind }
 func (d dirEntry) Info() (iofs.FileInfo, error) { return d.fs.Lstat(path.Join(d.dir, d.name)) }
 
-// Info are the attributes of a node at the time when it was looked up.
+// Info holds the attributes of a node at the time of its lookup.
 type Info struct {
 	name string
 	attr nodes.Attr
@@ -180,7 +178,7 @@ var _ = (iofs.FileInfo)(Info{})
 // Name returns the last part of the path by which the node was looked up.
 func (i Info) Name() string { return i.name }
 
-// Size returns the size in bytes; of a link that of its target.
+// Size returns the size in bytes; for a link, of its target.
 func (i Info) Size() int64 { return i.attr.Size }
 
 // Mode returns type and permissions.

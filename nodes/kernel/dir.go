@@ -10,8 +10,8 @@ import (
 	"sessionfs/nodes"
 )
 
-// dirInode is the inode of a directory. All changes in it are refused (docs/design.md section 7),
-// but those of a nodes.LinkDir; go-fuse allows removals by default.
+// dirInode is the inode of a directory. It refuses all changes (docs/design.md section 7), except
+// those of a nodes.LinkDir; go-fuse allows removals by default.
 type dirInode struct {
 	inode
 	dir nodes.Dir
@@ -24,10 +24,10 @@ var _ = (fusefs.NodeLookuper)((*dirInode)(nil))
 // Lookup finds a name.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	door := d.door()
-	door.long.lookedUp(d)
+	door.long.countLookup(d)
 	found, errno := d.lookUp(ctx, name, out)
 	if errno == syscall.ENOENT {
-		door.inodes.missed(d.EmbeddedInode(), name)
+		door.inodes.addMiss(d.EmbeddedInode(), name)
 	}
 	return found, errno
 }
@@ -41,7 +41,7 @@ func (d *dirInode) lookUp(ctx context.Context, name string, out *fuse.EntryOut) 
 	return d.enter(ctx, &look, nodes.Named(name), out)
 }
 
-// enter answers the look-up of a name with a child and its attributes.
+// enter answers the lookup of a name with a child and its attributes.
 func (d *dirInode) enter(
 	ctx context.Context, look *nodes.Look, it nodes.Item, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
@@ -64,8 +64,8 @@ func (d *dirInode) enter(
 
 var _ = (fusefs.NodeSymlinker)((*dirInode)(nil))
 
-// Symlink makes a link in a nodes.LinkDir. No signal interrupts it: a program that repeats the call after EINTR would find
-// its own link.
+// Symlink makes a link in a nodes.LinkDir. No signal interrupts it: a program that repeats the call
+// after EINTR would find its own link.
 func (d *dirInode) Symlink(
 	ctx context.Context, target, name string, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
@@ -143,5 +143,5 @@ func (d *dirInode) Rmdir(_ context.Context, name string) syscall.Errno {
 
 var _ = (fusefs.NodeFsyncer)((*dirInode)(nil))
 
-// Fsync has nothing to do: nothing is written.
+// Fsync does nothing, as nothing is written.
 func (d *dirInode) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }

@@ -17,7 +17,7 @@ type Door struct {
 	inodes inodeLimit
 	long   longListings
 	open   atomic.Int64 // files and directories that programs have open
-	last   atomic.Int64 // when a program last looked for something, in nanoseconds since 1970
+	last   atomic.Int64 // time of the last request, in nanoseconds since 1970
 }
 
 // rootInode is the inode of the root.
@@ -30,27 +30,27 @@ type rootInode struct {
 func New(root *nodes.RootDir) *Door {
 	d := &Door{root: root}
 	d.inode = &rootInode{dirInode{dir: root}, d}
-	d.inodes.init(int(min(maxNodes, root.View().Memory.Size()/nodeShare)), atRest)
+	d.inodes.init(int(min(maxNodes, root.View().Memory.Size()/nodeShare)), pruneRest)
 	d.last.Store(time.Now().UnixNano())
 	return d
 }
 
 // FileSystem returns the file system that a server of FUSE serves.
 func (d *Door) FileSystem() fuse.RawFileSystem {
-	return &counted{d, fusefs.NewNodeFS(d.inode, &fusefs.Options{
+	return &countingFS{d, fusefs.NewNodeFS(d.inode, &fusefs.Options{
 		NullPermissions: true, // a mode of 0 is shown as it is
 		RootStableAttr:  &fusefs.StableAttr{Ino: fuse.FUSE_ROOT_ID},
 	})}
 }
 
-// Open returns how many files and directories programs have open.
+// Open returns the number of files and directories that programs have open.
 func (d *Door) Open() int64 { return d.open.Load() }
 
-// Last returns when a program last looked for something.
+// Last returns the time of the last lookup or open.
 func (d *Door) Last() time.Time { return time.Unix(0, d.last.Load()) }
 
-// opened counts a file that was opened with a status, which it returns.
-func (d *Door) opened(status fuse.Status) fuse.Status {
+// countOpen counts a file that was opened with a status, which it returns.
+func (d *Door) countOpen(status fuse.Status) fuse.Status {
 	if status.Ok() {
 		d.open.Add(1)
 	}
@@ -58,37 +58,37 @@ func (d *Door) opened(status fuse.Status) fuse.Status {
 	return status
 }
 
-// counted counts the files that programs have open, and notes each look-up: any other request comes
-// behind one, or concerns an open file.
-type counted struct {
+// countingFS counts the files that programs have open, and records each lookup: any other request
+// follows one, or concerns an open file.
+type countingFS struct {
 	door *Door
 	fuse.RawFileSystem
 }
 
 // Lookup implements fuse.RawFileSystem.
-func (f *counted) Lookup(cancel <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+func (f *countingFS) Lookup(cancel <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	f.door.last.Store(time.Now().UnixNano())
-	return f.RawFileSystem.Lookup(cancel, header, name, out)
+	return f.RawFileSystem.Lookup(cancel, in, name, out)
 }
 
 // Open counts an open file.
-func (f *counted) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	return f.door.opened(f.RawFileSystem.Open(cancel, in, out))
+func (f *countingFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	return f.door.countOpen(f.RawFileSystem.Open(cancel, in, out))
 }
 
 // OpenDir counts an open directory.
-func (f *counted) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	return f.door.opened(f.RawFileSystem.OpenDir(cancel, in, out))
+func (f *countingFS) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	return f.door.countOpen(f.RawFileSystem.OpenDir(cancel, in, out))
 }
 
 // Release closes a file that Open has counted.
-func (f *counted) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
+func (f *countingFS) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
 	f.RawFileSystem.Release(cancel, in)
 	f.door.open.Add(-1)
 }
 
 // ReleaseDir closes a directory that OpenDir has counted.
-func (f *counted) ReleaseDir(in *fuse.ReleaseIn) {
+func (f *countingFS) ReleaseDir(in *fuse.ReleaseIn) {
 	f.RawFileSystem.ReleaseDir(in)
 	f.door.open.Add(-1)
 }

@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// fileInode is the inode of a file of which each handle shows its own version, or one that grows.
+// fileInode is the inode of a file whose handles each show their own version, or of one that grows.
 type fileInode struct {
 	inode
 	file nodes.File
@@ -23,31 +23,31 @@ type fileInode struct {
 
 func (f *fileInode) node() nodes.Node { return f.file }
 
-// forReading are the flags of every handle that is only read: the kernel need not send FLUSH, which
-// saves a round trip for each close.
-const forReading = fuse.FOPEN_NOFLUSH
+// readOnlyFlags are the flags of every handle that is only read: the kernel need not send FLUSH,
+// which saves a round trip for each close.
+const readOnlyFlags = fuse.FOPEN_NOFLUSH
 
 var _ = (fusefs.NodeOpener)((*fileInode)(nil))
 
-// Open opens the file. Where it is ESTALE, the kernel looks up the path again and retries.
+// Open opens the file. After ESTALE the kernel looks up the path once more and retries.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := nodes.OpenFile(ctx, f.file, f.name(), int(flags))
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	opened := fileHandle{&f.inode, h}
+	handle := fileHandle{&f.inode, h}
 	if lines, ok := h.(nodes.WriteHandle); ok {
-		return &writeHandle{opened, lines}, fuse.FOPEN_DIRECT_IO, 0
+		return &writeHandle{handle, lines}, fuse.FOPEN_DIRECT_IO, 0
 	}
 	if f.file.Stability() == nodes.Growing { // it stands for one content
-		return &opened, forReading | fuse.FOPEN_KEEP_CACHE, 0
+		return &handle, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
 	}
-	return &opened, forReading | fuse.FOPEN_DIRECT_IO, 0
+	return &handle, readOnlyFlags | fuse.FOPEN_DIRECT_IO, 0
 }
 
 var _ = (fusefs.NodeFsyncer)((*fileInode)(nil))
 
-// Fsync makes durable what was written to a control file.
+// Fsync makes the writes to a control file durable.
 func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
 	if c, ok := f.file.(nodes.Control); ok {
 		return c.Sync(ctx)
@@ -55,39 +55,37 @@ func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) sy
 	return syscall.ENOTSUP
 }
 
-// entryInode is the inode of an entry. The node stands for one content, so the kernel may keep its
-// pages.
+// entryInode is the inode of an entry, which has one content. The kernel may keep its pages.
 type entryInode struct {
 	inode
 	file   *nodes.EntryFile
-	stored atomic.Bool // the kernel was given the content
+	stored atomic.Bool // the content was sent to the kernel
 }
 
 func (e *entryInode) node() nodes.Node { return e.file }
 
 var _ = (fusefs.NodeOpener)((*entryInode)(nil))
 
-// Open opens the entry, and gives the kernel its content.
+// Open opens the entry, and sends its content to the kernel.
 func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := nodes.OpenFile(ctx, e.file, e.name(), int(flags))
 	if errno != 0 {
 		return nil, 0, errno
 	}
 	e.store(ctx, h.(nodes.EntryHandle))
-	return &fileHandle{&e.inode, h}, forReading | fuse.FOPEN_KEEP_CACHE, 0
+	return &fileHandle{&e.inode, h}, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
 }
 
-// storeLimit is the largest entry that store sends to the kernel, in bytes: what the kernel would
-// ask for in one read. Nearly all entries are shorter.
+// storeLimit is the largest entry that store sends to the kernel, in bytes: the size of one read.
+// Nearly all entries are shorter.
 const storeLimit = 128 << 10
 
 // storeBuffers hold entries on their way to the kernel.
 var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 
 // store sends the content of an entry to the kernel's page cache before the first open returns,
-// which saves the round trip of the read that will follow. That is correct, as the node stands for
-// one content, whose pages are kept between opens anyway. If the kernel drops them, it reads them
-// again.
+// which saves the round trip of the first read. That is correct, as the node stands for one
+// content, whose pages are kept between opens anyway.
 //
 // Unlike other notifications this one can be sent from a handler: the kernel takes only the locks
 // of the file's pages for it, and only reads of this file hold these.
@@ -98,7 +96,7 @@ func (e *entryInode) store(ctx context.Context, h nodes.EntryHandle) {
 	}
 	buf := storeBuffers.Get().(*[storeLimit]byte)
 	defer storeBuffers.Put(buf)
-	if _, err := h.ReadAt(ctx, buf[:size], 0); err == nil { // else the read returns the error
+	if _, err := h.ReadAt(ctx, buf[:size], 0); err == nil { // otherwise the read returns the error
 		_ = e.WriteCache(0, buf[:size])
 	}
 }
@@ -107,7 +105,7 @@ func (e *entryInode) store(ctx context.Context, h nodes.EntryHandle) {
 type sourceInode struct {
 	inode
 	file *nodes.SourceFile
-	// cached is the state of the content of which the kernel may have pages; nil if it has none.
+	// cached is the state of the content whose pages the kernel may have; nil if it has none.
 	cached atomic.Pointer[storage.Token]
 }
 
@@ -115,14 +113,14 @@ func (s *sourceInode) node() nodes.Node { return s.file }
 
 var _ = (fusefs.NodeOpener)((*sourceInode)(nil))
 
-// Open opens the file. Its pages stay in the kernel's cache while it does not change.
+// Open opens the file. The kernel keeps its pages while it does not change.
 func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := nodes.OpenFile(ctx, s.file, s.name(), int(flags))
 	if errno != 0 {
 		return nil, 0, errno
 	}
 	source := h.(nodes.SourceHandle)
-	fuseFlags, now := uint32(forReading), source.Token()
+	fuseFlags, now := uint32(readOnlyFlags), source.Token()
 	if before := s.cached.Swap(&now); before != nil && *before == now {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
 	}
@@ -135,19 +133,19 @@ type fileHandle struct {
 	handle nodes.Handle
 }
 
-func (h *fileHandle) opened() nodes.Handle { return h.handle }
+func (h *fileHandle) open() nodes.Handle { return h.handle }
 
 var _ = (fusefs.FileReader)((*fileHandle)(nil))
 
-// Read reads a part of the file. An entry is not spliced from the session file: it lies at any
-// offset, and for a range that is not aligned to pages go-fuse's pipe can come up one page short,
-// which the kernel would take for the entry's end.
+// Read reads a part of the file. It does not splice entries from the session file: for a range that
+// is not aligned to pages go-fuse's pipe can return a page too little, which the kernel would take
+// for the entry's end.
 func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	n, err := h.handle.ReadAt(ctx, dest, off)
 	if err != nil && err != io.EOF {
 		return nil, nodes.Fail(h.inode.node(), h.inode.name(), "read", err)
 	}
-	// A vector is sent to the kernel by one writev; for a plain slice go-fuse first tries a pipe,
+	// A vector is sent to the kernel by one writev; for a plain slice go-fuse tries a pipe first,
 	// which takes three more system calls.
 	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
@@ -168,7 +166,7 @@ type writeHandle struct {
 
 var _ = (fusefs.FileWriter)((*writeHandle)(nil))
 
-// Write carries out lines.
+// Write executes lines.
 func (h *writeHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	n, errno := h.lines.Write(ctx, data, off)
 	return uint32(n), errno
@@ -176,7 +174,7 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, off int64) (uint32
 
 var _ = (fusefs.FileFlusher)((*writeHandle)(nil))
 
-// Flush carries out a last line without a newline.
+// Flush executes a last line without a newline.
 func (h *writeHandle) Flush(ctx context.Context) syscall.Errno { return h.lines.Flush(ctx) }
 
 // sourceHandle is an open file of SOURCE.
@@ -185,8 +183,8 @@ type sourceHandle struct {
 	source nodes.SourceHandle
 }
 
-// Read reads the pinned file; if possible the bytes are spliced to the kernel. It asks for whole
-// pages, for its cache; for other offsets go-fuse's pipe can return too little.
+// Read reads the pinned file, if possible by splicing it to the kernel. The kernel's cache reads
+// whole pages; for other offsets go-fuse's pipe can return too little.
 func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if off%pageSize == 0 {
 		if fd, ok := h.source.Descriptor(); ok {
@@ -196,23 +194,23 @@ func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.R
 	return h.fileHandle.Read(ctx, dest, off)
 }
 
-// pageSize is that of the kernel's cache.
+// pageSize is the size of a page of the kernel's cache.
 const pageSize = 4096
 
 var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
-// PassthroughFd gives the kernel the file, to read it without a request to the server. That needs
-// privilege and Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a
-// node stands for one file: a file that replaces it is another node.
+// PassthroughFd gives the kernel the file, to read it without requests. That needs privilege and
+// Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for
+// one file: a file that replaces it is another node.
 func (h *sourceHandle) PassthroughFd() (int, bool) {
 	fd, ok := h.source.Descriptor()
-	return int(fd), ok && !stacked(int(fd))
+	return int(fd), ok && !isStacked(int(fd))
 }
 
-// stacked reports whether a file is on a file system that is stacked on another one. The kernel
-// refuses these for passthrough. After one refusal go-fuse stops using passthrough, also for files
-// that are open with it; these could then not be opened again.
-func stacked(fd int) bool {
+// isStacked reports whether a file is on a stacked file system, which the kernel refuses for
+// passthrough. After a refusal go-fuse stops using passthrough, and files that are open with it
+// could not be opened once more.
+func isStacked(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return true

@@ -25,8 +25,7 @@ type operations interface {
 	node() nodes.Node
 }
 
-// newOperations returns the inode of a node. The kernel has many of entries and of links, so these
-// are small.
+// newOperations returns the inode of a node. Those of entries and links are small, as there are many.
 func newOperations(n nodes.Node) operations {
 	switch n := n.(type) {
 	case *nodes.EntryFile:
@@ -54,19 +53,18 @@ func (i *inode) name() string {
 	return name
 }
 
-// cacheRule says how long the kernel may remember a name and its attributes (docs/design.md section
-// 6).
+// cacheRule holds the times for which the kernel may cache a name and its attributes
+// (docs/design.md section 6).
 type cacheRule struct{ entry, attr time.Duration }
 
-// cacheRules are those of the kinds of nodes.
+// cacheRules are the rules of each stability of nodes.
 var cacheRules = [...]cacheRule{
-	// Each access asks the server.
-	nodes.Changing: {},
+	nodes.Changing: {}, // each access asks the server
 	// Each access looks up the name, and the kernel may use the attributes of the answer: a stat is
 	// one request, not two.
 	nodes.Relinked: {attr: time.Second},
-	// As Relinked, for files that are read through the kernel's pages: it need not ask for the
-	// attributes before each read(2), which are two of three requests of a grep.
+	// As Relinked, but the kernel need not ask for the attributes before each read(2), which are two
+	// of three requests of a grep.
 	nodes.Growing: {attr: 10 * time.Millisecond},
 	nodes.Fixed:   {entry: time.Second, attr: time.Second},
 }
@@ -75,13 +73,12 @@ func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
 
 var _ = (fusefs.NodeGetattrer)((*inode)(nil))
 
-// Getattr returns the attributes as they are now, or those of the version that an open handle
-// shows.
+// Getattr returns the current attributes, or those of the version that an open handle shows.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
 	stat := n.Stat
-	if h, ok := fh.(interface{ opened() nodes.Handle }); ok {
-		if version, ok := h.opened().(nodes.VersionHandle); ok {
+	if h, ok := fh.(interface{ open() nodes.Handle }); ok {
+		if version, ok := h.open().(nodes.VersionHandle); ok {
 			stat = version.Stat
 		}
 	}
@@ -117,23 +114,22 @@ func typeBits(k storage.Kind) uint32 {
 
 var _ = (fusefs.NodeSetattrer)((*inode)(nil))
 
-// Setattr changes nothing: of a file or a link that can be written, a size and times are ignored;
-// anything else is refused.
+// Setattr ignores a size and times for a writable file or link, and refuses all other changes.
 func (i *inode) Setattr(
 	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
-	var to nodes.AttrChange
+	var change nodes.AttrChange
 	if mode, ok := in.GetMode(); ok {
-		to.Mode = &mode
+		change.Mode = &mode
 	}
 	if uid, ok := in.GetUID(); ok {
-		to.UID = &uid
+		change.UID = &uid
 	}
 	if gid, ok := in.GetGID(); ok {
-		to.GID = &gid
+		change.GID = &gid
 	}
 	n := i.node()
-	a, errno := nodes.SetAttr(ctx, n, i.name(), to)
+	a, errno := nodes.SetAttr(ctx, n, i.name(), change)
 	if errno == 0 {
 		fill(&out.Attr, &a)
 		out.SetTimeout(ruleOf(n).attr)
@@ -163,7 +159,7 @@ func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 var _ = (fusefs.NodeOnAdder)((*inode)(nil))
 
 // OnAdd counts the inode.
-func (i *inode) OnAdd(context.Context) { i.door().inodes.added() }
+func (i *inode) OnAdd(context.Context) { i.door().inodes.add() }
 
 // linkInode is the inode of a symbolic link.
 type linkInode struct {
@@ -175,7 +171,7 @@ func (l *linkInode) node() nodes.Node { return l.link }
 
 var _ = (fusefs.NodeReadlinker)((*linkInode)(nil))
 
-// Readlink returns where the link leads now.
+// Readlink returns the link's current target.
 func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	target, err := l.link.Target(ctx)
 	if err != nil {
@@ -186,8 +182,8 @@ func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 
 // stableAttr returns an identity that is the same in every mount of the same tree: a hash of the
 // parent's identity and the name (docs/design.md section 6). The second half of the hash is the
-// generation: go-fuse takes two nodes for one only if both are equal, so that even names chosen to
-// collide in the inode number are two files.
+// generation: go-fuse identifies nodes by both, so that even names chosen to collide in the inode
+// number are two files.
 func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs.StableAttr {
 	var buf [256 + 16]byte
 	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
@@ -204,10 +200,10 @@ func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs
 // successors counts inodes of followers, to give each its own identity.
 var successors atomic.Uint64
 
-// inodeOf returns the inode of a child: the one that the kernel knows already, or a new one. If the
-// open handles of a follower show something else than the name does now, the name is given to a new
-// inode, which is another file to the kernel. The handles may hold the only reference to the old
-// inode, so a new one never has the identity of an earlier one.
+// inodeOf returns the inode of a child: the known one, or a new one. If the open handles of a
+// follower show another content than the name has now, the name gets a new inode, which is another
+// file to the kernel. The handles may hold the only reference to the old inode, so a new one never
+// has an earlier identity.
 func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fusefs.Inode {
 	id := stableAttr(d.StableAttr(), name, c.Kind)
 	id.Gen ^= c.Content

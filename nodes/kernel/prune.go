@@ -14,38 +14,37 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes may exist before unused ones are pruned. The kernel forgets a node
+	// maxNodes is the number of nodes above which unused ones are pruned. The kernel forgets a node
 	// only when memory is short: after a crawl over a store of 140,000 entries, three nodes each,
-	// nearly never. The limit is enough for every name of a session of 20,000 entries; a pruned
-	// name costs one more lookup.
+	// nearly never. The limit suffices for every name of a session of 20,000 entries; a pruned name
+	// costs one more lookup.
 	maxNodes = 1 << 16
-	// nodeShare is how much of the memory of the process there must be for each node that may
-	// exist. One takes up to 1 KiB here, and as much in the kernel.
+	// nodeShare is the part of the memory budget for each node, in bytes. A node takes up to 1 KiB
+	// here, and as much in the kernel.
 	nodeShare = 4 << 10
-	// atRest is how long no node must have been added before unused ones are pruned, however few
-	// there are.
-	atRest = time.Minute
-	// maxMisses is how many names that are not there are remembered. The kernel keeps them, though
-	// it asks for them again, and keeps the directory with them: tools look for .git and the like
-	// in every one. So each is taken from it.
+	// pruneRest is the time without new nodes after which all unused ones are pruned.
+	pruneRest = time.Minute
+	// maxMisses bounds the missing names that are recorded. The kernel caches them, though it asks
+	// for them at each access, and keeps their directories: tools look for .git and the like in
+	// every one. So it is told to forget them.
 	maxMisses = 1 << 14
-	// missBatch is how many of them are taken from it at once, and freshMisses how many of the last
-	// ones are not: the answer may not be there yet.
+	// missBatch is the number of misses that are forgotten at once. The last freshMisses stay, as
+	// their answers may not have arrived.
 	missBatch, freshMisses = 512, 64
 )
 
-// inodeLimit bounds how many inodes and names that are not there the kernel remembers.
+// inodeLimit bounds the inodes and the missing names in the kernel's cache.
 type inodeLimit struct {
 	limit int           // see maxNodes; this and rest do not change after the mount
-	rest  time.Duration // see atRest
-	room  atomic.Int64  // how many may be added before Prune counts them
+	rest  time.Duration // see pruneRest
+	room  atomic.Int64  // number of nodes to be added before Prune counts them
 	full  chan struct{} // wakes Prune
 
 	mu     sync.Mutex // guards misses
 	misses []miss
 }
 
-// miss is a name that was looked for in a directory and is not there.
+// miss is a missing name in a directory.
 type miss struct {
 	dir  *fusefs.Inode
 	name string
@@ -64,12 +63,12 @@ func (c *inodeLimit) makeRoom(nodes int) { c.room.Store(int64(max(c.limit-nodes,
 func (c *inodeLimit) wake() {
 	select {
 	case c.full <- struct{}{}:
-	default: // it is woken already
+	default: // it is awake already
 	}
 }
 
-// missed notes a name that is not there.
-func (c *inodeLimit) missed(dir *fusefs.Inode, name string) {
+// addMiss records a missing name.
+func (c *inodeLimit) addMiss(dir *fusefs.Inode, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.misses) < maxMisses {
@@ -80,40 +79,39 @@ func (c *inodeLimit) missed(dir *fusefs.Inode, name string) {
 	}
 }
 
-// takeMisses returns all misses but the last ones.
-func (c *inodeLimit) takeMisses() []miss {
+// popMisses removes and returns all misses but the last ones.
+func (c *inodeLimit) popMisses() []miss {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := max(len(c.misses)-freshMisses, 0)
-	taken := c.misses[:n]
+	old := c.misses[:n]
 	c.misses = append([]miss(nil), c.misses[n:]...)
-	return taken
+	return old
 }
 
-// added counts an inode.
-func (c *inodeLimit) added() {
+// add counts an inode.
+func (c *inodeLimit) add() {
 	if c.room.Add(-1) < 0 {
 		c.wake()
 	}
 }
 
-// pruneBatch is how many nodes one notification names; the kernel too handles that many at a time.
+// pruneBatch is the number of nodes in one notification, as many as the kernel handles at a time.
 const pruneBatch = 512
 
-// KeepNodes sets how many nodes may exist, where limit is not 0, and how long after the last one
-// was added those that are not in use are given back. It must be called before the mount.
+// KeepNodes sets the limit of nodes, unless it is 0, and the time after the last new node at which
+// unused ones are pruned. It must be called before the mount.
 func (d *Door) KeepNodes(limit int, rest time.Duration) {
 	d.inodes.init(cmp.Or(limit, d.inodes.limit), rest)
 }
 
-// Prune makes the kernel forget unused nodes whenever there are too many, and when none was added
-// for a while, until stop is closed. It must run in its own goroutine, the only one that sends such
-// notifications: the kernel takes locks for them that may be held by requests which wait for the
-// server.
+// Prune makes the kernel forget unused nodes when there are too many, and when none was added for a
+// while, until stop is closed. It must run in its own goroutine, the only one that sends such
+// notifications: the kernel takes locks for them that requests in progress may hold.
 func (d *Door) Prune(stop <-chan struct{}) {
 	c, rest := &d.inodes, time.NewTicker(d.inodes.rest)
 	defer rest.Stop()
-	before, idle := int64(c.limit), true // and not what it is now: on one processor this may start after the first look
+	before, idle := int64(c.limit), true // not the current room: on one processor this may start late
 	for {
 		select {
 		case <-c.full:
@@ -136,22 +134,21 @@ func (d *Door) Prune(stop <-chan struct{}) {
 	}
 }
 
-// forgetMisses makes the kernel forget names that are not there.
+// forgetMisses makes the kernel forget missing names.
 func (d *Door) forgetMisses(stop <-chan struct{}) {
-	for _, m := range d.inodes.takeMisses() {
+	for _, m := range d.inodes.popMisses() {
 		select {
 		case <-stop:
 			return
 		default:
-			if m.dir.GetChild(m.name) == nil { // else it is there by now, and somebody may work in it
+			if m.dir.GetChild(m.name) == nil { // otherwise it exists by now and may be in use
 				m.dir.NotifyEntry(m.name)
 			}
 		}
 	}
 }
 
-// pruneOnce makes the kernel forget all nodes that are not in use, if there are more than enough of
-// them.
+// pruneOnce makes the kernel forget all unused nodes, if there are more than enough.
 func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 	root := d.inode.EmbeddedInode()
 	unused := below(nil, root)
@@ -174,7 +171,7 @@ func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 		case syscall.ENOSYS: // before Linux 6.18
 			forget = forgetNames
 			continue
-		default: // it is being unmounted
+		default: // unmounting
 			return
 		}
 		unused = unused[n:]
@@ -184,8 +181,8 @@ func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 	d.root.View().Log.Debug("nodes were given back", "before", before, "left", left)
 }
 
-// below appends the nodes below a directory that may be pruned, the nodes in a directory before the
-// directory itself, which is in use while the kernel remembers a name in it.
+// below appends the prunable nodes below a directory, children before their directory, which is in
+// use while the kernel has a name in it.
 func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	for _, child := range dir.Children() {
 		if child.IsDir() {
@@ -198,12 +195,12 @@ func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	return unused
 }
 
-// forgetNames is NotifyPrune for older kernels, which can forget names only, whether in use or not.
-// So it skips directories: one may be the working directory of a process.
+// forgetNames is NotifyPrune for older kernels, which can only forget names, whether in use or not.
+// It skips directories: one may be the working directory of a process.
 func forgetNames(unused []*fusefs.Inode) syscall.Errno {
 	for _, n := range unused {
 		if name, parent := n.Parent(); parent != nil && !n.IsDir() {
-			// ENOENT means that it has forgotten the name already.
+			// ENOENT means that the kernel had forgotten the name.
 			if errno := parent.NotifyEntry(name); errno != 0 && errno != syscall.ENOENT {
 				return errno
 			}

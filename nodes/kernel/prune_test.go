@@ -23,18 +23,18 @@ func TestNodesOfBudget(t *testing.T) {
 // answer may be on its way; there is a bound.
 func TestMisses(t *testing.T) {
 	var c inodeLimit
-	c.init(maxNodes, atRest)
+	c.init(maxNodes, pruneRest)
 	for n := range missBatch + freshMisses - 1 {
-		c.missed(nil, fmt.Sprint(n))
+		c.addMiss(nil, fmt.Sprint(n))
 	}
 	require.Empty(t, c.full, "not yet")
-	c.missed(nil, "last")
+	c.addMiss(nil, "last")
 	require.Len(t, c.full, 1, "Prune is woken")
-	require.Len(t, c.takeMisses(), missBatch)
+	require.Len(t, c.popMisses(), missBatch)
 	require.Equal(t, "last", c.misses[freshMisses-1].name)
-	require.Empty(t, c.takeMisses())
+	require.Empty(t, c.popMisses())
 	for range 2 * maxMisses {
-		c.missed(nil, "")
+		c.addMiss(nil, "")
 	}
 	require.Len(t, c.misses, maxMisses)
 }

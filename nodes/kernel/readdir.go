@@ -13,29 +13,28 @@ import (
 	"sessionfs/nodes"
 )
 
-// dirHandle is an open directory: a list of its names, made when reading begins, and made again
-// when the reader rewinds it.
+// dirHandle is an open directory. Its list of names is made by the first read and after a rewind.
 type dirHandle struct {
 	base *dirInode
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	list   nodes.NameList
 	listed bool
 	next   int
 
-	lookups atomic.Uint32 // how many names were looked up one by one since; counted in long listings only
-	sparing sparing
+	lookups    atomic.Uint32 // lookups of single names since then; counted for long listings only
+	attrPolicy attrPolicy
 
-	// A reply to READDIRPLUS contains many lookups; all are done in one look. Each request has its
-	// own context.
+	// A reply to READDIRPLUS contains many lookups, which share one Look. Each request has its own
+	// context.
 	request context.Context
-	look    nodes.Look // used for that request
+	look    nodes.Look // of that request
 }
 
 var _ = (fusefs.NodeOpendirHandler)((*dirInode)(nil))
 
-// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone: the
-// kernel, which may remember it for a second, then looks up the path again.
+// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone, so
+// that the kernel, which may cache it for a second, looks up the path once more.
 func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	if errno := nodes.OpenDir(ctx, d.dir); errno != 0 {
 		return nil, 0, errno
@@ -43,7 +42,7 @@ func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHand
 	return &dirHandle{base: d}, 0, 0
 }
 
-// fetch lists the directory, if that is not done yet.
+// fetch lists the directory unless it is listed.
 func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
 	if l.listed {
 		return 0
@@ -68,7 +67,7 @@ func (l *dirHandle) drop() {
 
 var _ = (fusefs.FileReaddirenter)((*dirHandle)(nil))
 
-// Readdirent returns the next name, with the inode number that a look-up finds.
+// Readdirent returns the next name, with the inode number of a lookup.
 func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,27 +86,27 @@ func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Err
 
 var _ = (fusefs.FileLookuper)((*dirHandle)(nil))
 
-// Lookup answers READDIRPLUS for the name that was returned last.
+// Lookup answers READDIRPLUS for the last returned name.
 func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil, syscall.ENOENT // nobody would give the inode back
+		return nil, syscall.ENOENT // no caller would release the inode
 	}
 	for i := min(l.next, len(l.list.Items)) - 1; i >= 0; i-- {
 		it := &l.list.Items[i]
 		if it.Name != name {
 			continue
 		}
-		if it.Bare || l.sparing.spare(ctx, l.lookups.Load(), i) {
-			return nil, syscall.ENOENT // the kernel then looks it up itself
+		if it.Bare || l.attrPolicy.omits(ctx, l.lookups.Load(), i) {
+			return nil, syscall.ENOENT // the kernel then looks the name up itself
 		}
 		return l.enter(ctx, *it, out)
 	}
 	return nil, syscall.ENOENT
 }
 
-// enter looks a listed name up, in the look of the request.
+// enter looks up a listed name with the Look of the request.
 func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.request != ctx {
 		look, err := nodes.NewLook(ctx, l.base.dir)
@@ -120,7 +119,7 @@ func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut
 	return l.base.enter(ctx, &l.look, it, out)
 }
 
-// forgetRequest closes the look of the last request.
+// forgetRequest closes the Look of the last request.
 func (l *dirHandle) forgetRequest() {
 	l.look.Close()
 	l.request = nil
@@ -128,7 +127,7 @@ func (l *dirHandle) forgetRequest() {
 
 var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
 
-// Seekdir goes to an offset that Readdirent returned. Offset 0 makes the list again.
+// Seekdir sets the position to an offset of Readdirent. Offset 0 remakes the list.
 func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,15 +153,14 @@ func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.drop()
 }
 
-// freeLookups is how many names of a listing always come with their attributes, which saves a round
-// trip for each that is opened or stat'ed. For that many it costs some 15 ms more; larger
-// directories are rarely read by a shell pattern, whose arguments would be too long for a program.
+// freeLookups is the number of names of a listing that always come with attributes, which saves a
+// round trip for each that is opened or stat'ed, at a cost of some 15 ms. Shell patterns rarely
+// match more, as their arguments would be too long for a program.
 const freeLookups = 8 << 10
 
-// longListings are the open directories with more names than freeLookups, for which look-ups are
-// counted.
+// longListings are the open directories with more than freeLookups names. Lookups are counted.
 type longListings struct {
-	some atomic.Bool
+	any  atomic.Bool
 	mu   sync.Mutex // guards open
 	open []*dirHandle
 }
@@ -171,19 +169,19 @@ func (o *longListings) add(l *dirHandle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.open = append(o.open, l)
-	o.some.Store(true)
+	o.any.Store(true)
 }
 
 func (o *longListings) remove(l *dirHandle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.open = slices.DeleteFunc(o.open, func(other *dirHandle) bool { return other == l })
-	o.some.Store(len(o.open) > 0)
+	o.any.Store(len(o.open) > 0)
 }
 
-// lookedUp counts a look-up of one name.
-func (o *longListings) lookedUp(in *dirInode) {
-	if !o.some.Load() {
+// countLookup counts a lookup of one name.
+func (o *longListings) countLookup(in *dirInode) {
+	if !o.any.Load() {
 		return
 	}
 	o.mu.Lock()
@@ -195,29 +193,27 @@ func (o *longListings) lookedUp(in *dirInode) {
 	}
 }
 
-// sparing decides which names of a long listing come with their attributes: the first ones always,
-// the others only if lookups are observed, as with ls -l but not with find. The kernel's own
-// heuristic (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each
-// following open costs a lookup.
-type sparing struct {
-	request context.Context // the request for which spares was decided
-	spares  bool
-	began   bool   // some names came without attributes
-	seen    uint32 // lookups counted at that time
-	asked   bool   // lookups followed: all other names come with attributes
+// attrPolicy decides which names of a long listing come with attributes: the first ones always, the
+// others only if lookups follow, as with ls -l but not with find. The kernel's own heuristic
+// (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each following
+// open costs a lookup.
+type attrPolicy struct {
+	request  context.Context // the request for which omitAttr was decided
+	omitAttr bool
+	omitted  bool   // some names came without attributes
+	lookups  uint32 // lookups counted at that time
+	wanted   bool   // lookups followed: all other names come with attributes
 }
 
-// spare reports whether the name with that number comes without its attributes; lookups is how many
-// there were in the directory. Beyond freeLookups the decision is the same for all names of a
-// request.
-func (s *sparing) spare(request context.Context, lookups uint32, number int) bool {
-	if number < freeLookups || s.asked {
+// omits reports whether the name with that number comes without attributes; lookups is their number
+// in the directory. Beyond freeLookups the decision is the same for all names of a request.
+func (p *attrPolicy) omits(request context.Context, lookups uint32, number int) bool {
+	if number < freeLookups || p.wanted {
 		return false
 	}
-	if s.request == request {
-		return s.spares
+	if p.request != request {
+		p.wanted = p.omitted && lookups != p.lookups
+		p.request, p.omitAttr, p.omitted, p.lookups = request, !p.wanted, true, lookups
 	}
-	s.asked = s.began && lookups != s.seen
-	s.request, s.spares, s.began, s.seen = request, !s.asked, true, lookups
-	return s.spares
+	return p.omitAttr
 }

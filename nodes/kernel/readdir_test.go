@@ -81,12 +81,12 @@ func TestLongListing(t *testing.T) {
 	})
 	t.Run("in the middle of a reply", func(t *testing.T) {
 		d, l := open()
-		d.door().long.lookedUp(d) // before: by others
+		d.door().long.countLookup(d) // before: by others
 		require.Zero(t, request(t, l, batch))
 		require.Zero(t, request(t, l, batch))
-		d.door().long.lookedUp(d)
+		d.door().long.countLookup(d)
 		require.Equal(t, batch, request(t, l, batch))
 		l.Releasedir(t.Context(), 0)
-		require.False(t, d.door().long.some.Load())
+		require.False(t, d.door().long.any.Load())
 	})
 }

@@ -16,16 +16,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Directory is a directory of the mount in which sessions are found: its names are links to sessions, or directories
-// of the same sort. What it holds is computed at each call.
+// Directory is a directory of the mount with links to sessions, or with directories like itself.
+// Its content is computed at each call.
 type Directory interface {
-	// Stat returns its owner and times.
+	// Stat returns the directory's owner and times.
 	Stat(ctx context.Context) (storage.Stat, error)
-	// List returns its names in the order of a listing, without what only Find sets.
+	// List returns the names in the order of a listing, without the fields that Find sets.
 	List(ctx context.Context) ([]Entry, error)
-	// Find returns what a name stands for, or an error that wraps ErrNotFound or fs.ErrNotExist. It can find more than
-	// List lists. If known is set, it looks at the file of the session alone, and takes all else to be as it was when
-	// somebody looked last; then it can find less.
+	// Find returns the entry of a name, or an error that wraps ErrNotFound or fs.ErrNotExist. It can
+	// find more than List lists. With known it reads only the session's own file and takes the rest
+	// from the last listing, so that it can find less.
 	Find(ctx context.Context, name string, known bool) (Entry, error)
 }
 
@@ -34,14 +34,13 @@ type Entry struct {
 	Name string
 	// Sub is the subdirectory; nil for a link to a session.
 	Sub Directory
-	// Session is where a link leads: the path of the session's directory from the mount's root. Set by Find.
+	// Session is a link's target: the path of the session's directory from the root. Set by Find.
 	Session string
-	// Stat is that of the file whose owner and times a link has, or of the subdirectory. Set by Find.
+	// Stat is the subdirectory's, or that of the file behind a link. Set by Find.
 	Stat storage.Stat
 }
 
-// RelativeTarget returns the target of a link in the directory from that leads to another one below the same
-// root.
+// RelativeTarget returns the target of a link in the directory from to another path of the root.
 func RelativeTarget(from, to string) string {
 	here, there := strings.Split(from, "/"), strings.Split(to, "/")
 	for len(here) > 0 && len(there) > 1 && here[0] == there[0] {
@@ -50,19 +49,19 @@ func RelativeTarget(from, to string) string {
 	return strings.Repeat("../", len(here)) + strings.Join(there, "/")
 }
 
-// ByID is by-id/: a link for each session, named by its id. Every key that --resume takes is found
+// ByID is by-id/: a link for each session, named by its id. It finds every key of --resume
 // (docs/design.md section 5).
 type ByID struct {
 	Listing *listing.Listing
-	Archive *listing.Listing // nil for none: finds what nothing in Listing matches
+	Archive *listing.Listing // is searched if Listing has no match; nil for none
 }
 
 var _ = (Directory)(ByID{})
 
-// Stat has the time at which a session came or went last.
+// Stat returns the time at which a session was last added or removed.
 func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
-// List returns the ids in the order of names; of sessions with the same id there is one.
+// List returns the ids in the order of names, each once.
 func (d ByID) List(ctx context.Context) ([]Entry, error) {
 	sessions, err := d.Listing.Sessions(ctx)
 	if err != nil {
@@ -97,10 +96,10 @@ func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) 
 	return linkTo(name, info), nil
 }
 
-// errNoKey says what a key must be.
+// errNoKey is the error for a name that is no key of a session.
 var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
 
-// linkTo is a link to a session, with the owner and the times of its file.
+// linkTo returns a link to a session, with the owner and the times of its file.
 func linkTo(name string, info *listing.Info) Entry {
 	return Entry{Name: name, Session: info.Path(), Stat: info.Stat}
 }
@@ -109,17 +108,17 @@ func sortByName(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Nested is by-cwd/ or by-date/ and all directories below it. In each there is a link to every session of just that directory,
-// and latest.
+// Nested is by-cwd/ or by-date/, or a directory below it. It has a link to each session of just
+// that directory, and latest.
 type Nested struct {
 	Listing *listing.Listing
 	Tree    listing.Tree
-	Dir     string // its path below by-cwd/ or by-date/; "/" for that itself
+	Dir     string // the path below by-cwd/ or by-date/; "/" for that itself
 }
 
 var _ = (Directory)(Nested{})
 
-// Stat has the time at which a session came or went last.
+// Stat returns the time at which a session was last added or removed.
 func (d Nested) Stat(ctx context.Context) (storage.Stat, error) {
 	return d.Listing.TreeStat(ctx, d.Tree, d.Dir)
 }
@@ -157,19 +156,19 @@ func (d Nested) sub(e listing.TreeEntry) Directory {
 	return Nested{d.Listing, d.Tree, e.Dir}
 }
 
-// recentCount is how many sessions recent/ holds (docs/design.md section 5).
+// recentCount is the number of sessions in recent/ (docs/design.md section 5).
 const recentCount = 50
 
-// Recent is recent/: links to the sessions that were modified last, named by their rank and their display name. A fork names
-// the rank of its parent, if that has one.
+// Recent is recent/: links to the last modified sessions, named by rank and display name. The name
+// of a fork contains the rank of its parent, if that has one.
 type Recent struct{ Listing *listing.Listing }
 
 var _ = (Directory)(Recent{})
 
-// Stat has the time at which a session came or went last.
+// Stat returns the time at which a session was last added or removed.
 func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
-// List returns the sessions by rank, all that Find sets included.
+// List returns the sessions by rank, with the fields that Find sets.
 func (d Recent) List(ctx context.Context) ([]Entry, error) {
 	sessions, err := d.Listing.Sessions(ctx)
 	if err != nil {
@@ -183,7 +182,7 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 	return entries, nil
 }
 
-// Find finds a link by its whole name.
+// Find finds a link by its full name.
 func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
 	sessions := d.Listing.Known()
 	if !known {
@@ -217,8 +216,7 @@ func recentName(infos []*listing.Info, i int) string {
 	return names.FileName(name)
 }
 
-// Continue is continue/: for each terminal a link to the session that its breadcrumb names. A breadcrumb that names
-// no session of this store has no link.
+// Continue is continue/: for each terminal a link to the session of its breadcrumb, if it is here.
 type Continue struct {
 	Listing *listing.Listing
 	Crumbs  storage.Files // terminal-sessions/
@@ -247,7 +245,7 @@ func (d Continue) List(ctx context.Context) ([]Entry, error) {
 	return entries, nil
 }
 
-// Find follows the breadcrumb of a terminal. The link has its owner and times.
+// Find follows the breadcrumb of a terminal. The link has the breadcrumb's owner and times.
 func (d Continue) Find(ctx context.Context, terminal string, _ bool) (Entry, error) {
 	if terminal[0] == '.' {
 		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)

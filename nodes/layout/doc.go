@@ -1,5 +1,5 @@
-// Package layout computes names of the mount and where they lead: the directories in which sessions are found, the
-// stretches in which tree/ nests, the names in a branch's path/, the entry that a target of leaf names, and what SOURCE's
-// names stand for. It knows neither FUSE nor inodes. How ids become file names is in package sessioncore, which writes
-// such names into documents.
+// Package layout computes names of the mount and their targets: the directories of sessions, the
+// stretches in which tree/ nests, the names in a branch's path/, the entry of a target of leaf, and
+// the names of SOURCE. It knows neither FUSE nor inodes. Package sessioncore turns ids into file
+// names, as it writes such names into documents.
 package layout

@@ -77,15 +77,15 @@ func TestTreeNames(t *testing.T) {
 	}
 }
 
-// TestBeginnings: a chain goes on in .deep after each 64 levels, a branch of it at the same depth too.
-func TestBeginnings(t *testing.T) {
+// TestStretchStarts: a chain goes on in .deep after each 64 levels, a branch of it at the same depth too.
+func TestStretchStarts(t *testing.T) {
 	text := header
 	for i := range 130 {
 		text += entry(fmt.Sprint(i), fmt.Sprint(i-1))
 	}
 	text += entry("side", "63") + entry("short", "62")
-	require.ElementsMatch(t, []sessioncore.Entry{64, 128, 130}, Beginnings(snapshotOf(t, text)))
-	require.Empty(t, Beginnings(snapshotOf(t, header+entry("a", "")+entry("b", "a"))))
+	require.ElementsMatch(t, []sessioncore.Entry{64, 128, 130}, StretchStarts(snapshotOf(t, text)))
+	require.Empty(t, StretchStarts(snapshotOf(t, header+entry("a", "")+entry("b", "a"))))
 }
 
 func TestPathNames(t *testing.T) {
@@ -159,7 +159,7 @@ func FuzzLayout(f *testing.F) {
 			}
 		}
 		deep := map[sessioncore.Entry]bool{}
-		for _, e := range Beginnings(s) {
+		for _, e := range StretchStarts(s) {
 			require.False(t, deep[e], ".deep lists an entry twice")
 			require.True(t, tree.Has(e))
 			deep[e] = true

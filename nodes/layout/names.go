@@ -16,8 +16,8 @@ import (
 
 // Directories in the directory of a session.
 const (
-	// Artifacts has the session's own files. They are found, unlisted, in the session's directory too, so a path may
-	// contain or omit the name.
+	// Artifacts has the session's own files. They are also found, unlisted, in the session's
+	// directory, so that a path may omit the name.
 	Artifacts = "artifacts"
 	Entries   = "entries"
 	Branches  = "branches"
@@ -29,8 +29,8 @@ const (
 // Names in branches/ and in the directory of a branch.
 const (
 	BranchIDs = ".by-id"
-	// CurrentBranch is the one fixed name in branches/ that can also be an id; the name of such an id has its first byte
-	// encoded (docs/design.md section 1, Names).
+	// CurrentBranch is the only fixed name in branches/ that can be an id; such an id has its first
+	// byte encoded (docs/design.md section 1, Names).
 	CurrentBranch = "current"
 	BranchPath    = "path"
 )
@@ -41,22 +41,19 @@ func EntryPath(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 }
 
 const (
-	// EntrySuffix ends the names of entries' files.
-	EntrySuffix = ".json"
+	EntrySuffix = ".json" // ends the names of entries' files
 
-	// pathDigits is how many digits the numbers in branches/…/path/ have at least.
-	pathDigits = 6
-	// maxFileName is the longest file name that file systems take, in bytes: what is in path/ can be copied.
-	maxFileName = 255
+	pathDigits  = 6   // minimum number of digits in branches/…/path/
+	maxFileName = 255 // bytes that file systems accept, so that path/ can be copied
 )
 
-// PathName returns the name in path/ of the entry at a place of a branch, counted from 0: its number counted from 1,
-// its path label, and the name of its file in entries/ (docs/design.md, branches/).
+// PathName returns the name in path/ of the entry at a place of a branch, from 0: its number, from
+// 1, its path label, and the name of its file in entries/ (docs/design.md, branches/).
 func PathName(s *sessioncore.Snapshot, place int, e sessioncore.Entry) string {
 	return numbered(place+1, pathDigits, s.PathLabel(e), s.Name(e))
 }
 
-// numbered returns the name of a link to an entry's file, without a label that would make it too long.
+// numbered returns the name of a link to an entry's file, without the label if it is too long.
 func numbered(number, digits int, label, name string) string {
 	numbered := fmt.Sprintf("%0*d-%s-%s%s", digits, number, label, name, EntrySuffix)
 	if len(numbered) > maxFileName {
@@ -65,7 +62,7 @@ func numbered(number, digits int, label, name string) string {
 	return numbered
 }
 
-// FindPathName returns the entry of a branch that has a name in path/, or sessioncore.ErrNotFound.
+// FindPathName returns the entry of a name in a branch's path/, or sessioncore.ErrNotFound.
 func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name string) (sessioncore.Entry, error) {
 	entries := branch.Entries()
 	number, _, _ := strings.Cut(name, "-")
@@ -84,7 +81,7 @@ const (
 	HitsSessions = "sessions"
 )
 
-// HitName returns the name of a link to a hit: its number in the table, what it is, and the name of its file in entries/.
+// HitName returns the name of a link to a hit: number, kind, and the name of its file in entries/.
 func HitName(number int, h *search.Hit) string {
 	if h.Entry == "" {
 		return fmt.Sprintf("%04d-%s", number, h.What)
@@ -92,16 +89,13 @@ func HitName(number int, h *search.Hit) string {
 	return numbered(number, 4, h.What, h.Entry)
 }
 
-// LinkedHits returns the hits that have a link: all, or the first one of each session, in their order.
+// LinkedHits returns the hits with a link: all, or the first one of each session.
 func LinkedHits(hits []search.Hit, all bool) (linked []*search.Hit) {
-	seen := map[string]bool{}
+	linkedFiles := map[string]bool{}
 	for i := range hits {
-		h := &hits[i]
-		if all || !seen[h.File] {
+		if h := &hits[i]; all || !linkedFiles[h.File] {
 			linked = append(linked, h)
-		}
-		if !all {
-			seen[h.File] = true
+			linkedFiles[h.File] = true
 		}
 	}
 	return linked
@@ -112,30 +106,30 @@ func HitSessionName(number int, h *search.Hit) string {
 	return names.FileName(fmt.Sprintf("%04d-%s", number, h.Session))
 }
 
-// Sessions is the directory of the mount in which the session files lie.
+// Sessions is the directory of the session files in the mount.
 const Sessions = "sessions"
 
-// Archive is the directory of the mount in which the archived session files lie.
+// Archive is the directory of the archived session files in the mount.
 const Archive = "archive"
 
 // SessionSuffix ends the names of session files.
 const SessionSuffix = ".jsonl"
 
-// ArchiveSuffix comes after SessionSuffix where a session is archived.
+// ArchiveSuffix follows SessionSuffix in the names of archived sessions.
 const ArchiveSuffix = ".gz"
 
 // SessionDir returns the directory that shows a session file.
 func SessionDir(file string) string { return strings.TrimSuffix(file, SessionSuffix) }
 
-// SessionName returns the name that a session file's directory has beside it; ok is false for names
-// that are no session's: the client lists no hidden files.
+// SessionName returns the name of a session file's directory; ok is false for other files, and for
+// hidden ones, which the client does not list.
 func SessionName(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(file, SessionSuffix)
 	return name, ok && name != "" && name[0] != '.'
 }
 
-// Hidden reports whether a name of SOURCE is one of the client's lock and temporary files, or of ours: they come
-// and go and are not shown (docs/format.md, Files).
+// Hidden reports whether a name of SOURCE is a lock or temporary file of the client or of ours,
+// which the mount does not show (docs/format.md, Files).
 func Hidden(name string) bool {
 	if storage.IsOwnName(name) {
 		return true
@@ -161,31 +155,29 @@ func hexAfterSession(base string) bool {
 		strings.Trim(base[at+1:], "0123456789abcdefABCDEF") == ""
 }
 
-// The directories of tree/ nest as the entries do, but a chain of thousands of entries is longer than
-// a path may be. So the nesting is literal for a stretch, and goes on in tree/.deep/ (docs/design.md,
-// tree/).
+// The directories of tree/ nest like the entries, but a chain of thousands of entries is longer
+// than a path may be. So the nesting is literal for a stretch, and continues in tree/.deep/
+// (docs/design.md, tree/).
 
 const (
-	// maxNesting is how many levels a stretch has.
-	maxNesting = 64
-	// maxNestingBytes is how long the path of a stretch may be in bytes, separators counted.
-	maxNestingBytes = 2000
+	maxNesting      = 64   // levels of a stretch
+	maxNestingBytes = 2000 // bytes of a stretch's path, with separators
 )
 
 const (
-	// Deep is the directory in tree/ in which the nesting goes on.
+	// Deep is the directory in tree/ in which the nesting continues.
 	Deep = ".deep"
-	// EntryLink is the link in each directory of tree/ to the entry's file. An id that looks like it has its first
-	// byte encoded.
+	// EntryLink is the link in each directory of tree/ to the entry's file. An id that equals it
+	// has its first byte encoded.
 	EntryLink = "entry.json"
 )
 
-// Nesting is a place in a stretch: how many levels below its beginning, and the bytes of the path with a separator after
-// each name.
+// Nesting is a place in a stretch: the number of levels below its start, and the bytes of the path
+// with a separator after each name.
 type Nesting struct{ Levels, Bytes int32 }
 
-// Below is the place of a directory of that name in the one at n; ok is false where a stretch ends and
-// the name is a link to another's beginning.
+// Below returns the place of a directory of that name in the one at n; ok is false where the
+// stretch ends, so that the name is a link to the start of another one.
 func (n Nesting) Below(name string) (below Nesting, ok bool) {
 	below = Nesting{n.Levels + 1, n.Bytes + int32(len(name)) + 1}
 	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes+1
@@ -194,7 +186,7 @@ func (n Nesting) Below(name string) (below Nesting, ok bool) {
 // TreeName returns the name of an entry's directory in tree/.
 func TreeName(s *sessioncore.Snapshot, e sessioncore.Entry) string { return s.Name(e, EntryLink) }
 
-// FindTreeName returns the entry whose directory in tree/ has that name, or sessioncore.ErrNotFound.
+// FindTreeName returns the entry of a directory's name in tree/, or sessioncore.ErrNotFound.
 func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	e, err := s.FindName(name, EntryLink)
 	if err == nil && !s.Tree().Has(e) {
@@ -203,9 +195,9 @@ func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, erro
 	return e, err
 }
 
-// Beginnings returns the entries at which a stretch begins when one walks down from the roots: those
-// that tree/.deep lists, in the order of the walk.
-func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
+// StretchStarts returns the entries at which stretches start, in the order of a walk down from the
+// roots. tree/.deep lists them.
+func StretchStarts(s *sessioncore.Snapshot) (starts []sessioncore.Entry) {
 	type place struct {
 		entry sessioncore.Entry
 		at    Nesting
@@ -218,7 +210,7 @@ func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
 			at, ok := in.Below(name)
 			if !ok {
 				at, _ = Nesting{}.Below(name)
-				beginnings = append(beginnings, e)
+				starts = append(starts, e)
 			}
 			stack = append(stack, place{e, at})
 		}
@@ -229,17 +221,19 @@ func Beginnings(s *sessioncore.Snapshot) (beginnings []sessioncore.Entry) {
 		stack = stack[:len(stack)-1]
 		push(tree.Children(top.entry), top.at)
 	}
-	return beginnings
+	return starts
 }
 
-// ErrNoReference means a target of leaf that names an entry in none of the accepted ways.
-var ErrNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this session: <id>, entries/<id>.json, tree/…/<id>, branches/<id> or by-label/<label>; or tree, the place before the first entry", sessioncore.ErrInvalid)
+// ErrNoReference means that a target of leaf names no entry in any accepted form.
+var ErrNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this session: <id>, entries/<id>.json, "+
+	"tree/…/<id>, branches/<id> or by-label/<label>; or tree, the place before the first entry",
+	sessioncore.ErrInvalid)
 
 // places are the directories in a session's directory through which a reference can lead.
 var places = []string{Entries, Tree, Branches, ByLabel}
 
-// FindLeaf returns the entry that a target of leaf names, in any way in which a script may have it (docs/design.md, leaf), or
-// NoEntry for the position before the first entry.
+// FindLeaf returns the entry of a target of leaf, in any form that a script may have
+// (docs/design.md, leaf), or NoEntry for the position before the first entry.
 func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, error) {
 	parts := belowSession(target)
 	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
@@ -297,21 +291,21 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 	return snap.Find(name)
 }
 
-// branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the one of a name in
-// the branch's path/. There is no current branch before the first entry.
+// branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the entry of
+// a name in its path/. Before the first entry there is no current branch.
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
-	taken := []string{CurrentBranch}
+	fixed := []string{CurrentBranch}
 	if len(parts) > 1 && parts[0] == BranchIDs {
-		taken, parts = nil, parts[1:]
+		fixed, parts = nil, parts[1:]
 	}
 	inPath := len(parts) == 3 && parts[1] == BranchPath
 	if len(parts) != 1 && !inPath || parts[0] == BranchIDs {
 		return sessioncore.NoEntry, ErrNoReference
 	}
-	if taken != nil && parts[0] == CurrentBranch {
+	if fixed != nil && parts[0] == CurrentBranch {
 		e, err = CurrentLeaf(snap)
 	} else {
-		e, err = snap.FindBranch(parts[0], taken...)
+		e, err = snap.FindBranch(parts[0], fixed...)
 	}
 	if err != nil || !inPath {
 		return e, err
@@ -328,9 +322,10 @@ func CurrentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	return leaf, err
 }
 
-// belowSession returns the parts of a target below a session's directory. Of an absolute path, or one that goes up, these
-// begin at the last one that is a place: what is before it may be any way to a session, which only the kernel could follow.
-// The entry is looked for in the session whose leaf it shall be, whichever that way leads to.
+// belowSession returns the parts of a target below a session's directory. In an absolute path, or
+// one that goes up, they begin at the last name in places: the part before it may be any path to a
+// session, which only the kernel could resolve. The entry is always one of the session whose leaf
+// is moved.
 func belowSession(target string) []string {
 	parts := strings.FieldsFunc(target, func(c rune) bool { return c == '/' })
 	for len(parts) > 0 && parts[0] == "." {

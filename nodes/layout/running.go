@@ -15,32 +15,32 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Running is running/: a link to each session that an agent has open, by its name (docs/design.md section 5). What has a
-// session open is told by all breadcrumbs at once and by the list of all locks, so that it costs the same for any number of
-// sessions while no agent runs.
+// Running is running/: a link to each session that an agent has open, by its name (docs/design.md
+// section 5). It reads all breadcrumbs and the list of all locks once, so that its cost does not
+// depend on the number of sessions while no agent runs.
 type Running struct {
 	Listing *listing.Listing
 	Clients *clients.Clients
 	Leases  *clients.Leases
 
-	last atomic.Pointer[[]Entry] // what was found last
+	last atomic.Pointer[[]Entry] // the last listing
 }
 
 var _ = (Directory)((*Running)(nil))
 
-// Stat has the time at which a session came or went last.
+// Stat returns the time at which a session was last added or removed.
 func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
-// List returns the sessions in the order of names, all that Find sets included.
+// List returns the sessions in the order of names, with the fields that Find sets.
 func (d *Running) List(ctx context.Context) ([]Entry, error) {
-	entries, err := d.look(ctx)
+	entries, err := d.links(ctx)
 	if err == nil {
 		d.last.Store(&entries)
 	}
 	return entries, err
 }
 
-// Find finds a link by its whole name.
+// Find finds a link by its full name.
 func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
 	var entries []Entry
 	var err error
@@ -56,21 +56,23 @@ func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, err
 	return entries[i], nil
 }
 
-// look makes the links. Of several sessions with one name that began last has its id behind it.
-func (d *Running) look(ctx context.Context) ([]Entry, error) {
+// links makes the links. Sessions that share a name have their id appended, except the oldest.
+func (d *Running) links(ctx context.Context) ([]Entry, error) {
 	infos, err := d.infos(ctx)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(infos, func(a, b *listing.Info) int { return strings.Compare(path.Base(a.Name()), path.Base(b.Name())) })
+	slices.SortFunc(infos, func(a, b *listing.Info) int {
+		return strings.Compare(path.Base(a.Name()), path.Base(b.Name()))
+	})
 	var entries []Entry
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	for _, info := range infos {
 		name := info.DisplayName()
-		if taken[name] {
+		if used[name] {
 			name += " " + info.ID
 		}
-		taken[name] = true
+		used[name] = true
 		entries = append(entries, linkTo(names.FileName(name), info))
 	}
 	sortByName(entries)
