@@ -18,7 +18,7 @@ type Agent struct {
 	Files storage.Files
 }
 
-// AgentsName is sessions/ of a mount of several agents, with a directory for each. all has what is in them.
+// AgentsName is sessions/ of a mount of several agents, one directory each. all has their files.
 func AgentsName(all storage.Files, agents ...Agent) Name {
 	var names fixedNames[*Directory]
 	for _, a := range agents {
@@ -31,8 +31,8 @@ func AgentsName(all storage.Files, agents ...Agent) Name {
 	}, nil}
 }
 
-// maker returns the View that makes a new session of an agent; where none is named, that of the first that can.
-func (v *View) maker(agent string) (*View, error) {
+// viewFor returns the View for a new session of an agent; "" stands for the first possible one.
+func (v *View) viewFor(agent string) (*View, error) {
 	if len(v.Agents) == 0 && agent == "" {
 		return v, v.Frozen
 	}
@@ -57,13 +57,13 @@ func (v *View) maker(agent string) (*View, error) {
 	return nil, &writer.FieldError{Field: "agent", Want: want, Got: fmt.Sprintf("%.80q", agent)}
 }
 
-// newSession makes a session as a line of new-session asks for.
+// newSession makes a session for a line of new-session.
 func (v *View) newSession(ctx context.Context, line string) (string, error) {
 	spec, err := writer.ParseNewSession([]byte(line))
 	if err != nil {
 		return "", err
 	}
-	if v, err = v.maker(spec.Agent); err != nil {
+	if v, err = v.viewFor(spec.Agent); err != nil {
 		return "", err
 	}
 	file, err := v.Writer.NewSession(ctx, spec)

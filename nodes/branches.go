@@ -10,12 +10,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest first. The
-// branch to every other entry can be looked up too. All links lead into .by-id/, which is listed so that users
-// can see where they lead.
+// BranchesDir is branches/: a link to the current branch and one to the branch of each tip, newest
+// first. The branch of any other entry can be looked up. All links lead into .by-id/, which is
+// listed so that users can see the targets.
 type BranchesDir struct{ snapshotDir }
 
-// Find finds a fixed name, or the branch to any entry, by a link.
+// Find finds a fixed name, or the link to the branch of any entry.
 func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	switch it.Name {
 	case layout.BranchIDs:
@@ -42,7 +42,6 @@ func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err 
 	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
-// List lists the branches of the tips.
 func (d *BranchesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
@@ -78,10 +77,11 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 // branch is the name in .by-id/ of a branch: that of its last entry's file in entries/, without the suffix.
 type branch string
 
-// end returns the last entry of the branch; further, of what readers of its files continue with, and whether that is beyond.
-func (b branch) end(snap *sessioncore.Snapshot, further bool) (end sessioncore.Entry, beyond bool, err error) {
+// end returns the last entry of the branch. With extended it returns the entry to which readers of
+// its files continue, and isLonger reports whether that is another one.
+func (b branch) end(snap *sessioncore.Snapshot, extended bool) (end sessioncore.Entry, isLonger bool, err error) {
 	e, err := snap.FindBranch(string(b))
-	if end = e; err == nil && further {
+	if end = e; err == nil && extended {
 		end = snap.BranchBelow(e)
 	}
 	return end, end != e, err
@@ -108,29 +108,29 @@ var branchFiles = fixedNames[*BranchDir]{
 	{"transcript.md", storage.KindFile, makeBranchTranscript, nil},
 }
 
-// entriesName is the one file whose node stands for one content.
+// entriesName is the only file whose node stands for one content.
 const entriesName = "entries.jsonl"
 
-// generated returns the node of a generated file that is rendered at the entry where the branch ends.
+// generated returns the node of a generated file that is rendered at the end of the branch.
 func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 	f := &GeneratedFile{branch: d.branch(), atEnd: r}
 	f.init(&d.Directory, nil)
 	return f
 }
 
-// belowSession is how many directories branches/.by-id/<id>/ lies below a session's directory.
+// belowSession is how many directories branches/.by-id/<id>/ is below a session's directory.
 const belowSession = 3
 
-// makeBranchTranscript makes branches/<id>/transcript.md: the branch that ends at that entry. Open handles
-// continue as long as the session continues after the entry.
+// makeBranchTranscript makes branches/<id>/transcript.md. Open handles continue while the session
+// continues after the branch's entry.
 func makeBranchTranscript(d *BranchDir) Node {
 	f := d.generated(renderTranscript(&d.Directory, belowSession))
 	f.grows = d.branch().grows
 	return f
 }
 
-// branchAttr returns the attributes of a branch's directory. The content of a branch does not change, so its time
-// is that of its last entry.
+// branchAttr returns the attributes of a branch's directory. Its content does not change, so its
+// time is that of its last entry.
 func (v *View) branchAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	t := snap.Time(e)
 	return v.dirAttr(snap.Stat()).at(t, t)
@@ -165,25 +165,22 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	return c, err
 }
 
-// List lists the fixed names.
 func (d *BranchDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return branchFiles.list(ctx, d), nil
 }
 
-// pathToSession is the way from branches/.by-id/<id>/path/ up to the session's directory.
+// pathToSession leads from branches/.by-id/<id>/path/ up to the session's directory.
 const pathToSession = "../../../../"
 
-// BranchPathDir is branches/<id>/path/: a link to each entry of a branch, in order, whose name says what
-// the entry is.
+// BranchPathDir is branches/<id>/path/: a link to each entry of a branch, with a telling name.
 type BranchPathDir struct {
 	snapshotDir
 	of *BranchDir
 }
 
-// Stat returns the attributes of the branch.
 func (d *BranchPathDir) Stat(ctx context.Context) (Attr, error) { return d.of.Stat(ctx) }
 
-// Find finds an entry of the branch by the whole name: its number, what it is and the name of its file.
+// Find finds an entry of the branch by its full name: number, path label and file name.
 func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	end, _, err := d.of.branch().end(snap, false)
 	if err != nil {
@@ -197,7 +194,6 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 	return d.steadyLink(d.session, to), nil
 }
 
-// List lists the entries of the branch.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	end, _, err := d.of.branch().end(snap, false)
 	if err != nil {
@@ -211,10 +207,10 @@ func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]I
 	return items, nil
 }
 
-// EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an EntryFile,
-// the node stands for one content, which does not change as long as the session only grows. So a
-// door may keep it, and a reader can finish while the session is rewritten. If it is opened
-// at the end of a branch, it continues with the entries that are added after that.
+// EntriesFile is branches/<id>/entries.jsonl: the entries of a branch as one flat file. Like an
+// EntryFile, the node stands for one content, which does not change while the session only grows.
+// So a door may keep it, and a reader can finish while the session is rewritten. If it is opened at
+// the end of a branch, it continues with entries that are added.
 type EntriesFile struct {
 	node
 	line
@@ -224,14 +220,14 @@ type EntriesFile struct {
 
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
 	f := &EntriesFile{node: d.file(), branch: d.branch(), state: state}
-	f.session, f.show, f.grows, f.content = d.session, f.shown, f.branch.grows, state.Sum
+	f.session, f.show, f.grows, f.content = d.session, f.render, f.branch.grows, state.Sum
 	return f
 }
 
 // Stability is that of a content that grows.
 func (f *EntriesFile) Stability() Stability { return Growing }
 
-// Stat returns the attributes of what the open handles show, or of the branch.
+// Stat returns the attributes of the open handles' version, or of the branch.
 func (f *EntriesFile) Stat(ctx context.Context) (Attr, error) {
 	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		e, err := f.find(ctx, snap)
@@ -242,7 +238,7 @@ func (f *EntriesFile) Stat(ctx context.Context) (Attr, error) {
 	})
 }
 
-// find returns the last entry of the branch. The error is errReplaced if its content is no longer that of the node.
+// find returns the last entry of the branch, or errReplaced if its content is another one.
 func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	e, _, err := f.branch.end(snap, false)
 	if err != nil {
@@ -255,12 +251,12 @@ func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (ses
 	return e, err
 }
 
-// shown returns a version of the file.
-func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, further bool) (s shown, err error) {
+// render makes a version of the file.
+func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
 	if _, err := f.find(ctx, snap); err != nil {
 		return s, err
 	}
-	end, beyond, err := f.branch.end(snap, further)
+	end, isLonger, err := f.branch.end(snap, extended)
 	if err != nil {
 		return s, err
 	}
@@ -272,12 +268,12 @@ func (f *EntriesFile) shown(ctx context.Context, snap *sessioncore.Snapshot, fur
 	if s.version, state, err = b.EntriesDocument(ctx); err == nil {
 		s.attr = entryAttr(snap, end, state)
 	}
-	s.beyond = beyond
+	s.isLonger = isLonger
 	return s, err
 }
 
-// Open pins the session. It returns errReplaced if the branch is no longer the content of the node, or if open handles have
-// continued beyond it: the door then looks the path up again and retries.
+// Open pins the session. It returns errReplaced if the branch no longer has the node's content, or
+// if open handles have continued beyond it: the door then looks the path up once more and retries.
 func (f *EntriesFile) Open(ctx context.Context, _ int) (Handle, error) {
 	joined, err := f.open(ctx)
 	if err == nil && !joined {

@@ -12,11 +12,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ContentFile is a file that is made as a whole when it is opened: index.jsonl, usage.jsonl, lost.tsv, results.tsv, prompts,
-// last-error and owner. All reads of one open file see one version.
+// ContentFile is a file that is made as a whole when it is opened: index.jsonl, usage.jsonl,
+// lost.tsv, results.tsv, prompts, last-error and owner. All reads of one open file see one version.
 type ContentFile struct {
 	node
-	// render makes the content. It counts what it holds in hold, which it may leave as it was after an error.
+	// render makes the content and accounts for it in hold; after an error hold is undefined.
 	render func(ctx context.Context, hold *budget.Hold) (content, error)
 	// measure is render for a stat, which needs no text; nil means render.
 	measure func(ctx context.Context, hold *budget.Hold) (content, error)
@@ -28,7 +28,7 @@ type content struct {
 	size int64        // in bytes
 	stat storage.Stat // of the file or directory behind it
 	at   time.Time    // of the last change; zero for that of stat
-	// private says that it shows parts of all sessions, or what somebody typed; see Attr.private.
+	// private reports that it shows parts of all sessions, or typed text; see Attr.private.
 	private bool
 }
 
@@ -84,19 +84,19 @@ type contentHandle struct {
 // Attr returns the attributes of the version that the handle shows.
 func (h *contentHandle) Attr(context.Context) (Attr, error) { return h.attr(), nil }
 
-// ReadAt reads a part of the content.
 func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.text.ReadAt(p, off)
 }
 
-// Close gives the content back.
+// Close releases the content.
 func (h *contentHandle) Close() { h.hold.Close() }
 
-// maxIndexListed is for how many sessions index.jsonl is listed. Whoever stats all that is in its directory, as ls -l and
-// ls --color do, waits for its size, and that takes a look at every session: some 0.4 s for so many.
+// maxIndexListed is the number of sessions up to which index.jsonl is listed. Programs that stat
+// all names, such as ls -l and ls --color, wait for its size, which takes a stat of every session:
+// some 0.4 s for so many.
 const maxIndexListed = 10_000
 
-// IndexName is index.jsonl as a name in a directory: one line for each session, newest first (docs/design.md section 5).
+// IndexName is index.jsonl: one line for each session, newest first (docs/design.md section 5).
 // The lines are rendered as they are read.
 var IndexName = Name{
 	Name: "index.jsonl", Kind: storage.KindFile, Make: newIndexFile,
@@ -104,7 +104,7 @@ var IndexName = Name{
 		if many, err := d.view.Listing.Exceeds(ctx, maxIndexListed); err == nil && many {
 			return Hidden
 		}
-		return Listed // an error is for who looks at the file
+		return Listed // opening or a stat returns the error
 	},
 }
 
@@ -120,8 +120,8 @@ func newIndexFile(d *Directory) Node {
 	return &ContentFile{node: d.file(), render: render}
 }
 
-// OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Both its size and its content take
-// reading every session that changed, so it is not listed.
+// OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Its
+// size and its content require reading every changed session, so it is not listed.
 func OverAllName(name string, text func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
 	make := func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(ctx context.Context, hold *budget.Hold) (content, error) {
@@ -141,39 +141,41 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 	return Name{name, storage.KindFile, make, func(*Directory, context.Context) Presence { return Hidden }}
 }
 
-// makeLastError makes last-error: why the last write to the session was refused, in words, with its time, and what to do
-// instead. It is empty again after the next one that succeeds.
+// makeLastError makes last-error: the reason for which the last write to the session was refused,
+// with its time and a hint. It is empty after the next write that succeeds.
 func makeLastError(d *SessionDir) Node {
 	return newLastErrorFile(&d.Directory, d.session.Name(), d.session.Probe)
 }
 
-// LastErrorName is last-error of the root of a mount of source: why the last write or look-up was refused that concerns no
-// session.
+// LastErrorName is last-error of a mount's root: the reason for which the last write or lookup
+// outside of sessions was refused.
 func LastErrorName(source storage.Files) Name {
 	stat := func(context.Context) (storage.Stat, error) { return source.Stat("") }
-	return Name{"last-error", storage.KindFile, func(d *Directory) Node { return newLastErrorFile(d, outside, stat) }, nil}
+	return Name{"last-error", storage.KindFile, func(d *Directory) Node {
+		return newLastErrorFile(d, outside, stat)
+	}, nil}
 }
 
-func newLastErrorFile(d *Directory, of string, stat func(context.Context) (storage.Stat, error)) *ContentFile {
+func newLastErrorFile(d *Directory, session string, stat func(context.Context) (storage.Stat, error)) *ContentFile {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		st, err := stat(ctx)
 		if err != nil {
 			return content{}, err
 		}
-		if of == outside && d.view.Memory.Full() == "" {
-			d.view.found(memoryFull)
+		if session == outside && d.view.Memory.Full() == "" {
+			d.view.clearLookup(memoryFull)
 		}
-		text, at := d.view.refusalsOf(of).get(of)
+		text, at := d.view.refusalsOf(session).get(session)
 		c := textContent([]byte(text), st)
-		c.at, c.private = at, of == outside
+		c.at, c.private = at, session == outside
 		return c, nil
 	}
 	return &ContentFile{node: d.file(), render: render}
 }
 
-// makeOwner makes …/<session>/owner: one line that says what is known of the client that has the session open, or nothing.
-// It is made anew for each open and each stat, since the client may have come or gone. That takes a search of /proc, so
-// the file is not listed: a crawler would cause one for each session.
+// makeOwner makes …/<session>/owner: one line about the client that has the session open, or
+// nothing. Each open and each stat searches /proc, as clients come and go. So the file is not
+// listed: a crawler would cause a search for each session.
 func makeOwner(d *SessionDir) Node {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		st, err := d.session.Probe(ctx)
@@ -198,8 +200,8 @@ func makeOwner(d *SessionDir) Node {
 	return &ContentFile{node: d.file(), render: render}
 }
 
-// hasOwner reports whether there is an owner, unlisted. Who is working now is not what somebody shares who masks secrets,
-// and no client works on an archived session.
+// hasOwner reports whether there is an owner, unlisted. A redacted mount does not show its clients,
+// and archived sessions have none.
 func (d *SessionDir) hasOwner(context.Context) Presence {
 	if d.view.Redacted || d.view.Archived() {
 		return Absent
@@ -207,8 +209,8 @@ func (d *SessionDir) hasOwner(context.Context) Presence {
 	return Hidden
 }
 
-// LastResultName is last-result: what the lines have answered that were written last, for doors through which an open
-// file is not read back. source has the attributes of the file.
+// LastResultName is last-result: the answers to the last written lines, for doors through which an
+// open file is not read back. source has the attributes of the file.
 func LastResultName(source storage.Files, last func() []byte) Name {
 	return Name{"last-result", storage.KindFile, func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {

@@ -30,7 +30,7 @@ var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
 func newFake(memory *budget.Budget) *fakeFile {
 	f := &fakeFile{}
 	in := NewDirectory(&View{Log: slog.New(slog.DiscardHandler), Memory: memory})
-	f.in, f.of, f.do, f.part = &in, "s", f.apply, unfinished
+	f.in, f.of, f.do, f.isPartial = &in, "s", f.apply, unfinished
 	return f
 }
 
@@ -173,7 +173,7 @@ func TestAnswersGivenBack(t *testing.T) {
 	a.add("three")
 	a.add("four")
 	require.Equal(t, "three\nf", read(7, 88))
-	a.back(94) // a write there
+	a.unread(94) // a write there
 	a.add("five")
 	require.Equal(t, "four\nfive\n", read(128, 200))
 	require.Empty(t, read(128, 0), "elsewhere")

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// What an open control file holds in memory, the beginning of a line and answers, is a part of the budget
+// The memory of an open control file, the beginning of a line and answers, is part of the budget
 // (docs/design.md section 7, Memory).
 
-// answerRoom is the room for an answer that a line must find before it takes effect: it cannot be refused afterwards.
-// Ids that the writer chose may be longer.
+// answerRoom is the memory for an answer that a line must reserve before it takes effect, as it
+// cannot be refused afterwards. Ids of the writer's own may be longer.
 const answerRoom = 128
 
-// maxPiece is the largest piece of the beginning of a line, in bytes, that is made before it is filled.
+// maxPiece is the largest piece, in bytes, that is allocated before it is filled.
 const maxPiece = 1 << 20
 
-// keep adds to the beginning of a line. That grows by pieces and is not copied: so a line that is too long is found to be
-// before there is no memory for it.
-func (h *controlHandle) keep(data []byte) error {
+// appendPending adds to the beginning of a line. That grows by pieces without a copy, so that a
+// line that is too long is refused before memory runs out.
+func (h *controlHandle) appendPending(data []byte) error {
 	size := sizeOf(h.pending)
 	if size+len(data) > maxControlLine {
 		return errLineTooLong
@@ -38,7 +38,7 @@ func (h *controlHandle) keep(data []byte) error {
 	return nil
 }
 
-// join makes one piece of the beginning of a line, with room for n more bytes.
+// join joins the pieces of the beginning of a line, with room for n more bytes.
 func (h *controlHandle) join(ctx context.Context, n int) error {
 	size := sizeOf(h.pending) + n
 	if size > maxControlLine {
@@ -60,7 +60,7 @@ func (h *controlHandle) join(ctx context.Context, n int) error {
 	return nil
 }
 
-// sizeOf returns how long a text in pieces is.
+// sizeOf returns the length of a text in pieces.
 func sizeOf(pieces [][]byte) (n int) {
 	for _, piece := range pieces {
 		n += len(piece)
@@ -68,7 +68,7 @@ func sizeOf(pieces [][]byte) (n int) {
 	return n
 }
 
-// account tells the budget what is held now.
+// account reports the current memory to the budget.
 func (h *controlHandle) account() {
 	room := 0
 	for _, piece := range h.pending {
@@ -77,9 +77,9 @@ func (h *controlHandle) account() {
 	h.hold.Set(int64(room + cap(h.refused.line) + h.results.held()))
 }
 
-// forLines finds the memory that it takes to carry out lines: for their answers and, for a moment, for a copy of them.
-// The caller must call done. The lines still count as held.
-func (h *controlHandle) forLines(ctx context.Context, lines [][]byte) (done func(), err error) {
+// reserve reserves the memory to execute lines: for their answers and, for a moment, for a copy of
+// them. The caller must call done. The lines still count as held.
+func (h *controlHandle) reserve(ctx context.Context, lines [][]byte) (done func(), err error) {
 	size := 0
 	for _, line := range lines {
 		size += len(line)
@@ -92,14 +92,14 @@ func (h *controlHandle) forLines(ctx context.Context, lines [][]byte) (done func
 	return h.file.view().Memory.Work(ctx, int64(size))
 }
 
-// answers are the results of writes to a control file that have not been read yet. Reads return them in order, whatever
-// the offset. Programs that read more than they need (the shells' read, head) seek back: if the next read or write
-// begins within what was read last, the rest of that is unread again.
+// answers are the unread results of writes to a control file. Reads return them in order, at any
+// offset. Programs that read more than they need (the shells' read, head) seek back: if the next
+// read or write begins within the last read, the rest of that becomes unread.
 type answers struct {
 	text []byte
-	next int   // where in text the next read begins
-	last int   // how many bytes before that were read last
-	at   int64 // the offset at which they were read
+	next int   // start of the next read in text
+	last int   // bytes before that in the last read
+	at   int64 // offset of the last read
 }
 
 // add adds an answer.
@@ -108,30 +108,30 @@ func (a *answers) add(line string) {
 	a.text = append(append(a.text, line...), '\n')
 }
 
-// back makes unread what was read last, from an offset on.
-func (a *answers) back(off int64) {
+// unread makes the last read unread from an offset on.
+func (a *answers) unread(off int64) {
 	if off >= a.at && off < a.at+int64(a.last) {
 		a.next -= a.last - int(off-a.at)
 	}
 	a.last = 0
 }
 
-// read fills dest and returns how many bytes there were.
+// read fills dest and returns the number of bytes.
 func (a *answers) read(dest []byte, off int64) int {
-	a.back(off)
+	a.unread(off)
 	n := copy(dest, a.text[a.next:])
 	a.next, a.last, a.at = a.next+n, n, off
 	a.dropRead()
 	return n
 }
 
-// dropRead gives back the memory of what cannot be read any more, once that is most of it.
+// dropRead releases the memory of the text that cannot be read any more, once that is most of it.
 func (a *answers) dropRead() {
-	if gone := a.next - a.last; gone > cap(a.text)/2 {
-		a.text = slices.Clone(a.text[gone:])
+	if done := a.next - a.last; done > cap(a.text)/2 {
+		a.text = slices.Clone(a.text[done:])
 		a.next = a.last
 	}
 }
 
-// held returns how many bytes of memory the answers take.
+// held returns the memory of the answers in bytes.
 func (a *answers) held() int { return cap(a.text) }

@@ -21,44 +21,45 @@ import (
 // maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
 var maxControlLine = writer.MaxLine // tests have a shorter one
 
-// uninterrupted returns the context for a write: what was begun is finished, so that no line takes effect twice because a
-// program was told that it did not. It waits for a lock only for a limited time.
+// uninterrupted returns the context for a write: it is always finished, so that no line takes
+// effect twice because a program got an error after the first. Waits for locks are limited.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// applyLines carries out lines that were written to a control file, in order, and returns the results, which the writer can
-// read back. At a bad line it stops and returns how many lines before it took effect, with the error.
+// applyLines executes lines written to a control file, in order, and returns their results, which
+// the writer can read back. At a bad line it stops and returns the number of lines before it, which
+// took effect, with the error.
 type applyLines func(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 
-// ControlFile is a file that accepts commands, a line each: in a session's directory append, labels, fork, title and cwd, in
-// the root new-session. labels, title and cwd can be read too and have the size of what is read; the others have size 0
-// (docs/design.md section 2).
+// ControlFile is a file that accepts commands, a line each: in a session's directory append,
+// labels, fork, title and cwd, in the root new-session. labels, title and cwd can be read too; the
+// others have size 0 (docs/design.md section 2).
 type ControlFile struct {
-	GeneratedFile // what reads return; its render is nil if that is nothing
+	GeneratedFile // the content for reads; its render is nil if there is none
 	of, name      string
-	// probe returns the state of the file or directory whose owner and mode it has.
+	// probe returns the state of the file or directory that gives it its owner and mode.
 	probe func(context.Context) (storage.Stat, error)
 	do    applyLines
-	// part reports whether a last line without a newline is incomplete: then it is not carried out when a descriptor is
-	// closed, since the rest may be written through another. nil means never.
-	part func(line []byte) bool
+	// isPartial reports whether a last line without a newline is incomplete. Then a close does not
+	// execute it, since the rest may be written through another descriptor. nil means never.
+	isPartial func(line []byte) bool
 	// makeDurable is for fsync.
 	makeDurable func(context.Context) error
-	empty       bool // an empty line has a meaning; else it is ignored
-	single      bool // each open file accepts one line; if more are written, none of them takes effect
+	empty       bool // an empty line has a meaning; otherwise it is ignored
+	single      bool // each open file accepts one line; if more are written, all are refused
 }
 
 // control returns the node of a control file; r is nil for one of size 0.
 func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r render) *ControlFile {
 	f := &ControlFile{of: d.session.Name(), name: name}
 	f.probe = func(ctx context.Context) (st storage.Stat, err error) {
-		err = d.wherever(ctx, func(d *SessionDir) (err error) {
+		err = d.retryIfMoved(ctx, func(d *SessionDir) (err error) {
 			st, err = d.session.Probe(ctx)
 			return err
 		})
 		return st, err
 	}
 	f.do = func(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
-		err = d.wherever(ctx, func(d *SessionDir) error {
+		err = d.retryIfMoved(ctx, func(d *SessionDir) error {
 			more, n, err := do(d)(ctx, lines[done:])
 			results, done = append(results, more...), done+n
 			return err
@@ -66,35 +67,36 @@ func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r ren
 		return results, done, err
 	}
 	f.makeDurable = func(ctx context.Context) error {
-		return d.wherever(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(d.session) })
+		return d.retryIfMoved(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(d.session) })
 	}
 	f.init(&d.Directory, r)
 	f.writable = true
 	return f
 }
 
-// wherever calls do, and again for where the session is now, if it is not there any more: clients rename directories of sessions
-// when they start, and what is open goes on.
-func (d *SessionDir) wherever(ctx context.Context, do func(*SessionDir) error) error {
+// retryIfMoved calls do. If the session's file was moved meanwhile, it calls do once more with the
+// new path: clients rename directories of sessions when they start, and open files must go on.
+func (d *SessionDir) retryIfMoved(ctx context.Context, do func(*SessionDir) error) error {
 	err := do(d)
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) {
 		return err
 	}
 	if to := d.moved.Load(); to != nil {
-		return to.wherever(ctx, do)
+		return to.retryIfMoved(ctx, do)
 	}
 	now, missing := d.view.Listing.Moved(ctx, d.session)
-	if missing != nil || now.Name() == d.session.Name() { // it is there: something else is not
+	if missing != nil || now.Name() == d.session.Name() { // another file is missing
 		return err
 	}
-	d.session.Drop() // what is kept of the old name
+	d.session.Drop() // the snapshot under the old name
 	dir, file := path.Split(now.Name())
-	to := newSessionDir(d.beside.at(d.beside.Directory, path.Clean(dir)), strings.TrimSuffix(file, layout.SessionSuffix))
+	beside := d.beside.at(d.beside.Directory, path.Clean(dir))
+	to := newSessionDir(beside, strings.TrimSuffix(file, layout.SessionSuffix))
 	d.moved.Store(to)
-	return to.wherever(ctx, do)
+	return to.retryIfMoved(ctx, do)
 }
 
-// Stat returns the attributes of what is read, or of a file of size 0.
+// Stat returns the attributes of the content for reads, or of a file of size 0.
 func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 	if f.render != nil {
 		return f.GeneratedFile.Stat(ctx)
@@ -106,17 +108,17 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 	return f.view().writableAttr(st, 0), nil
 }
 
-// Settable lets > and touch set a size and times, and an editor's fchmod the mode that the file has. Other modes and
-// owners are those of the file behind the control file.
+// Settable lets > and touch set a size and times, and an editor's fchmod the current mode. Other
+// modes and owners are refused.
 func (f *ControlFile) Settable() {}
 
-// Lines carries out lines.
+// Lines executes lines.
 func (f *ControlFile) Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
 	return f.do(uninterrupted(ctx), lines)
 }
 
-// Open returns a handle that accepts lines, or if only reading is asked for, one that shows the file. It can seek, which
-// some programs require (Python's a+ and r+), though the offset has no meaning.
+// Open returns a handle that accepts lines, or for reading alone one that shows the file. It can
+// seek, as some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	h := &controlHandle{
 		file: f, hold: f.view().Memory.Hold(),
@@ -138,7 +140,7 @@ func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	return h, nil
 }
 
-// Sync makes durable what was written to the session, through this open file or another: sync(1) has it open for reading.
+// Sync makes the session's writes durable, through any open file: sync(1) opens it for reading.
 func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 	if err := f.makeDurable(uninterrupted(ctx)); err != nil {
 		return f.refused(err)
@@ -149,17 +151,17 @@ func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 // Readable reports whether the file is rendered from the session.
 func (f *ControlFile) Readable() bool { return f.render != nil }
 
-// Refused is for doors, which see whole lines only.
+// Refused is for doors that see complete lines only.
 func (f *ControlFile) Refused(err error) syscall.Errno { return f.refused(err) }
 
-// refused records why a line was refused, and returns the errno. An id that does not exist is ENOENT, a session that no
-// longer exists ESTALE (docs/design.md section 7).
+// refused records the reason for which a line was refused, and returns the errno. An id that does
+// not exist is ENOENT, a session that no longer exists ESTALE (docs/design.md section 7).
 func (f *ControlFile) refused(err error) syscall.Errno {
-	return f.view().refuse(f.of, f.name, f.in.pathOf(f.name), f.gone(err))
+	return f.view().refuse(f.of, f.name, f.in.pathOf(f.name), f.staleError(err))
 }
 
-// gone is staleIfGone for a session, but for an id that it has not.
-func (f *ControlFile) gone(err error) error {
+// staleError is staleIfGone for a session's file, but keeps the error for a missing id.
+func (f *ControlFile) staleError(err error) error {
 	if f.of == outside || errors.Is(err, sessioncore.ErrNotFound) {
 		return err
 	}
@@ -183,22 +185,22 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 	}
 }
 
-// eachLine is oneByOne for what is done with a session.
-func eachLine(do func(d *SessionDir, ctx context.Context, line string) (result string, err error)) func(*SessionDir) applyLines {
+// eachLine is oneByOne for a method of a session's directory.
+func eachLine(do func(d *SessionDir, ctx context.Context, line string) (string, error)) func(*SessionDir) applyLines {
 	return func(d *SessionDir) applyLines {
 		return oneByOne(func(ctx context.Context, line string) (string, error) { return do(d, ctx, line) })
 	}
 }
 
-// makeAppend makes append: entries are written to it, a JSON object a line. Half an object, whose line may go on
-// through another descriptor, is not carried out when one is closed.
+// makeAppend makes append, which accepts entries, a JSON object a line. A close does not execute an
+// incomplete object, whose line may continue through another descriptor.
 func makeAppend(d *SessionDir) Node {
 	f := d.control("append", func(d *SessionDir) applyLines { return d.appendLines }, nil)
-	f.part = writer.Unfinished
+	f.isPartial = writer.Unfinished
 	return f
 }
 
-// appendLines appends entries. Reading the same open file gives their ids, a line each; see answers.
+// appendLines appends entries. Reading the same open file returns their ids; see answers.
 func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string, int, error) {
 	ids, err := d.view.Writer.Append(ctx, d.session, lines...)
 	done := len(ids)
@@ -206,7 +208,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 		ids[i] = names.TextUTF8(id)
 	}
 	if done == len(lines) && err != nil {
-		done = 0 // all are written, but not durable: the writer must be told
+		done = 0 // all are written, but not durable: the writer must get the error
 	}
 	return ids, done, err
 }
@@ -227,8 +229,7 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
 }
 
-// makeTitle makes title, the one control file in which an empty line has a meaning, to clear the title, and which accepts
-// one line only.
+// makeTitle makes title. An empty line clears the title, and the file accepts only one line.
 func makeTitle(d *SessionDir) Node {
 	f := d.control("title", eachLine((*SessionDir).setTitle), atOnce(renderTitle))
 	f.empty, f.single = true, true
@@ -249,7 +250,7 @@ func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) 
 	return "", d.view.Writer.SetTitle(ctx, d.session, line)
 }
 
-// makeCWD makes cwd. It accepts one line: what follows would be written to a session that is no longer there.
+// makeCWD makes cwd. It accepts one line, as the session is then at another path.
 func makeCWD(d *SessionDir) Node {
 	f := d.control("cwd", eachLine((*SessionDir).setCWD), atOnce(renderCWD))
 	f.single = true
@@ -258,7 +259,7 @@ func makeCWD(d *SessionDir) Node {
 		if err := durable(ctx); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return nil // it was made durable when it was moved
+		return nil // the move made it durable
 	}
 	return f
 }
@@ -273,8 +274,8 @@ func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
 	return lineOf(snap, cwd), nil
 }
 
-// lineOf returns a document of a text and a newline, of nothing if there is no text. Control characters and lone
-// surrogates are escaped as in the file labels.
+// lineOf returns a document of a text and a newline, or an empty one for "". Control characters and
+// lone surrogates are escaped as in the file labels.
 func lineOf(snap *sessioncore.Snapshot, text string) *document.Document {
 	line := names.TitleLine(text)
 	if len(line) > 0 {
@@ -288,12 +289,12 @@ func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
 	return "", d.view.Writer.SetCWD(ctx, d.session, line)
 }
 
-// makeFork makes fork: an id creates a session of the path to that entry.
+// makeFork makes fork: an id creates a session from the path to that entry.
 func makeFork(d *SessionDir) Node {
 	return d.control("fork", eachLine((*SessionDir).fork), nil)
 }
 
-// fork creates a session. Reading the same open file gives the path of its directory from the mount's root.
+// fork creates a session. Reading the same open file returns the path of its directory.
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
 	if err != nil {
@@ -306,9 +307,10 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	return d.view.Listing.PathOf(file), nil
 }
 
-// NewSessionName is new-session: a working directory, or an object with cwd, title, parentSession and agent, makes a
-// session in sessions, a directory of source that may be missing. Reading back gives the path of its directory from the
-// mount's root (docs/design.md section 2). The file has the mode of the directory in which it makes directories.
+// NewSessionName is new-session: a working directory, or an object with cwd, title, parentSession
+// and agent, makes a session in sessions, a directory of source that may be missing. Reading back
+// returns the path of its directory from the mount's root (docs/design.md section 2). The file has
+// the mode of the directory above the sessions.
 func NewSessionName(sessions, source storage.Files) Name {
 	probe := func(context.Context) (storage.Stat, error) {
 		st, err := sessions.Stat("")
@@ -317,11 +319,12 @@ func NewSessionName(sessions, source storage.Files) Name {
 		}
 		return st, err
 	}
-	// The beginning of an object may continue in another write.
-	part := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
+	// An incomplete object may continue in another write.
+	isPartial := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
 	return Name{"new-session", storage.KindFile, func(d *Directory) Node {
-		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(d.view.newSession), part: part}
-		f.makeDurable = func(context.Context) error { return nil } // a new session is durable when its line is taken
+		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(d.view.newSession)}
+		f.isPartial = isPartial
+		f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
 		f.in = d
 		return f
 	}, nil}

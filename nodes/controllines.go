@@ -17,34 +17,34 @@ import (
 // may be spread over several writes, and takes effect in the write that completes it.
 type controlHandle struct {
 	file *ControlFile
-	// appends says that it was opened with O_APPEND: the offset of a write does not say how far the program has read.
+	// appends reports O_APPEND: then the offset of a write is not the program's read position.
 	appends bool
-	// mute says that the handle cannot be read, so that results are not kept; writes, that it can be written to.
+	// mute reports that the handle is write-only, without results; writes, that it is not read-only.
 	mute, writes bool
 
-	// mu guards what follows. It is held while lines are carried out, so that they take effect in order.
+	// mu guards the fields below. It is held while lines are executed, to keep their order.
 	mu      sync.Mutex
 	pending [][]byte // the beginning of a line, in pieces; all but the last are full
-	cut     bool     // a close was refused since pending is no whole line
-	lines   int      // newlines that were taken, including those of empty lines
+	cut     bool     // a close was refused since pending is an incomplete line
+	lines   int      // accepted newlines, including those of empty lines
 	applied int      // lines that took effect
 	refused refusedLine
 	results answers
 	hold    budget.Hold // pending, the refused line and results
 
-	shown *documentHandle // what reads return; nil for results
+	shown *documentHandle // the content for reads; nil for results
 }
 
-// refusedLine is the line that was refused. After it an open file takes nothing but that line again: a script that goes
-// on after an error must not leave out a line in the middle. A program that tries again after EBUSY goes on when the line
-// is taken.
+// refusedLine is a refused line. After it an open file accepts only the same line: a script that
+// continues after an error must not leave out a line in the middle. A program that retries after
+// EBUSY continues once the line is accepted.
 type refusedLine struct {
 	errno syscall.Errno // 0 if none was refused
-	line  []byte        // with its newline; nil if it cannot come again, as it was too long, or was no single line
+	line  []byte        // with its newline; nil if it cannot be retried, as it was too long or several lines
 }
 
-// Write carries out lines. A bad line fails the write that completes it, and all after it. If lines of the same write
-// took effect before it, the write is short instead, and the retry of the rest gets the error.
+// Write executes lines. A bad line fails the write that completes it, and all later ones. If lines
+// of the same write took effect before it, the write is short, and the retry of the rest fails.
 func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int, syscall.Errno) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,8 +53,8 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int,
 	if h.appends {
 		off = -1
 	}
-	h.results.back(off)
-	if h.refused.errno != 0 && !h.isAgain(data) {
+	h.results.unread(off)
+	if h.refused.errno != 0 && !h.isRetry(data) {
 		h.pending = nil
 		return 0, h.refused.errno
 	}
@@ -65,8 +65,8 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int,
 	return n, errno
 }
 
-// isAgain reports whether data goes on with the refused line, of which pending is what was written again before.
-func (h *controlHandle) isAgain(data []byte) bool {
+// isRetry reports whether data continues the refused line, whose rewritten beginning is pending.
+func (h *controlHandle) isRetry(data []byte) bool {
 	if h.refused.line == nil {
 		return false
 	}
@@ -75,8 +75,8 @@ func (h *controlHandle) isAgain(data []byte) bool {
 	return n > 0 && bytes.Equal(rest[:n], data[:n])
 }
 
-// write carries out the lines that data completes, and keeps the rest. It returns how many bytes took effect or are kept,
-// also with an error.
+// write executes the lines that data completes, and keeps the rest. It returns the number of bytes
+// that took effect or are kept, also with an error.
 func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Errno) {
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if end > 0 {
@@ -110,13 +110,13 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	if h.file.single && h.applied > 0 && len(rest) > 0 {
 		return end, h.refuse(errManyLines, nil, 0)
 	}
-	if err := h.keep(rest); err != nil {
+	if err := h.appendPending(rest); err != nil {
 		return end, h.refuse(err, nil, 0)
 	}
 	return len(data), 0
 }
 
-// skipped returns how many lines of data are before its first one: empty ones, if these are ignored.
+// skipped returns the number of ignored empty lines at the beginning of data.
 func (h *controlHandle) skipped(data []byte) int {
 	if h.file.empty || len(h.pending) > 0 {
 		return 0
@@ -124,12 +124,12 @@ func (h *controlHandle) skipped(data []byte) int {
 	return len(data) - len(bytes.TrimLeft(data, "\n"))
 }
 
-// refuse records the reason for a refused line, unless it was refused before, and returns its errno. line is its text, nil if
-// it cannot come again, and before how many lines of the same write are before it.
+// refuse records the reason for a refused line, unless it was refused before, and returns its
+// errno. line is its text, nil if it cannot be retried; before counts lines before it.
 func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno {
 	h.pending = nil
 	if h.refused.errno != 0 {
-		h.refused.errno = Errno(h.file.gone(err))
+		h.refused.errno = Errno(h.file.staleError(err))
 		return h.refused.errno
 	}
 	h.refused.errno = h.file.refused(&lineError{err, h.lines + before + 1, h.applied})
@@ -140,10 +140,10 @@ func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno
 	return h.refused.errno
 }
 
-// lineError is why a line was refused.
+// lineError is the reason for which a line was refused.
 type lineError struct {
 	err     error
-	line    int // which one of the open file, from 1
+	line    int // number in the open file, from 1
 	applied int // before it
 }
 
@@ -155,9 +155,9 @@ func (e *lineError) Unwrap() error { return e.err }
 
 var newline = []byte{'\n'}
 
-// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first one, in one piece. Empty lines
-// are left out unless empty is true. ends holds the offset in data at which each line ends, including the empty lines
-// after it.
+// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first
+// one, in one piece. It omits empty lines unless empty is true. ends holds the offset in data after
+// each line and the empty lines that follow it.
 func cutLines(pending [][]byte, data []byte, empty bool) (lines [][]byte, ends []int) {
 	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
@@ -177,7 +177,7 @@ func cutLines(pending [][]byte, data []byte, empty bool) (lines [][]byte, ends [
 	return lines, ends
 }
 
-// run carries out lines and keeps their results.
+// run executes lines and keeps their results.
 func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
 	for i, line := range lines {
 		if len(line) > maxControlLine {
@@ -190,7 +190,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	if len(lines) == 0 {
 		return 0, nil
 	}
-	free, err := h.forLines(ctx, lines)
+	free, err := h.reserve(ctx, lines)
 	if err != nil {
 		return 0, err
 	}
@@ -213,14 +213,14 @@ var errManyLines error = &writer.FieldError{Want: "one line", Got: "more than on
 // errLineTooLong means a line longer than maxControlLine.
 var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
 
-// Flush is called for each close(2) of a descriptor. A last line without a newline takes effect then. An incomplete
-// one fails the close, but is kept: the rest may be written through another descriptor.
+// Flush is called for each close(2) of a descriptor. A last line without a newline takes effect
+// then. An incomplete one fails the close, but is kept for another descriptor.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.account()
 	ctx = uninterrupted(ctx)
-	if h.refused.errno != 0 && (len(h.pending) == 0 || !h.isAgain(newline)) {
+	if h.refused.errno != 0 && (len(h.pending) == 0 || !h.isRetry(newline)) {
 		return 0 // the write has failed
 	}
 	if len(h.pending) > 0 {
@@ -228,7 +228,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 			return h.refuse(err, nil, 0)
 		}
 		line := h.pending[0]
-		if h.file.part != nil && h.file.part(line) {
+		if h.file.isPartial != nil && h.file.isPartial(line) {
 			h.cut = true
 			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
 		}
@@ -239,13 +239,14 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		h.lines++
 	}
 	if h.writes {
-		h.file.view().accepted(h.file.of)
+		h.file.view().clearRefusal(h.file.of)
 	}
 	return 0
 }
 
 // errUnfinished means that a writer closed the file in the middle of a line.
-var errUnfinished = fmt.Errorf("%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
+var errUnfinished = fmt.Errorf(
+	"%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
 
 // ReadAt returns the results of writes through this open file, a line each, and then nothing.
 func (h *controlHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
@@ -258,8 +259,8 @@ func (h *controlHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 	return h.results.read(p, off), nil
 }
 
-// Close is called some time after the last close. An incomplete line is refused; only last-error and the log say so, but for
-// one that was refused at that close: something else may have been refused since.
+// Close is called some time after the last close. It refuses an incomplete line in last-error and
+// the log, unless that close has refused it: another refusal may have followed.
 func (h *controlHandle) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

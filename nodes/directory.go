@@ -12,19 +12,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Directory is the base of all directories. It says where in the mount a directory is.
+// Directory is the base of all directories: the place of a directory in the mount.
 type Directory struct {
 	*subject
 	in   *Directory // nil for the root
 	name string
 }
 
-// subject is shared by the directories that show the same sessions.
+// subject is shared by the directories of the same sessions.
 type subject struct {
-	view *View
-	// session is the session that the directories show something of; nil for all sessions, and for
-	// other files.
-	session *sessioncore.Session
+	view    *View
+	session *sessioncore.Session // of which the directories show a part; nil for all sessions and other files
 }
 
 // NewDirectory returns the base of a root.
@@ -50,16 +48,15 @@ func (d *Directory) Base() *Directory { return d }
 // View returns the part of the mount that the directory is in.
 func (d *Directory) View() *View { return d.view }
 
-// Stability is that of all directories.
 func (d *Directory) Stability() Stability { return Fixed }
 
-// Acquire is that of directories whose names are not found in one session.
+// Acquire is for directories whose names are not found in a session's snapshot.
 func (d *Directory) Acquire(context.Context) (*sessioncore.Snapshot, error) { return nil, nil }
 
-// List lists nothing: names can be looked up only.
+// List lists nothing: names can only be looked up.
 func (d *Directory) List(context.Context, *sessioncore.Snapshot) ([]Item, error) { return nil, nil }
 
-// Noted is that of directories whose names nobody makes up.
+// Noted is for directories whose failed lookups are not recorded.
 func (d *Directory) Noted() string { return "" }
 
 // path returns the path of the directory in the mount, "" for the root.
@@ -78,13 +75,13 @@ func (d *Directory) pathOf(name string) string {
 	return name
 }
 
-// Look is one state of a directory, in which a door finds names.
+// Look is a state of a directory, in which a door finds names.
 type Look struct {
 	dir  Dir
-	snap *sessioncore.Snapshot // nil if the names are not found in one
+	snap *sessioncore.Snapshot // nil if the names are not found in a snapshot
 }
 
-// NewLook returns the state of a directory now. The caller must close it.
+// NewLook returns the current state of a directory. The caller must close it.
 func NewLook(ctx context.Context, dir Dir) (Look, error) {
 	snap, err := dir.Acquire(ctx)
 	return Look{dir, snap}, err
@@ -102,7 +99,7 @@ func (l *Look) Close() {
 func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	c, err := l.dir.Find(ctx, l.snap, it)
 	if l.snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
-		err = cmp.Or(l.snap.Confirm(ctx), err) // where that fails, the caller looks again
+		err = cmp.Or(l.snap.Confirm(ctx), err) // after ErrStale the caller looks the name up once more
 	}
 	if err != nil {
 		return Child{}, NoName(l.dir, it.Name, err)
@@ -110,8 +107,7 @@ func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	return c, 0
 }
 
-// Attr returns the attributes of a child that was found, whose node is n, and ends the look-up of
-// its name.
+// Attr returns the attributes of a found child, whose node is n, and ends the lookup of its name.
 func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
 	if a = c.Attr; a.Kind == storage.KindOther {
 		var err error
@@ -120,20 +116,19 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 		}
 	}
 	if noted := l.dir.Noted(); noted != "" {
-		l.dir.Base().view.found(noted)
+		l.dir.Base().view.clearLookup(noted)
 	}
 	return a, 0
 }
 
-// Outdated is implemented by directories whose name may have become another node's. A door looks
-// the path up again.
+// Outdated is a directory whose name may have become another node's: the door repeats the lookup.
 type Outdated interface {
 	Dir
 	IsOutdated(context.Context) bool
 }
 
 // OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a
-// door that remembers directories looks the path up again.
+// door that keeps directories looks the path up once more.
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
 	if o, ok := dir.(Outdated); ok && o.IsOutdated(ctx) {
 		return syscall.ESTALE
@@ -159,7 +154,7 @@ func (l *NameList) Close() {
 // ListDir lists a directory.
 func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	items, err := list(ctx, dir)
-	if err = cmp.Or(err, ctx.Err()); err != nil { // a list that was not finished would look like a whole one
+	if err = cmp.Or(err, ctx.Err()); err != nil { // an incomplete list would look complete
 		return NameList{}, Fail(dir, "", "readdir", staleIfGone(err))
 	}
 	l := NameList{Items: items, hold: dir.Base().view.Memory.Hold()}
@@ -185,7 +180,7 @@ func list(ctx context.Context, dir Dir) ([]Item, error) {
 	return dir.List(ctx, snap)
 }
 
-// memoryOf returns how many bytes a list takes, roughly.
+// memoryOf returns the approximate size of a list in bytes.
 func memoryOf(items []Item) int64 {
 	const perItem = 40 // without its name
 	n := int64(len(items)) * perItem
@@ -195,7 +190,7 @@ func memoryOf(items []Item) int64 {
 	return n
 }
 
-// NameIn is a fixed name in a directory that is made from a D.
+// NameIn is a fixed name in a directory, made from a D.
 type NameIn[D any] struct {
 	Name string
 	Kind storage.Kind
@@ -204,31 +199,30 @@ type NameIn[D any] struct {
 	Is func(D, context.Context) Presence
 }
 
-// Name is a fixed name outside of the sessions, made from the directory that it is in.
+// Name is a fixed name outside of the sessions, made from its directory.
 type Name = NameIn[*Directory]
 
-// Presence says whether there is a name in a directory.
+// Presence is the presence of a name in a directory.
 type Presence int
 
 const (
 	// Absent names are not found.
 	Absent Presence = iota
-	// Hidden names are found, but not listed: what is there may be so much work that no crawler may
-	// start it.
+	// Hidden names are found, but not listed, as they may be too much work for crawlers.
 	Hidden
 	// Listed names are found and listed.
 	Listed
 )
 
-// presentIf returns Listed for what is there.
-func presentIf(there bool) Presence {
-	if there {
+// presentIf returns Listed if the name exists, otherwise Absent.
+func presentIf(exists bool) Presence {
+	if exists {
 		return Listed
 	}
 	return Absent
 }
 
-// fixedNames are names of a directory, in order: the one list that drives look-ups and listings.
+// fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]
 
 func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
@@ -242,7 +236,7 @@ func (f fixedNames[D]) has(name string) bool {
 	return slices.ContainsFunc(f, func(n NameIn[D]) bool { return n.Name == name })
 }
 
-// find finds a name. What was listed is not looked for again.
+// find finds a name. It does not check the presence of a listed one.
 func (f fixedNames[D]) find(ctx context.Context, d D, it Item) (Child, error) {
 	for i := range f {
 		n := &f[i]
@@ -268,8 +262,8 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	return items
 }
 
-// slowFiles are generated files whose size may take reading much of the session, or looking at all
-// sessions. A listing leaves out their attributes.
+// slowFiles are generated files whose size may take reading much of the session, or a stat of all
+// sessions. A listing omits their attributes.
 var slowFiles = map[string]bool{
 	"context.json": true, "index.jsonl": true, "problems.jsonl": true,
 	"results.tsv": true, "transcript.md": true, "usage.json": true,

@@ -131,7 +131,7 @@ func TestLinksShareALook(t *testing.T) {
 			require.NoError(t, files.Remove("p0/2026-01-01_299.jsonl"))
 			write(file(299), 299)
 
-			d.lookedAt.Store(time.Now().Add(-sharedLook).UnixNano())
+			d.scannedAt.Store(time.Now().Add(-scanLife).UnixNano())
 			files.n.Store(0)
 			for range 3 {
 				_, err = d.target(t.Context(), c.next)
@@ -139,7 +139,7 @@ func TestLinksShareALook(t *testing.T) {
 			}
 			require.Greater(t, files.n.Load(), int64(dirs), "after a second they are looked at again")
 			require.Less(t, files.n.Load(), int64(2*dirs+sessions), "once")
-			d.lookedAt.Store(0)
+			d.scannedAt.Store(0)
 			files.n.Store(0)
 			for range 3 {
 				_, err = d.target(t.Context(), c.next)

@@ -38,7 +38,6 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	}}, nil
 }
 
-// List lists a file for each entry.
 func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	items := make([]Item, snap.Len())
 	for e := range items {
@@ -48,9 +47,10 @@ func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item
 	return items, nil
 }
 
-// EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and no
-// content. It stands for one state of the entry: if a rewrite of the session changes the entry, a lookup
-// finds another node with the same name. So a door may keep its content, and a reader can finish reading the old one.
+// EntryFile is entries/<id>.json: an entry as persisted, and a newline. The node holds the name and
+// no content. It stands for one state of the entry: if a rewrite of the session changes the entry,
+// a lookup finds another node of the same name. So a door may keep its content, and a reader can
+// finish with the old one.
 type EntryFile struct {
 	node
 	session *sessioncore.Session
@@ -58,8 +58,8 @@ type EntryFile struct {
 	state   sessioncore.EntryState
 }
 
-// find acquires the session and finds the entry in it. The error is errReplaced if the entry is no longer in the node's
-// state. Callers must release the snapshot.
+// find acquires the session and finds the entry in it. The error is errReplaced if the entry is no
+// longer in the node's state. Callers must release the snapshot.
 func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncore.Entry, error) {
 	snap, err := f.session.Acquire(ctx)
 	if err != nil {
@@ -89,19 +89,18 @@ func (f *EntryFile) Stat(ctx context.Context) (Attr, error) {
 	return entryAttr(snap, e, f.state), nil
 }
 
-// entryAttr returns the attributes of a file that shows an entry, or a branch that ends at it. The change time is the
-// entry's time too, but its part below a millisecond comes from the content, so that a backup program that compares times
-// notices what was rewritten with the same size.
+// entryAttr returns the attributes of a file that shows an entry, or a branch that ends at it. The
+// change time is the entry's time with a part below a millisecond from the content, so that backup
+// programs notice a rewrite of the same size.
 func entryAttr(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState) Attr {
 	modified := snap.Time(e)
 	return fileAttr(snap.Stat(), state.Size).at(modified, modified.Add(time.Duration(state.Sum%1e6)))
 }
 
-// Stability is that of a node that stands for one content.
 func (f *EntryFile) Stability() Stability { return Fixed }
 
-// Open pins the entry. It returns errReplaced if the entry is no longer in the node's state: the door then looks the path
-// up again and retries, so that a size that it has kept never truncates a read.
+// Open pins the entry. It returns errReplaced if the entry is no longer in the node's state: the
+// door then looks the path up once more and retries, so that a cached size never truncates a read.
 func (f *EntryFile) Open(ctx context.Context, _ int) (Handle, error) {
 	snap, e, err := f.find(ctx)
 	if err != nil {
@@ -118,11 +117,11 @@ func (f *EntryFile) Open(ctx context.Context, _ int) (Handle, error) {
 // entryHandle is an open entry.
 type entryHandle struct {
 	file *EntryFile
-	attr Attr // when it was opened
+	attr Attr // at the open
 	doc  *document.Document
 }
 
-// Stat returns the attributes of the file; those of the handle's version after a rewrite.
+// Stat returns the attributes of the file, or of the handle's version after a rewrite.
 func (h *entryHandle) Stat(ctx context.Context) (Attr, error) {
 	a, err := h.file.Stat(ctx)
 	if err != nil {
@@ -134,7 +133,6 @@ func (h *entryHandle) Stat(ctx context.Context) (Attr, error) {
 // Size returns the size of the entry.
 func (h *entryHandle) Size() int64 { return h.doc.Size() }
 
-// ReadAt reads a part of the entry.
 func (h *entryHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.doc.ReadAt(p, off)
 }

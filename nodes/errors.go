@@ -15,47 +15,43 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// The reasons that this package gives itself say what to do. The exported ones are reasons for
-// View.Frozen.
+// The errors of this package contain hints. The exported ones are reasons for View.Frozen.
 var (
 	ErrArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
 	ErrForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
-// errReplaced means that the name of a node stands for another file or content by now. A door looks
-// up the path again.
+// errReplaced means that the node's name is now that of another node: the door repeats the lookup.
 var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
 
-// saysItself is for errors whose texts say what to do.
-const saysItself = ""
+// noHint is for errors whose texts contain a hint.
+const noHint = ""
 
-// kindOfError is a kind of domain error: its errno, 0 for that of the system call that failed, and
-// what its reader can do.
+// kindOfError is a kind of domain error with its errno, 0 for the system call's, and a hint.
 type kindOfError struct {
 	err   error
 	errno syscall.Errno
-	way   string
+	hint  string
 }
 
-// kindsOfError are the kinds, in the order in which they are looked for: an error that wraps
-// several is of the first.
+// kindsOfError are the kinds in order of precedence: an error that wraps several is of the first.
 var kindsOfError = []kindOfError{
-	{ErrArchived, syscall.EROFS, saysItself},
+	{ErrArchived, syscall.EROFS, noHint},
 	{ErrForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
-	{errDenied, syscall.EPERM, saysItself},
+	{errDenied, syscall.EPERM, noHint},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
-	{sessioncore.ErrBusy, syscall.EBUSY, saysItself},
-	{writer.ErrNotOwn, syscall.EPERM, saysItself},
-	{sessioncore.ErrInvalid, syscall.EINVAL, saysItself},
+	{sessioncore.ErrBusy, syscall.EBUSY, noHint},
+	{writer.ErrNotOwn, syscall.EPERM, noHint},
+	{sessioncore.ErrInvalid, syscall.EINVAL, noHint},
 	{history.ErrQuery, syscall.EINVAL, `put the words that are to be found as they are into double quotes`},
-	{search.ErrQuery, syscall.EINVAL, saysItself},
+	{search.ErrQuery, syscall.EINVAL, noHint},
 	{sessioncore.ErrExists, syscall.EEXIST, "leave id out, and a new one is made"},
 	{fs.ErrExist, syscall.EEXIST, "what has that name is kept: see in SOURCE what it is"},
 	{sessioncore.ErrTooBig, syscall.EFBIG, "put the text into a file, and its path into the line"},
 	{history.ErrTooBig, syscall.EFBIG, "ask the database in SOURCE with sqlite3"},
-	{budget.ErrNoMemory, syscall.ENOMEM, saysItself},
+	{budget.ErrNoMemory, syscall.ENOMEM, noHint},
 	{storage.ErrUnsupported, syscall.EOPNOTSUPP, "it can be done where SOURCE is"},
 	{sessioncore.ErrReadOnly, syscall.EROFS, "mount without -o ro to write"},
 	{writer.ErrNoDirectory, syscall.ENOENT, "make it first"},
@@ -64,8 +60,8 @@ var kindsOfError = []kindOfError{
 	{storage.ErrNotRegular, syscall.ENOENT, "only files are shown; see what it is in SOURCE"},
 	{storage.ErrBadName, syscall.ENOENT, "choose a shorter name without control characters"},
 	{fs.ErrNotExist, syscall.ENOENT, "look in SOURCE whether it was moved"},
-	{context.Canceled, syscall.EINTR, saysItself},
-	{context.DeadlineExceeded, syscall.EINTR, saysItself},
+	{context.Canceled, syscall.EINTR, noHint},
+	{context.DeadlineExceeded, syscall.EINTR, noHint},
 	{syscall.ENOSPC, 0, "make room where SOURCE is"},
 	{syscall.EDQUOT, 0, "make room where SOURCE is, or have the quota raised"},
 	{syscall.EFBIG, 0, "the file may not grow: see the limits of the process that serves the mount (ulimit -f)"},
@@ -77,10 +73,10 @@ var kindsOfError = []kindOfError{
 	{fs.ErrPermission, 0, "see the modes in SOURCE, and which user serves the mount"},
 }
 
-// unknownWay is for what the storage has failed with, and for defects of ours.
-const unknownWay = "; the log of the mount has all such errors"
+// unknownHint is for other errors of the storage, and for defects of ours.
+const unknownHint = "; the log of the mount has all such errors"
 
-// Errno is the one function that turns domain errors into errnos (docs/design.md section 7).
+// Errno is the only function that turns domain errors into errnos (docs/design.md section 7).
 func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -95,32 +91,32 @@ func Errno(err error) syscall.Errno {
 	return errno
 }
 
-// kindOf returns the kind of an error; its err is nil if it is of none.
+// kindOf returns the kind of an error; its err is nil for an unknown error.
 func kindOf(err error) kindOfError {
 	for _, k := range kindsOfError {
 		if errors.Is(err, k.err) {
 			return k
 		}
 	}
-	return kindOfError{way: unknownWay}
+	return kindOfError{hint: unknownHint}
 }
 
-// wayOut returns what to do after an error about a session, or outside, as an addition to its text.
-func wayOut(session string, err error) string {
+// hintFor returns the hint for an error about a session, or outside, as an addition to its text.
+func hintFor(session string, err error) string {
 	k := kindOf(err)
 	switch {
 	case session == outside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
 		return "; ls shows what is there"
 	case session == outside && k.err == writer.ErrNoDirectory:
 		return `; make it first, or write {"cwd": …, "create": true}`
-	case k.err == nil || k.way == saysItself:
-		return k.way
+	case k.err == nil || k.hint == noHint:
+		return k.hint
 	}
-	return "; " + k.way
+	return "; " + k.hint
 }
 
-// staleIfGone makes an error ESTALE that says that the backing file of an existing node is gone: a
-// door looks up the path again.
+// staleIfGone converts an error that means that the backing file of an existing node is gone to
+// ESTALE, so that a door looks up the path once more.
 func staleIfGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
 		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
@@ -129,14 +125,13 @@ func staleIfGone(err error) error {
 	return err
 }
 
-// Stale returns the errno of an operation on a node that failed. It is ESTALE where the file behind
-// the node is gone.
+// Stale returns the errno of a failed operation: ESTALE if the file behind the node is gone.
 func Stale(n Node, name, op string, err error) syscall.Errno {
 	return Fail(n, name, op, staleIfGone(err))
 }
 
-// Fail returns the errno of an operation on a node that failed, and logs the error unless the errno
-// says it all. name is that of a file or a link in its directory.
+// Fail returns the errno of a failed operation on a node, and logs the error unless the errno says
+// it all. name is the name of a file or a link in its directory.
 func Fail(n Node, name, op string, err error) syscall.Errno {
 	if err == nil {
 		return 0

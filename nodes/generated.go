@@ -13,7 +13,7 @@ import (
 // render renders a generated file from a snapshot.
 type render func(context.Context, *sessioncore.Snapshot) (*document.Document, error)
 
-// renderAt renders what depends on an entry: the leaf, or the end of a branch.
+// renderAt renders at an entry: the leaf, or the end of a branch.
 type renderAt func(context.Context, *sessioncore.Snapshot, sessioncore.Entry) (*document.Document, error)
 
 // atLeaf renders at the leaf.
@@ -27,14 +27,14 @@ func atLeaf(r renderAt) render {
 	}
 }
 
-// atOnce renders what does not take long.
+// atOnce makes a render of a quick function.
 func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
 	return func(_ context.Context, snap *sessioncore.Snapshot) (*document.Document, error) { return r(snap) }
 }
 
-// GeneratedFile is a file of a session's directory that is rendered from the session: header.json, context.json,
-// problems.jsonl, secrets.jsonl, transcript.md, usage.json, and what reads of title and labels return. All reads of
-// one handle see one version; so a door keeps no content of it (docs/design.md section 6).
+// GeneratedFile is a file of a session's directory that is rendered from the session: header.json,
+// context.json, problems.jsonl, secrets.jsonl, transcript.md, usage.json, and the content of title
+// and labels. All reads of a handle see one version, so a door keeps no content.
 type GeneratedFile struct {
 	node
 	line
@@ -42,28 +42,27 @@ type GeneratedFile struct {
 	// branch is the branch at whose end atEnd renders, instead of render.
 	branch branch
 	atEnd  renderAt
-	// besides returns the state of another file that the content depends on, the zero Token if that is not there; nil if
-	// it depends on the session and on blobs alone.
-	besides func(context.Context) (storage.Token, error)
-	// writable says that it is a control file too.
-	writable bool
-	// size caches the size for a snapshot, so that a stat does not render the file again.
+	// otherState returns the state of another file that the content depends on, the zero Token if it is
+	// missing; nil if the content depends only on the session and on blobs.
+	otherState func(context.Context) (storage.Token, error)
+	writable   bool // it is a control file too
+	// size caches the size for a snapshot, so that a stat does not render the file once more.
 	size atomic.Pointer[renderedSize]
 }
 
 // renderedSize is the size of the file in one snapshot.
 type renderedSize struct {
 	serial, bytes int64
-	blobs         *storage.Token // the state of the blobs that it depends on; nil if it depends on none
-	besides       storage.Token
+	blobs         *storage.Token // the state of the blobs; nil if it depends on none
+	other         storage.Token
 }
 
 // init prepares a file of a session.
 func (f *GeneratedFile) init(in *Directory, r render) {
-	f.in, f.session, f.render, f.show = in, in.session, r, f.shown
+	f.in, f.session, f.render, f.show = in, in.session, r, f.version
 }
 
-// generated returns a function that makes the node of a generated file whose open handles keep their version.
+// generated returns the maker of a generated file whose open handles keep their version.
 func generated(r render) func(*SessionDir) Node {
 	return func(d *SessionDir) Node { return d.generated(r) }
 }
@@ -74,13 +73,13 @@ func (d *SessionDir) generated(r render) *GeneratedFile {
 	return f
 }
 
-// growing makes the open handles continue with newer versions, as tail -f needs it.
+// growing makes the open handles continue with newer versions, for tail -f.
 func (f *GeneratedFile) growing() *GeneratedFile {
 	f.grows = func(*sessioncore.Snapshot) bool { return true }
 	return f
 }
 
-// Stat returns the attributes of what the open handles show, or renders the file for its size.
+// Stat returns the attributes of the open handles' version, or renders the file for its size.
 func (f *GeneratedFile) Stat(ctx context.Context) (Attr, error) {
 	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		size := f.size.Load()
@@ -103,10 +102,12 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	return fileAttr(snap.Stat(), size)
 }
 
-// measured renders the file and remembers its size.
-func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, *renderedSize, error) {
+// measured renders the file and caches its size.
+func (f *GeneratedFile) measured(
+	ctx context.Context, snap *sessioncore.Snapshot,
+) (*document.Document, *renderedSize, error) {
 	blobs, now := f.view().blobsState(), time.Now().UnixNano()
-	besides, err := f.stateBesides(ctx)
+	other, err := f.other(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,8 +115,8 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 	if err != nil {
 		return nil, nil, err
 	}
-	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size(), besides: besides}
-	exact := besides == storage.Token{} || !besides.Racy(now)
+	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size(), other: other}
+	exact := other == storage.Token{} || !other.Racy(now)
 	if doc.HasBlobs() {
 		size.blobs, exact = blobs, exact && blobs != nil && !blobs.Racy(now)
 	}
@@ -125,33 +126,35 @@ func (f *GeneratedFile) measured(ctx context.Context, snap *sessioncore.Snapshot
 	return doc, size, nil
 }
 
-// document renders what the file's name shows, or further, what its readers continue with.
-func (f *GeneratedFile) document(ctx context.Context, snap *sessioncore.Snapshot, further bool) (doc *document.Document, beyond bool, err error) {
+// document renders the file as its name shows it, or extended as its readers continue.
+func (f *GeneratedFile) document(
+	ctx context.Context, snap *sessioncore.Snapshot, extended bool,
+) (doc *document.Document, isLonger bool, err error) {
 	if f.atEnd == nil {
 		doc, err = f.render(ctx, snap)
 		return doc, false, err
 	}
-	end, beyond, err := f.branch.end(snap, further)
+	end, isLonger, err := f.branch.end(snap, extended)
 	if err == nil {
 		doc, err = f.atEnd(ctx, snap, end)
 	}
-	return doc, beyond, err
+	return doc, isLonger, err
 }
 
-func (f *GeneratedFile) stateBesides(ctx context.Context) (storage.Token, error) {
-	if f.besides == nil {
+func (f *GeneratedFile) other(ctx context.Context) (storage.Token, error) {
+	if f.otherState == nil {
 		return storage.Token{}, nil
 	}
-	return f.besides(ctx)
+	return f.otherState(ctx)
 }
 
-// isExact reports whether a size is that of the file in a snapshot. Blobs and another session can come and go without
-// the session changing.
+// isExact reports whether a size is that of the file in a snapshot. Blobs and another session can
+// come and go without a change of the session.
 func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *sessioncore.Snapshot) bool {
 	if size == nil || size.serial != snap.Serial() {
 		return false
 	}
-	if besides, err := f.stateBesides(ctx); err != nil || besides != size.besides {
+	if other, err := f.other(ctx); err != nil || other != size.other {
 		return false
 	}
 	if size.blobs == nil {
@@ -161,10 +164,12 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 	return now != nil && *now == *size.blobs
 }
 
-// shown makes a version of the file, and counts what it takes until it is closed.
-func (f *GeneratedFile) shown(ctx context.Context, snap *sessioncore.Snapshot, further bool) (s shown, err error) {
-	if further {
-		s.version, s.beyond, err = f.document(ctx, snap, true)
+// version makes a version of the file, and accounts for its memory until it is closed.
+func (f *GeneratedFile) version(
+	ctx context.Context, snap *sessioncore.Snapshot, extended bool,
+) (s rendering, err error) {
+	if extended {
+		s.version, s.isLonger, err = f.document(ctx, snap, true)
 	} else {
 		s.version, _, err = f.measured(ctx, snap)
 	}
@@ -196,7 +201,7 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, error) {
 			return &documentHandle{&f.line, true}, nil
 		}
 	}
-	// A file that follows has changed otherwise since its name was looked up.
+	// A file that follows has changed in another way since its name was looked up.
 	h := &documentHandle{&line{session: f.session, show: f.show}, false}
 	if err == nil {
 		_, err = h.line.open(ctx)
@@ -207,15 +212,14 @@ func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, error) {
 // documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
 	line *line // the file's, or one of its own
-	// goesOn says that a reader who comes to the end makes the line go on. A door that reads whole pages and knows the
-	// size reads beyond the end only after a stat has returned a larger one.
-	goesOn bool
+	// advances reports that a reader at the end advances the line. A door that reads whole pages
+	// and knows the size reads beyond the end only after a stat has returned a larger one.
+	advances bool
 }
 
-// ReadAt reads a part of the document.
 func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	if h.goesOn {
-		h.line.goOn(ctx, off+int64(len(p)))
+	if h.advances {
+		h.line.advance(ctx, off+int64(len(p)))
 	}
 	return h.line.readAt(p, off)
 }
@@ -223,7 +227,7 @@ func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, 
 // Attr returns the attributes of the version that the handle shows.
 func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
 	if h.line.Follows() {
-		return h.line.stat(ctx, nil) // it has this handle
+		return h.line.stat(ctx, nil) // the line has this handle
 	}
 	a, _ := h.line.openAttr()
 	return a, nil

@@ -14,15 +14,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// HistoryDir is history/: the client's prompt history. If there is none it is an empty directory with the attributes
-// of SOURCE.
+// HistoryDir is history/: the client's prompt history. Without one it is an empty directory with
+// the attributes of SOURCE.
 type HistoryDir struct {
 	Directory
 	source  storage.Files
 	prompts history.History
 }
 
-// HistoryName is the directory that shows the prompt history of source.
+// HistoryName is the directory of the prompt history of source.
 func HistoryName(source storage.Files, prompts history.History) Name {
 	return Name{"history", storage.KindDir, func(d *Directory) Node {
 		return &HistoryDir{d.below("history"), source, prompts}
@@ -30,8 +30,12 @@ func HistoryName(source storage.Files, prompts history.History) Name {
 }
 
 var historyNames = fixedNames[*HistoryDir]{
-	{"prompts.jsonl", storage.KindFile, func(d *HistoryDir) Node { return newPromptsFile(&d.Directory, d.prompts, "") }, nil},
-	{"search", storage.KindDir, func(d *HistoryDir) Node { return &HistorySearchDir{d.below("search"), d.prompts} }, nil},
+	{"prompts.jsonl", storage.KindFile, func(d *HistoryDir) Node {
+		return newPromptsFile(&d.Directory, d.prompts, "")
+	}, nil},
+	{"search", storage.KindDir, func(d *HistoryDir) Node {
+		return &HistorySearchDir{d.below("search"), d.prompts}
+	}, nil},
 }
 
 func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
@@ -59,7 +63,7 @@ func (d *HistoryDir) Stat(context.Context) (Attr, error) {
 	return d.view.dirAttr(st).private(), nil
 }
 
-// HistorySearchDir is history/search/: looking up a query finds the prompts that match it. It lists nothing.
+// HistorySearchDir is history/search/: a lookup of a query finds the file of the matching prompts.
 type HistorySearchDir struct {
 	Directory
 	prompts history.History
@@ -75,9 +79,9 @@ func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 
 func (d *HistorySearchDir) Noted() string { return "history/search" }
 
-// find makes the file of a query, whose size takes running it. A name that is not a query is EINVAL, with the reason in
-// the root's last-error. A name with a leading dot, which programs look for in every directory (.git, .gitignore), is
-// never a query: it is ENOENT.
+// Find makes the file of a query, whose size takes running it. A name that is not a query is
+// EINVAL, with the reason in the root's last-error. A name with a leading dot, which programs look
+// up in every directory (.git, .gitignore), is ENOENT.
 func (d *HistorySearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	if strings.HasPrefix(it.Name, ".") {
 		return Child{}, syscall.ENOENT
@@ -87,23 +91,23 @@ func (d *HistorySearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it I
 	}}, nil
 }
 
-// newPromptsFile returns history/prompts.jsonl, or history/search/<query> where match is the query: prompts as JSON
-// lines, newest first. The content is held by the handle; the node keeps only its size.
+// newPromptsFile returns history/prompts.jsonl, or history/search/<query> for the query match:
+// prompts as JSON lines, newest first. The handle holds the content; the node keeps only its size.
 func newPromptsFile(dir *Directory, prompts history.History, match string) *ContentFile {
-	type known struct {
+	type knownSize struct {
 		state history.State
 		size  int64
 	}
-	var last atomic.Pointer[known]
+	var last atomic.Pointer[knownSize]
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		shown, err := prompts.Render(ctx, match, hold)
+		r, err := prompts.Render(ctx, match, hold)
 		if err != nil {
 			return content{}, err
 		}
-		c := textContent(shown.Text, shown.State.Stat())
+		c := textContent(r.Text, r.State.Stat())
 		c.private = true
-		if shown.Settled {
-			last.Store(&known{shown.State, c.size})
+		if r.Settled {
+			last.Store(&knownSize{r.State, c.size})
 		}
 		return c, nil
 	}

@@ -1,14 +1,15 @@
 package nodes
 
-// Row is what there is at a path of a mount.
+// Row describes a path of a mount.
 type Row struct {
-	// Path ends in / for a directory and in @ for a symbolic link. … stands for any number of directories, <…> for one name.
+	// Path ends in / for a directory and in @ for a symbolic link. … stands for any number of
+	// directories, <…> for one name.
 	Path string
-	// File is the file of this package with the code that makes what is read there, or finds where it leads.
+	// File is the file of this package with the code that makes the content or finds the target.
 	File string
-	// What is there, in Markdown for a user.
+	// What is the description in Markdown for a user.
 	What string
-	// Hidden says that it is found by its name only, so that no program that walks the mount comes upon it.
+	// Hidden reports that it is found only by its name: programs that walk the mount never see it.
 	Hidden bool
 }
 
@@ -18,7 +19,7 @@ type Section struct {
 	Rows  []Row
 }
 
-// Layout has everything that can be seen in a mount. The tables of docs/layout.md are made of it, and a test walks a
+// Layout describes all paths of a mount. It makes the tables of docs/layout.md, and a test walks a
 // mount and finds a row for every path.
 var Layout = []Section{
 	{"The top of a mount", []Row{

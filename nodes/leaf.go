@@ -10,11 +10,11 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// LeafLink is leaf: a link to the entry at which the conversation stands, or to tree if that is before the first entry.
-// A link that waits to be renamed to leaf is one too: a door may keep the node under the new name.
+// LeafLink is leaf: a link to the current entry, or to tree before the first entry. A link that
+// waits to be renamed to leaf is one too: a door may keep the node under the new name.
 type LeafLink struct {
 	targetLink
-	waits bool // it was made under another name
+	waits bool // it was made under a temporary name
 }
 
 // leafPath returns the target of leaf.
@@ -29,7 +29,7 @@ func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) 
 	return layout.EntryPath(snap, leaf), t, nil
 }
 
-// Waits reports whether the link is about to be renamed: a door keeps the node although no program uses it.
+// Waits reports whether the link is about to be renamed: a door must keep the unused node.
 func (l *LeafLink) Waits() bool { return l.waits }
 
 // Settable lets cp -a and rsync -a set times and the owner of a link that they made.
@@ -37,11 +37,10 @@ func (l *LeafLink) Settable() {}
 
 const leafName = "leaf"
 
-// Links that tools make under temporary names are kept in memory, not listed, and dropped when they are renamed to leaf or
-// removed.
+// Links of tools under temporary names are kept in memory until they are renamed or removed.
 
-// maxPendingLinks bounds how many links of a session's directory wait to be renamed to leaf: tools make one at
-// a time, and links that they leave behind must not accumulate, with up to 4 KiB each. Beyond that all are dropped.
+// maxPendingLinks bounds the pending links of a session's directory, of up to 4 KiB each. Tools
+// make one at a time; above the bound all are dropped, as they were left behind.
 const maxPendingLinks = 64
 
 // pendingTarget returns the target of the pending link of that name.
@@ -78,8 +77,8 @@ func (d *SessionDir) removePending(name string) bool {
 // renameNoReplace is RENAME_NOREPLACE of renameat2(2): it fails if the name exists.
 const renameNoReplace = 1
 
-// leafHidden is how long leaf does not exist after it was removed: long enough for a tool that removes a link
-// before it makes the new one.
+// leafHidden is the time for which leaf does not exist after it was removed: long enough for a tool
+// that removes a link before it makes the new one.
 const leafHidden = time.Second
 
 // hasLeaf reports whether leaf exists.
@@ -101,14 +100,14 @@ func (d *SessionDir) hideLeaf() bool {
 	return true
 }
 
-// showLeaf undoes hideLeaf: the tool that removed leaf has made a new link, whether its target was accepted or not.
+// showLeaf undoes hideLeaf after the tool that removed leaf has made a new link, accepted or not.
 func (d *SessionDir) showLeaf() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.leafBack = time.Time{}
 }
 
-// Symlink of leaf itself moves the leaf. Any other name becomes a link that waits to be renamed to leaf.
+// Symlink moves the leaf if name is leaf. Any other name becomes a pending link.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.Errno {
 	switch {
 	case d.view.Frozen != nil:
@@ -121,8 +120,8 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.E
 	return 0
 }
 
-// Remove of leaf writes nothing: rm -r must not rewind the session, and a tool that replaces the link makes the new one
-// a moment later. A pending link is removed.
+// Remove writes nothing if name is leaf: rm -r must not rewind the session, and a tool that
+// replaces the link makes the new one a moment later. It removes a pending link.
 func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 	switch {
 	case d.view.Frozen != nil:
@@ -137,7 +136,7 @@ func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 	return 0
 }
 
-// Rename of a pending link to leaf moves the leaf. Nothing else can be renamed.
+// Rename moves the leaf if a pending link is renamed to leaf. It refuses all else.
 func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno {
 	target, waiting := d.pendingTarget(name)
 	if d.view.Frozen != nil || !waiting || newName != leafName {
@@ -153,7 +152,7 @@ func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uin
 	return 0
 }
 
-// branch moves the leaf to the entry that target names. With isNew it fails if leaf exists.
+// branch moves the leaf to the entry of target. With isNew it fails if leaf exists.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
 	if isNew && d.hasLeaf(ctx) == Listed {
 		return syscall.EEXIST
@@ -170,11 +169,11 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	if err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))
 	}
-	d.view.accepted(d.session.Name())
+	d.view.clearRefusal(d.session.Name())
 	return 0
 }
 
-// branchPoint returns the id of the entry that target names, nil for the position before the first entry.
+// branchPoint returns the id of the entry of target, nil for the position before the first entry.
 func (d *SessionDir) branchPoint(ctx context.Context, target string) (*string, error) {
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {
@@ -196,14 +195,15 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 	return d.view.refuse(d.session.Name(), leafName, d.nameIn(leafName), err)
 }
 
-// newPendingLink returns the link that waits under a name; after it was renamed, it shows the leaf.
+// newPendingLink returns the pending link of a name; after a rename it shows the leaf.
 func newPendingLink(d *SessionDir, name string) *LeafLink {
 	leaf := inSession(d.session, leafPath)
-	return &LeafLink{waits: true, targetLink: targetLink{node: d.file(), find: func(ctx context.Context) (target, error) {
+	find := func(ctx context.Context) (target, error) {
 		if path, ok := d.pendingTarget(name); ok {
 			st, err := d.session.Probe(ctx)
 			return target{path: path, st: st}, err
 		}
 		return leaf(ctx)
-	}}}
+	}
+	return &LeafLink{waits: true, targetLink: targetLink{node: d.file(), find: find}}
 }

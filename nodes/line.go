@@ -9,45 +9,43 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// line is what the open handles of a file show: one version, and when a reader comes to its end, the
-// newest one, if that continues it (docs/design.md section 6). If the newest version does not continue it, the
-// handles keep their version, and the name is given to another node: so the size that a handle's fstat
-// returns never shrinks, and no reader takes the file for truncated.
+// line is the version that the open handles of a file share. When a reader comes to its end, it
+// becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the
+// handles keep their version, and the name is given to another node: so the size in a handle's
+// fstat never shrinks, and no reader takes the file for truncated.
 type line struct {
 	session *sessioncore.Session
-	// show makes the version that the file's name shows in a snapshot; further, the one that its readers continue with.
-	show func(ctx context.Context, snap *sessioncore.Snapshot, further bool) (shown, error)
-	// grows reports whether handles that are opened in a snapshot continue with newer versions; nil if handles never do.
+	// show makes the version of a snapshot that the file's name shows, or extended the one with
+	// which its readers continue.
+	show func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
+	// grows reports whether handles opened in a snapshot follow newer versions; nil if none do.
 	grows func(*sessioncore.Snapshot) bool
-	// content is that of the child whose node has the line.
+	// content is the Content of the Child whose node has the line.
 	content uint64
 
 	making sync.Mutex // held while a version is made; taken before mu
 
-	mu      sync.RWMutex // guards what follows; held for reading while version is read
+	mu      sync.RWMutex // guards the fields below; held for reading while version is read
 	handles int
 	version *document.Document // nil if there are no handles
 	attr    Attr               // of version
-	// goesOn says that handles continue with newer versions; else version does not change.
-	goesOn bool
-	serial int64 // of the snapshot that version was compared with last
-	// current says that in that snapshot the file's name shows exactly version.
-	current bool
+	follows bool               // handles continue with newer versions; otherwise version does not change
+	serial  int64              // of the snapshot with which version was compared last
+	current bool               // in that snapshot the file's name shows exactly version
 }
 
-// shown is what a file shows in a snapshot.
-type shown struct {
-	version *document.Document
-	attr    Attr
-	// beyond says that it is longer than what the file's name shows.
-	beyond bool
+// rendering is the version of a file in a snapshot.
+type rendering struct {
+	version  *document.Document
+	attr     Attr
+	isLonger bool // than the version that the file's name shows
 }
 
 // Follows reports whether the handles of the file share a version.
 func (l *line) Follows() bool { return l.grows != nil }
 
-// StandsFor reports whether new handles may share the version of the existing ones, as these show what the name does;
-// content is that of the child that the name stands for.
+// StandsFor reports whether new handles may share the version of the existing ones, as the name
+// shows the same; content is that of the name's Child.
 func (l *line) StandsFor(ctx context.Context, content uint64) bool {
 	if l.content != content {
 		return false
@@ -60,10 +58,10 @@ func (l *line) StandsFor(ctx context.Context, content uint64) bool {
 	l.update(ctx, snap)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.goesOn == l.grows(snap)
+	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.follows == l.grows(snap)
 }
 
-// open adds a handle. It returns false if the existing handles show something else than the name does now.
+// open adds a handle. It returns false if the existing handles show another version than the name.
 func (l *line) open(ctx context.Context) (bool, error) {
 	snap, err := l.session.Acquire(ctx)
 	if err != nil {
@@ -75,8 +73,8 @@ func (l *line) open(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer l.making.Unlock()
-	goesOn := l.Follows() && l.grows(snap)
-	if joined, handles := l.join(snap, goesOn); handles {
+	follows := l.Follows() && l.grows(snap)
+	if joined, handles := l.join(snap, follows); handles {
 		return joined, nil
 	}
 	s, err := l.show(ctx, snap, false)
@@ -86,18 +84,18 @@ func (l *line) open(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handles, l.version, l.attr = 1, s.version, s.attr
-	l.goesOn, l.serial, l.current = goesOn, snap.Serial(), true
+	l.follows, l.serial, l.current = follows, snap.Serial(), true
 	return true, nil
 }
 
-// join adds a handle to those that there are, if they show what the name does.
-func (l *line) join(snap *sessioncore.Snapshot, goesOn bool) (joined, handles bool) {
+// join adds a handle to the existing ones, if they show the name's version.
+func (l *line) join(snap *sessioncore.Snapshot, follows bool) (joined, handles bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles == 0 {
 		return false, false
 	}
-	if !l.current || l.serial != snap.Serial() || l.goesOn != goesOn {
+	if !l.current || l.serial != snap.Serial() || l.follows != follows {
 		return false, true
 	}
 	l.handles++
@@ -110,13 +108,13 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 		return
 	}
 	defer l.making.Unlock()
-	old, goesOn := l.isOld(snap)
+	old, follows := l.isOld(snap)
 	if !old {
 		return
 	}
-	s, err := l.show(ctx, snap, goesOn)
+	s, err := l.show(ctx, snap, follows)
 	if err != nil && ctx.Err() != nil {
-		return // the next caller tries again
+		return // the next caller retries
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,18 +127,18 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 		return
 	}
 	l.version.Close()
-	l.version, l.attr, l.current = s.version, s.attr, !s.beyond
+	l.version, l.attr, l.current = s.version, s.attr, !s.isLonger
 }
 
 // isOld reports whether the handles have not been compared with a snapshot.
-func (l *line) isOld(snap *sessioncore.Snapshot) (old, goesOn bool) {
+func (l *line) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.handles > 0 && l.serial != snap.Serial(), l.goesOn
+	return l.handles > 0 && l.serial != snap.Serial(), l.follows
 }
 
-// stat returns the attributes of the version that the handles show; if there are none, those of measure. While there are
-// handles, no signal ends it: the answer would be an old size, which a reader at the end takes for the end of the file.
+// stat returns the attributes of the handles' version, or without handles those of measure. With
+// handles no signal ends it: readers at the end would take an old size for the end of the file.
 func (l *line) stat(
 	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
 ) (Attr, error) {
@@ -161,15 +159,15 @@ func (l *line) stat(
 	return measure(ctx, snap)
 }
 
-// openAttr returns the attributes of what the handles show. open is false if there are no handles.
+// openAttr returns the attributes of the handles' version. open is false without handles.
 func (l *line) openAttr() (a Attr, open bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.attr, l.handles > 0
 }
 
-// goOn is update to the newest version, if a read up to an offset would come to the end.
-func (l *line) goOn(ctx context.Context, off int64) {
+// advance updates to the newest version if a read up to an offset would come to the end.
+func (l *line) advance(ctx context.Context, off int64) {
 	l.mu.RLock()
 	atEnd := off > l.version.Size()
 	l.mu.RUnlock()

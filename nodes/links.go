@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// targetLink is a symbolic link whose target is found each time it is read: branches/current, a label in by-label/, a
-// link of SOURCE.
+// targetLink is a symbolic link whose target is found by each read: branches/current, a label in
+// by-label/, a link of SOURCE.
 type targetLink struct {
 	node
 	find findTarget
@@ -25,26 +25,23 @@ type targetLink struct {
 // sessionLink is a link to a session.
 type sessionLink struct{ targetLink }
 
-// Stability is that of a link to a session.
 func (l *sessionLink) Stability() Stability { return Relinked }
 
-// steadyLink is a link that always leads to one place.
+// steadyLink is a link with a constant target.
 type steadyLink struct{ targetLink }
 
-// Stability is that of a link to one place.
 func (l *steadyLink) Stability() Stability { return Fixed }
 
-// findTarget finds where a link leads now.
+// findTarget finds the current target of a link.
 type findTarget func(context.Context) (target, error)
 
-// target is where a symbolic link leads, and what its attributes come from.
+// target is the target of a symbolic link, and the source of its attributes.
 type target struct {
 	path string
 	st   storage.Stat // owner and times
 	time time.Time    // both times; zero: those of st
 }
 
-// Stat finds the target.
 func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
 	to, err := l.find(ctx)
 	if err != nil {
@@ -63,15 +60,16 @@ func (to *target) attr() Attr {
 	return a
 }
 
-// Target returns where the link leads now.
 func (l *targetLink) Target(ctx context.Context) (string, error) {
 	to, err := l.find(ctx)
 	return to.path, err
 }
 
-// inSession returns a findTarget that looks in the current snapshot of a session, whose owner the link has. A zero
-// time stands for the times of the session file.
-func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (path string, t time.Time, err error)) findTarget {
+// inSession returns a findTarget over the current snapshot of a session, whose owner the link has.
+// A zero time stands for the times of the session file.
+func inSession(
+	session *sessioncore.Session, find func(*sessioncore.Snapshot) (path string, t time.Time, err error),
+) findTarget {
 	return func(ctx context.Context) (target, error) {
 		snap, err := session.Acquire(ctx)
 		if err != nil {
@@ -83,20 +81,21 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (p
 	}
 }
 
-// link is the child that is a targetLink.
+// link returns the child of a targetLink.
 func (d *Directory) link(find findTarget) Child {
 	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find} }}
 }
 
-// sessionLink is the child that is a sessionLink, with its target now.
+// sessionLink returns the child of a sessionLink, with its current target.
 func (d *Directory) sessionLink(find findTarget, now target) Child {
 	make := func() Node { return &sessionLink{targetLink{d.file(), find}} }
 	return Child{Kind: storage.KindLink, Attr: now.attr(), Make: make}
 }
 
-// steadyLink is the child that is a steadyLink, whose target does not change while the session only grows: in tree/
-// entry.json, which leads to the entry's file, or a child whose directory is in .deep; a branch in branches/; an entry in
-// path/. After a rewrite of the session, a link with another target or time is another node.
+// steadyLink returns the child of a steadyLink, whose target does not change while the session only
+// grows: in tree/ entry.json, or a child whose directory is in .deep; a branch in branches/; an
+// entry in path/. After a rewrite of the session, a link with another target or time is another
+// node.
 func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	path, time := to.path, to.time
 	find := func(ctx context.Context) (target, error) {
@@ -112,35 +111,37 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	return Child{Kind: storage.KindLink, Content: sum.Sum64(), Attr: to.attr(), Make: make}
 }
 
-// LinksDir is a directory in which sessions are found, by a layout: by-id/, by-cwd/, by-date/ and what is below them, continue/,
-// recent/.
+// LinksDir is a directory of links to sessions, by a layout: by-id/, by-cwd/, by-date/ and the
+// directories below them, continue/, recent/.
 type LinksDir struct {
 	Directory
 	layout layout.Directory
-	// called is what last-error calls a look-up that fails; "" if such look-ups are not noted.
-	called string
-	// lookedAt is when all sessions were looked at, for a listing or for look-ups that followed it, ns since the epoch.
-	lookedAt atomic.Int64
+	// refusalName is the directory's name in last-error for failed lookups; "" if they are not recorded.
+	refusalName string
+	// scannedAt is the time of the last scan of all sessions, by a listing or later lookups, ns since the epoch.
+	scannedAt atomic.Int64
 }
 
-// sharedLook is for how long one look at all sessions serves all look-ups that follow a listing. Each link is looked up
-// several times when its directory is listed, and to look at ten thousand directories takes a tenth of a second.
-const sharedLook = time.Second
+// scanLife is the time for which a scan of all sessions serves the lookups after a listing. Each
+// link is looked up several times when its directory is listed, and a scan of ten thousand
+// directories takes a tenth of a second.
+const scanLife = time.Second
 
-// LinksName is a directory of links as a name. called is what last-error calls a look-up in it that fails, "" for a
-// directory whose names nobody makes up.
-func LinksName(name string, dir layout.Directory, called string) Name {
-	return Name{name, storage.KindDir, func(d *Directory) Node { return newLinksDir(d.below(name), dir, called) }, nil}
+// LinksName is a directory of links as a name. refusalName is its name in last-error for failed
+// lookups, "" for a directory whose failed lookups are not recorded.
+func LinksName(name string, dir layout.Directory, refusalName string) Name {
+	return Name{name, storage.KindDir, func(d *Directory) Node {
+		return newLinksDir(d.below(name), dir, refusalName)
+	}, nil}
 }
 
-func newLinksDir(base Directory, dir layout.Directory, called string) *LinksDir {
-	return &LinksDir{Directory: base, layout: dir, called: called}
+func newLinksDir(base Directory, dir layout.Directory, refusalName string) *LinksDir {
+	return &LinksDir{Directory: base, layout: dir, refusalName: refusalName}
 }
 
-// Noted is the name that last-error has.
-func (d *LinksDir) Noted() string { return d.called }
+func (d *LinksDir) Noted() string { return d.refusalName }
 
-// Stat returns the attributes of the directory that the layout tells.
+// Stat returns the attributes of the layout's directory.
 func (d *LinksDir) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.layout.Stat(ctx)
 	if err != nil {
@@ -157,31 +158,31 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 	}
 	if e.Sub != nil {
 		return Child{Kind: storage.KindDir, Attr: d.view.dirAttr(e.Stat).private(), Make: func() Node {
-			return newLinksDir(d.below(it.Name), e.Sub, d.called)
+			return newLinksDir(d.below(it.Name), e.Sub, d.refusalName)
 		}}, nil
 	}
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
 	return d.sessionLink(find, d.linkTo(e)), nil
 }
 
-// entry finds what a name stands for. Soon after a listing it looks at the file of the session alone; where that does not
-// tell, and once a second, at all of them.
+// entry finds the entry of a name. Soon after a listing it reads only the session's own file; where
+// that does not suffice, and once a second, it scans all sessions.
 func (d *LinksDir) entry(ctx context.Context, name string) (layout.Entry, error) {
 	now := time.Now()
-	age := now.Sub(time.Unix(0, d.lookedAt.Load()))
-	if age >= 0 && age < sharedLook {
+	age := now.Sub(time.Unix(0, d.scannedAt.Load()))
+	if age >= 0 && age < scanLife {
 		if e, err := d.layout.Find(ctx, name, true); err == nil {
 			return e, nil
 		}
 	}
 	e, err := d.layout.Find(ctx, name, false)
-	if err == nil && age >= 0 && age < 2*sharedLook { // the names of a long listing are being gone through
-		d.lookedAt.Store(now.UnixNano())
+	if err == nil && age >= 0 && age < 2*scanLife { // a long listing is in progress
+		d.scannedAt.Store(now.UnixNano())
 	}
 	return e, err
 }
 
-// target finds what a link leads to.
+// target finds the target of a link.
 func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	e, err := d.entry(ctx, name)
 	if err == nil && e.Sub != nil {
@@ -197,14 +198,13 @@ func (d *LinksDir) linkTo(e layout.Entry) target {
 	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 
-// List lists the links and the subdirectories.
 func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	now := time.Now()
 	entries, err := d.layout.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.lookedAt.Store(now.UnixNano())
+	d.scannedAt.Store(now.UnixNano())
 	items := make([]Item, len(entries))
 	for i, e := range entries {
 		if e.Sub != nil {
@@ -217,18 +217,17 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 	return items, nil
 }
 
-// ChildrenDir is children/ in the directory of a session: links to the sessions whose parent it is. What it lists is
-// looked for when it is listed; its own attributes are those of the session's directory.
+// ChildrenDir is children/ in the directory of a session: links to the sessions whose parent it is.
+// They are found by a listing; its attributes are those of the session's directory.
 type ChildrenDir struct{ aboutSessions }
 
-// Find finds the link to a child.
 func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
 	to, err := find(ctx)
 	return d.sessionLink(find, to), err
 }
 
-// target finds where the link to a child leads. It has the owner and the times of the child.
+// target finds the target of the link to a child. It has the owner and the times of the child.
 func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	child, err := d.view.Family.Child(ctx, d.member(), name)
 	if err != nil {
@@ -238,7 +237,6 @@ func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), child.Path()), st: st}, err
 }
 
-// List lists the children.
 func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	children, err := d.view.Family.Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
@@ -251,11 +249,9 @@ func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 	return items, err
 }
 
-// ByLabelDir is by-label/: a link to the entry that each label in effect is on, in the order in which the
-// labels were set.
+// ByLabelDir is by-label/: a link to the entry of each label in effect, in the order of setting.
 type ByLabelDir struct{ snapshotDir }
 
-// Find finds a label.
 func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return d.link(inSession(d.session, labelledEntry(it.Name))), nil
 }
@@ -271,7 +267,6 @@ func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, 
 	}
 }
 
-// List lists the labels in effect.
 func (d *ByLabelDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	labels := report.ByLabel(snap)
 	items := make([]Item, len(labels))

@@ -12,32 +12,30 @@ import (
 
 // Node is implemented by each Dir, File and Link.
 type Node interface {
-	// Stat returns the attributes as they are now; the size of a file is exact.
+	// Stat returns the current attributes; the size of a file is exact.
 	Stat(context.Context) (Attr, error)
-	// Stability says how long a door may use an answer.
+	// Stability returns how long a door may use an answer.
 	Stability() Stability
-	// Base returns the directory: of a Dir itself, of any other node the one that it is in.
+	// Base returns the directory itself, or the directory of any other node.
 	Base() *Directory
 }
 
 // Dir is a directory. Doors list it with List and find names with Look, which call these methods.
 type Dir interface {
 	Node
-	// Acquire returns the state of a session in which the names are found, nil if they are not
-	// found in one. The caller must release it.
+	// Acquire returns the state of a session in which the names are found, or nil for other
+	// directories. The caller must release it.
 	Acquire(context.Context) (*sessioncore.Snapshot, error)
-	// List returns the names in the directory now, in order. It renders nothing.
+	// List returns the current names in the directory, in order. It renders nothing.
 	List(context.Context, *sessioncore.Snapshot) ([]Item, error)
-	// Find finds the child of a name. The item is one of List, of this snapshot or an older one, or
-	// is made by Named.
+	// Find finds the child of an item of List, perhaps of an older snapshot, or of Named.
 	Find(context.Context, *sessioncore.Snapshot, Item) (Child, error)
-	// Noted is the name of the directory in last-error, when a look-up in it fails; "" for a
-	// directory whose names nobody makes up.
+	// Noted returns the directory's name in last-error for failed lookups; "" for a directory whose
+	// failed lookups are not recorded.
 	Noted() string
 }
 
-// LinkDir is a directory in which programs replace a link. All other directories refuse every
-// change.
+// LinkDir is a directory in which programs replace a link. Other directories refuse changes.
 type LinkDir interface {
 	Dir
 	// Symlink makes a link, which may wait to be renamed.
@@ -58,26 +56,25 @@ type File interface {
 // Link is a symbolic link.
 type Link interface {
 	Node
-	// Target returns where the link leads now.
+	// Target returns the current target.
 	Target(context.Context) (string, error)
 }
 
 // Control is a file that accepts commands, a line each. A Handle of it is a WriteHandle.
 type Control interface {
 	File
-	// Lines carries out lines in order and returns their results. At a bad line it stops and
-	// returns how many lines before it took effect, with the error.
+	// Lines executes lines in order and returns their results. At a bad line it stops and returns
+	// the number of lines before it, which took effect, with the error.
 	Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error)
-	// Sync makes durable all lines that took effect, through this node or another.
+	// Sync makes all lines that took effect durable, through this node or another.
 	Sync(context.Context) syscall.Errno
-	// Readable reports whether the file shows something else than what was answered to lines.
+	// Readable reports whether the file shows content other than the answers to lines.
 	Readable() bool
-	// Refused says in last-error why lines were refused, and returns the errno.
+	// Refused records in last-error the reason for which lines were refused, and returns the errno.
 	Refused(error) syscall.Errno
 }
 
-// Handle is an open file. All reads of a handle see one version of the file, or one that grows at
-// its end.
+// Handle is an open file. All reads see one version, or one that grows at its end.
 type Handle interface {
 	// ReadAt is as that of io.ReaderAt. At the end it may return fewer bytes and no error.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
@@ -88,17 +85,17 @@ type Handle interface {
 // WriteHandle is a handle that accepts lines. Its errors are in last-error already.
 type WriteHandle interface {
 	Handle
-	// Write carries out the lines that p completes. It returns fewer bytes than p has, and no
-	// error, if a line is refused after others took effect.
+	// Write executes the lines that p completes. It returns fewer bytes than p has, and no error,
+	// if a line is refused after others took effect.
 	Write(ctx context.Context, p []byte, off int64) (int, syscall.Errno)
-	// Flush carries out a last line without a newline, for each close of a descriptor.
+	// Flush executes a last line without a newline, for each close of a descriptor.
 	Flush(context.Context) syscall.Errno
 }
 
-// VersionHandle is a handle with attributes of its own: those of the version that it shows.
+// VersionHandle is a handle with attributes of its own, those of its version.
 type VersionHandle interface {
 	Handle
-	// Stat returns them.
+	// Stat returns the attributes of the version.
 	Stat(context.Context) (Attr, error)
 }
 
@@ -106,7 +103,7 @@ type VersionHandle interface {
 // attributes of the name by any handle that is open, so the door of FUSE does not use it.
 type AttrHandle interface {
 	Handle
-	// Attr returns the attributes of the version that the handle shows.
+	// Attr returns the attributes of the handle's version.
 	Attr(context.Context) (Attr, error)
 }
 
@@ -126,16 +123,15 @@ type SourceHandle interface {
 	Descriptor() (fd uintptr, ok bool)
 }
 
-// Stability says how long an answer about a node holds.
+// Stability is the time for which an answer about a node holds.
 type Stability uint8
 
 const (
-	// Changing nodes may differ at each look. Each open of a file may show another version.
+	// Changing nodes may differ at each access. Each open of a file may show another version.
 	Changing Stability = iota
-	// Relinked links lead to sessions: the name is looked up at each access, and the attributes
-	// hold for a moment.
+	// Relinked links lead to sessions: each access looks the name up, and attributes hold briefly.
 	Relinked
-	// Growing files stand for one content, which open handles see grow at its end.
+	// Growing files stand for one content, which grows at its end for open handles.
 	Growing
 	// Fixed nodes stand for one content; another content is another node. Directories are Fixed
 	// too: their names are listed and looked up at each access.
@@ -145,10 +141,9 @@ const (
 // Follower is a file whose open handles may share a version; see line.
 type Follower interface {
 	File
-	// Follows reports whether its handles share one.
+	// Follows reports whether its handles share a version.
 	Follows() bool
-	// StandsFor reports whether the node shows the same as its name does now; content is that of
-	// the Child.
+	// StandsFor reports whether the node shows the same as its name; content is that of the Child.
 	StandsFor(ctx context.Context, content uint64) bool
 }
 
@@ -162,31 +157,28 @@ type Attr struct {
 	Changed  time.Time
 }
 
-// Child is the node that a name in a directory stands for. The names from the root to a node, with
-// the kind and Content of the last one, are its identity: a door makes inode numbers and handles of
-// them.
+// Child is the node of a name in a directory. The names from the root to a node, with the kind and
+// Content of the last one, are its identity, from which a door makes inode numbers and handles.
 type Child struct {
 	Kind storage.Kind
 	// Content identifies the content of a node that stands for one only; else it is 0, or replaced.
 	Content uint64
-	// Attr are the attributes, if they are known already.
+	// Attr are the attributes, if they are known.
 	Attr Attr
-	// Make makes the node. A door that has it keeps it.
+	// Make makes the node. A door keeps it.
 	Make func() Node
 }
 
-// replaced is the content of a node that may have a name after another node of the same kind had
-// it.
+// replaced is the content of a node whose name may have been another node's of the same kind.
 const replaced = 1
 
 // Item is a name in a listing.
 type Item struct {
 	Name string
 	Kind storage.Kind
-	// Bare items are listed without attributes, which may take long; a caller that needs them looks
-	// the name up.
+	// Bare items are listed without their attributes, which may take long.
 	Bare   bool
-	number int32 // for the directory's own use: an entry's number
+	number int32 // for the directory's own use, such as an entry's number
 }
 
 // unnumbered is the number of an item that was not listed.
@@ -201,7 +193,6 @@ type node struct{ in *Directory }
 // Base returns the directory that the node is in.
 func (n *node) Base() *Directory { return n.in }
 
-// Stability is that of most files and links.
 func (n *node) Stability() Stability { return Changing }
 
 func (n *node) view() *View { return n.in.view }
@@ -252,9 +243,8 @@ func (v *View) dirAttr(st storage.Stat) Attr {
 	return a
 }
 
-// private hides a generated directory or file that shows parts of all sessions, or text that
-// somebody typed. Only the owner of the files behind it may access it: the session files may be
-// less open than that.
+// private hides a generated directory or file that shows parts of all sessions, or typed text. Only
+// the owner of the files behind it may access it, as the session files may be less open.
 func (a Attr) private() Attr {
 	a.Mode &^= othersBits
 	return a
@@ -266,7 +256,7 @@ func (a Attr) at(modified, changed time.Time) Attr {
 	return a
 }
 
-// writes reports whether the flag of an open asks for more than reading.
+// writes reports whether the flag of an open includes writing.
 func writes(flag int) bool {
 	return flag&(os.O_WRONLY|os.O_RDWR) != 0 || flag&os.O_TRUNC != 0
 }

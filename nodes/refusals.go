@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// refusals holds for each session why the last write to it was refused, and under the name outside why the
-// last look-up or write was that concerns no session.
+// refusals holds the reason for which the last write to each session was refused, and under the
+// name outside that of the last lookup or write outside of sessions.
 type refusals struct {
 	mu   sync.Mutex // guards last
 	last map[string]refusal
@@ -24,21 +24,20 @@ type refusals struct {
 const outside = ""
 
 type refusal struct {
-	what string // the file that was written to, or the directory of the look-up
-	text func() string
-	at   time.Time
+	subject string // the file of the write, or the directory of the lookup
+	text    func() string
+	at      time.Time
 }
 
-// refusalsOf returns what has those of a session; what concerns none is of the whole mount.
+// refusalsOf returns the refusals with a session's; the root's View has those outside of sessions.
 func (v *View) refusalsOf(session string) *refusals {
 	if session == outside {
-		v = v.whole()
+		v = v.rootView()
 	}
 	return &v.refusals
 }
 
-// maxRefusals is for how many sessions a reason is kept; beyond that all are dropped, as a user looks at the last one
-// only.
+// maxRefusals bounds the sessions with a reason; above it all are dropped, as users read the last.
 const maxRefusals = 1000
 
 func (r *refusals) note(session string, last refusal) {
@@ -61,67 +60,69 @@ func (r *refusals) get(session string) (text string, at time.Time) {
 	return text, last.at
 }
 
-// forget removes the reason of a session, if what is not empty only one that is about what.
-func (r *refusals) forget(session, what string) {
+// forget removes the reason of a session, or with a subject only one about that subject.
+func (r *refusals) forget(session, subject string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if what == "" || r.last[session].what == what {
+	if subject == "" || r.last[session].subject == subject {
 		delete(r.last, session)
 	}
 }
 
-// refuse records in last-error and in the log why a write to a session was refused, and returns the errno. Where a live
-// client is the reason, its process is searched afterwards: the writer does not wait for that, but readers of last-error
-// do.
-func (v *View) refuse(session, what, path string, err error) syscall.Errno {
+// refuse records in last-error and in the log the reason for which a write to a session was
+// refused, and returns the errno. The process of a live client is searched afterwards: the writer
+// does not wait for that, but readers of last-error do.
+func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 	errno := Errno(err)
-	tell := v.noteRefusal(session, what, what, errno, err, func() {
+	makeText := v.noteRefusal(session, subject, subject, errno, err, func() {
 		v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
 	})
 	if errors.Is(err, sessioncore.ErrBusy) {
-		go storage.Guarded(func() { tell() })()
+		go storage.Guarded(func() { makeText() })()
 	} else {
-		tell()
+		makeText()
 	}
 	return errno
 }
 
-// refuseLookup records why the look-up of a name in what, a directory outside of the sessions, was refused, and returns
-// the errno.
-func (v *View) refuseLookup(what, name, path string, err error) syscall.Errno {
+// refuseLookup records the reason for which the lookup of a name in a directory outside of the
+// sessions was refused, and returns the errno.
+func (v *View) refuseLookup(dir, name, path string, err error) syscall.Errno {
 	errno := Errno(err)
-	v.noteRefusal(outside, what, what+"/"+name, errno, err, func() {
+	v.noteRefusal(outside, dir, dir+"/"+name, errno, err, func() {
 		v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
 	})()
 	return errno
 }
 
-// noteRefusal records a refusal whose text is made when the function that it returns, or a reader of last-error, first
-// asks for it, after log.
-func (v *View) noteRefusal(session, what, shown string, errno syscall.Errno, err error, log func()) (text func() string) {
+// noteRefusal records a refusal. Its text is made, after a call of log, by the first call of the
+// returned function or the first reader of last-error.
+func (v *View) noteRefusal(
+	session, subject, shown string, errno syscall.Errno, err error, log func(),
+) (text func() string) {
 	now := time.Now()
 	text = sync.OnceValue(func() string {
 		log()
 		text := err.Error()
-		if !strings.Contains(text, errno.Error()) { // as that of a system call does
+		if !strings.Contains(text, errno.Error()) { // a system call's error does
 			text += " (" + errno.Error() + ")"
 		}
-		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+wayOut(session, err)) + "\n"
+		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+hintFor(session, err)) + "\n"
 	})
-	v.refusalsOf(session).note(session, refusal{what, text, now})
+	v.refusalsOf(session).note(session, refusal{subject, text, now})
 	return text
 }
 
 // refusedTime is the layout of times in last-error.
 const refusedTime = "2006-01-02T15:04:05.000Z07:00"
 
-// accepted clears last-error after a write that succeeded.
-func (v *View) accepted(session string) { v.refusalsOf(session).forget(session, "") }
+// clearRefusal clears last-error after a successful write.
+func (v *View) clearRefusal(session string) { v.refusalsOf(session).forget(session, "") }
 
-// found clears the root's last-error after a look-up in what that succeeded.
-func (v *View) found(what string) { v.refusalsOf(outside).forget(outside, what) }
+// clearLookup clears the root's last-error after a successful lookup in a directory.
+func (v *View) clearLookup(dir string) { v.refusalsOf(outside).forget(outside, dir) }
 
-// database is what last-error in the root calls the database of a mount that has one.
+// database is the name of a mount's database in the root's last-error.
 const database = "database"
 
 // memoryFull is the name in the root's last-error of a refusal that ends when files are closed.
@@ -132,7 +133,7 @@ func (v *View) Lost(err error) {
 	v.noteRefusal(outside, database, database, Errno(err), err, func() {})()
 }
 
-// LeaveOut records in the root's last-error that an agent is left out, and why.
+// LeaveOut records in the root's last-error the reason for which an agent is left out.
 func (v *View) LeaveOut(why string) {
 	now := time.Now()
 	text := now.UTC().Format(refusedTime) + " " + oneLine(why) + "\n"
@@ -140,13 +141,13 @@ func (v *View) LeaveOut(why string) {
 	v.Log.Warn("an agent is left out", "why", why)
 }
 
-// Back removes what Lost recorded.
-func (v *View) Back() { v.found(database) }
+// Back removes the record of Lost.
+func (v *View) Back() { v.clearLookup(database) }
 
-// maxReason is the longest reason that is shown, in bytes: a reason may quote what was written.
+// maxReason bounds a reason in bytes, as it may quote the written text.
 const maxReason = 4 << 10
 
-// oneLine shortens a text and escapes its control characters, so that it can be shown in a terminal.
+// oneLine shortens a text and escapes its control characters, for terminals.
 func oneLine(text string) string {
 	if len(text) > maxReason {
 		text = text[:maxReason] + "…"

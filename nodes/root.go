@@ -19,18 +19,18 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// RootDir is the root of a mount: the directories of SOURCE that are shown, and what is generated from them.
+// RootDir is the root of a mount: the visible directories of SOURCE, and generated names.
 type RootDir struct {
 	Directory
 	names  fixedNames[*Directory]
 	source storage.Files
-	// Space returns the numbers of the file system behind the mount; nil if they are not known.
+	// Space returns the numbers of the file system behind the mount; nil if they are unknown.
 	Space func() (Space, error)
-	// Closed lets nobody in but the user who mounts, and root. A door may know only everybody (-o allow_root).
+	// Closed admits only the user who mounts, and root. A door's own rules may be coarser.
 	Closed bool
 }
 
-// Space says how much room a file system has, in blocks and in files.
+// Space is the room of a file system, in blocks and in files.
 type Space struct {
 	BlockSize, FragmentSize uint32 // in bytes; blocks are counted in fragments
 	Blocks, Free, Available uint64
@@ -42,7 +42,7 @@ func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
 	return &RootDir{Directory: NewDirectory(view), names: names, source: source}
 }
 
-// With returns a root that has one more name.
+// With returns the root with one more name.
 func (d *RootDir) With(more Name) *RootDir {
 	to := NewRootDir(d.view, d.source, append(slices.Clone(d.names), more)...)
 	slices.SortFunc(to.names, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
@@ -50,12 +50,10 @@ func (d *RootDir) With(more Name) *RootDir {
 	return to
 }
 
-// Find finds a fixed name.
 func (d *RootDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return d.names.find(ctx, &d.Directory, it)
 }
 
-// List lists the fixed names.
 func (d *RootDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return d.names.list(ctx, &d.Directory), nil
 }
@@ -74,39 +72,39 @@ func (d *RootDir) Stat(context.Context) (Attr, error) {
 	return a, nil
 }
 
-// View holds what all nodes of a mount share. Its exported fields do not change after the mount.
+// View is the state that all nodes of a mount share. Its exported fields are constant.
 type View struct {
 	// Log gets the reasons for refusals and the errors of the packages below.
 	Log *slog.Logger
-	// Blobs are those in SOURCE/blobs.
+	// Blobs are the blobs in SOURCE/blobs.
 	Blobs document.Blobs
 	// Writer writes to the sessions.
 	Writer *writer.Writer
 	// Listing finds sessions.
 	Listing *listing.Listing
-	// Sessions are those that Search finds something in.
+	// Sessions are the sessions that Search searches.
 	Sessions *sessioncore.Store
-	// Search searches them.
+	// Search searches Sessions.
 	Search *search.Searcher
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
-	// Redacted says that the sessions are shown with secrets masked (-o redact).
+	// Redacted reports that secrets are masked (-o redact).
 	Redacted bool
-	// BlobRefs leaves blob references in context.json as they are (-o context-blobs=ref).
+	// BlobRefs keeps blob references in context.json (-o context-blobs=ref).
 	BlobRefs bool
-	// Memory bounds what is held for open files; nil has no limits.
+	// Memory bounds the memory for open files; nil has no limits.
 	Memory *budget.Budget
-	// Archive shows the archived sessions; nil where there are none to show.
+	// Archive shows the archived sessions; nil if there are none.
 	Archive *View
-	// Frozen is the reason why nothing that is shown can be changed (ErrArchived, ErrForeign), nil if it can be.
+	// Frozen is the reason against all changes (ErrArchived, ErrForeign); nil if there is none.
 	Frozen error
-	// Family are the listings in the order in which a parent is looked for.
+	// Family are the listings in which a parent is searched, in order.
 	Family listing.Family
-	// Agents are those whose sessions are shown, each in a directory of its own; none in a mount of one alone.
+	// Agents are the agents of a mount of several, each with a directory; none in other mounts.
 	Agents []Agent
-	// Root is the View of the mount's root, nil in that one.
+	// Root is the View of the mount's root; nil in that View itself.
 	Root *View
-	// Prices are those of answers without a cost (-o prices). They are set where Root is not.
+	// Prices are the prices of answers without a cost (-o prices), set in the root's View.
 	Prices report.Prices
 
 	refusals refusals
@@ -115,8 +113,8 @@ type View struct {
 // Archived reports whether v shows the archived sessions.
 func (v *View) Archived() bool { return errors.Is(v.Frozen, ErrArchived) }
 
-// whole returns the View of the mount's root.
-func (v *View) whole() *View { return cmp.Or(v.Root, v) }
+// rootView returns the View of the mount's root.
+func (v *View) rootView() *View { return cmp.Or(v.Root, v) }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
 func (v *View) contextBlobs() document.Blobs {
@@ -126,7 +124,7 @@ func (v *View) contextBlobs() document.Blobs {
 	return v.Blobs
 }
 
-// blobsState returns a token that changes when a blob is added or removed, nil if that cannot be told.
+// blobsState returns a token that changes when a blob is added or removed, nil if it is unknown.
 func (v *View) blobsState() *storage.Token {
 	store, ok := v.Blobs.(interface{ State() (storage.Token, error) })
 	if !ok {

@@ -18,8 +18,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// SearchDir is search/, and that of a session: looking up a query finds the directory of its hits, and reads nothing. It
-// lists nothing.
+// SearchDir is search/ of the root or of a session: a lookup of a query finds the directory of its
+// hits, without a search. It lists nothing.
 type SearchDir struct{ aboutSessions }
 
 // SearchName is the directory that searches all sessions.
@@ -27,11 +27,11 @@ var SearchName = Name{
 	layout.Search, storage.KindDir, func(d *Directory) Node { return &SearchDir{d.about(layout.Search)} }, nil,
 }
 
-// Noted is the name that last-error has.
 func (d *SearchDir) Noted() string { return layout.Search }
 
-// Find finds the directory of a query. A name that is none is EINVAL, with the reason in the root's last-error. Programs
-// look for names with a leading dot in every directory; they get a directory that nobody has searched for.
+// Find finds the directory of a query. A name that is no query is EINVAL, with the reason in the
+// root's last-error. Names with a leading dot, which programs look up in every directory, get a
+// directory without a search.
 func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	query, view, err := d.parse(it.Name)
 	return Child{Kind: storage.KindDir, Make: func() Node {
@@ -39,10 +39,10 @@ func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 	}}, err
 }
 
-// slashes undoes how a name has a slash, and what that looks like.
+// slashes decodes the escapes of slashes in names, and of the escape itself.
 var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
 
-// parse returns the query of a name, and the view of what it is about.
+// parse returns the query of a name, and the View of its sessions.
 func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 	query, err := search.ParseQuery(slashes.Replace(name))
 	if err != nil {
@@ -50,7 +50,8 @@ func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 	}
 	if d.session != nil {
 		if query.Archive() {
-			return nil, nil, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+			err := fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+			return nil, nil, err
 		}
 		return query, d.view, d.view.Search.CheckAgent(query)
 	}
@@ -58,7 +59,7 @@ func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
 	return query, view, err
 }
 
-// Searched returns the view of the sessions that a query is about.
+// Searched returns the View of the sessions of a query.
 func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
 		return v, v.Search.CheckAgent(query)
@@ -71,16 +72,15 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
 }
 
-// hits finds what the directory of a query shows, whatever the query is about. Nothing is kept here but what is in the
-// name: doors remember many. The Searcher remembers what was found.
+// hits is the base of the directory of a query, of any kind. It keeps nothing but the name, as
+// doors keep many nodes. The Searcher caches results.
 type hits struct {
 	aboutSessions
-	query string // in by-file/ it is empty
-	// touched is the path of the file in by-file/.
-	touched string
+	query   string // "" in by-file/
+	touched string // path of the file in by-file/
 }
 
-// matcher returns the query.
+// matcher parses the query.
 func (h *hits) matcher() (search.Matcher, error) {
 	if h.touched != "" {
 		return search.NewTouched(h.touched)
@@ -88,7 +88,7 @@ func (h *hits) matcher() (search.Matcher, error) {
 	return search.ParseQuery(h.query)
 }
 
-// up leads from entries/ and sessions/ to where the paths of hits begin.
+// up leads from entries/ and sessions/ to the directory to which the paths of hits are relative.
 func (h *hits) up() string {
 	if h.touched == "" {
 		return "../../.."
@@ -118,7 +118,7 @@ func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 	return searcher.SearchIn(ctx, m, h.session.Name())
 }
 
-// last returns what was found last, which may be old, nil if that is not known.
+// last returns the last result, which may be old, or nil.
 func (h *hits) last() *search.Result {
 	m, err := h.matcher()
 	if err != nil {
@@ -131,21 +131,21 @@ func (h *hits) last() *search.Result {
 	return h.view.Search.Last(m, in)
 }
 
-// HitsDir is search/<query>/: a table of the hits, and links to them and to their sessions. To list it searches nothing.
+// HitsDir is search/<query>/: a table of the hits, and links to them. Listing it searches nothing.
 type HitsDir struct{ hits }
 
 var hitsNames = fixedNames[*HitsDir]{
 	{layout.Entries, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.Entries), true} }, nil},
 	{layout.HitsTable, storage.KindFile, newHitsTable, nil},
-	{layout.HitsSessions, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.HitsSessions), false} }, nil},
+	{layout.HitsSessions, storage.KindDir, func(d *HitsDir) Node {
+		return &HitLinksDir{d.part(layout.HitsSessions), false}
+	}, nil},
 }
 
-// Find finds one of the fixed names.
 func (d *HitsDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return hitsNames.find(ctx, d, it)
 }
 
-// List lists the fixed names.
 func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return hitsNames.list(ctx, d), nil
 }
@@ -168,10 +168,10 @@ func newHitsTable(d *HitsDir) Node {
 	return &ContentFile{node: d.file(), render: render}
 }
 
-// HitLinksDir is entries/ or sessions/ in the directory of a query: links to what was found.
+// HitLinksDir is entries/ or sessions/ in the directory of a query: links to the hits.
 type HitLinksDir struct {
 	hits
-	entries bool // else sessions
+	entries bool // otherwise sessions
 }
 
 func (d *HitLinksDir) name(number int, h *search.Hit) string {
@@ -181,7 +181,7 @@ func (d *HitLinksDir) name(number int, h *search.Hit) string {
 	return layout.HitSessionName(number, h)
 }
 
-// target returns where the link to a hit leads.
+// target returns the target of the link to a hit.
 func (d *HitLinksDir) target(h *search.Hit) string {
 	to := d.up()
 	if d.session == nil {
@@ -193,8 +193,8 @@ func (d *HitLinksDir) target(h *search.Hit) string {
 	return to
 }
 
-// Find finds a link. A name that was listed leads to where it did then, also if there are newer hits since. The link has
-// the owner of the session.
+// Find finds a link. A listed name keeps its target, also if there are newer hits since. The link
+// has the owner of the session.
 func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	digits, _, _ := strings.Cut(it.Name, "-")
 	n, err := strconv.ParseUint(digits, 10, 31)
@@ -219,12 +219,14 @@ func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item
 	return d.steadyLink(session, target{d.target(hit), st, hit.Time}), nil
 }
 
-// at returns the hit of a number, from 0, if its link has that name, or the only one that had it before others came; else nil.
+// at returns the hit of a number, from 0, if its link has that name; else the only hit with that
+// name before newer ones; else nil.
 func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	if r == nil {
 		return nil
 	}
-	of, isOther := layout.LinkedHits(r.Hits, d.entries), func(h *search.Hit) bool { return d.name(n+1, h) != name }
+	of := layout.LinkedHits(r.Hits, d.entries)
+	isOther := func(h *search.Hit) bool { return d.name(n+1, h) != name }
 	if n < len(of) && !isOther(of[n]) {
 		return of[n]
 	}
@@ -234,7 +236,7 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	return nil
 }
 
-// List lists the links without what they are: where others search meanwhile, each might have to be searched for.
+// List lists the links without attributes, as each might need another search.
 func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	result, err := d.search(ctx)
 	if err != nil {
@@ -248,22 +250,24 @@ func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 	return items, nil
 }
 
-// ByFileDir is by-file/, which stands for /: looking up a name in it finds the directory of that file. It lists nothing.
+// ByFileDir is by-file/, for /: a lookup finds the directory of a file. It lists nothing.
 type ByFileDir struct{ aboutSessions }
 
-// ByFileName is by-file/.
-var ByFileName = Name{"by-file", storage.KindDir, func(d *Directory) Node { return &ByFileDir{d.about("by-file")} }, nil}
+// ByFileName is by-file/ as a name.
+var ByFileName = Name{"by-file", storage.KindDir, func(d *Directory) Node {
+	return &ByFileDir{d.about("by-file")}
+}, nil}
 
-// Find finds the directory of a file or directory in /, whether there is one or not.
+// Find finds the directory of a path in /, whether it exists or not.
 func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return d.fileDir("/", it.Name)
 }
 
-// FileDir is the directory of a file below by-file/: what was done with it, or with what is below it. To look it up or
-// to list it searches nothing.
+// FileDir is the directory of a file below by-file/: the calls that touched it, or files below it.
+// Lookups and listings search nothing.
 type FileDir struct{ HitsDir }
 
-// Find finds one of the names of a HitsDir, or else the directory of a file below.
+// Find finds a name of a HitsDir, else the directory of a file below.
 func (d *FileDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if it.Name == editsName {
 		return Child{Kind: storage.KindFile, Make: d.newEdits}, nil
@@ -283,7 +287,7 @@ func (d *FileDir) List(ctx context.Context, snap *sessioncore.Snapshot) ([]Item,
 	return append([]Item{{Name: editsName, Kind: storage.KindFile, Bare: true}}, items...), err
 }
 
-// newEdits returns edits.diff: the edits of the file by agents as diffs, the newest first.
+// newEdits returns edits.diff: the edits of the file by agents as diffs, newest first.
 func (d *FileDir) newEdits() Node {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
 		touched, err := search.NewTouched(d.touched)
@@ -321,7 +325,7 @@ func (d *FileDir) newEdits() Node {
 	return &ContentFile{node: d.file(), render: render}
 }
 
-// fileDir is the directory in d of a file, whose own directory is dir.
+// fileDir returns the directory in d of a file, whose own directory is dir.
 func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
 	if _, err := search.NewTouched(file); err != nil {

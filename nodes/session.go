@@ -22,14 +22,14 @@ import (
 // SessionDir is sessions/…/<session>/: a session as a directory.
 type SessionDir struct {
 	aboutSessions
-	// beside is the directory that the session file is in.
+	// beside is the directory of the session file.
 	beside *SourceDir
-	// moved is where the session is, if it was found elsewhere; see wherever.
+	// moved is the session's new directory, if it was moved; see retryIfMoved.
 	moved atomic.Pointer[SessionDir]
 
-	mu      sync.Mutex        // guards what follows
+	mu      sync.Mutex        // guards the fields below
 	pending map[string]string // targets of links that wait to be renamed to leaf
-	// leafBack is when leaf exists again after it was removed.
+	// leafBack is the time from which leaf exists after it was removed.
 	leafBack time.Time
 }
 
@@ -43,7 +43,9 @@ func newSessionDir(dir *SourceDir, name string) *SessionDir {
 // sessionFiles are the fixed names in a session's directory.
 var sessionFiles = fixedNames[*SessionDir]{
 	{"append", storage.KindFile, makeAppend, nil},
-	{layout.Artifacts, storage.KindDir, func(d *SessionDir) Node { return d.artifacts(d.below(layout.Artifacts)) }, (*SessionDir).hasArtifacts},
+	{layout.Artifacts, storage.KindDir, func(d *SessionDir) Node {
+		return d.artifacts(d.below(layout.Artifacts))
+	}, (*SessionDir).hasArtifacts},
 	{layout.Branches, storage.KindDir, func(d *SessionDir) Node { return &BranchesDir{d.part(layout.Branches)} }, nil},
 	{"branches.tsv", storage.KindFile, generated(report.Branches), nil},
 	{layout.ByLabel, storage.KindDir, func(d *SessionDir) Node { return &ByLabelDir{d.part(layout.ByLabel)} }, nil},
@@ -67,12 +69,14 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), (*SessionDir).hasSecrets},
 	{"title", storage.KindFile, makeTitle, nil},
 	{"transcript.md", storage.KindFile, makeTranscript, nil},
-	{layout.Tree, storage.KindDir, func(d *SessionDir) Node { return &TreeDir{snapshotDir: d.part(layout.Tree), up: 1} }, nil},
+	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {
+		return &TreeDir{snapshotDir: d.part(layout.Tree), up: 1}
+	}, nil},
 	{"usage.json", storage.KindFile, makeUsage, nil},
 }
 
-// Find finds a fixed name, or, unlisted, a name in artifacts/, so that the paths of
-// tool output that sessions mention work (docs/design.md section 1).
+// Find finds a fixed name, or, unlisted, a name in artifacts/, so that paths in tool output work
+// (docs/design.md section 1).
 func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if sessionFiles.has(it.Name) {
 		return sessionFiles.find(ctx, d, it)
@@ -88,37 +92,36 @@ func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it It
 	return d.artifacts(d.Directory).Find(ctx, snap, it)
 }
 
-// List lists the fixed names.
 func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return sessionFiles.list(ctx, d), nil
 }
 
-// artifacts returns the real directory beside the session file, which need not exist, at a place in the mount.
+// artifacts returns the real directory beside the session file, at a place in the mount.
 func (d *SessionDir) artifacts(base Directory) *SourceDir {
 	return d.beside.at(base, storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
 }
 
-// hasArtifacts reports whether that directory exists. An error is for who looks at it.
+// hasArtifacts reports whether that directory exists, or an error that a lookup returns.
 func (d *SessionDir) hasArtifacts(context.Context) Presence {
 	artifacts := d.artifacts(d.Directory)
 	st, err := artifacts.storage.Stat(artifacts.dir)
 	return presentIf(err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind == storage.KindDir)
 }
 
-// makeProblems makes problems.jsonl: what could not be read or joined or is missing.
+// makeProblems makes problems.jsonl: texts that could not be read or linked, and missing ones.
 func makeProblems(d *SessionDir) Node {
 	return d.generated(func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
 		return report.Problems(ctx, snap, d.view.Blobs)
 	}).growing()
 }
 
-// hasSecrets says that secrets.jsonl is not listed. Where secrets are masked it says what is.
+// hasSecrets hides secrets.jsonl. In a redacted mount it lists the masked places.
 func (d *SessionDir) hasSecrets(context.Context) Presence { return Hidden }
 
-// aboutSessions is the base of the directories that show something of one session, or of all.
+// aboutSessions is the base of directories about one session, or all.
 type aboutSessions struct{ Directory }
 
-// about is the base of a directory in d that shows something of the same session, or of all.
+// about returns the base of a directory in d about the same session, or all.
 func (d *Directory) about(name string) aboutSessions { return aboutSessions{d.below(name)} }
 
 // stat returns the state of the session file, or of the directory of all.
@@ -129,7 +132,7 @@ func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
 	return d.view.Sessions.Storage().Stat("")
 }
 
-// Stat returns the attributes of the session file, or of the directory of all, as those of a directory.
+// Stat returns directory attributes from the session file, or from the directory of all.
 func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.stat(ctx)
 	if err != nil {
@@ -138,15 +141,15 @@ func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 	return d.view.dirAttr(st), nil
 }
 
-// member is the session among those in which parents and children are looked for.
+// member returns the session for a search of its parents and children.
 func (d *aboutSessions) member() listing.Member {
 	return listing.Member{Listing: d.view.Listing, Session: d.session}
 }
 
-// snapshotDir is the base of the directories that show a part of a session: their names are found in a snapshot.
+// snapshotDir is the base of directories that show a part of a session, as of a snapshot.
 type snapshotDir struct{ aboutSessions }
 
-// part is the base of a directory in d that shows a part of the same session.
+// part returns the base of a directory in d that shows a part of the same session.
 func (d *aboutSessions) part(name string) snapshotDir { return snapshotDir{d.about(name)} }
 
 // Acquire acquires the session.
@@ -154,18 +157,20 @@ func (d *snapshotDir) Acquire(ctx context.Context) (*sessioncore.Snapshot, error
 	return d.session.Acquire(ctx)
 }
 
-// contextAt makes the context at an entry.
-func (v *View) contextAt(ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry) (*document.Document, error) {
+// contextAt renders the context at an entry.
+func (v *View) contextAt(
+	ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry,
+) (*document.Document, error) {
 	return snap.Context(ctx, e, v.contextBlobs())
 }
 
-// makeTranscript makes transcript.md: the current branch as Markdown for people.
+// makeTranscript makes transcript.md: the current branch as Markdown.
 func makeTranscript(d *SessionDir) Node {
 	return d.generated(atLeaf(renderTranscript(&d.Directory, 0))).growing()
 }
 
-// renderTranscript renders a transcript whose directory is that many levels below a session's directory: its links begin
-// there.
+// renderTranscript renders a transcript in a directory that is that many levels below a session's.
+// Its links are relative to it.
 func renderTranscript(dir *Directory, below int) renderAt {
 	up := func(levels int) string { return strings.Repeat("../", levels) }
 	depth := strings.Count(dir.path(), "/") + 1
@@ -175,11 +180,11 @@ func renderTranscript(dir *Directory, below int) renderAt {
 	}
 }
 
-// makeUsage makes usage.json: what the session and its current branch cost in tokens and money. It also depends on the
-// session that this one was forked from, as far as the caller may read that, and on those of its subagents.
+// makeUsage makes usage.json: the cost of the session and its current branch in tokens and money.
+// It also depends on the session's parent, if the caller may read that, and on its subagents.
 func makeUsage(d *SessionDir) Node {
 	f := d.generated(atLeaf(d.renderUsage))
-	f.besides = func(ctx context.Context) (storage.Token, error) {
+	f.otherState = func(ctx context.Context) (storage.Token, error) {
 		token := d.subagents().Token()
 		parent, err := d.parent(ctx)
 		if err == nil {
@@ -187,7 +192,7 @@ func makeUsage(d *SessionDir) Node {
 			st, err = parent.Session.Probe(ctx)
 			token = token.With(st.Token)
 		}
-		return token, unlessNone(err)
+		return token, ignoreMissing(err)
 	}
 	return f
 }
@@ -197,7 +202,9 @@ func (d *SessionDir) subagents() report.Subagents {
 	return report.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
 }
 
-func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry) (*document.Document, error) {
+func (d *SessionDir) renderUsage(
+	ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry,
+) (*document.Document, error) {
 	parent, err := d.usageParent(ctx)
 	if err != nil {
 		return nil, err
@@ -205,7 +212,7 @@ func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot
 	if parent != nil {
 		defer parent.Release()
 	}
-	prices := d.view.whole().Prices
+	prices := d.view.rootView().Prices
 	subagents, err := d.subagents().Sum(ctx, d.view.Sessions, prices)
 	if err != nil {
 		return nil, err
@@ -213,31 +220,32 @@ func (d *SessionDir) renderUsage(ctx context.Context, snap *sessioncore.Snapshot
 	return report.Usage(ctx, snap, leaf, parent, prices, subagents)
 }
 
-// usageParent returns the session that parent leads to; nil where there is no such link.
+// usageParent returns the session's parent, or nil.
 func (d *SessionDir) usageParent(ctx context.Context) (*sessioncore.Snapshot, error) {
 	parent, err := d.parent(ctx)
 	if err != nil {
-		return nil, unlessNone(err)
+		return nil, ignoreMissing(err)
 	}
 	snap, err := parent.Session.Acquire(ctx)
-	return snap, unlessNone(err)
+	return snap, ignoreMissing(err)
 }
 
-// unlessNone returns nil for an error that means that there is no parent, or none for the caller.
-func unlessNone(err error) error {
-	if errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+// ignoreMissing returns nil for errors that mean that the caller can read no parent.
+func ignoreMissing(err error) error {
+	if errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) ||
+		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
 		return nil
 	}
 	return err
 }
 
-// parent finds the session that this one was forked from.
+// parent finds the session from which this one was forked.
 func (d *SessionDir) parent(ctx context.Context) (listing.Member, error) {
 	return d.view.Family.Parent(ctx, d.member())
 }
 
-// parentTarget finds where parent leads. The link has the owner and the times of its own session, whose header names the
-// parent.
+// parentTarget finds the target of parent. The link has the owner and the times of its own session,
+// whose header names the parent.
 func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
 	parent, err := d.parent(ctx)
 	if err != nil {
@@ -250,7 +258,7 @@ func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, nil
 }
 
-// hasParent reports whether the session that this one was forked from is in the mount. An error counts as no, so that
+// hasParent reports whether the session's parent is in the mount. An error counts as no, so that
 // the rest of the directory can be listed.
 func (d *SessionDir) hasParent(ctx context.Context) Presence {
 	_, err := d.parentTarget(ctx)

@@ -15,36 +15,38 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// SourceDir is a directory of SOURCE as it is: sessions/ and all below it, artifacts/, blobs/ and
-// terminal-sessions/. Where it may hold sessions, each session file has a directory of its name beside
-// it (docs/design.md section 1).
+// SourceDir is a directory of SOURCE: sessions/ and the directories below it, artifacts/, blobs/
+// and terminal-sessions/. Each session file has a directory of its name beside it, unless sessions
+// is nil (docs/design.md section 1).
 type SourceDir struct {
 	Directory
 	storage storage.Files
 	dir     string // path in storage, "" for the root
-	// sessions are those of storage; nil if all files are shown as they are.
+	// sessions are the sessions of storage; nil if all files are shown unchanged.
 	sessions *sessioncore.Store
-	// plain says that no session file of its name was beside it when it was looked up.
+	// plain reports that no session file of its name was beside it at its lookup.
 	plain bool
-	// made are names of what is made here, and hide what is in SOURCE.
-	made fixedNames[*Directory]
+	// ownNames are generated names, which hide those in SOURCE.
+	ownNames fixedNames[*Directory]
 }
 
-// SourceName is the directory that shows the root of a storage. sessions is nil where it holds no sessions.
+// SourceName is the directory of a storage's root. sessions is nil if it holds no sessions.
 func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
-	return Name{name, storage.KindDir, func(d *Directory) Node { return newSourceDir(d.below(name), files, sessions) }, nil}
+	return Name{name, storage.KindDir, func(d *Directory) Node {
+		return newSourceDir(d.below(name), files, sessions)
+	}, nil}
 }
 
 func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{Directory: base, storage: storage, sessions: sessions}
 }
 
-// ArchiveName is archive/: SOURCE/archive/sessions as it is, with a directory beside each compressed session, and
-// index.jsonl. Nothing in it can be changed.
+// ArchiveName is archive/: SOURCE/archive/sessions with a directory beside each compressed session,
+// and index.jsonl. Nothing in it can be changed.
 func ArchiveName(files storage.Files) Name {
 	return Name{layout.Archive, storage.KindDir, func(d *Directory) Node {
 		archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
-		archive.made = fixedNames[*Directory]{IndexName}
+		archive.ownNames = fixedNames[*Directory]{IndexName}
 		return archive
 	}, nil}
 }
@@ -66,8 +68,8 @@ func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	return d.view.dirAttr(st), nil
 }
 
-// IsOutdated reports whether the name of a plain directory has become that of a session: for example the file was
-// restored after the directory beside it.
+// IsOutdated reports whether the name of a plain directory has become that of a session, for
+// example when the file was restored after the directory beside it.
 func (d *SourceDir) IsOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
@@ -81,8 +83,8 @@ func (d *SourceDir) IsOutdated(ctx context.Context) bool {
 // Find finds a file, link or directory of SOURCE, or the directory that shows a session.
 func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	name := it.Name
-	if d.made.has(name) {
-		return d.made.find(ctx, &d.Directory, it)
+	if d.ownNames.has(name) {
+		return d.ownNames.find(ctx, &d.Directory, it)
 	}
 	if it.number == listedSession {
 		return d.sessionChild(name), nil
@@ -113,8 +115,8 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 	return Child{}, syscall.ENOENT
 }
 
-// isMoving reports whether a link leads to the artifacts of the session of its name, which is being moved, or was when the
-// one who moved it was killed. Then the link is not shown.
+// isMoving reports whether a link leads to the artifacts of the session of its name, whose move is
+// in progress or was interrupted. Then the link is not shown.
 func (d *SourceDir) isMoving(name string) bool {
 	at := join(d.dir, name)
 	return d.sessions != nil && storage.BesideOf(d.storage, at+layout.SessionSuffix, layout.SessionSuffix) != at
@@ -144,7 +146,7 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	}
 }
 
-// sourceChild is a file, link or directory of SOURCE.
+// sourceChild returns the child of a file, link or directory of SOURCE.
 func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
 	path := join(d.dir, name)
 	c := Child{Kind: sourceKind(st.Kind)}
@@ -190,17 +192,17 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 	if err != nil {
 		return nil, err
 	}
-	taken := make(map[string]bool) // names of real files and links, which win over sessions' directories
+	isTaken := make(map[string]bool) // names of real files and links, which win over sessions' directories
 	sessions := make(map[string]bool)
 	for _, f := range found {
 		if f.Kind == storage.KindFile || f.Kind == storage.KindLink && !d.isMoving(f.Name) {
-			taken[f.Name] = true
+			isTaken[f.Name] = true
 		}
 	}
-	items := d.made.list(ctx, &d.Directory)
+	items := d.ownNames.list(ctx, &d.Directory)
 	for _, f := range found {
 		name, ok := d.sessionName(f.Name)
-		if d.sessions == nil || !ok || f.Kind != storage.KindFile || taken[name] || sessions[name] {
+		if d.sessions == nil || !ok || f.Kind != storage.KindFile || isTaken[name] || sessions[name] {
 			continue
 		}
 		isSession, err := d.isSession(ctx, name)
@@ -217,7 +219,7 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 		}
 	}
 	for _, f := range found {
-		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.made.has(f.Name) {
+		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.ownNames.has(f.Name) {
 			continue
 		}
 		items = append(items, Item{Name: f.Name, Kind: sourceKind(f.Kind)})
@@ -226,5 +228,5 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 	return items, nil
 }
 
-// join puts a name behind a directory's path in a storage, where "" is the root.
+// join joins a directory's path in a storage, where "" is the root, and a name.
 func join(dir, name string) string { return path.Join(dir, name) }

@@ -8,8 +8,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a breadcrumb. It is read-only.
-// Like EntryFile it stands for one file: a file that replaces it is another node.
+// SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a
+// breadcrumb. It is read-only. Like EntryFile it stands for one file: a replacement is another node.
 type SourceFile struct {
 	node
 	storage storage.Files
@@ -66,10 +66,10 @@ func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 type sourceHandle struct {
 	file  *SourceFile
 	obj   storage.Object
-	token storage.Token // when it was opened
+	token storage.Token // at the open
 }
 
-// Stat mirrors the file that is open, also after it is replaced. All handles of a node are of one file.
+// Stat returns the attributes of the open file, also after it is replaced.
 func (h *sourceHandle) Stat(ctx context.Context) (Attr, error) {
 	if st, err := h.obj.Stat(); err == nil {
 		return sourceAttr(st), nil
@@ -77,7 +77,6 @@ func (h *sourceHandle) Stat(ctx context.Context) (Attr, error) {
 	return h.file.Stat(ctx)
 }
 
-// ReadAt reads a part of the file.
 func (h *sourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.obj.ReadAt(p, off)
 }
@@ -94,11 +93,9 @@ func (h *sourceHandle) Descriptor() (fd uintptr, ok bool) {
 	return fd, ok
 }
 
-// Close closes the file.
 func (h *sourceHandle) Close() { _ = h.obj.Close() }
 
-// sourceTarget returns the findTarget of a symbolic link in the directory: its target is shown as it is and never
-// followed.
+// sourceTarget returns the findTarget of a symbolic link, which is shown and never followed.
 func (d *SourceDir) sourceTarget(file string) findTarget {
 	s := d.storage
 	return func(ctx context.Context) (target, error) {

@@ -10,19 +10,19 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// TreeDir is tree/, tree/.deep/ or the directory of an entry below one of them: directories that mirror parentId. tree/
-// lists the roots and .deep, which lists the entries at which the nesting continues; in both every entry can be looked up
-// (docs/design.md, tree/). The directory of an entry has entry.json and a directory for each child.
+// TreeDir is tree/, tree/.deep/ or the directory of an entry below one of them: directories that
+// mirror parentId. tree/ lists the roots and .deep, which lists the entries at which the nesting
+// continues; both find every entry (docs/design.md, tree/). The directory of an entry has
+// entry.json and a directory for each child.
 type TreeDir struct {
 	snapshotDir
 	// at is the place in a stretch of literal nesting; it has no levels in tree/ and in .deep.
-	at layout.Nesting
-	up int32 // levels above the stretch's first directory, up to the session's directory
-	// ofEntry says that it is the directory of an entry; its name is that of the entry. tree/ and .deep are of none.
-	ofEntry bool
+	at      layout.Nesting
+	up      int32 // levels above the stretch's first directory, up to the session's directory
+	ofEntry bool  // it is the directory of the entry of its name; false for tree/ and .deep
 }
 
-// entry returns the entry whose directory it is; NoEntry for tree/ and .deep.
+// entry returns the entry of the directory; NoEntry for tree/ and .deep.
 func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	if !d.ofEntry {
 		return sessioncore.NoEntry, nil
@@ -32,12 +32,12 @@ func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 
 func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
-// child is the directory of an entry in d, at a place of a stretch.
+// child returns the directory of an entry in d, at a place of a stretch.
 func (d *TreeDir) child(name string, at layout.Nesting) Child {
 	return Child{Kind: storage.KindDir, Make: func() Node { return &TreeDir{d.part(name), at, d.up, true} }}
 }
 
-// find finds the directory of an entry, where a stretch ends a link to the next, or entry.json.
+// Find finds the directory of an entry, a link to it where a stretch ends, or entry.json.
 func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if d.isTree() && it.Name == layout.Deep {
 		return Child{Kind: storage.KindDir, Make: func() Node {
@@ -70,8 +70,8 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	return c, nil
 }
 
-// treeAttr returns the attributes of an entry's directory. It changes when a child is added, so its time is that of the
-// last child.
+// treeAttr returns the attributes of an entry's directory. Its time is that of the last child, as
+// it changes when a child is added.
 func (v *View) treeAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	last := snap.Time(e)
 	if kids := snap.Tree().Children(e); len(kids) > 0 {
