@@ -309,3 +309,53 @@ func (m *nfsMount) appendAll(path string, lines []string) error {
 	}
 	return nil
 }
+
+// TestNFSLooksUpWithoutRendering: a client that finds all names of 700 sessions, and looks them up,
+// has each session read for its index alone. Asking for the size of a transcript reads it again.
+func TestNFSLooksUpWithoutRendering(t *testing.T) {
+	onceIsEnough(t)
+	notUnderRace(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	a := newAgent(t)
+	const sessions, size = 700, 100_000
+	for i := range sessions {
+		id := fmt.Sprint("s", i)
+		a.write(id, header(id), entry(1, "first", "", strings.Repeat("x", size)))
+	}
+	m := serveNFS(t, a.dir, 0)
+	read := func() (n int) {
+		text, err := os.ReadFile("/proc/self/io") // the server is in this process
+		require.NoError(t, err)
+		_, err = fmt.Sscanf(string(text), "rchar: %d", &n)
+		require.NoError(t, err)
+		return n
+	}
+	var transcripts [][]byte
+	var find func(dir []byte) int
+	find = func(dir []byte) (found int) {
+		items, err := m.List(dir)
+		require.NoError(t, err)
+		for _, it := range items {
+			h, a, known, err := m.Lookup(dir, it.Name)
+			require.NoError(t, err, it.Name)
+			if found++; it.Name == "transcript.md" {
+				require.False(t, known)
+				transcripts = append(transcripts, h)
+			}
+			if known && a.Type == 2 {
+				found += find(h)
+			}
+		}
+		return found
+	}
+	before := read()
+	require.Greater(t, find(m.at("sessions")), 20*sessions)
+	require.Len(t, transcripts, sessions)
+	require.Less(t, read()-before, 2*sessions*size)
+	before = read()
+	for _, h := range transcripts {
+		_, err := m.GetAttr(h)
+		require.NoError(t, err)
+	}
+	require.Greater(t, read()-before, 2*sessions*size)
+}

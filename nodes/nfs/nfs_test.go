@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -605,23 +606,49 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestManyConnections: beyond a bound they are closed, and the others go on.
+// TestManyConnections: of 10,000 connections those beyond a bound are closed, so that they take no
+// goroutines, descriptors and memory. The client goes on, and another one gets in afterwards.
 func TestManyConnections(t *testing.T) {
 	s := serve(t, newFakeDir(nil))
 	c, dir := s.client()
-	closed := 0
-	for range 1000 {
-		other, err := net.Dial("tcp", s.at)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	descriptors := func() int {
+		items, err := os.ReadDir("/dev/fd")
 		require.NoError(t, err)
-		t.Cleanup(func() { other.Close() })
-		require.NoError(t, other.SetReadDeadline(time.Now().Add(2*time.Millisecond)))
-		if _, err := other.Read(make([]byte, 1)); err == io.EOF {
-			closed++
+		return len(items)
+	}
+	goroutines, open, held := runtime.NumGoroutine(), descriptors(), heap()
+	const rounds, each = 40, 250 // so that there are descriptors for the ends of the clients
+	for range rounds {
+		var round []net.Conn
+		for range each {
+			other, err := net.Dial("tcp", s.at)
+			require.NoError(t, err)
+			round = append(round, other)
+		}
+		require.Eventually(t, func() bool {
+			return runtime.NumGoroutine() <= goroutines+2*maxConnections && descriptors() <= open+each+maxConnections
+		}, 10*time.Second, time.Millisecond, "%d goroutines, %d descriptors", runtime.NumGoroutine(), descriptors())
+		_, err := c.GetAttr(dir)
+		require.NoError(t, err)
+		for _, other := range round {
+			other.Close()
 		}
 	}
-	require.Greater(t, closed, 500)
-	_, err := c.GetAttr(dir)
-	require.NoError(t, err)
+	require.Less(t, heap(), held+8<<20)
+	require.Eventually(t, func() bool {
+		other, err := nfstest.Dial(s.at)
+		require.NoError(t, err)
+		defer other.Close()
+		_, err = other.MountPath(s.door.Export())
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, 10*time.Second, time.Millisecond)
 }
 
 // TestRights: rights come of the mode; a file that refuses writes refuses root's too.
