@@ -237,3 +237,10 @@ func TestByNumbers(t *testing.T) {
 	lines := Lines("A\nb\nx\nc\nz\n", edits)
 	require.Equal(t, []Line{{1, true}, {0, true}, {1, true}, {0, true}, {1, true}}, lines)
 }
+
+// TestStaleNumbers: a person added lines before a change by numbers, which therefore meets others: those that it seems to
+// replace keep their edit by their text.
+func TestStaleNumbers(t *testing.T) {
+	edits := [][]Change{{{New: "a\nb\nc\nd\n", Whole: true}}, {{From: 4, To: 4, New: "x\n"}}}
+	require.Equal(t, []Line{{Nobody, false}, {0, true}, {0, true}, {1, true}, {0, false}}, Lines("person\na\nb\nx\nd\n", edits))
+}

@@ -1,36 +1,46 @@
 package blame
 
 import (
+	"regexp"
+	"slices"
+	"strings"
+
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 )
 
 // Read returns the changes of a file that the calls in an entry have made; is knows the file by its
-// path. A call whose result is an error has made none. The error is one of the storage.
+// path. A call whose result is an error has made none. Of lines that a call names by their numbers the
+// result has the texts. The error is one of the storage.
 func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) bool) (list []Change, err error) {
 	text, err := snap.ShownText(e)
 	if err != nil {
 		return nil, err
 	}
-	failed := map[string]bool{}
+	results := map[string]result{}
 	var calls []message.Members
 	m := message.Read(snap.Message(e, text))
 	eachCall(m[message.Content], 0, func(b message.Members) { calls = append(calls, b) })
 	for _, call := range calls {
 		if id, ok := call[message.ID].Text(); ok {
-			failed[id] = false
+			results[id] = result{}
 		}
 	}
-	if err := readResults(snap, e, failed); err != nil {
+	if err := readResults(snap, e, results, is); err != nil {
 		return nil, err
 	}
 	for _, call := range calls {
 		id, _ := call[message.ID].Text()
 		tool, _ := call[message.Name].Text()
-		if !failed[id] {
-			list = append(list, Changes(tool, call[message.Arguments], is)...)
+		if results[id].failed {
+			continue
 		}
+		changes := Changes(tool, call[message.Arguments], is)
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.From != 0 }) && len(results[id].changes) > 0 {
+			changes = results[id].changes
+		}
+		list = append(list, changes...)
 	}
 	return list, nil
 }
@@ -51,10 +61,18 @@ func eachCall(content rawjson.Value, depth int, f func(message.Members)) {
 // maxBetween is how many entries behind a call are looked at for its result.
 const maxBetween = 1000
 
-// readResults notes which calls of an entry have failed.
-func readResults(snap *sessioncore.Snapshot, e sessioncore.Entry, failed map[string]bool) error {
+// result is that of a call: whether it is an error, and the changes of the file in the diff that it has.
+type result struct {
+	failed  bool
+	changes []Change
+}
+
+// readResults reads the results of the calls of an entry.
+func readResults(
+	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]result, is func(path string) bool,
+) error {
 	reader := sessioncore.NewEntryReader(snap)
-	left := len(failed)
+	left := len(results)
 	for next := e + 1; left > 0 && int(next) < snap.Len() && next <= e+maxBetween; next++ {
 		if snap.Role(next) != sessioncore.RoleToolResult {
 			continue
@@ -65,11 +83,37 @@ func readResults(snap *sessioncore.Snapshot, e sessioncore.Entry, failed map[str
 		}
 		m := message.Read(snap.Message(next, text))
 		if id, ok := m[message.CallID].Text(); ok {
-			if _, asked := failed[id]; asked {
-				failed[id] = m[message.IsError].Truthy()
+			if _, asked := results[id]; asked {
+				results[id] = result{m[message.IsError].Truthy(), changesShown(m[message.Details], is)}
 				left--
 			}
 		}
 	}
 	return nil
 }
+
+// changesShown returns the changes of the file in the diff of a result, or in that which the result has of this file.
+func changesShown(details rawjson.Value, is func(path string) bool) []Change {
+	diff := details.Member("diff")
+	for file := range details.Member("perFileResults").EachElement {
+		if path, _ := file.Member("path").Text(); is(path) {
+			diff = file.Member("diff")
+		}
+	}
+	text, _ := diff.Text()
+	var lines []string
+	for line := range strings.Lines(text) {
+		switch m := numberedLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); {
+		case m == nil:
+		case m[1]+m[2] == " ...":
+			lines = append(lines, "@@")
+		default:
+			lines = append(lines, m[1]+m[2])
+		}
+	}
+	return hunks(lines)
+}
+
+// numberedLine is a line of such a diff: a mark, the number of the line, and its text. Three dots stand for lines that
+// are left out.
+var numberedLine = regexp.MustCompile(`^([-+ ]) *\d+\|(.*)$`)

@@ -27,6 +27,8 @@ type fragment struct {
 // replay is what is known of a file after some edits.
 type replay struct {
 	parts []*fragment // the newest first
+	// replaced are the lines that a number names. A person may have moved others there, and they may stand in the file.
+	replaced []*fragment
 }
 
 // apply applies a change of an edit.
@@ -36,15 +38,25 @@ func (r *replay) apply(c Change, edit int) {
 		return
 	}
 	for _, p := range r.parts {
-		if p.put(c, edit) || p.replace(c, edit) {
+		if p.replace(c, edit) {
+			return
+		}
+		if gone, ok := p.put(c, edit); ok {
+			r.replaced = append(r.replaced, gone)
 			return
 		}
 	}
+	var known *fragment
+	var most overlap
 	for _, p := range r.parts {
-		if c.Old != "" && p.learn(c.Old) {
-			p.replace(c, edit)
-			return
+		if o := p.overlap(c.Old); o.lines > most.lines {
+			known, most = p, o
 		}
+	}
+	if known != nil {
+		known.learn(c.Old, most)
+		known.replace(c, edit)
+		return
 	}
 	p := &fragment{c.Old, repeated(Nobody, strings.Count(c.Old, "\n")+1), false}
 	if c.Old == "" {
@@ -63,10 +75,10 @@ func repeated(edit, n int) []int {
 	return marks
 }
 
-// put replaces lines by their numbers, and reports whether it does.
-func (p *fragment) put(c Change, edit int) bool {
+// put replaces lines by their numbers, and returns them and whether it does.
+func (p *fragment) put(c Change, edit int) (gone *fragment, ok bool) {
 	if c.From == 0 || !p.whole {
-		return false
+		return nil, false
 	}
 	lines := strings.SplitAfter(p.text, "\n")
 	last := len(lines) - 1 // what is behind the last newline
@@ -74,11 +86,13 @@ func (p *fragment) put(c Change, edit int) bool {
 		c.From, c.To = last+1, last
 	}
 	if c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
-		return false
+		return nil, false
 	}
+	gone = &fragment{strings.Join(lines[c.From-1:c.To], ""), slices.Clone(p.marks[c.From-1 : c.To+1]), false}
+	gone.marks[len(gone.marks)-1] = Nobody
 	p.text = strings.Join(lines[:c.From-1], "") + c.New + strings.Join(lines[c.To:], "")
 	p.marks = slices.Concat(p.marks[:c.From-1], repeated(edit, strings.Count(c.New, "\n")), p.marks[c.To:])
-	return true
+	return gone, true
 }
 
 // replace replaces Old in the fragment, and reports whether it is there.
@@ -112,9 +126,15 @@ func indexOf(text string, c Change) int {
 	}
 }
 
-// learn makes Old a part of the fragment, which a person has changed in between: some of its lines
-// are there, once each. It returns false if there are none.
-func (p *fragment) learn(text string) bool {
+// overlap is what a text has in common with a fragment that a person has changed in between: its lines first to last
+// stand in place of those from start up to end, and some are the same.
+type overlap struct {
+	first, last, start, end int
+	lines                   int // how many are, each once in the fragment
+}
+
+// overlap looks for the lines of a text.
+func (p *fragment) overlap(text string) (o overlap) {
 	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
 	at := map[string]int{}
 	for i, line := range known {
@@ -124,20 +144,23 @@ func (p *fragment) learn(text string) bool {
 			at[line] = i
 		}
 	}
-	first, last, start, end := -1, -1, 0, 0
 	for i, line := range old {
 		j, found := at[line]
-		if !found || j < 0 || first >= 0 && (j < end || j > end+maxInserted) {
+		if !found || j < 0 || o.lines > 0 && (j < o.end || j > o.end+maxInserted) {
 			continue
 		}
-		if first < 0 {
-			first, start = i, j
+		if o.lines++; o.lines == 1 {
+			o.first, o.start = i, j
 		}
-		last, end = i, j+1
+		o.last, o.end = i, j+1
 	}
-	if first < 0 {
-		return false
-	}
+	return o
+}
+
+// learn makes a text a part of the fragment.
+func (p *fragment) learn(text string, o overlap) {
+	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
+	first, last, start, end := o.first, o.last, o.start, o.end
 	for ; first > 0 && start > 0 && alike(known[start-1], old[first-1]); first-- {
 		start--
 	}
@@ -148,7 +171,6 @@ func (p *fragment) learn(text string) bool {
 	view.EachCommon(known[start:end], old, func(i, j int) { marks[j] = p.marks[start+i] })
 	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
 	p.marks = slices.Concat(p.marks[:start], marks, p.marks[end:])
-	return true
 }
 
 // maxInserted is how many lines a person may have removed between two lines of Old.
@@ -196,7 +218,7 @@ func Lines(text string, edits [][]Change) []Line {
 	for i := range lines {
 		lines[i].Edit = Nobody
 	}
-	var lost []*fragment
+	lost := r.replaced
 	for _, p := range slices.Backward(r.parts) { // the oldest first
 		if !p.locate(text, file, lines) {
 			lost = append(lost, p)
@@ -255,7 +277,7 @@ func byText(file []string, lines []Line, lost []*fragment) {
 	for n, p := range lost {
 		texts[n] = trimmed(strings.Split(p.text, "\n"))
 		for i, line := range texts[n] {
-			if p.marks[i] != Nobody && hasWord(line) {
+			if p.marks[i] != Nobody {
 				places[line] = append(places[line], place{n, i})
 			}
 		}
@@ -272,6 +294,9 @@ func byText(file []string, lines []Line, lost []*fragment) {
 			continue
 		}
 		best, agrees := Nobody, -1
+		if !hasWord(line) {
+			agrees = 1 // it is everywhere
+		}
 		for _, p := range places[line] { // the newest last
 			n := 0
 			for _, beside := range []int{-1, 1} {

@@ -326,6 +326,23 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestFailures: outputs of a patch and of commands that say that they failed, and those that say otherwise.
+func TestFailures(t *testing.T) {
+	for text, want := range map[string]bool{
+		"apply_patch verification failed: Failed to find expected lines in a.go:\nx": true,
+		"Exit code: 1\nWall time: 0 seconds\nOutput:\nno":                            true, "Exit code: -1\n": true, "Exit code: 0\nOutput:\nyes": false,
+		`{"output":"no","metadata":{"exit_code":2,"duration_seconds":0.1}}`:                                     true,
+		`{"output": "no", "metadata": {"exit_code": 127, "duration_seconds": 0.0}}`:                             true,
+		`{"output":"yes","metadata":{"exit_code":0,"duration_seconds":0.1}}`:                                    false,
+		`{"output":"the text \"metadata\":{\"exit_code\":1}}","metadata":{"exit_code":0,"duration_seconds":1}}`: false,
+		"Success. Updated the following files:\nM a.go\n":                                                       false,
+	} {
+		quoted, err := json.Marshal(text)
+		require.NoError(t, err)
+		require.Equal(t, want, saysFailure(quoted), text)
+	}
+}
+
 // memory is a file.
 type memory struct{ *strings.Reader }
 

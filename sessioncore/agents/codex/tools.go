@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +88,7 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	name := qualified(item.Member("namespace"), item.Member("name"))
 	out = c.flushEvents(out, len(c.events))
 	if id.IsString() {
-		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed")
+		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed") || saysFailure(output)
 		return c.result(out, r, id, name, &outcome{blocks: outputBlocks(output), failed: failed})
 	}
 	blocks := outputBlocks(output)
@@ -98,6 +100,21 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 		text = "output"
 	}
 	return c.custom(out, r, "codex/"+text, item, blocks, true)
+}
+
+// failedText and failedMetadata match outputs of a patch or command that failed, by their beginning or their end: no
+// member says so.
+var (
+	failedText     = regexp.MustCompile(`^"(?:Exit code: -?[1-9]|apply_patch verification failed)`)
+	failedMetadata = regexp.MustCompile(`\\"metadata\\": ?\{\\"exit_code\\": ?-?[1-9][^{}]*\}\}"$`)
+)
+
+// maxMetadata is how long the metadata behind an output is at most, in bytes.
+const maxMetadata = 200
+
+func saysFailure(output rawjson.Value) bool {
+	return failedText.Match(output) || bytes.HasPrefix(output, []byte(`"{\"output\":`)) &&
+		failedMetadata.Match(output[max(0, len(output)-maxMetadata):])
 }
 
 // result makes an entry of the result of a call, with the files in its events, if any.
