@@ -17,17 +17,16 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// The directories of SOURCE that are shown. Nothing else is: it holds credentials and settings
+// The visible directories of SOURCE. All else is hidden, as it holds credentials and settings
 // (docs/design.md section 1).
 const (
 	blobsName     = "blobs"
 	terminalsName = "terminal-sessions"
-	// archiveName is where the client puts archived sessions (docs/format.md, omp after 18.2.3).
-	archiveName = "archive/sessions"
+	archiveName   = "archive/sessions" // of the client (docs/format.md, omp after 18.2.3)
 )
 
-// keepArchived is how many archived sessions keep a snapshot: what is kept of them comes on top of that of the others.
-const keepArchived = 16
+// archivedSnapshots is the maximum number of cached snapshots of archived sessions.
+const archivedSnapshots = 16
 
 // openDir opens the agent directory of omp or pi.
 func (o *opener) openDir(p *place) error {
@@ -43,7 +42,7 @@ func (o *opener) openDir(p *place) error {
 	if err != nil {
 		return err
 	}
-	onDisk.SetSharing(sharing(o.Options)) // pi's may be elsewhere
+	onDisk.SetSharing(sharing(o.Options)) // pi's sessions may be on another file system
 	paths := []string{o.Source, o.SourceAs, source.Path()}
 	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
 		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
@@ -80,7 +79,8 @@ func (o *opener) openDir(p *place) error {
 // openArchive opens the archived sessions beside others.
 func (o *opener) openArchive(live *place) (*place, error) {
 	p := &place{
-		source: live.source, shownIn: layout.Archive, blobs: live.blobs, keep: keepArchived, frozen: nodes.ErrArchived,
+		source: live.source, shownIn: layout.Archive, blobs: live.blobs, keep: archivedSnapshots,
+		frozen:  nodes.ErrArchived,
 		program: func(string) program.Program { return program.OMP }, // pi archives nothing
 	}
 	live.closers = append(live.closers, p.close)
@@ -92,7 +92,7 @@ func (o *opener) openArchive(live *place) (*place, error) {
 	return p, nil
 }
 
-// openTerminals opens the directory of the breadcrumbs, which is in state if that is not empty.
+// openTerminals opens the directory of the breadcrumbs, which is in state unless that is empty.
 func (p *place) openTerminals(state string) (*dir.Storage, error) {
 	if state == "" {
 		return p.sub(terminalsName)
@@ -104,7 +104,7 @@ func (p *place) openTerminals(state string) (*dir.Storage, error) {
 	return p.opened(parent.Sub(terminalsName))
 }
 
-// sharing returns what the options say about other machines.
+// sharing returns the sharing with other machines that the options select.
 func sharing(o mountopts.Options) dir.Sharing {
 	switch {
 	case o.Shared:

@@ -12,18 +12,18 @@ import (
 	"sessionfs/sessioncore/storage/union"
 )
 
-// openAll opens several agents. Each is a place of its own, as in a mount of it alone, so that all that is written goes by its
-// own rules and locks. The ways to find a session look at all of them side by side, and write nothing.
+// openAll opens several agents. Each is a place of its own, as in a mount of it alone, so that each
+// write follows that agent's rules and locks. The ways to find a session only read all places.
 func (o *opener) openAll(p *place) error {
 	var failed error
 	leftOut := slices.Clip(o.LeftOut)
 	for _, a := range o.Agents {
-		of := *o
-		of.Options = o.For(a)
-		part, err := of.open(a.Name)
+		agent := *o
+		agent.Options = o.For(a)
+		part, err := agent.open(a.Name)
 		if err != nil {
 			why := fmt.Errorf("%s: %w", a.Source, err)
-			o.log.Error("an agent is left out", "agent", a.Name, "why", why) // a command says it so
+			o.log.Error("an agent is left out", "agent", a.Name, "why", why) // for commands
 			leftOut, failed = append(leftOut, a.Name+" is left out: "+why.Error()), cmp.Or(failed, why)
 			continue
 		}
@@ -36,7 +36,8 @@ func (o *opener) openAll(p *place) error {
 	p.unite()
 	p.ready = func() {
 		for _, part := range p.parts {
-			p.view.Agents = append(p.view.Agents, nodes.Agent{Name: part.name, View: part.view, Files: part.listed()})
+			agent := nodes.Agent{Name: part.name, View: part.view, Files: part.listed()}
+			p.view.Agents = append(p.view.Agents, agent)
 		}
 		for _, out := range leftOut {
 			p.view.LeaveOut(out)
@@ -45,7 +46,7 @@ func (o *opener) openAll(p *place) error {
 	return nil
 }
 
-// unite makes a place of its parts. The first that can be written has what is shown of one alone.
+// unite makes a place of its parts. Its names are those of the first part that can be written.
 func (p *place) unite() {
 	var sides, bills []union.Part
 	var prompts history.Several
@@ -56,7 +57,7 @@ func (p *place) unite() {
 			prompts = append(prompts, history.Part{Agent: part.name, History: part.prompts})
 		}
 	}
-	p.files, p.facts, p.prompts, p.keep = union.New(sides...), union.New(bills...), prompts, keepArchived
+	p.files, p.facts, p.prompts, p.keep = union.New(sides...), union.New(bills...), prompts, archivedSnapshots
 	p.program = func(name string) program.Program {
 		agent, file, _ := strings.Cut(name, "/")
 		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {

@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Costs calls each with all that the lines of usage.jsonl are sums of, and the agent whose session it is. With tools it is how
-// often each tool was called: the tool is the model, and AssistantMessages are its calls.
+// Costs calls each with the rows that usage.jsonl sums up, and the agent of their sessions. With
+// tools the rows count calls of tools: Model is the tool, and AssistantMessages are its calls.
 func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Row, agent string)) error {
 	t := u.tree
 	sessions, err := t.view.Listing.Sessions(ctx)
@@ -26,7 +26,7 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Ro
 	return all.Rows(ctx, sessions.All(), func(r report.Row) { each(r, u.AgentOf(r.Session)) })
 }
 
-// AgentOf returns the agent whose session it is.
+// AgentOf returns the agent of a session.
 func (u *Unmounted) AgentOf(info *listing.Info) string {
 	return cmp.Or(info.Agent(), u.tree.agentOf(info.Name()))
 }
@@ -41,11 +41,11 @@ func (u *Unmounted) StateOf(info *listing.Info) string {
 // Bill is the cost of a session and of its subagents' sessions.
 type Bill struct {
 	report.Sum
-	Agent  string   // whose session it is
-	Models []string // that with the most tokens first
+	Agent  string   // of the session
+	Models []string // the one with the most tokens first
 }
 
-// Spent returns the session whose directory a path of the mount without links leads to, and its bill. Callers must
+// Spent returns the session of a directory in the mount, without links, and its bill. Callers must
 // release it.
 func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Snapshot, b Bill, err error) {
 	snap, store, name, err := u.acquire(ctx, dir)
@@ -66,5 +66,5 @@ func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Sn
 	return snap, b, err
 }
 
-// Prices names the list prices that costs are made of where no client recorded any, "" for none.
+// Prices returns the name of the list prices for answers without a recorded cost, "" for none.
 func (u *Unmounted) Prices() string { return u.tree.view.Prices.Source() }

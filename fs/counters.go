@@ -12,23 +12,23 @@ import (
 	"sessionfs/sessioncore/spill"
 )
 
-// Counters tell what a mount holds.
+// Counters are the numbers of a mount.
 type Counters struct {
-	Since    time.Time `json:"since"`    // when it was mounted
-	Last     time.Time `json:"last"`     // when a program last looked for something
+	Since    time.Time `json:"since"`    // time of the mount
+	Last     time.Time `json:"last"`     // time of the last request of a program
 	Open     int64     `json:"open"`     // files and directories that programs have open
-	Sessions int       `json:"sessions"` // whose index is kept
+	Sessions int       `json:"sessions"` // sessions with a cached index
 	Held     int64     `json:"held"`     // bytes for open files and in caches
 	Idle     int64     `json:"idle"`     // bytes of Held in caches
 	Memory   int64     `json:"memory"`   // bytes of the process that are in memory
 	Files    int       `json:"files"`    // descriptors of the process
-	// Temporary is how many bytes are in files without a name in TMPDIR.
+	// Temporary is the size in bytes of the files without a name in TMPDIR.
 	Temporary int64  `json:"temporary"`
 	Shared    bool   `json:"shared"`         // other machines may write to the sessions
-	Full      string `json:"full,omitempty"` // why a program was refused memory, while there is none for it
+	Full      string `json:"full,omitempty"` // the reason for refusing memory, while there is none
 }
 
-// Counters returns the counters as they are now. It waits for nothing that a request may hold for long.
+// Counters returns the current counters. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
 	c := Counters{Since: s.since, Last: s.door.Last(), Open: s.door.Open()}
 	for _, p := range slices.Concat(s.tree.parts, []*place{s.tree.place}) {
@@ -40,8 +40,8 @@ func (s *Server) Counters() Counters {
 	return c
 }
 
-// Idle returns how long no program has looked for anything, 0 while one has something open. The kernel answers some
-// look-ups itself for a second.
+// Idle returns the time since the last request of a program, 0 while one has a file open. The
+// kernel answers some lookups itself for a second.
 func (s *Server) Idle() time.Duration {
 	if s.door.Open() > 0 {
 		return 0
@@ -49,21 +49,18 @@ func (s *Server) Idle() time.Duration {
 	return time.Since(s.door.Last())
 }
 
-// residentMemory is how much of this process is in memory, 0 if that cannot be told.
+// residentMemory returns the bytes of this process in memory, 0 if they are unknown.
 func residentMemory() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 2 {
 		return 0
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
 	return pages * int64(os.Getpagesize())
 }
 
-// openDescriptors is how many descriptors this process has, 0 if that cannot be told.
+// openDescriptors returns the number of descriptors of this process, 0 if it is unknown.
 func openDescriptors() int {
 	open, _ := os.ReadDir("/proc/self/fd")
 	return max(0, len(open)-1) // without that of the directory

@@ -17,8 +17,8 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// openDatabase opens a database: the sessions are rows of a table, and what a client keeps in its directory beside them
-// (prompts, breadcrumbs, archived sessions) is not there.
+// openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,
+// breadcrumbs, archived sessions) are not there.
 func (o *opener) openDatabase(p *place) error {
 	if err := o.CheckSource(); err != nil {
 		return fmt.Errorf("%w: %w", ErrSource, err)
@@ -48,11 +48,12 @@ func (o *opener) openDatabase(p *place) error {
 	return nil
 }
 
-// ownSessions returns the directory that has the sessions of this user's clients.
+// ownSessions returns the directory of the sessions of this user's clients.
 func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {
 	home := getenv("HOME")
 	var places []string
-	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("XDG_DATA_HOME"), "omp"), filepath.Join(home, ".omp", "agent")} {
+	xdg, omp := filepath.Join(getenv("XDG_DATA_HOME"), "omp"), filepath.Join(home, ".omp", "agent")
+	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), xdg, omp} {
 		if !filepath.IsAbs(agent) {
 			continue
 		}
@@ -62,7 +63,9 @@ func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string
 		}
 		places = append(places, place)
 	}
-	return "", fmt.Errorf("%w: the sessions of several people are here, and none in %s, where yours would be: mount with prefix=, the path of yours in the table", writer.ErrNotOwn, strings.Join(places, " or "))
+	const text = "%w: the sessions of several people are here, and none in %s, where yours would be: " +
+		"mount with prefix=, the path of yours in the table"
+	return "", fmt.Errorf(text, writer.ErrNotOwn, strings.Join(places, " or "))
 }
 
 func (o *opener) openRows() (*postgres.Storage, error) {
@@ -70,10 +73,12 @@ func (o *opener) openRows() (*postgres.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(context.Background(), source, postgres.Options{Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty})
+	return postgres.Open(context.Background(), source, postgres.Options{
+		Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty,
+	})
 }
 
-// spaceOfDatabase answers statfs: the room that a database has is not known.
+// spaceOfDatabase answers statfs for a database, whose free space is unknown.
 func spaceOfDatabase() (nodes.Space, error) {
 	const block = 4096
 	return nodes.Space{BlockSize: block, FragmentSize: block}, nil

@@ -7,7 +7,7 @@ import (
 
 	"sessionfs/nodes"
 	"sessionfs/sessioncore/agents"
-	_ "sessionfs/sessioncore/agents/all" // registers them
+	_ "sessionfs/sessioncore/agents/all" // registers the agents
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -16,7 +16,7 @@ import (
 	"sessionfs/sessioncore/transfer"
 )
 
-// openForeign opens the directory of another agent, whose sessions are shown and not changed.
+// openForeign opens the directory of another agent, whose sessions are read-only.
 func (o *opener) openForeign(p *place) error {
 	files, kept, err := p.withKept()
 	if err != nil {
@@ -42,7 +42,7 @@ func (o *opener) openForeign(p *place) error {
 	raw := foreign.Shown{Files: opened.Files, Agent: opened.Agent}
 	converted := foreign.New(raw, opened.Agent, o.memory, temporaryDir())
 	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
-	p.program = func(string) program.Program { return program.OMP } // its format is what they are converted to
+	p.program = func(string) program.Program { return program.OMP } // they are converted to its format
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
@@ -52,8 +52,7 @@ func (o *opener) openForeign(p *place) error {
 	return nil
 }
 
-// withKept returns the agent's directory with the sessions of it that sessionfs keep has copied,
-// and these alone, nil if there are none.
+// withKept returns the agent's directory with the copies of sessionfs keep, and those alone or nil.
 func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	at, err := KeptDir(p.agent.Name)
 	if err != nil {
@@ -61,7 +60,7 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	}
 	from, err := os.ReadFile(filepath.Join(at, transfer.FromName))
 	if err != nil || strings.TrimSuffix(string(from), "\n") != p.source.Path() {
-		return p.source, nil, nil // none, or those of another directory
+		return p.source, nil, nil // no copies, or those of another directory
 	}
 	if kept, err = p.opened(dir.Open(at)); err != nil {
 		return nil, nil, err
@@ -69,8 +68,8 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	return union.Over(p.source, kept), kept, nil
 }
 
-// KeptDir returns the directory in which sessionfs keep puts the sessions of an agent. The error is that this user has no
-// home.
+// KeptDir returns the directory for copies of an agent's sessions by sessionfs keep. The error
+// means that this user has no home.
 func KeptDir(agent string) (string, error) {
 	data, err := userDir("XDG_DATA_HOME", ".local/share")
 	return filepath.Join(data, "kept", agent), err

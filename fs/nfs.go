@@ -49,7 +49,6 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	return n, nil
 }
 
-// Port returns the port.
 func (n *NFS) Port() int { return n.listener.Addr().(*net.TCPAddr).Port }
 
 // Serve answers clients until ctx is done.
@@ -58,8 +57,8 @@ func (n *NFS) Serve(ctx context.Context) error {
 	return n.Door.Serve(ctx, n.listener)
 }
 
-// handleKey returns the key of the handles, which a file of this user's state keeps: a mount goes
-// on with the next server.
+// handleKey returns the key of the handles. It is kept in a file of this user's state, so that a
+// mount continues with the next server.
 func handleKey() ([]byte, error) {
 	state, err := userDir("XDG_STATE_HOME", ".local/state")
 	if err != nil {
@@ -79,16 +78,16 @@ func handleKey() ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	made, err := os.CreateTemp(filepath.Dir(file), "nfs") // mode 0600
+	temp, err := os.CreateTemp(filepath.Dir(file), "nfs") // mode 0600
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(made.Name())
-	_, err = made.Write(key)
-	if err = errors.Join(err, made.Close()); err != nil {
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(key)
+	if err = errors.Join(err, temp.Close()); err != nil {
 		return nil, err
 	}
-	if err = os.Link(made.Name(), file); errors.Is(err, iofs.ErrExist) { // another server was faster
+	if err = os.Link(temp.Name(), file); errors.Is(err, iofs.ErrExist) { // another server was faster
 		return os.ReadFile(file)
 	}
 	return key, err

@@ -23,51 +23,52 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// place is an opened SOURCE, or a part of one: its sessions, and what reads and writes them. A function for each kind of SOURCE
-// fills it in (openDir, openForeign, openDatabase, openArchive, openAll), and opener.show makes the View of it.
+// place is an opened SOURCE, or a part of one: its sessions, with their readers and writers. A
+// function for each kind of SOURCE fills it in (openDir, openForeign, openDatabase, openArchive,
+// openAll), and opener.show makes its View.
 type place struct {
-	name    string                   // of its directory in sessions/; "" where that has the sessions of one place alone
+	name    string                   // its directory in sessions/; "" if that has the sessions of one place
 	shownIn string                   // the directory of the mount that shows it
 	top     storage.Files            // has the attributes of the mount's root
-	source  *dir.Storage             // the agent directory, nil where there is none
+	source  *dir.Storage             // the agent directory, nil if there is none
 	files   storage.Files            // the sessions in the form of omp
-	raw     storage.Files            // the files that shownIn shows, nil where files serves
-	facts   storage.Files            // the sessions without texts, for bills; nil where files serves
-	blobs   *blobfs.Store            // nil for none: references to blobs stay what they are
-	root    string                   // the path that sessions have in common, for messages and parents
-	nameOf  func(path string) string // the name of a session's path, where they are several people's
-	agent   *agents.Agent            // whose form the sessions have, nil for that of omp
+	raw     storage.Files            // the files in shownIn, nil for files
+	facts   storage.Files            // the sessions without texts, for bills; nil for files
+	blobs   *blobfs.Store            // nil for none: references to blobs stay references
+	root    string                   // the common path of the sessions, for messages and parents
+	nameOf  func(path string) string // the name of a session's path, if several people share the place
+	agent   *agents.Agent            // the agent of a foreign form, nil for that of omp
 	program func(file string) program.Program
-	keep    int                         // how many sessions keep a snapshot, 0 for the usual number
-	frozen  error                       // why nothing can be changed, nil if it can
-	writer  writer.Options              // those for this kind of SOURCE alone; without a Journal nothing is written
-	prompts history.History             // nil where nobody keeps any
+	keep    int                         // maximum number of cached snapshots, 0 for the default
+	frozen  error                       // the reason against all changes, nil if there is none
+	writer  writer.Options              // only those for this kind of SOURCE; without a Journal it is read-only
+	prompts history.History             // nil if there is none
 	archive *place                      // the archived sessions, nil for none
-	parts   []*place                    // of the agents, where there are several
+	parts   []*place                    // of the agents, if there are several
 	shared  bool                        // other machines may write to the sessions
-	space   func() (nodes.Space, error) // answers statfs, nil where the server does for source
-	// names returns the names of the root that a redacted mount has not: what is there cannot be masked, or is about all
-	// sessions and about who is working now, which is not what somebody shares (docs/design.md section 8).
+	space   func() (nodes.Space, error) // answers statfs, nil for that of source
+	// names returns the names of the root that a redacted mount does not have: they cannot be
+	// masked, or concern all sessions and people at work (docs/design.md section 8).
 	names func() []nodes.Name
-	// ready is called when there is a View.
+	// ready is called after the View is made.
 	ready func()
 
-	dirs    []*dir.Storage // of those that are open, those that hold descriptors for the sessions
-	closers []func()       // of what is open, the last one first
+	dirs    []*dir.Storage // open directories with descriptors for the sessions
+	closers []func()       // called by close, the last one first
 
 	store, bill *sessioncore.Store
 	view        *nodes.View
 }
 
-// opener opens places with what was read for the options of a mount.
+// opener opens places for the options of a mount.
 type opener struct {
 	mountopts.Options
-	rules  *redact.Rules // what is masked with Redact
+	rules  *redact.Rules // for Redact
 	log    *slog.Logger
 	memory *budget.Budget
 }
 
-// open opens SOURCE, whose sessions are shown in the directory sessions/name. Callers must close it.
+// open opens SOURCE, with its sessions in the directory sessions/name. Callers must close it.
 func (o *opener) open(name string) (*place, error) {
 	p := &place{name: name, shownIn: path.Join(layout.Sessions, name)}
 	if err := o.fill(p); err != nil {
@@ -78,7 +79,7 @@ func (o *opener) open(name string) (*place, error) {
 	return p, nil
 }
 
-// fill opens SOURCE, whatever it is.
+// fill opens a SOURCE of any kind.
 func (o *opener) fill(p *place) error {
 	switch {
 	case mountopts.IsDatabase(o.Source):
@@ -98,7 +99,7 @@ func (o *opener) fill(p *place) error {
 	return o.openDir(p)
 }
 
-// show makes the View of a place, and of its archive. The files of several places are masked already.
+// show makes the Views of a place and of its archive. Files of several places are masked already.
 func (o *opener) show(p *place) {
 	w := p.writer
 	if o.Redact && p.parts == nil {
@@ -109,10 +110,10 @@ func (o *opener) show(p *place) {
 	}
 	p.store = o.newStore(p, p.files, p.keep)
 	for _, s := range p.dirs {
-		s.OnNoDescriptor(p.store.Close) // kept snapshots hold an open file each
+		s.OnNoDescriptor(p.store.Close) // cached snapshots hold an open file each
 	}
 	if p.facts != nil {
-		p.bill = o.newStore(p, p.facts, keepArchived)
+		p.bill = o.newStore(p, p.facts, archivedSnapshots)
 	}
 	list := listing.NewIn(p.store, p.root, p.shownIn)
 	if p.parts != nil {
@@ -145,8 +146,8 @@ func (o *opener) show(p *place) {
 	}
 }
 
-// newStore returns a store of a place's sessions, which gives back what is idle when memory is full. keep is how many sessions
-// keep a snapshot, 0 for the usual number.
+// newStore returns a store of a place's sessions, which evicts idle snapshots when memory is full.
+// keep is the maximum number of cached snapshots, 0 for the default.
 func (o *opener) newStore(p *place, files storage.Files, keep int) *sessioncore.Store {
 	store := sessioncore.NewStore(files)
 	if keep > 0 {
@@ -158,7 +159,7 @@ func (o *opener) newStore(p *place, files storage.Files, keep int) *sessioncore.
 	return store
 }
 
-// agents returns the agents whose sessions these are, as agent: in a search names them.
+// agents returns the agents of the sessions, by their names for agent: in a search.
 func (p *place) agents() (names []string) {
 	for _, part := range p.parts {
 		names = append(names, part.name)
@@ -169,25 +170,25 @@ func (p *place) agents() (names []string) {
 	return names
 }
 
-// agentOf returns the agent whose session a file is, where there is one agent alone.
+// agentOf returns the agent of a session file in a place of one agent.
 func (p *place) agentOf(file string) string {
-	switch of := p.program(file); {
+	switch owner := p.program(file); {
 	case p.agent != nil:
 		return p.agent.Name
-	case of == program.Pi || of == program.LikelyPi:
+	case owner == program.Pi || owner == program.LikelyPi:
 		return "pi"
 	}
 	return "omp"
 }
 
-// billed returns the store of which a bill is made.
+// billed returns the store for bills.
 func (p *place) billed() *sessioncore.Store { return cmp.Or(p.bill, p.store) }
 
-// listed returns the files that are shown in the directory of the place.
+// listed returns the files in the directory of the place.
 func (p *place) listed() storage.Files { return cmp.Or(p.raw, p.files) }
 
-// sub opens a directory of SOURCE. It need not exist: the client makes it when it first needs it, which can be after the
-// mount.
+// sub opens a directory of SOURCE. It need not exist: the client makes it when it first needs it,
+// perhaps after the mount.
 func (p *place) sub(name string) (*dir.Storage, error) {
 	s, err := p.opened(p.source.Sub(name))
 	if err != nil {
@@ -196,7 +197,7 @@ func (p *place) sub(name string) (*dir.Storage, error) {
 	return s, checkLink(p.source, name, s)
 }
 
-// opened has a directory closed with the place.
+// opened adds an opened directory to those that close closes.
 func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	if err == nil {
 		p.dirs, p.closers = append(p.dirs, s), append(p.closers, func() { _ = s.Close() })
@@ -204,7 +205,6 @@ func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	return s, err
 }
 
-// close closes everything that the place holds open.
 func (p *place) close() {
 	for _, c := range slices.Backward(p.closers) {
 		c()

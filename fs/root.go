@@ -26,21 +26,20 @@ type tree struct {
 	root *nodes.RootDir
 }
 
-// ErrOption means that the file of an option is missing or cannot be used.
+// ErrOption means that the file of an option is missing or invalid.
 var ErrOption = errors.New("-o")
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	var prices report.Prices
+	var rules *redact.Rules
+	var err error
 	if o.Prices != mountopts.NoPrices {
-		var err error
 		if prices, err = report.OpenPrices(o.Prices); err != nil {
 			return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
 		}
 	}
-	var rules *redact.Rules
-	if o.Redact { // to parse them takes 3 MB
-		var err error
+	if o.Redact { // parsing them takes 3 MB
 		if rules, err = redact.ReadRules(o.RedactRules); err != nil {
 			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 		}
@@ -54,7 +53,6 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	return &tree{p, newRoot(p, prices)}, nil
 }
 
-// newRoot makes the root directory of a mount that shows a place.
 func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 	view, list := p.view, p.view.Listing
 	view.Prices = prices
@@ -100,7 +98,7 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 	return root
 }
 
-// temporaryDir is where large archives are unpacked to: /tmp is often in memory.
+// temporaryDir returns the directory for unpacked archives: /tmp is often in memory.
 func temporaryDir() string {
 	if d := os.Getenv("TMPDIR"); filepath.IsAbs(d) {
 		return d

@@ -27,20 +27,20 @@ type Server struct {
 	log   *slog.Logger
 	since time.Time
 	done  sync.Once
-	gone  chan struct{} // closed when the mount is gone
+	gone  chan struct{} // closed at the end of the mount
 }
 
-// Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the directories of SOURCE and
-// reads nothing in them, so it takes the same time for one session and for thousands.
+// Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the
+// directories of SOURCE and reads nothing, so its time does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
-	o.ReadOnly = o.ReadOnly || o.Redact // what is written would have to be read back
+	o.ReadOnly = o.ReadOnly || o.Redact // written text would have to be read back
 	t, err := openTree(o, log)
 	if err != nil {
 		return nil, err
 	}
 	if t.shared {
-		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, and clients on " +
-			"other machines are not seen; -o noshared says that it is a directory of this machine")
+		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, " +
+			"and clients on other machines are not seen; -o noshared says that it is a directory of this machine")
 	}
 	return mountTree(t, kernel.New(t.root), o, log)
 }
@@ -56,9 +56,10 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 		t.close()
 		return nil, err
 	}
-	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of the mount. Nothing in
-	// this process may do that: a thread that waits for an answer of its own process cannot be killed once the others are
-	// dead, and as long as it lives the connection is open and everybody who looks at the mount waits as well.
+	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of
+	// the mount, which nothing in this process may do: a thread that waits for an answer of its own
+	// process cannot be killed once the others are dead, and until then all programs that access
+	// the mount wait as well.
 	go s.fuse.Serve()
 	go door.Prune(s.gone)
 	if err := raiseReadAhead(o.Mountpoint); err != nil {
@@ -67,7 +68,7 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	return s, nil
 }
 
-// kernelOptions are the options of the mount itself.
+// kernelOptions returns the options of the mount itself.
 func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	options, flags := o.KernelOptions()
 	return &fuse.MountOptions{
@@ -88,13 +89,14 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		Logger:            slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		PanicHandler: func(reason any) fuse.Status {
 			// One bad session never takes the mount down (docs/design.md section 7).
-			log.Error("a bug: a request panicked and was answered with EIO", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+			log.Error("a bug: a request panicked and was answered with EIO",
+				"panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 			return fuse.EIO
 		},
 	}
 }
 
-// Wait returns when the mount is gone, by Unmount, umount or fusermount3 -u.
+// Wait returns at the end of the mount, by Unmount, umount or fusermount3 -u.
 func (s *Server) Wait() {
 	s.fuse.Wait()
 	s.done.Do(func() {
@@ -112,24 +114,23 @@ func (s *Server) Unmount() error {
 	return nil
 }
 
-// maxReadAhead is how much the kernel may read ahead, in bytes: with more of it, large sequential reads cost fewer
-// round trips.
+// maxReadAhead bounds the kernel's read-ahead in bytes. More saves round trips in large reads.
 const maxReadAhead = 1 << 20
 
-// raiseReadAhead sets the kernel's read-ahead through sysfs, which only root can do. What a server asks for at the
-// mount can only lower the kernel's default of 128 KiB, so for other users it stays at that.
+// raiseReadAhead sets the kernel's read-ahead through sysfs, which only root can do. A server's
+// request at the mount can only lower the kernel's default of 128 KiB, which other users keep.
 func raiseReadAhead(mountpoint string) error {
 	var st unix.Statx_t
-	// The kernel answers this without a request to the server.
-	if err := unix.Statx(unix.AT_FDCWD, mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st); err != nil {
+	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT // answered without a request to the server
+	if err := unix.Statx(unix.AT_FDCWD, mountpoint, flags, 0, &st); err != nil {
 		return err
 	}
 	setting := fmt.Sprintf("/sys/class/bdi/%d:%d/read_ahead_kb", st.Dev_major, st.Dev_minor)
 	return os.WriteFile(setting, fmt.Append(nil, maxReadAhead>>10), 0)
 }
 
-// spaceOf returns a function that answers statfs with the numbers of the file system of SOURCE, as df shows them
-// (docs/design.md section 6).
+// spaceOf returns a function that answers statfs with the numbers of the file system of SOURCE, for
+// df (docs/design.md section 6).
 func spaceOf(source *dir.Storage) func() (nodes.Space, error) {
 	return func() (nodes.Space, error) {
 		var st unix.Statfs_t

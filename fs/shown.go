@@ -11,14 +11,14 @@ import (
 	"sessionfs/sessioncore/agents"
 )
 
-// ShownAs returns the path in a mount of o that shows a file or a directory of the machine, of which real is the path without
-// links. It need not exist. ok is false where a mount does not show it. o.Source is absolute.
+// ShownAs returns the path in a mount of o of a file or directory of the machine, whose path
+// without links is real. It need not exist. ok is false if o, whose Source is absolute, hides it.
 func ShownAs(o mountopts.Options, real string) (shown string, ok bool) {
 	for i, a := range o.Agents {
 		shown, ok := ShownAs(o.For(a), real)
 		if below, isSession := strings.CutPrefix(shown+"/", layout.Sessions+"/"); isSession {
 			return path.Join(layout.Sessions, a.Name, below), true
-		} else if ok && i == 0 { // archive/ and blobs/ are those of the first
+		} else if ok && i == 0 { // archive/ and blobs/ belong to the first agent
 			return shown, true
 		}
 	}
@@ -46,7 +46,7 @@ func ShownAs(o mountopts.Options, real string) (shown string, ok bool) {
 	return "", false
 }
 
-// belowDir returns the path of what lies in a directory, which may be a link, from there; real has no links.
+// belowDir returns the path of real, which has no links, below a directory, which may be one.
 func belowDir(dir, real string) (below string, ok bool) {
 	dir, err := filepath.EvalSymlinks(dir)
 	below, ok = strings.CutPrefix(real+"/", dir+"/")

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// Directories returns the directories that a mount of o reads or writes by their paths. They may be links to another disk, or not
-// be there yet. A mount point in one of them would be shown in itself; one around any would keep the mount waiting for
-// itself.
+// Directories returns the directories that a mount of o uses by their paths. They may be links to
+// another disk, or missing. A mount point in one of them would show itself; one above them would
+// make the mount wait for itself.
 func Directories(o mountopts.Options, getenv func(string) string) (places []string) {
 	if mountopts.IsDatabase(o.Source) {
 		if o.Blobs != "" {
@@ -54,12 +55,12 @@ func Directories(o mountopts.Options, getenv func(string) string) (places []stri
 	return append(places, clients.LeaseDirs(getenv, o.Source, o.SourceAs)...)
 }
 
-// ErrSource means that SOURCE cannot be mounted as it is.
+// ErrSource means that SOURCE cannot be mounted.
 var ErrSource = errors.New("SOURCE cannot be used")
 
-// checkLink returns an error if root's daemon would follow a link of SOURCE to what is not of the owner of SOURCE: by a
-// link named sessions he could otherwise have what is root's written to. s is the directory that the name in SOURCE stands
-// for. What is not there yet will be made, so there the directory above must be his.
+// checkLink returns an error if root's daemon would follow a link of SOURCE out of the property of
+// its owner, as a link named sessions could otherwise make it write root's files. s is the
+// directory of the name in SOURCE; if it is missing, the directory above must be the owner's.
 func checkLink(source *dir.Storage, name string, s *dir.Storage) error {
 	at := filepath.Join(source.Path(), name)
 	if os.Geteuid() != 0 || s.Path() == at {
@@ -77,61 +78,63 @@ func checkLink(source *dir.Storage, name string, s *dir.Storage) error {
 		err = errors.New("it is another user's")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s leads to %s, which does not belong to user %d, who owns SOURCE (%w): mount as that user, or put a directory in place of the link",
-			ErrSource, at, s.Path(), st.UID, err)
+		const text = "%w: %s leads to %s, which does not belong to user %d, who owns SOURCE (%w): " +
+			"mount as that user, or put a directory in place of the link"
+		return fmt.Errorf(text, ErrSource, at, s.Path(), st.UID, err)
 	}
 	return nil
 }
 
-// pi keeps its sessions elsewhere if it is told to (docs/format.md, pi): directly in the directory that
-// PI_CODING_AGENT_SESSION_DIR or else sessionDir in settings.json names.
+// pi can keep its sessions elsewhere (docs/format.md, pi): directly in the directory of
+// PI_CODING_AGENT_SESSION_DIR, or else of sessionDir in settings.json.
 
 const (
-	piSettings = "settings.json"
-	// maxSettings is how much of the settings is read.
-	maxSettings = 1 << 20
+	piSettings  = "settings.json"
+	maxSettings = 1 << 20 // bytes of the settings that are read
 )
 
-// piSessionDir returns the directory in which pi was told to keep the sessions of an agent directory, "" if it was not.
-// given is the agent directory's path as the user gave it.
-func piSessionDir(source *dir.Storage, given string, getenv func(string) string) string {
-	if program.OfRoot(source, given, source.Path()) != program.Pi {
+// piSessionDir returns the directory that pi is set to use for the sessions of an agent directory,
+// "" for none. rawPath is the agent directory's path from the user.
+func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) string) string {
+	if program.OfRoot(source, rawPath, source.Path()) != program.Pi {
 		return ""
 	}
 	home := getenv("HOME")
-	if told := getenv("PI_CODING_AGENT_SESSION_DIR"); told != "" && isPiHere(source.Path(), getenv) {
-		return piPath(told, home)
+	if dir := getenv("PI_CODING_AGENT_SESSION_DIR"); dir != "" && isPiHere(source.Path(), getenv) {
+		return piPath(dir, home)
 	}
 	var settings struct {
 		SessionDir string `json:"sessionDir"`
 	}
-	text, err := readSettings(source)
+	obj, err := source.Open(piSettings)
+	if err != nil {
+		return ""
+	}
+	defer obj.Close()
+	text, err := io.ReadAll(io.NewSectionReader(obj, 0, maxSettings))
 	if err != nil || json.Unmarshal(text, &settings) != nil {
 		return ""
 	}
 	if owner, ok := strings.CutSuffix(source.Path(), program.PiPath); ok {
-		home = owner // of whomever it is
+		home = owner // of any user
 	}
 	return piPath(settings.SessionDir, home)
 }
 
-// PiSessions is piSessionDir for an agent directory that is not open: agent is its path without links, given as the user
-// gave it.
-func PiSessions(given, agent string, getenv func(string) string) string {
+// PiSessions is piSessionDir for an agent directory that is not open: agent is its path without
+// links, rawPath the path from the user.
+func PiSessions(rawPath, agent string, getenv func(string) string) string {
 	source, err := dir.Open(agent)
 	if err != nil {
 		return ""
 	}
 	defer source.Close()
-	return piSessionDir(source, given, getenv)
+	return piSessionDir(source, rawPath, getenv)
 }
 
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.
 func isPiHere(agent string, getenv func(string) string) bool {
-	usual := getenv("PI_CODING_AGENT_DIR")
-	if usual == "" {
-		usual = filepath.Join(getenv("HOME"), program.PiPath)
-	}
+	usual := cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("HOME"), program.PiPath))
 	a, err1 := os.Stat(agent)
 	b, err2 := os.Stat(piPath(usual, getenv("HOME")))
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
@@ -147,16 +150,7 @@ func IsPi(agent string) bool {
 	return program.OfRoot(source, agent, source.Path()) == program.Pi
 }
 
-func readSettings(source *dir.Storage) ([]byte, error) {
-	obj, err := source.Open(piSettings)
-	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	return io.ReadAll(io.NewSectionReader(obj, 0, maxSettings))
-}
-
-// piPath returns the absolute path that pi reads a directory's name as, "" if that depends on where pi is started.
+// piPath returns pi's absolute path for a directory name, "" if it depends on pi's own directory.
 func piPath(name, home string) string {
 	if name == "~" || strings.HasPrefix(name, "~/") {
 		name = home + name[1:]
@@ -172,14 +166,14 @@ func piPath(name, home string) string {
 	return filepath.Clean(name)
 }
 
-// openSessions opens the directory of the sessions: elsewhere if that is not "", otherwise that in SOURCE.
+// openSessions opens the directory of the sessions: elsewhere, or for "" the one in SOURCE.
 func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
 	if elsewhere == "" || elsewhere == "/" {
 		return p.sub(name)
 	}
 	parent, err := p.opened(dir.Open(filepath.Dir(elsewhere)))
 	if storage.IsMissing(err) {
-		return p.sub(name) // pi makes it when it needs it; until then there are no sessions
+		return p.sub(name) // pi makes the directory when it needs it; until then there are no sessions
 	}
 	if err != nil {
 		return nil, err

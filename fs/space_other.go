@@ -7,5 +7,5 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// spaceOf returns nil: df shows no numbers here.
+// spaceOf returns nil: df shows no numbers.
 func spaceOf(*dir.Storage) func() (nodes.Space, error) { return nil }

@@ -21,14 +21,14 @@ import (
 	"sessionfs/sessioncore/transfer"
 )
 
-// Unmounted is what a mount would show, used by this process alone. It needs no FUSE.
+// Unmounted is the tree of a mount for this process alone. It needs no FUSE.
 type Unmounted struct {
 	*direct.FS
 	tree *tree
 	log  *slog.Logger
 }
 
-// Open opens o.Source as Mount does, and mounts nothing. Callers must close it.
+// Open opens o.Source like Mount, and mounts nothing. Callers must close it.
 func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact
 	t, err := openTree(o, log)
@@ -38,7 +38,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	return &Unmounted{direct.New(t.root, log), t, log}, nil
 }
 
-// Sessions returns all sessions, those that were modified last first. Callers must not modify the slice.
+// Sessions returns all sessions, last modified first. Callers must not modify the slice.
 func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 	all, err := u.tree.view.Listing.Sessions(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 	return all.All(), nil
 }
 
-// Snapshot returns the session whose directory a path of the mount without links leads to. Callers must release it.
+// Snapshot returns the session of a directory in the mount, without links. Callers must release it.
 func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snapshot, error) {
 	snap, _, _, err := u.acquire(ctx, dir)
 	return snap, err
@@ -69,16 +69,16 @@ func (u *Unmounted) acquire(ctx context.Context, dir string) (
 	return snap, store, name + layout.SessionSuffix, err
 }
 
-// Newest calls each with all sessions, those that were modified last first, some at a time, as soon as they are read.
+// Newest calls each with all sessions, last modified first, in batches as they are read.
 func (u *Unmounted) Newest(ctx context.Context, each func([]*listing.Info) error) error {
 	return u.tree.view.Listing.Newest(ctx, each)
 }
 
-// OpenSources returns the places from which sessions are imported, without any. Callers must close it.
+// OpenSources returns an empty set of sources for imports. Callers must close it.
 func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
 
-// Importer returns what puts sessions from elsewhere into SOURCE: into the directory to in sessions/, if that is not "". An
-// absolute path stands for the directory of the sessions of that working directory.
+// Importer returns an importer of sessions into SOURCE: into the directory to in sessions/, unless
+// that is "". An absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	p := u.tree.place
 	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
@@ -97,7 +97,8 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 		err = fmt.Errorf("--to: %w", err)
 	}
 	return &transfer.Importer{
-		Files: p.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: p.transferred(), SessionsAlone: p.source == nil, To: to,
+		Files: p.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: p.transferred(),
+		SessionsAlone: p.source == nil, To: to,
 	}, err
 }
 
@@ -109,12 +110,15 @@ func (p *place) transferred() transfer.Blobs {
 	return p.blobs
 }
 
-// Bundler returns what writes bundles of sessions to out.
+// Bundler returns a writer of bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
-	return &transfer.Bundler{Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted, People: u.tree.nameOf != nil, Masked: map[string]int{}, Left: left}
+	return &transfer.Bundler{
+		Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted,
+		People: u.tree.nameOf != nil, Masked: map[string]int{}, Left: left,
+	}
 }
 
-// Bundle adds the session to a bundle that a path of the mount leads to, without links.
+// Bundle adds the session at a path of the mount without links to a bundle.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
 	var files storage.Files
@@ -146,10 +150,9 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 
 var errNotBundled = errors.New("it is not a session")
 
-// Close closes everything.
 func (u *Unmounted) Close() { u.tree.close() }
 
-// Searcher returns what searches the sessions that a query is about, all of them if it is nil, for so many hits, 0 for all.
+// Searcher returns a searcher of a query's sessions, for nil of all, for so many hits, 0 for all.
 func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, error) {
 	view := u.tree.view
 	if query != nil {

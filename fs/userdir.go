@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// userDir returns the directory of this program among the files of a user of some kind: that which a variable of the
-// XDG base directories names, else usual in the home directory. The error is that there is no home.
+// userDir returns this program's directory for a kind of the user's files: in the directory of an
+// XDG variable, else of usual in the home directory. The error means that there is no home.
 func userDir(variable, usual string) (string, error) {
 	base := os.Getenv(variable)
 	if !filepath.IsAbs(base) {
