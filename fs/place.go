@@ -123,7 +123,7 @@ func (o *opener) show(p *place) {
 	}
 	p.view = &nodes.View{
 		Log: o.log, Listing: list, Sessions: p.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, Memory: o.memory,
-		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil, Frozen: p.frozen, Family: listing.Family{list},
+		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil, Frozen: p.frozen, Family: listing.Listings{list},
 	}
 	if p.blobs != nil {
 		w.Blobs, p.view.Blobs = p.blobs, p.blobs
@@ -137,9 +137,9 @@ func (o *opener) show(p *place) {
 	if a := p.archive; a != nil {
 		if a.view == nil {
 			o.show(a)
-			a.view.Family = listing.Family{list, a.view.Listing}
+			a.view.Family = listing.Listings{list, a.view.Listing}
 		}
-		p.view.Archive, p.view.Family = a.view, listing.Family{list, a.view.Listing}
+		p.view.Archive, p.view.Family = a.view, listing.Listings{list, a.view.Listing}
 	}
 	if p.ready != nil {
 		p.ready()

@@ -99,7 +99,7 @@ type View struct {
 	// Frozen is the reason against all changes (ErrArchived, ErrForeign); nil if there is none.
 	Frozen error
 	// Family are the listings in which a parent is searched, in order.
-	Family listing.Family
+	Family listing.Listings
 	// Agents are the agents of a mount of several, each with a directory; none in other mounts.
 	Agents []Agent
 	// Root is the View of the mount's root; nil in that View itself.

@@ -142,8 +142,8 @@ func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 }
 
 // member returns the session for a search of its parents and children.
-func (d *aboutSessions) member() listing.Member {
-	return listing.Member{Listing: d.view.Listing, Session: d.session}
+func (d *aboutSessions) member() listing.ListedSession {
+	return listing.ListedSession{Listing: d.view.Listing, Session: d.session}
 }
 
 // snapshotDir is the base of directories that show a part of a session, as of a snapshot.
@@ -240,7 +240,7 @@ func ignoreMissing(err error) error {
 }
 
 // parent finds the session from which this one was forked.
-func (d *SessionDir) parent(ctx context.Context) (listing.Member, error) {
+func (d *SessionDir) parent(ctx context.Context) (listing.ListedSession, error) {
 	return d.view.Family.Parent(ctx, d.member())
 }
 

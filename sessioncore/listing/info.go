@@ -23,54 +23,54 @@ import (
 )
 
 const (
-	// prefixSize is how many bytes of a file the client reads to list it (docs/format.md, Listing and resuming). The
-	// rest is ignored even where it is known, so that the lists agree.
+	// prefixSize is the part of a file that the client reads to list it (docs/format.md, Listing
+	// and resuming). The rest is ignored even if known, so that the lists agree.
 	prefixSize = 4 << 10
-	// noMessages is the first message of a session that has none.
+	// noMessages is the first message of a session without messages.
 	noMessages = "(no messages)"
 )
 
-// Info is what the list knows of one session: what the client's list takes from the first 4 KB of its file. Texts are
-// WTF-8. An Info does not change; when the file has changed, a later call of Sessions returns a new one.
+// Info has the facts about a session from the first 4 KB of its file, as in the client's list.
+// Texts are WTF-8. It is immutable; after a change of the file, Sessions returns a new one.
 //
-// It takes about 300 bytes plus its texts, less than 1 KB for a usual session. These are no longer than what was read of the
-// file, 4 KB or, of pi, 128 KB.
+// It takes some 300 bytes plus its texts, usually less than 1 KB. The texts are no longer than the
+// part of the file that was read: 4 KB, or 128 KB for pi.
 type Info struct {
-	file *sessionFile // only what does not change of it
-	// Stat is that of the file when its prefix was read.
+	file *sessionFile // only its immutable fields are used
+	// Stat is the file's, when its prefix was read.
 	Stat storage.Stat
-	// Size is that of the raw file, which is another one than Stat says where the session is made of it.
+	// Size is the raw file's, which differs from Stat's if the session is made of it.
 	Size int64
-	// ID and CWD are those of the header; CWD may be empty.
+	// ID and CWD are the header's; CWD may be empty.
 	ID, CWD string
-	// Title is that of the header or of a title slot, or a compaction's short summary; "" if there is none.
+	// Title is the header's or a title slot's, or a compaction's short summary, or "".
 	Title string
-	// Parent is the header's parentSession; "" if there is none.
+	// Parent is the header's parentSession, or "".
 	Parent string
 	// MessageCount is the number of messages in the prefix.
 	MessageCount int
 
 	first    string // the first message
-	lineSize int32  // size of the line in index.jsonl, in bytes
+	lineSize int32  // of the line in index.jsonl, in bytes
 	flags    infoFlags
 	created  int64 // milliseconds since the epoch; 0 if the header's timestamp cannot be read
-	activity int64 // of pi's sessions: the latest time of a message, milliseconds since the epoch; 0 if not known
+	activity int64 // of pi's sessions: the latest time of a message, milliseconds since the epoch, or 0
 }
 
 type infoFlags uint16
 
 const (
 	infoSlot     infoFlags = 1 << iota // a title slot sets the title, possibly to none
-	infoOperator                       // of the operator dialect, whose files lie directly in sessions/
+	infoOperator                       // of the operator dialect, with files directly in sessions/
 	infoPi                             // of pi
-	infoNamed                          // of pi, and Title is certainly that of the whole file
+	infoNamed                          // of pi, and Title is certainly the whole file's
 	infoAgent                          // of one of several agents
 	infoPerson                         // of one of several people
 	infoPlain                          // see setPlain
 	infoSubagent                       // of a subagent
 )
 
-// NewInfo returns what is known of a session of which a list knows nothing.
+// NewInfo returns an Info without facts from the file.
 func NewInfo(name string, stat storage.Stat, cwd string) *Info {
 	dir := &sessionDir{name: storage.Dir(name)}
 	return &Info{file: &sessionFile{dir: dir, base: path.Base(name)}, Stat: stat, Size: stat.Size, CWD: cwd}
@@ -79,10 +79,10 @@ func NewInfo(name string, stat storage.Stat, cwd string) *Info {
 // Name returns the file's name in the storage.
 func (i *Info) Name() string { return i.file.name() }
 
-// DirName returns the path below sessions/ of the directory that shows the session.
+// DirName returns the path of the session's directory below sessions/.
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name(), sessioncore.FileEnding) }
 
-// Path returns the path of the directory that shows the session, from the mount's root.
+// Path returns the path of the session's directory from the mount's root.
 func (i *Info) Path() string { return string(i.appendPath(make([]byte, 0, 128))) }
 
 func (i *Info) appendPath(dst []byte) []byte {
@@ -93,15 +93,13 @@ func (i *Info) appendPath(dst []byte) []byte {
 	return append(dst, i.BaseName()...)
 }
 
-// Agent returns the name of the agent whose session it is, where there are several, else "".
-func (i *Info) Agent() string {
-	return i.topIf(infoAgent)
-}
+// Agent returns the agent of the session among several agents, else "".
+func (i *Info) Agent() string { return i.topIf(infoAgent) }
 
-// Who returns the name of the person whose session it is, where there are several, else "".
+// Who returns the name of the session's owner among several people, else "".
 func (i *Info) Who() string { return i.topIf(infoPerson) }
 
-// topIf returns the top directory of the file of a session that has a flag.
+// topIf returns the top directory of the session's file if it has a flag, else "".
 func (i *Info) topIf(flag infoFlags) string {
 	if i.flags&flag == 0 {
 		return ""
@@ -110,7 +108,7 @@ func (i *Info) topIf(flag infoFlags) string {
 	return top
 }
 
-// IsSubagent reports whether it is the session of a subagent or of a reviewer, which is not listed beside those of the person.
+// IsSubagent reports whether it is a subagent's or a reviewer's session, omitted in lists.
 func (i *Info) IsSubagent() bool { return i.flags&infoSubagent != 0 }
 
 // Created returns the header's timestamp in ms since the epoch. ok is false if it cannot be read.
@@ -119,8 +117,8 @@ func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 
 // BaseName returns the file's name without its directory and suffix.
 func (i *Info) BaseName() string { return strings.TrimSuffix(i.file.base, sessioncore.FileEnding) }
 
-// modified returns when the session was modified, in nanoseconds since the epoch: for pi, as in its list, the time of the
-// last message.
+// modified returns the modification time in nanoseconds since the epoch; in pi, as in its list, the
+// time of the last message.
 func (i *Info) modified() int64 {
 	if i.activity > 0 && i.activity < math.MaxInt64/int64(time.Millisecond) {
 		return i.activity * int64(time.Millisecond)
@@ -128,11 +126,10 @@ func (i *Info) modified() int64 {
 	return i.Stat.Modified
 }
 
-// Modified returns when the session was modified, as the list has it.
+// Modified returns the session's modification time, as in the list.
 func (i *Info) Modified() time.Time { return time.Unix(0, i.modified()) }
 
-// compare orders the list: most recently modified first. Of sessions modified at the same time, the one with the
-// greater name comes first, since names begin with the session's start time.
+// compare orders the list: the latest modification first, then the greater name, or start.
 func (i *Info) compare(other *Info) int {
 	if c := cmp.Compare(other.modified(), i.modified()); c != 0 {
 		return c
@@ -143,10 +140,10 @@ func (i *Info) compare(other *Info) int {
 	return cmp.Compare(other.Name(), i.Name())
 }
 
-// prefixes are for reading files: lists read thousands at once.
+// prefixes recycles buffers: lists read thousands of prefixes at once.
 var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-// readInfo reads the Info of a file; it is nil if the client does not list the file.
+// readInfo reads the Info of a file, or nil if the client does not list it.
 func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	name := f.name()
 	obj, err := l.store.Storage().Open(name)
@@ -168,14 +165,14 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 		return nil, st, err
 	}
 	info.file, info.Stat, info.Size = f, st, size
-	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as clients name files
+	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as in clients' names
 		info.ID = base[len(base)-len(info.ID):]
 	}
-	info.CWD = unique.Make(info.CWD).Value() // that of many sessions
+	info.CWD = unique.Make(info.CWD).Value() // many sessions share it
 	switch {
 	case l.nameOf != nil:
 		info.flags |= infoPerson
-	case l.several():
+	case l.hasSeveral():
 		info.flags |= infoAgent
 	}
 	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(name), prefix) {
@@ -189,8 +186,8 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	return info, st, nil
 }
 
-// beginning returns the prefix of a session that a list reads, and the size of the file. Of another
-// agent's file it is the converted beginning.
+// beginning returns the prefix of a session for a list, converted if necessary, and the file's
+// size.
 func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Stat, size int64, err error) {
 	if c, ok := obj.(sessioncore.Converted); ok {
 		return c.Beginning()
@@ -202,11 +199,10 @@ func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Sta
 	return prefix, st, st.Size, storage.ReadFull(obj, prefix, 0)
 }
 
-// maxHeader is the size of the longest header that is listed, with what comes before it. Of those that clients write, the list
-// of directories and of earlier places can grow.
+// maxHeader bounds a listed header and a slot before it. Lists in it grow.
 const maxHeader = 64 << 10
 
-// parseLong is parseInfo for a file whose header is longer than the prefix, which then has no message.
+// parseLong is parseInfo for a file whose header exceeds the prefix, which has no message then.
 func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 	if _, ok := obj.(sessioncore.Converted); !ok {
 		head = make([]byte, min(maxHeader, size))
@@ -224,36 +220,37 @@ func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 	return nil, nil
 }
 
-// maxDisplayName is the maximum length of a display name in characters, as in clients (docs/format.md, Listing and resuming).
+// maxDisplayName bounds a display name, in characters (docs/format.md, Listing and resuming).
 const maxDisplayName = 40
 
-// DisplayName returns the session's name for short lists: the first line, without control characters, of the title,
-// else of the first message, else of the id, else of the file's name. A longer one is cut at a word, if that leaves more than half.
-func (i *Info) DisplayName() string { return displayed(i.name()) }
+// DisplayName returns the session's name for short lists: the first line of the title, else of the
+// first message, else of the id, else the file's name, without control characters. A longer one is
+// cut at a word, if that keeps more than half.
+func (i *Info) DisplayName() string { return displayText(i.name()) }
 
-// name returns the text of which DisplayName is the beginning.
+// name returns the text that DisplayName shortens.
 func (i *Info) name() string {
 	first := i.first
 	if first == noMessages {
 		first = ""
 	}
 	for _, text := range [...]string{i.Title, first, i.ID} {
-		if displayed(text) != "" {
+		if displayText(text) != "" {
 			return text
 		}
 	}
 	return i.BaseName()
 }
 
-// ForkOf reports whether the session's parentSession names another one, by its id or by the name of its file.
+// ForkOf reports whether the session's parentSession names another one, by id or file name.
 func (i *Info) ForkOf(other *Info) bool {
 	key := parentKey(i.Parent)
 	return key != "" && other != i && (key == other.ID || key == other.file.base)
 }
 
-// DisplayName returns the display name of a session in a file of that name, also of one that the client does not list, and the
-// text that it is the beginning of. Where nothing names it, that is the file's name.
-func DisplayName(snap *sessioncore.Snapshot, name string) (short, whole string) {
+// DisplayName returns the display name of a session, also of one that the client does not list, and
+// the unshortened text. By default that is the file's name.
+func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	info := NewInfo(name, storage.Stat{}, "")
 	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
 	if err := storage.ReadFull(snap, prefix, 0); err == nil {
@@ -261,16 +258,18 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, whole string) 
 			parsed.file, info = info.file, parsed
 		}
 	}
-	if given, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && given != "" {
-		info.Title = given
+	if title, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && title != "" {
+		info.Title = title
 	}
 	return info.DisplayName(), info.name()
 }
 
-func displayed(text string) string {
+func displayText(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	var out []byte
-	count, word, most := 0, 0, 0 // characters of out; where its last word ended; where an ellipsis has room behind it
+	// count is the number of characters of out, word the end of its last word, and most the end of
+	// the part before an ellipsis.
+	count, word, most := 0, 0, 0
 	for b := []byte(rawjson.TrimSpace(line)); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
 		blank := rawjson.TrimSpace(string(b[:n])) == ""
@@ -295,10 +294,10 @@ func displayed(text string) string {
 	return rawjson.TrimSpace(string(out))
 }
 
-// appendLine appends the session's line of index.jsonl. Clients leave lone surrogates where they cut a title; they
-// become U+FFFD, since jq stops at the escape of one and would lose the following lines. Every line has all ten keys, in this order, so that tools which take
-// columns from the first line find them; a missing value is null. Where there are several agents, all lines have agent too, where
-// several people who.
+// appendLine appends the session's line of index.jsonl. Lone surrogates, which clients leave in cut
+// titles, become U+FFFD, as jq stops at their escapes. Every line has all ten keys, in this order,
+// for tools that take columns from the first line; a missing value is null. With several agents,
+// all lines have its name, too; so with several people.
 func (i *Info) appendLine(dst []byte) []byte {
 	dst = i.appendText(append(dst, `{"id":`...), i.ID)
 	if dst = append(dst, `,"path":`...); i.flags&infoPlain == 0 {
@@ -328,11 +327,11 @@ func (i *Info) appendLine(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// separators are escaped: some programs take them for the end of a line.
+// separators are escaped, as some programs take them for the end of a line.
 var separators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// setPlain notes whether all texts are in the line as they are: lists of thousands have little else, which need not be
-// looked into each time.
+// setPlain remembers whether the line has all texts unescaped. Long lists have little else, which
+// is then copied each time.
 func (i *Info) setPlain(line []byte) {
 	if !slices.ContainsFunc(line, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
 		i.flags |= infoPlain
@@ -352,7 +351,7 @@ func (i *Info) appendText(dst []byte, text string) []byte {
 	return dst
 }
 
-// textOf returns the text of a name, whose bytes need not be text.
+// textOf returns a file name as text, whose bytes may be invalid.
 func textOf(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -360,7 +359,7 @@ func textOf(name string) string {
 	return string(rawjson.AppendUTF8(nil, []byte(name)))
 }
 
-// appendOrNull appends a text as JSON, or null if there is none.
+// appendOrNull appends a text as JSON, or null for "".
 func (i *Info) appendOrNull(dst []byte, text string) []byte {
 	if text == "" {
 		return append(dst, "null"...)
@@ -373,14 +372,14 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), rawjson.TimestampLayout), '"')
 }
 
-// IndexDocument is index.jsonl as of one moment: a line for each session, most recently modified first. Lines are
-// rendered when they are read. Its methods are safe for concurrent use.
+// IndexDocument is an immutable index.jsonl: a line for each session, the latest modification
+// first. Lines are rendered by reads. It is safe for concurrent use.
 type IndexDocument struct {
 	infos []*Info
 	ends  []int64 // offset of the end of each line
 }
 
-// Index returns index.jsonl with a line for each of the sessions.
+// Index returns index.jsonl with a line for each session.
 func (s *Sessions) Index() *IndexDocument {
 	d := &IndexDocument{infos: s.infos, ends: make([]int64, len(s.infos))}
 	end := int64(0)

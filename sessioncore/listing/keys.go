@@ -12,17 +12,16 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// keys is what the known sessions are found by. Each part is nil until it is needed after a session was added or removed,
-// or changed its id or parent.
+// keys finds the known sessions. Each part is nil until it is needed after a session was added or
+// removed, or changed its id or parent.
 type keys struct {
 	resume   []resumeKey       // sorted, since keys are prefixes
-	cutIDs   map[string]string // ids by file names that are too long to contain them
+	cutIDs   map[string]string // ids by file names too long to contain them
 	trees    [trees]treeKeys
 	children map[string][]*sessionFile // by parentKey
 }
 
-// resumeKey is a key of --resume in lower case: the id of a session, the name of its file, or what follows the last _ in
-// that.
+// resumeKey is a key of --resume in lower case: an id, a file name, or its part after the last _.
 type resumeKey struct {
 	key  string
 	isID bool
@@ -37,8 +36,8 @@ func (l *Listing) collectKeys() *keys {
 	return l.keys
 }
 
-// known calls f with all known sessions until it returns false. Callers must hold l.mu.
-func (l *Listing) known(f func(*sessionFile) bool) {
+// listedFiles calls f with all known sessions until it returns false. Callers must hold l.mu.
+func (l *Listing) listedFiles(f func(*sessionFile) bool) {
 	for _, d := range l.dirs {
 		for _, file := range d.files {
 			if file.info != nil && !f(file) {
@@ -48,14 +47,14 @@ func (l *Listing) known(f func(*sessionFile) bool) {
 	}
 }
 
-// resumeKeys returns the keys with those of --resume. Callers must hold l.mu.
+// resumeKeys returns the keys, those of --resume included. Callers must hold l.mu.
 func (l *Listing) resumeKeys() *keys {
 	k := l.collectKeys()
 	if k.resume != nil {
 		return k
 	}
 	k.resume, k.cutIDs = []resumeKey{}, map[string]string{}
-	for f := range l.known {
+	for f := range l.listedFiles {
 		k.resume = append(k.resume, resumeKey{strings.ToLower(f.info.ID), true, f})
 		for _, key := range f.info.fileKeys() {
 			k.resume = append(k.resume, resumeKey{key, false, f})
@@ -73,7 +72,7 @@ func (l *Listing) childrenOf(key string) []*sessionFile {
 	k := l.collectKeys()
 	if k.children == nil {
 		k.children = map[string][]*sessionFile{}
-		for f := range l.known {
+		for f := range l.listedFiles {
 			if key := parentKey(f.info.Parent); key != "" {
 				k.children[key] = append(k.children[key], f)
 			}
@@ -82,7 +81,7 @@ func (l *Listing) childrenOf(key string) []*sessionFile {
 	return k.children[key]
 }
 
-// fileKeys returns the keys that the name of the file has.
+// fileKeys returns the keys of a file name.
 func (i *Info) fileKeys() []string {
 	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
 	if at := strings.LastIndexByte(base, '_'); at >= 0 {
@@ -98,24 +97,26 @@ func (k *keys) startingWith(prefix string) []resumeKey {
 	return k.resume[from : from+n]
 }
 
-// Resumes reports whether --resume finds the session with a key, if no other that it finds was modified later.
+// Resumes reports whether --resume may find the session by a key.
 func (i *Info) Resumes(key string) bool {
 	return i.resumes(strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(key)))))
 }
 
-// resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing and resuming).
+// resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing
+// and resuming).
 func (i *Info) resumes(key string) bool {
 	return strings.HasPrefix(strings.ToLower(i.ID), key) ||
 		slices.ContainsFunc(i.fileKeys(), func(k string) bool { return strings.HasPrefix(k, key) })
 }
 
-// Resume returns the session that --resume finds in all directories for a key, the most recently modified one if
-// there are several. name is the key as a file name (docs/design.md section 1, Names); a text that is not such a name
-// is the key itself. In pi, a whole id goes before the beginning of one. The error wraps ErrNotFound if there is none.
+// Resume returns the session that --resume finds in all directories for a key, the latest modified
+// one of several. name is the key as a file name (docs/design.md section 1, Names) or the key
+// itself. In pi, a complete id precedes the beginning of one. The error wraps ErrNotFound if there
+// is none.
 //
-// If known is set, only whole ids are found, among the sessions that were there when somebody looked last.
+// If known is set, it finds only complete ids among the sessions of the last scan.
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
-	whole := ""
+	fullKey := ""
 	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		k := l.resumeKeys()
 		key, ok := names.DecodeName(name)
@@ -124,9 +125,9 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 				key = string(rawjson.AppendUTF8(nil, []byte(name)))
 			}
 		}
-		whole = key
+		fullKey = key
 		key = strings.ToLower(key)
-		// If the key is a prefix, any file may match by now, which only a full refresh finds out.
+		// If the key is a prefix, any file may match by now, which only a full refresh detects.
 		var files []*sessionFile
 		isID := false
 		for _, k := range k.startingWith(key) {
@@ -135,16 +136,16 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 		}
 		return files, isID, func(i *Info) bool { return i.resumes(key) }
 	})
-	if err == nil && info.flags&infoPi != 0 && info.ID != whole {
-		// pi takes a session with that very id first: ids that users choose can begin others.
-		if exact, err := l.byID(ctx, whole, "", known); err == nil {
+	if err == nil && info.flags&infoPi != 0 && info.ID != fullKey {
+		// pi prefers a session with exactly this id: ids that users choose can begin others.
+		if exact, err := l.byID(ctx, fullKey, "", known); err == nil {
 			return exact, nil
 		}
 	}
 	return info, err
 }
 
-// byID returns the session with exactly this id, ignoring the file except.
+// byID returns the session with exactly this id, except for one file.
 func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
 	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
 		var files []*sessionFile
@@ -157,12 +158,12 @@ func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Inf
 	})
 }
 
-// A finder returns the files that may be the wanted session, whether no other file can be, and a function that
-// reports whether a session matches.
+// finder returns the files of possible matches, whether no other file can match, and a function
+// that reports whether a session matches.
 type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
 
-// find returns the most recently modified session that matches. The error wraps ErrNotFound if there is none. If known
-// is set, it looks at the files in question alone.
+// find returns the latest modified session that matches. The error wraps ErrNotFound if there is
+// none. If known is set, it checks only the files of the finder.
 func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, error) {
 	if err := l.lock(ctx, known); err != nil {
 		return nil, err

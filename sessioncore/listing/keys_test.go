@@ -110,7 +110,7 @@ func TestParents(t *testing.T) {
 		want[name] = cases[parent]
 	}
 	for name, parent := range want {
-		found, err := Family{l}.Parent(context.Background(), Member{l, l.store.Session(name)})
+		found, err := Listings{l}.Parent(context.Background(), ListedSession{l, l.store.Session(name)})
 		if parent == "" {
 			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%.100q", parents[name])
 			continue

@@ -12,57 +12,56 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Listing finds the sessions of a storage, as the client's list shows them (docs/design.md section 5). It reads
-// nothing before it is asked, and then only what changed since the last time: a file whose Stat is unchanged is not
-// read again. It is safe for concurrent use.
+// Listing finds the sessions of a storage, as in the client's list (docs/design.md section 5). It
+// reads only on request, and only files that changed since. It is safe for concurrent use.
 //
-// Sessions checks every file, which is exact and costs a system call for each. Methods that need only a few sessions, by
-// id or working directory, check the directories and the files in question: a directory whose times did not change
-// has the same names. If any other file was overwritten in place with another id or working directory, only the next
-// call of Sessions notices; clients never do that.
+// Sessions checks every file, which is exact and costs a system call for each. Methods for a few
+// sessions, by id or working directory, check the directories and the files in question: a
+// directory with unchanged times has the same names. If another file was overwritten in place with
+// another id or working directory, only the next call of Sessions notices; clients never do that.
 type Listing struct {
 	store *sessioncore.Store
-	root  string // the storage's path, as clients write it
-	// tops are the directories in which sessions lie, or directories of them: "", the storage's root, or one for each
-	// agent, or the directories in the root (nil), one for each person.
+	root  string // the storage's path in texts of clients
+	// tops are the directories of sessions or of their directories: "", the storage's root, or one
+	// for each agent, or nil for the directories in the root, one for each person.
 	tops []string
-	// nameOf returns the file of a path that a client wrote, "" if it is not of the storage; nil where root tells.
+	// nameOf returns the file of a client's path, or ""; nil if root decides.
 	nameOf func(path string) string
-	// shownIn is the directory of the mount that shows the storage.
+	// shownIn is the storage's directory in the mount.
 	shownIn string
 
-	// mu guards the fields below, and is held while the storage is read. Lock order: Listing.mu, Session.mu.
+	// mu guards the fields below; held while the storage is read, before Session.mu.
 	mu sync.Mutex
 	// dirs has the directories of sessions by name; "" is the storage's root.
 	dirs     map[string]*sessionDir
 	newest   storage.Stat // of the root, with the latest times of all directories
-	sessions *Sessions    // nil if it has to be collected again
-	keys     *keys        // nil if they have to be collected again
+	sessions *Sessions    // nil if outdated
+	keys     *keys        // nil if outdated
 }
 
-// New returns a Listing of the store's sessions. root is the path of the storage as clients write it into breadcrumbs
-// and parentSession.
+// New returns a Listing of the store's sessions. root is the path of the storage in breadcrumbs and
+// parentSession of clients.
 func New(store *sessioncore.Store, root string) *Listing {
 	return NewIn(store, root, "sessions")
 }
 
-// NewIn is New for sessions that are shown in another directory of the mount than sessions/.
+// NewIn is New for sessions in another directory of the mount than sessions/.
 func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
 	return &Listing{store: store, root: root, shownIn: shownIn, tops: []string{""}, dirs: map[string]*sessionDir{}}
 }
 
-// NewOf is New for the sessions of several agents, each in a directory of its own.
+// NewOf is New for the sessions of several agents, each in its own directory.
 func NewOf(store *sessioncore.Store, agents ...string) *Listing {
 	l := New(store, "")
 	l.tops = agents
 	return l
 }
 
-// SetPeople says that the sessions are those of several people, each in a directory of the storage's root, which paths as
-// clients write them do not begin with. It must be called before l is used.
+// SetPeople makes the sessions those of several people, each in a directory of the storage's root,
+// with which paths of clients do not begin. It must be called before l is used.
 func (l *Listing) SetPeople(nameOf func(path string) string) { l.tops, l.nameOf = nil, nameOf }
 
-// topDirs returns tops as they are now.
+// topDirs returns the current tops.
 func (l *Listing) topDirs() (dirs []string, err error) {
 	if l.nameOf == nil {
 		return l.tops, nil
@@ -77,7 +76,7 @@ func (l *Listing) topDirs() (dirs []string, err error) {
 	return dirs, err
 }
 
-// Path returns the path in the mount of the directory that shows a session, from the mount's root.
+// Path returns the path of a session's directory from the mount's root.
 func (l *Listing) Path(s *sessioncore.Session) string { return l.PathOf(s.Name()) }
 
 // PathOf is Path for the name of a session's file.
@@ -85,19 +84,19 @@ func (l *Listing) PathOf(file string) string {
 	return l.shownIn + "/" + strings.TrimSuffix(file, sessioncore.FileEnding)
 }
 
-// Sessions is the result of [Listing.Sessions]. It does not change.
+// Sessions is the immutable result of [Listing.Sessions].
 type Sessions struct {
 	infos []*Info
 	stat  storage.Stat
 }
 
-// All returns the sessions, most recently modified first. Callers must not modify the slice.
+// All returns the sessions, the latest modification first. Callers must not modify the slice.
 func (s *Sessions) All() []*Info { return s.infos }
 
-// Stat returns the Stat of the sessions' directory, with the latest times of everything in it.
+// Stat returns the Stat of the sessions' directory, with the latest times of its content.
 func (s *Sessions) Stat() storage.Stat { return s.stat }
 
-// Sessions returns all sessions as they are now.
+// Sessions returns all current sessions.
 func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
@@ -109,19 +108,19 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 	return l.collectSessions(), nil
 }
 
-// firstBatch is how many sessions Newest tells of at first: what a screen has. Each time it is twice as many.
+// firstBatch is the number of sessions in Newest's first batch, enough for a screen. Batches grow.
 const firstBatch = 64
 
-// Newest calls each with all sessions but those of subagents, those whose files were modified last first, some at a time, as soon as they are read. It
-// ends with an error of each.
+// Newest calls each with batches of all sessions but subagents', by the time of their files, as
+// soon as they are read. An error of each ends it.
 func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return err
 	}
 	defer l.mu.Unlock()
-	looked := len(l.dirs) > 0
+	wasScanned := len(l.dirs) > 0
 	files, err := l.scan(ctx, true)
-	if looked && err == nil { // what is known is not read again
+	if wasScanned && err == nil { // known sessions are not read again
 		if err = l.readPrefixes(ctx, files); err == nil {
 			err = each(withoutSubagents(l.collectSessions().infos))
 		}
@@ -146,7 +145,7 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 	return err
 }
 
-// Newest returns the first n sessions that are not those of subagents.
+// Newest returns the first n sessions that are not subagents'.
 func (s *Sessions) Newest(n int) []*Info {
 	var newest []*Info
 	for _, info := range s.infos {
@@ -167,26 +166,26 @@ func withoutSubagents(infos []*Info) []*Info {
 	return slices.DeleteFunc(slices.Clone(infos), (*Info).IsSubagent)
 }
 
-// Known returns the sessions as they were when somebody looked last.
+// Known returns the sessions of the last scan.
 func (l *Listing) Known() *Sessions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.collectSessions()
 }
 
-// IsCurrent reports whether the file of a session is as it was when the Info was made.
+// IsCurrent reports whether a session's file is unchanged since its Info.
 func (l *Listing) IsCurrent(i *Info) bool {
 	st, err := l.store.Storage().Stat(i.Name())
 	return err == nil && st.Token == i.Stat.Token
 }
 
-// collectSessions returns the sorted list of the known sessions, which is made anew if it changed. Callers must hold l.mu.
+// collectSessions returns the sorted list of the known sessions. Callers must hold l.mu.
 func (l *Listing) collectSessions() *Sessions {
 	if l.sessions != nil {
 		return l.sessions
 	}
 	s := &Sessions{stat: l.newest}
-	for f := range l.known {
+	for f := range l.listedFiles {
 		s.infos = append(s.infos, f.info)
 		s.stat.Modified = max(s.stat.Modified, f.info.Stat.Modified)
 		s.stat.Changed = max(s.stat.Changed, f.info.Stat.Changed)
@@ -196,8 +195,8 @@ func (l *Listing) collectSessions() *Sessions {
 	return s
 }
 
-// eachScope returns the state of the root, and calls f with each directory in it. It and what calls it look at no session:
-// whoever lists the root of the mount asks here, however many sessions there are, and waits for nobody who looks at them.
+// eachScope returns the state of the root, and calls f with each directory in it. It reads no
+// sessions and takes no lock, so that listing the mount's root stays cheap.
 func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage.Stat, err error) {
 	if root, err = l.store.Storage().Stat(""); err != nil {
 		return root, err
@@ -211,7 +210,7 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	}
 	for _, top := range tops {
 		dirs, err := storage.ListStat(l.store.Storage(), top, isScope)
-		if err != nil && !(l.several() && unreachable(err)) {
+		if err != nil && !(l.hasSeveral() && unreachable(err)) {
 			return root, err
 		}
 		for _, d := range dirs {
@@ -221,11 +220,11 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	return root, nil
 }
 
-// several reports whether the sessions are those of several agents or people, of which some may not be there.
-func (l *Listing) several() bool { return l.nameOf != nil || l.tops[0] != "" }
+// hasSeveral reports whether the sessions are of several agents or people.
+func (l *Listing) hasSeveral() bool { return l.nameOf != nil || l.tops[0] != "" }
 
-// Stat returns the Stat of the sessions' directory, with the latest times of the directories in it: when a session was
-// last added or removed.
+// Stat returns the Stat of the sessions' directory, with the times of the last addition or removal
+// of a session.
 func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	var newest storage.Stat
 	root, err := l.eachScope(func(_ string, dir storage.Stat) {
@@ -239,9 +238,8 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	return root, ctx.Err()
 }
 
-// Exceeds reports whether there are more than most session files. It looks at names alone, and at no more of them than it
-// takes to know.
-func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
+// Exceeds reports whether there are more session files than a limit. It reads few names.
+func (l *Listing) Exceeds(ctx context.Context, limit int) (bool, error) {
 	dirs, err := l.topDirs()
 	if err != nil {
 		return false, err
@@ -256,11 +254,11 @@ func (l *Listing) Exceeds(ctx context.Context, most int) (bool, error) {
 		}
 		err := l.store.Storage().List(name, nil, func(item storage.Item) bool {
 			if isSessionFile(item) {
-				most--
+				limit--
 			}
-			return most >= 0
+			return limit >= 0
 		})
-		if most < 0 {
+		if limit < 0 {
 			return true, nil
 		}
 		if err != nil && !unreachable(err) {

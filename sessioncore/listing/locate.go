@@ -12,9 +12,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Locate returns the session at an absolute path that a client wrote. The path may be from another place, also one of Windows,
-// from which the agent directory was copied: then Locate tries here the rest of the path behind a
-// directory with the same base name as the storage. The error wraps ErrNotFound if there is no session.
+// Locate returns the session at a client's absolute path. The path may be of another system, also
+// Windows, from which the agent directory was copied: then Locate tries its part after a directory
+// with the storage's base name. The error wraps ErrNotFound if there is no session.
 func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session, error) {
 	text := file
 	file, _, isAbs := names.AbsPath(text)
@@ -37,12 +37,12 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
 }
 
-// session returns the session in the file name. The error wraps ErrNotFound if there is none.
+// session returns the session in the file name, or an error that wraps ErrNotFound.
 func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Session, error) {
 	if path.Base(name)[0] == '.' {
 		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
 	}
-	// Check first, so that the store does not keep names that a text made up.
+	// Check first, so that the store does not keep invented names.
 	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
 		return nil, fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
@@ -54,8 +54,8 @@ func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Sessio
 	return s, err
 }
 
-// sessionNamed returns the session that a parentSession names, by path or by id, ignoring the file except. The error wraps
-// ErrNotFound if there is none.
+// sessionNamed returns the session of a parentSession, a path or id, except for one file. The error
+// wraps ErrNotFound if there is none.
 func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessioncore.Session, error) {
 	if !isPath(text) {
 		info, err := l.byID(ctx, text, except, false)
@@ -65,7 +65,8 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 		return l.store.Session(info.Name()), nil
 	}
 	s, err := l.Locate(ctx, text)
-	if errors.Is(err, sessioncore.ErrNotFound) && strings.HasSuffix(text, sessioncore.FileEnding) && len(text) <= sessioncore.MaxPath {
+	isFile := strings.HasSuffix(text, sessioncore.FileEnding) && len(text) <= sessioncore.MaxPath
+	if errors.Is(err, sessioncore.ErrNotFound) && isFile {
 		s, err = l.locateMoved(ctx, text)
 	}
 	if err == nil && s.Name() == except {
@@ -74,13 +75,13 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 	return s, err
 }
 
-// isPath reports whether a parentSession is a path, and not an id.
+// isPath reports whether a parentSession is a path and no id.
 func isPath(parent string) bool {
 	_, _, isAbs := names.AbsPath(parent)
 	return isAbs || strings.IndexByte(parent, '/') >= 0
 }
 
-// slashPath returns a path that a client wrote on any system with slashes, clean.
+// slashPath returns a client's path, of any system, clean and with slashes.
 func slashPath(file string) string {
 	if clean, _, ok := names.AbsPath(file); ok {
 		return clean
@@ -88,12 +89,13 @@ func slashPath(file string) string {
 	return path.Clean(file)
 }
 
-// clientName is the minimum length of a session file's name that a client made, without its ending: a time of 24
-// characters, an underscore, and an id of at least 16. No two sessions share one.
+// clientName is the minimum length of a client's file name without its ending: a time of 24
+// characters, an underscore, and an id of at least 16. It is unique.
 const clientName = 24 + 1 + 16
 
-// locateMoved returns the session that was at an absolute path before it, or the session that it belongs to, was moved
-// to another directory: clients change no path in other sessions then. The error wraps ErrNotFound if there is none.
+// locateMoved returns the session at an absolute path before it, or the session that owns it, was
+// moved to another directory, as clients do not update paths in other sessions. The error wraps
+// ErrNotFound if there is none.
 func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Session, error) {
 	file = slashPath(file)
 	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
@@ -113,8 +115,8 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 	return nil, fmt.Errorf("%w: %.100q was not moved here", sessioncore.ErrNotFound, file)
 }
 
-// Moved returns the session that a session is now, if its file has gone to another directory since it was last read or
-// written. The error wraps ErrNotFound if it has not.
+// Moved returns the current session of a file that has moved to another directory since it was read
+// or written last. The error wraps ErrNotFound if it has not.
 func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessioncore.Session, error) {
 	base := strings.TrimSuffix(path.Base(s.Name()), sessioncore.FileEnding)
 	dir, err := l.dirOf(ctx, base)
@@ -131,7 +133,7 @@ func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessionco
 	return now, nil
 }
 
-// dirOf returns the directory of the session whose file has a name, without its ending; of several the newest.
+// dirOf returns the directory of the newest session with a file name, without its ending.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
 	if err := l.lock(ctx, false); err != nil {
 		return "", err

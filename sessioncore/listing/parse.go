@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,12 +12,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// The client lists a session by the first 4 KB of its file. What it makes of a prefix that is cut is part of the format: other
-// tools' lists must agree with it (docs/format.md, Listing and resuming).
+// The client lists a session by the first 4 KB of its file. Its results for a cut prefix are part
+// of the format: other lists must agree (docs/format.md, Listing and resuming).
 
-// parseInfo parses a file's prefix as the client's list does; it returns nil if the client does not list the file. It
-// follows client 14.9.9; for files with a title slot, which that version does not know, 18.2.3. It also knows the
-// keys of the operator dialect.
+// parseInfo parses a file's prefix as in client 14.9.9, or 18.2.3 for files with a title slot. It
+// returns nil if the client does not list the file. It also knows the operator dialect.
 func parseInfo(prefix []byte) *Info {
 	content := bytes.TrimPrefix(prefix, []byte("\xEF\xBB\xBF"))
 	if !utf8.Valid(content) {
@@ -31,30 +31,26 @@ func parseInfo(prefix []byte) *Info {
 	if p.first == "" {
 		p.first = firstMessageText(content, p.flags&infoSlot != 0)
 	}
-	if p.first == "" {
-		p.first = noMessages
-	}
+	p.first = cmp.Or(p.first, noMessages)
 	p.MessageCount = max(p.MessageCount, countMessageMarkers(content))
-	if p.Title == "" {
-		p.Title = p.summary
-	}
-	info := p.Info // a copy, since p holds the prefix
+	p.Title = cmp.Or(p.Title, p.summary)
+	info := p.Info // a copy, as p holds the prefix
 	return &info
 }
 
 // infoParser parses one prefix.
 type infoParser struct {
 	Info
-	content []byte // the prefix, as UTF-8
+	content []byte // the prefix as UTF-8
 	values  []rawjson.Value
-	summary string // replaces the title if the header has none
+	summary string // the title if the header has none
 }
 
-// header reads the header: the first value, or the one after a title slot. It returns false if that is none.
+// header reads the header: the first value, or the one after a title slot. It may be another value.
 func (p *infoParser) header() bool {
 	values := p.values
 	if p.hasSlot() {
-		p.flags |= infoSlot // whose title overrides the header's; a blank one means that there is none
+		p.flags |= infoSlot // its title overrides the header's; a blank one removes it
 		if title, _ := values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
 			p.Title = title
 		}
@@ -87,13 +83,13 @@ func (p *infoParser) header() bool {
 	return true
 }
 
-// hasSlot reports whether the very first line is a title slot. Client 18.2.3 lists files with less of a slot too, but
-// no client loads them.
+// hasSlot reports whether the first line is a title slot. Client 18.2.3 also lists files with a
+// partial slot, but no client loads them.
 func (p *infoParser) hasSlot() bool {
 	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.HasPrefix(p.content, p.values[0])
 }
 
-// entries parses all values; the header and the title slot are none of these entries.
+// entries parses all values; a header or title slot has no effect.
 func (p *infoParser) entries() {
 	for _, v := range p.values {
 		typ := v.Member("type")
@@ -132,7 +128,7 @@ func contentText(content rawjson.Value) string {
 	return strings.Join(texts, " ")
 }
 
-// prefixValues returns the JSON values in the lines of a decoded prefix. A line that is torn has none.
+// prefixValues returns the JSON values in complete lines of a decoded prefix.
 func prefixValues(content []byte) []rawjson.Value {
 	var values []rawjson.Value
 	var s rawjson.Scanner
@@ -147,11 +143,11 @@ func prefixValues(content []byte) []rawjson.Value {
 }
 
 var (
-	roleOf = regexp.MustCompile(`"role"\s*:\s*"(\w+)"`)
-	saidIn = regexp.MustCompile(`"(?:content|text)"\s*:\s*"`)
+	rolePattern    = regexp.MustCompile(`"role"\s*:\s*"(\w+)"`)
+	contentPattern = regexp.MustCompile(`"(?:content|text)"\s*:\s*"`)
 )
 
-// untilQuote returns the inside of a JSON string whose first quote was before text, all of text if the string is cut.
+// untilQuote returns the inside of a JSON string after its first quote, or all of a cut one.
 func untilQuote(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -164,7 +160,7 @@ func untilQuote(text []byte) []byte {
 	return text
 }
 
-// unescapeFragment decodes the inside of a JSON string that may be cut or malformed.
+// unescapeFragment decodes the inside of a cut or malformed JSON string.
 func unescapeFragment(raw []byte) string {
 	raw = bytes.TrimSuffix(raw, []byte(`\`))
 	var s rawjson.Scanner
@@ -179,27 +175,28 @@ func unescapeFragment(raw []byte) string {
 	return text
 }
 
-// countMessageMarkers counts what looks like the type member of a message, at any depth, as clients and the operator write it.
+// countMessageMarkers counts message types in a text, at any depth.
 func countMessageMarkers(text []byte) (n int) {
 	for found := true; found; {
-		if _, text, found = bytes.Cut(text, []byte(`"type":`)); bytes.HasPrefix(bytes.TrimPrefix(text, []byte(" ")), []byte(`"message"`)) {
+		_, text, found = bytes.Cut(text, []byte(`"type":`))
+		if bytes.HasPrefix(bytes.TrimPrefix(text, []byte(" ")), []byte(`"message"`)) {
 			n++
 		}
 	}
 	return n
 }
 
-// firstMessageText searches for the first user message in a text that could not be parsed up to it. The newer client,
-// whose files have a title slot, skips empty messages and falls back to those of other roles.
+// firstMessageText searches a text that could not be parsed for the first user message. The newer
+// client, with title slots, skips empty messages and falls back to other roles.
 func firstMessageText(text []byte, newer bool) string {
 	fallback := ""
-	for _, role := range roleOf.FindAllSubmatchIndex(text, -1) {
+	for _, role := range rolePattern.FindAllSubmatchIndex(text, -1) {
 		who := string(text[role[2]:role[3]])
 		if who != "user" && (!newer || who != "developer" && who != "assistant" || fallback != "") {
 			continue
 		}
 		content, rest := "", text[role[1]:]
-		if at := saidIn.FindIndex(rest); at != nil {
+		if at := contentPattern.FindIndex(rest); at != nil {
 			content = unescapeFragment(untilQuote(rest[at[1]:]))
 		}
 		switch {

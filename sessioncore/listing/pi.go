@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"sessionfs/sessioncore"
@@ -10,20 +11,20 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// pi's list reads every file whole. Here only the beginning and the end of a file are read, which is all of a session
-// of piWhole bytes; of longer ones a name in the middle is found once the session was opened, and kept (docs/design.md
-// section 5).
+// pi's list reads complete files. Here only both ends of a file are read, which is all of a session
+// of piWhole bytes; for longer ones a name in the middle is found when the session is opened, and
+// kept (docs/design.md section 5).
 
 const (
-	// piPart is how much is read at each end. A name is at the beginning if it was given when the session began (after
-	// the prompt and the tools, which take some 20 KB), and at the end if it was given a moment ago.
+	// piPart is the size of the read at each end. A name is at the beginning if it is of the
+	// session's begin (after the prompt and the tools, some 20 KB), and at the end if it is recent.
 	piPart  = 64 << 10
 	piWhole = 2 * piPart
-	// piGrowth is how much a file may have grown for all of the growth to be read.
+	// piGrowth bounds the growth of a file that is read completely.
 	piGrowth = 1 << 20
 )
 
-// isPi reports whether pi's rules hold for a file that begins with prefix, in which neither a title slot nor the header tells.
+// isPi reports whether pi's rules hold for a file, by its directory and prefix.
 func isPi(root program.Program, prefix []byte) bool {
 	if root == program.OMP {
 		return false
@@ -38,14 +39,15 @@ func isPi(root program.Program, prefix []byte) bool {
 	return program.OfSession(root, marks) == program.Pi
 }
 
-// isSystem reports whether a line that may be cut is a system message with which pi begins a session.
+// isSystem reports whether a line, which may be cut, is a system message that begins pi's session.
 func isSystem(line []byte) bool {
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	role := roleOf.FindSubmatch(line)
-	return role != nil && string(role[1]) == "system" && (bytes.Contains(line, []byte(`"sections":{`)) || bytes.Contains(line, []byte(`"toolsAdded":[`)))
+	role := rolePattern.FindSubmatch(line)
+	return role != nil && string(role[1]) == "system" &&
+		(bytes.Contains(line, []byte(`"sections":{`)) || bytes.Contains(line, []byte(`"toolsAdded":[`)))
 }
 
-// piParser reads entries of a session as pi's list does.
+// piParser parses entries like pi's list.
 type piParser struct {
 	name     string // of the last session_info
 	first    string
@@ -53,7 +55,7 @@ type piParser struct {
 	activity int64 // the latest time of a message, ms since the epoch
 }
 
-// lines reads whole lines.
+// lines parses complete lines.
 func (p *piParser) lines(text []byte) {
 	for line := range bytes.Lines(text) {
 		line = rawjson.AppendUTF8(nil, bytes.TrimSpace(line))
@@ -88,13 +90,13 @@ func (p *piParser) entry(v rawjson.Value) {
 	}
 }
 
-// readPi completes the Info of a pi session with what is beyond the prefix. old is what was known of the file; it may
-// be nil.
+// readPi completes the Info of a pi session with facts beyond the prefix. old is the last one or
+// nil.
 func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) error {
 	var p piParser
 	exact, packed := st.Size <= piWhole, storage.IsPacked(obj)
 	head := st.Size
-	if packed { // of which the end takes unpacking all of it
+	if packed { // its end requires unpacking all of it
 		head, exact = min(head, piPart), head <= piPart
 	} else if !exact {
 		head = piPart
@@ -108,7 +110,8 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 	}
 	p.lines(text)
 	if !exact {
-		known := !packed && old != nil && old.flags&infoPi != 0 && old.flags&infoNamed != 0 && old.Stat.SameObject(st.Token) && old.Stat.Size <= st.Size
+		known := !packed && old != nil && old.flags&infoPi != 0 && old.flags&infoNamed != 0 &&
+			old.Stat.SameObject(st.Token) && old.Stat.Size <= st.Size
 		from := st.Size - piPart
 		if packed {
 			from = st.Size
@@ -121,7 +124,7 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 			return err
 		}
 		p.lines(text[bytes.IndexByte(text, '\n')+1:])
-		exact = l.indexed(info.Name(), st, &p) || exact
+		exact = l.readIndexed(info.Name(), st, &p) || exact
 	}
 	p.fill(info, exact)
 	return nil
@@ -132,8 +135,8 @@ func readPart(obj storage.Object, off, size int64) ([]byte, error) {
 	return b, storage.ReadFull(obj, b, off)
 }
 
-// indexed takes the name and the number of messages from the session's index, if that is there.
-func (l *Listing) indexed(file string, st storage.Stat, p *piParser) bool {
+// readIndexed takes the name and the number of messages from the session's index, if it exists.
+func (l *Listing) readIndexed(file string, st storage.Stat, p *piParser) bool {
 	snap := l.store.Known(file, st.Token)
 	if snap == nil {
 		return false
@@ -152,7 +155,7 @@ func (l *Listing) indexed(file string, st storage.Stat, p *piParser) bool {
 	return true
 }
 
-// fill sets what was read. exact reports whether the name is certainly the session's.
+// fill copies the facts to info. exact reports whether the name is certainly the session's.
 func (p *piParser) fill(info *Info, exact bool) {
 	info.flags |= infoPi
 	if exact {
@@ -160,12 +163,6 @@ func (p *piParser) fill(info *Info, exact bool) {
 	}
 	info.Title = p.name
 	info.MessageCount = p.count
-	info.first = p.first
-	if p.first == "" {
-		info.first = noMessages
-	}
-	info.activity = p.activity
-	if info.activity == 0 {
-		info.activity = info.created
-	}
+	info.first = cmp.Or(p.first, noMessages)
+	info.activity = cmp.Or(p.activity, info.created)
 }

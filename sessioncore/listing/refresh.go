@@ -25,17 +25,17 @@ type sessionDir struct {
 	stat    storage.Stat // when its names were read
 	readAt  int64        // nanoseconds since the epoch
 	files   []*sessionFile
-	dirs    []string // its directories; only those of a top are read
+	dirs    []string // only those of a top are read
 }
 
 // sessionFile is a file with the name of a session file.
 type sessionFile struct {
-	dir    *sessionDir
-	base   string
-	readAt int64
-	info   *Info          // nil if the client does not list it
-	other  *storage.Token // then: when its prefix was read
-	// modified is when it was, as its directory told last; only where it has to be read.
+	dir      *sessionDir
+	base     string
+	readAt   int64
+	info     *Info          // nil if the client does not list it
+	unlisted *storage.Token // then: its state when its prefix was read
+	// modified is its time in the last scan; only for files to read.
 	modified int64
 }
 
@@ -47,16 +47,16 @@ func (f *sessionFile) name() string {
 	return f.dir.name + "/" + f.base
 }
 
-// differs reports whether a file that now has this token has to be read.
+// differs reports whether a file with this token must be read.
 func (f *sessionFile) differs(t storage.Token) bool {
-	before := f.other
+	before := f.unlisted
 	if f.info != nil {
 		before = &f.info.Stat.Token
 	}
 	return before == nil || *before != t || t.Racy(f.readAt)
 }
 
-// lock locks l, and brings it up to date by the names in the directories unless known is set.
+// lock locks l, and refreshes it by the names in the directories unless known is set.
 func (l *Listing) lock(ctx context.Context, known bool) error {
 	err := storage.LockUntil(ctx, &l.mu)
 	if err != nil || known {
@@ -68,8 +68,8 @@ func (l *Listing) lock(ctx context.Context, known bool) error {
 	return err
 }
 
-// refresh brings l up to date. It checks every file if all is set, and otherwise only the names in the directories and
-// the files that may become sessions by growing.
+// refresh checks every file if all is set, else only the names in the directories and the files
+// that may become sessions by growing.
 func (l *Listing) refresh(ctx context.Context, all bool) error {
 	stale, err := l.scan(ctx, all)
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 	for _, name := range names {
 		top := known(name)
 		c := top.scan(l.store.Storage(), all, true)
-		if c.err != nil && !(l.several() && unreachable(c.err)) {
+		if c.err != nil && !(l.hasSeveral() && unreachable(c.err)) {
 			return nil, c.err
 		}
 		if dirs, changes = append(dirs, top), append(changes, c); newest.Kind != storage.KindDir {
@@ -131,7 +131,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 		stale = append(stale, c.stale...)
 		newest.Modified = max(newest.Modified, d.stat.Modified)
 		newest.Changed = max(newest.Changed, d.stat.Changed)
-		if c.lost {
+		if c.removed {
 			l.sessions, l.keys = nil, nil
 		}
 	}
@@ -147,7 +147,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 	return stale, err
 }
 
-// refreshFiles is refresh for a few files, which may be gone.
+// refreshFiles is refresh for a few files, which may be removed.
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
 	differ := make([]bool, len(files))
 	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
@@ -170,15 +170,14 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 	return l.readPrefixes(ctx, stale)
 }
 
-// unreachable reports whether err means that a file does not exist or may not be read. The client's list skips such
-// files as well.
+// unreachable reports whether a file does not exist or cannot be read. The client skips it, too.
 func unreachable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, storage.ErrNotRegular) ||
-		errors.Is(err, unix.ENAMETOOLONG)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, storage.ErrNotRegular) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// parallel calls work for each number below n, on up to the given number of goroutines, and returns the first error. A panic
-// is one: no file may crash the process.
+// parallel calls work for each number below n, on a number of goroutines, and returns the first
+// error, which may be a panic.
 func parallel(n, workers int, work func(i int) error) error {
 	var running errgroup.Group
 	var next atomic.Int64
@@ -194,15 +193,15 @@ func parallel(n, workers int, work func(i int) error) error {
 	return running.Wait()
 }
 
-// dirChanges are what a scan found in a directory.
+// dirChanges are the changes in a directory.
 type dirChanges struct {
-	err   error
-	lost  bool           // a session is gone
-	stale []*sessionFile // which have to be read
+	err     error
+	removed bool           // a session was removed
+	stale   []*sessionFile // to read
 }
 
-// scan looks at a directory: at the names if they changed, otherwise at every file if all is set, else at those that are no
-// sessions yet. In a top it looks for directories too. It modifies d, and nothing if it fails.
+// scan checks the names of a directory if they changed, else every file if all is set, else those
+// that are no sessions yet. In a top it finds directories, too. An error changes nothing.
 func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
@@ -235,7 +234,7 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	at := 0
 	failed := files.List(d.name, names, func(item storage.Item) bool {
 		for ; names[at] != item.Name; at++ {
-			c.stale = append(c.stale, which[at]) // it is gone
+			c.stale = append(c.stale, which[at]) // it is removed
 		}
 		var st storage.Stat
 		if st, c.err = item.State(); item.Kind != storage.KindFile || which[at].differs(st.Token) {
@@ -249,14 +248,15 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	return c
 }
 
-// isSessionFile reports whether the client's list takes an item for a session file: it skips hidden names and links.
+// isSessionFile reports whether the client's list treats an item as a session file, neither hidden
+// nor a link.
 func isSessionFile(item storage.Item) bool {
 	return item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessioncore.FileEnding)
 }
 
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
-// setItems updates d to the items that are in the directory now.
+// setItems updates d to its current items.
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	known := make(map[string]*sessionFile, len(d.files))
 	for _, f := range d.files {
@@ -279,16 +279,16 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 			c.stale = append(c.stale, f)
 		}
 	}
-	c.lost = len(known) > 0
+	c.removed = len(known) > 0
 	return c
 }
 
 const (
-	// readersPerCPU is how many files are read at a time for each processor; on a cold disk readers mostly wait.
+	// readersPerCPU is the number of concurrent reads for each processor; most of them wait.
 	readersPerCPU = 4
-	// readBatch is how many files are announced at once.
+	// readBatch is the number of files announced at once.
 	readBatch = 1024
-	// batchesAtOnce is how many of these are read at a time: one is announced while the other is looked into.
+	// batchesAtOnce is the number of concurrent batches: one is announced while the other is read.
 	batchesAtOnce = 2
 )
 
@@ -299,14 +299,14 @@ type readResult struct {
 	info  *Info
 }
 
-// readPrefixes reads the prefixes of files, several at a time. A file that cannot be read is not listed, and the next refresh
-// tries it again. When ctx is done, what was read stays.
+// readPrefixes reads the prefixes of files, several at a time. It skips unreadable files until the
+// next refresh. When ctx is done, the results so far stay.
 func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	err := parallel((len(files)+readBatch-1)/readBatch, batchesAtOnce, func(b int) error {
 		from := b * readBatch
 		batch := files[from:min(len(files), from+readBatch)]
-		l.announce(batch)
+		l.readAhead(batch)
 		return parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
 			if ctx.Err() == nil {
 				results[from+i] = l.readPrefix(batch[i])
@@ -322,8 +322,8 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 	return err
 }
 
-// announce tells the storage of files that are about to be read. What fails here fails again for who reads them.
-func (l *Listing) announce(files []*sessionFile) {
+// readAhead announces files to the storage. An error here recurs when they are read.
+func (l *Listing) readAhead(files []*sessionFile) {
 	var err error
 	defer storage.RecoverTo(&err)
 	names := make([]string, len(files))
@@ -336,7 +336,7 @@ func (l *Listing) announce(files []*sessionFile) {
 func (l *Listing) readPrefix(f *sessionFile) readResult {
 	at := time.Now().UnixNano()
 	info, st, err := l.readInfo(f)
-	if errors.Is(err, storage.ErrStale) { // it was replaced, or has another size than a compressed file says
+	if errors.Is(err, storage.ErrStale) { // it was replaced, or a compressed file states a wrong size
 		info, st, err = l.readInfo(f)
 	}
 	if err != nil {
@@ -345,18 +345,18 @@ func (l *Listing) readPrefix(f *sessionFile) readResult {
 	return readResult{st.Token, at, info}
 }
 
-// setInfo stores what was read of a file. If nothing changed, the sorted list and the keys stay.
+// setInfo stores the result for a file. If nothing changed, the sorted list and the keys stay.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
-	if f.readAt, f.other = r.at, nil; r.info == nil {
-		f.other = &r.token
+	if f.readAt, f.unlisted = r.at, nil; r.info == nil {
+		f.unlisted = &r.token
 	}
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.keys = nil
-	case l.keys != nil && moved(old, r.info):
+	case l.keys != nil && linkMoved(old, r.info):
 		l.keys.trees = [trees]treeKeys{}
 	}
 	f.info = r.info

@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Tree is a directory of the mount in which sessions are links in directories (docs/design.md section 5). It is computed from one
-// sorted list and has no nodes in memory: a hostile cwd may have thousands of levels.
+// Tree is a directory of the mount with links to sessions in directories (docs/design.md section
+// 5). It is computed from one sorted list without nodes in memory: a cwd may have many levels.
 type Tree int
 
 const (
@@ -28,39 +28,39 @@ const (
 const (
 	// latestName is the link to the most recently modified session. The name is reserved.
 	latestName = "latest"
-	// maxCwd bounds a working directory that is shown, in bytes. Links lead up through all levels, at most half as many, three
-	// bytes each, and a link's target has at most 4,095 bytes.
+	// maxCwd bounds a shown working directory, in bytes. Links lead up through all levels, at most
+	// half as many, with three bytes each, and a link's target has at most 4,095 bytes.
 	maxCwd = 2000
-	// maxListedLevels bounds what is listed below by-cwd/, as for tree/. Deeper directories can be looked up.
+	// maxListedLevels bounds the listing below by-cwd/, as for tree/. Deeper directories exist.
 	maxListedLevels = 64
-	// maxElement is the longest name of a directory on Linux.
+	// maxElement bounds the name of a directory, as Linux does.
 	maxElement = 255
 )
 
 // treeKeys has all sessions of a tree, sorted by directory.
 type treeKeys []treeKey
 
-// treeKey is a session with its directory in key, where each / is a NUL. So a directory's own sessions sort first,
-// followed by one subdirectory after the other.
+// treeKey is a session with its directory in key, in which each / is a NUL, so that a directory's
+// own sessions sort before its subdirectories.
 type treeKey struct {
 	key  string
 	name string // of the link
 	file *sessionFile
 }
 
-// TreeEntry is an entry of a directory in a tree: a subdirectory or a link to a session.
+// TreeEntry is an entry of a tree's directory: a subdirectory or a link to a session.
 type TreeEntry struct {
 	Name string
-	// Dir is the path of a subdirectory in the tree, which begins with a slash; "" for a link.
+	// Dir is the path of a subdirectory in the tree, with a leading slash; "" for a link.
 	Dir string
-	// Session is the target of a link, and Stat is that of a subdirectory. Only TreeFind sets them.
+	// Session is the target of a link, and Stat a subdirectory's. Only TreeFind sets them.
 	Session *Info
 	Stat    storage.Stat
 
 	file *sessionFile // the target of a link; nil for the link latest
 }
 
-// dirOf returns the directory that a session has its link in; ok is false if it has none.
+// dirOf returns the directory of a session's link, if it has one.
 func (t Tree) dirOf(i *Info) (dir string, ok bool) {
 	if i.IsSubagent() {
 		return "", false
@@ -68,35 +68,35 @@ func (t Tree) dirOf(i *Info) (dir string, ok bool) {
 	if t == ByCwd {
 		return cleanCwd(i.CWD)
 	}
-	began, ok := i.began()
-	return "/" + began.Format(time.DateOnly), ok
+	start, ok := i.startTime()
+	return "/" + start.Format(time.DateOnly), ok
 }
 
-// linkName returns the name of the link to a session: when it began, and its display name.
+// linkName returns the name of a session's link: its start and its display name.
 func (t Tree) linkName(i *Info) string {
 	name := i.DisplayName()
 	if i.Parent != "" {
 		name += " (fork)"
 	}
-	if began, ok := i.began(); ok {
-		name = began.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[t]) + name
+	if start, ok := i.startTime(); ok {
+		name = start.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[t]) + name
 	}
 	return names.FileName(name)
 }
 
-// began returns when the session began, as a clock here shows it.
-func (i *Info) began() (time.Time, bool) {
+// startTime returns the session's start in local time.
+func (i *Info) startTime() (time.Time, bool) {
 	ms, ok := i.Created()
 	return time.UnixMilli(ms).Local(), ok
 }
 
-// moved reports whether a link to a session has another name or place than before.
-func moved(old, i *Info) bool {
+// linkMoved reports whether a session's link has another name or place than before.
+func linkMoved(old, i *Info) bool {
 	return old.CWD != i.CWD || ByCwd.linkName(old) != ByCwd.linkName(i)
 }
 
-// cleanCwd returns the directory that a header's cwd is shown as, C:\a of Windows as /C:/a; ok is false if cwd is no absolute
-// path that a directory can have, or is too long.
+// cleanCwd returns the shown directory of a header's cwd, C:\\a of Windows as /C:/a; ok is false if
+// cwd is no absolute path that a directory can have, or too long.
 func cleanCwd(cwd string) (dir string, ok bool) {
 	dir, _, ok = names.AbsPath(cwd)
 	if !ok || strings.IndexByte(cwd, 0) >= 0 {
@@ -114,7 +114,7 @@ func keyOfDir(dir string) string {
 	return strings.ReplaceAll(dir, "/", "\x00")
 }
 
-// compare orders by directory, and then by the names of links.
+// compare orders by directory, then by the names of links.
 func (k treeKey) compare(other treeKey) int {
 	if c := cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.name, other.name)); c != 0 {
 		return c
@@ -122,8 +122,7 @@ func (k treeKey) compare(other treeKey) int {
 	return strings.Compare(k.file.name(), other.file.name())
 }
 
-// sort sorts the keys, and gives those a name of their own whose name something else in their directory has: it is followed by a
-// hash of the file's path.
+// sort sorts the keys, and adds a hash of the file's path to names that repeat.
 func (x treeKeys) sort() {
 	slices.SortFunc(x, treeKey.compare)
 	var shared []int
@@ -146,13 +145,13 @@ func (x treeKeys) from(key string) treeKeys {
 	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
 }
 
-// own returns the sessions whose directory is exactly that of key.
+// own returns the sessions in exactly the directory of key.
 func (x treeKeys) own(key string) treeKeys {
 	keys := x.from(key)
 	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
 }
 
-// files returns the files of the sessions of just that directory.
+// files returns the files of the sessions in exactly this directory.
 func (x treeKeys) files(dir string) (files []*sessionFile) {
 	for _, k := range x.own(keyOfDir(dir)) {
 		files = append(files, k.file)
@@ -180,8 +179,8 @@ func (x treeKeys) children(key string, f func(child string)) {
 	}
 }
 
-// dirName returns the name that a subdirectory is listed under: its own, so that a path known from the shell can be typed as
-// it is, but for the name of the link.
+// dirName returns the listed name of a subdirectory: its own, so that a path from the shell works,
+// except for the name of the link.
 func dirName(child string) string {
 	if child == latestName {
 		return names.EscapeFirst(child)
@@ -189,7 +188,7 @@ func dirName(child string) string {
 	return child
 }
 
-// child returns the subdirectory that a name in a tree stands for: in the root also a path of Windows.
+// child returns the subdirectory of a name in a tree. In the root that may be a path of Windows.
 func (x treeKeys) child(key, name string) (child string, ok bool) {
 	if clean, windows, _ := names.AbsPath(name); windows && key == "" && x.has(keyOfDir(clean)) {
 		return clean[1:], true
@@ -204,10 +203,10 @@ func (x treeKeys) child(key, name string) (child string, ok bool) {
 func (x treeKeys) list(dir string) []TreeEntry {
 	key := keyOfDir(dir)
 	var entries []TreeEntry
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	add := func(e TreeEntry) {
-		if !taken[e.Name] {
-			taken[e.Name] = true
+		if !used[e.Name] {
+			used[e.Name] = true
 			entries = append(entries, e)
 		}
 	}
@@ -217,7 +216,7 @@ func (x treeKeys) list(dir string) []TreeEntry {
 	}
 	if strings.Count(key, "\x00") < maxListedLevels {
 		x.children(key, func(child string) {
-			if !strings.ContainsFunc(child, names.IsControl) { // which a terminal might obey; it is found by name
+			if !strings.ContainsFunc(child, names.IsControl) { // a terminal might obey it; it can be looked up
 				add(TreeEntry{Name: dirName(child), Dir: path.Join(dir, child)})
 			}
 		})
@@ -228,14 +227,14 @@ func (x treeKeys) list(dir string) []TreeEntry {
 	return entries
 }
 
-// withHash returns the name of one of several that have a base name, which differ in their paths.
+// withHash adds a hash of the path to a base name that several paths have.
 func withHash(base, path string) string { return cutBase(base) + "~" + names.Hash([]byte(path)) }
 
 // cutBase shortens a file's name so that a hash can follow.
 func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
 
-// beforeHash returns what withHash has cut a base name to; ok is false if the name is none of its.
-func beforeHash(name string) (base string, ok bool) {
+// cutHash returns the name that withHash extended, if it did.
+func cutHash(name string) (base string, ok bool) {
 	at := len(name) - names.HashLength - 1
 	if at < 0 || name[at] != '~' {
 		return name, false
@@ -267,7 +266,7 @@ func (l *Listing) tree(t Tree) treeKeys {
 		return k.trees[t]
 	}
 	x := treeKeys{}
-	for f := range l.known {
+	for f := range l.listedFiles {
 		if dir, ok := t.dirOf(f.info); ok {
 			x = append(x, treeKey{keyOfDir(dir), t.linkName(f.info), f})
 		}
@@ -289,8 +288,8 @@ func (l *Listing) TreeList(ctx context.Context, t Tree, dir string) ([]TreeEntry
 	return l.tree(t).list(dir), nil
 }
 
-// TreeStat returns the Stat of a directory of a tree. Its times say when a session was last added or removed, in any
-// directory. The error wraps ErrNotFound if no session is in dir or below.
+// TreeStat returns the Stat of a tree's directory, with the times of the last addition or removal
+// of a session anywhere. The error wraps ErrNotFound if no session is in dir or below.
 func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Stat, error) {
 	if dir == "/" {
 		return l.Stat(ctx)
@@ -305,8 +304,8 @@ func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Sta
 	return l.newest, nil
 }
 
-// TreeFind returns the entry name of a directory of a tree. The error wraps ErrNotFound if there is none. If known is set, it
-// finds what was there when somebody looked last; but the link latest leads to the latest session.
+// TreeFind returns the entry name of a tree's directory, or an error that wraps ErrNotFound. If
+// known is set, it uses the last scan, but the link latest is current.
 func (l *Listing) TreeFind(ctx context.Context, t Tree, dir, name string, known bool) (TreeEntry, error) {
 	known = known && name != latestName
 	if err := l.lock(ctx, known); err != nil {
@@ -343,15 +342,15 @@ func (l *Listing) treeLink(t Tree, dir, name string) finder {
 		if e, ok := l.tree(t).find(dir, name); ok && e.file != nil {
 			files = append(files, e.file)
 		}
-		return files, true, func(i *Info) bool { // which may be called otherwise by now
+		return files, true, func(i *Info) bool { // its name may have changed by now
 			e, ok := l.tree(t).find(dir, name)
 			return ok && e.file != nil && e.file == i.file
 		}
 	}
 }
 
-// Scope returns the directory with the latest session of a working directory, by the names of files, which begin with
-// the time. It is "" if no directory has one. Sessions that lie in no directory do not count, nor does the file except.
+// Scope returns the directory with the latest session of a working directory, by file names, which
+// begin with the time, or "". Sessions without a directory and the file except do not count.
 func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, err error) {
 	dir, ok := cleanCwd(cwd)
 	if !ok {

@@ -12,28 +12,27 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Family is the listings in which parents and children are looked for, in this order: that of the sessions and that of
-// the archived ones.
-type Family []*Listing
+// Listings are the listings searched for parents and children, those of the sessions first.
+type Listings []*Listing
 
-// Member is a session of a Family, and the listing that it is in.
-type Member struct {
+// ListedSession is a session and its listing.
+type ListedSession struct {
 	Listing *Listing
 	Session *sessioncore.Session
 }
 
-// Path returns the path in the mount of the directory that shows the session, from the mount's root.
-func (m Member) Path() string { return m.Listing.Path(m.Session) }
+// Path returns the path of the session's directory from the mount's root.
+func (m ListedSession) Path() string { return m.Listing.Path(m.Session) }
 
-// Parent returns the session that m was forked from: the one that parentSession in its header names, by path or by id.
-// The error wraps ErrNotFound if the header names none, or none that exists here.
-func (f Family) Parent(ctx context.Context, m Member) (Member, error) {
+// Parent returns the parent of m, which parentSession in its header names by path or by id. The
+// error wraps ErrNotFound if it names none, or none that exists here.
+func (f Listings) Parent(ctx context.Context, m ListedSession) (ListedSession, error) {
 	text, err := m.Session.ParentText(ctx)
 	switch {
 	case err != nil:
-		return Member{}, err
+		return ListedSession{}, err
 	case text == "":
-		return Member{}, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
+		return ListedSession{}, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
 	}
 	for _, l := range f {
 		except := ""
@@ -42,28 +41,28 @@ func (f Family) Parent(ctx context.Context, m Member) (Member, error) {
 		}
 		s, err := l.sessionNamed(ctx, text, except)
 		if err == nil || !errors.Is(err, sessioncore.ErrNotFound) {
-			return Member{l, s}, err
+			return ListedSession{l, s}, err
 		}
 	}
-	return Member{}, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, text)
+	return ListedSession{}, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, text)
 }
 
-// Child is a session whose parent another one is.
+// Child is a session with another one as its parent.
 type Child struct {
-	Member
-	// Name is that of its file, without the suffix. If several children have it, a hash of the path follows.
+	ListedSession
+	// Name is the file's name without the suffix. A hash of the path makes it unique.
 	Name string
 }
 
-// Children returns the sessions of which m is the parent, in the order of names. It looks at the directories of all
-// sessions, and at the files of those that may be children.
-func (f Family) Children(ctx context.Context, m Member) ([]Child, error) {
+// Children returns the sessions whose parent is m, sorted by name. It reads the directories of all
+// sessions, and the files of possible children.
+func (f Listings) Children(ctx context.Context, m ListedSession) ([]Child, error) {
 	return f.children(ctx, m, func(string) bool { return true })
 }
 
 // Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
-func (f Family) Child(ctx context.Context, m Member, name string) (Child, error) {
-	plain, _ := beforeHash(name)
+func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Child, error) {
+	plain, _ := cutHash(name)
 	found, err := f.children(ctx, m, func(base string) bool { return base == name || cutBase(base) == plain })
 	if err != nil {
 		return Child{}, err
@@ -77,14 +76,16 @@ func (f Family) Child(ctx context.Context, m Member, name string) (Child, error)
 }
 
 // children is Children for the files whose name want selects.
-func (f Family) children(ctx context.Context, m Member, want func(base string) bool) (found []Child, err error) {
+func (f Listings) children(
+	ctx context.Context, m ListedSession, want func(base string) bool,
+) (found []Child, err error) {
 	id, err := m.Session.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	count := map[string]int{}
 	for _, l := range f {
-		files, err := l.mayBeChildren(ctx, id, m.Session.Name())
+		files, err := l.childCandidates(ctx, id, m.Session.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +97,7 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 			if !want(base) {
 				continue
 			}
-			child := Member{l, l.store.Session(file)}
+			child := ListedSession{l, l.store.Session(file)}
 			parent, err := f.Parent(ctx, child)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -117,14 +118,14 @@ func (f Family) children(ctx context.Context, m Member, want func(base string) b
 }
 
 const (
-	// maxArtifactLevels is how deep directories of artifacts are followed, and maxArtifactSessions how many sessions are looked at
-	// in them for those that are children of another.
+	// maxArtifactLevels bounds the depth of directories of artifacts, and maxArtifactSessions the
+	// sessions read in them as possible children.
 	maxArtifactLevels   = 32
 	maxArtifactSessions = 10_000
 )
 
-// artifactSessions returns the session files among the artifacts of a session, or of the session that
-// has it among its own: subagents that begin with their caller's conversation are forks of the caller.
+// artifactSessions returns the session files among the artifacts of a session, or of the session
+// whose artifact it is: subagents that begin with their caller's conversation are its forks.
 func (l *Listing) artifactSessions(name string) (found []string) {
 	files := l.store.Storage()
 	top := strings.TrimSuffix(name, sessioncore.FileEnding)
@@ -154,8 +155,9 @@ func (l *Listing) artifactSessions(name string) (found []string) {
 	return found
 }
 
-// mayBeChildren returns the files of the known sessions whose parentSession may name the one with an id and a file name.
-func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (found []string, err error) {
+// childCandidates returns the files of the known sessions whose parentSession may mean an id or a
+// file name.
+func (l *Listing) childCandidates(ctx context.Context, id, name string) (found []string, err error) {
 	if err := l.lock(ctx, false); err != nil {
 		return nil, err
 	}
@@ -179,7 +181,7 @@ func (l *Listing) mayBeChildren(ctx context.Context, id, name string) (found []s
 	return found, nil
 }
 
-// parentKey returns what children are found by: the id that a parentSession is, or the name of the file if it is a path.
+// parentKey returns the key of a parentSession for its children: an id, or the file name in a path.
 func parentKey(parent string) string {
 	if !isPath(parent) {
 		return parent
