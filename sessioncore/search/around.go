@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// stringAround returns the body of the string of at most message.MaxPath bytes that at is in. ok is
-// false if there is none. Of a part of the text that is in no string it can return anything.
+// stringAround returns the body of the string of at most message.MaxPath bytes around at, if any.
+// For a part of the text outside strings the result is arbitrary.
 func stringAround(b []byte, at int) (body []byte, ok bool) {
 	end := at
 	for {
@@ -38,9 +38,8 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 	return b[start+1 : end], true
 }
 
-// listedAround returns the part of a list of paths in a string that at is in, of at most
-// message.MaxPath bytes before and after it: up to a semicolon at one end at least. It returns nil
-// if there is none.
+// listedAround returns the part around at of a list of paths in a string, up to a semicolon at one
+// end at least and at most message.MaxPath bytes on each side, or nil.
 func listedAround(b []byte, at int) []byte {
 	start, end := at, at
 	for least := max(0, at-message.MaxPath); start > least && b[start-1] != '"' && b[start-1] != ';'; {

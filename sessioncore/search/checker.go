@@ -12,25 +12,25 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// checker holds entries against a Query.
+// checker checks entries against a Query.
 type checker struct {
-	q       *Query
-	overlap int    // bytes by which windows of a text overlap; negative where there are none, as matches can have any length
-	found   []bool // of the words of q
-	missing int    // of them
-	refused bool   // a word was found that must not be there
-	hasTool bool
-	line    string
-	prompt  lastPrompt
-	decoded []byte
-	folded  []byte
-	output  []byte // the long result of the next entry, from a file beside the session
+	q        *Query
+	overlap  int    // bytes by which windows of a text overlap; negative for no windows, as matches may have any length
+	found    []bool // of the words of q
+	missing  int    // number of words not found yet
+	excluded bool   // a word was found that must be absent
+	hasTool  bool
+	line     string
+	prompt   lastPrompt
+	decoded  []byte
+	folded   []byte
+	output   []byte // the long result of the next entry, from a file beside the session
 }
 
 const (
-	// window is how much of a long text is decoded at once, in bytes of the file.
+	// window is the part of a long text that is decoded at once, in bytes of the file.
 	window = 64 << 10
-	// longestFold is how many times as long as its folding a text can be.
+	// longestFold is the maximum ratio of the sizes of a text and of its folding.
 	longestFold = 3
 )
 
@@ -39,7 +39,7 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	if !c.inTime(s.Time(e)) {
 		return Hit{}, false
 	}
-	c.begin()
+	c.reset()
 	role := c.entry(s, e, text)
 	c.output = nil
 	if !c.isHit() || !c.hasRole(role) {
@@ -57,17 +57,17 @@ func (c *checker) Title(title rawjson.Value, at time.Time) (line string, ok bool
 	if !title.IsString() || !c.inTime(at) || c.q.role != "" || c.q.model != nil {
 		return "", false
 	}
-	c.begin()
+	c.reset()
 	c.piece(title)
 	return c.line, c.isHit()
 }
 
-func (c *checker) begin() {
+func (c *checker) reset() {
 	clear(c.found)
-	c.missing, c.refused, c.hasTool, c.line = len(c.found), false, c.q.tool == nil, ""
+	c.missing, c.excluded, c.hasTool, c.line = len(c.found), false, c.q.tool == nil, ""
 }
 
-func (c *checker) isHit() bool { return c.missing == 0 && !c.refused && c.hasTool }
+func (c *checker) isHit() bool { return c.missing == 0 && !c.excluded && c.hasTool }
 
 func (c *checker) inTime(at time.Time) bool {
 	return !at.Before(c.q.after) && (c.q.before.IsZero() || at.Before(c.q.before))
@@ -81,31 +81,31 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 	return slices.Contains(roles[c.q.role], rawjson.CamelCase(text))
 }
 
-// isOfModel reports whether a message is of the model that the query is about.
+// isOfModel reports whether a message is of the query's model.
 func (c *checker) isOfModel(m *message.Members) bool {
 	model, ok := m[message.Model].Text()
 	provider, _ := m[message.Provider].Text()
 	return c.q.model == nil || ok && c.q.model.index([]byte(provider+"/"+model), &c.folded) >= 0
 }
 
-// tool looks at the name of a tool that is called or has answered. No tool ends the look: the text must be seen too.
+// tool checks the name of a tool that is called or has answered. The text must still be checked.
 func (c *checker) tool(name rawjson.Value) {
 	if text, ok := name.Bytes(); ok && !c.hasTool {
 		c.hasTool = c.q.tool.equals(text)
 	}
 }
 
-// piece looks for the words in a string or number. It returns false once nothing that follows can change the answer.
+// piece checks a string or number. It returns false once the rest cannot change the result.
 func (c *checker) piece(v rawjson.Value) bool {
 	if !v.IsString() {
 		c.find(v)
 	} else {
 		c.body(v[1 : len(v)-1])
 	}
-	return !c.refused && (!c.isHit() || len(c.q.without) > 0 || c.line == "")
+	return !c.excluded && (!c.isHit() || len(c.q.without) > 0 || c.line == "")
 }
 
-// body looks at the text of a string.
+// body checks the text of a string.
 func (c *checker) body(body []byte) {
 	if len(body) <= window || c.overlap < 0 {
 		if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
@@ -116,7 +116,7 @@ func (c *checker) body(body []byte) {
 		return
 	}
 	c.decoded = c.decoded[:0]
-	for len(body) > 0 && !c.refused {
+	for len(body) > 0 && !c.excluded {
 		n := rawjson.CutPoint(body, window)
 		c.decoded = rawjson.AppendDecoded(c.decoded, body[:n])
 		body = body[n:]
@@ -129,9 +129,9 @@ func (c *checker) body(body []byte) {
 	}
 }
 
-// plain looks at a text that is no JSON.
+// plain checks a text that is no JSON.
 func (c *checker) plain(text []byte) {
-	for from := 0; from < len(text) && !c.refused; {
+	for from := 0; from < len(text) && !c.excluded; {
 		to := len(text)
 		if c.overlap >= 0 {
 			to = min(to, from+window)
@@ -141,11 +141,11 @@ func (c *checker) plain(text []byte) {
 	}
 }
 
-// find looks for the words in decoded text.
+// find searches decoded text for the words.
 func (c *checker) find(text []byte) {
 	for _, w := range c.q.without {
 		if w.index(text, &c.folded) >= 0 {
-			c.refused = true
+			c.excluded = true
 			return
 		}
 	}
@@ -167,12 +167,12 @@ func (c *checker) find(text []byte) {
 }
 
 const (
-	// lineBefore and lineAfter are how many bytes of a line are shown before and after the beginning of what was found.
+	// lineBefore and lineAfter bound the shown bytes of a line before and after a match.
 	lineBefore = 60
 	lineAfter  = 180
 )
 
-// lineAt returns the line of text at an offset, cut where it is long.
+// lineAt returns the line of text at an offset, shortened.
 func lineAt(text []byte, at int) string {
 	from := bytes.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)
@@ -195,33 +195,33 @@ func lineAt(text []byte, at int) string {
 	return before + strings.TrimSpace(string(text[from:to])) + after
 }
 
-// The visible text of an entry is defined in docs/design.md section 5, search/. It is found here member by member.
+// docs/design.md section 5, search/, defines the visible text of an entry.
 
-// maxContentDepth is how deep contents in contents are followed. A result in a message is 2 deep.
+// maxContentDepth bounds the depth of contents in contents. A result in a message has depth 2.
 const maxContentDepth = 4
 
-// messageTexts and blockTexts are the members that are texts, besides content.
+// messageTexts and blockTexts are the members with texts, besides content.
 var (
 	messageTexts = []message.Key{message.Command, message.Code, message.Output, message.ErrorMessage,
 		message.Summary, message.ShortSummary, message.ToolName, message.CustomType}
 	blockTexts = []message.Key{message.Text, message.Thinking, message.Name, message.ToolName, message.Intent}
 )
 
-// entry looks at the visible text and the tools of an entry, and returns the role of its message, nil for other entries.
-// The functions that it calls return false once no more need be looked at.
+// entry checks the visible text and the tools of an entry, and returns its message's role or nil.
+// The functions below return false once the rest does not matter.
 func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
-	c.refused = c.q.model != nil
+	c.excluded = c.q.model != nil
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
 		m := message.Read(s.Message(e, text))
-		if c.refused = !c.isOfModel(&m); !c.refused {
+		if c.excluded = !c.isOfModel(&m); !c.excluded {
 			c.message(&m)
 			c.plain(c.output)
 		}
 		return m[message.Role]
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
-		like := message.Read(text)
-		c.message(&like)
+		m := message.Read(text)
+		c.message(&m)
 	case sessioncore.TypeTitleChange, sessioncore.TypeSessionInfo:
 		_ = c.string(text.Member("title")) && c.string(text.Member("name"))
 	case sessioncore.TypeLabel:
@@ -243,32 +243,27 @@ func (c *checker) message(m *message.Members) {
 	c.content(m[message.Content], 0)
 }
 
-// string looks at a value that is text only if it is a string.
+// string checks a value that is text only if it is a string.
 func (c *checker) string(v rawjson.Value) bool { return !v.IsString() || c.piece(v) }
 
 func (c *checker) strings(m *message.Members, keys []message.Key) bool {
-	for _, key := range keys {
-		if !c.string(m[key]) {
+	return !slices.ContainsFunc(keys, func(key message.Key) bool { return !c.string(m[key]) })
+}
+
+// content checks the content of a message or block: a text, a block, or a list of these.
+func (c *checker) content(v rawjson.Value, depth int) bool {
+	if !v.IsArray() {
+		return c.block(v, depth)
+	}
+	for element := range v.EachElement {
+		if !c.block(element, depth) {
 			return false
 		}
 	}
 	return true
 }
 
-// content looks at the content of a message or block: a text, a block, or a list of these.
-func (c *checker) content(v rawjson.Value, depth int) bool {
-	if v.IsArray() {
-		for element := range v.EachElement {
-			if !c.block(element, depth) {
-				return false
-			}
-		}
-		return true
-	}
-	return c.block(v, depth)
-}
-
-// block looks at a text or a block.
+// block checks a text or a block.
 func (c *checker) block(v rawjson.Value, depth int) bool {
 	if v.IsString() {
 		return c.piece(v)
@@ -287,10 +282,11 @@ func (c *checker) block(v rawjson.Value, depth int) bool {
 	if depth == maxContentDepth {
 		return true
 	}
-	return c.content(b[message.Content], depth+1) && (!b[message.Block].IsObject() || c.block(b[message.Block], depth+1))
+	return c.content(b[message.Content], depth+1) &&
+		(!b[message.Block].IsObject() || c.block(b[message.Block], depth+1))
 }
 
-// document looks at the text or the blocks of a document.
+// document checks the text or the blocks of a document.
 func (c *checker) document(source rawjson.Value, depth int) bool {
 	if source.Member("type").Is("text") {
 		return c.string(source.Member("data"))
@@ -299,7 +295,7 @@ func (c *checker) document(source rawjson.Value, depth int) bool {
 	return !blocks.IsArray() || depth == maxContentDepth || c.content(blocks, depth+1)
 }
 
-// scalars looks at the strings and numbers in a value, except keys. It does not recurse: the value can be nested deeply.
+// scalars checks the strings and numbers in a value, except keys. The value may be deep.
 func (c *checker) scalars(v rawjson.Value) bool {
 	var s rawjson.Scanner
 	for i := 0; i < len(v); {

@@ -1,9 +1,10 @@
-// Package search finds entries in all sessions of a storage by reading their files (docs/design.md section 5).
+// Package search finds entries in all sessions of a storage by reading their files (docs/design.md
+// section 5).
 //
 //	query, err := search.ParseQuery(`"page cache" -nfs role:user`)
 //	result, err := search.New(search.Sessions{Files: files, Limit: 1000}).Search(ctx, query)
 //
-// The raw bytes of every file are scanned for one word of the query, in each way in which JSON can write it; what is
-// found is decoded and checked. There is no index on disk, and what is remembered only saves reading files that are
-// unchanged. The package does not know the mount, and never writes.
+// The raw bytes of every file are scanned for one word of the query, in all its JSON spellings;
+// matches are decoded and checked. There is no index on disk, and the cache of results only saves
+// reading unchanged files. The package does not know the mount, and never writes.
 package search

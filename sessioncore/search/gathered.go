@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// gathered are the hits of several sessions. A hit that forks copied is there once, with the session of them that began first.
-type gathered struct {
+// hitCollector has the hits of several sessions, each of copies once, in the oldest.
+type hitCollector struct {
 	limit  int  // of hits
-	count  bool // of each session it is only counted how many it has
+	count  bool // of each session's hits, without keeping them
 	hits   []Hit
-	of     []*Found         // whose each hit is
-	found  []*Found         // the sessions that had hits
+	owners []*Found         // the session of each hit
+	found  []*Found         // the sessions with hits
 	known  map[uint64]int32 // hits by copyKey
 	unread []*Found
 	more   bool // there are more hits than the limit
 }
 
-// copySeed is random in each process, so that no file can be made to have collisions.
+// copySeed is random in each process, so that no file can provoke collisions.
 var copySeed = maphash.MakeSeed()
 
-// copyKey returns a hash of what copies of a hit have in common: the entry's id and time, and what is shown of it. It is 0 for a
-// title, which every session has for itself.
+// copyKey returns a hash of the common parts of a hit's copies: the entry's id and time, and the
+// shown text. It is 0 for a title, which is each session's own.
 func (h *Hit) copyKey() uint64 {
 	if h.Entry == "" {
 		return 0
@@ -33,8 +33,8 @@ func (h *Hit) copyKey() uint64 {
 	}{h.Entry, h.What, h.Line, h.Time.UnixNano()}))
 }
 
-// add adds what was found in a session. It returns false once there are more hits than the limit.
-func (g *gathered) add(f *Found) bool {
+// add adds the hits of a session. It returns false once there are more than the limit.
+func (g *hitCollector) add(f *Found) bool {
 	if f.Err != nil {
 		g.unread = append(g.unread, f)
 	}
@@ -44,12 +44,12 @@ func (g *gathered) add(f *Found) bool {
 	for i := range f.Hits {
 		if key := f.Hits[i].copyKey(); key != 0 {
 			if n, ok := g.known[key]; ok {
-				g.copied(n, f, &f.Hits[i])
+				g.addCopy(n, f, &f.Hits[i])
 				continue
 			}
-			g.known[key] = int32(len(g.of))
+			g.known[key] = int32(len(g.owners))
 		}
-		if g.of = append(g.of, f); g.count {
+		if g.owners = append(g.owners, f); g.count {
 			continue
 		}
 		if len(g.hits) == g.limit {
@@ -64,11 +64,11 @@ func (g *gathered) add(f *Found) bool {
 	return true
 }
 
-// copied adds a hit of f that is a copy of hit n, or the other way round.
-func (g *gathered) copied(n int32, f *Found, hit *Hit) {
-	isOlder := f.compareAge(g.of[n]) < 0
+// addCopy adds a hit of f that is a copy of hit n, or its original.
+func (g *hitCollector) addCopy(n int32, f *Found, hit *Hit) {
+	isOlder := f.compareAge(g.owners[n]) < 0
 	if isOlder {
-		g.of[n] = f
+		g.owners[n] = f
 	}
 	if g.count {
 		return
@@ -80,7 +80,7 @@ func (g *gathered) copied(n int32, f *Found, hit *Hit) {
 	g.hits[n].Copies = copies
 }
 
-// compareAge compares sessions by when they began. A fork can have the time of what it copied.
+// compareAge compares sessions by their start. A fork may have its original's time.
 func (f *Found) compareAge(other *Found) int {
 	fork := func(f *Found) int {
 		if f.isFork {
@@ -88,18 +88,18 @@ func (f *Found) compareAge(other *Found) int {
 		}
 		return 0
 	}
-	return cmp.Or(f.began.Compare(other.began), cmp.Compare(fork(f), fork(other)), cmp.Compare(f.File, other.File))
+	return cmp.Or(f.start.Compare(other.start), cmp.Compare(fork(f), fork(other)), cmp.Compare(f.File, other.File))
 }
 
 // result returns the hits, the newest first.
-func (g *gathered) result() *Result {
+func (g *hitCollector) result() *Result {
 	slices.SortStableFunc(g.hits, func(a, b Hit) int { return b.Time.Compare(a.Time) })
 	return &Result{Hits: g.hits, More: g.more, Unread: g.unread}
 }
 
-// sessions returns the sessions that have hits, in the order in which they were added.
-func (g *gathered) sessions() []*Found {
-	for _, f := range g.of {
+// sessions returns the sessions with hits, in the order of their addition.
+func (g *hitCollector) sessions() []*Found {
+	for _, f := range g.owners {
 		f.Count++
 	}
 	return slices.DeleteFunc(g.found, func(f *Found) bool { return f.Count == 0 })

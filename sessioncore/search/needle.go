@@ -13,28 +13,28 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// Needle is a part of a word that the bytes of a file have wherever its text has the word: as it is, or with some of its
-// characters as \uXXXX. What it finds need not be the word.
+// Needle is a part of a word that a file has wherever its text has the word: as it is, or with some
+// characters as \uXXXX. A match need not be the word.
 type Needle struct {
-	want, mask []byte   // the bytes, and which of their bits count
-	runes      [][]rune // for each character all that stand for it
-	at         int      // of the pair in want
+	want, mask []byte   // the bytes, and their significant bits
+	runes      [][]rune // the spellings of each character
+	at         int      // offset of the pair in want
 	pair       pair     // two neighbouring bytes of want, or an escape
-	score      int      // the higher, the rarer
-	// accept, if not nil, reports whether an occurrence with that offset in it counts. b has at least message.MaxPath bytes before
-	// and after it, as far as the file has.
+	score      int      // rarity: higher is rarer
+	// accept, unless nil, reports whether an occurrence at an offset counts. b has message.MaxPath
+	// bytes before and after it, as far as the file has.
 	accept func(b []byte, at int) bool
-	// anyLine says that it need not be on the line of a hit.
+	// anyLine means that it need not be on the line of a hit.
 	anyLine bool
-	// or is another needle, which is there where this one is not; nil for none.
+	// or is an alternative needle, or nil.
 	or *Needle
 }
 
-// longestRune is the most bytes that JSON writes a character in: a surrogate pair as two escapes.
+// longestRune is the maximum size of a character in JSON: a surrogate pair of two escapes.
 const longestRune = 12
 
-// newNeedle returns the best needle of a word, nil if it has none: where characters differ in length from what else they
-// stand for, or are written in yet other ways.
+// newNeedle returns the best needle of a word, or nil: a character whose spellings differ in
+// length, or that has further ones, cannot be in it.
 func newNeedle(w *word) (best *Needle) {
 	n := &Needle{}
 	finish := func() {
@@ -44,11 +44,12 @@ func newNeedle(w *word) (best *Needle) {
 		n = &Needle{}
 	}
 	for _, r := range w.text {
-		// These have escapes of their own, which end in the character itself: it can only begin a needle.
+		// These have escapes of their own, which end in the character. It can only begin a needle.
 		if r == '"' || r == '\\' || r == '/' {
 			finish()
 		}
-		if r < ' ' || r == utf8.RuneError || !n.add(r, w.exact) { // U+FFFD also stands for bytes that are not UTF-8
+		// U+FFFD also means bytes that are not UTF-8.
+		if r < ' ' || r == utf8.RuneError || !n.add(r, w.exact) {
 			finish()
 		}
 	}
@@ -56,7 +57,7 @@ func newNeedle(w *word) (best *Needle) {
 	return best
 }
 
-// add adds a character. It returns false if that stands for others that differ from it in length.
+// add adds a character. It returns false if its spellings differ in length.
 func (n *Needle) add(r rune, exact bool) bool {
 	all := variants(r, exact)
 	want := utf8.AppendRune(nil, r)
@@ -74,7 +75,7 @@ func (n *Needle) add(r rune, exact bool) bool {
 	return true
 }
 
-// variants returns the characters that a character of a word stands for.
+// variants returns the characters that match a character of a word.
 func variants(r rune, exact bool) []rune {
 	all := []rune{r}
 	if exact {
@@ -88,10 +89,10 @@ func variants(r rune, exact bool) []rune {
 	return all
 }
 
-// common are the bytes of session files from the most frequent to the least, as far as they are frequent at all.
+// common are the frequent bytes of session files, the most frequent first.
 const common = "\"e tanois\\rlcdu:mp,gfh0bk_y1-v.w2/3x45{}67j89(=)zq'[];*+<>#@`$"
 
-// rarity is about the binary logarithm of how many bytes there are for one that is c, by a mask.
+// rarity is about the binary logarithm of the number of bytes for one that is c, by a mask.
 func rarity(c, mask byte) int {
 	r := 12
 	for i := range len(common) {
@@ -102,7 +103,7 @@ func rarity(c, mask byte) int {
 	return r
 }
 
-// choosePair sets the rarest pair. That of a single byte is followed by any.
+// choosePair sets the rarest pair. A single byte is paired with any.
 func (n *Needle) choosePair() {
 	best := 0
 	for i := range n.want {
@@ -120,7 +121,7 @@ func (n *Needle) choosePair() {
 	}
 }
 
-// reach is how many bytes before and after the pair matter.
+// reach is the number of significant bytes before and after the pair.
 func (n *Needle) reach() int {
 	size := longestRune * (len(n.runes) + 1)
 	if n.accept != nil {
@@ -129,8 +130,8 @@ func (n *Needle) reach() int {
 	return size
 }
 
-// isInRaw reports whether a file has the needle whose strings are JSON once more within a string, as arguments of calls are:
-// two halves of an escape are not found there.
+// isInRaw reports whether a file with JSON within strings, as in arguments of calls, has the
+// needle: surrogate pairs of escapes are not found there.
 func (n *Needle) isInRaw() bool {
 	return n != nil && (n.or == nil || n.or.isInRaw()) && !slices.ContainsFunc(n.runes, func(all []rune) bool {
 		return slices.ContainsFunc(all, func(r rune) bool { return r > 0xFFFF })
@@ -151,7 +152,7 @@ func (n *Needle) isIn(text []byte) bool {
 	return n.index(text) >= 0 || n.or != nil && n.or.isIn(text)
 }
 
-// index returns the offset of the first occurrence in decoded text, -1 if there is none.
+// index returns the offset of the first occurrence in decoded text, or -1.
 func (n *Needle) index(text []byte) int {
 	for i := n.at; ; i++ {
 		if i = n.pair.next(text, i); i >= len(text) {
@@ -163,7 +164,7 @@ func (n *Needle) index(text []byte) int {
 	}
 }
 
-// isAt reports whether there is an occurrence of which the pair, or an escape, is at an offset of b.
+// isAt reports whether the pair or an escape of an occurrence is at an offset of b.
 func (n *Needle) isAt(b []byte, i int) bool {
 	return (n.isPlain(b, i-n.at) || n.beginsEscaped(b[i:])) && (n.accept == nil || n.accept(b, i))
 }
@@ -181,8 +182,8 @@ func (n *Needle) isPlain(b []byte, at int) bool {
 	return true
 }
 
-// beginsEscaped reports whether b begins with a character as an escape, and all that follow it. What is before it is not
-// looked at: hardly anybody escapes characters.
+// beginsEscaped reports whether b begins with an escaped character and all following ones. It
+// ignores the ones before it, as escapes are rare.
 func (n *Needle) beginsEscaped(b []byte) bool {
 	r, size := rawjson.ReadEscape(b)
 	if size == 0 {
@@ -214,14 +215,14 @@ func (n *Needle) follow(b []byte, k int) bool {
 	return true
 }
 
-// pair is two neighbouring bytes of which only some bits count, or the beginning of an escape, as pair_amd64.s reads them.
+// pair is two neighbouring bytes with masks, or an escape's beginning, as pair_amd64.s has it.
 type pair struct{ firstMask, first, secondMask, second, backslash, u byte }
 
 func newPair(first, firstMask, second, secondMask byte) pair {
 	return pair{firstMask, first & firstMask, secondMask, second & secondMask, '\\', 'u'}
 }
 
-// at reports whether one of the pairs may be at an offset of b. At the last byte only half of it is known.
+// at reports whether one of the pairs may be at an offset of b, whose last byte is only a half.
 func (p *pair) at(b []byte, i int) bool {
 	if i+1 == len(b) {
 		return b[i]&p.firstMask == p.first || b[i] == p.backslash
@@ -229,7 +230,7 @@ func (p *pair) at(b []byte, i int) bool {
 	return b[i]&p.firstMask == p.first && b[i+1]&p.secondMask == p.second || b[i] == p.backslash && b[i+1] == p.u
 }
 
-// next returns the first offset of b from i on at which one of the pairs may be, len(b) if there is none.
+// next returns the first offset from i on at which one of the pairs may be, or len(b).
 func (p *pair) next(b []byte, i int) int {
 	i = p.nextInBlocks(b, i)
 	for ; i < len(b) && !p.at(b, i); i++ {
@@ -237,8 +238,7 @@ func (p *pair) next(b []byte, i int) int {
 	return i
 }
 
-// nextInBlocks is nextInWords, 32 offsets at once where the processor has AVX2. In a search of gigabytes this is nearly
-// all that is done.
+// nextInBlocks is nextInWords for 32 offsets at once on processors with AVX2. This is the hot loop.
 func (p *pair) nextInBlocks(b []byte, i int) int {
 	if !cpu.X86.HasAVX2 {
 		return p.nextInWords(b, i)
@@ -254,8 +254,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// nextInWords is next for all but the last bytes of b: it returns an offset before which there is no pair. It looks at
-// eight offsets at once.
+// nextInWords is next for eight offsets at once, except for the last bytes of b: no pair is before
+// it.
 func (p *pair) nextInWords(b []byte, i int) int {
 	firstMask, first := lows*uint64(p.firstMask), lows*uint64(p.first)
 	secondMask, second := lows*uint64(p.secondMask), lows*uint64(p.second)

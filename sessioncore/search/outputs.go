@@ -13,24 +13,24 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file finds words in long results that another agent keeps in files beside a session
-// (docs/format.md, Claude Code): the entry of the result names the file, and is the hit.
+// This file searches long results that another agent keeps in files beside a session
+// (docs/format.md, Claude Code). The entry that names the file is the hit.
 
 const (
 	outputsDir = "tool-results"
-	// maxOutput is the number of bytes of such a file that are searched.
+	// maxOutput bounds the searched bytes of such a file.
 	maxOutput = 16 << 20
-	// maxName is the maximum length of its name.
+	// maxName bounds its name.
 	maxName = 255
 )
 
-// outputsOf returns the directory with the long results of a session, which is also that of its subagents.
+// outputsOf returns the directory of a session's long results, which its subagents share.
 func outputsOf(file string) string {
 	session, _, _ := strings.Cut(strings.TrimSuffix(file, sessioncore.FileEnding), "/subagents/")
 	return path.Join(session, outputsDir)
 }
 
-// outputs returns the names of long results beside a session that may have a hit.
+// outputs returns the names of a session's long results that may have a hit.
 func (w *worker) outputs(ctx context.Context, file string, needle *Needle) (names []string, err error) {
 	if _, ok := w.m.(*Query); !ok {
 		return nil, nil
@@ -64,7 +64,7 @@ func (w *worker) outputs(ctx context.Context, file string, needle *Needle) (name
 	return names, ctx.Err()
 }
 
-// withOutputs adds to lines those of the entries that name one of some long results.
+// withOutputs adds the lines of entries that name one of some long results.
 func withOutputs(
 	ctx context.Context, snap *sessioncore.Snapshot, lines []candidate, names []string,
 ) ([]candidate, error) {
@@ -90,7 +90,7 @@ func withOutputs(
 	return lines, nil
 }
 
-// outputName returns the name of the file with the long result of an entry, "" for none.
+// outputName returns the file name of an entry's long result, or "".
 func outputName(text rawjson.Value) string {
 	_, rest, _ := bytes.Cut(text, []byte(outputsDir))
 	name := bytes.TrimLeft(rest, `/\`)
@@ -101,7 +101,7 @@ func outputName(text rawjson.Value) string {
 	return string(name[:end])
 }
 
-// output returns the long result of an entry, nil if it is not there.
+// output returns the long result of an entry, or nil.
 func (w *worker) output(file string, text rawjson.Value) []byte {
 	name := outputName(text)
 	if name == "" {

@@ -9,18 +9,17 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// paths resolves the paths that calls in one session name, and holds them against the file that is
-// looked for.
+// paths resolves the paths in a session's calls, and compares them with the searched file.
 type paths struct {
 	*Touched
-	cwd     string // clean, in the form of POSIX; "" if the session has none
+	cwd     string // clean, in POSIX form; may be ""
 	homes   []string
-	windows bool // cwd is one of Windows
+	windows bool // cwd is of Windows
 }
 
-// in returns the paths of a session with a header. ~ is the home directory above the working
-// directory, which the session may have from another machine, and that of the user.
-func (t *Touched) in(header rawjson.Value) *paths {
+// pathsOf returns the paths of a session with a header. ~ is the home directory above the working
+// directory, which may be another machine's, and the user's.
+func (t *Touched) pathsOf(header rawjson.Value) *paths {
 	p := &paths{Touched: t}
 	if cwd := header.Member("cwd"); len(cwd) <= message.MaxPath {
 		text, _ := cwd.Text()
@@ -34,8 +33,7 @@ func (t *Touched) in(header rawjson.Value) *paths {
 	return p
 }
 
-// homeAbove returns the home directory at or above a directory, by how systems name these; "" if it
-// shows none.
+// homeAbove returns the home directory at or above a directory, by its usual names, or "".
 func homeAbove(dir string) string {
 	at := strings.Split(dir, "/")
 	if len(at) > 1 && strings.HasSuffix(at[1], ":") {
@@ -50,9 +48,9 @@ func homeAbove(dir string) string {
 	return ""
 }
 
-// named returns the file that a path in a call stands for if that is the looked-for file or below
-// it, else "". Tools take the text behind a colon as lines of the file, or as names in it.
-func (p *paths) named(name string) string {
+// fileOf returns the file of a path in a call if it is the searched file or below it, else "". A
+// colon separates lines of the file or names in it.
+func (p *paths) fileOf(name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if name == "" || strings.Contains(name, "://") {
 		return ""
@@ -69,10 +67,10 @@ func (p *paths) named(name string) string {
 	return p.below(name)
 }
 
-// isNamed reports whether a path in a call stands for the file or one below it.
-func (p *paths) isNamed(name string) bool { return p.named(name) != "" }
+// isNamed reports whether a path in a call is that of the file or below it.
+func (p *paths) isNamed(name string) bool { return p.fileOf(name) != "" }
 
-// below is named for a path without lines.
+// below is fileOf for a path without lines.
 func (p *paths) below(name string) string {
 	for _, file := range p.resolve(name) {
 		if p.isBelow(file) {
@@ -82,10 +80,10 @@ func (p *paths) below(name string) string {
 	return ""
 }
 
-// resolve returns the clean absolute paths that a path in a call can be.
+// resolve returns the clean absolute paths that a path in a call may mean.
 func (p *paths) resolve(name string) []string {
 	if rest, ok := strings.CutPrefix(name, "@"); ok && (strings.HasPrefix(rest, "~") || path.IsAbs(rest)) {
-		name = rest // so models refer to files
+		name = rest // the way in which models refer to files
 	}
 	var all []string
 	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
@@ -115,8 +113,7 @@ func (p *paths) isBelow(clean string) bool {
 	return isBelow(clean, p.path)
 }
 
-// foldedPath returns the clean form of an absolute path, of one of Windows without its case; "" if
-// the path is not absolute.
+// foldedPath returns the clean form of an absolute path, in lower case for Windows, else "".
 func foldedPath(name string) string {
 	clean, windows, _ := names.AbsPath(name)
 	if windows {

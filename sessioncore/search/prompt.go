@@ -7,14 +7,14 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// lastPrompt is the user's prompt that was read last.
+// lastPrompt is the last read prompt of the user.
 type lastPrompt struct {
 	entry sessioncore.Entry
-	line  string // its first one
+	line  string // the first one
 	read  bool
 }
 
-// before returns the first line of the user's prompt that an entry follows or is, "" if there is none.
+// before returns the first line of the user's prompt that an entry follows or is, or "".
 func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
 		if s.Role(e) != sessioncore.RoleUser {

@@ -14,21 +14,21 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// ErrQuery means that a text is not a query. Its message says why.
+// ErrQuery means that a text is not a query. Its message has the reason.
 var ErrQuery = errors.New("not a search query")
 
-// maxQuery is the longest query in bytes. A name in the mount has 255; the command line takes more.
+// maxQuery bounds a query, in bytes. A name in the mount has 255; the command line takes more.
 const maxQuery = 4096
 
-// Query says which entries are hits (docs/design.md section 5, search/). It is a Matcher, does not change, and is safe
-// for concurrent use.
+// Query decides which entries are hits (docs/design.md section 5, search/). It is an immutable
+// Matcher.
 type Query struct {
 	text    string
-	words   []*word // each is in the entry's visible text
-	without []*word // none is
+	words   []*word // all are in the entry's visible text
+	without []*word // none is in it
 	role    string  // "" for any
 	tool    *word   // nil for any
-	model   *word   // is in the name of its model, behind that of the provider and a slash; nil for any
+	model   *word   // is in PROVIDER/NAME of its model; nil for any
 	title   *word   // is in the session's title, else in its first prompt; nil for any
 	agent   string  // "" for any
 	cwd     string  // "" for any
@@ -38,14 +38,14 @@ type Query struct {
 	needle  *Needle
 }
 
-// roles are what role: takes, and the roles of messages for which it stands, in camelCase.
+// roles are the values of role:, and the matching roles of messages in camelCase.
 var roles = map[string][]string{"user": {"user"}, "assistant": {"assistant"}, "tool": {"toolResult", "tool"}}
 
-// ParseQuery parses a query, in which nothing is percent-encoded. The error wraps ErrQuery.
+// ParseQuery parses a query without percent-encoding. The error wraps ErrQuery.
 func ParseQuery(text string) (*Query, error) { return (&Query{text: text}).parse(text) }
 
-// ParseRegexp is ParseQuery for a query that may be empty, and a regular expression in the syntax of Go that an entry must match
-// too, in one piece of its text. ^ and $ stand for the ends of lines.
+// ParseRegexp parses a query, which may be empty, and a regular expression in the syntax of Go that
+// a single text of an entry must match. ^ and $ match the ends of lines.
 func ParseRegexp(pattern, text string) (*Query, error) {
 	q := &Query{text: text + "\x00" + pattern}
 	if _, err := regexp.Compile(pattern); err != nil {
@@ -62,18 +62,18 @@ func (q *Query) parse(text string) (*Query, error) {
 	if !utf8.ValidString(text) {
 		return nil, q.wrong("it is not UTF-8")
 	}
-	given := map[string]bool{}
+	used := map[string]bool{}
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		var t term
 		var err error
 		if t, rest, err = q.cut(rest); err == nil {
-			err = q.add(t, given)
+			err = q.add(t, used)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if len(q.words) == 0 && len(given) == 0 {
+	if len(q.words) == 0 && len(used) == 0 {
 		if len(q.without) > 0 {
 			return nil, q.wrong("it only says what must not be there; add a word that must")
 		}
@@ -97,11 +97,11 @@ type term struct {
 	text string
 }
 
-// keys are the words before a colon that have a meaning. Other words may have colons.
+// keys are the words with a meaning before a colon. Other words may have colons.
 var keys = []string{"role", "tool", "model", "title", "cwd", "agent", "after", "before", "in"}
 
-// meantKey returns the key that a word before a colon is, or that was meant if the word is not one itself; "" if it is just text.
-// What in: may have been meant for is common in text, as in id:7.
+// meantKey returns the key that a word before a colon is or misspells, or "" for text. Misspellings
+// of in: are common in text, as in id:7.
 func meantKey(word, value string) string {
 	for _, key := range keys {
 		if word == key || isSlip(word, key) && (key != "in" || value == "archive") {
@@ -111,7 +111,7 @@ func meantKey(word, value string) string {
 	return ""
 }
 
-// isSlip reports whether two words differ in one letter that is another or missing, or in two that changed places.
+// isSlip reports whether two words differ in one letter, or in two that changed places.
 func isSlip(a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -122,7 +122,7 @@ func isSlip(a, b string) bool {
 	return max(len(a), len(b)) == 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
 
-// cut returns the first term of a query that begins with it.
+// cut cuts the first term off a query.
 func (q *Query) cut(text string) (t term, rest string, err error) {
 	if len(text) > 1 && text[0] == '-' {
 		if r, _ := utf8.DecodeRuneInString(text[1:]); !unicode.IsSpace(r) {
@@ -136,7 +136,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	if word, value, ok := strings.Cut(text[:end], ":"); ok && text[0] != '"' {
 		t.key = meantKey(word, value)
 		if t.key != "" && t.key != word {
-			return t, "", q.wrong("%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is", word+":", strings.Join(keys, ": "))
+			const why = "%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is"
+			return t, "", q.wrong(why, word+":", strings.Join(keys, ": "))
 		}
 		if t.key != "" {
 			text, end = value+text[end:], len(value)
@@ -160,8 +161,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	return t, rest, nil
 }
 
-// add adds a term; given are the keys that were there before.
-func (q *Query) add(t term, given map[string]bool) error {
+// add adds a term; used are the keys before it.
+func (q *Query) add(t term, used map[string]bool) error {
 	switch {
 	case t.key == "" && t.not:
 		q.without = append(q.without, newWord(t.text))
@@ -173,14 +174,14 @@ func (q *Query) add(t term, given map[string]bool) error {
 		return q.wrong("-%s: cannot be excluded; words and phrases can", t.key)
 	case t.text == "":
 		return q.wrong("%s: needs a value right after the colon", t.key)
-	case given[t.key]:
+	case used[t.key]:
 		return q.wrong("%s: is there twice", t.key)
 	}
-	given[t.key] = true
+	used[t.key] = true
 	return q.restrict(t)
 }
 
-// restrict adds what a key says.
+// restrict adds the condition of a key.
 func (q *Query) restrict(t term) (err error) {
 	switch t.key {
 	case "role":
@@ -213,7 +214,7 @@ func (q *Query) restrict(t term) (err error) {
 	return err
 }
 
-// dateForms are what after: and before: take, without a zone in UTC.
+// dateForms are the formats of after: and before:, without a zone in UTC.
 var dateForms = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339}
 
 func (q *Query) date(t term) (time.Time, error) {
@@ -225,16 +226,16 @@ func (q *Query) date(t term) (time.Time, error) {
 	return time.Time{}, q.wrong("%s: needs a date such as 2026-01-31 or 2026-01-31T15:04, in UTC, not %q", t.key, t.text)
 }
 
-// Archive reports whether the query is about the archived sessions, which lie in another storage.
+// Archive reports whether the query is for archived sessions, which are in another storage.
 func (q *Query) Archive() bool { return q.archive }
 
 // Key implements Matcher.
 func (q *Query) Key() string { return q.text }
 
-// Agent returns the agent whose sessions the query is about, "" for any.
+// Agent returns the agent of the query's sessions, "" for any.
 func (q *Query) Agent() string { return q.agent }
 
-// Needle implements Matcher: it holds the session against agent: and cwd:.
+// Needle implements Matcher. It checks the session against agent: and cwd:.
 func (q *Query) Needle(agent string, header func() (rawjson.Value, error)) (n *Needle, ok bool, err error) {
 	if q.agent != "" && q.agent != agent {
 		return nil, false, nil
@@ -250,7 +251,7 @@ func (q *Query) Needle(agent string, header func() (rawjson.Value, error)) (n *N
 	return q.needle, isBelow(foldedPath(cwd), q.cwd), nil
 }
 
-// Checker implements Matcher: it holds the session against title:.
+// Checker implements Matcher. It checks the session against title:.
 func (q *Query) Checker(_ rawjson.Value, title string) Checker {
 	if q.title != nil && q.title.index([]byte(title), &[]byte{}) < 0 {
 		return nil
@@ -265,8 +266,7 @@ func (q *Query) Checker(_ rawjson.Value, title string) Checker {
 	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longest}
 }
 
-// chooseNeedle returns the needle of the word that the fewest files should have, else that of the title, which can be anywhere in
-// the file; nil if no word has one.
+// chooseNeedle returns the needle of the rarest word, else of the title, anywhere, or nil.
 func (q *Query) chooseNeedle() *Needle {
 	words := q.words
 	if q.tool != nil {
@@ -284,7 +284,7 @@ func (q *Query) chooseNeedle() *Needle {
 	return best
 }
 
-// Marks returns what matches the words of the query in a line, to highlight them; nil if it has none.
+// Marks returns a pattern of the query's words, to highlight them in a line, or nil.
 func (q *Query) Marks() *regexp.Regexp {
 	var words []string
 	for _, w := range q.words {
@@ -300,6 +300,6 @@ func (q *Query) Marks() *regexp.Regexp {
 	if len(words) == 0 {
 		return nil
 	}
-	slices.SortFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest that fits
+	slices.SortFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest match
 	return regexp.MustCompile(strings.Join(words, "|"))
 }

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// maxWorkers is how many files a search reads at once. More do not read memory faster.
+	// maxWorkers bounds the files that a search reads at once. More do not read memory faster.
 	maxWorkers = 8
-	// maxAhead is how many files are searched before what was found in an earlier one is handed on.
+	// maxAhead bounds the files searched before the result of an earlier one is returned.
 	maxAhead = 1000
 )
 
-// reading is files that are searched by several goroutines.
+// reading is a concurrent search of files.
 type reading struct {
-	workers *errgroup.Group
-	ctx     context.Context // of the workers; cancelled when one fails
-	cancel  context.CancelFunc
-	ahead   chan struct{} // has an element for each file that a worker has taken, and next has not returned
-	found   []chan *Found // of file n the one that n modulo their number is
-	taken   atomic.Int64  // files
-	handed  int           // files that next has returned
+	workers  *errgroup.Group
+	ctx      context.Context // of the workers; cancelled when one fails
+	cancel   context.CancelFunc
+	ahead    chan struct{} // has an element for each file that is started and not returned
+	found    []chan *Found // file n uses channel n modulo their number
+	started  atomic.Int64  // number of files
+	returned int           // number of files
 }
 
 func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *reading {
@@ -45,7 +45,6 @@ func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *r
 	return r
 }
 
-// work searches one of the files after the other.
 func (r *reading) work(w *worker, files []file) error {
 	for {
 		select {
@@ -53,24 +52,24 @@ func (r *reading) work(w *worker, files []file) error {
 		case <-r.ctx.Done():
 			return r.ctx.Err()
 		}
-		n := int(r.taken.Add(1)) - 1
+		n := int(r.started.Add(1)) - 1
 		if n >= len(files) {
 			return nil
 		}
 		found := w.file(r.ctx, files[n])
 		if err := r.ctx.Err(); err != nil {
-			return err // it may not have been searched to its end
+			return err // the search may be incomplete
 		}
 		w.s.read.Add(1)
 		r.found[n%len(r.found)] <- found // does not block
 	}
 }
 
-// next returns what was found in the next file.
+// next returns the result of the next file.
 func (r *reading) next() (*Found, error) {
 	select {
-	case found := <-r.found[r.handed%len(r.found)]:
-		r.handed++
+	case found := <-r.found[r.returned%len(r.found)]:
+		r.returned++
 		<-r.ahead
 		return found, nil
 	case <-r.ctx.Done():
@@ -78,7 +77,6 @@ func (r *reading) next() (*Found, error) {
 	}
 }
 
-// end ends the workers.
 func (r *reading) end() {
 	r.cancel()
 	_ = r.workers.Wait()

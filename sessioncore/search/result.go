@@ -13,9 +13,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Hit is an entry that was found, or the title in a session's header.
+// Hit is a matching entry, or the title in a session's header.
 type Hit struct {
-	Tree    string // where the sessions are in a mount
+	Tree    string // directory of the sessions in a mount
 	File    string // of the session, in the storage
 	Session string // its display name
 	ID      string // of the session
@@ -23,28 +23,28 @@ type Hit struct {
 	Entry   string // the name of the entry's file in entries/, without the suffix; "" for the title
 	What    string // the entry's path label, or "title"
 	Time    time.Time
-	Line    string // of its text, around what was found
-	Prompt  string // the first line of the user's prompt before it, if it is no prompt itself and there is one
-	Copies  int    // in how many other sessions it is, which are forks of this one
+	Line    string // of its text, around the match
+	Prompt  string // the first line of the user's prompt before it, if any and it is no prompt
+	Copies  int    // number of forks of the session that have it, too
 }
 
-// TitleLabel is What of a hit that is a session's title.
+// TitleLabel is What of a hit in a session's title.
 const TitleLabel = "title"
 
-// Found is what was found in one session file.
+// Found is the result of searching one session file.
 type Found struct {
 	File    string
 	Session string // its display name, if there are hits
 	ID      string // of the session, if there are hits
 	Hits    []Hit  // newest first; at most one more than the limit
-	Count   int    // of the hits, where only that was asked for
-	Err     error  // why the file could not be searched
+	Count   int    // of the hits, if only that was requested
+	Err     error  // the reason why the file could not be searched
 
-	began  time.Time // the session
+	start  time.Time // of the session
 	isFork bool
 	tree   string
 	token  storage.Token
-	readAt int64 // when that was its token, ns since the epoch
+	readAt int64 // when token was current, ns since the epoch
 }
 
 // Path returns the path of the session file in the mount.
@@ -53,20 +53,19 @@ func (f *Found) Path() string { return f.tree + "/" + f.File }
 // Directory returns the path of the session's directory in the mount.
 func (f *Found) Directory() string { return directory(f.tree, f.File) }
 
-// Result is what a search found. It does not change.
+// Result is the immutable result of a search.
 type Result struct {
 	Hits []Hit // newest first, at most the limit
-	More bool  // there are more; then the hits are those in the sessions that were modified last
-	// Unread are the files that could not be searched, without hits.
+	More bool  // there are more; then the hits are in the latest modified sessions
+	// Unread are the files that could not be searched.
 	Unread []*Found
-	// calls says that the hits are those of a Touched.
+	// calls means that the hits are a Touched's.
 	calls bool
-	// Modified is when the newest file was modified, ns since the epoch.
+	// Modified is the modification time of the newest file, ns since the epoch.
 	Modified int64
 }
 
-// row returns the fields of a line of the table in their order. The prompt comes last where it tells what was found, before
-// the call where it tells why that was made.
+// row returns the fields of a line of the table in their order. A prompt precedes its call.
 func (r *Result) row(time, session, what, path, text, copies, prompt string) []string {
 	if r.calls {
 		return []string{time, session, what, path, prompt, text, copies}
@@ -74,16 +73,17 @@ func (r *Result) row(time, session, what, path, text, copies, prompt string) []s
 	return []string{time, session, what, path, text, copies, prompt}
 }
 
-// maxUnread is how many files that could not be searched a table names.
+// maxUnread bounds the names in a table of files that could not be searched.
 const maxUnread = 100
 
-// Table returns results.tsv: a line for each hit, and at the end what else has to be said. Fields are escaped as labels are
+// Table returns results.tsv: a line for each hit, then remarks. Fields are escaped like labels
 // (docs/design.md section 2).
 func (r *Result) Table() []byte {
 	out := names.AppendLabelFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		out = names.AppendLabelFields(out, r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))...)
+		fields := r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))
+		out = names.AppendLabelFields(out, fields...)
 	}
 	say := func(path, text string) {
 		out = names.AppendLabelFields(out, r.row("-", "-", "-", path, text, "-", "-")...)
@@ -100,20 +100,21 @@ func (r *Result) Table() []byte {
 		if r.calls {
 			advice = "look at a file or directory below"
 		}
-		say("-", fmt.Sprintf("there are more than these %d, which are in the sessions that were modified last: %s", len(r.Hits), advice))
+		const more = "there are more than these %d, which are in the sessions that were modified last: %s"
+		say("-", fmt.Sprintf(more, len(r.Hits), advice))
 	}
 	return out
 }
 
-// When returns the time as the table has it.
+// When returns the time in the format of the table.
 func (h *Hit) When() string { return h.Time.UTC().Format(rawjson.TimestampLayout) }
 
-// AppendLine appends the hit as a line of a table whose first column is the path and the last one the prompt.
+// AppendLine appends the hit as a line of a table with the path first and the prompt last.
 func (h *Hit) AppendLine(dst []byte) []byte {
 	return names.AppendLabelFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
 }
 
-// AppendJSON appends the hit as a line of JSON: the columns of results.tsv, and the ids and the role.
+// AppendJSON appends the hit as a line of JSON: the columns of results.tsv, the ids and the role.
 func (h *Hit) AppendJSON(dst []byte) []byte {
 	return rawjson.AppendLine(dst, struct {
 		Time    string `json:"time"`
@@ -126,7 +127,8 @@ func (h *Hit) AppendJSON(dst []byte) []byte {
 		Prompt  string `json:"prompt,omitempty"`
 		Text    string `json:"text"`
 		Copies  int    `json:"copies"`
-	}{h.When(), names.TextUTF8(h.Session), names.TextUTF8(h.ID), h.Entry, names.TextUTF8(h.Role), h.What, h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
+	}{h.When(), names.TextUTF8(h.Session), names.TextUTF8(h.ID), h.Entry, names.TextUTF8(h.Role), h.What,
+		h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
 }
 
 // AppendJSON appends the session as a line of JSON.

@@ -23,56 +23,56 @@ import (
 )
 
 const (
-	// DefaultLimit is how many hits a search in the mount shows.
+	// DefaultLimit is the number of hits that a search in the mount shows.
 	DefaultLimit = 1000
-	// maxRunning is how many searches read files at once. Each uses the memory's whole bandwidth.
+	// maxRunning bounds the concurrent searches of files, as each uses all memory bandwidth.
 	maxRunning = 2
-	// maxRemembered is of how many searches it is remembered what they found.
-	maxRemembered = 16
+	// maxMemos bounds the searches with cached results.
+	maxMemos = 16
 )
 
-// Sessions are those that a Searcher searches.
+// Sessions are the sessions of a Searcher.
 type Sessions struct {
 	Files storage.Files
-	// Tree is where the sessions are in a mount; "" for sessions.
+	// Tree is the directory of the sessions in a mount; "" for sessions.
 	Tree string
-	// Agents returns whose they are: of several, each has the directory of its name; nil for sessions of nobody.
+	// Agents returns the agents of the sessions. Several have a directory each. May be nil.
 	Agents func() []string
-	// Memory counts what is remembered; nil has no limits.
+	// Memory counts the cache; nil has no limits.
 	Memory *budget.Budget
-	// Limit is how many hits are looked for; 0 for all.
+	// Limit bounds the hits; 0 for all.
 	Limit int
 }
 
 // Searcher searches sessions. It is safe for concurrent use.
 type Searcher struct {
 	Sessions
-	// store is for the search alone: it must not take the place of sessions that somebody reads.
+	// store is for the search alone, so that it evicts no sessions of others.
 	store   *sessioncore.Store
 	running *semaphore.Weighted
 	read    atomic.Int64
 
-	mu         sync.Mutex // guards what follows
-	remembered *simplelru.LRU[string, *memo]
-	held       budget.Hold
+	mu    sync.Mutex // guards the fields below
+	memos *simplelru.LRU[string, *memo]
+	hold  budget.Hold
 }
 
-// Matcher says which entries are hits. Its methods are safe for concurrent use.
+// Matcher decides which entries are hits. Its methods are safe for concurrent use.
 type Matcher interface {
-	// Key tells matchers apart: those with equal keys have equal hits.
+	// Key identifies matchers: equal keys mean equal hits.
 	Key() string
-	// Needle returns what a session has on the line of every hit; nil if that is not known. ok is false if the session can
-	// have no hits. agent is whose it is, and header reads its header.
+	// Needle returns a needle on the line of every hit, or nil. ok is false if the session can have
+	// no hits. agent is its agent, and header reads its header.
 	Needle(agent string, header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
-	// Checker returns what checks the entries of a session with that header and title, or what stands for one; nil if it can have no hits.
+	// Checker returns a checker for a session with a header and title, nil for no hits.
 	Checker(header rawjson.Value, title string) Checker
 }
 
 // Checker decides about entries. It is not safe for concurrent use.
 type Checker interface {
-	// Entry reports whether an entry is a hit, and returns what a Hit has of it: lines for people.
+	// Entry reports whether an entry is a hit, and returns the Hit's lines for people.
 	Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool)
-	// Title is Entry for a session's title in its header, which has that time.
+	// Title is Entry for the title in a session's header of a time.
 	Title(title rawjson.Value, at time.Time) (line string, ok bool)
 }
 
@@ -81,40 +81,33 @@ var (
 	_ Matcher = (*Touched)(nil)
 )
 
-// New returns a Searcher.
+// New returns a Searcher of sessions.
 func New(s Sessions) *Searcher {
 	s.Tree = cmp.Or(s.Tree, "sessions")
 	s.Limit = cmp.Or(s.Limit, math.MaxInt)
+	if s.Agents == nil {
+		s.Agents = func() []string { return nil }
+	}
 	searcher := &Searcher{
 		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
-		held: s.Memory.Kept(),
+		hold: s.Memory.Kept(),
 	}
-	searcher.remembered, _ = simplelru.NewLRU[string, *memo](maxRemembered, nil)
-	s.Memory.OnFull(searcher.forget)
+	searcher.memos, _ = simplelru.NewLRU[string, *memo](maxMemos, nil)
+	s.Memory.OnFull(searcher.evict)
 	return searcher
 }
 
-// CheckAgent returns an error that wraps ErrQuery if a query is about an agent of which there are no sessions here.
+// CheckAgent returns an error that wraps ErrQuery for a query about an agent without sessions here.
 func (s *Searcher) CheckAgent(q *Query) error {
-	if q.agent == "" {
+	if q.agent == "" || slices.Contains(s.Agents(), q.agent) {
 		return nil
 	}
-	if agents := s.agents(); !slices.Contains(agents, q.agent) {
-		return q.wrong("agent: is %s here, not %q", strings.Join(agents, ", "), q.agent)
-	}
-	return nil
+	return q.wrong("agent: is %s here, not %q", strings.Join(s.Agents(), ", "), q.agent)
 }
 
-func (s *Searcher) agents() []string {
-	if s.Agents == nil {
-		return nil
-	}
-	return s.Agents()
-}
-
-// agentOf returns whose a session file is.
+// agentOf returns the agent of a session file.
 func (s *Searcher) agentOf(file string) string {
-	agents := s.agents()
+	agents := s.Agents()
 	if len(agents) == 1 {
 		return agents[0]
 	}
@@ -122,10 +115,10 @@ func (s *Searcher) agentOf(file string) string {
 	return first
 }
 
-// FilesRead returns how many files were searched so far.
+// FilesRead returns the number of files searched so far.
 func (s *Searcher) FilesRead() int64 { return s.read.Load() }
 
-// Search returns what is found in all sessions.
+// Search returns the hits in all sessions.
 func (s *Searcher) Search(ctx context.Context, m Matcher) (*Result, error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
@@ -134,7 +127,7 @@ func (s *Searcher) Search(ctx context.Context, m Matcher) (*Result, error) {
 	return s.searchFiles(ctx, m, keyOf(m, ""), files)
 }
 
-// SearchIn returns what is found in one session.
+// SearchIn returns the hits in one session.
 func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Result, error) {
 	st, err := s.Files.Stat(name)
 	if err != nil {
@@ -143,21 +136,20 @@ func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Resul
 	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st}})
 }
 
-// Count returns the sessions in which something is found, those that were modified last first, and those that could not be
-// searched. It knows no limit.
+// Count returns the sessions with hits, the latest modified first, and unread ones, without limit.
 func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*Found, unread []*Found, err error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
 		return nil, nil, err
 	}
-	g := gathered{count: true}
+	g := hitCollector{count: true}
 	if err := s.each(ctx, m, files, nil, g.add); err != nil {
 		return nil, nil, err
 	}
 	return g.sessions(), g.unread, nil
 }
 
-// searchFiles returns what is found in files, and remembers it.
+// searchFiles returns the hits in files, and caches them.
 func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []file) (*Result, error) {
 	known := s.memo(key)
 	now := &memo{key: key, found: make(map[string]*Found, len(files)), result: known.result}
@@ -166,7 +158,7 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 			now.found[f.name] = found
 		}
 	}
-	g := gathered{limit: s.Limit}
+	g := hitCollector{limit: s.Limit}
 	err := s.each(ctx, m, files, now.found, func(f *Found) bool {
 		now.found[f.File] = f
 		return g.add(f)
@@ -185,9 +177,11 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 	return now.result, nil
 }
 
-// each calls f with what is found in files, in their order, until that returns false. Files of which that is known are not
-// read.
-func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) bool) (err error) {
+// each calls f with the results of files, in their order, until it returns false. It reads only
+// files that are not in known.
+func (s *Searcher) each(
+	ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) bool,
+) (err error) {
 	var rest *reading
 	defer func() {
 		if rest != nil {
@@ -202,7 +196,8 @@ func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[
 				if err := s.running.Acquire(ctx, 1); err != nil {
 					return err
 				}
-				unknown := slices.DeleteFunc(slices.Clone(files[i:]), func(f file) bool { return known[f.name] != nil })
+				isKnown := func(f file) bool { return known[f.name] != nil }
+				unknown := slices.DeleteFunc(slices.Clone(files[i:]), isKnown)
 				rest = s.startReading(ctx, m, unknown)
 			}
 			if found, err = rest.next(); err != nil {
@@ -216,51 +211,50 @@ func (s *Searcher) each(ctx context.Context, m Matcher, files []file, known map[
 	return nil
 }
 
-// memo is what is remembered of a search. It only saves reading files that are unchanged. It does not change.
+// memo is the cached result of a search. It only saves reading unchanged files, and is immutable.
 type memo struct {
 	key    string
 	found  map[string]*Found // by file
-	result *Result           // what was found last; nil if nothing was
+	result *Result           // the last one, or nil
 }
 
-// keyOf returns the key for what is remembered of a session, or of all of them if name is empty.
+// keyOf returns the cache key for a session, or for all of them if name is empty.
 func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
 
-// memo returns what is remembered for a key.
+// memo returns the cached result for a key.
 func (s *Searcher) memo(key string) *memo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m, ok := s.remembered.Get(key); ok {
+	if m, ok := s.memos.Get(key); ok {
 		return m
 	}
 	return &memo{}
 }
 
-// Last returns what Search, or SearchIn for a name, returned last for a matcher, nil if that is not remembered. Files may
-// have changed since.
+// Last returns the last cached result of Search, or SearchIn or nil. Files may have changed.
 func (s *Searcher) Last(m Matcher, name string) *Result { return s.memo(keyOf(m, name)).result }
 
-// remember keeps a memo, and forgets others where that is too much.
+// remember caches a memo, and evicts others beyond the limits.
 func (s *Searcher) remember(m *memo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remembered.Add(m.key, m)
-	for s.held.Resize(s.size()) != nil {
-		s.remembered.RemoveOldest()
+	s.memos.Add(m.key, m)
+	for s.hold.Resize(s.size()) != nil {
+		s.memos.RemoveOldest()
 	}
 }
 
-// forget gives back all that is remembered.
-func (s *Searcher) forget() {
+// evict drops the cache.
+func (s *Searcher) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remembered.Purge()
-	s.held.Close()
+	s.memos.Purge()
+	s.hold.Close()
 }
 
-// size is about how many bytes is remembered. Callers must hold s.mu.
+// size is about the size of the cache in bytes. Callers must hold s.mu.
 func (s *Searcher) size() (n int64) {
-	for _, m := range s.remembered.Values() {
+	for _, m := range s.memos.Values() {
 		for _, f := range m.found {
 			n += f.size()
 		}
@@ -271,15 +265,15 @@ func (s *Searcher) size() (n int64) {
 	return n
 }
 
-// isOf reports whether it is what would be found in a file in that state.
+// isOf reports whether it is the result of a file in a state.
 func (f *Found) isOf(st storage.Stat) bool {
 	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
 }
 
-// hitSize is what a Hit takes besides its texts, in bytes.
+// hitSize is the size of a Hit without its texts, in bytes.
 const hitSize = 160
 
-// size is about how many bytes it takes.
+// size is about its size in bytes.
 func (f *Found) size() int64 {
 	n := int64(160 + len(f.File))
 	for i := range f.Hits {
@@ -288,17 +282,17 @@ func (f *Found) size() int64 {
 	return n
 }
 
-// file is a session file, or what has the name of one.
+// file is a file with a session's name.
 type file struct {
 	name string
 	storage.Stat
 }
 
-// maxDepth is how deep directories of sessions are followed. Subagents' sessions lie beside those that called them.
+// maxDepth bounds the depth of directories of sessions. Subagents' lie deep.
 const maxDepth = 32
 
-// sessionFiles returns all session files of a storage, those that were modified last first. Directories that cannot be
-// read are passed over, as in every listing of all sessions.
+// sessionFiles returns all session files of a storage, the latest modified first. It skips
+// unreadable directories, like every listing of all sessions.
 func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
 	dirs := []string{""}
 	for depth := 0; len(dirs) > 0 && depth < maxDepth; depth++ {
@@ -336,7 +330,8 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 		dirs = below
 	}
 	slices.SortFunc(all, func(a, b file) int {
-		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)), cmp.Compare(b.name, a.name))
+		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)),
+			cmp.Compare(b.name, a.name))
 	})
 	return all, nil
 }

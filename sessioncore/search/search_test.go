@@ -234,16 +234,16 @@ func (b *blocking) Open(name string) (storage.Object, error) {
 func TestRememberedIsBounded(t *testing.T) {
 	memory := budget.New(budget.Min)
 	s := New(Sessions{Files: manyFiles(t, 100), Memory: memory})
-	for i := range 3 * maxRemembered {
+	for i := range 3 * maxMemos {
 		look(t, s, fmt.Sprintf("n%03d", i))
-		require.LessOrEqual(t, s.remembered.Len(), maxRemembered)
+		require.LessOrEqual(t, s.memos.Len(), maxMemos)
 	}
 	require.Positive(t, memory.Held())
 	other := memory.Hold()
 	require.NoError(t, other.Resize(memory.Limit()-memory.Held()))
 	require.Len(t, look(t, s, "common"), 200)
 	require.LessOrEqual(t, memory.Held(), memory.Limit())
-	require.Less(t, s.remembered.Len(), maxRemembered)
+	require.Less(t, s.memos.Len(), maxMemos)
 }
 
 // TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said

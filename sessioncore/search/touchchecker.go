@@ -12,17 +12,17 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// touchChecker holds entries of a session against a Touched.
+// touchChecker checks entries of a session against a Touched.
 type touchChecker struct {
 	*paths
-	results map[sessioncore.Entry][]result // those that name the file, by the entry of their call
-	calls   map[sessioncore.Entry][]uint64 // hashes of the ids of calls in the answers that were read for these
+	results map[sessioncore.Entry][]result // those with the file, by the entries of their calls
+	calls   map[sessioncore.Entry][]uint64 // hashes of the ids of calls, by the entries of answers
 	found   []string
-	files   []string // of the call that is read, resolved
+	files   []string // of the current call, resolved
 	prompt  lastPrompt
 }
 
-// result has the names in the result of a call.
+// result has the file names in a call's result.
 type result struct {
 	call  string // its id
 	tool  rawjson.Value
@@ -30,12 +30,11 @@ type result struct {
 }
 
 const (
-	// maxCallSteps is how many entries above a result its call is looked for, and maxAnswers in how
-	// many answers: only other results and notes of the client are between them.
+	// maxCallSteps bounds the entries between a result and its call, and maxAnswers the answers
+	// among them: the others are results and notes of the client.
 	maxCallSteps = 1000
 	maxAnswers   = 16
-	// maxNamed is how many files of a call are named, and maxNames how many bytes of names are kept
-	// of a result. The line is cut before that.
+	// maxNamed bounds the files of a call, and maxNames the names of a result in bytes.
 	maxNamed = 64
 	maxNames = 1 << 10
 )
@@ -43,8 +42,8 @@ const (
 // Title implements Checker.
 func (c *touchChecker) Title(rawjson.Value, time.Time) (line string, ok bool) { return "", false }
 
-// callsOf returns the entries with each result replaced by the entry of its call if the result
-// names the file, else left out. A result without a call stays.
+// callsOf replaces each result among the entries by the entry of its call if it names the file,
+// else omits it. A result without a call stays.
 func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry,
 	read func(sessioncore.Entry) (rawjson.Value, error)) ([]sessioncore.Entry, error) {
 	var all []sessioncore.Entry
@@ -72,14 +71,14 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 	return all, nil
 }
 
-// result notes the names in a result, and returns the entry of its call; NoEntry if none is the file.
+// result adds the names in a result, and returns the entry of its call, or NoEntry.
 func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value,
 ) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
 	var r result
 	size := 0
 	message.EachResultPath(m[message.Details], func(name string) bool {
-		if len(r.names) < maxNamed && size < maxNames && c.named(name) != "" {
+		if len(r.names) < maxNamed && size < maxNames && c.fileOf(name) != "" {
 			r.names = append(r.names, name)
 			size += len(name)
 		}
@@ -90,15 +89,14 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	}
 	r.call, _ = m[message.CallID].Text()
 	r.tool = slices.Clone(m[message.ToolName])
-	of, err := c.callOf(s, e, maphash.String(hashSeed, r.call))
-	c.results[of] = append(c.results[of], r)
-	return of, err
+	entry, err := c.callOf(s, e, maphash.String(hashSeed, r.call))
+	c.results[entry] = append(c.results[entry], r)
+	return entry, err
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// callOf returns the entry with the call that a result answers, by the hash of its id, the result
-// itself if that is not found.
+// callOf returns the entry of a result's call, by the hash of its id, or the result itself.
 func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id uint64) (sessioncore.Entry, error) {
 	answers := 0
 	e := s.Parent(result)
@@ -118,7 +116,7 @@ func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry,
 	return result, nil
 }
 
-// callsIn returns the hashes of the ids of calls in an answer, which is read once.
+// callsIn returns the hashes of the ids of calls in an answer, which it reads once.
 func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]uint64, error) {
 	ids, known := c.calls[e]
 	if known {
@@ -137,8 +135,7 @@ func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]
 	return ids, nil
 }
 
-// Entry implements Checker. The line has each tool with the files of its call, and then those that
-// only its result names.
+// Entry implements Checker. The line has each tool with its files, then the results'.
 func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
 	if s.Kind(e) != sessioncore.TypeMessage {
 		return Hit{}, false
@@ -156,7 +153,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.prompt.before(s, e)}, true
 }
 
-// call notes the names in a call and in its results, and returns the results of other calls.
+// call adds the names in a call and in its results, and returns the results of other calls.
 func (c *touchChecker) call(b *message.Members, results []result) (others []result) {
 	c.files = c.files[:0]
 	tool, _ := b[message.Name].Text()
@@ -178,10 +175,9 @@ func (c *touchChecker) addResult(tool rawjson.Value, r result) {
 	}
 }
 
-// add notes a path that a call, or its result, names, once for each file. It reports whether it is
-// the one looked for, or below it.
+// add adds a path of a call or its result, once for each file. It reports whether it matches.
 func (c *touchChecker) add(tool, name string) bool {
-	file := c.named(name)
+	file := c.fileOf(name)
 	if file != "" && len(c.files) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.files, file) {
 		c.files = append(c.files, file)
 		c.found = append(c.found, strings.TrimSpace(tool+" "+name))

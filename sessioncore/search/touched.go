@@ -13,11 +13,10 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Touched is a Matcher. Its hits are the entries with a call of a tool that names a file, or
-// something below a directory, itself or in its result (docs/design.md section 5, by-file/). It
-// does not change.
+// Touched is an immutable Matcher for the calls of tools that name a file, or a path below a
+// directory, in their arguments or results (docs/design.md section 5, by-file/).
 type Touched struct {
-	path    string // clean, in the form of POSIX
+	path    string // clean, in POSIX form
 	windows bool
 	home    string  // of the user
 	needle  *Needle // in each match, unless its path is relative to a directory at or below path; may be nil
@@ -40,8 +39,7 @@ func NewTouched(name string) (*Touched, error) {
 	return t, nil
 }
 
-// plainest returns the longest part of a name without signs that a string of another language
-// within one of JSON may escape.
+// plainest returns the longest part of a name without characters with escapes in some languages.
 func plainest(name string) (longest string) {
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("'`$", r) }) {
 		if len(part) > len(longest) {
@@ -54,16 +52,16 @@ func plainest(name string) (longest string) {
 // Key implements Matcher. No query has a NUL.
 func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
 
-// Needle implements Matcher: the name of the file, in a string that is the path or of something
-// below it. So a session that only mentions the name need not be indexed. In a session whose
-// directory is at or below the path, a call need not have that name.
+// Needle implements Matcher. The needle is the file's name, in a string with its path or one below
+// it, so that mere mentions cause no indexing. In a session whose directory is at or below the
+// path, a call need not have the name.
 func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	h, err := header()
 	if err != nil {
 		return nil, false, err
 	}
-	in := t.in(h)
-	if t.needle == nil || slices.ContainsFunc(append(in.homes, in.cwd), in.isBelow) {
+	paths := t.pathsOf(h)
+	if t.needle == nil || slices.ContainsFunc(append(paths.homes, paths.cwd), paths.isBelow) {
 		return nil, true, nil
 	}
 	n := *t.needle
@@ -73,12 +71,12 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 			return true
 		}
 		if body, ok := stringAround(b, at); ok {
-			if decoded = rawjson.AppendDecoded(decoded[:0], body); in.isNamed(string(decoded)) {
+			if decoded = rawjson.AppendDecoded(decoded[:0], body); paths.isNamed(string(decoded)) {
 				return true
 			}
 		}
 		decoded = rawjson.AppendDecoded(decoded[:0], listedAround(b, at))
-		return in.isNamed(strings.TrimSpace(string(decoded)))
+		return paths.isNamed(strings.TrimSpace(string(decoded)))
 	}
 	return &n, true, nil
 }
@@ -86,18 +84,18 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
 	return &touchChecker{
-		paths:   t.in(header),
+		paths:   t.pathsOf(header),
 		results: map[sessioncore.Entry][]result{},
 		calls:   map[sessioncore.Entry][]uint64{},
 	}
 }
 
-// eachCall calls f for each call of a tool in the content of a message.
+// eachCall calls f for each call of a tool in a message's content.
 func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 	if depth > maxContentDepth {
 		return
 	}
-	look := func(v rawjson.Value) {
+	check := func(v rawjson.Value) {
 		b := message.Read(v)
 		if b.Kind() == message.CallKind {
 			f(&b)
@@ -105,13 +103,14 @@ func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
 		eachCall(b[message.Block], depth+1, f)
 	}
 	if content.IsObject() {
-		look(content)
+		check(content)
 	}
 	for block := range content.EachElement {
-		look(block)
+		check(block)
 	}
 }
 
-// Names returns a function that reports whether a path in a call of a session with that header
-// stands for the file, or for something below it.
-func (t *Touched) Names(header rawjson.Value) func(path string) bool { return t.in(header).isNamed }
+// Names returns the test whether a path in a call of a session is that of the file or below it.
+func (t *Touched) Names(header rawjson.Value) func(path string) bool {
+	return t.pathsOf(header).isNamed
+}

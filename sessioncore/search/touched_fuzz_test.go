@@ -30,17 +30,17 @@ func FuzzTouched(f *testing.F) {
 		}
 		any, err := NewTouched("/")
 		require.NoError(t, err)
-		in := any.in(header)
+		in := any.pathsOf(header)
 		held := 0
 		hold := func(name string) bool {
-			file := in.named(name)
+			file := in.fileOf(name)
 			if file == "" || held > 20 || strings.IndexByte(file, 0) >= 0 {
 				return false
 			}
 			held++
 			m, err := NewTouched(file)
 			require.NoError(t, err)
-			require.True(t, m.in(header).isNamed(name), "%q is not %q", name, file)
+			require.True(t, m.pathsOf(header).isNamed(name), "%q is not %q", name, file)
 			n, _, err := m.Needle("", func() (rawjson.Value, error) { return header, nil })
 			require.NoError(t, err)
 			var s scanner

@@ -11,13 +11,13 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// word is a word or phrase of a query. Without a capital in it, it stands for every text of the same folding.
+// word is a word or phrase of a query. Without a capital it matches every text of the same folding.
 type word struct {
 	text  string // folded unless exact
 	exact bool
-	// plain finds it in decoded text; nil if text has to be folded for that.
+	// plain finds it in decoded text; nil if that requires folding.
 	plain *Needle
-	// pattern is the regular expression that it is; nil if it is none.
+	// pattern is its regular expression, or nil.
 	pattern *regexp.Regexp
 }
 
@@ -37,12 +37,12 @@ func newWord(text string) *word {
 	return w
 }
 
-// newPattern returns a regular expression as a word. It must have been compiled before.
+// newPattern returns a valid regular expression as a word.
 func newPattern(pattern string) *word {
 	return &word{text: pattern, exact: true, pattern: regexp.MustCompile(pattern)}
 }
 
-// needle returns the best needle of the word, nil if it has none.
+// needle returns the best needle of the word, or nil.
 func (w *word) needle() *Needle {
 	if w.pattern == nil {
 		return needleOfText(w.text, w.exact)
@@ -54,8 +54,8 @@ func (w *word) needle() *Needle {
 	return needleOf(re.Simplify())
 }
 
-// needleOfText returns the best needle of a text, nil if it has none. Names like mcp__docs__search are made of parts that lie
-// apart in the files of some agents, so that a needle must be in one part.
+// needleOfText returns the best needle of a text, or nil. Some agents store the parts of names like
+// mcp__docs__search separately, so that a needle must be in one part.
 func needleOfText(text string, exact bool) (best *Needle) {
 	parts := []string{text}
 	if strings.Contains(text, "__") {
@@ -67,15 +67,15 @@ func needleOfText(text string, exact bool) (best *Needle) {
 	return best
 }
 
-// maxNeedles is how many alternatives are looked for in the bytes of a file, which is read for each.
+// maxNeedles bounds the alternatives, for each of which a file is read.
 const maxNeedles = 8
 
-// needleOf returns the best needle of the texts that are in all that a regular expression matches, nil if they have none.
+// needleOf returns the best needle of the texts in all matches of a regular expression, or nil.
 func needleOf(re *syntax.Regexp) (best *Needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		fold := re.Flags&syntax.FoldCase != 0
-		foldsFurther := func(r rune) bool { return fold && (r|0x20 == 'k' || r|0x20 == 's') } // to what is not ASCII
+		foldsFurther := func(r rune) bool { return fold && (r|0x20 == 'k' || r|0x20 == 's') } // matches beyond ASCII
 		for _, text := range strings.FieldsFunc(string(re.Rune), foldsFurther) {
 			if fold {
 				text = strings.ToLower(text)
@@ -101,7 +101,7 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 	return best
 }
 
-// count returns how many needles there are.
+// count returns the number of alternatives.
 func (n *Needle) count() (count int) {
 	for ; n != nil; n = n.or {
 		count++
@@ -109,7 +109,7 @@ func (n *Needle) count() (count int) {
 	return count
 }
 
-// rarity returns the least score of the needles.
+// rarity returns the least score of the alternatives.
 func (n *Needle) rarity() int {
 	if n.or == nil {
 		return n.score
@@ -117,7 +117,7 @@ func (n *Needle) rarity() int {
 	return min(n.score, n.or.rarity())
 }
 
-// better returns the rarer of two needles, of which each may be nil; fewer alternatives count as much as longer texts.
+// better returns the rarer of two needles, which may be nil; alternatives count, too.
 func better(a, b *Needle) *Needle {
 	if a == nil || b != nil && b.rarity()*a.count() > a.rarity()*b.count() {
 		return b
@@ -125,9 +125,9 @@ func better(a, b *Needle) *Needle {
 	return a
 }
 
-// fold returns the rune that stands for all that differ from r only in case: by Unicode's simple folding, but a
-// character of ASCII only ever equals one of ASCII. So a k is not the sign for Kelvin, and words of ASCII can be found
-// without decoding what is not ASCII.
+// fold returns the representative of the runes that differ from r only in case, by Unicode's simple
+// folding, in which ASCII equals only ASCII. So k is not the Kelvin sign, and ASCII words are found
+// without decoding other text.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if r >= 'A' && r <= 'Z' {
@@ -158,7 +158,7 @@ func appendFolded(dst, text []byte) []byte {
 	return dst
 }
 
-// index returns where the word is in decoded text, -1 if it is not. scratch is memory for folding.
+// index returns the offset of the word in decoded text, or -1. scratch is memory for folding.
 func (w *word) index(text []byte, scratch *[]byte) int {
 	if w.pattern != nil {
 		if at := w.pattern.FindIndex(text); at != nil {
@@ -183,7 +183,7 @@ func (w *word) index(text []byte, scratch *[]byte) int {
 	return plain
 }
 
-// equals reports whether a text is the word as a whole.
+// equals reports whether a text is the word.
 func (w *word) equals(text []byte) bool {
 	if w.exact {
 		return string(text) == w.text

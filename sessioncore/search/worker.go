@@ -26,23 +26,24 @@ type worker struct {
 	scanner scanner
 }
 
-// fileTries is how often a file is searched again that was replaced meanwhile.
+// fileTries bounds the searches of a file that is replaced meanwhile.
 const fileTries = 3
 
-// file searches a file. A file that is no session, or no more there, has no hits.
+// file searches a file. A removed one, or one that is no session, has no hits.
 func (w *worker) file(ctx context.Context, f file) *Found {
 	found := &Found{File: f.name, tree: w.s.Tree, token: f.Token}
 	err := storage.ErrStale
 	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
 		err = w.search(ctx, found)
 	}
-	if err != nil && !storage.IsMissing(err) && !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular) {
+	isSession := !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular)
+	if err != nil && !storage.IsMissing(err) && isSession {
 		found.Err, found.Hits = err, nil
 	}
 	return found
 }
 
-// search searches a file: its bytes, and where they may have a hit the entries there.
+// search searches a file: its bytes, then the entries at matches.
 func (w *worker) search(ctx context.Context, found *Found) error {
 	found.readAt = time.Now().UnixNano()
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
@@ -71,14 +72,16 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	return w.check(ctx, found, snap, at)
 }
 
-// place is where a session may have hits.
+// place is the set of possible hits of a session.
 type place struct {
 	lines   []candidate // of the file
-	outputs []string    // names of long results beside it
+	outputs []string    // names of long results beside the file
 }
 
-// scan finds where a session has the needle, and returns the state of its file, which was token a moment ago.
-func (w *worker) scan(ctx context.Context, name string, token storage.Token, needle *Needle) (_ storage.Token, at place, err error) {
+// scan finds the needle in a session. It returns the file's state, token before.
+func (w *worker) scan(
+	ctx context.Context, name string, token storage.Token, needle *Needle,
+) (_ storage.Token, at place, err error) {
 	obj, err := w.s.Files.Open(name)
 	if err != nil {
 		return token, at, err
@@ -89,12 +92,12 @@ func (w *worker) scan(ctx context.Context, name string, token storage.Token, nee
 			return token, at, err
 		}
 		if needle.isInRaw() {
-			raw, beside := c.Raw()
+			raw, title := c.Raw()
 			st, err := raw.Stat()
 			if err == nil {
 				at.lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
 			}
-			if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 && !needle.isIn([]byte(beside)) {
+			if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 && !needle.isIn([]byte(title)) {
 				return token, at, err
 			}
 		}
@@ -109,23 +112,23 @@ func (w *worker) scan(ctx context.Context, name string, token storage.Token, nee
 	return st.Token, at, err
 }
 
-// converted is a session that is made of another file, whose strings are the same JSON. That is searched first, as to make
-// the session takes longer. beside is what the session has that is not in the file.
+// converted is a session made of another file with the same JSON strings, which is searched first,
+// as a conversion takes longer. title is its title if that is not in the file.
 type converted interface {
-	Raw() (file storage.Object, beside string)
+	Raw() (file storage.Object, title string)
 }
 
-// hasDirectory reports whether a session has a directory in the mount: a real file or link of that name would be shown
-// instead (docs/design.md section 1).
+// hasDirectory reports whether a session has a directory in the mount: a real file or link of that
+// name hides it (docs/design.md section 1).
 func (w *worker) hasDirectory(name string) bool {
 	st, err := w.s.Files.Stat(strings.TrimSuffix(name, sessioncore.FileEnding))
 	return err != nil || st.Kind != storage.KindFile && st.Kind != storage.KindLink
 }
 
-// fewEntries is how many entries are not worth the buffer of a reader.
+// fewEntries is the number of entries that are not worth a reader's buffer.
 const fewEntries = 16
 
-// check looks at the entries in a place, and at the title.
+// check checks the entries in a place, and the title.
 func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, at place) error {
 	found.Hits = nil
 	lines, err := withOutputs(ctx, snap, at.lines, at.outputs)
@@ -136,20 +139,21 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	if err != nil {
 		return err
 	}
-	name, whole := listing.DisplayName(snap, found.File)
-	found.Session, found.began = name, snap.HeaderTime()
+	name, title := listing.DisplayName(snap, found.File)
+	found.Session, found.start = name, snap.HeaderTime()
 	found.ID, _ = header.Member("id").Text()
 	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
-	matching, title := w.m.Checker(header, whole), header.Member("title")
+	matching := w.m.Checker(header, title)
 	if matching == nil {
 		return nil
 	}
 	q, _ := matching.(*checker)
+	ownTitle := header.Member("title")
 	if slot != nil {
-		title = slot.Member("title")
+		ownTitle = slot.Member("title")
 	}
 	var hits []Hit
-	if line, ok := matching.Title(title, snap.HeaderTime()); ok {
+	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
 		hits = append(hits, Hit{File: found.File, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
@@ -183,7 +187,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		hit.Role = rawjson.CamelCase(role)
 		hits = append(hits, hit)
 		if len(hits) > w.s.Limit {
-			break // that there is one more is all that matters
+			break // the number beyond the limit does not matter
 		}
 	}
 	if len(hits) == 0 {
@@ -192,12 +196,12 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	for i := range hits {
 		hits[i].Session, hits[i].ID, hits[i].Tree = name, found.ID, w.s.Tree
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // the title was not in order
+	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // for the title
 	found.Hits = hits
 	return nil
 }
 
-// newestFirst returns the entries that have a part of one of the lines, those with the latest time first.
+// newestFirst returns the entries that overlap one of the lines, the newest first.
 func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessioncore.Entry) {
 	next := sessioncore.Entry(0)
 	for _, l := range lines {
@@ -217,18 +221,18 @@ func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessi
 	return entries
 }
 
-// newer compares entries by time. Of equal times, the later entry in the file is the newer.
+// newer compares entries by time, then by their order in the file.
 func newer(snap *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
 	return func(a, b sessioncore.Entry) int { return cmp.Or(snap.Time(b).Compare(snap.Time(a)), cmp.Compare(b, a)) }
 }
 
-// chunkSize is how much of a file is read at once: what fits into the cache of a core beside everything else.
+// chunkSize is the size of a read, which fits into a core's cache with other data.
 const chunkSize = 256 << 10
 
-// candidate is a range of a file, from where something was found to the end of its line.
+// candidate is a range of a file, from a match to the end of its line.
 type candidate struct{ from, to int64 }
 
-// maxCandidates bounds what is kept of one file. Where more is found, all of it is looked at.
+// maxCandidates bounds the candidates of one file. Beyond it all entries are checked.
 const maxCandidates = 1 << 20
 
 // scanner reads files and finds needles in them. It is not safe for concurrent use.
@@ -236,10 +240,10 @@ type scanner struct {
 	buf []byte
 }
 
-// everywhere is where something may be of which no more is known.
+// everywhere is the place of an unknown match.
 var everywhere = []candidate{{0, math.MaxInt64}}
 
-// find returns where the needle is in the first size bytes of a file, once for each line. No needle may be everywhere.
+// find returns the places of a needle in the first size bytes of a file, one a line, or everywhere.
 func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	if n == nil {
 		return everywhere, nil
@@ -253,7 +257,7 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	return found, err
 }
 
-// findOne is find for a needle alone.
+// findOne is find for a needle without its alternatives.
 func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	reach := n.reach()
 	if len(s.buf) < chunkSize+2*reach {
@@ -262,19 +266,19 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 	var (
 		base int64 // of the buffer in the file
 		have int   // bytes in the buffer
-		next int   // first offset in the buffer that was not looked at
-		open bool  // the line of the last candidate goes on
+		next int   // first unchecked offset in the buffer
+		open bool  // the line of the last candidate continues
 	)
 	for base+int64(have) < size {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		runtime.Gosched() // other requests go first
+		runtime.Gosched() // for other requests
 		want := int(min(chunkSize, size-base-int64(have)))
 		got, err := file.ReadAt(s.buf[have:have+want], base+int64(have))
 		if got < want {
 			if err == nil || err == io.EOF {
-				return everywhere, nil // it was cut meanwhile; reading it as a session tells
+				return everywhere, nil // it was cut meanwhile, which reading it as a session detects
 			}
 			return nil, err
 		}
@@ -299,9 +303,11 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 	return found, nil
 }
 
-// scanBuffer looks at the offsets of b from next up to limit, and appends what it finds. It returns where to go on, and
-// whether the line of the last candidate has not ended.
-func (n *Needle) scanBuffer(b []byte, next, limit int, base int64, found []candidate, open bool) ([]candidate, int, bool) {
+// scanBuffer checks the offsets of b from next up to limit, and appends its matches. It returns the
+// next offset, and whether the line of the last candidate continues.
+func (n *Needle) scanBuffer(
+	b []byte, next, limit int, base int64, found []candidate, open bool,
+) ([]candidate, int, bool) {
 	for next < limit {
 		if open {
 			end := bytes.IndexByte(b[next:], '\n')
