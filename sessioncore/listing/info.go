@@ -296,8 +296,8 @@ func displayText(text string) string {
 
 // appendLine appends the session's line of index.jsonl. Lone surrogates, which clients leave in cut
 // titles, become U+FFFD, as jq stops at their escapes. Every line has all ten keys, in this order,
-// for tools that take columns from the first line; a missing value is null. With several agents,
-// all lines have its name, too; so with several people.
+// for tools that take columns from the first line; a missing value is null. With several agents
+// or people, all lines have one more key.
 func (i *Info) appendLine(dst []byte) []byte {
 	dst = i.appendText(append(dst, `{"id":`...), i.ID)
 	if dst = append(dst, `,"path":`...); i.flags&infoPlain == 0 {

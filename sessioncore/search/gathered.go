@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// hitCollector has the hits of several sessions, each of copies once, in the oldest.
+// hitCollector has the hits of several sessions. Copies count once, in the oldest session.
 type hitCollector struct {
 	limit  int  // of hits
 	count  bool // of each session's hits, without keeping them

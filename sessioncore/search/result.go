@@ -65,7 +65,7 @@ type Result struct {
 	Modified int64
 }
 
-// row returns the fields of a line of the table in their order. A prompt precedes its call.
+// row returns the fields of a line of the table in their order. A call's prompt stands before it.
 func (r *Result) row(time, session, what, path, text, copies, prompt string) []string {
 	if r.calls {
 		return []string{time, session, what, path, prompt, text, copies}

@@ -288,7 +288,7 @@ type file struct {
 	storage.Stat
 }
 
-// maxDepth bounds the depth of directories of sessions. Subagents' lie deep.
+// maxDepth bounds the depth of directories of sessions: subagents' lie below their callers'.
 const maxDepth = 32
 
 // sessionFiles returns all session files of a storage, the latest modified first. It skips

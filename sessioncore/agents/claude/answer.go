@@ -85,8 +85,8 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	if request == "" {
 		a.prompt = promptOf(message.Member("usage"))
 	}
-	if s := c.spare; s != nil {
-		a.blocks, a.members, a.after, c.spare = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
+	if s := c.recycled; s != nil {
+		a.blocks, a.members, a.after, c.recycled = reuse(s.blocks), reuse(s.members), reuse(s.after), nil
 		a.records, a.spent = s.records[:0], s.spent.empty()
 	}
 	a.cost, c.cost = c.cost, nil
@@ -223,7 +223,7 @@ func (c *converter) flush(out []byte) []byte {
 	if c.open.key != "" {
 		c.closed[c.open.key] = true
 	}
-	c.open, c.spare = nil, c.open
+	c.open, c.recycled = nil, c.open
 	return out
 }
 

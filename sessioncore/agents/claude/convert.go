@@ -40,9 +40,9 @@ type converter struct {
 	latest int64  // that time, in milliseconds since the epoch
 
 	// Recycled memory: of a block, of an entry's body, and of answers.
-	ofBlock foreign.Object
-	body    []byte
-	spare   *answer
+	ofBlock  foreign.Object
+	body     []byte
+	recycled *answer
 }
 
 // place is a point on which the children of a record hang. The records of an answer and of its

@@ -65,7 +65,7 @@ func (c *converter) isOutdated(r *record) bool {
 	if known && r.line < counts {
 		return true
 	}
-	if _, seen := c.places[r.uuid]; seen || known {
+	if _, isPlaced := c.places[r.uuid]; isPlaced || known {
 		c.learned.moved = learn(c.learned, c.learned.counts, r.uuid, r.line) || c.learned.moved
 	}
 	return false

@@ -13,13 +13,13 @@ import (
 // summary. For a session that does not begin with a prompt it is the prompt that the client shows;
 // else none, as a list finds the first message.
 type titles struct {
-	custom, made, summary string
-	prompt                string
-	waiting               string // a command; the next record decides whether it is a prompt
-	local                 string // the first local command, for a session with nothing else
-	read, before          int    // bytes of records; of messages not by the person
-	begun                 bool   // a list does not find messages from here on
-	done                  bool   // the first prompt was found
+	custom, generated, summary string
+	prompt                     string
+	waiting                    string // a command; the next record decides whether it is a prompt
+	local                      string // the first local command, for a session with nothing else
+	read, before               int    // bytes of records; of messages not by the person
+	pastList                   bool   // a list does not find messages from here on
+	done                       bool   // the first prompt was found
 }
 
 // maxBefore bounds the bytes before the first message for a list to find it in its 4 KiB.
@@ -27,13 +27,13 @@ const maxBefore = 2 << 10
 
 // title returns the title, or "".
 func (t *titles) title() string {
-	return cmp.Or(t.custom, t.made, t.summary, t.prompt, t.waiting, t.local)
+	return cmp.Or(t.custom, t.generated, t.summary, t.prompt, t.waiting, t.local)
 }
 
 // add adds a record. Callers add its size to t.read.
 func (t *titles) add(r foreign.Object) {
 	t.named(r)
-	t.begun = t.begun || t.read > foreign.HeadSize
+	t.pastList = t.pastList || t.read > foreign.HeadSize
 	typ := r.Member("type")
 	switch {
 	case t.done || isTrue(r.Member("isSidechain")):
@@ -52,7 +52,7 @@ func (t *titles) named(r foreign.Object) {
 	case typ.Is("custom-title"):
 		t.custom, _ = r.Member("customTitle").Text()
 	case typ.Is("ai-title"):
-		t.made, _ = r.Member("aiTitle").Text()
+		t.generated, _ = r.Member("aiTitle").Text()
 	case typ.Is("summary"):
 		t.summary, _ = r.Member("summary").Text()
 	}
@@ -61,7 +61,7 @@ func (t *titles) named(r foreign.Object) {
 // goOn handles an answer to the typed text. A list still finds a first message behind a short one.
 func (t *titles) goOn(r foreign.Object) {
 	t.before += len(r.Member("message"))
-	if t.begun = t.begun || t.before > maxBefore; t.waiting != "" {
+	if t.pastList = t.pastList || t.before > maxBefore; t.waiting != "" {
 		t.settle(t.waiting)
 	}
 }
@@ -82,7 +82,7 @@ func (t *titles) say(content rawjson.Value) {
 		}
 		return true
 	})
-	t.begun = true
+	t.pastList = true
 }
 
 // text adds a text, by the client's rules for the first prompt.
@@ -93,13 +93,13 @@ func (t *titles) text(text string) {
 	switch {
 	case t.done || text == "":
 	case isOutput(text):
-		t.local, t.waiting, t.begun = cmp.Or(t.local, t.waiting), "", true
+		t.local, t.waiting, t.pastList = cmp.Or(t.local, t.waiting), "", true
 	case t.waiting != "":
 		t.settle(t.waiting)
 	case isCommand:
 		name = "/" + strings.TrimPrefix(name, "/")
 		args, _ := tagged(text, "command-args")
-		if t.begun = true; slices.Contains(localCommands, name) {
+		if t.pastList = true; slices.Contains(localCommands, name) {
 			t.local = cmp.Or(t.local, name)
 		} else {
 			t.waiting = foreign.FirstLine(name + " " + args)
@@ -107,8 +107,8 @@ func (t *titles) text(text string) {
 	case isShell:
 		t.settle("! " + typed)
 	case isPutIn(text):
-		t.begun = true
-	case t.begun:
+		t.pastList = true
+	case t.pastList:
 		t.settle(text)
 	default:
 		t.done = true

@@ -9,12 +9,12 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// laterDay returns the time of an answer's last record in ms if a day (UTC) later, else 0.
+// laterDay returns the time in ms of an answer's last record if its UTC day is a later one, else 0.
 func laterDay(first, last rawjson.Value) int64 {
 	const day = 24 * 60 * 60 * 1000
-	began, _, timed := rawjson.ReadTimestamp(first)
+	start, _, timed := rawjson.ReadTimestamp(first)
 	ended, _, ok := rawjson.ReadTimestamp(last)
-	if !timed || !ok || began < 0 || ended/day <= began/day {
+	if !timed || !ok || start < 0 || ended/day <= start/day {
 		return 0
 	}
 	return ended
@@ -38,15 +38,15 @@ func (s *spent) by() rawjson.Value {
 	return s.model
 }
 
-// appendTo appends the member usage of an answer that began at a time. cost may have a member.
-func (s *spent) appendTo(dst []byte, began rawjson.Value, cost []byte) []byte {
+// appendTo appends the member usage of an answer that began at a time. cost is a member or empty.
+func (s *spent) appendTo(dst []byte, start rawjson.Value, cost []byte) []byte {
 	switch {
 	case s.usage.IsObject():
 		dst = append(append(dst, `,"usage":{`...), cost...)
 		if len(cost) > 0 {
 			dst = append(dst, ',')
 		}
-		return appendUsage(dst, s.usage, s.model, laterDay(began, s.time))
+		return appendUsage(dst, s.usage, s.model, laterDay(start, s.time))
 	case len(cost) > 0:
 		return append(append(append(dst, `,"usage":{`...), cost...), '}')
 	}

@@ -56,7 +56,7 @@ func (h *Home) Join(name string, obj storage.Object) storage.Object {
 // chainOf follows a rollout back to its beginning. It stats each cached one. A cycle ends it.
 func (h *Home) chainOf(name string, base base) *chain {
 	c := &chain{}
-	seen := map[string]bool{name: true}
+	visited := map[string]bool{name: true}
 	for child := name; base.thread != ""; {
 		problem := func(reason string) {
 			c.problems = append(c.problems,
@@ -67,7 +67,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 			problem("which is not there: it is left out")
 			break
 		}
-		if seen[at] {
+		if visited[at] {
 			problem("which goes on from this one: the circle is cut here")
 			break
 		}
@@ -82,7 +82,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 		if p.lines > 0 {
 			c.parts = append(c.parts, p)
 		}
-		seen[at], base, child = true, next, at
+		visited[at], base, child = true, next, at
 	}
 	slices.Reverse(c.parts)
 	for i := range c.parts {

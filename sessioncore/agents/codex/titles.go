@@ -68,10 +68,10 @@ func mayHaveFacts(line []byte) bool {
 
 // titleOf returns the title of a rollout that others continue, from a prompt in it or its base.
 func (h *Home) titleOf(id string) (title string) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for id != "" {
 		name, _, ok := h.find(id)
-		if !ok || seen[name] {
+		if !ok || visited[name] {
 			break
 		}
 		h.mu.Lock()
@@ -81,7 +81,7 @@ func (h *Home) titleOf(id string) (title string) {
 			title = known
 			break
 		}
-		seen[name] = true
+		visited[name] = true
 		prompt, base, err := h.firstPrompt(name)
 		if err != nil {
 			break
@@ -90,7 +90,7 @@ func (h *Home) titleOf(id string) (title string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name := range seen {
+	for name := range visited {
 		h.prompts[name] = title
 	}
 	return title
