@@ -232,7 +232,7 @@ func TestLinks(t *testing.T) {
 			_, err := os.Stat(place)
 			require.NoError(t, err, "%s links to %s", file, m[1])
 			if !strings.Contains(file, "testdata") {
-				require.Regexp(t, `^(\.\./(docs/)?)?[^/]*\.(md|svg)$`, place, "%s links to %s, which packages do not have", file, m[1])
+				require.Regexp(t, `^(\.\./(docs/)?)?[^/]*\.(md|svg|png)$`, place, "%s links to %s, which packages do not have", file, m[1])
 			}
 			if toHeading {
 				require.Contains(t, anchors(t, place), heading, "%s links to %s", file, m[1])

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/listing"
@@ -41,6 +42,7 @@ const (
 type site struct {
 	*source
 	dir  *os.Root
+	lock *os.File // the directory, locked
 	path string
 
 	mu     sync.Mutex // guards the fields below while pages are written
@@ -71,7 +73,7 @@ func (src *source) exportAll(cmd *cobra.Command, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.dir.Close()
+	defer s.close()
 	sessions, err := src.Sessions(cmd.Context())
 	if err != nil {
 		return err
@@ -115,13 +117,20 @@ func openSite(src *source, path string) (*site, error) {
 		return refused("%s cannot be opened: %s; choose another directory", path, reasonOf(err))
 	}
 	s := &site{source: src, dir: dir, path: path, masked: map[string]int{}}
-	items, err := os.ReadDir(path)
+	var items []iofs.DirEntry
+	if s.lock, err = dir.Open("."); err == nil {
+		if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			s.close()
+			return refused("another run writes into %s; wait for its end", path)
+		}
+		items, err = s.lock.ReadDir(-1)
+	}
 	switch {
 	case err == nil && len(items) == 0:
 		s.state = siteState{Format: siteFormat, Masked: src.Redact}
 		err = dir.Chmod(".", 0o700)
 	case err == nil && !s.has(siteFile):
-		dir.Close()
+		s.close()
 		return refused("%s is not empty, and not a site of this program; choose an empty directory", path)
 	case err == nil:
 		var text []byte
@@ -130,15 +139,23 @@ func openSite(src *source, path string) (*site, error) {
 		}
 	}
 	if err != nil {
-		dir.Close()
+		s.close()
 		return refused("%s/%s cannot be used: %s; choose another directory", path, siteFile, reasonOf(err))
 	}
 	if s.state.Masked != src.Redact {
-		dir.Close()
+		s.close()
 		return refused("the pages in %s are %s; choose another directory for pages that are %s",
 			path, maskedWord(s.state.Masked), maskedWord(src.Redact))
 	}
 	return s, nil
+}
+
+// close ends the lock.
+func (s *site) close() {
+	_ = s.dir.Close()
+	if s.lock != nil {
+		_ = s.lock.Close()
+	}
 }
 
 func maskedWord(masked bool) string {

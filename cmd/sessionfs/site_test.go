@@ -3,12 +3,18 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestSiteIsClosed: a site's own file cannot lead out of its directory, and a damaged one is refused with all that it lists.
@@ -35,4 +41,57 @@ func TestSiteIsClosed(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(was), 0o600))
 	require.Contains(t, s.here("export", "--all", dir).ok(t).stdout, "0 pages written, 5 as they were")
 	requireStatus(t, exitUsage, s.here("export", "--all", file), "choose another directory")
+	locked, err := os.Open(dir)
+	require.NoError(t, err)
+	defer locked.Close()
+	require.NoError(t, unix.Flock(int(locked.Fd()), unix.LOCK_EX))
+	requireStatus(t, exitUsage, s.here("export", "--all", dir), "another run writes into "+dir)
+}
+
+// TestExportSize: a page of 20,000 entries takes no more than three seconds of processor and 40 MB beside its 20.
+func TestExportSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	s := commandStore(t)
+	var lines bytes.Buffer
+	lines.WriteString(`{"type":"session","version":3,"id":"0199aaaa-0000-7000-8000-000000000001","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n")
+	parent := "null"
+	add := func(n int, message string) {
+		if n%1000 == 999 { // another branch
+			parent = fmt.Sprintf(`"e%d"`, n/2)
+		}
+		fmt.Fprintf(&lines, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-05T09:00:00.000Z","message":%s}`+"\n", n, parent, message)
+		parent = fmt.Sprintf(`"e%d"`, n)
+	}
+	text := strings.Repeat("the *tide* table is an hour late; see `main.go`. ", 20)
+	for n := 0; n < 20_000; n += 2 {
+		add(n, fmt.Sprintf(`{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":%q},{"type":"toolCall","id":"c%d","name":"bash","arguments":{"command":"go test"}}]}`, text, n))
+		add(n+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"bash","content":[{"type":"text","text":%q}]}`, n, strings.Repeat(text+"\n", 5)))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions", "large.jsonl"), lines.Bytes(), 0o600))
+	cmd := s.command(program, "export", "-s", s.source, "0199aaaa")
+	out, err := os.Create(filepath.Join(t.TempDir(), "page.html"))
+	require.NoError(t, err)
+	defer out.Close()
+	cmd.Stdout = out
+	require.NoError(t, cmd.Start())
+	var now, peak int // in kB, without the program itself
+	for running := true; running; time.Sleep(5 * time.Millisecond) {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		_, line, ok := strings.Cut(string(status), "RssAnon:")
+		if running = ok; ok {
+			_, _ = fmt.Sscan(line, &now)
+			peak = max(peak, now)
+		}
+	}
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, 20_000, strings.Count(string(readFile(t, out.Name())), ` id="e`))
+	info, _ := debug.ReadBuildInfo()
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return
+	}
+	require.Less(t, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), 3*time.Second)
+	require.Less(t, peak, 40<<10)
+	require.NotZero(t, peak)
 }

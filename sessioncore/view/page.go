@@ -186,11 +186,11 @@ func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entr
 			p.marks[l.Entry] = marks
 		}
 		p.write(`<li class="`, strings.Join(classes, " "), `">`, graph, "<a href=", href, ` title="`, html.EscapeString(l.ID),
-			`"><b>`, html.EscapeString(l.What), "</b> ", html.EscapeString(l.Said))
+			`"><b>`, html.EscapeString(l.What), "</b> ")
 		if marks != "" {
-			p.write(" <i>", html.EscapeString(marks), "</i>")
+			p.write("<i>", html.EscapeString(marks), "</i> ")
 		}
-		p.write("</a></li>\n")
+		p.write(html.EscapeString(l.Said), "</a></li>\n")
 		return nil
 	})
 	p.write("</ul>\n</nav>\n</div>\n")

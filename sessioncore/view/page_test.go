@@ -113,11 +113,11 @@ func TestPage(t *testing.T) {
 		"<h1>hi</h1>\n<p>Session <code>s</code> in <code>/w</code>, begun 2026-01-05 09:00:00 UTC.</p>\n<dl><div><dt>Agent</dt><dd>A &lt;b&gt;</dd></div>" +
 			"<div><dt>Model</dt><dd>m&amp;m</dd></div><div><dt>Duration</dt><dd>10 min 0 s</dd></div><div><dt>Turns</dt><dd>3</dd></div>" +
 			"<div><dt>Tokens</dt><dd>2k</dd></div><div><dt>Cost</dt><dd>$1.00</dd></div></dl>\n</header>\n",
-		`<ul>` + "\n" + `<li class=""><span class="g" aria-hidden="true">*</span><a href="#l" title="l"><b>label</b> &lt;mark&gt; <i>leaf</i></a></li>` + "\n" +
+		`<ul>` + "\n" + `<li class=""><span class="g" aria-hidden="true">*</span><a href="#l" title="l"><b>label</b> <i>leaf</i> &lt;mark&gt;</a></li>` + "\n" +
 			`<li class="user"><span class="g" aria-hidden="true">*</span><a href="#new" title="new"><b>user</b> new</a></li>` + "\n" +
-			`<li class="user"><span class="g" aria-hidden="true">| *</span><a href="#e3" title="e3"><b>user</b> old <i>lost</i></a></li>` + "\n" +
+			`<li class="user"><span class="g" aria-hidden="true">| *</span><a href="#e3" title="e3"><b>user</b> <i>lost</i> old</a></li>` + "\n" +
 			`<li class="join"><span class="g" aria-hidden="true">|/</span></li>` + "\n",
-		`<li class="user labelled"><span class="g" aria-hidden="true">*</span><a href="#e0" title="e0"><b>user</b> hi *there* &lt;b&gt; <i>label: &lt;mark&gt;</i></a></li>` + "\n</ul>\n</nav>\n</div>\n",
+		`<li class="user labelled"><span class="g" aria-hidden="true">*</span><a href="#e0" title="e0"><b>user</b> <i>label: &lt;mark&gt;</i> hi *there* &lt;b&gt;</a></li>` + "\n</ul>\n</nav>\n</div>\n",
 		"<main id=\"/main\">\n<article id=\"e0\" class=\"user begins labelled\">\n<p class=\"label\">&lt;mark&gt;</p>\n" +
 			"<h2>User · <small>2026-01-05 09:00:00</small> · <a href=\"#e0\">e0</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n</article>\n",
 		"<article id=\"e1\" class=\"entry begins\">\n<h2>Assistant · <small>2026-01-05 09:00:01</small> · <a href=\"#e1\">e1</a> · <code>p/m</code></h2>\n" +
@@ -160,6 +160,25 @@ func TestPageHasAnchors(t *testing.T) {
 		id, err := url.PathUnescape(link[1])
 		require.NoError(t, err)
 		require.True(t, strings.Contains(page, ` id="`+html.EscapeString(id)+`"`), id)
+	}
+}
+
+// TestPagesOfStores: pages of whatever sessions there are are harmless, and have an anchor for each entry.
+func TestPagesOfStores(t *testing.T) {
+	for _, file := range sessiontest.StoreFiles(t) {
+		s, err := openSession(t, file)
+		if err != nil {
+			continue // it is no session
+		}
+		var out bytes.Buffer
+		require.NoError(t, Page(context.Background(), &out, Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}), file)
+		_, body, _ := strings.Cut(out.String(), "</a>\n<header>\n")
+		requireHarmless(t, strings.Replace(strings.TrimSuffix(body, pageEnd), pageTools, "", 1))
+		for e := range sessioncore.Entry(s.Len()) {
+			if s.Tree().Has(e) {
+				require.Equal(t, 1, strings.Count(body, ` id="`+html.EscapeString(s.Name(e))+`"`), "%s: %s", file, s.Name(e))
+			}
+		}
 	}
 }
 
