@@ -67,8 +67,8 @@ func (o *opener) openDir(p *place) error {
 		return []nodes.Name{
 			nodes.ArchiveName(p.archive.raw),
 			nodes.SourceName(blobsName, blobs, nil),
-			nodes.LinksName("continue", layout.Continue{Listing: list, Crumbs: terminals}, "continue"),
-			nodes.LinksName("running", &layout.Running{Listing: list, Clients: live, Leases: leases}, ""),
+			nodes.UnlessEmpty("continue", layout.Continue{Listing: list, Crumbs: terminals}, "continue"),
+			nodes.UnlessEmpty("running", &layout.Running{Listing: list, Clients: live, Leases: leases}, ""),
 			nodes.SourceName(terminalsName, terminals, nil),
 		}
 	}

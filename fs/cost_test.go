@@ -95,12 +95,19 @@ func TestChildrenCost(t *testing.T) {
 	require.Len(t, names(t, m.session("top", "children")), sessions)
 }
 
-// TestNoSessionsYet: the client makes its directories when it first needs them; until then they are empty.
+// TestNoSessionsYet: the client makes its directories when it first needs them; until then they are empty, and but for sessions/
+// not listed.
 func TestNoSessionsYet(t *testing.T) {
 	source := t.TempDir()
 	m := mountForTest(t, source)
-	require.Equal(t, strings.Join(rootNames, "\n")+"\n", run(t, "ls", m.dir))
-	require.Empty(t, names(t, m.path("sessions")))
+	require.Equal(t, []string{
+		"README", "by-cwd", "by-date", "by-file", "by-id", "history", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions",
+	}, names(t, m.dir))
+	for _, name := range []string{"blobs", "continue", "running", "sessions", "terminal-sessions"} {
+		require.Empty(t, names(t, m.path(name)))
+	}
+	writeFile(t, filepath.Join(source, "blobs", strings.Repeat("ab", 32)), "blob")
+	require.Contains(t, names(t, m.dir), "blobs")
 	a := agent{t, source}
 	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
 	a.write("s", header("s"), entry(0, "e0", "", "x"))

@@ -81,7 +81,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	}
 	list := `cd "$1" && find sessions -type f -printf '%P %s %T@\n' -o -printf '%P %y %l\n' | sort`
 	require.Equal(t, shell(t, list, want.dir), shell(t, list, got.dir))
-	require.Equal(t, []string{"blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
+	require.Equal(t, []string{"README", "blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
 }
 
 // TestDatabaseBlobs mounts a table with and without a blob directory. Without one, images stay in

@@ -79,6 +79,7 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		nodes.LinksName("by-id", byID, "by-id"),
 		nodes.IndexName,
 		nodes.LastErrorName(p.top),
+		nodes.ReadmeName(p.top),
 		nodes.NewSessionName(p.store.Storage(), p.top),
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,

@@ -126,7 +126,7 @@ func TestRedacted(t *testing.T) {
 	require.Contains(t, seen, `"text":"`+strings.Repeat("*", 6*len(plantedToken))+`"`, "of an escape each byte")
 	require.Equal(t, "about "+stars+"\n", run(t, "cat", m.session("s", "title")))
 	run(t, "jq", ".", m.session("s", "context.json"), m.session("s", "usage.json"), m.path("index.jsonl"))
-	require.Equal(t, "by-cwd\nby-date\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
+	require.Equal(t, "README\nby-cwd\nby-date\nby-file\nby-id\nindex.jsonl\nlast-error\nnew-session\nrecent\nsearch\nsessions\n", run(t, "ls", m.dir))
 	for _, gone := range []string{"blobs", "blobs/b", "history", "terminal-sessions", "continue", "sessions/" + plantedToken, "sessions/p/link"} {
 		absent(t, m.path(gone))
 	}

@@ -100,7 +100,7 @@ func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
 // rootNames and sessionNames are what is listed in a mount and in the directory of a session without artifacts.
 var (
 	rootNames = []string{
-		"archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent", "running",
+		"README", "archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent",
 		"search", "sessions", "terminal-sessions",
 	}
 	sessionNames = []string{

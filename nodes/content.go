@@ -3,6 +3,7 @@ package nodes
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"io"
 	"time"
@@ -139,6 +140,19 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 		}}
 	}
 	return Name{name, storage.KindFile, make, func(*Directory, context.Context) Presence { return Hidden }}
+}
+
+//go:embed readme.txt
+var readme []byte
+
+// ReadmeName is README: how to begin. source has the attributes of the file.
+func ReadmeName(source storage.Files) Name {
+	return Name{"README", storage.KindFile, func(d *Directory) Node {
+		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
+			st, err := source.Stat("")
+			return textContent(readme, st), err
+		}}
+	}, nil}
 }
 
 // makeLastError makes last-error: the reason for which the last write to the session was refused,

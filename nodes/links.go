@@ -135,6 +135,18 @@ func LinksName(name string, dir layout.Directory, refusalName string) Name {
 	}, nil}
 }
 
+// UnlessEmpty is LinksName for a directory that is not listed while it is empty.
+func UnlessEmpty(name string, dir layout.Directory, refusalName string) Name {
+	n := LinksName(name, dir, refusalName)
+	n.Is = func(_ *Directory, ctx context.Context) Presence {
+		if entries, err := dir.List(ctx); err == nil && len(entries) == 0 || storage.IsMissing(err) {
+			return Hidden
+		}
+		return Listed // an error is for a caller that opens it
+	}
+	return n
+}
+
 func newLinksDir(base Directory, dir layout.Directory, refusalName string) *LinksDir {
 	return &LinksDir{Directory: base, layout: dir, refusalName: refusalName}
 }

@@ -30,11 +30,33 @@ type SourceDir struct {
 	ownNames fixedNames[*Directory]
 }
 
-// SourceName is the directory of a storage's root. sessions is nil if it holds no sessions.
+// SourceName is the directory of a storage's root. sessions is nil if it holds no sessions; then it
+// is not listed while it is empty.
 func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
-	return Name{name, storage.KindDir, func(d *Directory) Node {
+	n := Name{name, storage.KindDir, func(d *Directory) Node {
 		return newSourceDir(d.below(name), files, sessions)
 	}, nil}
+	if sessions == nil {
+		n.Is = unlessEmpty(files)
+	}
+	return n
+}
+
+// unlessEmpty lists the name of a directory of SOURCE only while the directory shows something.
+func unlessEmpty(files storage.Files) func(*Directory, context.Context) Presence {
+	return func(*Directory, context.Context) Presence {
+		presence := Hidden
+		err := files.List("", nil, func(item storage.Item) bool {
+			if item.Kind != storage.KindOther && !layout.Hidden(item.Name) {
+				presence = Listed
+			}
+			return presence == Hidden
+		})
+		if err != nil && !storage.IsMissing(err) {
+			return Listed // the error is for a caller that opens it
+		}
+		return presence
+	}
 }
 
 func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
@@ -42,13 +64,14 @@ func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.S
 }
 
 // ArchiveName is archive/: SOURCE/archive/sessions with a directory beside each compressed session,
-// and index.jsonl. Nothing in it can be changed.
+// and index.jsonl. Nothing in it can be changed. It is not listed while it is
+// empty.
 func ArchiveName(files storage.Files) Name {
 	return Name{layout.Archive, storage.KindDir, func(d *Directory) Node {
 		archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
 		archive.ownNames = fixedNames[*Directory]{IndexName}
 		return archive
-	}, nil}
+	}, unlessEmpty(files)}
 }
 
 // at returns another directory of the same storage, at a place in the mount.
