@@ -226,7 +226,28 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	if id, err = d.wholeID(ctx, id); err != nil {
+		return "", err
+	}
 	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
+}
+
+// wholeID returns the id of an entry that begins with text, or text where no id does.
+func (d *SessionDir) wholeID(ctx context.Context, text string) (string, error) {
+	snap, err := d.session.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	e, err := snap.FindBeginning(text)
+	if errors.Is(err, sessioncore.ErrNotFound) || snap.LabelOf(text) != "" { // also of an entry that is not there
+		return text, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	id, _ := snap.ID(e)
+	return id, nil
 }
 
 // makeTitle makes title. An empty line clears the title, and the file accepts only one line.
@@ -298,6 +319,9 @@ func makeFork(d *SessionDir) Node {
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
 	if err != nil {
+		return "", err
+	}
+	if id, err = d.wholeID(ctx, id); err != nil {
 		return "", err
 	}
 	file, err := d.view.Writer.Fork(ctx, d.session, id)

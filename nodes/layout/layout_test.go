@@ -214,18 +214,19 @@ func TestLeafTarget(t *testing.T) {
 		},
 		"b.json":     {"b.json.json", "entries/b.json.json", "tree/b.json"},
 		"entry.json": {"branches/entry.json", "branches/.by-id/entry.json", "entries/entry.json.json", "entry.json", "tree/%65ntry.json", "tree/a/b/%65ntry.json/entry.json"},
-		"current":    {"current", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current", ".by-id/current", "branches/%63urrent/path/000003-custom-current.json"},
+		"current":    {"current", "cur", "c", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current", ".by-id/current", "branches/%63urrent/path/000003-custom-current.json"},
 		"last":       {"branches/current", "/m/my session/branches/current"},
 		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json", "/m/my session/tree/a/b/entries"},
 		reset:        {"tree", "./tree", "tree/", ".//tree//", "/m/sessions/p/my session/tree", "../my session/tree"},
 		missing: {
-			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
+			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/cur.json", "branches/cur", "tree/cur", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
 			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/m/other/entries/nobody.json",
 			"entries/~1.json", // the header
 			"branches/~2", "branches/.by-id/%63urrent", ".by-id/nobody", "branches/b/path/000001-custom-b.json", "branches/b/path/000002-user-b.json", "branches/nobody/path/000001-custom-a.json",
 			"../entries/nobody.json", ".by-id",
 		},
 		invalid: {
+			"e", "l", "entr", // the beginnings of several ids
 			"/m/by-id/key", "/m/by-id/key/a", "/m/by-id/key/append/x", "by-id/key/entries/a.json", "../my session/a",
 			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json", "entries/a.json/x", "tree/.deep", "tree/entry.json",
 			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x", "../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/my session", "/my session/",

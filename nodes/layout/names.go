@@ -278,7 +278,7 @@ func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, err
 	return sessioncore.NoEntry, ErrNoReference
 }
 
-// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id.
+// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id or the beginning of that.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	if base, ok := strings.CutSuffix(name, EntrySuffix); ok {
 		if e, err := snap.FindName(base); err == nil {
@@ -288,7 +288,7 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 	if e, err := snap.FindName(name); err == nil {
 		return e, nil
 	}
-	return snap.Find(name)
+	return snap.FindBeginning(name)
 }
 
 // branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the entry of

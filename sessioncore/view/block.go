@@ -42,7 +42,7 @@ var separators = [...]string{
 type span struct {
 	style  style
 	text   string
-	target string // of a link: the name of an entry; of an image: the hash of a blob
+	target string // of a link or name: the name of an entry; of an image: the hash of a blob
 }
 
 // style is the style of a span.

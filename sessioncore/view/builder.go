@@ -66,11 +66,15 @@ func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryB
 func (b *builder) turn(flags turnFlags, speaker, heading, about string) {
 	b.blocks.flags |= inTurn | flags
 	b.blocks.speaker = hashOf(speaker)
-	name := span{style: nameStyle, text: b.s.Name(b.entry)}
-	b.blocks.heading = lineOf(headingLine, span{text: heading}, b.time(dateLayout), name, codeOf(about))
+	b.blocks.heading = lineOf(headingLine, span{text: heading}, b.time(dateLayout), b.name(), codeOf(about))
 	if flags&(beginsTurn|joinsTurn) == 0 {
-		b.blocks.naming = lineOf(namingLine, b.time(clockLayout), name)
+		b.blocks.naming = lineOf(namingLine, b.time(clockLayout), b.name())
 	}
+}
+
+// name returns the short name of the entry.
+func (b *builder) name() span {
+	return span{style: nameStyle, text: b.s.ShortName(b.entry), target: b.s.Name(b.entry)}
 }
 
 // time returns the entry's time, nothing if the entry has no time of its own.

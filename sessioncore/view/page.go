@@ -482,7 +482,7 @@ func (p *page) line(b *block) {
 			continue
 		case s.style != nameStyle:
 		case isPlainName(s.text):
-			tags = [2]string{`<a href="#` + s.text + `">`, "</a>"}
+			tags = [2]string{`<a href="#` + cmp.Or(s.target, s.text) + `">`, "</a>"}
 		default:
 			tags, shown = spanTags[codeStyle], string(util.EscapeHTML(visibleName(s.text)))
 		}

@@ -160,7 +160,7 @@ func (b *builder) result(m *message.Members, named bool) {
 	tool, about := codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID]))
 	b.line(resultLine, span{style: strongStyle, text: "Result"}, tool, about, b.time(clockLayout))
 	if named {
-		b.more(span{style: nameStyle, text: b.s.Name(b.entry)})
+		b.more(b.name())
 	}
 	if m[message.IsError].Truthy() {
 		b.more(span{style: strongStyle, text: "error"})
