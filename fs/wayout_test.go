@@ -34,7 +34,7 @@ var waysOut = []struct{ script, shown, way string }{
 	{`ls ../../../by-id/zz`, "No such file", "/no session's id or file name begins with it"},
 	{`ls ../../../by-id/zz`, "No such file", "/ls shows what is there"},
 	{`ls '../../../search/"x'`, "Invalid argument", "/does not end with one"},
-	{`ls ../../../search/after:yesterday`, "Invalid argument", "/such as 2026-01-31"},
+	{`ls ../../../search/after:tomorrow`, "Invalid argument", "/such as 2026-01-31"},
 }
 
 // TestRefusalsNameTheWayOut: a slip changes nothing, and last-error says what to do instead.

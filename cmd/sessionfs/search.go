@@ -22,7 +22,7 @@ func searchCommand() *cobra.Command {
 		Short:      "Find what was said in any session",
 		SuggestFor: []string{"find", "grep"},
 		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a phrase\", -word, " +
-			"role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE, in:archive.\n\n" +
+			"role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
 			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, text; with " +
 			"tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",

@@ -34,8 +34,10 @@ type Query struct {
 	cwd     string  // "" for any
 	after   time.Time
 	before  time.Time // zero for any
-	archive bool
-	needle  *Needle
+	// relative says that after or before depends on the day on which the query was parsed.
+	relative bool
+	archive  bool
+	needle   *Needle
 }
 
 // roles are the values of role:, and the matching roles of messages in camelCase.
@@ -87,7 +89,7 @@ func (q *Query) parse(text string) (*Query, error) {
 }
 
 func (q *Query) wrong(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrQuery, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %w", ErrQuery, fmt.Errorf(format, args...))
 }
 
 // term is a part of a query: text, or key:text.
@@ -202,9 +204,9 @@ func (q *Query) restrict(t term) (err error) {
 			return q.wrong("cwd: needs an absolute path, not %q; in a name / is written %%2F", t.text)
 		}
 	case "after":
-		q.after, err = q.date(t)
+		q.after, err = q.beginning(t)
 	case "before":
-		q.before, err = q.date(t)
+		q.before, err = q.beginning(t)
 	case "in":
 		if t.text != "archive" {
 			return q.wrong("in: is archive, not %q", t.text)
@@ -214,16 +216,14 @@ func (q *Query) restrict(t term) (err error) {
 	return err
 }
 
-// dateForms are the formats of after: and before:, without a zone in UTC.
-var dateForms = []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339}
-
-func (q *Query) date(t term) (time.Time, error) {
-	for _, form := range dateForms {
-		if at, err := time.Parse(form, t.text); err == nil {
-			return at, nil
-		}
+// beginning returns the beginning of the day, week, month or moment that a term names, in local time.
+func (q *Query) beginning(t term) (time.Time, error) {
+	s, err := ParseSpan(t.text, time.Now())
+	if err != nil {
+		return time.Time{}, q.wrong("%s: needs %w", t.key, err)
 	}
-	return time.Time{}, q.wrong("%s: needs a date such as 2026-01-31 or 2026-01-31T15:04, in UTC, not %q", t.key, t.text)
+	q.relative = q.relative || s.Relative
+	return s.Begin, nil
 }
 
 // Archive reports whether the query is for archived sessions, which are in another storage.

@@ -153,8 +153,9 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*Found, unr
 func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []file) (*Result, error) {
 	known := s.memo(key)
 	now := &memo{key: key, found: make(map[string]*Found, len(files)), result: known.result}
+	q, isQuery := m.(*Query)
 	for _, f := range files {
-		if found := known.found[f.name]; found.isOf(f.Stat) {
+		if found := known.found[f.name]; found.isOf(f.Stat) && !(isQuery && q.relative) {
 			now.found[f.name] = found
 		}
 	}

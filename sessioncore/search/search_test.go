@@ -356,7 +356,7 @@ func TestParseQuery(t *testing.T) {
 	for text, why := range map[string]string{
 		"": "empty", "  ": "empty", "-x": "only says what must not", `"a`: "does not end", `"a"b`: "needs a blank", `""`: "phrase is empty", `-""`: "phrase is empty",
 		"role:": "needs a value", "role:x": "user, assistant or tool", "role:user role:tool": "twice", "-tool:x": "cannot be excluded", "cwd:a": "absolute",
-		"after:yesterday": "needs a date", "before:2026-13-01": "needs a date", "in:x": "in: is archive", "\xff": "UTF-8", "\xed\xa0\x80": "UTF-8",
+		"after:tomorrow": "needs a date", "before:2026-13-01": "needs a date", "in:x": "in: is archive", "\xff": "UTF-8", "\xed\xa0\x80": "UTF-8",
 		"rol:user": `"rol:" is not a key; these are: role: tool: model: title: cwd: agent: after: before: in:. Put`, "x modle:y": `"modle:" is not`, "roles:a": "not a key", "-titel:x": "not a key",
 		`aent:"a b"`: "not a key", "afer:2026-01-01": "not a key", "im:archive": "not a key", "model:": "needs a value", "-model:x": "cannot be excluded", "title:a title:b": "twice",
 		"after:2026-02-01 before:2026-02-01": "no time", strings.Repeat("a", maxQuery+1): "more than",
