@@ -1,5 +1,5 @@
-// Package fs assembles a mount: the root directory, the parts of SOURCE behind it, and the life cycle of the
-// server, from [Mount] to [Server.End].
+// Package fs assembles a mount: the root directory, the parts of SOURCE behind it, and the life of
+// the server, from [Mount] to [Server.Unmount].
 //
 // Package nodes defines the tree of a mount, package sessioncore the sessions. This package answers
 // no request of the kernel itself, but recovers from panics in requests.

@@ -81,7 +81,8 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 		DirectMountFlags: flags,
 		// No extended attributes: ls -l would pay for them (docs/design.md section 8).
 		DisableXAttrs: true,
-		// Programs that map files map generated ones too, which are read directly (since Linux 6.6).
+		// Programs that map files also map generated ones, which are read directly (from Linux
+		// 6.6).
 		ExtraCapabilities: fuse.CAP_DIRECT_IO_ALLOW_MMAP,
 		MaxReadAhead:      maxReadAhead,
 		MaxWrite:          maxReadAhead,

@@ -74,7 +74,7 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 	}}, nil
 }
 
-// branch is the name in .by-id/ of a branch: that of its last entry's file in entries/, without the suffix.
+// branch is a branch's name in .by-id/: that of its last entry's file, without the suffix.
 type branch string
 
 // end returns the last entry of the branch. With extended it returns the entry to which readers of

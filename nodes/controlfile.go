@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// maxControlLine is the longest line that a control file accepts, in bytes (docs/design.md section 2).
+// maxControlLine is the longest line of a control file, in bytes (docs/design.md section 2).
 var maxControlLine = writer.MaxLine // tests have a shorter one
 
 // uninterrupted returns the context for a write: it is always finished, so that no line takes
@@ -285,7 +285,7 @@ func makeCWD(d *SessionDir) Node {
 	return f
 }
 
-// renderCWD renders cwd: the working directory in the header and a newline, or nothing if there is none.
+// renderCWD renders cwd: the header's working directory and a newline, or nothing.
 func renderCWD(snap *sessioncore.Snapshot) (*document.Document, error) {
 	header, _, err := snap.ReadHeader()
 	if err != nil {

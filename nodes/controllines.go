@@ -13,13 +13,13 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no meaning: a line
-// may be spread over several writes, and takes effect in the write that completes it.
+// controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no
+// meaning: a line takes effect in the write that completes it.
 type controlHandle struct {
 	file *ControlFile
 	// appends reports O_APPEND: then the offset of a write is not the program's read position.
 	appends bool
-	// mute reports that the handle is write-only, without results; writes, that it is not read-only.
+	// mute reports that the handle is write-only, without results; writes, that it is no reader.
 	mute, writes bool
 
 	// mu guards the fields below. It is held while lines are executed, to keep their order.

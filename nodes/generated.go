@@ -42,8 +42,8 @@ type GeneratedFile struct {
 	// branch is the branch at whose end atEnd renders, instead of render.
 	branch branch
 	atEnd  renderAt
-	// otherState returns the state of another file that the content depends on, the zero Token if it is
-	// missing; nil if the content depends only on the session and on blobs.
+	// otherState returns the state of another file that the content depends on, zero if it is
+	// missing; nil if there is no such file.
 	otherState func(context.Context) (storage.Token, error)
 	writable   bool // it is a control file too
 	// size caches the size for a snapshot, so that a stat does not render the file once more.

@@ -19,8 +19,8 @@ type Section struct {
 	Rows  []Row
 }
 
-// Layout describes all paths of a mount. It makes the tables of docs/layout.md. A test walks a mount
-// and finds a row for every path.
+// Layout describes all paths of a mount. It makes the tables of docs/layout.md. A test walks a
+// mount and finds a row for every path.
 var Layout = []Section{
 	{"The top of a mount", []Row{
 		{"/", "root.go", `the mount point`, false},

@@ -116,9 +116,9 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 type LinksDir struct {
 	Directory
 	layout layout.Directory
-	// refusalName is the directory's name in last-error for failed lookups; "" if they are not recorded.
+	// refusalName is the directory's name in last-error; "" if failed lookups are not recorded.
 	refusalName string
-	// scannedAt is the time of the last scan of all sessions, by a listing or later lookups, ns since the epoch.
+	// scannedAt is the time of the last scan, by a listing or later lookups, ns since the epoch.
 	scannedAt atomic.Int64
 }
 

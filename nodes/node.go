@@ -99,8 +99,8 @@ type VersionHandle interface {
 	Stat(context.Context) (Attr, error)
 }
 
-// AttrHandle is a handle of a file whose handles may show different versions. The kernel may ask for the
-// attributes of the name by any handle that is open, so the door of FUSE does not use it.
+// AttrHandle is a handle of a file with several versions. The kernel asks for a name's attributes
+// by any open handle, so the door of FUSE does not use it.
 type AttrHandle interface {
 	Handle
 	// Attr returns the attributes of the handle's version.

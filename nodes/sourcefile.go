@@ -9,7 +9,8 @@ import (
 )
 
 // SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a
-// breadcrumb. It is read-only. Like EntryFile it stands for one file: a replacement is another node.
+// breadcrumb. It is read-only. Like EntryFile it stands for one file: a replacement is another
+// node.
 type SourceFile struct {
 	node
 	storage storage.Files

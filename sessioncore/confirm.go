@@ -69,7 +69,8 @@ func (c *confirmedEntries) missing(n int, entries []Entry) (missing []Entry, in 
 }
 
 // Confirm verifies entries, or all if none are given, by reading those that were not read since the
-// file last grew. The error wraps storage.ErrStale if one was overwritten; the next Acquire rereads all.
+// file last grew. The error wraps storage.ErrStale if one was overwritten; the next Acquire rereads
+// all.
 func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
 	missing, in := s.index.confirmed.missing(len(s.records), entries)
 	read := s.EntryText

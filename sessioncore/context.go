@@ -45,7 +45,7 @@ type contextBuilder struct {
 	err      error // the first one
 }
 
-// entryText is an entry with its text, which is nil if there is no such entry or it could not be read.
+// entryText is an entry with its text, nil if there is no entry or it could not be read.
 type entryText struct {
 	rec  *record
 	text rawjson.Value
@@ -241,7 +241,7 @@ func (c *contextBuilder) writeValue(l entryText, v rawjson.Value) {
 	c.doc.AddEdited(l.rec.off+int64(v.OffsetIn(l.text)), v, edits)
 }
 
-// writeTime writes the end of a composed message: the entry's time in ms or, if it has none, JavaScript's result.
+// writeTime writes the end of a composed message: the entry's time in ms or JavaScript's result.
 func (c *contextBuilder) writeTime(l entryText) {
 	ms := "null"
 	switch {

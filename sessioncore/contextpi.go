@@ -6,7 +6,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file writes the messages of a pi session, as pi's buildSessionContext does (docs/format.md, Context of pi).
+// This file writes a pi session's messages like pi's buildSessionContext (docs/format.md, Context
+// of pi).
 
 // writePiMessages writes the messages of the path: the last compaction, its kept entries, the rest.
 func (c *contextBuilder) writePiMessages() {
@@ -118,7 +119,7 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 	c.writeValue(l, message[end:])
 }
 
-// writeContent writes the content of a context_edit. If blocks is set, a text becomes a list with one block.
+// writeContent writes the content of a context_edit. With blocks, a text becomes a list of one.
 func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 	before, after := "", ""
 	if blocks && edit.content.IsString() {

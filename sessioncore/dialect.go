@@ -21,7 +21,7 @@ type Dialect struct {
 	// Keys of members that every dialect has.
 	ParentKey, TargetKey, FromKey, KeptKey, ParentSessionKey string
 
-	// Versioned reports whether the header has a version, for migrations, and may follow a title slot.
+	// Versioned reports whether the header has a version and may follow a title slot.
 	Versioned bool
 	// TitleEntry reports whether the title is in the last session_info entry instead of the header.
 	TitleEntry bool
@@ -37,7 +37,7 @@ type Dialect struct {
 
 	// DataFirst reports whether custom entries and messages begin with their own fields.
 	DataFirst bool
-	// NullLabel reports whether a label entry that clears a label has the label null. Otherwise it has no label.
+	// NullLabel reports whether a cleared label is written as null instead of omitted.
 	NullLabel bool
 	// FileTime is the time.Format layout of the time at the start of file names.
 	FileTime string
@@ -52,7 +52,7 @@ type contextWords struct {
 	// customKeys are the members of a custom_message for the model; nil if such entries are only
 	// for the user interface.
 	customKeys []string
-	// providerHistory reports whether a provider may keep the history, so that messages carry it as a payload.
+	// providerHistory reports whether messages may carry a provider's history as a payload.
 	providerHistory bool
 }
 
@@ -71,7 +71,7 @@ var (
 		},
 		DataFirst: true, FileTime: rawjson.TimestampLayout,
 	}
-	// Pi is the dialect of pi: omp's, except for title, context and some types (docs/format.md, pi).
+	// Pi is the dialect of pi: omp's, except for title, context and some types (docs/format.md).
 	Pi = func() *Dialect {
 		d := *OMP
 		d.TitleEntry = true
@@ -107,7 +107,7 @@ func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 // IsOMP reports whether d is OMP or Pi, which have the same header and the same words.
 func (d *Dialect) IsOMP() bool { return d == OMP || d == Pi }
 
-// OfProgram returns the dialect of a session whose header is of dialect d, if it is one of program p.
+// OfProgram returns the dialect of a session of program p whose header is of dialect d.
 func (d *Dialect) OfProgram(p program.Program) *Dialect {
 	if d.IsOMP() && p == program.Pi {
 		return Pi
@@ -115,8 +115,8 @@ func (d *Dialect) OfProgram(p program.Program) *Dialect {
 	return d
 }
 
-// DialectOf returns the dialect of a header, OMP for Pi. It returns nil if v is not a header: an object with one of
-// the header types and a string id, which may be empty (docs/format.md, Loading).
+// DialectOf returns the dialect of a header, OMP for Pi, or nil if v is none: an object with a
+// header type and a string id, which may be empty (docs/format.md, Loading).
 func DialectOf(v rawjson.Value) *Dialect {
 	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
 		return DialectOfType(typ)
@@ -135,7 +135,7 @@ func DialectOfType(typ string) *Dialect {
 	return nil
 }
 
-// TypeOf returns the entry type that a JSON value names, TypeUnknown if v is not a string or not a known type.
+// TypeOf returns the entry type of a JSON string, TypeUnknown for other values and unknown types.
 func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	if !v.IsString() {
 		return TypeUnknown

@@ -1,11 +1,12 @@
-// Package sessioncore is the model of a coding agent's sessions. A session is a file to which entries are appended,
-// one JSON object each. Entries name their parent and so form a tree; the leaf is the entry at which the
-// conversation stands. docs/format.md describes the files.
+// Package sessioncore is the model of a coding agent's sessions. A session is a file to which
+// entries are appended, one JSON object each. Entries name their parent and so form a tree; the
+// leaf is the entry at which the conversation stands. docs/format.md describes the files.
 //
 // # Reading
 //
-// A [Store] hands out the sessions of a [storage.Storage]. [Session.Acquire] returns a [Snapshot] of the file as it
-// is now. This costs one stat if the file has not changed; if it has grown, only the new part is read.
+// A [Store] hands out the sessions of a [storage.Storage]. [Session.Acquire] returns a [Snapshot]
+// of the file as it is now. This costs one stat if the file has not changed; if it has grown, only
+// the new part is read.
 //
 //	snap, err := store.Session("project/2026-02-16T10-20-30-000Z_1f9d.jsonl").Acquire(ctx)
 //	if err != nil {
@@ -28,8 +29,9 @@
 // that index. A rendering (a context, a list of problems) is a document.Document: its size is known
 // in advance, and its bytes are read from the file on demand.
 //
-// The file may change while it is read. If it only grew, readers of a snapshot go on reading the old part. If it
-// was overwritten in place, they get [storage.ErrStale], never a mixture of two versions.
+// The file may change while it is read. If it only grew, readers of a snapshot go on reading the
+// old part. If it was overwritten in place, they get [storage.ErrStale], never a mixture of two
+// versions.
 //
 // # Users
 //

@@ -51,7 +51,8 @@ func (s *EntryState) add(e EntryState) {
 // mixSum adds a number to a sum that depends on the order (FNV-1a, 8 bytes at a time).
 func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 
-// EntryState returns the state of an entry's file in entries/. The entry is read only if a migration changes it.
+// EntryState returns the state of an entry's file. It reads the entry only if a migration changes
+// it.
 func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	rec := &s.records[e]
 	if rec.flags&recMigrated == 0 {
@@ -119,8 +120,8 @@ func (m *entriesMaker) Continues(earlier document.Maker) bool {
 	return state == old.state
 }
 
-// Branch is the path from a root to an entry, as branches/<id>/ shows it. It belongs to a snapshot and is valid
-// until that is released. It is safe for concurrent use.
+// Branch is the path from a root to an entry, as branches/<id>/ shows it. It is valid until its
+// snapshot is released. It is safe for concurrent use.
 type Branch struct {
 	snap    *Snapshot
 	entries []Entry
@@ -174,7 +175,7 @@ func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, Entry
 	return doc, state, err
 }
 
-// ShownText returns the text of an entry's file in entries/: migrated, on one line, without newline.
+// ShownText returns the text of an entry's file in entries/: migrated, on one line, no newline.
 func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	text, err := s.EntryText(e)
@@ -196,7 +197,7 @@ func OneLine(text rawjson.Value) rawjson.Value {
 	return bytes.ReplaceAll(text, []byte("\n"), []byte(" "))
 }
 
-// EntryReader reads entries one after the other into the same buffer. It is not safe for concurrent use.
+// EntryReader reads entries into one buffer. It is not safe for concurrent use.
 type EntryReader struct {
 	s   *Snapshot
 	buf []byte
@@ -205,8 +206,8 @@ type EntryReader struct {
 // NewEntryReader returns a reader of a snapshot's entries.
 func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 
-// Read returns an entry's text, which is valid until the next Read. The error wraps storage.ErrStale if the text
-// does not match its checksum.
+// Read returns an entry's text, valid until the next Read. The error wraps storage.ErrStale if the
+// checksum does not match.
 func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {

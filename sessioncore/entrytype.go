@@ -27,7 +27,7 @@ const (
 	// Only of effect in pi's dialect.
 	TypeUsage       // what something cost that is no message
 	TypeContextEdit // another content for an entry in the context
-	// Only in the operator dialect, which writes branch for TypeBranchSummary and custom_info for TypeCustom.
+	// Only in the operator dialect, where branch is TypeBranchSummary and custom_info TypeCustom.
 	TypeLeaf // a move of the leaf
 
 	typeHeader // not an entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
@@ -58,7 +58,7 @@ var typeNames = [...]string{
 	typeHeader:              "session",
 }
 
-// String returns the type as files write it, in omp's words if dialects differ, or "" for TypeUnknown.
+// String returns the type as files write it, in omp's words, or "" for TypeUnknown.
 func (t EntryType) String() string { return typeNames[t] }
 
 // ompTypes maps the types that omp and pi write.

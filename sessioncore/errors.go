@@ -2,8 +2,8 @@ package sessioncore
 
 import "errors"
 
-// The errors of this package. Every error that it returns wraps one of these or an error of the backing storage;
-// package nodes maps them to errnos (docs/design.md section 7).
+// The errors of this package. Every other error wraps one of these or one of the storage; package
+// nodes maps them to errnos (docs/design.md section 7).
 var (
 	// ErrNotSession means that the file has no valid header, so it is shown as a raw file only.
 	ErrNotSession = errors.New("not a session file")
@@ -13,7 +13,7 @@ var (
 	ErrInvalid = errors.New("not a valid entry")
 	// ErrExists means that the id given for a new entry is already in the session.
 	ErrExists = errors.New("the id exists in the session")
-	// ErrBusy means that a live client holds the session open for writing (docs/design.md section 4).
+	// ErrBusy means that a live client has the session open (docs/design.md section 4).
 	ErrBusy = errors.New("a live client holds the session")
 	// ErrTooBig means that a line is longer than writer.MaxLine.
 	ErrTooBig = errors.New("the line is too long")

@@ -84,13 +84,14 @@ func IsTitleSlot(v rawjson.Value) bool {
 // HeaderRange returns the range of the header's text in the backing file.
 func (s *Snapshot) HeaderRange() FileRange { return FileRange{s.header.off, s.header.size} }
 
-// SlotRange returns the range of the title slot's text in the backing file. ok is false if there is no slot.
+// SlotRange returns the range of the title slot's text in the backing file; ok is false without
+// one.
 func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 	return FileRange{s.header.slotOff, s.header.slot}, s.header.slot > 0
 }
 
-// ReadHeader reads the header and the title slot, nil if there is none. The error wraps storage.ErrStale if either
-// was overwritten in place.
+// ReadHeader reads the header and the title slot, nil if there is none. The error wraps
+// storage.ErrStale if one was overwritten.
 func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	if header, err = s.read(s.header.off, s.header.size); err != nil {
 		return nil, nil, err
@@ -224,8 +225,8 @@ type probeResult struct {
 	idsIn      storage.Token // the state in which id and parent were read
 }
 
-// Probe returns the file's state if the file is a session, without indexing it. Otherwise the error is
-// ErrNotSession or one that Acquire returns. The result is cached until the file changes.
+// Probe returns the state of a session file without indexing it. The error is ErrNotSession or one
+// of Acquire. The result is cached until the file changes.
 func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 	st, _, err := s.probe(ctx, false)
 	return st, err

@@ -147,7 +147,7 @@ func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.Text) {
 	x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: what, Why: why})
 }
 
-// add adds a unit of the file to the index. It returns ErrNotSession if the first value is not a header.
+// add adds a unit to the index. It returns ErrNotSession if the first value is not a header.
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
 		p := Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing}
@@ -235,8 +235,9 @@ func mayMark(rec *record) bool {
 	return true
 }
 
-// moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the target of a move
-// (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id do not count.
+// moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the
+// target of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id
+// do not count.
 func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.MoveType {
@@ -328,8 +329,8 @@ func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	x.labelSets = append(x.labelSets, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
 }
 
-// maxPathLabel is the maximum length of a path label in bytes. It leaves room for the id after it, within the 255
-// bytes that file systems allow, and keeps names readable.
+// maxPathLabel is the maximum length of a path label in bytes. It leaves room for the id within 255
+// bytes, and keeps names readable.
 const maxPathLabel = 40
 
 // The roles of a tool result as the dialects write them. Both are shown as toolResult.
@@ -365,8 +366,8 @@ func (x *index) pathLabelOf(rec *record, u *jsonl.Unit) symbol {
 // encoded as a name and cut at 40 bytes.
 func (s *Snapshot) PathLabel(e Entry) string { return string(s.symbols.text(s.records[e].pathLabel)) }
 
-// symbol is a number for a distinct text of a session, 0 for none. Entry ids, parentIds and label targets share the
-// table, so that each text is stored once.
+// symbol is a number for a text of a session, 0 for none. Entry ids, parentIds and label targets
+// share the table, which stores each text once.
 type symbol uint32
 
 // symbolInfo is a symbol's text in the arena, and the last entry with it as its id.
@@ -404,7 +405,7 @@ func (t *symbolTable) find(text []byte) symbol {
 		if s == 0 {
 			return 0
 		}
-		// A snapshot's view may be older than the slots that it shares: newer symbols do not belong to it.
+		// A snapshot may be older than the slots that it shares: newer symbols are not its own.
 		if int(s) < len(t.symbols) && string(t.text(symbol(s))) == string(text) {
 			return symbol(s)
 		}
@@ -444,7 +445,7 @@ func (t *symbolTable) grow() {
 	}
 }
 
-// maxArena bounds the size of texts in bytes, as offsets have 32 bits. Larger files are not indexed.
+// maxArena bounds the bytes of texts, as offsets have 32 bits. Larger files are not indexed.
 const maxArena = 1 << 31
 
 // full reports whether no more text may be added.

@@ -20,8 +20,9 @@ type labels struct {
 	of   map[string]string // by target
 }
 
-// Labels returns the labels in effect, in the file order of the entries that set them. The last label entry of a
-// target counts, wherever it is in the tree (docs/format.md, Loading). Callers must not modify the slice.
+// Labels returns the labels in effect, in the file order of the entries that set them. The last
+// label entry of a target counts, wherever it is in the tree (docs/format.md, Loading). Callers
+// must not modify the slice.
 func (s *Snapshot) Labels() []Label {
 	s.labels.once.Do(s.findLabels)
 	return s.labels.list

@@ -10,8 +10,8 @@ import (
 // (docs/design.md, leaf).
 const LeafMoveType = "sessionfs/leaf"
 
-// MoveTarget returns the target id of a move of the leaf, JSON null for a move before the first entry. text is an
-// entry of type MoveType. isMove is false if the entry does not move the leaf.
+// MoveTarget returns the target id of a move of the leaf by an entry of type MoveType, JSON null
+// for a move before the first entry; isMove is false for other entries.
 func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove bool) {
 	if d == Operator { // every leaf entry is a move (docs/format.md, Operator dialect)
 		return text.Member("target_id"), true
@@ -98,9 +98,10 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 	return true, nil
 }
 
-// Leaf returns the current position of the conversation, NoEntry before the first entry. It is the last entry with
-// an id or, if that entry records a move of the leaf, its target (docs/design.md, leaf). A position set with
-// TryMove takes precedence. The error is one of Confirm, or wraps ErrNotFound.
+// Leaf returns the current position of the conversation, NoEntry before the first entry. It is the
+// last entry with an id or, if that entry records a move of the leaf, its target (docs/design.md,
+// leaf). A position set with TryMove takes precedence. The error is one of Confirm, or wraps
+// ErrNotFound.
 func (s *Snapshot) Leaf() (e Entry, err error) {
 	switch {
 	case s.move == nil:

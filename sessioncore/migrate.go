@@ -12,9 +12,9 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Old files are shown migrated; reading never changes them (docs/design.md section 3). Version 1 has no ids:
-// entries get ids derived from the file's content and form a chain in file order. Version 2 has the role
-// hookMessage instead of custom.
+// Old files are shown migrated; reading never changes them (docs/design.md section 3). Version 1
+// has no ids: entries get ids derived from the file's content and form a chain in file order.
+// Version 2 has the role hookMessage instead of custom.
 
 // migrateLinks sets the id and the parent of an entry of a version 1 file.
 func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
@@ -102,7 +102,7 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	return rawjson.AppendQuoted(dst, s.idText(id))
 }
 
-// hookEdit replaces the role hookMessage by custom. base is the message's offset in the edited text.
+// hookEdit replaces the role hookMessage by custom. base is the message's offset in the text.
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	for m := range message.EachMember {
 		if m.KeyIs("role") {

@@ -28,7 +28,7 @@ const (
 	ProblemOrphanResult ProblemKind = "orphan-result" // a result without its call
 )
 
-// Problem is a piece of a session file that could not be read or linked. It is a line of problems.jsonl
+// Problem is a piece of a session file that could not be read or linked, a line of problems.jsonl
 // (docs/design.md section 1).
 type Problem struct {
 	Line   int64        `json:"line"`         // line number, from 1

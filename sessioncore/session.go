@@ -39,7 +39,8 @@ func (s *Session) Name() string { return s.name }
 // Acquire returns a snapshot of the current file. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 //
-// When ctx is done, the error is that of ctx, and reading goes on only if other callers wait for it.
+// When ctx is done, the error is that of ctx, and reading goes on only if other callers wait for
+// it.
 func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	cur := s.current.Load()
 	statAt := time.Now()
@@ -64,8 +65,8 @@ func (s *Snapshot) isOf(st storage.Stat) bool {
 	return s.stat == st && !s.index.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
 }
 
-// headUnchanged compares the title slot, the one part of a file that is overwritten without a change of size. It
-// reads only if the file was changed just before it was read.
+// headUnchanged compares the title slot, the only part of a file that is overwritten in place. It
+// reads only if the file changed just before it was read.
 func (s *Snapshot) headUnchanged() bool {
 	if s.settled.Load() || s.header.slot == 0 {
 		return true
@@ -81,7 +82,7 @@ func (s *Snapshot) headUnchanged() bool {
 	return true
 }
 
-// refresh reads the file or its growth. st is a Stat taken at statAt or later, while cur was current.
+// refresh reads the file or its growth. st is a Stat from statAt or later, while cur was current.
 func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time) (*Snapshot, error) {
 	if cur != nil && cur.toRead(st) <= longRead && s.mu.TryLock() {
 		defer s.mu.Unlock()

@@ -24,8 +24,8 @@ type Entry int32
 // NoEntry stands for no entry, such as the leaf before the first entry or the parent of a root.
 const NoEntry Entry = -1
 
-// Snapshot is one state of a session: an index of a pinned file. It is immutable and safe for concurrent use. It is
-// valid from Session.Acquire until Release.
+// Snapshot is one state of a session: an index of a pinned file, valid from Session.Acquire until
+// Release. It is immutable and safe for concurrent use.
 type Snapshot struct {
 	index *index
 	refs  atomic.Int32
@@ -221,7 +221,7 @@ func (s *Snapshot) newest(id symbol) Entry {
 	return NoEntry
 }
 
-// Find returns the entry with an id (WTF-8 text), the last one if the file repeats it. The error wraps ErrNotFound.
+// Find returns the last entry with an id (WTF-8 text). The error wraps ErrNotFound.
 func (s *Snapshot) Find(id string) (Entry, error) {
 	if e := s.newest(s.symbols.find([]byte(id))); e != NoEntry {
 		return e, nil
@@ -266,7 +266,7 @@ func (s *Snapshot) Name(e Entry, fixed ...string) string {
 	return names.FileNameAmong(s.idText(rec.id), fixed)
 }
 
-// FindName returns the confirmed entry of a Name. The error wraps ErrNotFound, or is one of Confirm.
+// FindName returns the confirmed entry of a Name. The error wraps ErrNotFound or is Confirm's.
 func (s *Snapshot) FindName(name string, fixed ...string) (Entry, error) {
 	if e := s.newest(s.findID(name, fixed)); e != NoEntry {
 		return e, s.Confirm(context.Background(), e)
@@ -279,7 +279,8 @@ func (s *Snapshot) FindName(name string, fixed ...string) (Entry, error) {
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
-// FindBranch is FindName for entries with an id: only those have branches (docs/format.md, Loading).
+// FindBranch is FindName for entries with an id, the only ones with branches (docs/format.md,
+// Loading).
 func (s *Snapshot) FindBranch(name string, fixed ...string) (Entry, error) {
 	e, err := s.FindName(name, fixed...)
 	if err == nil && s.records[e].id == 0 {

@@ -74,7 +74,7 @@ func (st *Store) Session(name string) *Session {
 	return s
 }
 
-// Known returns the snapshot of a file in that state, nil if the file is not indexed. Callers must release it.
+// Known returns the snapshot of a file in that state, or nil. Callers must release it.
 func (st *Store) Known(name string, t storage.Token) *Snapshot {
 	st.mu.Lock()
 	s := st.sessions[name]
@@ -183,8 +183,8 @@ func (st *Store) release(matches func(*Session) bool) {
 	}
 }
 
-// cachedShare bounds the descriptors of cached snapshots: one of so many of the process. Readers and
-// directories need the others.
+// cachedShare bounds the descriptors of cached snapshots: one of so many, as readers and
+// directories need others.
 const cachedShare = 4
 
 // snapshotLimit returns the maximum number of cached snapshots.
@@ -196,7 +196,7 @@ func snapshotLimit() int {
 	return int(max(1, min(maxCached, uint64(limit.Cur)/cachedShare)))
 }
 
-// evictingFiles is a storage that evicts cached snapshots when no descriptor is left to open a file.
+// evictingFiles is a storage that evicts cached snapshots when descriptors run out.
 type evictingFiles struct {
 	storage.Files
 	store *Store

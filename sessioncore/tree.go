@@ -80,7 +80,7 @@ func (t *Tree) problem(s *Snapshot, e Entry, what ProblemKind, why string) {
 	t.problems = append(t.problems, s.ProblemOf(e, what, why))
 }
 
-// cutCycles makes the first entry in file order of each cycle of parents a root (docs/design.md, tree/).
+// cutCycles makes the first entry of each cycle of parents a root (docs/design.md, tree/).
 func (t *Tree) cutCycles(s *Snapshot) {
 	const onWalk, finished = 1, 2
 	state := make([]uint8, len(s.records))
@@ -161,8 +161,8 @@ func (t *Tree) gatherChildren(s *Snapshot) {
 	}
 }
 
-// sortByTime sorts siblings by timestamp. The sort is stable in file order, and an unreadable timestamp compares as
-// equal to all others (docs/format.md, Loading).
+// sortByTime sorts siblings by timestamp, stable in file order; an unreadable timestamp equals all
+// others (docs/format.md, Loading).
 func (s *Snapshot) sortByTime(kids []Entry) {
 	compare := func(a, b Entry) int {
 		ra, rb := &s.records[a], &s.records[b]

@@ -10,7 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// File is an open file. Reading and writing have separate offsets. It is for one goroutine at a time.
+// File is an open file, with separate offsets for reading and writing. It is not for concurrent
+// use.
 type File struct {
 	namedNode
 	fs      *FS

@@ -25,7 +25,8 @@ type operations interface {
 	node() nodes.Node
 }
 
-// newOperations returns the inode of a node. Those of entries and links are small, as there are many.
+// newOperations returns the inode of a node. Those of entries and links are small, as there are
+// most.
 func newOperations(n nodes.Node) operations {
 	switch n := n.(type) {
 	case *nodes.EntryFile:
@@ -63,8 +64,8 @@ var cacheRules = [...]cacheRule{
 	// Each access looks up the name, and the kernel may use the attributes of the answer: a stat is
 	// one request, not two.
 	nodes.Relinked: {attr: time.Second},
-	// As Relinked, but the kernel need not ask for the attributes before each read(2), which are two
-	// of three requests of a grep.
+	// As Relinked, but the kernel need not ask for the attributes before each read(2), which are
+	// two of three requests of a grep.
 	nodes.Growing: {attr: 10 * time.Millisecond},
 	nodes.Fixed:   {entry: time.Second, attr: time.Second},
 }

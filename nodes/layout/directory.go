@@ -23,9 +23,9 @@ type Directory interface {
 	Stat(ctx context.Context) (storage.Stat, error)
 	// List returns the names in the order of a listing, without the fields that Find sets.
 	List(ctx context.Context) ([]Entry, error)
-	// Find returns the entry of a name, or an error that wraps ErrNotFound or fs.ErrNotExist. It can
-	// find more than List lists. With known it reads only the session's own file and takes the rest
-	// from the last listing, so that it can find less.
+	// Find returns the entry of a name, or an error that wraps ErrNotFound or fs.ErrNotExist. It
+	// can find more than List lists. With known it reads only the session's own file and takes the
+	// rest from the last listing, so that it can find less.
 	Find(ctx context.Context, name string, known bool) (Entry, error)
 }
 

@@ -313,7 +313,7 @@ func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entr
 	return FindPathName(snap, snap.Branch(e), parts[2])
 }
 
-// CurrentLeaf returns the entry at the leaf, or sessioncore.ErrNotFound if the leaf is before the first entry.
+// CurrentLeaf returns the entry at the leaf, or sessioncore.ErrNotFound before the first entry.
 func CurrentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	leaf, err := snap.Leaf()
 	if err == nil && leaf == sessioncore.NoEntry {

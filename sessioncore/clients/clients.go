@@ -38,14 +38,14 @@ type Source interface {
 	Writers(name string) (storage.WriterState, error)
 }
 
-// databaseNames are the databases that every client keeps open while it runs. Each is in write-ahead mode, so that
-// its -wal and -shm files are open as well.
+// databaseNames are the databases that each running client keeps open, in write-ahead mode, with
+// their -wal and -shm files.
 var databaseNames = []string{"agent.db", "history.db", "models.db"}
 
 // scanLife is the time for which a process scan may be reused; see clientScan.isCurrent.
 const scanLife = time.Second
 
-// New returns a Clients for an agent directory: source holds its databases, terminals its breadcrumbs.
+// New returns the Clients of an agent directory: source holds databases, terminals breadcrumbs.
 func New(source Source, terminals storage.Files) *Clients {
 	return &Clients{proc: "/proc", source: source, crumbs: breadcrumbs{storage: terminals}}
 }
@@ -193,14 +193,14 @@ type clientScan struct {
 	processes []clientProcess
 }
 
-// isCurrent reports whether the scan is recent and none of the breadcrumbs has changed since it began.
+// isCurrent reports whether the scan is recent and no breadcrumb has changed since it began.
 func (s *clientScan) isCurrent(crumbs []breadcrumb) bool {
 	hasChanged := func(b breadcrumb) bool { return b.token.Racy(s.at.UnixNano()) }
 	return time.Since(s.at) <= scanLife && !slices.ContainsFunc(crumbs, hasChanged)
 }
 
-// outermostOf returns the file of the outermost session that name belongs to: name itself, or X.jsonl
-// if name lies below the directory X and X.jsonl exists.
+// outermostOf returns the file of the outermost session around name: name itself, or X.jsonl if
+// name lies below the directory X and X.jsonl exists.
 func outermostOf(files storage.Files, name string) string {
 	outermost := name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -267,9 +267,9 @@ func configRoot(getenv func(string) string) string {
 	return filepath.Join(home, cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
 }
 
-// LeaseDirs returns the directories of leases that clients of an agent directory may use, as absolute paths without
-// duplicates: the one beside each of the directory's paths in sources, and those that a client derives from its
-// environment, which is assumed to be like ours.
+// LeaseDirs returns the directories of leases that clients of an agent directory may use, as
+// absolute paths without duplicates: those beside the directory's paths in sources, and those that
+// a client derives from its environment, which is assumed to be ours.
 func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 	add := func(dir string) {
 		path, err := filepath.Abs(filepath.Join(dir, "run", "session-owners"))
@@ -291,7 +291,7 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 	return dirs
 }
 
-// On returns the client that holds the lease of the session file, or nil if there is none. name is that of the lease.
+// On returns the client that holds the lease called name of the session file, or nil.
 func (l *Leases) On(file, name string) *LiveError {
 	path := l.first(file, name, filelock.Held)
 	if path == "" {
@@ -365,7 +365,7 @@ func Writing(files storage.Files, name string) *LiveError {
 	})}
 }
 
-// Process returns the client's process and its name, 0 and "" if unknown. The first call may take milliseconds.
+// Process returns the client's process and its name, 0 and "" if unknown. It may take milliseconds.
 func (e *LiveError) Process() (pid int, command string) {
 	if e.find != nil {
 		pid = e.find()

@@ -71,8 +71,8 @@ func (b *breadcrumb) names(session string) bool {
 		len(path.Base(session)) >= uniqueName && path.Base(b.file) == path.Base(session)
 }
 
-// uniqueName is the minimum length of a session file name that a client made: a time of 24 characters, an underscore,
-// an id of at least 16 characters, and the ending.
+// uniqueName is the minimum length of a client's session file name: a time of 24 characters, an
+// underscore, an id of at least 16, and the ending.
 const uniqueName = 24 + 1 + 16 + len(sessioncore.FileEnding)
 
 // breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so a

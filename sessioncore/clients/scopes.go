@@ -79,7 +79,8 @@ func dashed(path string) string {
 // home and temporary directories.
 func AbsoluteScope(cwd string) string { return "--" + dashed(strings.TrimPrefix(cwd, "/")) + "--" }
 
-// Passing reports whether clients of omp rename the directory name when they start, or when they start in cwd.
+// Passing reports whether clients of omp rename the directory name when they start, or start in
+// cwd.
 func (s Scopes) Passing(name, cwd string) bool {
 	homeScope := AbsoluteScope(s.rawHome)
 	isBelowHome := strings.HasPrefix(name, strings.TrimSuffix(homeScope, "-")) && strings.HasSuffix(name, "--")

@@ -38,8 +38,7 @@ type Source interface {
 	io.ReaderAt
 	Retain()
 	Release()
-	// Changed returns the current state of the file, and whether it differs from the state that was
-	// indexed.
+	// Changed returns the file's current state, and whether it differs from the indexed one.
 	Changed() (now storage.Token, changed bool, err error)
 	// CheckRange returns an error that wraps storage.ErrStale unless text, read at off from the
 	// file in the state now, shows entries as they were indexed. It reads the rest of an entry that
@@ -55,8 +54,7 @@ type Checked struct {
 
 // Maker makes the pieces of a Document that are not in a file.
 type Maker interface {
-	// Make appends the text of a piece to dst. piece is its number from AddMade. The text is always
-	// the same.
+	// Make appends the text of a piece, by its number from AddMade, to dst: always the same.
 	Make(dst []byte, piece int32) ([]byte, error)
 	// Continues reports whether the content after the document's leading text begins with that of
 	// earlier, which may be nil.
@@ -71,8 +69,7 @@ type Blobs interface {
 	Open(hash string) (storage.Object, error)
 }
 
-// piece is a part of a document: literal text, a range of the session file, a blob, or a text of
-// the Maker.
+// piece is a part of a document: literal text, a range of the session file, a blob, or made text.
 type piece struct {
 	at     int64  // offset in the document
 	off    int64  // of a range: its offset in the session file
@@ -196,8 +193,7 @@ func (d *Document) Close() {
 	}
 }
 
-// ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content that the document shows no longer
-// exists.
+// ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content no longer exists.
 func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 	first := sort.Search(len(d.pieces), func(i int) bool { return d.pieces[i].at+d.pieces[i].size > off })
 	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
@@ -286,7 +282,7 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	return nil
 }
 
-// readBase64 fills p with the base64 encoding of obj, which has size bytes, from offset off of the encoding on.
+// readBase64 fills p from offset off of the base64 encoding of obj, which has size bytes.
 func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	start := off / 4 * 3
 	end := min((off+int64(len(p))+3)/4*3, size)
@@ -304,8 +300,7 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 // content. Continues compares their pieces without rendering either.
 
 // Continues reports whether the content of d begins with that of old. The Maker compares the
-// content after the leading text; without one, documents of more than text do not continue each
-// other.
+// content after the leading text; without one, only documents of text continue each other.
 func (d *Document) Continues(old *Document) bool {
 	if d.size < old.size {
 		return false

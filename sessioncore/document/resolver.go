@@ -34,8 +34,7 @@ func BlobHash(v rawjson.Value) (hash string, ok bool) {
 
 // Resolver finds the edits that turn persisted text into text for the model: references become
 // blobs, ill-formed bytes become U+FFFD, and numbers that overflow a double become null. It keeps
-// the bounds of one document. It is not safe for concurrent use. The zero Resolver leaves
-// references unchanged.
+// the bounds of one document. It is for one goroutine. The zero Resolver keeps references.
 type Resolver struct {
 	ctx     context.Context // when it is done, the edits are not complete
 	blobs   Blobs           // nil leaves references unchanged
@@ -55,12 +54,12 @@ type knownBlob struct {
 }
 
 const (
-	// MaxResolved is the maximum total size in bytes of the blobs in one context. A model is sent less, while a small
-	// session can refer to one large blob a hundred thousand times. References beyond that stay references.
+	// MaxResolved bounds the bytes of the blobs in one context. A model gets less, but a small
+	// session can refer to one large blob many times. Other references stay.
 	MaxResolved = 256 << 20
-	// MaxInlineText is the maximum total size in bytes of the blobs that are copied into the text because they have
-	// characters that JSON escapes. Data URLs, which these blobs normally are, have none; a larger blob with such
-	// characters stays a reference.
+	// MaxInlineText bounds the bytes of the blobs that are copied into the text because JSON
+	// escapes some of their characters. Data URLs, the usual blobs, have none; a larger blob with
+	// such characters stays a reference.
 	MaxInlineText = 16 << 20
 )
 
@@ -104,8 +103,8 @@ func (r *Resolver) fits(n int64) bool {
 	return true
 }
 
-// ImageEdits adds the edits that resolve the image blocks of a content array (docs/format.md, Context). base is the
-// array's offset in the edited text.
+// ImageEdits adds the edits that resolve the image blocks of a content array (docs/format.md,
+// Context). base is its offset in the edited text.
 func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base int) rawjson.Edits {
 	if r.blobs == nil {
 		return edits
@@ -121,8 +120,8 @@ func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base i
 	return edits
 }
 
-// TextEdits adds the edits that may occur anywhere in a text: for references under the key image_url, ill-formed
-// bytes and numbers that overflow a double. It scans token by token, so it has no depth limit.
+// TextEdits adds the edits for references under the key image_url, ill-formed bytes and numbers
+// that overflow a double, anywhere in a text. It scans tokens, without a depth limit.
 func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
 	var s rawjson.Scanner
 	key := false // the last string was the key image_url
@@ -161,7 +160,7 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 	return edits, nil
 }
 
-// overflows reports whether a number is infinite as a double. JSON.stringify writes such a number as null.
+// overflows reports whether a number is infinite as a double, which JSON.stringify writes as null.
 func overflows(number []byte) bool {
 	if len(number) < rawjson.BigNumberLen && !strings.ContainsAny(string(number), "eE") {
 		return false
@@ -170,8 +169,8 @@ func overflows(number []byte) bool {
 	return math.IsInf(f, 0)
 }
 
-// IllFormedEdits appends to edits the replacement of each ill-formed UTF-8 sequence in text by U+FFFD. base is the
-// offset of text in the edited text.
+// IllFormedEdits adds the replacement of each ill-formed UTF-8 sequence in text by U+FFFD. base is
+// the offset of text in the edited text.
 func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	for at := 0; ; {
 		at += rawjson.ValidPrefix(text[at:])
@@ -272,8 +271,7 @@ func (r *Resolver) readBlob(hash string, size int64) ([]byte, error) {
 	return b, storage.ReadFull(obj, b, 0)
 }
 
-// EachReference calls f for each blob reference in an entry: a string under the key data, as in image blocks,
-// or image_url.
+// EachReference calls f for each blob reference in an entry, a string under data or image_url.
 func EachReference(text rawjson.Value, f func(hash string)) {
 	var s rawjson.Scanner
 	key := false // the last string was one of the keys

@@ -7,8 +7,7 @@ import (
 
 // Array is the format of JSON files that hold an array of prompts, for Converted.
 type Array struct {
-	// Text, Time and Session are the members of an object: the prompt, its time and its session, which may be
-	// missing.
+	// Text, Time and Session are members of an object: the prompt, its time and session (optional).
 	Text, Time, Session string
 	// Cwd returns the working directory of the prompts in a file, "" for none.
 	Cwd func(name string) string

@@ -17,13 +17,12 @@ import (
 )
 
 const (
-	// maxFileBytes is the maximum size in bytes of the files together. That is some 100,000
-	// prompts.
+	// maxFileBytes bounds the size of the files together. That is some 100,000 prompts.
 	maxFileBytes = 64 << 20
 	// copyStep is the number of bytes that are copied between two checks for cancellation.
 	copyStep = 256 << 10
-	// walHeaderSize is the size in bytes of the header of a write-ahead log. Two numbers in it change
-	// whenever the log is restarted (SQLite's file format, section 4.1).
+	// walHeaderSize is the size in bytes of the header of a write-ahead log. Two numbers in it
+	// change whenever the log is restarted (SQLite's file format, section 4.1).
 	walHeaderSize = 32
 )
 
@@ -40,8 +39,7 @@ var errChanged = errors.New("the database changed")
 // openFiles are the open files while they are copied, by name.
 type openFiles map[string]storage.Object
 
-// copy copies the files into memory accounted in room. The error is errChanged if the files belong
-// to different states.
+// copy copies the files into memory of room, or returns errChanged if their states differ.
 func (h *Database) copy(ctx context.Context, room *budget.Hold) (*fileCopies, error) {
 	files := openFiles{}
 	defer func() {

@@ -25,8 +25,7 @@ const (
 )
 
 const (
-	// maxReads bounds the concurrent reads: each takes up to maxMemory, and maxFileBytes for the
-	// files. Others wait.
+	// maxReads bounds the concurrent reads of up to maxMemory and maxFileBytes. Others wait.
 	maxReads = 2
 	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
@@ -48,15 +47,14 @@ var (
 
 // History is the prompt history of a SOURCE. It is safe for concurrent use.
 type History interface {
-	// State returns the current state of the files. If there is none, or it is not a regular file, the error wraps
-	// fs.ErrNotExist.
+	// State returns the current state of the files. The error wraps fs.ErrNotExist if there is no
+	// history or it is not a regular file.
 	State() (State, error)
 	// Render returns the prompts with all words of match, else those that match it as an FTS5
 	// query, or all prompts for "": one JSON object per line, newest first, as the client lists
 	// them. hold accounts for the text; it may be nil, and is closed after an error.
 	//
-	// Errors wrap fs.ErrNotExist (no history), an error of this package, budget.ErrNoMemory, or an
-	// error of the storage.
+	// Errors wrap fs.ErrNotExist, an error of this package, budget.ErrNoMemory or a storage error.
 	Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error)
 }
 
@@ -72,14 +70,14 @@ func New(files storage.Files) *Database {
 	return &Database{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
 }
 
-// State identifies a state of a history: if a Rendering is settled, equal States mean equal content.
+// State identifies a state of a history: of settled Renderings, equal States mean equal content.
 type State struct {
 	database storage.Stat  // or of the file of lines
 	wal      storage.Token // zero if there is no log
 	parts    uint64        // of several histories: a hash of their states
 }
 
-// Stat returns the Stat of the database file, with the times of the last change of it or of its log.
+// Stat returns the database's Stat with the times of the last change of it or its log.
 func (s State) Stat() storage.Stat {
 	st := s.database
 	st.Modified = max(st.Modified, s.wal.Modified)
@@ -115,8 +113,8 @@ func (h *Database) State() (State, error) {
 type Rendering struct {
 	Text  []byte
 	State State // of the database when it was read
-	// Settled reports that any later change of the database changes its State too. It is false for a few milliseconds
-	// after a change if the file system's clock is coarse.
+	// Settled reports that any later change of the database changes its State. It is false for some
+	// milliseconds after a change if the file system's clock is coarse.
 	Settled bool
 }
 
@@ -171,8 +169,7 @@ func (h *Database) read(request context.Context, match string, out *lines, place
 	return c, err
 }
 
-// maxRendering is the maximum size of an answer in bytes; an open file keeps it in memory. 20,000 prompts of 270
-// bytes take a twelfth of it.
+// maxRendering bounds an answer in bytes. 20,000 prompts of 270 bytes take a twelfth of it.
 const maxRendering = 64 << 20
 
 // lines collects JSON lines.
@@ -209,7 +206,7 @@ type line struct {
 	UseCount  *any `json:"use_count,omitempty"`  // the same
 }
 
-// add appends the current row of a statement: id, prompt, created_at, cwd and possibly session_id and use_count.
+// add appends a statement's row: id, prompt, created_at, cwd, perhaps session_id and use_count.
 func (l *lines) add(row *sqlite3.Stmt) error {
 	v := line{ID: value(row, 0), Prompt: value(row, 1), CreatedAt: created(value(row, 2)), Cwd: value(row, 3)}
 	for column := 4; column < row.ColumnCount(); column++ {
@@ -247,8 +244,7 @@ func (l *lines) end() error {
 	return nil
 }
 
-// value returns a column as a value for package json. SQLite columns hold values of any type; json replaces invalid
-// UTF-8 by U+FFFD.
+// value returns a column for package json, which replaces invalid UTF-8 by U+FFFD.
 func value(row *sqlite3.Stmt, column int) any {
 	switch row.ColumnType(column) {
 	case sqlite3.INTEGER:
@@ -265,8 +261,7 @@ func value(row *sqlite3.Stmt, column int) any {
 	return nil
 }
 
-// created converts seconds since the epoch, as the client stores them, to the form of times in sessions. It returns
-// other values unchanged.
+// created converts seconds since the epoch to the form of times in sessions; other values stay.
 func created(v any) any {
 	const lastSecond = 253402300799 // of the year 9999
 	seconds, ok := v.(int64)

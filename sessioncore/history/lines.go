@@ -17,8 +17,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// LinesName is the file with a prompt per line of Claude Code and Codex (docs/format.md, Claude
-// Code; Codex).
+// LinesName is the file of prompts of Claude Code and Codex (docs/format.md, Claude Code; Codex).
 const LinesName = "history.jsonl"
 
 // Lines is the history of Claude Code or Codex, which need not exist.
@@ -155,8 +154,7 @@ type Several []Part
 
 var seed = maphash.MakeSeed()
 
-// State returns a State that identifies the states of all of them, missing ones included, with the
-// latest times.
+// State returns a State of all histories, missing ones included, with the latest times.
 func (h Several) State() (State, error) {
 	var all State
 	var missing error
@@ -233,8 +231,7 @@ func (h Several) render(ctx context.Context, match string, out *lines) (r Render
 	return Rendering{out.text.Bytes(), state, settled && now == state}, err
 }
 
-// timeOf returns the time of the first line, or "~", which sorts as newest, for a time in another
-// form.
+// timeOf returns the first line's time, or "~", which sorts as newest, for another form.
 func timeOf(text []byte) string {
 	var v struct {
 		At any `json:"created_at"`

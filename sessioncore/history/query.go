@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxMemory bounds the memory of a connection in bytes: its cache (2 MB), the log's index (8 bytes per frame),
-	// and a few copies of the longest value.
+	// maxMemory bounds the bytes of a connection: its cache (2 MB), the log's index (8 bytes per
+	// frame), and a few copies of the longest value.
 	maxMemory = 64 << 20
 	// firstMemory is the first limit of a connection. It suffices unless prompts are very long.
 	firstMemory = 8 << 20
@@ -44,8 +44,8 @@ var limits = map[sqlite3.LimitCategory]int{
 	sqlite3.LIMIT_TRIGGER_DEPTH:       10,
 }
 
-// pragmas: no shared memory, so that the connection has its own index of the log (see the package comment);
-// read-only; temporary tables in memory; checks for damage.
+// pragmas: no shared memory, so that the connection has its own index of the log; read-only;
+// temporary tables in memory; checks for damage.
 const pragmas = `PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;
 PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON`
 
@@ -125,8 +125,7 @@ func configure(conn *sqlite3.Conn) error {
 	return fts5.Register(conn)
 }
 
-// readError wraps an error of the library in one of ours. The library's error appears only as text: an errno in it
-// would be taken for one of ours.
+// readError wraps an error of the library as text: its errno could be mistaken for one of ours.
 func readError(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.TOOBIG):
@@ -172,8 +171,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 	return readRows(conn, sql, func(row *sqlite3.Stmt) bool { return ids[row.ColumnInt64(0)] }, out)
 }
 
-// selectWords writes the prompts that have all the words, as beginnings of indexed words or
-// anywhere in the text.
+// selectWords writes the prompts with all words, as beginnings of indexed words or anywhere.
 func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
 	var ids map[int64]bool
 	if found.index { // which ignores accents
@@ -196,8 +194,7 @@ func matching(conn *sqlite3.Conn, match string) (map[int64]bool, error) {
 	})
 }
 
-// eachRow calls f for each row of a query until f fails. A match that is not empty is the query's
-// parameter.
+// eachRow calls f for each row of a query, whose parameter is a match unless "", until f fails.
 func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) error) error {
 	stmt, _, err := conn.Prepare(sql)
 	if err != nil {
@@ -205,7 +202,7 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 	}
 	defer stmt.Close()
 	if match != "" {
-		// The blank keeps FTS5 from taking a match that begins with * for a special query about its own state.
+		// The blank keeps FTS5 from taking a match that begins with * for a special query.
 		if err := stmt.BindText(1, " "+match); err != nil {
 			return readError(err)
 		}
@@ -226,13 +223,13 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 	return readError(err)
 }
 
-// wordsOf splits a text as the client's own search does: each run of letters and digits is a word, in lower case.
+// wordsOf splits a text like the client's search: runs of letters and digits, in lower case.
 func wordsOf(text string) []string {
 	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 	return strings.FieldsFunc(strings.ToLower(text), isSeparator)
 }
 
-// containsAll reports whether a prompt contains all words, ignoring the case of ASCII letters, as SQLite's LIKE.
+// containsAll reports whether a prompt contains all words, ignoring ASCII case like SQLite's LIKE.
 func containsAll(prompt []byte, words []string) bool {
 	lower := bytes.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -249,8 +246,7 @@ type tables struct {
 	columns        []string
 }
 
-// findTables reads the schema. It refuses a view or virtual table that stands for a table, as it
-// could run anything.
+// findTables reads the schema. A view or virtual table as a table is refused: it could run code.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	const schema = `SELECT lower(name), sql FROM sqlite_schema
 WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`

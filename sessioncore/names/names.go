@@ -89,18 +89,18 @@ func AppendPercent(dst []byte, raw string) []byte {
 	return dst
 }
 
-// EscapeFirst encodes the first byte of a plain name that equals a fixed name (docs/design.md, Names: fixed names
-// win).
+// EscapeFirst encodes the first byte of a plain name that equals a fixed one (docs/design.md,
+// Names).
 func EscapeFirst(name string) string {
 	return string(AppendPercent(nil, name[:1])) + name[1:]
 }
 
-// TooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore the id.
+// TooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore it.
 func TooLong(id []byte) bool {
 	return 3*len(id) > MaxName && len(encodeName(string(id))) > MaxName
 }
 
-// DecodeName returns the text whose FileName is name. ok is false if there is no such text or the name is cut.
+// DecodeName returns the text with the FileName name. ok is false if there is none or name is cut.
 func DecodeName(name string) (text string, ok bool) {
 	if strings.IndexByte(name, '%') < 0 {
 		return name, len(name) <= MaxName && isPlainName(name)
@@ -128,8 +128,8 @@ func DecodeName(name string) (text string, ok bool) {
 	return text, len(name) <= MaxName && encodeName(text) == name
 }
 
-// DecodeNameAmong returns the text whose FileNameAmong is name in a directory with those fixed names. ok is false
-// if there is no such text or the name is cut.
+// DecodeNameAmong returns the text with the FileNameAmong name in a directory with fixed names. ok
+// is false if there is none or name is cut.
 func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	if text, ok = DecodeName(name); ok {
 		return text, !slices.Contains(fixed, text) // a fixed name has its first byte encoded
@@ -142,8 +142,8 @@ func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
 	return "", false
 }
 
-// FileNameAmong returns the file name for a text in a directory with those fixed names: its FileName, with the
-// first byte encoded if that equals a fixed name.
+// FileNameAmong returns the FileName of a text, with the first byte encoded if that equals a fixed
+// name of the directory.
 func FileNameAmong(text string, fixed []string) string {
 	name := FileName(text)
 	if slices.Contains(fixed, name) {
@@ -152,7 +152,7 @@ func FileNameAmong(text string, fixed []string) string {
 	return name
 }
 
-// CutName returns the hash at the end of a name that FileName cut. ok is false if name does not have that form.
+// CutName returns the hash at the end of a name that FileName cut. ok is false for other names.
 func CutName(name string) (hash string, ok bool) {
 	if len(name) != MaxName+1+HashLength || name[MaxName] != '~' {
 		return "", false

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// maxPersist is the maximum length of an uncut string, in UTF-16 code units (docs/format.md,
-	// Persisting).
+	// maxPersist is the maximum length of an uncut string, in UTF-16 code units.
 	maxPersist = 500_000
 	// truncationNotice is the end of a truncated string, here as JSON.
 	truncationNotice = `\n\n[Session persistence truncated large content]`
-	// noticeUnits and noticeBreaks are the notice's length in code units and its number of line breaks.
+	// noticeUnits and noticeBreaks are the notice's numbers of code units and line breaks.
 	noticeUnits  = len(truncationNotice) - 2
 	noticeBreaks = 2
 	// minBlob is the minimum length of an image's base64 for a blob, in code units.
@@ -174,8 +173,7 @@ func (r Rules) drops(key []byte) bool {
 	return string(key) == "jsonlEvents" || string(key) == "partialJson" && !r.Newer
 }
 
-// object visits the object at i and returns its end. It makes the edits that depend on several
-// members last.
+// object visits the object at i and returns its end. Edits by several members come last.
 func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
 	o := object{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
 	dropped := false
@@ -257,7 +255,7 @@ func (p *persister) finishNewer(o *object) {
 	}
 }
 
-// hasImage reports whether an object is an image in a place from which the client moves images into blobs.
+// hasImage reports whether an object is an image in a place whose images go into blobs.
 func (o *object) hasImage(mime string) bool {
 	switch isImage := o.get("type").Is("image"); o.key {
 	case "content":
@@ -293,8 +291,7 @@ func (o *object) isSealed() bool {
 // isFilled reports whether a value is a string that is not empty.
 func isFilled(v rawjson.Value) bool { return v.IsString() && len(v) > len(`""`) }
 
-// isReplayed reports whether a block is complete history of a provider's own tool, which the client
-// sends back unchanged.
+// isReplayed reports whether a block is history of a provider's tool that the client sends back.
 func isReplayed(block rawjson.Value) bool {
 	switch typ, _ := block.Member("type").Text(); typ {
 	case "server_tool_use":
@@ -351,8 +348,7 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 	return text
 }
 
-// namesOfItem returns the names of a reasoning item, whose JSON may be invalid: its encrypted
-// content and its id.
+// namesOfItem returns the encrypted content and the id of a reasoning item, perhaps invalid JSON.
 func namesOfItem(item rawjson.Value) (names []string) {
 	if !rawjson.IsValidObject(item) || !item.Member("type").Is("reasoning") {
 		return nil

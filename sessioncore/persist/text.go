@@ -12,8 +12,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// nextUnits returns the size in bytes of the first character of a JSON string's body and its number of UTF-16 code
-// units; high reports whether it is a lone high surrogate.
+// nextUnits returns the size in bytes and the UTF-16 code units of the first character of a JSON
+// string's body; high reports a lone high surrogate.
 func nextUnits(body []byte) (size, units int, high bool) {
 	switch c := body[0]; {
 	case c == '\\' && body[1] == 'u':
@@ -90,8 +90,8 @@ func BlobName(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// decodeBase64 decodes like the client: it skips characters outside the alphabet, accepts the URL alphabet, stops at
-// the first "=", and drops incomplete bytes.
+// decodeBase64 decodes like the client: it skips characters outside the alphabet, accepts the URL
+// alphabet, stops at "=", and drops incomplete bytes.
 func decodeBase64(text []byte) []byte {
 	text, _, _ = bytes.Cut(text, []byte{'='})
 	clean := make([]byte, 0, len(text))

@@ -17,8 +17,7 @@ type Program uint8
 const (
 	Unknown Program = iota
 	OMP             // omp or xcsh
-	// LikelyPi is pi by names that omp once used too. It suffices where a mistake does no harm to
-	// omp's files.
+	// LikelyPi is pi by names that omp once used too, for cases that cannot harm omp's files.
 	LikelyPi
 	Pi
 )
@@ -37,8 +36,7 @@ var (
 	commonNames = []string{"auth.json", "settings.json"}
 )
 
-// OfRoot returns the program that an agent directory belongs to, by its paths and its files. A directory that both
-// programs use is Unknown.
+// OfRoot returns the program of an agent directory by its paths and files; Unknown if both use it.
 func OfRoot(root storage.Files, paths ...string) Program {
 	endsIn := func(ends ...string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool {
@@ -109,8 +107,7 @@ func MarksOf(v rawjson.Value) Marks {
 }
 
 // KeepsBlobs reports whether large images of a session go into blobs: only if it certainly is one
-// of omp. pi, which has no blobs, would send a reference to the model's provider, while omp reads
-// images in lines too.
+// of omp. pi would send a reference to the provider, while omp reads images in lines too.
 func KeepsBlobs(root Program, marks Marks) bool {
 	return root == OMP || root == Unknown && marks&MarkOMP != 0
 }
@@ -130,8 +127,7 @@ func OfSession(root Program, marks Marks) Program {
 	return OMP
 }
 
-// Root is an agent directory. It checks its files only after names in it changed. It is safe for
-// concurrent use.
+// Root is an agent directory, checked when names in it changed. It is safe for concurrent use.
 type Root struct {
 	files   storage.Files
 	paths   []string

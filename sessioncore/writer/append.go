@@ -22,8 +22,7 @@ import (
 // line, or those that a failed write left. If ids has all lines, the option Sync failed: they may
 // not survive a crash.
 //
-// Any number of lines takes one lock and one write. The cost does not depend on the length of the
-// session.
+// Any number of lines takes one lock and one write, independent of the session's length.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
 	if w.opts.ReadOnly {
 		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -45,8 +44,8 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 // errFormat means that the file's format has changed since the lines were checked.
 var errFormat = errors.New("the session's format changed")
 
-// appendDrafts is Append for lines that were checked for the format f; bad is the error of the line after them. If
-// the session now has another format, it writes nothing and returns errFormat.
+// appendDrafts is Append for lines checked for the format f; bad is the error of the line after
+// them. If the session's format has changed, it writes nothing and returns errFormat.
 func (w *Writer) appendDrafts(
 	ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error, attempts *attemptLog,
 ) (ids []string, err error) {
@@ -248,7 +247,7 @@ func hasMembers(entry, line rawjson.Value) bool {
 // cannot occur in JSON there.
 const tornMark = "# the line above is cut off\n"
 
-// afterTorn prepends a newline to lines if the file's last line has none, and tornMark if it is needed.
+// afterTorn prepends a newline to lines if the file's last line has none, and tornMark if needed.
 func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	if c.snap.EndsLine() || len(lines) == 0 {
 		return lines, nil
@@ -264,8 +263,7 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	return append([]byte(before), lines...), nil
 }
 
-// lastLine returns the text after a file's last newline, or the end of it if it is longer than
-// MaxLine.
+// lastLine returns the text after a file's last newline, of a very long one the end.
 func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	size := s.Stat().Size
 	for n := int64(jsonl.ChunkSize); ; n *= 2 {

@@ -124,8 +124,7 @@ func cwdOf(s *sessioncore.Snapshot) (string, error) {
 	return cwd, err
 }
 
-// setCWD is SetCWD under the lock. It returns the new name of the file, and whether anything
-// changed.
+// setCWD is SetCWD under the lock. It returns the file's new name, and whether anything changed.
 func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	name := c.s.Name()
 	if to, err = c.placeFor(cwd); err != nil {
@@ -181,8 +180,7 @@ func (c *change) setHeader(set []objectMember) error {
 	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), r))
 }
 
-// placeFor returns the new file name for a working directory. Sessions that lie in no directory
-// keep theirs.
+// placeFor returns the new file name for a cwd. Sessions outside directories keep theirs.
 func (c *change) placeFor(cwd string) (string, error) {
 	name := c.s.Name()
 	if storage.Dir(name) == "" || c.w.opts.Flat || c.snap.Dialect() == sessioncore.Operator {
@@ -192,8 +190,7 @@ func (c *change) placeFor(cwd string) (string, error) {
 	return path.Join(dir, path.Base(name)), err
 }
 
-// makePlace makes the directory for a file's new name, and checks that its names are free, before anything
-// changes.
+// makePlace makes the directory for a file's new name, and checks that its names are free.
 func (c *change) makePlace(disk mover, to string) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)

@@ -1,5 +1,5 @@
-// Package writer makes every change to a session: appended entries, the leaf, labels, the title, forks and new
-// sessions.
+// Package writer makes every change to a session: appended entries, the leaf, labels, the title,
+// forks and new sessions.
 //
 //	w := writer.New(store, writer.Options{Journal: files, Root: "/home/dev/.omp/agent/sessions"})
 //	ids, err := w.Append(ctx, store.Session(name), []byte(`{"type":"custom","customType":"note"}`))

@@ -134,8 +134,7 @@ func (b *batch) newID() string {
 // appendNow appends the batch's time as JSON.
 func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) }
 
-// entryPrefix returns the beginning of an entry as clients write it, up to the members specific to
-// its type.
+// entryPrefix returns the beginning of an entry like the clients', up to the type's own members.
 func (b *batch) entryPrefix(kind sessioncore.EntryType, id string, parent *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
 	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
@@ -215,7 +214,8 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 	return &id, nil
 }
 
-// rootID is the fromId of a branch summary whose branch begins before the first entry (docs/format.md, Entry types).
+// rootID is the fromId of a summary of a branch before the first entry (docs/format.md, Entry
+// types).
 const rootID = "root"
 
 // leafAfter returns the leaf after a line with this id: its entry or, for a move, the target
@@ -260,7 +260,7 @@ func (b *batch) complete(d *draft, fill []byte) []byte {
 	return rawjson.Edits{{Start: at, End: at, Text: string(fill)}}.AppendTo(b.lines, d.text)
 }
 
-// Unfinished reports whether text is a proper prefix of a JSON value, so that more text could complete it.
+// Unfinished reports whether text is a proper prefix of a JSON value.
 func Unfinished(text []byte) bool {
 	var s rawjson.Scanner
 	_, st := s.SkipValue(text, 0)

@@ -39,7 +39,7 @@ func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (n
 	return name, err
 }
 
-// forkOnce is one attempt at a fork. ErrStale: the file was truncated or overwritten while it was read.
+// forkOnce is one attempt at a fork. ErrStale: the file was truncated or overwritten meanwhile.
 func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 // directoriesKey is the member of omp's header with the working directories other than cwd.
 const directoriesKey = "additionalDirectories"
 
-// forkedLabels returns a label entry for each label in effect on the path, as a chain after its last entry.
+// forkedLabels returns a label entry for each label in effect on the path, as a chain.
 func (w *Writer) forkedLabels(route *forkPath) []byte {
 	b := w.emptyBatch(route.snap)
 	onPath := map[string]bool{}
@@ -197,8 +197,7 @@ type forkPath struct {
 	entries []sessioncore.Entry // from the root on
 }
 
-// keptEntry returns the entry at i or the nearest kept one in the direction of step; NoEntry if
-// there is none.
+// keptEntry returns the entry at i or the nearest kept one in direction step; NoEntry if none.
 func (p *forkPath) keptEntry(i, step int) sessioncore.Entry {
 	for ; i >= 0 && i < len(p.entries); i += step {
 		if !isPointer(p.snap, p.entries[i]) {
@@ -241,7 +240,7 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	var changed []objectMember
 	before, parent := p.keptEntry(i-1, -1), s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
-	// pi's forks begin with null also where the parent was never written, as by its versions before 1.5.
+	// pi's forks begin with null even where the parent was never written, as before 1.5.
 	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi &&
 		!text.Member(s.Dialect().ParentKey).IsNull() {
 		var above *string
@@ -261,8 +260,7 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	return text, nil
 }
 
-// replayedKey is the member of a compaction with the last entry that a provider's own history
-// replaces.
+// replayedKey is a compaction's member with the last entry that a provider's history replaces.
 const replayedKey = "providerReplayThroughEntryId"
 
 // redirect appends a change to changed if the member key names an omitted entry: its value becomes

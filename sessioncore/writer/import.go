@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file puts copies of sessions from elsewhere into the store (docs/design.md section 2, Import).
+// This file imports copies of sessions into the store (docs/design.md section 2, Import).
 
 // Copy is a file from elsewhere, whose first Size bytes do not change.
 type Copy struct {
@@ -46,8 +46,7 @@ const (
 	pageSize = 4096
 )
 
-// Origin is the session of another agent from which a session is made, with the keys of omp's own
-// import.
+// Origin is the imported session of another agent, with the keys of omp's own import.
 type Origin struct {
 	Source string `json:"source"`
 	ID     string `json:"sourceId"`
@@ -120,8 +119,7 @@ func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	return int64(len(header)) + 1, size - int64(len(last)), ok
 }
 
-// maxEnd bounds the bytes that importedBody reads at each end of a file: a header and an entry,
-// with paths in them.
+// maxEnd bounds the bytes that importedBody reads at each end: a header and an entry with paths.
 const maxEnd = 64 << 10
 
 // ErrOther means that neither of a file and its copy begins the other.
@@ -221,8 +219,7 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 	return Unchanged, begins, nil
 }
 
-// equalBytes reports whether size bytes of a from offset from on equal those of b from offset at
-// on.
+// equalBytes reports whether size bytes of a at offset from equal those of b at offset at.
 func equalBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
 	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
 	for done := int64(0); done < size; done += int64(len(x)) {

@@ -12,9 +12,9 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// SetLabel sets the label of the entry id, or removes it if label is empty, by appending one entry, which becomes the
-// leaf as in the client. If the entry has that label already, nothing is written. id and label are WTF-8.
-// ErrNotFound: no entry has that id; the label of a missing entry can only be removed.
+// SetLabel sets the label of the entry id, or removes it if label is empty, by appending one entry,
+// which becomes the leaf as in the client. An unchanged label writes nothing. id and label are
+// WTF-8. ErrNotFound: no entry has that id; then the label can only be removed.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
 	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
 		return nil // without taking the lock, which would change the directory's times

@@ -9,9 +9,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// MoveLeaf makes the entry id the leaf, as the client's branch does: durably by appending one entry, or in memory
-// with the option LeafMemory (docs/design.md, leaf). If it is the leaf already, nothing is written. ErrNotFound: no
-// entry has that id.
+// MoveLeaf makes the entry id the leaf, like the client's branch: durably by appending one entry,
+// or in memory with the option LeafMemory (docs/design.md, leaf). An unchanged leaf writes nothing.
+// ErrNotFound: no entry has that id.
 func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, id string) error {
 	return w.moveLeaf(ctx, s, &id)
 }

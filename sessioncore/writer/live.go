@@ -68,8 +68,7 @@ type Owner struct {
 
 // Owner returns the client that has a session open, nil if none is detected, by the surest sign:
 // its lease, a descriptor for writing, the breadcrumb of its terminal. It searches /proc and takes
-// neither the lock nor a file lease, so it may report a program that writes for a moment. In doubt
-// it returns nil.
+// neither the lock nor a file lease, so a program that writes for a moment may be reported.
 func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {

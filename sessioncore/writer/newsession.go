@@ -34,8 +34,8 @@ type NewSession struct {
 	Create bool   // the working directory need not exist yet
 }
 
-// ParseNewSession parses a line written to the file new-session: a working directory, or an object with cwd, title,
-// parentSession, agent and create.
+// ParseNewSession parses a line for the file new-session: a working directory, or an object with
+// cwd, title, parentSession, agent and create.
 func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
@@ -102,8 +102,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 }
 
 // hasSlots reports whether the newest session in a directory begins with a title slot, as those of
-// newer omp clients do. Other directories get no slots, as an older client overwrites a file that
-// begins with one.
+// newer omp clients do. An older client overwrites a file that begins with one.
 func (w *Writer) hasSlots(dir string) bool {
 	items, _ := storage.List(w.store.Storage(), dir) // a missing directory has none
 	for _, item := range slices.Backward(items) {    // names begin with the time
@@ -170,22 +169,20 @@ func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Wri
 type mover interface {
 	// MkdirAll makes a directory with those above it.
 	MkdirAll(dir string) error
-	// CheckWritable returns an error if no file can be made in an existing directory, as far as
-	// that is known.
+	// CheckWritable returns an error if no file can be made in a directory, if that is known.
 	CheckWritable(dir string) error
-	// Move renames a file, and moves the directory beside it, whose name is the file's without
-	// suffix.
+	// Move renames a file and the directory beside it, whose name is the file's without suffix.
 	Move(name, to, suffix string) error
 }
 
-// sessionFileName returns a session's file name as clients form it: the time, with characters replaced that some file
-// systems forbid, and the id.
+// sessionFileName returns a session's file name like the clients': the time, with characters
+// replaced that some file systems forbid, and the id.
 func sessionFileName(d *sessioncore.Dialect, now time.Time, id string) string {
 	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(now.UTC().Format(d.FileTime))
 	return stamp + "_" + id + sessioncore.FileEnding
 }
 
-// sessionIDOf returns a UUID of version 7 (RFC 9562): the time in milliseconds, then random bits of b.
+// sessionIDOf returns a UUID of version 7 (RFC 9562): the time in milliseconds, then bits of b.
 func sessionIDOf(now time.Time, b [16]byte) string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))

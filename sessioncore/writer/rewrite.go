@@ -10,8 +10,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// This file rewrites sessions, for a migration, or for a title or working directory in the header. Everything else is
-// copied byte for byte, including unreadable text (docs/design.md section 4).
+// This file rewrites sessions for a migration, a title or a cwd in the header. All other bytes are
+// copied, unreadable text included (docs/design.md section 4).
 
 // fileEdit replaces a range of the file by a text.
 type fileEdit struct {
@@ -19,7 +19,7 @@ type fileEdit struct {
 	text      func() ([]byte, error)
 }
 
-// rewrite replaces the file by a copy with edits, which must be in file order, and with lines appended.
+// rewrite replaces the file by a copy with edits, in file order, and with lines appended.
 func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	lines, err := c.afterTorn(lines)
 	if err != nil {
@@ -30,8 +30,7 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 
 // replace replaces the file by the output of write, unless a client opened the session meanwhile.
 // Unless keepLock is set, the lock is free while write runs, as a large session takes longer than
-// others wait. Lines appended meanwhile are copied if tail is set; otherwise the error wraps
-// storage.ErrStale.
+// others wait. With tail, lines appended meanwhile are copied; without, the error is ErrStale.
 func (c *change) replace(write func(io.Writer) error, tail bool) error {
 	if !c.keepLock {
 		c.unlock()
@@ -164,8 +163,7 @@ func titleFields(title, source string) []objectMember {
 	return fields
 }
 
-// setMembers sets or removes members of an object: it replaces the value of the last one with that key, or appends
-// the member.
+// setMembers sets or removes members of an object, of repeated ones the last, or appends them.
 func setMembers(object rawjson.Value, fields []objectMember) []byte {
 	var edits rawjson.Edits
 	var add []byte

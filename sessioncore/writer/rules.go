@@ -168,7 +168,7 @@ previousFiles = previousSessionFiles:[string]
 directories = additionalDirectories:[string]
 `)
 
-// noUsage is the usage of an assistant's message that has none: clients fail if the numbers are missing.
+// noUsage is the usage of an assistant's message without one: clients fail without the numbers.
 const noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +
 	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 

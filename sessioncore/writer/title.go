@@ -24,8 +24,7 @@ const (
 // title). It overwrites a title slot and appends an entry about the change, as newer clients do;
 // without a slot it rewrites the header, or in the dialects of pi and operator appends a
 // session_info entry. The title is WTF-8 and is cleaned as the client does: no control characters,
-// no runs of blanks. If the title stays the same, or is the text of the file title, nothing is
-// written.
+// no runs of blanks. An unchanged title, or the text of the file title, writes nothing.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
 	if len(title) > maxTitle {
 		want := fmt.Sprintf("at most %d bytes", maxTitle)
@@ -106,7 +105,7 @@ func appendUTF8WTF(dst, text []byte) []byte {
 	return dst
 }
 
-// setSlot writes the title slot and an entry that records the change from the title old, as the newer client does.
+// setSlot writes the title slot and an entry about the change from old, as newer clients do.
 func (c *change) setSlot(title, old string) error {
 	b, err := c.w.batch(c.snap)
 	if err != nil {

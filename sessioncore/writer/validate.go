@@ -40,8 +40,7 @@ var rulePrefixes = map[*sessioncore.Dialect]string{
 	sessioncore.OMP: "omp", sessioncore.Pi: "pi", sessioncore.Operator: "operator",
 }
 
-// checkEntry checks an entry against the rules for its type. It returns the type and edits that add
-// missing members.
+// checkEntry checks an entry by its type. It returns the type and edits that add missing members.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
 	common := shapes[rulePrefixes[d]]
 	if err := common.check(line); err != nil {
@@ -76,8 +75,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	return kind, c.fills, err
 }
 
-// markZero marks a cost of 0 beside tokens as unrecorded: clients need the number, and its author
-// does not know it.
+// markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number.
 func (c *checker) markZero(usage rawjson.Value) {
 	cost, isZero := usage.Member("cost"), true
 	for m := range cost.EachMember {
@@ -93,7 +91,7 @@ func (c *checker) markZero(usage rawjson.Value) {
 	}
 }
 
-// unknownType returns the error for an entry of a type that cannot be appended to a session of dialect d.
+// unknownType returns the error for an entry of a type that cannot be appended in dialect d.
 func unknownType(d *sessioncore.Dialect, kind sessioncore.EntryType, typ rawjson.Value) error {
 	want := "one that can be appended"
 	switch kind {

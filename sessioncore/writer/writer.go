@@ -37,14 +37,14 @@ type Options struct {
 	LiveAllow bool
 	// LeafMemory keeps moves of the leaf in memory only (docs/design.md, leaf).
 	LeafMemory bool
-	// Root is the absolute path of the storage's root, for the parentSession of forks; "" if it has none.
+	// Root is the absolute path of the storage's root, for parentSession; "" if it has none.
 	Root string
 	// PathOf replaces Root, and Own returns the directory below the storage's root for new
 	// sessions, where a storage has the sessions of several people.
 	PathOf func(name string) string
 	Own    func() (dir string, err error)
-	// Scope returns the directory that has the sessions of a working directory other than the file except, "" if none
-	// has. If it is nil, a new session goes into the directory that Scopes names.
+	// Scope returns the directory that has the sessions of a cwd other than the file except, "" for
+	// none. If it is nil, Scopes names the directory of a new session.
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
 	// Scopes are the names that clients give to directories of sessions.
 	Scopes clients.Scopes
@@ -69,8 +69,9 @@ type Options struct {
 // current file. It takes effect completely or leaves the file as it was. Lock order: the storage's
 // lock, Session.mu, Store.mu.
 //
-// Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists, ErrNotFound, ErrTooBig,
-// ErrStale (the file is replaced again and again), ErrNotSession, or an error of the storage or the blob store.
+// Errors wrap ErrReadOnly, ErrBusy, ErrLocked, ErrInvalid (as a FieldError), ErrExists,
+// ErrNotFound, ErrTooBig, ErrStale (the file is replaced again and again), ErrNotSession, or an
+// error of the storage or the blob store.
 type Writer struct {
 	store *sessioncore.Store
 	opts  Options
@@ -96,8 +97,7 @@ func randomID() string {
 }
 
 const (
-	// staleTries bounds the attempts at a write while programs that ignore the lock keep replacing
-	// the file.
+	// staleTries bounds the attempts at a write while programs without the lock replace the file.
 	staleTries = 5
 	// freeTries bounds the attempts at a rewrite without the lock. After them it keeps the lock.
 	freeTries = 3
@@ -119,8 +119,8 @@ type change struct {
 	keepLock bool                  // a rewrite keeps the lock, as others changed the file too often
 }
 
-// change calls f under the lock. f commits at most once, as its last step; it is called again if the file was
-// replaced meanwhile.
+// change calls f under the lock. f commits at most once, as its last step; it is repeated if the
+// file was replaced meanwhile.
 func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*change) error) error {
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
@@ -146,8 +146,7 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 }
 
 // lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The
-// lock is released between polls: a writer that has the file open for a moment may need it to
-// finish.
+// lock is released between polls, as a writer with the file open may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, func(), error) {
 	for start := time.Now(); ; {
 		snap, unlock, err := w.lockOnce(ctx, s)
@@ -197,8 +196,8 @@ func (w *Writer) acquire(ctx context.Context, s *sessioncore.Session) (*sessionc
 	return snap, nil
 }
 
-// commit adds whole lines to the session by an append, or for a file of an old version by the rewrite that migrates
-// it (docs/design.md section 3).
+// commit adds complete lines by an append, or to a file of an old version by the rewrite that
+// migrates it (docs/design.md section 3).
 func (c *change) commit(lines []byte) error {
 	if c.snap.Version() < sessioncore.CurrentVersion {
 		return c.rewrite(c.migration(), lines)

@@ -3,6 +3,5 @@
 // it when its process ends. Only Linux has such sockets.
 //
 // [TryAcquire] takes the lock for a moment, as clients do while they write. [Held] and [Holder]
-// only look and never bind the name, so that a client never finds its lock taken by a mere
-// observer.
+// only look and never bind the name: no client finds its lock taken by an observer.
 package filelock

@@ -28,14 +28,13 @@ type chunk struct {
 }
 
 // chunks keeps chunks for the next load, so that reading many files allocates no buffers.
-// keptChunks outlive garbage collections, which a pass over all files causes more often than a Pool
-// keeps anything.
+// keptChunks outlive garbage collections, which a pass over all files causes often.
 var (
 	chunks     = sync.Pool{New: func() any { return &chunk{done: make(chan error, 1)} }}
 	keptChunks = make(chan *chunk, 4)
 )
 
-// keepLines and keepMembers are the lines, and members of records, of the largest chunk that is reused.
+// keepLines and keepMembers bound the lines and members of records of a chunk that is reused.
 const (
 	keepLines   = 4096
 	keepMembers = 16 << 10
@@ -81,8 +80,8 @@ type chunkReader struct {
 	limit int64 // length of the longest line that is read
 }
 
-// fill reads the next chunk. At the end of the file it returns io.EOF. If the file has become shorter, the error
-// wraps ErrStale.
+// fill reads the next chunk. It returns io.EOF at the end of the file, and an error that wraps
+// ErrStale if the file has become shorter.
 func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
@@ -113,8 +112,8 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-// fillLong is fill for a chunk that begins with a long line, of which c.buf has the beginning. The line is measured
-// first: so its buffer has the right size, and no smaller ones wait for the garbage collector.
+// fillLong is fill for a chunk with a long line, whose beginning is in c.buf. It measures the line
+// first, so that no smaller buffers wait for the garbage collector.
 func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	size, open, err := lineSize(ctx, r.obj, r.next, r.next+int64(len(c.buf)), r.size)
 	if err != nil {
@@ -172,8 +171,8 @@ func lineSize(ctx context.Context, obj io.ReaderAt, start, from, end int64) (siz
 // newlinePiece is the number of bytes that lastNewline searches with one call.
 const newlinePiece = 1 << 10
 
-// lastNewline is bytes.LastIndexByte, which checks one byte at a time, made faster with bytes.IndexByte: the last
-// line of a chunk may be most of it.
+// lastNewline is a faster bytes.LastIndexByte, which checks one byte at a time, by bytes.IndexByte:
+// the last line may be most of a chunk.
 func lastNewline(b []byte) int {
 	for end := len(b); end > 0; end -= newlinePiece {
 		start := max(0, end-newlinePiece)
@@ -215,11 +214,11 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	}
 }
 
-// The limits of this process on memory for reading. A load waits for them only while it holds nothing
-// that others wait for: chunks are released in the order in which they were read.
+// The limits of this process on memory for reading. A load waits for them only while it holds
+// nothing that others wait for: chunks are released in the order in which they were read.
 
 const (
-	// maxReading bounds the concurrent loads of more than ChunkSize. Each takes some MiB and all processors.
+	// maxReading bounds the loads of more than ChunkSize. Each takes some MiB and all processors.
 	maxReading = 8
 	// longRoom bounds the bytes of all long lines. A longer line is read alone.
 	longRoom = 32 << 20
@@ -232,7 +231,7 @@ var (
 	longLoose = semaphore.NewWeighted(1)
 )
 
-// startReading waits until the file may be read, and returns the function that must be called at the end.
+// startReading waits until the file may be read, and returns a function for the end of reading.
 func startReading(ctx context.Context) (done func(), err error) {
 	if err := reading.Acquire(ctx, 1); err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ const (
 	lineTooLong                  // too long: not read
 )
 
-// LineInfo is the result of one pass over a line. Offsets in its parts count from the first byte of the value,
-// those in value from that of the line.
+// LineInfo is the result of one pass over a line. Offsets in its parts count from the value's first
+// byte, those in value from the line's.
 type LineInfo struct {
 	start  uint32 // of the line, in its chunk
 	length uint32 // without the newline
@@ -40,8 +40,7 @@ type LineInfo struct {
 	value  part
 	// The members of an entry that the index needs. Of repeated members, the last one counts.
 	Type, ID, Time, Message, Role, Tool part
-	// Parents are parentId and parent_id. Which one counts depends on the file's header, which is not known when a
-	// line is classified.
+	// Parents are parentId and parent_id. The file's header decides which one counts.
 	Parents [spellings]part
 	// Cost spans the members of the message about its cost and model, and the text between them.
 	Cost  part
@@ -64,8 +63,8 @@ func Checksum(text ...[]byte) (sum uint32) {
 	return sum
 }
 
-// noteText sets the fields about the value's whole text. It is called right after the text was scanned, while it is
-// in the processor's cache.
+// noteText sets the fields about the value's text. It is called right after the scan, while the
+// text is in the processor's cache.
 func (l *LineInfo) noteText(text []byte) {
 	l.CRC = Checksum(text)
 	l.IllFormed = l.Flags&rawjson.HasHighBytes != 0 && !utf8.Valid(text)
@@ -83,8 +82,7 @@ func (l *LineInfo) rebase(start uint32) {
 	}
 }
 
-// classify scans one line, without its newline, and sets out; the members of a record go into n,
-// unless it is nil.
+// classify scans one line, without its newline, into out; a record's members go into n, if not nil.
 func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
@@ -138,8 +136,8 @@ func classifyValue(s *rawjson.Scanner, text []byte, n *notes, out *LineInfo) boo
 	return true
 }
 
-// scanText validates the value at text[start] and sets the members of an object in out. It returns the offset after
-// the value.
+// scanText validates the value at text[start], sets the members of an object in out, and returns
+// the offset after the value.
 func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
 	if text[start] != '{' {
 		return s.SkipValue(text, start)
@@ -194,8 +192,8 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 	return end, st
 }
 
-// memberStart returns the offset of the member with that key and value of the object at start, or of the object's first
-// one if the key is written with escapes.
+// memberStart returns the offset of the member with that key and value of the object at start, or
+// of its first member if the key has escapes.
 func memberStart(text []byte, start int, key []byte, value int) uint32 {
 	at := value
 	for text[at-1] != '"' { // blanks and the colon

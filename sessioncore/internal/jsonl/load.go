@@ -17,17 +17,16 @@ import (
 // scans the lines that are not a value by themselves once more.
 
 const (
-	// ChunkSize is the number of bytes that are read at once: enough to keep system calls rare, and small enough
-	// for the processor's cache and for several chunks to be in flight.
+	// ChunkSize is the size of a read in bytes: several chunks fit into a processor's cache.
 	ChunkSize = 256 << 10
 	// inlineSize is the most that one goroutine reads, in a millisecond. Several take a sixth more
 	// processor time, and a pass over many sessions keeps the processors busy anyway.
 	inlineSize = 4 * ChunkSize
-	// MaxLine is the maximum length in bytes of a line that is read. Lines over 64 MiB cannot be written through
-	// the mount (docs/design.md section 2). Twice that leaves room for other writers, and keeps one hostile line
-	// from taking all memory.
+	// MaxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written
+	// through the mount (docs/design.md section 2). Twice that leaves room for other writers, and
+	// bounds the memory for a hostile line.
 	MaxLine = 128 << 20
-	// KeepBuffer is the size of the largest buffer that is reused. Larger ones, made for a long line, are dropped.
+	// KeepBuffer is the size of the largest buffer that is reused. Larger ones are dropped.
 	KeepBuffer = 1 << 20
 )
 
@@ -40,8 +39,8 @@ const (
 	SkippedUnit                 // text that is not a value
 )
 
-// Unit is one value of a session file, or a piece of text that is not a value. Its slices are valid only during the
-// call to emit.
+// Unit is one value of a session file, or a piece of text that is not a value. Its slices are valid
+// only during the call to emit.
 type Unit struct {
 	Kind   UnitKind
 	Reason string // why text was skipped
@@ -62,10 +61,10 @@ type Unit struct {
 type Position struct {
 	Off   int64 // offset of the next line
 	Lines int64 // lines before it
-	// MidLine reports whether the text before Off is a complete value on a last line without a newline. Growth that
-	// does not begin with the end of that line changes the value.
+	// MidLine reports whether the text before Off is a value on a last line without a newline.
+	// Growth before that newline changes the value.
 	MidLine bool
-	// Guessed reports whether text after Off was read as values, but may be read differently when the file grows.
+	// Guessed reports whether text after Off was read as values that growth may change.
 	Guessed bool
 	// work is the number of bytes spent on lines that are not a value by themselves (loose.go).
 	work int64
@@ -84,8 +83,7 @@ type loader struct {
 	inner string
 
 	scan rawjson.Scanner
-	// resume is the start of the next load. It is settled when a unit is found that growth could
-	// change.
+	// resume is the start of the next load, settled at the first unit that growth could change.
 	resume  Position
 	settled bool
 	// skipTo is the end of a value that spanned lines which are already classified.
@@ -104,8 +102,8 @@ var ErrStop = errors.New("stop")
 // errLineChanged is returned if a line differs when it is read for the second time.
 var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
 
-// Load calls emit for the units of obj from a position up to size, in file order. It returns the position to
-// continue at when the file has grown. Errors are those of reading and of emit.
+// Load calls emit for the units of obj from a position up to size, in file order. It returns the
+// position for the next load. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
 	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: MaxLine, work: from.work}
 	return l.load(ctx, from)
@@ -148,9 +146,8 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 	return l.resume, err
 }
 
-// LoadFirst calls emit for the units of obj in file order until emit returns ErrStop. It is for reading the
-// beginning of a file: the first read is small, and there are no other goroutines. Errors are those of reading and
-// of emit.
+// LoadFirst is Load for the beginning of a file: it stops when emit returns ErrStop, begins with a
+// small read, and starts no goroutines. Errors are those of reading and of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, limit: MaxLine}
 	err := l.inline(ctx, bomLen(obj), 0)
@@ -160,7 +157,7 @@ func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit
 	return err
 }
 
-// bomLen returns the length of the byte order mark at the start of the file (docs/format.md, Loading).
+// bomLen returns the length of a byte order mark at the file's start (docs/format.md, Loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
 	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
@@ -191,8 +188,8 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	}
 }
 
-// pipeline loads with one goroutine that reads, one for each chunk that classifies it, and this one, which merges the
-// results in file order.
+// pipeline loads with one goroutine that reads, one for each chunk that classifies it, and this
+// one, which merges the results in file order.
 func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	inFlight := 2 * min(runtime.GOMAXPROCS(0), 4)
@@ -259,8 +256,7 @@ func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *
 	}
 }
 
-// merge emits the units of a classified chunk and releases it. linesBefore is the number of lines
-// before it.
+// merge emits the units of a classified chunk, with linesBefore lines before it, and releases it.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
 	defer c.release()
 	for i := range c.lines {
@@ -311,7 +307,7 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	return l.emit(&l.unit)
 }
 
-// settle sets where the next load begins: at the first position where growth could change how the file is read.
+// settle sets the start of the next load: the first position that growth could change.
 func (l *loader) settle(p Position) {
 	if !l.settled {
 		l.settled = true
@@ -332,12 +328,12 @@ func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	l.settle(Position{Off: start, Lines: lines, work: l.work})
 }
 
-// probeChunk is the number of bytes of a file that are read first to find its header. Header lines are short, and
-// listing a folder of thousands of sessions reads this much of each.
+// probeChunk is the size of the first read for a header. Header lines are short, and a list reads
+// this much of each of thousands of sessions.
 const probeChunk = 4 << 10
 
-// windowSize is the maximum size of the end of a file that is read at once: the bytes that are compared and the few
-// lines that a client adds at a time. More growth is read in chunks by the loader.
+// windowSize bounds the end of a file that is read at once: the compared bytes and a client's next
+// few lines. The loader reads more growth in chunks.
 const windowSize = 32 << 10
 
 // Window is an open file of which one part has already been read.
@@ -347,7 +343,7 @@ type Window struct {
 	text []byte
 }
 
-// NewWindow returns a window on a file, and reads it from off to end unless that is more than windowSize.
+// NewWindow returns a window on a file. It reads off to end unless that is more than windowSize.
 func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 	w := &Window{obj: obj, off: off}
 	if end-off <= windowSize {

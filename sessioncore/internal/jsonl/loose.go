@@ -8,16 +8,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A line that is not a JSON value by itself may begin a value that continues on the next lines (docs/format.md,
-// Loading). Such lines are rare: a value that was pretty-printed, two values on a line, or the result of a crash.
+// A line that is no JSON value may begin a value that continues on the next lines (docs/format.md,
+// Loading), as after pretty-printing, two values on a line, or a crash.
 
 const (
 	// maxRunLines and maxRunBytes bound a value that spans lines (docs/format.md, Loading).
 	maxRunLines = 2000
 	maxRunBytes = 64 << 20
-	// A hostile file has many lines that each seem to begin a long value. The work for them is bounded by looseWork
-	// plus looseWorkRatio times the offset in the file; beyond that, each line is taken by itself. No file written
-	// by a client comes near that.
+	// In a hostile file, many lines seem to begin a long value. The work for them is bounded by
+	// looseWork plus looseWorkRatio times the offset in the file; above that, each line is read by
+	// itself. Files of clients never come near that.
 	looseWork      = 256 << 20
 	looseWorkRatio = 8
 	// lineWork is the cost of a line in addition to its bytes.
@@ -48,8 +48,7 @@ type run struct {
 	atEnd bool   // there is no further line in the file
 }
 
-// emitLoose finds the value that begins on the line at off and emits it. If there is none, it emits the line as
-// skipped text.
+// emitLoose emits the value that begins on the line at off, or else the line as skipped text.
 func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
 	r := run{l: l, off: off, text: l.loose[:0]}
@@ -152,8 +151,7 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	l.skipTo = r.off + int64(lineEnd)
 }
 
-// extend reads as many further lines as there are already, so that scanning again after each extension costs at
-// most twice the whole.
+// extend doubles the lines, so that repeated scanning costs at most twice a full scan.
 func (r *run) extend() error {
 	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
 		if err := r.addLine(); err != nil {
@@ -195,8 +193,7 @@ func (r *run) addLine() error {
 	return nil
 }
 
-// addText adds the line at an offset, with its newline and up to MaxLine bytes, from the text read
-// ahead if it is there.
+// addText adds the line at an offset with its newline, up to MaxLine bytes of it.
 func (r *run) addText(off int64) error {
 	l := r.l
 	line, ok := l.aheadAt(off)
@@ -230,8 +227,7 @@ func (r *run) addText(off int64) error {
 	return storage.ReadFull(l.obj, r.text[before:], off)
 }
 
-// aheadAt returns the line at an offset, with its newline if it has one, if it was read ahead as a
-// whole.
+// aheadAt returns the line at an offset, with its newline, if all of it was read ahead.
 func (l *loader) aheadAt(off int64) (line []byte, ok bool) {
 	skip := off - l.aheadOff
 	if skip < 0 || skip >= int64(len(l.ahead)) {

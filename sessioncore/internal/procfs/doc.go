@@ -1,2 +1,2 @@
-// Package procfs reads /proc: which process has a file open for writing, and single values of its files.
+// Package procfs reads /proc: the processes that have a file open for writing, and other values.
 package procfs

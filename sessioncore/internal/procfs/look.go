@@ -27,8 +27,7 @@ var (
 )
 
 // Look returns the result of look, which reads from /proc. It returns errWithheld if look blocks
-// for too long, or if too many reads are under way. A late look goes on, so it must not change
-// anything.
+// for too long, or too many reads are under way. A late look goes on: it must change nothing.
 func Look[T any](look func() (T, error)) (found T, err error) {
 	select {
 	case looks <- struct{}{}:

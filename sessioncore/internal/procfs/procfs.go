@@ -79,14 +79,14 @@ func (p Process) anyDescriptor(match func(fd string) (bool, error)) (bool, error
 	return false, err
 }
 
-// opensForWriting parses the flags line of a /proc/*/fdinfo file, which is octal (proc_pid_fdinfo(5)).
+// opensForWriting parses the octal flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)).
 func opensForWriting(info string) bool {
 	flags, err := strconv.ParseUint(Field(info, "flags"), 8, 64)
 	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 }
 
-// Field returns the value of a line "key:value" in the text of a file such as status or fdinfo, without white space
-// around it, or "" if there is no such line.
+// Field returns the trimmed value of a line "key:value" in the text of a file such as status or
+// fdinfo, or "" if there is none.
 func Field(text, key string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {

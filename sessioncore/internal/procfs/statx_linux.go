@@ -8,8 +8,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// isOneOf reports whether a link in /proc leads to one of the files. With AT_STATX_DONT_SYNC the kernel answers
-// from its cache: a descriptor on an unreachable network share, or in our own mount, must not block us.
+// isOneOf reports whether a link in /proc leads to one of the files. With AT_STATX_DONT_SYNC the
+// kernel answers from its cache: a descriptor on an unreachable network share, or in our own mount,
+// must not block us.
 func isOneOf(link string, files []storage.Token) (bool, error) {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, link, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)

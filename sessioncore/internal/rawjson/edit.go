@@ -17,7 +17,7 @@ type Edit struct {
 // Edits is a set of edits of one text. An edit that lies within another has no effect.
 type Edits []Edit
 
-// InOrder sorts the edits, removes those that lie within another, and returns the result. It modifies l.
+// InOrder sorts the edits, removes those within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
 	slices.SortStableFunc(l, func(a, b Edit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
@@ -45,9 +45,9 @@ func (l Edits) AppendTo(dst, text []byte) []byte {
 	return append(dst, text[at:]...)
 }
 
-// Object appends the edits that remove the members of an object for which drop returns true and add members after
-// the last one. add is JSON text without a comma before it, "" for none. base is the object's offset in the edited
-// text.
+// Object appends the edits that remove the members of an object for which drop returns true, and
+// add members after the last one. add is JSON without a leading comma, "" for none. base is the
+// object's offset in the edited text.
 func (l Edits) Object(object Value, base int, add string, drop func(Member) bool) Edits {
 	var kept, any bool
 	var keptEnd int

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// This file has the JSON scanner: one pass, no recursion, and no allocation except for very deep nesting. It is
-// strict (RFC 8259 as JSON.parse reads it: no raw control characters in strings, no bad escapes, no leading zeros),
-// because a line that the client skips must be skipped here too.
+// This file has the JSON scanner: one pass, no recursion, and no allocation except for very deep
+// nesting. It is as strict as JSON.parse (no raw control characters in strings, no bad escapes, no
+// leading zeros), because lines that the client skips must be skipped.
 
 // Status says how a scan of one JSON value ended.
 type Status uint8
@@ -30,12 +30,11 @@ const (
 	HasBlob Flags = 1 << iota
 	// HasHighBytes means that a string has bytes above 0x7f, so its UTF-8 has to be checked.
 	HasHighBytes
-	// HasBigNumber means that a number may overflow a double (docs/format.md, Context: it reads as null).
+	// HasBigNumber means that a number may overflow a double (docs/format.md, Context).
 	HasBigNumber
 )
 
-// Scanner holds the state that a scan keeps across calls. The zero value is ready to use. A Scanner is not safe for
-// concurrent use.
+// Scanner holds the state of scans. The zero value is ready. It is for one goroutine at a time.
 type Scanner struct {
 	Flags Flags
 	// OneLine makes a newline a byte that is not valid, so that a scan that succeeds has met none.
@@ -57,8 +56,7 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipSpace is SkipSpace that heeds OneLine. It is small enough to be inlined for text without
-// white space.
+// skipSpace is SkipSpace that heeds OneLine. It is inlined for text without white space.
 func (s *Scanner) skipSpace(b []byte, i int) int {
 	if i < len(b) && b[i] > ' ' {
 		return i
@@ -81,7 +79,7 @@ func SkipBlanks(b []byte, i int) int {
 	return i
 }
 
-// BigNumberLen is the minimum length of a number whose digits alone may overflow a double (about 1.8e308).
+// BigNumberLen is the minimum length of a number whose digits may overflow a double (1.8e308).
 const BigNumberLen = 309
 
 // SkipNumber validates the number at b[i] and returns the offset after it.
@@ -135,8 +133,7 @@ func SkipDigits(b []byte, i int) int {
 	return i
 }
 
-// badOrShort returns Short if the text ends at offset i, where something is missing, and Bad if another byte is
-// there.
+// badOrShort returns Short if the text ends at offset i, and Bad otherwise.
 func badOrShort(b []byte, i int) Status {
 	if i < len(b) {
 		return Bad
@@ -164,7 +161,7 @@ func skipLiteral(b []byte, i int) (int, Status) {
 	return i + len(word), OK
 }
 
-// containers is the stack of open containers of a scan, one bit each, with the top 64 in a register.
+// containers is the stack of a scan's open containers, one bit each, the top 64 in a register.
 type containers struct {
 	near  uint64
 	depth int
@@ -191,9 +188,9 @@ func (c *containers) pop() {
 
 func (c *containers) inObject() bool { return c.near&1 == 1 }
 
-// SkipValue validates the JSON value at b[i], possibly after white space, and returns the offset after it. Depth is
-// limited by memory alone, one bit per open container, so content nested thousands of levels deep neither fails nor
-// overflows a stack (docs/format.md, Loading).
+// SkipValue validates the JSON value at b[i], possibly after white space, and returns the offset
+// after it. Only memory limits the depth, one bit per open container, so that deep nesting neither
+// fails nor overflows a stack (docs/format.md, Loading).
 func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 	open := containers{deep: s.deep[:0]}
 	i, st := s.skipNested(b, i, &open)
@@ -294,9 +291,9 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 	return i + 1, OK
 }
 
-// ScanMembers validates the object at text[i] and returns the offset after it. For each member it calls visit with
-// the key, quoted and with escapes decoded, and the offset of the value. visit must scan the value and return the
-// offset after it.
+// ScanMembers validates the object at text[i] and returns the offset after it. For each member it
+// calls visit with the key, quoted and with escapes decoded, and the offset of the value. visit
+// must scan the value and return the offset after it.
 func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
 	if i = s.skipSpace(text, i+1); i >= len(text) {
 		return i, Short
@@ -345,7 +342,7 @@ func plainKey(text []byte) []byte {
 	return text[:n+1]
 }
 
-// IsValidObject reports whether v, which need not be validated, is one JSON object and nothing more.
+// IsValidObject reports whether v, which may be any text, is exactly one JSON object.
 func IsValidObject(v Value) bool {
 	var s Scanner
 	end, st := s.SkipValue(v, 0)
@@ -364,14 +361,14 @@ const (
 
 	wordSize  = 8
 	blockSize = 64
-	// shortWords is the number of words of a string that are checked one by one before blocks are used.
+	// shortWords is the number of words of a string that are checked before blocks are used.
 	shortWords = 4
 	// inside extends the exported results of a scan: the string continues.
 	inside = Short + 1
 )
 
-// SkipString validates the string whose opening quote is at b[i-1] and returns the offset after its closing quote.
-// If the status is Bad or Short, it returns the offset where it stopped.
+// SkipString validates the string whose opening quote is at b[i-1] and returns the offset after its
+// closing quote, or with Bad and Short the offset where it stopped.
 func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
 	for n := 0; n < shortWords && i+wordSize <= len(b); n++ {
 		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
@@ -438,7 +435,7 @@ func (s *Scanner) skipSpecial(b []byte, i int) (int, Status) {
 	return i, inside
 }
 
-// skipSpecialByte skips the character at b[i], which is below 0x80: an escape, the closing quote, or any other.
+// skipSpecialByte skips the ASCII character at b[i]: an escape, the closing quote, or any other.
 func skipSpecialByte(b []byte, i int) (int, Status) {
 	switch c := b[i]; {
 	case c == '"':
@@ -455,12 +452,12 @@ func skipSpecialByte(b []byte, i int) (int, Status) {
 	return i + 1, inside
 }
 
-// firstSpecial returns 0 if no byte of w is a quote, a backslash, a control character or above 0x7f. Otherwise the
-// lowest set bit of the result is the top bit of the first such byte. The bits of later bytes may be wrong, because
-// the subtractions borrow from them.
+// firstSpecial returns 0 if no byte of w is a quote, a backslash, a control character or above
+// 0x7f. Otherwise the lowest set bit of the result is the top bit of the first such byte. The bits
+// of later bytes may be wrong, because the subtractions borrow from them.
 func firstSpecial(w uint64) uint64 {
-	// XOR with 2 maps control characters and the quote to the bytes below 0x21. Each byte above 0x7f sets the top
-	// bit of at least one of the differences.
+	// XOR with 2 maps control characters and the quote to the bytes below 0x21. A byte above 0x7f
+	// sets the top bit of a difference.
 	control := (w ^ lowBits*2) - lowBits*0x21
 	slash := (w ^ lowBits*'\\') - lowBits
 	return (control | slash) & highBits

@@ -9,9 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Strings of a session are sequences of UTF-16 code units and may have lone surrogates. Inside sessioncore they are
-// kept as WTF-8: UTF-8 in which a lone surrogate is encoded as three bytes (ED A0..BF xx). Bytes of the file that
-// are not UTF-8 read as U+FFFD (docs/format.md, Loading), so a surrogate in WTF-8 can only come from an escape.
+// Strings of a session are sequences of UTF-16 code units and may have lone surrogates. Inside
+// sessioncore they are kept as WTF-8: UTF-8 in which a lone surrogate is encoded as three bytes (ED
+// A0..BF xx). Bytes of the file that are not UTF-8 read as U+FFFD (docs/format.md, Loading), so a
+// surrogate in WTF-8 can only come from an escape.
 
 // Replacement replaces bytes that are not UTF-8.
 const Replacement = "�"
@@ -40,8 +41,7 @@ func AppendDecoded(dst, body []byte) []byte {
 	return dst
 }
 
-// unescaped maps the second byte of an escape to its character; escaped is the inverse, for
-// AppendQuoted.
+// unescaped maps an escape's second byte to its character; escaped is the inverse.
 var (
 	unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 	escaped   = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
@@ -52,8 +52,8 @@ func Hex4(b []byte) rune {
 	return rune(HexDigit(b[0])<<12 | HexDigit(b[1])<<8 | HexDigit(b[2])<<4 | HexDigit(b[3]))
 }
 
-// ReadEscape returns the character that text begins with as an escape of the form \uXXXX, or as two of them that are a
-// surrogate pair, and their length; 0 if it does not.
+// ReadEscape returns the character of the escape \uXXXX, or of a surrogate pair of two, at the
+// start of text, and its length; 0 if there is none.
 func ReadEscape(text []byte) (r rune, size int) {
 	unit, ok := escapedUnit(text)
 	if !ok {
@@ -117,9 +117,9 @@ func ValidPrefix(b []byte) int {
 	return i
 }
 
-// IllFormedLen returns the number of bytes at the start of b, which is ill-formed, that one U+FFFD replaces: the
-// longest prefix of a well-formed sequence, otherwise one byte. This is the rule of the Encoding Standard's
-// decoder, which the client's text decoding follows.
+// IllFormedLen returns the number of bytes at the start of ill-formed b that one U+FFFD replaces:
+// the longest prefix of a well-formed sequence, else one byte, by the rule of the Encoding
+// Standard, like the client.
 func IllFormedLen(b []byte) int {
 	lo, hi, want := byte(0x80), byte(0xBF), 0
 	switch c := b[0]; {
@@ -150,7 +150,7 @@ func IllFormedLen(b []byte) int {
 	return n
 }
 
-// DecodeRune decodes the first code point of WTF-8 text and its length. A lone surrogate is returned as itself.
+// DecodeRune decodes the first code point of WTF-8 text, perhaps a lone surrogate, and its length.
 func DecodeRune(b []byte) (rune, int) {
 	r, n := utf8.DecodeRune(b)
 	if r == utf8.RuneError && n == 1 && IsSurrogate(b) {
@@ -164,8 +164,8 @@ func IsSurrogate(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
 }
 
-// AppendQuoted appends WTF-8 text as a JSON string as JSON.stringify writes it (docs/format.md, Persisting): only
-// the quote, the backslash, control characters and lone surrogates are escaped.
+// AppendQuoted appends WTF-8 text as a JSON string like JSON.stringify (docs/format.md,
+// Persisting): it escapes only the quote, the backslash, control characters and lone surrogates.
 func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -193,7 +193,7 @@ func AppendQuoted(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// TrimSpace trims the characters that JavaScript's trim does: the white space of Unicode except U+0085, and U+FEFF.
+// TrimSpace trims like JavaScript's trim: the white space of Unicode except U+0085, and U+FEFF.
 func TrimSpace(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r) })
 }
@@ -225,8 +225,8 @@ func IsEscaped(body []byte) bool {
 	return (len(body)-len(bytes.TrimRight(body, `\`)))%2 == 1
 }
 
-// CutPoint returns the largest offset up to at at which the body of a string can be cut: not within a character or an
-// escape, nor between the halves of a surrogate pair.
+// CutPoint returns the largest offset up to at that cuts the body of a string neither within a
+// character or an escape nor in a surrogate pair.
 func CutPoint(body []byte, at int) int {
 	const longest = len(`\uXXXX`)
 	if at >= len(body) {
@@ -264,11 +264,10 @@ func HexDigit(c byte) int {
 	return -1
 }
 
-// BlobPrefix is the prefix of a reference to a blob (docs/format.md, Context: "blob:sha256:<hash>").
+// BlobPrefix begins a reference to a blob (docs/format.md, Context: "blob:sha256:<hash>").
 const BlobPrefix = "blob:sha256:"
 
-// noteString sets HasBlob if the string content at the start of b has the blob prefix. Any character of the prefix
-// may be escaped.
+// noteString sets HasBlob if the string at the start of b has the blob prefix, escaped or not.
 func (s *Scanner) noteString(b []byte) {
 	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
 		return
@@ -287,15 +286,13 @@ func (s *Scanner) noteString(b []byte) {
 	s.Flags |= HasBlob
 }
 
-// Text is a string that is marshaled to JSON as clients write strings: lone surrogates, which an id may contain,
-// are escaped.
+// Text is a string whose JSON is like the clients', with lone surrogates escaped.
 type Text string
 
 // MarshalJSON implements json.Marshaler.
 func (t Text) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
 
-// AppendLine appends v as a line of JSON. v must be a struct of numbers and texts, which cannot fail to be
-// marshaled.
+// AppendLine appends v, a struct of numbers and texts, as a line of JSON.
 func AppendLine(dst []byte, v any) []byte {
 	out := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(out)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Value is the text of one validated JSON value without white space around it, or nil if the value is absent. Its
-// methods neither copy nor recurse, unless they say so.
+// Value is the text of one validated JSON value without white space around it, or nil if it is
+// absent. Methods neither copy nor recurse, unless stated.
 type Value []byte
 
 // IsObject reports whether v is an object.
@@ -72,8 +72,7 @@ func (v Value) Is(want string) bool {
 	return text == want
 }
 
-// Member returns the value of the member of object v with that key, the last one if the key is repeated, or nil if
-// there is none or v is not an object.
+// Member returns the last member of object v with that key, or nil, also for other values.
 func (v Value) Member(key string) Value {
 	var found Value
 	for m := range v.EachMember {
@@ -94,7 +93,7 @@ type Member struct {
 // KeyIs reports whether the key is key, however it is escaped.
 func (m Member) KeyIs(key string) bool { return m.Key.Is(key) }
 
-// EachMember calls f for each member of an object in order until f returns false. v must be validated.
+// EachMember calls f for each member of a validated object in order until f returns false.
 func (v Value) EachMember(f func(Member) bool) {
 	if !v.IsObject() {
 		return
@@ -180,8 +179,8 @@ func (v Value) EachElement(f func(element Value, offset int) bool) {
 	}
 }
 
-// OffsetIn returns the offset of v, a slice of text, in text. Both have the same end of capacity, so the difference
-// of their capacities is the offset.
+// OffsetIn returns the offset of v, a slice of text, in text: the difference of their capacities,
+// which have the same end.
 func (v Value) OffsetIn(text Value) int { return cap(text) - cap(v) }
 
 // Truthy reports whether JavaScript converts v to true.
@@ -196,7 +195,7 @@ func (v Value) Truthy() bool {
 	return true
 }
 
-// AsKey returns the string to which JavaScript converts v, as in a key or a template. Arrays keep their JSON text.
+// AsKey returns the string to which JavaScript converts v in a key. Arrays keep their JSON text.
 func (v Value) AsKey() string {
 	switch {
 	case len(v) == 0:
@@ -255,8 +254,8 @@ func (v Value) Kind() Kinds {
 	return Number
 }
 
-// Keys, roles and types are written in camelCase or in snake_case (docs/design.md section 9). Code that shows them
-// to people accepts both, whatever the header says.
+// Keys, roles and types are in camelCase or in snake_case (docs/design.md section 9). Code that
+// shows them accepts both, in any dialect.
 
 // Name returns the member's key in camelCase.
 func (m Member) Name() string {
@@ -297,8 +296,8 @@ func (v Value) AnyOf(keys ...string) Value {
 	return nil
 }
 
-// AppendNumber appends a double as JavaScript's JSON.stringify writes it: the shortest text that reads
-// back as the same double, never -0, and null if it is not finite.
+// AppendNumber appends a double like JSON.stringify: the shortest text that reads back as the same
+// double, never -0, and null if it is not finite.
 func AppendNumber(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return append(dst, "null"...)
@@ -310,13 +309,14 @@ func AppendNumber(dst []byte, f float64) []byte {
 // maxTime is the maximum distance of a JavaScript Date from the epoch, in milliseconds.
 const maxTime = 8.64e15
 
-// timeOf parses an entry's timestamp, in milliseconds since the epoch. It is a number of milliseconds, an RFC 3339
-// time with or without fraction and zone, or a date alone. A time without a zone is local, a date alone is UTC, as
-// the client reads them. ok is false for anything else. Source: docs/format.md, Loading.
+// timeOf parses an entry's timestamp, in milliseconds since the epoch: a number of milliseconds, an
+// RFC 3339 time with or without fraction and zone, or a date. Like the client, it takes a time
+// without a zone as local and a date as UTC (docs/format.md, Loading). ok is false for other
+// values.
 func timeOf(v Value) (ms int64, ok bool) {
 	switch {
 	case v.IsString():
-		// The form in which clients write times, parsed without allocation, as it is in every entry.
+		// The form of clients, parsed without allocation, as it is in every entry.
 		b := v[1 : len(v)-1]
 		var t time.Time
 		if len(b) == len(TimestampLayout) && b[len(layoutLocal)] == '.' && t.UnmarshalText(b) == nil {
@@ -341,7 +341,7 @@ const (
 	layoutDate  = "2006-01-02"
 )
 
-// maxTimeText is longer than any time that a program writes: RFC 3339 with nanoseconds has 35 bytes.
+// maxTimeText is longer than any written time: RFC 3339 with nanoseconds has 35 bytes.
 const maxTimeText = 64
 
 func parseTime(text []byte) (ms int64, ok bool) {
@@ -371,8 +371,7 @@ func parseTime(text []byte) (ms int64, ok bool) {
 	return t.UnixMilli(), true
 }
 
-// TimeForm is the form in which a file writes times. Times that are added to the file have the same form, so that
-// readers of only one form can still read it.
+// TimeForm is the form of a file's times. Added times keep it for readers of one form.
 type TimeForm uint8
 
 // The forms.
@@ -388,7 +387,7 @@ const (
 // TimestampLayout is the time.Format layout of times written by omp: ISO 8601, UTC, milliseconds.
 const TimestampLayout = "2006-01-02T15:04:05.000Z"
 
-// Append appends t as JSON in the form f, truncated to milliseconds or, in a form without fractions, to seconds.
+// Append appends t as JSON in the form f, truncated to milliseconds, or seconds without fractions.
 func (f TimeForm) Append(dst []byte, t time.Time) []byte {
 	switch f {
 	case TimeOffset:
@@ -412,8 +411,7 @@ func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 }
 
 // AppendDate appends the JSON of JavaScript's new Date(v).getTime(), null for NaN. It supports
-// strings that ReadTimestamp parses, years, and short lists of one element, which JavaScript joins
-// to a string.
+// strings that ReadTimestamp parses, years, and short lists of one element.
 func AppendDate(dst []byte, v Value) []byte {
 	inList := false
 	for v.IsArray() && len(v) <= maxTimeText {
@@ -445,12 +443,12 @@ func AppendDate(dst []byte, v Value) []byte {
 	return strconv.AppendInt(dst, ms, 10)
 }
 
-// maxSeconds is the limit below which a number means seconds since the epoch, as returned by Python's time.time().
-// As seconds it is in the year 5138; as milliseconds it is in 1973, before there were sessions.
+// maxSeconds is the limit below which a number means seconds since the epoch, as from Python's
+// time.time(): as seconds in the year 5138, as milliseconds in 1973.
 const maxSeconds = 1e11
 
-// ReadOperatorTimestamp parses a timestamp of the operator dialect: a number of seconds or milliseconds since the
-// epoch, possibly with a fraction, or a string.
+// ReadOperatorTimestamp parses a timestamp of the operator dialect: a number of seconds or
+// milliseconds since the epoch, or a string.
 func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	switch {
 	case v.IsString():

@@ -45,8 +45,7 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	return ctx.Err()
 }
 
-// try applies a rule whose keyword is at an offset, and returns the offset up to which it need not
-// be tried again.
+// try applies a rule whose keyword is at an offset, and returns the end of the searched text.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	switch {
 	case !r.anchored:
@@ -139,8 +138,7 @@ func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 	return !slices.ContainsFunc(set.allow, isAllowed) && !slices.ContainsFunc(r.allow, isAllowed)
 }
 
-// nameStart returns the start of the name around offset at. It goes back up to 50 bytes, as the
-// rules do.
+// nameStart returns the start of the name around at, up to 50 bytes before, like the rules.
 func nameStart(text []byte, at int) int {
 	for n := 0; n < 50 && at > 0; n++ {
 		if c := fold[text[at-1]]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {

@@ -46,8 +46,7 @@ func (r *readable) drop(size int) {
 
 // read makes r from text. It replaces each control sequence by a blank, so that a word begins after
 // it. With joined it drops the sequences instead, as a key may be written in two colors, and
-// decodes the escapes of URLs and mails. differs are the offsets where reading with joined gives
-// another text.
+// decodes the escapes of URLs and mails. differs are the offsets that joined changes.
 func (r *readable) read(text []byte, joined bool) (differs []int) {
 	r.text, r.shifts = r.text[:0], r.shifts[:0]
 	isMail := bytes.Contains(text, []byte("=3D"))

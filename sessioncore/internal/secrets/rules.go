@@ -40,15 +40,13 @@ var commonKeyword = []string{
 	"fireworks-api-key", "crates-io-token", "bearer-token", "azure-sas-signature",
 }
 
-// notForText are rules that apply only to files of certain names. Text in a session has no such
-// name.
+// notForText are rules that apply only to files of certain names, unlike text.
 var notForText = []string{"hashicorp-tf-password"}
 
 // matchRules are rules whose secret is the whole match; their groups are only parts of it.
 var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 
-// vague are rules that know a secret only by the text before it. Where rules overlap, the others
-// name the kind.
+// vague are rules that know a secret only by the text before it. Other rules name the kind.
 var vague = []string{
 	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment",
 	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
@@ -163,7 +161,7 @@ type rule struct {
 	group    int      // that holds the secret; 0 for the first that is not empty
 	isMatch  bool     // the match is the secret, whatever groups it has
 	allow    []*allowed
-	// anchored says that every match begins with a keyword. The expression then begins with the byte before it.
+	// anchored says that each match begins with a keyword, and the expression with the byte before.
 	anchored bool
 	// separate says that a match does not begin within a word, and common that its keyword after an
 	// underscore is part of another name.
@@ -226,8 +224,7 @@ type allowed struct {
 	words  *words
 }
 
-// newAllowed returns the list, or nil if it is only about files, as text in a session has no file
-// name.
+// newAllowed returns the list, or nil if it is only about files, as text has no file name.
 func newAllowed(text allowText) *allowed {
 	a := &allowed{target: text.RegexTarget, all: text.needsAll()}
 	if a.all && len(text.Paths)+len(text.Commits) > 0 || len(text.Regexes)+len(text.Stopwords) == 0 {

@@ -53,8 +53,7 @@ func Hide(p []byte, off int64, places []Place) {
 	}
 }
 
-// Scan holds the secrets found in the beginning of a file. Set Rules and Pointers before the first
-// Extend.
+// Scan holds the secrets in the beginning of a file. Set Rules and Pointers before Extend.
 type Scan struct {
 	Places   []Place // by offset, not overlapping
 	Rules    *Rules  // nil for the known ones
@@ -64,8 +63,7 @@ type Scan struct {
 	lines    int64 // number of lines before next
 }
 
-// Next returns the offset up to which places stay the same while the file only grows, unless new
-// secrets become known.
+// Next returns the offset before which growth changes no places, except by new secrets.
 func (s *Scan) Next() int64 { return s.next }
 
 // Extend searches the growth of a file, which has now size bytes, and the whole file for the

@@ -33,7 +33,7 @@ func isWhole(line []byte) bool {
 	return (v.IsObject() || v.IsArray()) && status == rawjson.OK && end == len(v)
 }
 
-// eachString calls visit for the strings in a line, keys included, whether or not the line is valid JSON.
+// eachString calls visit for the strings in a line, keys included, even if it is not valid JSON.
 func eachString(line []byte, visit func(jsonString, place)) {
 	at := make(place, 1, 16)
 	for i := 0; i < len(line); i++ {
@@ -61,8 +61,7 @@ func eachString(line []byte, visit func(jsonString, place)) {
 	}
 }
 
-// stringEnd returns the end of the string's body that begins at i: its quote, or the end of the
-// line.
+// stringEnd returns the end of a string's body at i: its quote, or the end of the line.
 func stringEnd(line []byte, i int) int {
 	for i < len(line) && line[i] != '"' {
 		if line[i] == '\\' {
@@ -108,8 +107,7 @@ func (p place) pointer(clean func(string) string) string {
 // maxPointer bounds a pointer in bytes, as keys can be long and nest deeply.
 const maxPointer = 500
 
-// decode appends the text of a string's body to dst. Bytes that are no escape or not UTF-8 are
-// copied.
+// decode appends the text of a string's body to dst. Other bytes than escapes are copied.
 func decode(dst, body []byte) []byte {
 	for len(body) > 0 {
 		plain := bytes.IndexByte(body, '\\')
@@ -141,8 +139,7 @@ func appendPiece(dst, piece []byte) []byte {
 	return rawjson.AppendDecoded(dst, piece)
 }
 
-// encodedAt maps offsets in a string's text to offsets in its body. Offsets must ascend: it goes on
-// from the last one.
+// encodedAt maps offsets in a string's text to its body. Offsets must ascend.
 type encodedAt struct{ body, text int }
 
 // seek returns the range in body of the byte or escape that holds byte off of the text.

@@ -2,8 +2,7 @@ package secrets
 
 import "bytes"
 
-// words finds words in text, ignoring case, in one pass. A word has at least two bytes. A nil
-// *words finds none.
+// words finds words of at least two bytes, ignoring case, in one pass. A nil *words finds none.
 type words struct {
 	list   [][]byte
 	starts [1 << 15]bool    // hashes of the keys
