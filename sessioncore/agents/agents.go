@@ -51,7 +51,7 @@ type Agent struct {
 	// Alone returns the converter of a file anywhere in files, for whose record Wrote is true, or
 	// an error if the session needs other files.
 	Alone func(files storage.Files, record rawjson.Value) (foreign.Agent, error)
-	// IsPart reports whether the file at a path belongs to another session; imports skip it. Nil: none.
+	// IsPart reports whether the file at a path belongs to another session. Nil: none does.
 	IsPart func(path string) bool
 
 	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is the age at which the

@@ -83,7 +83,7 @@ func (g *FIFOMutexes[K]) forget(key K, in *FIFOMutex) {
 	}
 }
 
-// WithLimit returns a context that ends after LockLimit with ErrLocked as its cause. Callers must call cancel.
+// WithLimit returns a context that ends after LockLimit with the cause ErrLocked, or by cancel.
 func WithLimit(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, LockLimit, ErrLocked)
 }

@@ -26,8 +26,8 @@ import (
 // No call renames a file and a directory. So the directory goes first, and a link to it takes its
 // place in the same moment; then the file is renamed, and the link removed:
 //
-//  1. link: the new name of the directory becomes a link to that very name, as seen from the old place,
-//  2. exchange: the directory gets its new name, and the link the old one, where it leads to the directory,
+//  1. link: the directory's new name becomes a link to that very name, as seen from the old place,
+//  2. exchange: the directory gets its new name, and the link the old one, so that it leads to it,
 //  3. rename of the file,
 //  4. unlink of the link.
 //

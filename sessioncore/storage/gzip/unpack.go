@@ -91,8 +91,8 @@ type unpacker struct {
 
 func newReader() *bufio.Reader { return bufio.NewReaderSize(nil, 64<<10) }
 
-// unpack calls read with a reader of the unpacked text. The error is storage.ErrStale if the file was
-// overwritten since it was in the state of token.
+// unpack calls read with a reader of the unpacked text. The error is storage.ErrStale if the file
+// was overwritten since it was in the state of token.
 func (f *format) unpack(obj storage.Object, token storage.Token, read func(io.Reader) error) error {
 	u := f.unpackers.Get().(*unpacker)
 	defer f.unpackers.Put(u)
@@ -124,7 +124,7 @@ func (u *unpacker) Read(p []byte) (n int, err error) {
 // member begins each member of a gzip file: two magic bytes and the number of the only method.
 const member = "\x1f\x8b\x08"
 
-// members reads the members of a gzip file. Like zcat it ignores trailing bytes that begin no member.
+// members reads the members of a gzip file. Like zcat it ignores other trailing bytes.
 type members struct {
 	in     *bufio.Reader
 	gz     gzip.Reader

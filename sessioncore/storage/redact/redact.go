@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage shows the files of another storage with their secrets masked (docs/design.md section 8, Redacted mounts).
+// Storage shows the files of another storage with their secrets masked (docs/design.md section 8).
 type Storage struct {
 	files storage.Files
 	rules *secrets.Rules
@@ -38,7 +38,7 @@ var _ storage.Files = (*Storage)(nil)
 // Rules are the rules by which secrets are found.
 type Rules = secrets.Rules
 
-// ReadRules returns the rules of the program and those of a file in the format of gitleaks, if its name is not "".
+// ReadRules returns the program's rules, and those of a file of gitleaks unless its name is "".
 func ReadRules(name string) (*Rules, error) { return secrets.Read(name) }
 
 // New returns a Storage that shows files with the secrets masked that rules find.
