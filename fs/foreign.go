@@ -3,7 +3,6 @@ package fs
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"sessionfs/nodes"
 	"sessionfs/sessioncore/agents"
@@ -54,13 +53,13 @@ func (o *opener) openForeign(p *place) error {
 
 // withKept returns the agent's directory with the copies of sessionfs keep, and those alone or nil.
 func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
-	at, err := KeptDir(p.agent.Name)
+	keptDir, err := KeptDir()
 	if err != nil {
 		return p.source, nil, nil
 	}
-	from, err := os.ReadFile(filepath.Join(at, transfer.FromName))
-	if err != nil || strings.TrimSuffix(string(from), "\n") != p.source.Path() {
-		return p.source, nil, nil // no copies, or those of another directory
+	at := transfer.KeptIn(keptDir, p.agent.Name, p.source.Path())
+	if _, err := os.Stat(filepath.Join(at, transfer.FromName)); err != nil {
+		return p.source, nil, nil
 	}
 	if kept, err = p.opened(dir.Open(at)); err != nil {
 		return nil, nil, err
@@ -68,9 +67,8 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	return union.Over(p.source, kept), kept, nil
 }
 
-// KeptDir returns the directory for copies of an agent's sessions by sessionfs keep. The error
-// means that this user has no home.
-func KeptDir(agent string) (string, error) {
+// KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user has no home.
+func KeptDir() (string, error) {
 	data, err := userDir("XDG_DATA_HOME", ".local/share")
-	return filepath.Join(data, "kept", agent), err
+	return filepath.Join(data, "kept"), err
 }

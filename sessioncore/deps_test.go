@@ -61,7 +61,7 @@ var ownImports = map[string][]string{
 	"/listing":                        {"", "/internal/rawjson", "/names", "/program", "/storage"},
 	"/report":                         {"", "/budget", "/document", "/internal/markdown", "/internal/rawjson", "/internal/secrets", "/listing", "/message", "/names", "/storage"},
 	"/search":                         {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage"},
-	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/names", "/persist", "/program", "/spill", "/storage", "/agents", "/storage/dir", "/storage/foreign", "/storage/gzip", "/writer"},
+	"/transfer":                       {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/names", "/persist", "/program", "/spill", "/storage", "/agents", "/storage/dir", "/storage/foreign", "/storage/gzip", "/storage/redact", "/writer"},
 	"/view":                           {"", "/document", "/internal/markdown", "/internal/rawjson", "/message", "/names", "/report", "/storage"},
 	"/writer":                         {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }

@@ -14,56 +14,84 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs"
+	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/transfer"
 )
 
 func keepCommand() *cobra.Command {
 	var to string
-	var timer, noTimer bool
+	var imports, timer, noTimer bool
 	cmd := &cobra.Command{
-		Use:   "keep [--to DIR | --timer | --no-timer]",
+		Use:   "keep [--to DIR] [--import] [--timer | --no-timer]",
 		Short: "Copy sessions before their agent deletes them",
 		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
 			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), as far as they are new or longer than their copies. " +
 			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a session " +
 			"that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
-			"--timer has systemd do that each day; elsewhere it prints a line for cron.",
-		Example: "  sessionfs keep\n  sessionfs keep --timer",
+			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the default " +
+			"SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for cron.",
+		Example: "  sessionfs keep --timer\n  sessionfs keep --to 'postgres://me@db.example/team' --timer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			isDatabase := mountopts.IsDatabase(to)
+			if to != "" && !isDatabase {
+				var err error
+				if to, err = filepath.Abs(to); err != nil {
+					return err
+				}
+			}
+			imports = imports || isDatabase
 			switch {
 			case timer:
-				return installTimer(cmd.OutOrStdout())
+				return installTimer(cmd, to, imports)
 			case noTimer:
 				return removeTimer(cmd.OutOrStdout())
+			case imports:
+				return keepAsImports(cmd, to)
 			}
 			return keep(cmd.Context(), to, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "copy them to `DIR`")
+	cmd.Flags().StringVar(&to, "to", "", "copy them to `DIR`, or import them there")
+	cmd.Flags().BoolVar(&imports, "import", false, "make omp sessions of them")
 	cmd.Flags().BoolVar(&timer, "timer", false, "have systemd keep them each day")
 	cmd.Flags().BoolVar(&noTimer, "no-timer", false, "end that")
-	cmd.MarkFlagsMutuallyExclusive("to", "timer", "no-timer")
+	cmd.MarkFlagsMutuallyExclusive("timer", "no-timer")
+	cmd.MarkFlagsMutuallyExclusive("to", "no-timer")
+	cmd.MarkFlagsMutuallyExclusive("import", "no-timer")
 	return cmd
 }
 
-// keep copies the sessions of the agents of this user, to their usual place where to is "".
-func keep(ctx context.Context, to string, out io.Writer) (failed error) {
-	found := false
+// keptHomes returns the directories of the agents of this user whose sessions are kept.
+func keptHomes() (homes []mountopts.AgentDir, err error) {
 	for _, home := range agentDirs(os.Getenv) {
+		if agent := agents.Find(home.Name); agent != nil && agent.Keeps {
+			homes = append(homes, home)
+		}
+	}
+	if len(homes) == 0 {
+		err = refuse(exitSource, "keep: there are no sessions of an agent that deletes them")
+	}
+	return homes, err
+}
+
+// keep copies the sessions of the agents of this user, to their usual place where to is "".
+func keep(ctx context.Context, to string, out io.Writer) error {
+	homes, failed := keptHomes()
+	if to == "" && failed == nil {
+		to, failed = fs.KeptDir()
+	}
+	if failed != nil {
+		return failed
+	}
+	for _, home := range homes {
 		agent := agents.Find(home.Name)
-		if agent == nil || !agent.Keeps {
-			continue
-		}
-		found = true
-		dest, err := keptAt(to, agent.Name)
-		var from string
-		if err == nil {
-			from, err = filepath.EvalSymlinks(home.Source)
-		}
+		from, err := filepath.EvalSymlinks(home.Source)
+		var dest string
 		var k transfer.Kept
 		if err == nil {
+			dest = transfer.KeptIn(to, agent.Name, from)
 			k, err = transfer.Keep(ctx, from, agent.Dirs, dest, agent.Deletes)
 		}
 		if err != nil {
@@ -81,18 +109,46 @@ func keep(ctx context.Context, to string, out io.Writer) (failed error) {
 				agent.Title, k.Soon)
 		}
 	}
-	if !found && failed == nil {
-		return refuse(exitSource, "keep: there are no sessions of an agent that deletes them")
-	}
 	return failed
 }
 
-// keptAt returns the directory for the sessions of an agent: below to, or the usual one where to is "".
-func keptAt(to, agent string) (string, error) {
-	if to == "" {
-		return fs.KeptDir(agent)
+// keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where to is "".
+func keepAsImports(cmd *cobra.Command, to string) error {
+	homes, err := keptHomes()
+	if err != nil {
+		return err
 	}
-	return filepath.Abs(filepath.Join(to, agent))
+	files, into, err := openImporter(cmd, to)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	from, err := fs.OpenSources()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	for _, home := range homes {
+		if err := from.Add(cmd.Context(), home.Source, nil); err != nil {
+			return err
+		}
+	}
+	return printImports(cmd, into, from, importForm{quiet: true})
+}
+
+// openImporter opens the SOURCE to into which sessions are imported. Callers must close it.
+func openImporter(cmd *cobra.Command, to string) (*fs.Unmounted, *transfer.Importer, error) {
+	at := place{Options: mountopts.Options{Source: to, Empty: true}}
+	files, err := at.open(nil, false, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	into, err := files.Importer(cmd.Context(), "")
+	if err != nil {
+		files.Close()
+		return nil, nil, refuse(exitUsage, "keep: %s", err)
+	}
+	return files, into, nil
 }
 
 // The units of systemd.
@@ -114,7 +170,7 @@ Description=Keep the sessions of coding agents
 
 [Service]
 Type=oneshot
-ExecStart=%s keep
+ExecStart=%s
 `
 )
 
@@ -124,8 +180,10 @@ func unitDir() (string, error) {
 	return filepath.Join(config, "systemd", "user"), err
 }
 
-// installTimer has systemd keep sessions each day, or prints a line for cron where there is none.
-func installTimer(out io.Writer) error {
+// installTimer has systemd keep sessions each day, or prints a line for cron where there is none. Where they are to be
+// imported is tried before.
+func installTimer(cmd *cobra.Command, to string, imports bool) error {
+	out := cmd.OutOrStdout()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -135,8 +193,23 @@ func installTimer(out io.Writer) error {
 			return refuse(exitUsage, "keep: the program lies in %s, which is cleared: install it elsewhere first", temporary)
 		}
 	}
+	words := []string{self, "keep"}
+	if imports {
+		files, _, err := openImporter(cmd, to)
+		if err != nil {
+			return err
+		}
+		files.Close()
+		words = append(words, "--import")
+	}
+	if to != "" {
+		words = append(words, "--to", to)
+	}
 	if systemctl("show-environment") != nil {
-		_, err = fmt.Fprintf(out, "There is no systemd here. Add this line to the output of crontab -e:\n@daily %s keep\n", quoted(self))
+		for i, word := range words {
+			words[i] = strings.ReplaceAll(quoted(word), "%", `\%`)
+		}
+		_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n", strings.Join(words, " "))
 		return err
 	}
 	dir, err := unitDir()
@@ -146,8 +219,12 @@ func installTimer(out io.Writer) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	escaped := strings.NewReplacer("%", "%%", `\`, `\\`, " ", `\x20`).Replace(self)
-	for name, text := range map[string]string{timerName: timerUnit, serviceName: fmt.Sprintf(serviceUnit, escaped)} {
+	escapes := strings.NewReplacer("%", "%%", `\`, `\\`, " ", `\x20`, `"`, `\x22`, "'", `\x27`, "$", "$$")
+	for i, word := range words {
+		words[i] = escapes.Replace(word)
+	}
+	service := fmt.Sprintf(serviceUnit, strings.Join(words, " "))
+	for name, text := range map[string]string{timerName: timerUnit, serviceName: service} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}

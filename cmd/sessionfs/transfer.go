@@ -15,6 +15,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
 )
@@ -96,17 +97,17 @@ func masks(cmd *cobra.Command) {
 // importCommand is sessionfs import.
 func importCommand() *cobra.Command {
 	var to string
-	var asJSON bool
+	var asJSON, masked bool
 	cmd := onSource(noPaths, &cobra.Command{
-		Use:   "import [-s SOURCE] [--to DIR] [--json] PATH...",
+		Use:   "import [-s SOURCE] [--to DIR] [--redact] [--json] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle " +
 			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed. " +
 			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which " +
 			"omp --resume goes on with; PATH#ID is the branch to one of its entries. " +
-			"A session goes where SOURCE has it already, else into the directory in sessions/ in which it lay, else where a " +
-			"new session of its working directory would. It appears whole or not at all, and is never replaced: one that " +
-			"is there gets what the copy has more. The files beside it and its images come along. Status 1: something was refused.",
+			"A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, else where a " +
+			"new session of its working directory would. It is never replaced: one that is there gets what the copy has " +
+			"more. The files beside it and its images come along. Status 1: something was refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -124,16 +125,33 @@ func importCommand() *cobra.Command {
 				return err
 			}
 		}
-		return printImports(cmd, into, from, asJSON)
+		if masked {
+			into.Masked = map[string]int{}
+			if into.Rules, err = redact.ReadRules(""); err != nil {
+				return err
+			}
+		}
+		err = printImports(cmd, into, from, importForm{json: asJSON})
+		if masked {
+			sayMasked(cmd, "in what was imported", into.Masked)
+		}
+		return err
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
+	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys, tokens and passwords that are known")
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
 }
 
+// importForm says how the outcomes of an import are printed.
+type importForm struct {
+	json  bool // as objects
+	quiet bool // without sessions that were there
+}
+
 // printImports imports sessions, and prints what becomes of each and how many there are.
-func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, asJSON bool) error {
+func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, form importForm) error {
 	const others = "others"
 	out, failed := cmd.OutOrStdout(), false
 	counts := map[writer.Outcome]int{
@@ -144,7 +162,8 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		r, err := into.Import(cmd.Context(), f)
 		showProgress(cmd.ErrOrStderr(), 0, 0)
 		switch {
-		case err == nil && asJSON:
+		case form.quiet && r.Outcome == writer.Unchanged && !r.Partly:
+		case err == nil && form.json:
 			err = writeJSON(out, importedOf(f, r))
 		case err == nil:
 			_, err = fmt.Fprintln(out, visible(lineOf(f, r)))
@@ -156,7 +175,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		counts[r.Outcome]++
 	}
 	var err error
-	if asJSON {
+	if form.json {
 		err = writeJSON(out, counts)
 	} else {
 		left := ""

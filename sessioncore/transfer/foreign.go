@@ -318,7 +318,7 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 	if _, moves := snap.Dialect().MoveTarget(text); err != nil || moves {
 		return err
 	}
-	kept, err := persist.Line(m.adapted(text), persist.Rules{Blobs: m.Blobs != nil, Newer: true, Whole: true})
+	kept, err := persist.Line(m.adapted(text), persist.Rules{Blobs: m.Blobs != nil || m.Importer.Rules != nil, Newer: true, Whole: true})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -24,6 +25,10 @@ type Importer struct {
 	Blobs         Blobs  // nil if there is no place for them
 	SessionsAlone bool   // there is no place for artifacts that are no sessions
 	To            string // the directory to which all of them go, if it is not ""
+	// Rules are what the secrets are known by that are masked, nil for none. What cannot be masked is left out.
+	Rules *redact.Rules
+	// Masked is how many secrets are masked, by the rules that found them.
+	Masked map[string]int
 
 	known map[string][]string // the names of the store's sessions, by id
 	dirs  map[workplace]string
@@ -84,6 +89,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	}
 	defer c.Close()
 	name, err := im.place(ctx, f, c)
+	if err == nil {
+		err = im.mask(ctx, c, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -109,10 +117,33 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	return err
 }
 
+// mask masks the secrets in content that is to have a name.
+func (im *Importer) mask(ctx context.Context, c *content, name string) (err error) {
+	if im.Rules == nil {
+		return nil
+	}
+	if im.Rules.In(name) {
+		return errors.New("its name has a secret")
+	}
+	obj, err := redact.Object(c.Object, im.Rules)
+	if err != nil {
+		return err
+	}
+	c.Object, c.ReaderAt = obj, &interruptible{ctx: ctx, at: obj}
+	for kind, n := range MaskedIn(obj) {
+		im.Masked[kind] += n
+	}
+	return nil
+}
+
 var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, the branch to an entry is a session of its own")
 
 // session puts the blobs of a session into the store, and the session.
 func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
+	if im.Rules != nil && len(c.blobs) > 0 {
+		r.note("%d images are left out: they cannot be masked", len(c.blobs))
+		c.blobs = nil
+	}
 	if im.Blobs == nil && len(c.blobs) > 0 {
 		r.note("%d blobs are left out: there is no place for them, -o blobs=DIR names one", len(c.blobs))
 		c.blobs = nil
@@ -193,10 +224,11 @@ func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err e
 }
 
 // examine tells what an import would do. A database has what is as large as the copy and was last changed in the same
-// millisecond, as an import leaves it: to compare all of it, the server would have to send it.
+// millisecond, as an import leaves it: to compare all of it, the server would have to send it. What is to be masked may
+// be there as it is.
 func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (writer.Outcome, error) {
 	st, err := im.Files.Stat(name)
-	if im.SessionsAlone && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
+	if im.SessionsAlone && im.Rules == nil && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
 		return writer.Unchanged, nil
 	}
 	return im.Writer.Examine(ctx, name, c)
@@ -245,7 +277,11 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 		return nil
 	})
 	if homeless > 0 {
-		r.note("%d files beside it are left out: a database has no place for them", homeless)
+		why := "a database has no place for them"
+		if im.Rules != nil {
+			why = "they cannot be masked"
+		}
+		r.note("%d files beside it are left out: %s", homeless, why)
 	}
 	return err
 }
@@ -267,6 +303,9 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 		}
 		if err == nil {
 			defer c.Close()
+			err = im.mask(ctx, c, to)
+		}
+		if err == nil {
 			var of Result
 			if of.Outcome, err = im.examine(ctx, to, c.Copy); err == nil {
 				err = im.session(ctx, f, c, to, &of)
@@ -283,7 +322,7 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 			return err
 		}
 	}
-	if im.SessionsAlone {
+	if im.SessionsAlone || im.Rules != nil {
 		return errNoPlace
 	}
 	obj, err := f.files.Open(from)

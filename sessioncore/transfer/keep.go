@@ -26,6 +26,19 @@ type Kept struct {
 // FromName is the file in a directory of kept sessions that has the path of the agent's directory.
 const FromName = ".from"
 
+// KeptIn returns the directory below dir for what an agent has in its directory from: of another such directory, which a
+// setting of the agent names, the sessions are kept apart.
+func KeptIn(dir, agent, from string) string {
+	at := filepath.Join(dir, agent)
+	for n := 1; ; n++ {
+		of, err := os.ReadFile(filepath.Join(at, FromName))
+		if err != nil || strings.TrimSuffix(string(of), "\n") == from {
+			return at
+		}
+		at = filepath.Join(dir, fmt.Sprintf("%s.%d", agent, n))
+	}
+}
+
 // Keep copies the files in the directories dirs of an agent's directory to another one: those that
 // are new, and those that are longer than their copy. Nothing is removed. A session file that
 // became shorter, or begins otherwise, is kept beside its copy, as X.1.jsonl. deletes is after how

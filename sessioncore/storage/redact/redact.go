@@ -131,6 +131,14 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
+// Object shows an open session file with the secrets masked that rules know.
+func Object(obj storage.Object, rules *Rules) (storage.Object, error) {
+	o := &masked{obj: obj, mask: &mask{}, rules: rules}
+	version, err := o.mask.current(obj, rules)
+	o.version = version
+	return o, err
+}
+
 // maskOf returns the mask of a file, which may be out of date.
 func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
 	st, err := obj.Stat()
