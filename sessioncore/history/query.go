@@ -194,7 +194,7 @@ func matching(conn *sqlite3.Conn, match string) (map[int64]bool, error) {
 	})
 }
 
-// eachRow calls f for each row of a query, whose parameter is a match unless "", until f fails.
+// eachRow calls f for each row of a query until f fails. match, unless "", is its parameter.
 func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) error) error {
 	stmt, _, err := conn.Prepare(sql)
 	if err != nil {
@@ -246,7 +246,7 @@ type tables struct {
 	columns        []string
 }
 
-// findTables reads the schema. A view or virtual table as a table is refused: it could run code.
+// findTables reads the schema. It refuses views and other virtual tables, which could run code.
 func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	const schema = `SELECT lower(name), sql FROM sqlite_schema
 WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`

@@ -263,7 +263,7 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	return append([]byte(before), lines...), nil
 }
 
-// lastLine returns the text after a file's last newline, of a very long one the end.
+// lastLine returns the text after a file's last newline, or the end of a very long text.
 func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	size := s.Stat().Size
 	for n := int64(jsonl.ChunkSize); ; n *= 2 {

@@ -45,7 +45,7 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	return ctx.Err()
 }
 
-// try applies a rule whose keyword is at an offset, and returns the end of the searched text.
+// try applies a rule whose keyword is at an offset, and returns the offset from which to retry.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	switch {
 	case !r.anchored:

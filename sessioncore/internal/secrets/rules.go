@@ -40,13 +40,13 @@ var commonKeyword = []string{
 	"fireworks-api-key", "crates-io-token", "bearer-token", "azure-sas-signature",
 }
 
-// notForText are rules that apply only to files of certain names, unlike text.
+// notForText are rules for files of certain names, which text in a session does not have.
 var notForText = []string{"hashicorp-tf-password"}
 
 // matchRules are rules whose secret is the whole match; their groups are only parts of it.
 var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 
-// vague are rules that know a secret only by the text before it. Other rules name the kind.
+// vague are rules that know a secret only by the text before it. Overlapping others are preferred.
 var vague = []string{
 	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment",
 	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
