@@ -210,7 +210,7 @@ func TestDatabaseBreaks(t *testing.T) {
 	require.Empty(t, run(t, "cat", d.session("s", "last-error")))
 }
 
-func openFails(t testing.TB, o mountopts.Options) error {
+func openFails(_ testing.TB, o mountopts.Options) error {
 	u, err := sessionfs.Open(o, slog.New(slog.DiscardHandler))
 	if err == nil {
 		u.Close()

@@ -15,12 +15,12 @@ import (
 // Contents and names of SOURCE are hostile until checked: each kind of bad input gets what the design
 // says, and the mount lives on (docs/design.md section 7).
 
-// hostile mounts an agent directory with a healthy session beside what make puts there, and sees that the
+// hostile mounts an agent directory with a healthy session beside what put makes there, and sees that the
 // healthy one still reads afterwards.
-func hostile(t *testing.T, make func(a agent), check func(t *testing.T, a agent, m *mount)) {
+func hostile(t *testing.T, put func(a agent), check func(t *testing.T, a agent, m *mount)) {
 	a := newAgent(t)
 	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
-	make(a)
+	put(a)
 	m := mountForTest(t, a.dir)
 	check(t, a, m)
 	require.Equal(t, entry(0, "e0", "", "well"), run(t, "cat", m.session("healthy", "leaf")))
@@ -60,7 +60,7 @@ func TestHurtSessions(t *testing.T) {
 		for name, h := range hurt {
 			a.write(name, h.content)
 		}
-	}, func(t *testing.T, a agent, m *mount) {
+	}, func(t *testing.T, _ agent, m *mount) {
 		for name, h := range hurt {
 			var want []string
 			for _, e := range h.entries {
@@ -130,7 +130,7 @@ func TestLinksAndOtherFiles(t *testing.T) {
 		require.NoError(t, os.Symlink(outside, a.path("art"))) // in the place of artifacts
 		a.write("art", header("art"))
 		require.NoError(t, os.Symlink("/etc", filepath.Join(filepath.Dir(a.path("")), "etc")))
-	}, func(t *testing.T, a agent, m *mount) {
+	}, func(t *testing.T, _ agent, m *mount) {
 		for name, target := range map[string]string{
 			"file.jsonl": filepath.Join(outside, "o.jsonl"), "folder": outside, "inside.jsonl": "healthy.jsonl", "loop.jsonl": "loop.jsonl", "art": outside,
 		} {
@@ -156,7 +156,7 @@ func TestHugeLine(t *testing.T) {
 	size := sized(65<<20, 20<<20)
 	hostile(t, func(a agent) {
 		a.write("bad", header("s"), entry(0, "huge", "", strings.Repeat("x", size)), entry(1, "b", "huge", "y"))
-	}, func(t *testing.T, a agent, m *mount) {
+	}, func(t *testing.T, _ agent, m *mount) {
 		require.Equal(t, []string{"huge.json", "b.json"}, names(t, m.session("bad", "entries")))
 		want := len(entry(0, "huge", "", "")) + size
 		require.Equal(t, fmt.Sprintln(want), shell(t, `cat "$1" | wc -c`, m.session("bad", "entries/huge.json")))

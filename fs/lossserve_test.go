@@ -96,7 +96,7 @@ func (n *node) change(call func() syscall.Errno, op func() diskOp) syscall.Errno
 
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
 	if text, ok := strings.CutPrefix(name, markPrefix); ok {
-		n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "mark", Name: text} })
+		_ = n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "mark", Name: text} })
 		return nil, syscall.EEXIST
 	}
 	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); return errno }, func() diskOp {

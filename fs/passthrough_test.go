@@ -47,7 +47,7 @@ func TestLargeFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "blobs", name), blob, 0o644))
 	m := mountForTest(t, a.dir)
 	before := m.procNumber("io", "rchar")
-	for at, real := range map[string]string{
+	for at, source := range map[string]string{
 		"blobs/" + name:        filepath.Join(a.dir, "blobs", name),
 		"sessions/p/big.jsonl": a.path("big.jsonl"),
 	} {
@@ -63,7 +63,7 @@ for off in range(len(want) - 5, -1, -99_991):
 os.close(f)
 assert open(sys.argv[1], "rb").read() == want, "whole"
 assert os.pread(g, 100, len(want)) == b"", "behind the end"
-print("same")`, m.path(at), real))
+print("same")`, m.path(at), source))
 	}
 	if passthroughWorks(t, a.dir) {
 		require.Less(t, m.procNumber("io", "rchar")-before, 1_000_000, "bytes that the daemon read")

@@ -124,7 +124,7 @@ func newIndexFile(d *Directory) Node {
 // OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Its
 // size and its content require reading every changed session, so it is not listed.
 func OverAllName(name string, text func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
-	make := func(d *Directory) Node {
+	makeNode := func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(ctx context.Context, hold *budget.Hold) (content, error) {
 			sessions, err := d.view.Listing.Sessions(ctx)
 			if err != nil {
@@ -139,7 +139,7 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			return c, hold.Resize(c.size)
 		}}
 	}
-	return Name{name, storage.KindFile, make, func(*Directory, context.Context) Presence { return Hidden }}
+	return Name{name, storage.KindFile, makeNode, func(*Directory, context.Context) Presence { return Hidden }}
 }
 
 //go:embed readme.txt

@@ -88,8 +88,8 @@ func (d *Directory) link(find findTarget) Child {
 
 // sessionLink returns the child of a sessionLink, with its current target.
 func (d *Directory) sessionLink(find findTarget, now target) Child {
-	make := func() Node { return &sessionLink{targetLink{d.file(), find}} }
-	return Child{Kind: storage.KindLink, Attr: now.attr(), Make: make}
+	makeNode := func() Node { return &sessionLink{targetLink{d.file(), find}} }
+	return Child{Kind: storage.KindLink, Attr: now.attr(), Make: makeNode}
 }
 
 // steadyLink returns the child of a steadyLink, whose target does not change while the session only
@@ -105,10 +105,10 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 		}
 		return target{path, st, time}, err
 	}
-	make := func() Node { return &steadyLink{targetLink{d.file(), find}} }
+	makeNode := func() Node { return &steadyLink{targetLink{d.file(), find}} }
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
-	return Child{Kind: storage.KindLink, Content: sum.Sum64(), Attr: to.attr(), Make: make}
+	return Child{Kind: storage.KindLink, Content: sum.Sum64(), Attr: to.attr(), Make: makeNode}
 }
 
 // LinksDir is a directory of links to sessions, by a layout: by-id/, by-cwd/, by-date/ and the

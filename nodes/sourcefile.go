@@ -99,7 +99,7 @@ func (h *sourceHandle) Close() { _ = h.obj.Close() }
 // sourceTarget returns the findTarget of a symbolic link, which is shown and never followed.
 func (d *SourceDir) sourceTarget(file string) findTarget {
 	s := d.storage
-	return func(ctx context.Context) (target, error) {
+	return func(context.Context) (target, error) {
 		st, err := s.Stat(file)
 		return target{path: st.Link, st: st}, err
 	}

@@ -157,7 +157,7 @@ func TestReadingForWaiters(t *testing.T) {
 		}
 		close(h.goesOn)
 		require.NoError(t, <-second)
-		<-first
+		_ = <-first
 		require.EqualValues(t, 1, h.opens.Load())
 	})
 	t.Run("nobody waits", func(t *testing.T) {

@@ -207,7 +207,7 @@ func (c *checker) isEmpty(dir string) bool {
 }
 
 // cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.
-func (c *checker) cannot(name string, err error) error {
+func (c *checker) cannot(_ string, err error) error {
 	if c.cmd.Context().Err() != nil {
 		return err
 	}

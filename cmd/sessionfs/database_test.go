@@ -87,24 +87,24 @@ func TestDatabase(t *testing.T) {
 // TestSQLTrigger: what it prints can be run, and it takes no name that is none.
 func TestSQLTrigger(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
-	print := func(source ...string) result {
+	printed := func(source ...string) result {
 		var stdout, stderr bytes.Buffer
 		code := run(append([]string{"sessionfs", "sql-trigger"}, source...), streams{strings.NewReader(""), &stdout, &stderr})
 		return result{code, stdout.String(), stderr.String()}
 	}
-	r := print(table.Source(""))
+	r := printed(table.Source(""))
 	require.Zero(t, r.code, r.stderr)
 	table.Script(t, r.stdout)
-	require.Contains(t, print().stdout, `ON "omp_session_files"`)
+	require.Contains(t, printed().stdout, `ON "omp_session_files"`)
 	for source, want := range map[string]string{
 		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password", "/agent": "URL of a database",
 	} {
-		r := print(source)
+		r := printed(source)
 		requireStatus(t, exitUsage, r, want)
 		require.Empty(t, r.stdout)
 		require.NotContains(t, r.stderr, "secret")
 	}
-	requireStatus(t, exitUsage, print("a", "b"), "at most 1 arg")
+	requireStatus(t, exitUsage, printed("a", "b"), "at most 1 arg")
 }
 
 const (

@@ -126,7 +126,7 @@ func prepareNamespace() error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"); err != nil {
 		return err
 	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
 	node := filepath.Join(dir, "fuse")
 	if unix.Mknod(node, unix.S_IFCHR|0o666, int(st.Rdev)) != nil {
 		return nil

@@ -53,8 +53,8 @@ func placeNamed(given string) (p place, err error) {
 		}
 		p.Source, p.State = dirs[i].Source, dirs[i].State
 	default:
-		for _, real := range realPaths(given) {
-			if at, err := mountedAt(real); at.mountpoint == real {
+		for _, realPath := range realPaths(given) {
+			if at, err := mountedAt(realPath); at.mountpoint == realPath {
 				return at, err
 			}
 		}
@@ -70,8 +70,8 @@ func placeOf(args []string, are arguments) (p place, err error) {
 		args = []string{"."}
 	}
 	for _, arg := range args {
-		for _, real := range realPaths(arg) {
-			if p, err = placeAround(real); err != nil || p.mountpoint != "" || p.Source != "" {
+		for _, realPath := range realPaths(arg) {
+			if p, err = placeAround(realPath); err != nil || p.mountpoint != "" || p.Source != "" {
 				return p, err
 			}
 		}
@@ -94,18 +94,18 @@ func placeOf(args []string, are arguments) (p place, err error) {
 
 // placeAround returns the place in which a path lies, absolute and without links, or to which it leads: what a mount shows there, an
 // agent directory of this user, or another directory that is certainly one. It is the zero value if there is none.
-func placeAround(real string) (p place, err error) {
-	if p, err = mountedAt(real); err != nil || p.mountpoint != "" {
+func placeAround(realPath string) (p place, err error) {
+	if p, err = mountedAt(realPath); err != nil || p.mountpoint != "" {
 		return p, err
 	}
 	for _, a := range agentDirs(os.Getenv) {
-		if shows(a.Source, real) {
+		if shows(a.Source, realPath) {
 			p.Source = a.Source
 			return p, nil
 		}
 	}
-	for dir := real; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
-		if isCertainAgentDir(dir) && shows(dir, real) {
+	for dir := realPath; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if isCertainAgentDir(dir) && shows(dir, realPath) {
 			p.Source = dir
 			return p, nil
 		}
@@ -114,10 +114,10 @@ func placeAround(real string) (p place, err error) {
 }
 
 // shows reports whether a path lies in an agent directory, or in a directory to which one of its links leads.
-func shows(dir, real string) bool {
+func shows(dir, realPath string) bool {
 	resolved, err := filepath.EvalSymlinks(dir)
-	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, real)
-	return err == nil && (shown || isBelow(real, resolved))
+	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)
+	return err == nil && (shown || isBelow(realPath, resolved))
 }
 
 // isBelow reports whether a path is dir or below it, by their names.
@@ -134,9 +134,9 @@ func realPaths(arg string) (paths []string) {
 	}
 	dir, rest := filepath.Split(abs)
 	for {
-		real, err := filepath.EvalSymlinks(dir)
+		realPath, err := filepath.EvalSymlinks(dir)
 		if err == nil {
-			paths = append(paths, filepath.Join(real, rest))
+			paths = append(paths, filepath.Join(realPath, rest))
 			break
 		}
 		up := filepath.Dir(strings.TrimSuffix(dir, "/"))
@@ -145,8 +145,8 @@ func realPaths(arg string) (paths []string) {
 		}
 		dir, rest = up, strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil && real != paths[0] {
-		paths = append(paths, real)
+	if realPath, err := filepath.EvalSymlinks(abs); err == nil && realPath != paths[0] {
+		paths = append(paths, realPath)
 	}
 	return paths
 }
@@ -157,12 +157,12 @@ func isCertainAgentDir(dir string) bool {
 }
 
 // sessionFile returns the session file of this machine that an argument names, with or without an entry.
-func sessionFile(arg string) (real string, ok bool) {
+func sessionFile(arg string) (realPath string, ok bool) {
 	for _, name := range []string{arg, beforeEntry(arg)} {
-		real, err := filepath.EvalSymlinks(name)
-		if info, statErr := os.Lstat(real); err == nil && statErr == nil && info.Mode().IsRegular() && strings.HasSuffix(real, sessionSuffix) {
-			real, err = filepath.Abs(real)
-			return real, err == nil
+		realPath, err := filepath.EvalSymlinks(name)
+		if info, statErr := os.Lstat(realPath); err == nil && statErr == nil && info.Mode().IsRegular() && strings.HasSuffix(realPath, sessionSuffix) {
+			realPath, err = filepath.Abs(realPath)
+			return realPath, err == nil
 		}
 	}
 	return "", false
@@ -192,12 +192,12 @@ func (src *source) local(arg string) (shown string, ok bool) {
 	if src.flags.args == noPaths || src.flags.args == words {
 		return "", false
 	}
-	for _, real := range realPaths(arg) {
-		if at, err := mountedAt(real); at.mountpoint != "" {
-			shown, _ = filepath.Rel(at.mountpoint, real)
+	for _, realPath := range realPaths(arg) {
+		if at, err := mountedAt(realPath); at.mountpoint != "" {
+			shown, _ = filepath.Rel(at.mountpoint, realPath)
 			ok = err == nil && at.Source == src.Source
 		} else {
-			shown, ok = fs.ShownAs(src.Options, real)
+			shown, ok = fs.ShownAs(src.Options, realPath)
 		}
 		if shown = filepath.ToSlash(shown); ok {
 			if file, rest, cut := strings.Cut(shown, sessionSuffix+"/"); cut { // what a session has, behind its file

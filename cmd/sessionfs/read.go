@@ -304,10 +304,10 @@ func (s *screen) coloured(colour, text string) string {
 	return colour + text + colourEnd
 }
 
-// paged runs print. On a terminal the output of print goes through a pager: $PAGER, else less, which ends by itself where all fits
+// paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less, which ends by itself where all fits
 // on the screen. The pager starts with the first byte, so that an empty output starts none. A reader who leaves the pager early has
-// read enough: that is no error, and print gets EPIPE.
-func paged(cmd *cobra.Command, print func(out *screen) error) error {
+// read enough: that is no error, and write gets EPIPE.
+func paged(cmd *cobra.Command, write func(out *screen) error) error {
 	people := isTerminal(cmd.OutOrStdout())
 	p := &pager{out: cmd.OutOrStdout(), cmd: cmd}
 	to := p.out
@@ -318,7 +318,7 @@ func paged(cmd *cobra.Command, print func(out *screen) error) error {
 		to = p
 	}
 	out := &screen{bufio.NewWriter(to), people, people && wantsColours(os.Getenv)}
-	err := print(out)
+	err := write(out)
 	if flushed := out.Flush(); err == nil {
 		err = flushed
 	}

@@ -70,5 +70,5 @@ func TestPaged(t *testing.T) {
 	}
 	t.Setenv("PAGER", "")
 	failed := errors.New("failed")
-	require.ErrorIs(t, paged(&cobra.Command{}, func(out *screen) error { return failed }), failed)
+	require.ErrorIs(t, paged(&cobra.Command{}, func(_ *screen) error { return failed }), failed)
 }

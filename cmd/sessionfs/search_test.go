@@ -122,19 +122,19 @@ func TestSearchOnTerminal(t *testing.T) {
 	require.NoError(t, err)
 	var out bytes.Buffer
 	f, p := &finding{marks: query.Marks()}, &screen{bufio.NewWriter(&out), true, false}
-	print := func(hits []search.Hit) {
+	write := func(hits []search.Hit) {
 		out.Reset()
 		f.printHits(p, hits)
 		require.NoError(t, p.Flush())
 	}
-	print(hits)
+	write(hits)
 	const plain = "Low ?[2J\n" +
 		"sessions/p/a/entries/0a.json\n  2026-03-30 07:13:41  user-tides  (copied by 2)\n     the tides?]0;x? of ?1m?\n" +
 		"sessions/p/a/title\n  2026-03-30 07:13:41  title\n    Tide\n"
 	const second = "\nHigh\nsessions/p/b/entries/0b.json\n  2026-03-30 07:13:41  assistant\n    tide\n    asked: why?\n"
 	require.Equal(t, plain+second, out.String())
 	p.colours = true
-	print(hits)
+	write(hits)
 	require.Contains(t, out.String(), "the \x1b[1;31mtide\x1b[0ms?]0;x? of")
 	require.Equal(t, plain+second, strings.NewReplacer(colourMatch, "", colourPath, "", colourTitle, "", colourEnd, "").Replace(out.String()))
 

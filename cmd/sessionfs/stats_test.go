@@ -44,11 +44,11 @@ func TestStats(t *testing.T) {
 		r := s.here(command, args...).ok(t)
 		for d := json.NewDecoder(strings.NewReader(r.stdout)); ; {
 			var l line
-			if err := d.Decode(&l); err == io.EOF {
+			err := d.Decode(&l)
+			if err == io.EOF {
 				return lines, output, cost
-			} else {
-				require.NoError(t, err)
 			}
+			require.NoError(t, err)
 			lines, output, cost = append(lines, l), output+l.Output, cost+l.Cost.Total
 		}
 	}

@@ -124,7 +124,7 @@ func (f *FS) ReplaceLink(target, name, temporary string) error {
 		errno := dir.Symlink(f.ctx, target, temporary)
 		if errno == 0 {
 			if errno = dir.Rename(f.ctx, temporary, path.Base(name), 0); errno != 0 {
-				dir.Remove(f.ctx, temporary)
+				_ = dir.Remove(f.ctx, temporary)
 			}
 		}
 		return errorOf(errno)

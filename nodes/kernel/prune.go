@@ -142,7 +142,7 @@ func (d *Door) forgetMisses(stop <-chan struct{}) {
 			return
 		default:
 			if m.dir.GetChild(m.name) == nil { // otherwise it exists by now and may be in use
-				m.dir.NotifyEntry(m.name)
+				_ = m.dir.NotifyEntry(m.name)
 			}
 		}
 	}

@@ -204,6 +204,6 @@ func (l *lines) abandon() {
 	defer l.mu.Unlock()
 	if l.handle != nil {
 		l.end()
-		l.file.Refused(errNoEnd)
+		_ = l.file.Refused(errNoEnd) // nobody waits for it
 	}
 }

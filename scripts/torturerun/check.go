@@ -145,18 +145,18 @@ func (r *run) checkRealClient() {
 	if r.bun == "" {
 		return
 	}
-	real, err := r.startReal()
+	client, err := r.startReal()
 	if err != nil {
 		r.problem("the real client: %v", err)
 		return
 	}
-	defer func() { _ = real.Process.Kill() }()
+	defer func() { _ = client.Process.Kill() }()
 	for name := range r.sessions {
 		file, err := readSession(r.file(name))
 		if err != nil {
 			continue // was said before
 		}
-		a, err := real.ask("look", r.file(name), "")
+		a, err := client.ask("look", r.file(name), "")
 		if err != nil || a.Error != "" {
 			r.problem("the real client cannot open %s: %v %s", name, err, a.Error)
 			if err != nil {

@@ -333,11 +333,11 @@ func (l *Leases) first(file, name string, matches func(path string) bool) string
 type Sign uint8
 
 const (
-	// SignDescriptor: a process has the session file open for writing.
+	// SignDescriptor means that a process has the session file open for writing.
 	SignDescriptor Sign = iota + 1
-	// SignTerminal: the breadcrumb of a client's terminal names the session.
+	// SignTerminal means that the breadcrumb of a client's terminal names the session.
 	SignTerminal
-	// SignLease: a client holds the session's lease.
+	// SignLease means that a client holds the session's lease.
 	SignLease
 )
 

@@ -97,8 +97,8 @@ func OfText(of Source, text []byte) *Document {
 }
 
 // SetResolved records that r resolved the document's references to blobs, and whether it has any.
-func (d *Document) SetResolved(r *Resolver, any bool) {
-	d.hasBlobs = d.blobs != nil && any
+func (d *Document) SetResolved(r *Resolver, found bool) {
+	d.hasBlobs = d.blobs != nil && found
 	d.unresolved = r.skipped
 	d.pieces = slices.Clip(d.pieces)
 }

@@ -64,7 +64,7 @@ func TestNoFileIsTouched(t *testing.T) {
 			age(t, dir)
 			before := picture(t, dir)
 			h := open(t, dir)
-			defer os.Chmod(dir, 0o700) // so that an ordinary user can remove it
+			defer func() { _ = os.Chmod(dir, 0o700) }() // so that an ordinary user can remove it
 			for range 2 {
 				require.Equal(t, c.want, ids(t, render(t, h, "")))
 				require.Equal(t, c.want, ids(t, render(t, h, "new OR old")))
@@ -79,10 +79,10 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, databaseName)
 	h := open(t, dir)
-	real := database(t, schema18, rows)
+	elsewhere := database(t, schema18, rows)
 	for what, put := range map[string]func() error{
 		"nothing":   func() error { return nil },
-		"link":      func() error { return os.Symlink(filepath.Join(real, databaseName), name) },
+		"link":      func() error { return os.Symlink(filepath.Join(elsewhere, databaseName), name) },
 		"directory": func() error { return os.Mkdir(name, 0o755) },
 		"pipe":      func() error { return syscall.Mkfifo(name, 0o644) },
 	} {

@@ -34,14 +34,14 @@ const (
 )
 
 var (
-	// ErrQuery: the query contains no word and is not a valid FTS5 query.
+	// ErrQuery means that the query contains no word and is not a valid FTS5 query.
 	ErrQuery = errors.New("not a search query")
-	// ErrTooBig: a value is longer than maxValue, the answer longer than maxRendering, or the files
+	// ErrTooBig means that a value is longer than maxValue, the answer longer than maxRendering, or the files
 	// larger than maxFileBytes.
 	ErrTooBig = errors.New("the prompt history is too big")
-	// ErrTooSlow: the answer took more than maxTime.
+	// ErrTooSlow means that the answer took more than maxTime.
 	ErrTooSlow = errors.New("reading the prompt history takes too long")
-	// ErrUnreadable: the file is not a database, is damaged, or is not the client's.
+	// ErrUnreadable means that the file is not a database, is damaged, or is not the client's.
 	ErrUnreadable = errors.New("the prompt history cannot be read")
 )
 

@@ -43,21 +43,21 @@ func cwdNames(t *testing.T, l *Listing, dir string) []string {
 
 // TestCwdNames: the names of by-cwd/, what they stand for, and what else is found.
 func TestCwdNames(t *testing.T) {
-	for real, shown := range map[string]string{
+	for dir, shown := range map[string]string{
 		"plain": "plain", ".hidden": ".hidden", "-rf": "-rf", "100%": "100%", " ": " ", "é🌱": "é🌱", "C:\\x": "C:\\x", "latest": "%6Catest",
 		"%6Catest": "%6Catest", "\xED\xA0\xBD": "\xED\xA0\xBD", strings.Repeat("l", 255): strings.Repeat("l", 255),
 	} {
-		l := cwdListing(t, "/w/"+real, "/w/"+real+"/below")
-		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", real)
-		for _, name := range []string{real, shown} {
+		l := cwdListing(t, "/w/"+dir, "/w/"+dir+"/below")
+		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", dir)
+		for _, name := range []string{dir, shown} {
 			e, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
 			require.NoError(t, err, "%q", name)
-			require.Equal(t, "/w/"+real, e.Dir)
+			require.Equal(t, "/w/"+dir, e.Dir)
 		}
-		require.Equal(t, []string{"below/", "id0", "latest"}, cwdNames(t, l, "/w/"+real))
+		require.Equal(t, []string{"below/", "id0", "latest"}, cwdNames(t, l, "/w/"+dir))
 		_, err := l.TreeFind(context.Background(), ByCwd, "/w", "latest", false)
-		if real != "latest" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", real)
+		if dir != "latest" {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", dir)
 		}
 		for _, name := range []string{shown + "x", "id0", "%70lain"} {
 			_, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)

@@ -53,14 +53,15 @@ func isPlainName(text string) bool {
 	if text == "" || text[0] == '.' || text[0] == '-' {
 		return false
 	}
-	for i, n := 0, 1; i < len(text); i += n {
-		r := rune(text[i])
-		if n = 1; r >= utf8.RuneSelf {
+	for i := 0; i < len(text); {
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
 			r, n = rawjson.DecodeRune([]byte(text[i:min(i+utf8.UTFMax, len(text))]))
 		}
 		if !PlainRune(r, n) {
 			return false
 		}
+		i += n
 	}
 	return true
 }

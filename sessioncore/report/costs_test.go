@@ -108,11 +108,11 @@ func (s *testStore) lines(c *Costs) map[string]*Sum {
 			Day, CWD, Model string
 			Sum
 		}
-		if err := d.Decode(&line); errors.Is(err, io.EOF) {
+		err := d.Decode(&line)
+		if errors.Is(err, io.EOF) {
 			break
-		} else {
-			require.NoError(s.t, err)
 		}
+		require.NoError(s.t, err)
 		of := line.Day + " " + line.CWD + " " + line.Model
 		require.Less(s.t, last, of, "in order, each once")
 		last, lines[of] = of, &line.Sum

@@ -69,11 +69,11 @@ func (s *foreignStore) tokens() map[string][3]float64 {
 			Cost              *struct{}
 			Unpriced          int
 		}
-		if err := d.Decode(&line); errors.Is(err, io.EOF) {
+		err := d.Decode(&line)
+		if errors.Is(err, io.EOF) {
 			return sums
-		} else {
-			require.NoError(s.t, err)
 		}
+		require.NoError(s.t, err)
 		require.Nil(s.t, line.Cost)
 		require.EqualValues(s.t, line.AssistantMessages, line.Unpriced)
 		was := sums[line.Model]

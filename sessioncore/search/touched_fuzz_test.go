@@ -28,9 +28,9 @@ func FuzzTouched(f *testing.F) {
 		if len(text) > message.MaxPath/2 || !rawjson.IsValidObject(v) || strings.ContainsAny(text, "\n\r") {
 			t.Skip()
 		}
-		any, err := NewTouched("/")
+		touched, err := NewTouched("/")
 		require.NoError(t, err)
-		in := any.pathsOf(header)
+		in := touched.pathsOf(header)
 		held := 0
 		hold := func(name string) bool {
 			file := in.fileOf(name)

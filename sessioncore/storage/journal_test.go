@@ -156,14 +156,14 @@ func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 func TestJournalReplaceSeesWhatHappensMeanwhile(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
-		_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(w io.Writer) error {
+		_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(_ io.Writer) error {
 			_, err := s.Append("x.jsonl", []byte("two\n"))
 			return err
 		}})
 		assert.ErrorIs(t, err, storage.ErrStale)
 		assert.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "x.jsonl"))
 
-		_, err = s.Replace("y.jsonl", storage.Replacement{Write: func(w io.Writer) error {
+		_, err = s.Replace("y.jsonl", storage.Replacement{Write: func(_ io.Writer) error {
 			s.WriteFile(t, "y.jsonl", "theirs\n")
 			return nil
 		}})

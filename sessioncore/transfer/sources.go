@@ -99,15 +99,15 @@ func (s *Sources) refuse(path string, err error) {
 
 func (s *Sources) add(ctx context.Context, given string) error {
 	entry := ""
-	real, err := realPath(given)
+	path, err := realPath(given)
 	if at := strings.LastIndexByte(given, '#'); at >= 0 && errors.Is(err, fs.ErrNotExist) {
 		entry = given[at+1:]
-		real, err = realPath(given[:at])
+		path, err = realPath(given[:at])
 	}
 	if err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(filepath.ToSlash(real), "/")
+	name := strings.TrimPrefix(filepath.ToSlash(path), "/")
 	st, err := s.disk.Stat(name)
 	if err == nil && st.Kind == storage.KindDir && isShown(s.disk, name) {
 		name += sessioncore.FileEnding
@@ -142,11 +142,11 @@ func (s *Sources) add(ctx context.Context, given string) error {
 }
 
 func realPath(given string) (string, error) {
-	real, err := filepath.Abs(given)
+	path, err := filepath.Abs(given)
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(real)
+	return filepath.EvalSymlinks(path)
 }
 
 // isShown reports whether a directory is that of a session in a mount.

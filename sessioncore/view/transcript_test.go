@@ -95,7 +95,7 @@ const updateEnv = "SESSIONFS_UPDATE_GOLDEN"
 // TestTranscriptsOfTheDemo: they are kept in testdata/transcripts, to be read.
 func TestTranscriptsOfTheDemo(t *testing.T) {
 	n := 0
-	require.NoError(t, filepath.WalkDir(sessiontest.DemoDir(t), func(file string, item fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(sessiontest.DemoDir(t), func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".jsonl") {
 			return err
 		}

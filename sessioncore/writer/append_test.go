@@ -82,7 +82,7 @@ func TestAppendFillsIn(t *testing.T) {
 	}
 }
 
-func problemsOf(t testing.TB, s *sessioncore.Snapshot) []string {
+func problemsOf(_ testing.TB, s *sessioncore.Snapshot) []string {
 	var lines []string
 	problems, _ := s.Problems()
 	for _, p := range problems {

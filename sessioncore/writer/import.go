@@ -160,7 +160,7 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 }
 
 // Examine returns the outcome that Import would have.
-func (w *Writer) Examine(ctx context.Context, name string, c Copy) (Outcome, error) {
+func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error) {
 	if w.opts.ReadOnly {
 		return Added, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, name)
 	}
@@ -251,20 +251,20 @@ func (c Copy) copyTo(out io.Writer) error {
 
 // grow extends the session to the copy's length. A title slot that differs becomes that of the
 // copy, which has all entries.
-func (ch *change) grow(c Copy) (Outcome, error) {
-	outcome, begins, err := compareCopy(ch.snap.File(), c)
+func (c *change) grow(source Copy) (Outcome, error) {
+	outcome, begins, err := compareCopy(c.snap.File(), source)
 	if err != nil || outcome == Unchanged {
 		return outcome, err
 	}
-	size := ch.snap.Stat().Size
-	onePage := size/pageSize == (c.Size-1)/pageSize // appending more than that may end half done
-	if !begins || !onePage || !bytes.Equal(slotIn(ch.snap.File(), size), slotIn(c, c.Size)) {
-		return outcome, ch.replace(c.copyTo, false)
+	size := c.snap.Stat().Size
+	onePage := size/pageSize == (source.Size-1)/pageSize // appending more than that may end half done
+	if !begins || !onePage || !bytes.Equal(slotIn(c.snap.File(), size), slotIn(source, source.Size)) {
+		return outcome, c.replace(source.copyTo, false)
 	}
-	data := make([]byte, c.Size-size)
-	if err := storage.ReadFull(c, data, size); err != nil {
+	data := make([]byte, source.Size-size)
+	if err := storage.ReadFull(source, data, size); err != nil {
 		return outcome, err
 	}
-	_, err = ch.w.opts.Journal.Append(ch.s.Name(), data)
+	_, err = c.w.opts.Journal.Append(c.s.Name(), data)
 	return outcome, err
 }

@@ -149,7 +149,7 @@ func TestNewSessionLocked(t *testing.T) {
 	disk := dirtest.New(t)
 	w := startWriting(t, disk, "", Options{})
 	var held []storage.Item
-	require.NoError(t, w.createNamed(t.Context(), "new/s.jsonl", func(out io.Writer) (err error) {
+	require.NoError(t, w.createNamed(t.Context(), "new/s.jsonl", func(_ io.Writer) (err error) {
 		held, err = storage.List(disk, "new")
 		return err
 	}))

@@ -42,13 +42,13 @@ const oldFile = `{"type":"session", "id":"old","timestamp":"2025-01-01T00:00:00.
 func TestMigrationPersists(t *testing.T) {
 	ctx := context.Background()
 	writes := map[string]func(w *writing, last string) error{
-		"append": func(w *writing, last string) error {
+		"append": func(w *writing, _ string) error {
 			_, err := w.append(`{"type":"mode_change","id":"new","mode":"plan"}`)
 			return err
 		},
-		"leaf":  func(w *writing, last string) error { return w.ResetLeaf(ctx, w.session) },
+		"leaf":  func(w *writing, _ string) error { return w.ResetLeaf(ctx, w.session) },
 		"label": func(w *writing, last string) error { return w.SetLabel(ctx, w.session, last, "L") },
-		"title": func(w *writing, last string) error { return w.SetTitle(ctx, w.session, "T") },
+		"title": func(w *writing, _ string) error { return w.SetTitle(ctx, w.session, "T") },
 	}
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +296,7 @@ func caseFiles(t *testing.T) []string {
 	var files []string
 	for _, root := range roots {
 		before := len(files)
-		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".jsonl") {
 				files = append(files, path)
 			}

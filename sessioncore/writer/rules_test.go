@@ -154,7 +154,7 @@ func TestClientsEntriesAreValid(t *testing.T) {
 	}
 	for _, root := range roots {
 		entries := 0
-		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".jsonl") {
 				entries += reappended(t, path)
 			}

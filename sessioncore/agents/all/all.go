@@ -2,7 +2,7 @@
 package all
 
 import (
-	_ "sessionfs/sessioncore/agents/claude"
+	_ "sessionfs/sessioncore/agents/claude" // each registers itself
 	_ "sessionfs/sessioncore/agents/codex"
 	_ "sessionfs/sessioncore/agents/copilot"
 	_ "sessionfs/sessioncore/agents/gemini"

@@ -24,8 +24,8 @@ type Days struct{ Home storage.Files } // of ~/.codex
 
 var _ storage.Files = Days{}
 
-// real returns the name in Home of a directory of rollouts or a name in it.
-func real(name string) (string, bool) {
+// inHome returns the name in Home of a directory of rollouts or a name in it.
+func inHome(name string) (string, bool) {
 	dir, rest, below := strings.Cut(name, "/")
 	if dir != archivedDir && dir != sessionsDir {
 		parts := strings.Split(dir, "-")
@@ -55,7 +55,7 @@ func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, na
 // List implements storage.Files.
 func (d Days) List(dir string, only []string, f func(storage.Item) bool) error {
 	if dir != "" {
-		at, ok := real(dir)
+		at, ok := inHome(dir)
 		if !ok {
 			return missing(dir)
 		}
@@ -120,7 +120,7 @@ func (d Days) Stat(name string) (storage.Stat, error) {
 	if name == "" {
 		return d.eachDay(nil)
 	}
-	at, ok := real(name)
+	at, ok := inHome(name)
 	if !ok {
 		return storage.Stat{}, missing(name)
 	}
@@ -129,7 +129,7 @@ func (d Days) Stat(name string) (storage.Stat, error) {
 
 // Open implements storage.Files.
 func (d Days) Open(name string) (storage.Object, error) {
-	at, ok := real(name)
+	at, ok := inHome(name)
 	if !ok {
 		return nil, missing(name)
 	}
@@ -140,7 +140,7 @@ func (d Days) Open(name string) (storage.Object, error) {
 func (d Days) ReadAhead(names []string) {
 	all := make([]string, 0, len(names))
 	for _, name := range names {
-		if at, ok := real(name); ok {
+		if at, ok := inHome(name); ok {
 			all = append(all, at)
 		}
 	}

@@ -100,7 +100,7 @@ func (h *Home) partOf(name string, now storage.Token, size int64) (part, base, e
 	if err != nil {
 		return part{}, base{}, err
 	}
-	file, _ := real(name)
+	file, _ := inHome(name)
 	p := part{name: name, path: filepath.Join(h.root, file), object: now, from: own.first, to: min(size, now.Size)}
 	if own.first > 0 {
 		p.skipped = 1

@@ -25,7 +25,7 @@ func TestRollouts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	if dir := os.Getenv(rolloutsVariable); dir != "" {
-		require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(name, ending) {
 				names = append(names, name)
 			}

@@ -33,6 +33,7 @@ const (
 // UnitKind is the kind of a unit of a session file.
 type UnitKind uint8
 
+// The kinds of units.
 const (
 	ObjectUnit  UnitKind = iota // a JSON object
 	OtherUnit                   // a JSON value that is not an object
@@ -202,7 +203,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	defer func() {
 		cancel()
 		for c := range ordered { // after an error
-			<-c.done
+			_ = <-c.done
 			c.release()
 		}
 	}()

@@ -89,7 +89,7 @@ func TestLook(t *testing.T) {
 
 	stop := make(chan struct{})
 	for range maxLooks {
-		go Look(func() (int, error) { <-stop; return 1, nil })
+		go func() { _, _ = Look(func() (int, error) { <-stop; return 1, nil }) }()
 	}
 	require.Eventually(t, func() bool { return len(looks) == maxLooks }, 10*lookLimit, lookLimit/100)
 	_, err = Look(func() (int, error) { return 7, nil })

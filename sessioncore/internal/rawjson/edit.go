@@ -49,11 +49,11 @@ func (l Edits) AppendTo(dst, text []byte) []byte {
 // add members after the last one. add is JSON without a leading comma, "" for none. base is the
 // object's offset in the edited text.
 func (l Edits) Object(object Value, base int, add string, drop func(Member) bool) Edits {
-	var kept, any bool
+	var kept, found bool
 	var keptEnd int
 	open := -1 // start of dropped members with no kept member before them
 	for m := range object.EachMember {
-		any = true
+		found = true
 		switch {
 		case !drop(m):
 			if open >= 0 {
@@ -70,7 +70,7 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 			keptEnd = m.End
 		}
 	}
-	if !any {
+	if !found {
 		keptEnd = 1
 	}
 	if open >= 0 {

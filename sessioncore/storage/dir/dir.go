@@ -34,11 +34,11 @@ var _ storage.Storage = (*Storage)(nil)
 // Open opens an existing directory. Links in path are resolved once; only Open and Sub follow links
 // (docs/design.md section 7).
 func Open(path string) (*Storage, error) {
-	real, err := resolvePath(path)
+	resolved, err := resolvePath(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{path: real, sys: kernel}
+	s := &Storage{path: resolved, sys: kernel}
 	if _, err := s.Stat(""); err != nil {
 		return nil, err
 	}
@@ -51,11 +51,11 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
-	real, err := resolvePath(filepath.Join(s.path, name))
+	resolved, err := resolvePath(filepath.Join(s.path, name))
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{path: real, sys: kernel, above: s, sharing: s.sharing}, nil
+	return &Storage{path: resolved, sys: kernel, above: s, sharing: s.sharing}, nil
 }
 
 // OnNoDescriptor registers a function that closes unneeded descriptors. If there are none left to
@@ -275,9 +275,9 @@ func resolvePath(path string) (string, error) {
 		return "", err
 	}
 	for range maxLinks {
-		real, err := filepath.EvalSymlinks(path)
+		resolved, err := filepath.EvalSymlinks(path)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return real, err
+			return resolved, err
 		}
 		dir, base := filepath.Split(path)
 		if dir, err = resolvePath(filepath.Clean(dir)); err != nil {

@@ -196,7 +196,7 @@ func (s *Storage) AlsoAt(paths ...string) {
 		if err != nil || slices.Contains(s.Paths(), abs) {
 			continue
 		}
-		if real, err := resolvePath(abs); err == nil && real == s.path {
+		if resolved, err := resolvePath(abs); err == nil && resolved == s.path {
 			s.links = append(s.links, abs)
 		}
 	}

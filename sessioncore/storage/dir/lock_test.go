@@ -216,13 +216,13 @@ func TestStrangeLock(t *testing.T) {
 	s := openTemp(t)
 	path := pathOf(s, ".x.jsonl.lock")
 	writeDisk(t, s, "target", "garbage")
-	for name, make := range map[string]func() error{
+	for name, create := range map[string]func() error{
 		"link":     func() error { return os.Symlink("target", path) },
 		"dangling": func() error { return os.Symlink("nothing", path) },
 		"dir":      func() error { return os.Mkdir(path, 0o700) },
 		"pipe":     func() error { return unix.Mkfifo(path, 0o600) },
 	} {
-		require.NoError(t, make(), name)
+		require.NoError(t, create(), name)
 		_, err := s.Lock(t.Context(), "x.jsonl")
 		assert.ErrorIs(t, err, storage.ErrLocked, name)
 		require.NoError(t, os.Remove(path), name)

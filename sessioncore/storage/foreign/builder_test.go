@@ -143,8 +143,8 @@ func FuzzBuilder(f *testing.F) {
 			typ, id := types[int(n)%len(types)], fmt.Sprint("r", int(n)/len(types)%5)
 			fmt.Fprintf(&file, `{"type":%q,"id":%q,"text":"r%d r%d.2","call":"r1","model":"m%d"}`+"\n", typ, id, i%5, n%3, n%2)
 		}
-		make := func() foreign.Converter { return toy{}.Converter(foreign.About{ID: "s"}, nil) }
-		foreigntest.Prefixes(t, make, file.String())
+		newConverter := func() foreign.Converter { return toy{}.Converter(foreign.About{ID: "s"}, nil) }
+		foreigntest.Prefixes(t, newConverter, file.String())
 	})
 }
 

@@ -226,7 +226,7 @@ func TestLostAnswers(t *testing.T) {
 			if err != nil {
 				return storage.Stat{}, err
 			}
-			defer unlock()
+			defer func() { _ = unlock() }()
 			return s.Append("a", []byte(mark+"\n"))
 		},
 		"append without a lock": func(s *Storage) (storage.Stat, error) { return s.Append("a", []byte(mark+"\n")) },

@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
+// New returns the storage of a new temporary directory. Both are removed at the end of the test.
 func New(t *testing.T) *dir.Storage {
-	// New returns the storage of a new temporary directory. Both are removed at the end of the test.
 	t.Helper()
 	s, err := dir.Open(t.TempDir())
 	require.NoError(t, err)

@@ -104,11 +104,11 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 
 // Prefixes checks the conversion of each prefix of whole lines of a file, as Check does, and that one
 // that grew has the same entries.
-func Prefixes(t testing.TB, make func() foreign.Converter, file string) {
-	_, states := Convert(t, make(), file)
+func Prefixes(t testing.TB, newConverter func() foreign.Converter, file string) {
+	_, states := Convert(t, newConverter(), file)
 	for at, i := 0, 0; i < len(states); i++ {
 		at += strings.IndexByte(file[at:], '\n') + 1
-		got, _ := Convert(t, make(), file[:at])
+		got, _ := Convert(t, newConverter(), file[:at])
 		Entries(t, got)
 		checkTree(t, got)
 		_, entries, _ := strings.Cut(got, "\n")
