@@ -3,13 +3,14 @@ package fs
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	iofs "io/fs"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
@@ -61,34 +62,27 @@ func (n *NFS) Serve(ctx context.Context) error {
 // mount continues with the next server.
 func handleKey() ([]byte, error) {
 	state, err := userDir("XDG_STATE_HOME", ".local/state")
+	if err == nil {
+		err = os.MkdirAll(state, 0o700)
+	}
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(state, "nfs.key")
+	f, err := os.OpenFile(filepath.Join(state, "nfs.key"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX) // another server may be making it
+	key, err := io.ReadAll(f)
 	const size = 32
-	key, err := os.ReadFile(file)
-	switch {
-	case err == nil && len(key) != size:
-		return nil, fmt.Errorf("%s is no key: remove it", file)
-	case !errors.Is(err, iofs.ErrNotExist):
-		return key, err
+	if err == nil && len(key) == 0 {
+		key = make([]byte, size)
+		_, _ = rand.Read(key) // never fails
+		_, err = f.Write(key)
 	}
-	key = make([]byte, size)
-	_, _ = rand.Read(key) // never fails
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(file), "nfs") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(key)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return nil, err
-	}
-	if err = os.Link(temp.Name(), file); errors.Is(err, iofs.ErrExist) { // another server was faster
-		return os.ReadFile(file)
+	if err == nil && len(key) != size {
+		err = fmt.Errorf("%s is no key: remove it", f.Name())
 	}
 	return key, err
 }

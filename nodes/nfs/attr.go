@@ -1,7 +1,6 @@
 package nfs
 
 import (
-	"slices"
 	"syscall"
 	"time"
 
@@ -9,41 +8,28 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// status is an nfsstat3 of RFC 1813.
-type status uint32
-
+// Statuses of RFC 1813, nfsstat3.
 const (
-	nfsOK          status = 0
-	nfsIO          status = 5
-	nfsAccess      status = 13
-	nfsInvalid     status = 22
-	nfsBadHandle   status = 10001
-	nfsTooSmall    status = 10005
-	nfsServerFault status = 10006
+	nfsOK          = 0
+	nfsIO          = 5
+	nfsAccess      = 13
+	nfsBadHandle   = 10001
+	nfsTooSmall    = 10005
+	nfsServerFault = 10006
 )
 
 // statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
 // that is no access, as are those that the protocol has no number for.
-var statuses = map[syscall.Errno]status{
+var statuses = map[syscall.Errno]uint32{
 	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
-	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: nfsInvalid, syscall.EFBIG: 27, syscall.ENOSPC: 28,
+	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: 22, syscall.EFBIG: 27, syscall.ENOSPC: 28,
 	syscall.EROFS: 30, syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70,
 	syscall.EBUSY: nfsAccess, syscall.ENOMEM: nfsAccess, syscall.EOPNOTSUPP: nfsAccess,
 }
 
-func statusOf(errno syscall.Errno) status {
-	if s, ok := statuses[errno]; ok {
-		return s
-	}
-	return nfsIO
-}
-
 // attr returns the attributes of a node now. Those of a generated file take rendering it.
 func (r *request) attr(o *object, n nodes.Node) nodes.Attr {
-	o.mu.Lock()
-	listed := o.listed
-	o.mu.Unlock()
-	if listed { // so that o.changed is right
+	if o.sum.Load() != 0 { // so that o.changed is right
 		if list, errno := r.list(o, n.(nodes.Dir)); errno == 0 {
 			list.Done()
 		}
@@ -85,18 +71,15 @@ func generatedFile(n nodes.Node) (file nodes.File, control nodes.Control) {
 
 // putAttr encodes a fattr3.
 func (r *request) putAttr(o *object, a nodes.Attr) {
-	o.mu.Lock()
-	changed, lines := o.changed, o.lines
-	o.mu.Unlock()
-	if lines != nil {
-		a.Size = lines.taken()
+	if l := o.lines.Load(); l != nil {
+		a.Size = l.taken()
 	}
 	kind := map[storage.Kind]uint32{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}[a.Kind]
 	r.out.put(kind, a.Mode, 1, a.UID, a.GID)
 	r.out.putLong(uint64(a.Size), uint64(a.Size), 0, r.root.id.number(), o.id.number())
 	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} {
-		t = slices.MaxFunc([]time.Time{t, changed}, time.Time.Compare)
-		r.out.put(uint32(max(t.Unix(), 0)), uint32(t.Nanosecond()))
+		ns := max(t.UnixNano(), o.changed.Load(), 0)
+		r.out.put(uint32(ns/1e9), uint32(ns%1e9))
 	}
 }
 

@@ -3,9 +3,9 @@ package nfs
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"hash/maphash"
 	"log/slog"
 	"net"
 	"os"
@@ -32,13 +32,12 @@ const (
 
 // Door answers NFS clients for one tree.
 type Door struct {
-	root    *object
+	root    *object                  // its own parent
 	objects *lru.Cache[key, *object] // those that were used last
 	files   *cache[*openFile]
 	lists   *cache[[]listedName]
-	replies *lru.Cache[callID, func() []byte] // to the last calls that changed something
+	replies *lru.Cache[[sha256.Size]byte, func() []byte] // to the last calls that changed something
 	secret  []byte
-	seed    maphash.Seed
 	space   func() (nodes.Space, error)
 	changed atomic.Int64           // when a client changed something last, in nanoseconds since 1970
 	result  atomic.Pointer[[]byte] // the answer to the lines that were written last
@@ -56,25 +55,22 @@ type Door struct {
 // are kept, makes its handles, which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
 	d := &Door{
-		root: &object{key: key{kind: storage.KindDir}, node: root}, secret: secret, seed: maphash.MakeSeed(),
+		root: &object{key: key{kind: storage.KindDir}, node: root}, secret: secret,
 		files: newCache[*openFile](), lists: newCache[[]listedName](), space: root.Space,
 		uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
 		busy: make(chan struct{}, maxRequests),
 	}
+	d.root.parent = d.root
 	copy(d.root.id[:], d.mac([]byte(source)))
+	d.result.Store(new([]byte))
 	d.objects, _ = lru.New[key, *object](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
-	d.replies, _ = lru.New[callID, func() []byte](maxReplies)
+	d.replies, _ = lru.New[[sha256.Size]byte, func() []byte](maxReplies)
 	return d
 }
 
 // Result returns the answer to the lines that were written last: the directory of a new session,
 // for example.
-func (d *Door) Result() []byte {
-	if text := d.result.Load(); text != nil {
-		return *text
-	}
-	return nil
-}
+func (d *Door) Result() []byte { return *d.result.Load() }
 
 // Export returns a new path to mount, which is good for one mount within a minute: other users of
 // the machine see the command line of mount. The path before is not good any more.

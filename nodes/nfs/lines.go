@@ -48,12 +48,10 @@ type lines struct {
 
 // linesOf returns the state of an object whose node is file.
 func (o *object) linesOf(file nodes.Control) *lines {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.lines == nil {
-		o.lines = &lines{file: file, name: o.name, more: make(chan struct{}), first: math.MaxInt64}
+	if o.lines.Load() == nil {
+		o.lines.CompareAndSwap(nil, &lines{file: file, name: o.name, more: make(chan struct{}), first: math.MaxInt64})
 	}
-	return o.lines
+	return o.lines.Load()
 }
 
 // taken returns how many bytes were taken.

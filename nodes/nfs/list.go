@@ -2,8 +2,7 @@ package nfs
 
 import (
 	"bytes"
-	"cmp"
-	"hash/maphash"
+	"encoding/binary"
 	"slices"
 	"syscall"
 	"time"
@@ -46,18 +45,15 @@ func (r *request) list(dir *object, in nodes.Dir) (*cached[[]listedName], syscal
 	if errno != 0 {
 		return nil, errno
 	}
-	names, sum := make([]listedName, len(held.Items)), uint64(0)
+	names, sum := make([]listedName, len(held.Items)), uint64(1)
 	for i, it := range held.Items {
 		names[i] = listedName{dir.id.child(it.Name), it}
-		sum += maphash.String(r.seed, it.Name) + uint64(it.Kind)
+		sum += names[i].id.number() + uint64(it.Kind)
 	}
 	slices.SortFunc(names, func(a, b listedName) int { return bytes.Compare(a.id[:], b.id[:]) })
-	dir.mu.Lock()
-	if dir.listed && dir.sum != sum { // clients keep a listing until the times change, which not all directories do
-		dir.changed = made
+	if before := dir.sum.Swap(sum); before != 0 && before != sum {
+		dir.changed.Store(made.UnixNano()) // clients keep a listing until the times of the directory change
 	}
-	dir.listed, dir.sum = true, sum
-	dir.mu.Unlock()
 	return r.lists.put(dir, &cached[[]listedName]{value: names, made: made, close: held.Close}), 0
 }
 
@@ -95,11 +91,9 @@ func (r *request) readDir(plus bool) {
 		}
 	}
 	put(listedName{dir.id, nodes.Named(".")}, 1)
-	put(listedName{dir.above().id, nodes.Named("..")}, 2)
-	behind, _ := slices.BinarySearchFunc(list.value, cookie+1, func(n listedName, cookie uint64) int {
-		return cmp.Compare(n.id.number(), cookie)
-	})
-	for _, o := range list.value[behind:] {
+	put(listedName{dir.parent.id, nodes.Named("..")}, 2)
+	next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
+	for _, o := range list.value[search(list.value, next):] {
 		if put(o, o.id.number()); full {
 			break
 		}

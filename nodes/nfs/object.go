@@ -6,8 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"sessionfs/nodes"
 	"sessionfs/sessioncore/storage"
@@ -64,23 +64,15 @@ func keyOf(handle []byte) key {
 type object struct {
 	key
 	name   string
-	parent *object // nil for the root
+	parent *object
 	depth  int
 
-	mu      sync.Mutex // guards the rest
-	node    nodes.Node // nil until it is needed
-	listed  bool       // the names of the directory were listed, with sum
-	sum     uint64
-	changed time.Time // when another sum was seen
-	lines   *lines    // of a file that accepts lines; nil until it is needed
-}
+	sum     atomic.Uint64         // of the names of the directory when it was listed; 0 if it was not
+	changed atomic.Int64          // when another sum was seen, in nanoseconds since 1970
+	lines   atomic.Pointer[lines] // of a file that accepts lines; nil until it is needed
 
-// above returns the parent, of the root itself.
-func (o *object) above() *object {
-	if o.parent == nil {
-		return o
-	}
-	return o.parent
+	mu   sync.Mutex // guards node
+	node nodes.Node // nil until it is needed
 }
 
 // makeNode makes the node of the object unless it has one, and returns it.
@@ -106,7 +98,7 @@ func (d *Door) handle(o *object) []byte {
 	b[0], b[1] = byte(o.kind), byte(min(o.depth, 255))
 	copy(b[idAt:], o.id[:])
 	binary.BigEndian.PutUint64(b[contentAt:], o.content)
-	for p := o.parent; p != nil && p.depth > 0; p = p.parent {
+	for p := o.parent; p.depth > 0; p = p.parent {
 		if p.depth <= maxAncestors {
 			copy(b[prefixesAt+prefixSize*(p.depth-1):], p.id[:prefixSize])
 		}
@@ -131,7 +123,7 @@ func (r *request) object() (*object, nodes.Node) {
 		}
 	}
 	if o == nil {
-		panic(r.failed(statusOf(syscall.ESTALE)))
+		r.check(syscall.ESTALE)
 	}
 	return o, r.node(o)
 }

@@ -55,7 +55,7 @@ func emptyList(*request) {}
 func (r *request) mount() {
 	below, ok := r.useExport(r.in.text())
 	if !ok {
-		panic(r.failed(nfsAccess))
+		r.check(syscall.EACCES)
 	}
 	r.from.trust()
 	dir := r.root
@@ -102,7 +102,7 @@ func (r *request) lookup() {
 	dir, _, name := r.name()
 	switch name {
 	case "..":
-		dir = dir.above()
+		dir = dir.parent
 		fallthrough
 	case ".":
 		r.out.putOpaque(r.handle(dir))

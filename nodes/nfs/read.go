@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sessionfs/nodes"
@@ -58,7 +59,7 @@ func (r *request) read() {
 	off, count := int64(r.in.u64()&(1<<62-1)), min(r.in.u32(), maxRead)
 	file, ok := n.(nodes.File)
 	if !ok {
-		panic(r.failed(nfsInvalid))
+		r.check(syscall.EINVAL)
 	}
 	buf, read, size := make([]byte, count), 0, int64(0)
 	if control, ok := n.(nodes.Control); ok && !control.Readable() {

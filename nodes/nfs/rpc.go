@@ -2,10 +2,10 @@ package nfs
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"runtime/debug"
 	"sync"
@@ -13,29 +13,17 @@ import (
 	"time"
 )
 
-// Numbers of RFC 5531.
+// Numbers of RFC 5531, and of the programs.
 const (
 	rpcCall, rpcReply          = 0, 1
-	rpcVersion                 = 2
+	rpcVersion, programVersion = 2, 3
+	nfsProgram, mountProgram   = 100003, 100005
 	replyAccepted, replyDenied = 0, 1
 	rpcMismatch, authError     = 0, 1
 	authNone, authSys          = 0, 1
 	authRejected, authTooWeak  = 2, 5
-)
 
-// Results of a call that was accepted.
-const (
-	success = iota
-	noProgram
-	noVersion
-	noProcedure
-	badArguments
-)
-
-// Programs, and the version of both.
-const (
-	nfsProgram, mountProgram = 100003, 100005
-	programVersion           = 3
+	success, noProgram, noVersion, noProcedure, badArguments = 0, 1, 2, 3, 4
 )
 
 // message is XDR. Its first values are decoded and taken off; values are encoded at its end.
@@ -131,14 +119,9 @@ type request struct {
 	in, out   message
 }
 
-// callID is the identity of a call: its number, and a checksum of it and its caller.
-type callID struct {
-	xid uint32
-	sum uint64
-}
-
 // answer returns the reply to a message, nil if it is no call. A call that changes something and
-// comes again, as after a lost answer, is not carried out twice.
+// comes again, as after a lost answer, is not carried out twice: its caller, number and arguments are
+// the same.
 func (d *Door) answer(ctx context.Context, from *connection, in message) []byte {
 	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
 		return nil
@@ -149,7 +132,7 @@ func (d *Door) answer(ctx context.Context, from *connection, in message) []byte 
 	}
 	carryOut := func() []byte {
 		return r.reply(func() {
-			r.out.put(uint32(nfsOK))
+			r.out.put(nfsOK)
 			r.procedure.do(r)
 		})
 	}
@@ -160,7 +143,7 @@ func (d *Door) answer(ctx context.Context, from *connection, in message) []byte 
 		defer func() { d.changed.Store(time.Now().UnixNano()) }()
 		return carryOut()
 	})
-	if earlier, ok, _ := d.replies.PeekOrAdd(callID{r.xid, maphash.Bytes(d.seed, in)}, once); ok {
+	if earlier, ok, _ := d.replies.PeekOrAdd(sha256.Sum256(in), once); ok {
 		once = earlier
 	}
 	return once()
@@ -202,8 +185,8 @@ type failure []uint32
 func accepted(words ...uint32) failure { return append(failure{replyAccepted, authNone, 0}, words...) }
 
 // failed returns the reply of a status.
-func (r *request) failed(s status) failure {
-	return append(accepted(success, uint32(s)), make([]uint32, r.procedure.zeros)...)
+func (r *request) failed(s uint32) failure {
+	return append(accepted(success, s), make([]uint32, r.procedure.zeros)...)
 }
 
 // check ends the request where errno is not 0. A handle that leads nowhere is stale.
@@ -212,7 +195,11 @@ func (r *request) check(errno syscall.Errno) {
 		errno = syscall.ESTALE
 	}
 	if errno != 0 {
-		panic(r.failed(statusOf(errno)))
+		s, ok := statuses[errno]
+		if !ok {
+			s = nfsIO
+		}
+		panic(r.failed(s))
 	}
 }
 
