@@ -5,15 +5,19 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 )
 
-// Costs calls each with the rows that usage.jsonl sums up, and the agent of their sessions. With
-// tools the rows count calls of tools: Model is the tool, and AssistantMessages are its calls.
-func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Row, agent string)) error {
+// Costs calls each with the rows that usage.jsonl sums up by local days, of answers at or after from and
+// before until (zero for any), and the agent of their sessions. With tools the rows count calls of
+// tools: Model is the tool, and AssistantMessages are its calls.
+func (u *Unmounted) Costs(
+	ctx context.Context, tools bool, from, until time.Time, each func(r report.Row, agent string),
+) error {
 	t := u.tree
 	sessions, err := t.view.Listing.Sessions(ctx)
 	if err != nil {
@@ -23,7 +27,7 @@ func (u *Unmounted) Costs(ctx context.Context, tools bool, each func(r report.Ro
 	if tools {
 		all = report.NewCalls(t.store)
 	}
-	return all.Rows(ctx, sessions.All(), func(r report.Row) { each(r, u.AgentOf(r.Session)) })
+	return all.During(from, until).Rows(ctx, sessions.All(), func(r report.Row) { each(r, u.AgentOf(r.Session)) })
 }
 
 // AgentOf returns the agent of a session.

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(loopbackEnv); config != "" {
 		os.Exit(runLoopback(config))
 	}
+	time.Local = time.UTC // as in daemons
 	syscall.Umask(0o022)
 	code := m.Run()
 	removeStores()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,6 +39,8 @@ func TestMain(m *testing.M) {
 	if os.Geteuid() == 0 && os.Getenv(namespaceEnv) == "" {
 		fmt.Fprintln(os.Stderr, "no mount namespace for the tests, so they run without:", enterNamespace())
 	}
+	os.Setenv("TZ", "UTC") // of the programs that tests start
+	time.Local = time.UTC
 	os.Exit(runTests(m))
 }
 

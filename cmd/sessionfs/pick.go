@@ -245,7 +245,8 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
 	for i, row := range rows {
 		f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
-		rows[i] = fmt.Sprintf("%s#%s\t%.16s  %5s  %-8s  %-12s  %s\t%s", session, f[0], strings.Replace(f[2], "T", " ", 1), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
+		at, _ := time.Parse(time.RFC3339, f[2])
+		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s", session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
 	}
 	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error { return send(rows...) })
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err

@@ -119,7 +119,7 @@ func logCommand() *cobra.Command {
 		Use:   "log [-a] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label " +
-			"the beginning of its entry's id, its time (UTC), what it is and how it begins. leaf is where the session stands; what a client that " +
+			"the beginning of its entry's id, its time, what it is and how it begins. leaf is where the session stands; what a client that " +
 			"resumes it does not show is lost. SESSION is an id or its beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    cobra.ExactArgs(1),
@@ -189,7 +189,7 @@ func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine) er
 		if len(line.Marks) > 0 {
 			text += " " + out.coloured(colourMatch, visible("("+strings.Join(line.Marks, ", ")+")"))
 		}
-		text += " " + snap.Time(line.Entry).UTC().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
+		text += " " + snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
 	}
 	_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
 	return err

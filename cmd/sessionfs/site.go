@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/transfer"
@@ -192,7 +193,7 @@ func (s *site) has(name string) bool {
 // they name, and the time zone.
 func siteKey(src *source) (string, error) {
 	hash := sha256.New()
-	fmt.Fprintln(hash, siteFormat, version(), src.flags.options, src.Prices())
+	fmt.Fprintln(hash, siteFormat, version(), src.flags.options, src.Prices(), sessioncore.ZoneName())
 	for _, file := range []string{src.RedactRules, src.Options.Prices} {
 		if file == "" || file == mountopts.NoPrices {
 			continue
@@ -202,9 +203,6 @@ func siteKey(src *source) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(hash, "%d\n%s", len(text), text)
-	}
-	for _, month := range []time.Month{time.January, time.July} {
-		fmt.Fprintln(hash, time.Date(2026, month, 1, 0, 0, 0, 0, time.Local).Format("MST -0700"))
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
@@ -344,7 +342,7 @@ func (s *site) addUp(ctx context.Context) error {
 		page.Cost, page.Dollars = "", 0
 	}
 	var total reports.Sum
-	err := s.Costs(ctx, false, func(r reports.Row, _ string) {
+	err := s.Costs(ctx, false, time.Time{}, time.Time{}, func(r reports.Row, _ string) {
 		total.Add(r.Sum)
 		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
 		if page := pages[nameOfPage(r.Session)]; page != nil {

@@ -8,39 +8,40 @@ import (
 	"html"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/sessioncore"
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/search"
 )
 
 // statsCommand is sessionfs stats.
 func statsCommand() *cobra.Command {
-	var by, since, svg string
+	var by, since, until, svg string
 	var asJSON bool
 	cmd := onSource(words, &cobra.Command{
-		Use:   "stats [--by WHAT] [--since WHEN] [--json | --svg FILE]",
+		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
 		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called " +
-			"them. Days are those of UTC. + stands behind a sum of which a part has no cost. Of tools the calls are counted. " +
+			"them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls are counted. " +
 			"Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o prices=none leaves them out.",
 		Example: "  sessionfs stats\n  sessionfs stats --by model --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, src *source, _ []string) error {
-		from, err := sinceWhen(since, time.Now())
+		from, err := spanOf("since", since)
+		if err != nil {
+			return err
+		}
+		to, err := spanOf("until", until)
 		if err != nil {
 			return err
 		}
 		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
-		err = src.Costs(cmd.Context(), by == byTool, func(r reports.Row, agent string) {
-			if !r.Day.Before(from) {
-				s.add(&r, agent)
-			}
-		})
+		err = src.Costs(cmd.Context(), by == byTool, from.Begin, to.End, func(r reports.Row, agent string) { s.add(&r, agent) })
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,8 @@ func statsCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&by, "by", "day", "a line for each `WHAT`: "+strings.Join(whats, ", "))
-	flags.StringVar(&since, "since", "", "count from `WHEN` on: a date, or a number of days or weeks ago (30d, 4w)")
+	flags.StringVar(&since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
+	flags.StringVar(&until, "until", "", "count until `WHEN`, the day, week or month included")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
 	flags.StringVar(&svg, "svg", "", "draw the bars into `FILE`")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -88,19 +90,16 @@ var keys = map[string]func(r *reports.Row, agent string) string{
 	byTool:    func(r *reports.Row, _ string) string { return r.Model },
 }
 
-// sinceWhen returns the first day that counts.
-func sinceWhen(text string, now time.Time) (time.Time, error) {
+// spanOf returns the span of time that an option names, the zero Span for an empty one.
+func spanOf(option, text string) (search.Span, error) {
 	if text == "" {
-		return time.Time{}, nil
+		return search.Span{}, nil
 	}
-	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		return day, nil
+	s, err := search.ParseSpan(text, time.Now())
+	if err != nil {
+		err = refuse(exitUsage, "stats: --%s is %v", option, err)
 	}
-	days := map[byte]int{'d': 1, 'w': 7}[text[len(text)-1]]
-	if n, err := strconv.ParseUint(text[:len(text)-1], 10, 16); err == nil && days > 0 {
-		return now.UTC().AddDate(0, 0, -int(n)*days).Truncate(24 * time.Hour), nil
-	}
-	return time.Time{}, refuse(exitUsage, "stats: --since is a date (2026-01-31) or a number of days or weeks (30d, 4w), not %q", text)
+	return s, err
 }
 
 // stats are sums of costs by one of the keys, and that of all.
@@ -201,16 +200,21 @@ func (s *stats) print(cmd *cobra.Command, asJSON bool, svg string) error {
 	return err
 }
 
-// json returns a line for each group: its name, and the sum.
+// json returns a line for each group: its name, the sum, and the time zone of a day or week.
 func (s *stats) json(groups []*reports.Group) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
+	zone := ""
+	if s.by == "day" || s.by == "week" {
+		zone = sessioncore.ZoneName()
+	}
 	for _, g := range groups {
 		var sum any = struct {
 			Sessions int `json:"sessions"`
 			*reports.Sum
-		}{g.Sessions(), &g.Sum}
+			Zone string `json:"tz,omitempty"`
+		}{g.Sessions(), &g.Sum, zone}
 		if s.by == byTool {
 			sum = map[string]int{"sessions": g.Sessions(), "calls": g.AssistantMessages}
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -79,16 +78,6 @@ func TestStats(t *testing.T) {
 func TestStatsWords(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.0k", 9949: "9.9k", 12_345: "12k", 999_500: "1.0M", 2e9: "2.0G", 3e13: "30000G"} {
 		require.Equal(t, want, short(n))
-	}
-	now := time.Date(2026, 3, 1, 23, 59, 0, 0, time.UTC)
-	for text, want := range map[string]string{"0d": "2026-03-01", "30d": "2026-01-30", "2w": "2026-02-15", "2025-12-31": "2025-12-31"} {
-		from, err := sinceWhen(text, now)
-		require.NoError(t, err)
-		require.Equal(t, want, from.Format(time.DateOnly), text)
-	}
-	for _, text := range []string{"d", "-1d", "3", "3y", "2026-13-01", "3 d", "3dd"} {
-		_, err := sinceWhen(text, now)
-		require.Error(t, err, text)
 	}
 	require.Equal(t, "…b/c", (&stats{by: "cwd"}).cut("a/b/c", 4))
 	require.Equal(t, "A t…", (&stats{by: bySession}).cut("A title", 4))

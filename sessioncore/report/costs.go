@@ -23,8 +23,10 @@ import (
 // many files it stands (docs/design.md section 5). It reads only sessions that changed. It keeps sums and a key for
 // each answer, never text. It is safe for concurrent use; one caller at a time adds up, and the others wait.
 type Costs struct {
-	store *sessioncore.Store
-	read  readCosts
+	store       *sessioncore.Store
+	read        readCosts
+	zone        *time.Location // of the days
+	from, until time.Time      // bound the answers that count; zero for any
 
 	mu    sync.Mutex // guards known; held while somebody adds up
 	known cache[account]
@@ -59,7 +61,19 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
 
 func newCosts(store *sessioncore.Store, read readCosts) *Costs {
-	return &Costs{store: store, read: read, known: newCache(maxKnown, account.size)}
+	return &Costs{store: store, read: read, zone: time.UTC, known: newCache(maxKnown, account.size)}
+}
+
+// During makes c count by local days, and only answers at or after from and before until; zero for any. It is called before
+// c is used.
+func (c *Costs) During(from, until time.Time) *Costs {
+	c.zone, c.from, c.until = time.Local, from, until
+	return c
+}
+
+// counts reports whether an answer at a time counts.
+func (c *Costs) counts(at time.Time) bool {
+	return !at.Before(c.from) && (c.until.IsZero() || at.Before(c.until))
 }
 
 // costsOf returns the costs of a session's entries. Their sum is total in usage.json.
@@ -137,7 +151,7 @@ func linesText(lines map[lineKey]*Sum) []byte {
 // Row is the cost of a session on a day, with a model.
 type Row struct {
 	Session *listing.Info // itself, or the caller of a subagent
-	Day     time.Time     // in UTC
+	Day     time.Time     // the beginning of the day of this name in UTC
 	Model   string
 	Sum     *Sum
 }
@@ -155,8 +169,11 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 	})
 }
 
-// dayOf returns the day of a time, which is in ms since the epoch, in UTC.
-func dayOf(ms int64) time.Time { return time.UnixMilli(ms).UTC().Truncate(24 * time.Hour) }
+// dayOf returns the Day of a Row at a time.
+func (c *Costs) dayOf(at time.Time) time.Time {
+	year, month, day := at.In(c.zone).Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
 
 // account is the part of a session's costs that counts there.
 type account struct {
@@ -273,14 +290,14 @@ func (c *Costs) accountOf(
 		}
 		read = again[0]
 	}
-	a = newAccount(&read.of, seen, above)
+	a = c.newAccount(&read.of, seen, above)
 	c.known.keep(info.Name(), reading[account]{read.State, a})
 	return a, nil
 }
 
 // newAccount returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that
 // called it. An entry that stands in the file twice counts once.
-func newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
+func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
 	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
 	rows := map[rowKey]*Sum{}
 	own := make(map[uint64]bool, len(of.records))
@@ -297,8 +314,9 @@ func newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) accou
 				continue
 			}
 		}
-		if left, ok := r.beyond(above); ok {
-			addTo(rows, rowKey{dayOf(r.time), r.model}, &left)
+		at := time.UnixMilli(r.time)
+		if left, ok := r.beyond(above); ok && c.counts(at) {
+			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}
 	a.copies = slices.Clip(a.copies)

@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	// dateLayout is the layout of times: seconds, UTC.
+	// dateLayout is the layout of times, which are local: seconds.
 	dateLayout = "2006-01-02 15:04:05"
 	// clockLayout is that of times within a turn.
 	clockLayout = "15:04:05"
@@ -83,7 +83,7 @@ func (b *builder) time(layout string) span {
 	if !ok {
 		return span{}
 	}
-	return span{style: timeStyle, text: t.UTC().Format(layout)}
+	return span{style: timeStyle, text: t.Local().Format(layout)}
 }
 
 // lineOf returns a line of those spans that have a text.

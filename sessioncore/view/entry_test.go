@@ -167,13 +167,13 @@ func TestTranscriptHeads(t *testing.T) {
 	}
 	require.Empty(t, head(`{"type":"session","version":3,"id":"s"}`), "the first prompt will be the title")
 	note := `{"type":"model_change","id":"m","parentId":null,"model":"p/m"}` + "\n"
-	require.Equal(t, "# Session s\n\nSession `s`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
-	require.Equal(t, "# Session\n\nSession `?`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
+	require.Equal(t, "# Session s\n\nSession `s`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
+	require.Equal(t, "# Session\n\nSession `?`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
 	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC.",
 		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`, sessiontest.MessageLine(0, `{"role":"user","content":"q"}`)))
-	require.Equal(t, "# First line\n\nSession `s`.",
+	require.Equal(t, "# First line\n\nSession `s`, times in `UTC`.",
 		head(`{"type":"session","version":3,"id":"s","title":7}`, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image"}]}`), sessiontest.MessageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
-	require.Equal(t, "# Slot\n\nSession `s`.", head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
+	require.Equal(t, "# Slot\n\nSession `s`, times in `UTC`.", head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
 }
 
 // TestLongOutputIsCut: head and tail are shown, with a link to the entry between them.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"sessionfs/sessioncore"
 )
 
 // Site is the content of the first page of a site.
@@ -79,10 +81,9 @@ func Index(w io.Writer, of Site) error {
 	projects := grouped(of.Sessions, func(l *Linked) string { return cmp.Or(l.Project, "No project") })
 	agents := grouped(of.Sessions, func(l *Linked) string { return l.Agent })
 	x := htmlWriter{bufio.NewWriter(w)}
-	zone, _ := time.Now().Zone()
 	x.begin("", "Sessions")
 	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
-		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total}, [2]string{"Time zone", zone})
+		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total}, [2]string{"Time zone", sessioncore.ZoneName()})
 	x.plot(days, of.Days)
 	x.write("</header>\n", indexTools, "<nav aria-label=\"Days\">\n<ul>\n<li><a href=\"#/project\">By project</a></li>\n",
 		"<li><a href=\"#/agent\">By agent</a></li>\n")

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
@@ -217,11 +218,22 @@ func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	if cwd := shownLine(header.Member("cwd"), maxTitleLine); cwd != "" {
 		about.add(span{text: " in "}, codeOf(cwd))
 	}
-	if began := s.HeaderTime(); began.UnixMilli() != 0 {
-		about.add(span{text: began.UTC().Format(", begun " + dateLayout + " MST")})
-	}
+	about.add(begun(s.HeaderTime())...)
 	about.add(span{text: "."})
 	return []block{lineOf(titleLine, span{text: cmp.Or(title, strings.TrimSpace("Session "+id))}), about}, nil
+}
+
+// begun returns when a session began, if that is known, and the name of the time zone of its transcript.
+func begun(at time.Time) []span {
+	zone := sessioncore.ZoneName()
+	if at.UnixMilli() == 0 {
+		return []span{{text: ", times in "}, codeOf(zone)}
+	}
+	text := at.Local().Format(", begun " + dateLayout + " MST")
+	if strings.HasSuffix(text, " "+zone) {
+		return []span{{text: text}}
+	}
+	return []span{{text: text + " ("}, codeOf(zone), {text: ")"}}
 }
 
 // firstWords returns the beginning of the first text of the user.

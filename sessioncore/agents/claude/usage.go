@@ -2,6 +2,7 @@ package claude
 
 import (
 	"strconv"
+	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage/foreign"
@@ -9,15 +10,21 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// laterDay returns the time in ms of an answer's last record if its UTC day is a later one, else 0.
+// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time, is a
+// later one, else 0.
 func laterDay(first, last rawjson.Value) int64 {
-	const day = 24 * 60 * 60 * 1000
 	start, _, timed := rawjson.ReadTimestamp(first)
 	ended, _, ok := rawjson.ReadTimestamp(last)
-	if !timed || !ok || start < 0 || ended/day <= start/day {
+	if !timed || !ok || start < 0 || ended <= start {
 		return 0
 	}
-	return ended
+	for _, zone := range []*time.Location{time.UTC, time.Local} {
+		year, month, day := time.UnixMilli(start).In(zone).Date()
+		if tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone); !time.UnixMilli(ended).Before(tomorrow) {
+			return ended
+		}
+	}
+	return 0
 }
 
 // spent has the raw usage, model and time of an answer's last record, which counts.

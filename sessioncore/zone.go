@@ -1,0 +1,24 @@
+package sessioncore
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ZoneName returns the name of the local time zone, such as Europe/Berlin. Where the system has a zone without a name, it
+// is the abbreviation that holds now.
+var ZoneName = sync.OnceValue(func() string {
+	name := time.Local.String()
+	if name != "Local" {
+		return name
+	}
+	if file, err := os.Readlink("/etc/localtime"); err == nil {
+		if _, named, ok := strings.Cut(file, "zoneinfo/"); ok {
+			return named
+		}
+	}
+	name, _ = time.Now().Zone()
+	return name
+})
