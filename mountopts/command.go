@@ -189,7 +189,7 @@ Commands:
   ls cat tar write        as those in a mount
   show log diff blame     a session; its tree; branches compared; who wrote what
   pick search touched     choose a session; find text; find who changed a file
-  export import bundle    a session as a page; sessions from and for elsewhere
+  export import bundle    sessions as pages; sessions from and for elsewhere
   check stats status keep what is broken, spent, mounted; copies of sessions
   completion shell-init   completions for a shell; s, which goes to a session
   nfs skill sql-trigger   serve without FUSE; teach an agent; a database trigger

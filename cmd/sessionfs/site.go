@@ -366,7 +366,7 @@ func costText(sum *reports.Sum) string { return strings.TrimPrefix(dollars(sum),
 func (s *site) index() view.Site {
 	of := view.Site{Days: s.state.Days, Total: s.state.Total}
 	for _, page := range s.state.Pages {
-		if page.State != "" {
+		if page.State != "" || page.Title != "" { // of a failed one there may be an earlier page
 			of.Sessions = append(of.Sessions, page.Linked)
 		}
 	}

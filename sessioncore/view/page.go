@@ -63,12 +63,20 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 	if err := p.branch(ctx, path, sessioncore.NoEntry); err != nil {
 		return err
 	}
+	if of.Alone {
+		return p.end()
+	}
 	for _, tip := range report.Tips(s) {
-		if of.Alone || p.written[tip] {
+		if p.written[tip] {
 			continue
 		}
 		if err := p.otherBranch(ctx, tip); err != nil {
 			return err
+		}
+	}
+	for e := range p.written { // such as moves of the leaf
+		if !p.written[e] {
+			p.anchor(sessioncore.Entry(e))
 		}
 	}
 	return p.end()
@@ -296,7 +304,7 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 	id, _ := p.nameOf(e)
 	body := blocks.body
 	if len(body) == 0 {
-		p.write(`<div id="`, id, "\"></div>\n")
+		p.anchor(e)
 		return
 	}
 	own, _ := p.s.ID(e)
@@ -327,6 +335,12 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 	}
 	p.links(e)
 	p.write("</article>\n")
+}
+
+// anchor writes an entry that shows nothing.
+func (p *page) anchor(e sessioncore.Entry) {
+	id, _ := p.nameOf(e)
+	p.write(`<div id="`, id, "\"></div>\n")
 }
 
 // classesOf returns the classes of an entry, by which it is coloured and filtered.
