@@ -30,7 +30,7 @@ var statuses = map[syscall.Errno]uint32{
 // attr returns the attributes of a node now. Those of a generated file take rendering it.
 func (r *request) attr(o *object, n nodes.Node) nodes.Attr {
 	if o.sum.Load() != 0 { // so that o.changed is right
-		if list, errno := r.list(o, n.(nodes.Dir)); errno == 0 {
+		if list, errno := r.list(o, n.(nodes.Dir), justNow); errno == 0 {
 			list.Done()
 		}
 	}

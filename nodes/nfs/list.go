@@ -12,7 +12,7 @@ import (
 
 const (
 	firstCookie = 3           // is the smallest of a name; 1 and 2 are those of "." and ".."
-	fresh       = time.Second // how old a listing may be
+	fresh       = time.Second // how old a listing may be in which a client goes on
 )
 
 // listedName is a name of a listing, which is in the order of ids. A cookie is made of an id, so a
@@ -31,9 +31,9 @@ func search(names []listedName, prefix []byte) int {
 	return i
 }
 
-// list lists a directory. The caller must call Done.
-func (r *request) list(dir *object, in nodes.Dir) (*cached[[]listedName], syscall.Errno) {
-	list := r.lists.take(dir, func(l *cached[[]listedName]) bool { return time.Since(l.made) < fresh })
+// list lists a directory, or returns a listing that is not older than age. The caller must call Done.
+func (r *request) list(dir *object, in nodes.Dir, age time.Duration) (*cached[[]listedName], syscall.Errno) {
+	list := r.lists.take(dir, func(l *cached[[]listedName]) bool { return time.Since(l.made) < age })
 	if list != nil {
 		return list, 0
 	}
@@ -68,7 +68,11 @@ func (r *request) readDir(plus bool) {
 	limit := int(min(r.in.u32(), maxRead)) - 128 // of it is for the rest of the reply
 	look := r.look(dir)
 	defer look.Close()
-	list, errno := r.list(dir, n.(nodes.Dir))
+	age := justNow
+	if cookie != 0 {
+		age = fresh
+	}
+	list, errno := r.list(dir, n.(nodes.Dir), age)
 	r.check(errno)
 	defer list.Done()
 	r.putStat(dir, n)

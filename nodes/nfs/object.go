@@ -139,7 +139,7 @@ func (r *request) resolve(dir *object, handle []byte) *object {
 	if !isLast {
 		prefix = handle[prefixesAt+prefixSize*dir.depth:][:prefixSize]
 	}
-	list, errno := r.list(dir, r.dir(dir))
+	list, errno := r.list(dir, r.dir(dir), fresh)
 	r.check(errno)
 	defer list.Done()
 	look := r.look(dir)
