@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,15 +35,15 @@ func keepCommand() *cobra.Command {
 		Example: "  sessionfs keep --timer\n  sessionfs keep --to 'postgres://me@db.example/team' --timer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			isDatabase := mountopts.IsDatabase(to)
-			if to != "" && !isDatabase {
-				var err error
-				if to, err = filepath.Abs(to); err != nil {
-					return err
-				}
+			var err error
+			if mountopts.IsDatabase(to) {
+				to, imports = amongOwn(to, os.Getenv), true
+			} else if to != "" {
+				to, err = filepath.Abs(to)
 			}
-			imports = imports || isDatabase
 			switch {
+			case err != nil:
+				return err
 			case timer:
 				return installTimer(cmd, to, imports)
 			case noTimer:
@@ -134,6 +135,20 @@ func keepAsImports(cmd *cobra.Command, to string) error {
 		}
 	}
 	return printImports(cmd, into, from, importForm{quiet: true})
+}
+
+// amongOwn returns the URL of a database with the prefix of this user's sessions, unless it has one: without it they would
+// get among those of another person whose sessions alone are there.
+func amongOwn(database string, getenv func(string) string) string {
+	dir := usualDir("omp", getenv).Source
+	if dir == "" || strings.Contains(database, "prefix=") {
+		return database
+	}
+	mark := "?"
+	if strings.Contains(database, mark) {
+		mark = "&"
+	}
+	return database + mark + "prefix=" + strings.ReplaceAll(url.QueryEscape(dir+"/sessions/"), "%2F", "/")
 }
 
 // openImporter opens the SOURCE to into which sessions are imported. Callers must close it.

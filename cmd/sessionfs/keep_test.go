@@ -11,17 +11,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKeepTimer: the units run the command that was given, and are removed again. Without systemd there is a line for cron.
-func TestKeepTimer(t *testing.T) {
-	s := newStore(t, user{"user", os.Geteuid()})
-	tools, err := os.MkdirTemp("/dev/shm", "my tools") // a program in a directory for temporary files installs no timer
+// lastingProgram puts into a directory links to the program and to a systemctl. They lie in another directory, which it
+// returns, as a program in one for temporary files installs no timer.
+func lastingProgram(t *testing.T, links string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "my tools")
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(tools) })
-	require.NoError(t, os.WriteFile(filepath.Join(tools, "sessionfs"), readFile(t, program), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(tools, "systemctl"),
-		[]byte("#!/bin/sh\necho \"$@\" >>\"$HOME/calls\"\nexit $(cat \"$HOME/status\")\n"), 0o700))
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for name, text := range map[string]string{
+		"sessionfs": string(readFile(t, program)),
+		"systemctl": "#!/bin/sh\necho \"$@\" >>\"$HOME/calls\"\nexit $(cat \"$HOME/status\" || echo 0)\n",
+	} {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o700))
+		_ = os.Remove(filepath.Join(links, name))
+		require.NoError(t, os.Symlink(file, filepath.Join(links, name)))
+	}
+	return dir
+}
+
+// TestKeepTimer: the units run the command that was given, and are removed again. Without systemd there is a line for cron.
+func TestKeepTimer(t *testing.T) {
+	s := newStore(t, user{"user", os.Geteuid()})
+	tools := lastingProgram(t, s.mkdir("tools"))
 	require.NoError(t, os.MkdirAll(filepath.Join(s.dir, ".omp/agent/sessions"), 0o700))
 	status := func(code string) {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "status"), []byte(code), 0o600))
