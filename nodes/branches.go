@@ -42,6 +42,7 @@ func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err 
 	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
 }
 
+// List implements Dir.
 func (d *BranchesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
@@ -165,6 +166,7 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	return c, err
 }
 
+// List implements Dir.
 func (d *BranchDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return branchFiles.list(ctx, d), nil
 }
@@ -178,6 +180,7 @@ type BranchPathDir struct {
 	of *BranchDir
 }
 
+// Stat implements Dir.
 func (d *BranchPathDir) Stat(ctx context.Context) (Attr, error) { return d.of.Stat(ctx) }
 
 // Find finds an entry of the branch by its full name: number, path label and file name.
@@ -194,6 +197,7 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 	return d.steadyLink(d.session, to), nil
 }
 
+// List implements Dir.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	end, _, err := d.of.branch().end(snap, false)
 	if err != nil {

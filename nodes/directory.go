@@ -48,6 +48,7 @@ func (d *Directory) Base() *Directory { return d }
 // View returns the part of the mount that the directory is in.
 func (d *Directory) View() *View { return d.view }
 
+// Stability implements Dir.
 func (d *Directory) Stability() Stability { return Fixed }
 
 // Acquire is for directories whose names are not found in a session's snapshot.

@@ -38,6 +38,7 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	}}, nil
 }
 
+// List implements Dir.
 func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	items := make([]Item, snap.Len())
 	for e := range items {
@@ -97,6 +98,7 @@ func entryAttr(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncor
 	return fileAttr(snap.Stat(), state.Size).at(modified, modified.Add(time.Duration(state.Sum%1e6)))
 }
 
+// Stability implements Dir.
 func (f *EntryFile) Stability() Stability { return Fixed }
 
 // Open pins the entry. It returns errReplaced if the entry is no longer in the node's state: the

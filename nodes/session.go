@@ -92,6 +92,7 @@ func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it It
 	return d.artifacts(d.Directory).Find(ctx, snap, it)
 }
 
+// List implements Dir.
 func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return sessionFiles.list(ctx, d), nil
 }
