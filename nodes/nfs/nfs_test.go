@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -604,6 +605,22 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStrangerLeaves: a connection over which neither a handle nor the secret comes ends after ten
+// seconds, that of a mount does not.
+func TestStrangerLeaves(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newFakeDir(nil))
+	c, dir := s.client()
+	other, err := net.Dial("tcp", s.at)
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, other.SetReadDeadline(time.Now().Add(6*strangerTime)))
+	_, err = other.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err)
+	_, err = c.GetAttr(dir)
+	require.NoError(t, err)
 }
 
 // TestManyConnections: of 10,000 connections those beyond a bound are closed, so that they take no
