@@ -36,6 +36,9 @@ func newBrowser(t *testing.T) *browser {
 	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
+		program, err = exec.LookPath("google-chrome")
+	}
+	if err != nil {
 		skip(t, "Chromium is not installed")
 	}
 	toRead, out, err := os.Pipe()
@@ -224,6 +227,8 @@ func TestPageInBrowser(t *testing.T) {
 	require.NotEqual(t, "0", b.seen("nav li"))
 	require.NotEqual(t, all, b.seen("main article"))
 	require.NotEqual(t, "0", b.do(`CSS.highlights.get("found").size`))
+	b.do(`document.querySelector("input[type=search]").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}))`)
+	require.Regexp(t, `^"1 of \d+"$`, b.do(`document.querySelector("output").value`))
 	b.search("no such text")
 	require.Equal(t, "0", b.seen("main article"))
 	b.search("")

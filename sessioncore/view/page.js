@@ -9,9 +9,15 @@
   for (const link of all("nav li > a")) links.set(decode(link.getAttribute("href").slice(1)), link.parentElement);
   let hits = [], at = -1;
 
-  // Entries with the text stay, folds that have it open, and it is marked.
+  const typed = () => input.value.trim().toLowerCase();
+  const unfold = row => {
+    for (const fold of all("details:not([open])", row)) {
+      if (fold.textContent.toLowerCase().includes(typed())) { fold.open = true; fold.dataset.found = ""; }
+    }
+  };
+  // Entries with the text stay, folds that have it open (of many hits, when they are gone to), and it is marked.
   const search = () => {
-    const wanted = input.value.trim().toLowerCase(), ranges = [];
+    const wanted = typed(), ranges = [];
     for (const fold of all("details[data-found]")) { fold.open = false; delete fold.dataset.found; }
     hits = []; at = -1;
     const found = new Set();
@@ -21,9 +27,7 @@
       if (!wanted || !hit) continue;
       if (!row.closest("details")) hits.push(row);
       for (const named of [row, ...all("[id]", row)]) found.add(named.id);
-      for (const fold of all("details:not([open])", row)) {
-        if (fold.textContent.toLowerCase().includes(wanted)) { fold.open = true; fold.dataset.found = ""; }
-      }
+      if (hits.length <= 200) unfold(row);
       const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
       while (ranges.length < 2000 && texts.nextNode()) {
         const node = texts.currentNode, text = node.data.toLowerCase();
@@ -66,6 +70,7 @@
     if (!hits.length) search();
     if (!hits.length) return;
     at = (at + (event.shiftKey ? hits.length - 1 : 1)) % hits.length;
+    unfold(hits[at]);
     hits[at].scrollIntoView();
     output.value = `${at + 1} of ${hits.length}`;
   });
