@@ -33,6 +33,8 @@ func TestChanges(t *testing.T) {
 		{"create", "str_replace_based_edit_tool", `{"command":"create","path":"/a.go","file_text":"x"}`, []Change{{New: "x", Whole: true}}},
 		{"patch", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: /b.go\n-x\n*** Update File: /a.go\n@@ f\n a\n-b\n+c\n@@\n-d\n*** End Patch\n"}`,
 			[]Change{{Old: "a\nb", New: "a\nc", Lines: true}, {Old: "d", Lines: true}}},
+		{"comments of SQL", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: /a.go\n@@\n--- old\n+-- new\n*** End Patch\n"}`,
+			[]Change{{Old: "-- old", New: "-- new", Lines: true}}},
 		{"omp, by lines", "edit", `{"input":"[/b.go#00FF]\nCUT 1\n[/a.go#1A2B]\nPUT 3.=4:\n+x\n+y\nCUT 7.=8\nPUT >$:\n+z\nPUT >5:\n+w"}`, []Change{
 			{From: 7, To: 8, Lines: true}, {From: 6, To: 5, New: "w\n", Lines: true}, {From: 3, To: 4, New: "x\ny\n", Lines: true},
 			{From: atEnd, New: "z\n", Lines: true}}},

@@ -212,6 +212,7 @@ func added(section []string) Change {
 // hunks returns the changes in the lines of a diff: a line @@ begins each.
 func hunks(lines []string) (list []Change) {
 	var before, after []string
+	begun := false // behind the names of the files
 	end := func() {
 		if len(before)+len(after) > 0 {
 			list = append(list, Change{Old: strings.Join(before, "\n"), New: strings.Join(after, "\n"), Lines: true})
@@ -219,10 +220,12 @@ func hunks(lines []string) (list []Change) {
 		before, after = nil, nil
 	}
 	for _, line := range lines {
+		isName := !begun && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++"))
+		begun = begun || line != "" && !isName
 		switch {
 		case strings.HasPrefix(line, "@@"):
 			end()
-		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "*** "):
+		case isName, strings.HasPrefix(line, "*** "):
 		case strings.HasPrefix(line, "-"):
 			before = append(before, line[1:])
 		case strings.HasPrefix(line, "+"):
