@@ -12,9 +12,9 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Costs calls each with the rows that usage.jsonl sums up by local days, of answers at or after from and
-// before until (zero for any), and the agent of their sessions. With tools the rows count calls of
-// tools: Model is the tool, and AssistantMessages are its calls.
+// Costs calls each with the rows that usage.jsonl sums up by local days, of answers at or after
+// from and before until (zero for any), and the agent of their sessions. With tools the rows count
+// calls of tools: Model is the tool, and AssistantMessages are its calls.
 func (u *Unmounted) Costs(
 	ctx context.Context, tools bool, from, until time.Time, each func(r report.Row, agent string),
 ) error {

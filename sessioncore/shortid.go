@@ -12,9 +12,9 @@ import (
 // leastName is how many characters of an id ShortName returns.
 const leastName = 8
 
-// ShortName returns the beginning of an entry's id that tells it from all entries before it. Names that are not the id
-// itself (docs/design.md section 1, Names) are returned whole. It depends on no later entry's id, so that a text with it
-// only grows.
+// ShortName returns the beginning of an entry's id that tells it from all entries before it. Names
+// that are not the id itself (docs/design.md section 1, Names) are returned whole. It depends on no
+// later entry's id, so that a text with it only grows.
 func (s *Snapshot) ShortName(e Entry) string {
 	name := s.Name(e)
 	if id, _ := s.ID(e); name != id || utf8.RuneCountInString(name) <= leastName {
@@ -30,14 +30,15 @@ func (s *Snapshot) ShortName(e Entry) string {
 	return name
 }
 
-// sharedBytes caches how many bytes each id shares with those before it at most, for the snapshots of an index.
+// sharedBytes caches how many bytes each id shares with those before it at most, for the snapshots
+// of an index.
 type sharedBytes struct {
 	mu     sync.Mutex // guards counts
 	counts []int32    // by entry
 }
 
-// of returns the count of an entry. It counts those of all entries at once: in the order of ids, the one before e that
-// shares most with e is the nearest one on either side.
+// of returns the count of an entry. It counts those of all entries at once: in the order of ids,
+// the one before e that shares most with e is the nearest one on either side.
 func (c *sharedBytes) of(s *Snapshot, e Entry) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +79,8 @@ func commonBytes(a, b []byte) (n int32) {
 // maxCandidates is how many ids the error of FindBeginning lists.
 const maxCandidates = 10
 
-// FindBeginning returns the entry with an id, else the one whose id alone begins with text. The error wraps ErrNotFound,
-// or where several ids begin with it ErrInvalid.
+// FindBeginning returns the entry with an id, else the one whose id alone begins with text. The
+// error wraps ErrNotFound, or where several ids begin with it ErrInvalid.
 func (s *Snapshot) FindBeginning(text string) (Entry, error) {
 	e, err := s.Find(text)
 	if err == nil || text == "" {

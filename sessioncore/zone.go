@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ZoneName returns the name of the local time zone, such as Europe/Berlin. Where the system has a zone without a name, it
-// is the abbreviation that holds now.
+// ZoneName returns the name of the local time zone, such as Europe/Berlin. Where the system has a
+// zone without a name, it is the abbreviation that holds now.
 var ZoneName = sync.OnceValue(func() string {
 	name := time.Local.String()
 	if name != "Local" {

@@ -64,8 +64,8 @@ func newCosts(store *sessioncore.Store, read readCosts) *Costs {
 	return &Costs{store: store, read: read, zone: time.UTC, known: newCache(maxKnown, account.size)}
 }
 
-// During makes c count by local days, and only answers at or after from and before until; zero for any. It is called before
-// c is used.
+// During makes c count by local days, and only answers at or after from and before until; zero for
+// any. It is called before c is used.
 func (c *Costs) During(from, until time.Time) *Costs {
 	c.zone, c.from, c.until = time.Local, from, until
 	return c

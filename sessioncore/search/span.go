@@ -20,9 +20,9 @@ var moments = []struct {
 	long time.Duration
 }{{"2006-01-02T15:04", time.Minute}, {"2006-01-02T15:04:05", time.Second}, {time.RFC3339, time.Second}}
 
-// ParseSpan returns the span that a text names at the time now, in the zone of that: a date, a month (2026-01), a moment,
-// today, yesterday, a weekday (the last one, today included), or a day or a week that began so many days (7d) or weeks
-// (2w) ago.
+// ParseSpan returns the span that a text names at the time now, in the zone of that: a date, a
+// month (2026-01), a moment, today, yesterday, a weekday (the last one, today included), or a day
+// or a week that began so many days (7d) or weeks (2w) ago.
 func ParseSpan(text string, now time.Time) (Span, error) {
 	zone := now.Location()
 	for _, m := range moments {
@@ -38,7 +38,8 @@ func ParseSpan(text string, now time.Time) (Span, error) {
 	}
 	s, ok := relativeSpan(strings.ToLower(text), now)
 	if !ok {
-		return Span{}, fmt.Errorf("a date such as 2026-01-31, 2026-01-31T15:04, 2026-01, today, yesterday, monday, 7d or 2w, not %q", text)
+		return Span{}, fmt.Errorf("a date such as 2026-01-31, 2026-01-31T15:04, 2026-01, "+
+			"today, yesterday, monday, 7d or 2w, not %q", text)
 	}
 	s.Relative = true
 	return s, nil
@@ -71,7 +72,8 @@ func days(at time.Time, after, count int, zone *time.Location) Span {
 	return Span{Begin: midnight(year, month, day+after, zone), End: midnight(year, month, day+after+count, zone)}
 }
 
-// midnight returns the beginning of a day, which need not be at 0:00, and of two midnights is the first.
+// midnight returns the beginning of a day, which need not be at 0:00, and of two midnights is the
+// first.
 func midnight(year int, month time.Month, day int, zone *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, zone)
 	day = time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Day()

@@ -223,7 +223,8 @@ func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	return []block{lineOf(titleLine, span{text: cmp.Or(title, strings.TrimSpace("Session "+id))}), about}, nil
 }
 
-// begun returns when a session began, if that is known, and the name of the time zone of its transcript.
+// begun returns when a session began, if that is known, and the name of the time zone of its
+// transcript.
 func begun(at time.Time) []span {
 	zone := sessioncore.ZoneName()
 	if at.UnixMilli() == 0 {
