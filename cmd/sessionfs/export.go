@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,8 +61,20 @@ func exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&site, "all", "", "write a page for each session into `DIR`")
 	_ = cmd.MarkFlagDirname("all") // the flag exists
 	masks(cmd)
+	masked := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if site == "" && os.Getenv("GOGC") == "" {
+			// Little is live while a page is written. With GOGC set the budget leaves the percent as it is.
+			debug.SetGCPercent(pageGarbage)
+			_ = os.Setenv("GOGC", strconv.Itoa(pageGarbage))
+		}
+		return masked(cmd, args)
+	}
 	return cmd
 }
+
+// pageGarbage is how much garbage there may be while a page is written, in percent of the live memory.
+const pageGarbage = 40
 
 // maxModels is how many models of a session a page names.
 const maxModels = 3
