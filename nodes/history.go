@@ -38,12 +38,10 @@ var historyNames = fixedNames[*HistoryDir]{
 	}, nil},
 }
 
-// Find finds the names of the directory.
 func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return historyNames.find(ctx, d, it)
 }
 
-// List lists nothing where the client has no history.
 func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -53,7 +51,6 @@ func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item,
 	return historyNames.list(ctx, d), nil
 }
 
-// Stat has the time of the history, or of SOURCE where there is none.
 func (d *HistoryDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	st := state.Stat()
@@ -72,7 +69,6 @@ type HistorySearchDir struct {
 	prompts history.History
 }
 
-// Stat has the time of the history.
 func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	if err != nil {
@@ -81,7 +77,6 @@ func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 	return d.view.dirAttr(state.Stat()).private(), nil
 }
 
-// Noted returns the name of the directory in reports.
 func (d *HistorySearchDir) Noted() string { return "history/search" }
 
 // Find makes the file of a query, whose size takes running it. A name that is not a query is

@@ -99,7 +99,6 @@ func (d *TreeDir) Stat(ctx context.Context) (Attr, error) {
 	return d.view.treeAttr(snap, e), nil
 }
 
-// List lists the names that Find finds, but not Deep.
 func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	of, err := d.entry(snap)
 	if err != nil {

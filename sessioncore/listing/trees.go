@@ -19,7 +19,6 @@ import (
 // 5). It is computed from one sorted list without nodes in memory: a cwd may have many levels.
 type Tree int
 
-// The trees.
 const (
 	ByCwd  Tree = iota // by-cwd/ mirrors the working directories
 	ByDate             // by-date/ has a directory for each day on which a session began

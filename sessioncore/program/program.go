@@ -14,7 +14,6 @@ import (
 // Program is an agent, as far as its directory or file tells.
 type Program uint8
 
-// The programs.
 const (
 	Unknown Program = iota
 	OMP             // omp or xcsh

@@ -37,27 +37,27 @@ type htmlWriter struct {
 }
 
 // write writes HTML.
-func (w htmlWriter) write(parts ...string) {
+func (x htmlWriter) write(parts ...string) {
 	for _, part := range parts {
-		_, _ = w.out.WriteString(part)
+		_, _ = x.out.WriteString(part)
 	}
 }
 
 // begin begins a page, and its header. above is HTML that stands before its title.
-func (w htmlWriter) begin(above, title string) {
+func (x htmlWriter) begin(above, title string) {
 	title = html.EscapeString(title)
-	w.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
+	x.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
 }
 
 // facts writes names and values, those without a value left out.
-func (w htmlWriter) facts(list ...[2]string) {
-	w.write("<dl>")
+func (x htmlWriter) facts(list ...[2]string) {
+	x.write("<dl>")
 	for _, fact := range list {
 		if fact[1] != "" {
-			w.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
+			x.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
 		}
 	}
-	w.write("</dl>\n")
+	x.write("</dl>\n")
 }
 
 // shellOf returns the text before and after the content of a page.

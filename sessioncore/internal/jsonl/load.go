@@ -33,7 +33,6 @@ const (
 // UnitKind is the kind of a unit of a session file.
 type UnitKind uint8
 
-// The kinds of units.
 const (
 	ObjectUnit  UnitKind = iota // a JSON object
 	OtherUnit                   // a JSON value that is not an object
