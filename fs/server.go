@@ -3,6 +3,7 @@
 package fs
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -30,6 +31,9 @@ type Server struct {
 	gone  chan struct{} // closed at the end of the mount
 }
 
+// ErrFuse means that FUSE refused the mount.
+var ErrFuse = errors.New("FUSE")
+
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the
 // directories of SOURCE and reads nothing, so its time does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
@@ -54,7 +58,7 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	var err error
 	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrFuse, err)
 	}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of
 	// the mount, which nothing in this process may do: a thread that waits for an answer of its own

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -127,19 +128,48 @@ func didYouMean(root *cobra.Command, word string) string {
 	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
-// mistyped refuses a command line that begins with what is nearly a command. What is there, or has a slash, is SOURCE or
+// mistyped refuses a command line that begins with a word that is neither a command nor there. What has a slash is SOURCE or
 // MOUNTPOINT.
 func mistyped(root *cobra.Command, args []string) error {
-	if len(args) < 2 || mountopts.IsHelper(args[0]) || strings.HasPrefix(args[1], "-") || strings.Contains(args[1], "/") {
+	if len(args) < 2 || mountopts.IsHelper(args[0]) || args[1] == "" || strings.HasPrefix(args[1], "-") || strings.Contains(args[1], "/") {
 		return nil
 	}
-	if _, err := os.Lstat(args[1]); err == nil {
+	word := args[1]
+	if _, err := os.Lstat(word); !errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
-	if meant := didYouMean(root, args[1]); meant != "" {
-		return refuse(exitUsage, "there is neither a command nor a directory %q%s", args[1], meant)
+	c, err := mountopts.Parse(args)
+	switch meant := didYouMean(root, word); {
+	case c.Unmount:
+		return nil
+	case err != nil || meant != "":
+		return refuse(exitUsage, "there is no command %s (see 'sessionfs --help'), nor a directory of that name%s", word, meant)
+	case c.Options.Mountpoint != word:
+		return refuse(exitSource, "there is no command %s (see 'sessionfs --help'), and SOURCE %[1]s does not exist", word)
 	}
-	return nil
+	return refuse(exitMountpoint, "there is no command %s (see 'sessionfs --help'), and MOUNTPOINT %[1]s does not exist; "+
+		"to mount there, create it: mkdir %s", word, quoted(word))
+}
+
+// nothingAsked says which agents have sessions, and the command to type.
+func nothingAsked() error {
+	var found []string
+	for _, a := range agentDirs(os.Getenv) {
+		found = append(found, fmt.Sprintf("  %-8s %s\n", a.Name, a.Source))
+	}
+	said, how := "the sessions of these agents are there:\n"+strings.Join(found, ""), "--all "
+	switch len(found) {
+	case 0:
+		said, how = "no sessions of an agent are found, neither in ~/.omp/agent nor in "+agents.OneOf(otherHomes())+"; try samples.\n", "--demo "
+	case 1:
+		how = ""
+	}
+	look := "sessionfs pick"
+	if len(found) == 0 {
+		look = "sessionfs --demo pick"
+	}
+	return refuse(exitUsage, "%sTo mount them, type:\n  mkdir -p ~/agent-sessions && sessionfs %s~/agent-sessions\n"+
+		"To look without a mount, type:\n  %s\n'sessionfs --help' lists all commands.", said, how, look)
 }
 
 const (

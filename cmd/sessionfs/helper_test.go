@@ -153,6 +153,11 @@ func TestFuseProblems(t *testing.T) {
 			noDevice + "mknod -m 600 /dev/fuse c 10 229\n" + `run "$@"`, nil,
 			[]string{"/dev/fuse may not be opened", "0666"},
 		},
+		{
+			"broken fusermount3", nobody, `f=$(mktemp); printf '#!/bin/sh\necho "fusermount3: cannot say why" >&2; exit 1\n' > $f; chmod 4755 $f
+				for p in $(command -v fusermount3 fusermount); do mount --bind $f "$p"; done; rm $f; run "$@"`, nil,
+			[]string{"fusermount3: cannot say why", "exited with code", "FUSE is broken here; 'sessionfs help nfs'"},
+		},
 		{"no fusermount3", nobody, noFusermount + `run "$@"`, nil, []string{"package fuse3"}},
 		{"allow_root", nobody, `mount --bind /dev/null /etc/fuse.conf; run "$@"`, []string{"-o", "allow_root"}, []string{"user_allow_other", "/etc/fuse.conf"}},
 		{"no_new_privs", nobody, `run setpriv --no-new-privs "$@"`, nil, []string{"no_new_privs"}},

@@ -54,7 +54,11 @@ func run(args []string, s streams) int {
 		runtime.UnlockOSThread() // a command has no need of its first thread, and is slower on one alone
 		return runCommand(root, args[1:], s)
 	}
-	if err := mistyped(root, args); err != nil {
+	err := mistyped(root, args)
+	if len(args) == 1 && !mountopts.IsHelper(args[0]) {
+		err = nothingAsked()
+	}
+	if err != nil {
 		return report(err, false, s.err)
 	}
 	return mount(args, s)
@@ -202,7 +206,13 @@ func newRoot(s streams) *cobra.Command {
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
 		if check := c.Args; check != nil {
-			c.Args = func(c *cobra.Command, args []string) error { return usageError(c, check(c, args)) }
+			c.Args = func(c *cobra.Command, args []string) error {
+				err := check(c, args)
+				if err != nil && len(args) == 0 {
+					err = errors.New("an argument is missing; type: " + c.UseLine())
+				}
+				return usageError(c, err)
+			}
 		}
 	}
 	return root

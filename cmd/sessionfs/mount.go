@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -157,8 +158,8 @@ func diagnose(err error, o mountopts.Options) error {
 		return refuse(exitUsage, "%s", err)
 	}
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
-	if reason := fuseProblem(o); reason != "" {
-		return refuse(exitFuse, "%s\n%s", what, reason)
+	if errors.Is(err, fs.ErrFuse) {
+		return refuse(exitFuse, "%s\n%s", what, cmp.Or(fuseProblem(o), "FUSE is broken here; 'sessionfs help nfs' tells how to serve sessions without it."))
 	}
 	return refuse(exitMount, "%s", what)
 }

@@ -177,18 +177,45 @@ func resolveAll(dir string) string {
 }
 
 // choose lets the user choose a session.
-func (p *picker) choose(query string) (string, error) {
+func (p *picker) choose(query string) (string, error) { return p.fuzzy("session", query, p.list) }
+
+// list sends the lines of all sessions.
+func (p *picker) list(send func(lines ...string) error) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
-	return p.fuzzy("session", query, func(send func(lines ...string) error) error {
-		return p.src.Newest(p.src.ctx, func(batch []*listing.Info) error {
-			lines := make([]string, len(batch))
-			for i, info := range batch {
-				lines[i] = p.line(info, home, now)
-			}
-			return send(lines...)
-		})
+	return p.src.Newest(p.src.ctx, func(batch []*listing.Info) error {
+		lines := make([]string, len(batch))
+		for i, info := range batch {
+			lines[i] = p.line(info, home, now)
+		}
+		return send(lines...)
 	})
+}
+
+// meant returns the session of an id or a path, else the newest one that has all words of a text; of none, the last one here.
+func (p *picker) meant(text string) (named, error) {
+	if text == "" {
+		dir, err := p.lastHere()
+		return named{dir: dir}, err
+	}
+	if _, err := p.src.find(text); !isGone(err) || strings.Contains(text, "/") {
+		return p.src.session(text)
+	}
+	found, err := withWords("", text, p.list)
+	if err != nil {
+		return named{}, err
+	}
+	if len(found) == 0 {
+		return p.src.session(text) // for the reason
+	}
+	if n := len(found) - 1; n > 0 {
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n", p.cmd.Name(), n, visible(text))
+	}
+	dir, _, _ := strings.Cut(found[0], "\t")
+	if dir, err = p.src.Resolve(dir); err != nil {
+		return named{}, err
+	}
+	return named{dir: dir}, nil
 }
 
 // line is a session in the list: its path, which is not shown, columns, and its id, which is not searched.

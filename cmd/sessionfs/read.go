@@ -31,14 +31,15 @@ const sessionArgument = "SESSION is an id or its beginning, a path in a mount, o
 // showCommand is sessionfs show.
 func showCommand() *cobra.Command {
 	return onSource(anySession, &cobra.Command{
-		Use:   "show [-s SOURCE] SESSION",
+		Use:   "show [-s SOURCE] [SESSION | WORD...]",
 		Short: "Read a session",
 		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager ($PAGER, else " +
-			"less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument,
-		Example: "  sessionfs show 019d3d9\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
-		Args:    cobra.ExactArgs(1),
+			"less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument +
+			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an argument it is the last " +
+			"session of this directory, or of the nearest one above.",
+		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
-		at, err := src.session(args[0])
+		at, err := (&picker{cmd: cmd, src: src}).meant(strings.Join(args, " "))
 		if err != nil {
 			return err
 		}

@@ -150,7 +150,7 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 		if err := out.Flush(); err != nil {
 			return err
 		}
-		if result.More {
+		if result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
 			sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, f.advice))
 		}
 		return nil

@@ -156,6 +156,14 @@ func (src *source) session(arg string) (named, error) {
 
 // sessions is session for an argument that may be a pattern of several.
 func (src *source) sessions(arg string) (found []named, err error) {
+	if found, err = src.find(arg); isGone(err) {
+		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
+	}
+	return found, err
+}
+
+// find is sessions with the file system's error where there is none.
+func (src *source) find(arg string) (found []named, err error) {
 	found, err = src.namedBy(arg)
 	if before := beforeEntry(arg); isGone(err) && before != arg {
 		found, err = src.namedBy(before)
@@ -164,9 +172,6 @@ func (src *source) sessions(arg string) (found []named, err error) {
 				return nil, err
 			}
 		}
-	}
-	if isGone(err) {
-		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
 	}
 	return found, err
 }

@@ -282,7 +282,7 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 func meantBy(given, dir string, items []iofs.DirEntry) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
-			if parent := filepath.Dir(path); isAgentDir(parent) {
+			if parent := filepath.Dir(path); isAgentDir(parent) || agents.Of(parent) != nil {
 				return parent
 			}
 		}

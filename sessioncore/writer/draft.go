@@ -57,7 +57,7 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draf
 // notJSON describes where a line stops being JSON.
 func notJSON(text rawjson.Value, at int) string {
 	if at >= len(text) {
-		return "a text that ends too early"
+		return "a text that ends too early; an entry is one line, as jq -c prints it"
 	}
 	return fmt.Sprintf("%q at byte %d", shortened(text[at:]), at)
 }

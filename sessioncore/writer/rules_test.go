@@ -230,9 +230,9 @@ func TestValidEntries(t *testing.T) {
 // TestFieldAtFault: the error names the field, what was expected and what was found.
 func TestFieldAtFault(t *testing.T) {
 	refuses(t, plainFile, []fault{
-		{``, "", "one JSON object", "a text that ends too early"},
+		{``, "", "one JSON object", "a text that ends too early; an entry is one line, as jq -c prints it"},
 		{`hello`, "", "one JSON object", `"hello" at byte 0`},
-		{`{"type":"custom"`, "", "one JSON object", "a text that ends too early"},
+		{`{"type":"custom"`, "", "one JSON object", "a text that ends too early; an entry is one line, as jq -c prints it"},
 		{`7`, "", "one JSON object", "a number"},
 		{`{}`, "type", "a string", "none"},
 		{`{"type":7}`, "type", "a string", "a number"},
