@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		edits, unread, err := src.edits(args[0])
+		edits, unread, err := src.edits(cmd, args[0])
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func lineRange(text string, count int) (from, to int, err error) {
 }
 
 // edits returns the edits of a file in all sessions, the oldest first, and the sessions that could not be searched.
-func (src *source) edits(file string) (list []blame.Edit, unread []*search.Found, err error) {
+func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
 	_, touched, err := touchedBy(file)
 	if err != nil {
 		return nil, nil, err
@@ -117,14 +118,18 @@ func (src *source) edits(file string) (list []blame.Edit, unread []*search.Found
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := searcher.Search(src.ctx, touched)
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err = blame.Edits(src.ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
-		return src.Snapshot(src.ctx, h.Directory())
+	err = withProgress(cmd, func(ctx context.Context) error {
+		result, err := searcher.Search(ctx, touched)
+		if err != nil {
+			return err
+		}
+		unread = result.Unread
+		list, err = blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+			return src.Snapshot(ctx, h.Directory())
+		})
+		return err
 	})
-	return list, result.Unread, err
+	return list, unread, err
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows.
@@ -198,7 +203,7 @@ func onScreen(out *screen, text string) string {
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
 func (src *source) printEdits(cmd *cobra.Command, name string) error {
-	edits, unread, err := src.edits(name)
+	edits, unread, err := src.edits(cmd, name)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func keepCommand() *cobra.Command {
 			case imports:
 				return keepAsImports(cmd, to)
 			}
-			return keep(cmd.Context(), to, cmd.OutOrStdout())
+			return keep(cmd, to)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "copy them to `DIR`, or import them there")
@@ -78,7 +78,8 @@ func keptHomes() (homes []mountopts.AgentDir, err error) {
 }
 
 // keep copies the sessions of the agents of this user, to their usual place where to is "".
-func keep(ctx context.Context, to string, out io.Writer) error {
+func keep(cmd *cobra.Command, to string) error {
+	out := cmd.OutOrStdout()
 	homes, failed := keptHomes()
 	if to == "" && failed == nil {
 		to, failed = fs.KeptDir()
@@ -93,7 +94,10 @@ func keep(ctx context.Context, to string, out io.Writer) error {
 		var k transfer.Kept
 		if err == nil {
 			dest = transfer.KeptIn(to, agent.Name, from)
-			k, err = transfer.Keep(ctx, from, agent.Dirs, dest, agent.Deletes)
+			err = withProgress(cmd, func(ctx context.Context) (err error) {
+				k, err = transfer.Keep(ctx, from, agent.Dirs, dest, agent.Deletes)
+				return err
+			})
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", agent.Name, err))

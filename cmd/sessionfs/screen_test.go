@@ -3,14 +3,20 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
 )
 
 func TestPagerWords(t *testing.T) {
@@ -28,6 +34,54 @@ func TestPagerWords(t *testing.T) {
 	}
 	none := func(string) (string, error) { return "", errors.New("not installed") }
 	require.Nil(t, pagerWords(func(string) (string, bool) { return "", false }, none))
+}
+
+// openTerminal returns a terminal of 80 columns, and its other end, which has the output.
+func openTerminal(t *testing.T) (terminal, output *os.File) {
+	t.Helper()
+	output, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { output.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(output.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(output.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { terminal.Close() })
+	require.NoError(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	return terminal, output
+}
+
+// TestProgress: work that takes longer than a second is shown on a terminal, and taken away at its end; other work, and
+// where there is no terminal, nothing is.
+func TestProgress(t *testing.T) {
+	terminal, output := openTerminal(t)
+	run := func(out io.Writer, takes time.Duration) {
+		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
+		cmd.SetErr(out)
+		err := withProgress(cmd, func(ctx context.Context) error {
+			storage.Progress(ctx, 3, 6)
+			time.Sleep(takes)
+			return io.ErrUnexpectedEOF
+		})
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	var file strings.Builder
+	run(&file, progressAfter+2*progressEach)
+	require.Empty(t, file.String())
+	run(terminal, 0)
+	run(terminal, progressAfter+2*progressEach)
+	_, err := terminal.WriteString("end")
+	require.NoError(t, err)
+	shown := ""
+	for part := make([]byte, 4096); !strings.HasSuffix(shown, "end"); {
+		n, err := output.Read(part)
+		require.NoError(t, err)
+		shown += string(part[:n])
+	}
+	require.Regexp(t, `^(\r\x1b\[K\[#{20} {20}\] 3 of 6)+\r\x1b\[Kend$`, shown)
+	require.Equal(t, "7 done", progressText(7, 0))
 }
 
 // What is read in a pager goes through it whole; who leaves it early has read enough; nothing to read starts none.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -132,7 +133,11 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	err = paged(cmd, func(out *screen) error {
 		if f.count || f.list {
 			var sessions []*search.Found
-			if sessions, unread, err = searcher.Count(cmd.Context(), m); err != nil {
+			err = withProgress(cmd, func(ctx context.Context) (err error) {
+				sessions, unread, err = searcher.Count(ctx, m)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 			if found = len(sessions); cmd.Flags().Changed("max-count") && f.max > 0 {
@@ -141,7 +146,11 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 			f.printSessions(out, sessions)
 			return nil
 		}
-		result, err := searcher.Search(cmd.Context(), m)
+		var result *search.Result
+		err = withProgress(cmd, func(ctx context.Context) (err error) {
+			result, err = searcher.Search(ctx, m)
+			return err
+		})
 		if err != nil {
 			return err
 		}

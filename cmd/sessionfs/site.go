@@ -279,7 +279,7 @@ func (s *site) write(cmd *cobra.Command, stale []stalePage) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			done++
-			showProgress(cmd.ErrOrStderr(), done, len(stale))
+			showProgress(cmd.ErrOrStderr(), progressText(done, len(stale)))
 			switch {
 			case err == nil || ctx.Err() != nil:
 				return ctx.Err()
@@ -287,16 +287,16 @@ func (s *site) write(cmd *cobra.Command, stale []stalePage) error {
 				delete(s.state.Pages, at.name)
 				return s.remove(at.name)
 			}
-			showProgress(cmd.ErrOrStderr(), 0, 0)
+			showProgress(cmd.ErrOrStderr(), "")
 			sayError(cmd, fmt.Errorf("%s: %w", at.info.Path(), err))
 			s.failed++
 			return nil
 		})
 	}
 	err := running.Wait()
-	showProgress(cmd.ErrOrStderr(), 0, 0)
+	showProgress(cmd.ErrOrStderr(), "")
 	if err == nil {
-		err = s.addUp(cmd.Context())
+		err = withProgress(cmd, s.addUp)
 	}
 	if err == nil {
 		err = s.file(siteIndex, func(w io.Writer) error { return view.Index(w, s.index()) })

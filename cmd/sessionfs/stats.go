@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -42,7 +43,9 @@ func statsCommand() *cobra.Command {
 			return err
 		}
 		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
-		err = src.Costs(cmd.Context(), by == byTool, from.Begin, to.End, func(r reports.Row, agent string) { s.add(&r, agent) })
+		err = withProgress(cmd, func(ctx context.Context) error {
+			return src.Costs(ctx, by == byTool, from.Begin, to.End, func(r reports.Row, agent string) { s.add(&r, agent) })
+		})
 		if err != nil {
 			return err
 		}

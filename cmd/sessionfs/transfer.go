@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -158,9 +157,9 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		writer.Added: 0, writer.Grown: 0, writer.Unchanged: 0, transfer.Refused: 0, others: from.Others,
 	}
 	for i, f := range from.Found {
-		showProgress(cmd.ErrOrStderr(), i, len(from.Found))
+		showProgress(cmd.ErrOrStderr(), progressText(i, len(from.Found)))
 		r, err := into.Import(cmd.Context(), f)
-		showProgress(cmd.ErrOrStderr(), 0, 0)
+		showProgress(cmd.ErrOrStderr(), "")
 		switch {
 		case form.quiet && r.Outcome == writer.Unchanged && !r.Partly:
 		case err == nil && form.json:
@@ -189,21 +188,6 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		err = ended(exitFailure)
 	}
 	return err
-}
-
-// barWidth is how many columns the bar of showProgress has.
-const barWidth = 40
-
-// showProgress shows on a terminal that done of so many sessions are done, and takes that away again if there are none.
-func showProgress(out io.Writer, done, of int) {
-	if !isTerminal(out) {
-		return
-	}
-	fmt.Fprint(out, "\r\x1b[K")
-	if of > 0 {
-		bar := strings.Repeat("#", barWidth*done/of)
-		fmt.Fprintf(out, "[%-*s] %d of %d", barWidth, bar, done, of)
-	}
 }
 
 // imported is what import --json says of a session.

@@ -230,7 +230,7 @@ func TestImportTo(t *testing.T) {
 		require.FileExists(t, filepath.Join(s.source, want, "x.jsonl"))
 	}
 	requireStatus(t, exitUsage, s.here("import", "--to", "../p", x), "--to")
-	requireStatus(t, exitUsage, s.here("import"), "at least 1 arg")
+	requireStatus(t, exitUsage, s.here("import"), "an argument is missing")
 	r := s.here("import", "-o", "ro", x)
 	require.Contains(t, r.stdout, "read-only")
 }

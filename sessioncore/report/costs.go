@@ -213,7 +213,7 @@ func (a account) size() int {
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
-	seen, covers := map[uint64]struct{}{}, covers{}
+	seen, covers, done := map[uint64]struct{}{}, covers{}, 0
 	for batch := range slices.Chunk(sessions, costsBatch) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -242,6 +242,8 @@ func (c *Costs) addUp(
 			}
 			covers[info.DirName()] = a.covers
 		}
+		done += len(batch)
+		storage.Progress(ctx, done, len(sessions))
 	}
 	c.known.keepOnly(sessions)
 	return nil

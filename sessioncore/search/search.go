@@ -205,6 +205,7 @@ func (s *Searcher) each(
 				return err
 			}
 		}
+		storage.Progress(ctx, i+1, len(files))
 		if !f(found) {
 			return nil
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Kept says what Keep has done in the directory of an agent.
@@ -71,6 +73,7 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 			if err != nil {
 				return err
 			}
+			storage.Progress(ctx, k.Copied+k.Unchanged, 0)
 			return k.file(file, filepath.Join(to, below), deletes)
 		})
 		if err != nil {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// progressAfter is how long a command takes before its progress is shown, and progressEach how long until it is shown anew.
+	progressAfter = time.Second
+	progressEach  = 100 * time.Millisecond
+	// barWidth is how many columns the bar of a progress has.
+	barWidth = 40
+)
+
+// withProgress runs work. If that takes longer than a second, a line on the terminal of the standard error shows how much of
+// it is done, by what work tells storage.Progress, until work ends.
+func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) error {
+	out := cmd.ErrOrStderr()
+	if !isTerminal(out) {
+		return work(cmd.Context())
+	}
+	var told atomic.Pointer[string]
+	ctx := storage.WithProgress(cmd.Context(), func(done, of int) {
+		text := progressText(done, of)
+		told.Store(&text)
+	})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go storage.Guarded(func() {
+		defer close(stopped)
+		for wait := progressAfter; ; wait = progressEach {
+			select {
+			case <-stop:
+				if wait == progressEach {
+					showProgress(out, "")
+				}
+				return
+			case <-time.After(wait):
+				text := "reading ..."
+				if t := told.Load(); t != nil {
+					text = *t
+				}
+				showProgress(out, text)
+			}
+		}
+	})()
+	err := work(ctx)
+	close(stop)
+	<-stopped
+	return err
+}
+
+// showProgress shows a text in place of the last one on a terminal, and takes that away if it is "".
+func showProgress(out io.Writer, text string) {
+	if isTerminal(out) {
+		fmt.Fprint(out, "\r\x1b[K"+text)
+	}
+}
+
+// progressText tells that so many parts of all are done.
+func progressText(done, of int) string {
+	if of <= 0 {
+		return fmt.Sprintf("%d done", done)
+	}
+	return fmt.Sprintf("[%-*s] %d of %d", barWidth, strings.Repeat("#", barWidth*done/of), done, of)
+}

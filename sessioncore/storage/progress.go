@@ -1,0 +1,18 @@
+package storage
+
+import "context"
+
+type progressKey struct{}
+
+// WithProgress returns a context whose work calls tell how much of it is done: so many of all parts, or of 0 where the
+// number of all is not known. tell is called by one goroutine at a time.
+func WithProgress(ctx context.Context, tell func(done, of int)) context.Context {
+	return context.WithValue(ctx, progressKey{}, tell)
+}
+
+// Progress tells how much of the work for a context is done.
+func Progress(ctx context.Context, done, of int) {
+	if tell, ok := ctx.Value(progressKey{}).(func(done, of int)); ok {
+		tell(done, of)
+	}
+}
