@@ -265,7 +265,7 @@ func TestBundleRefuses(t *testing.T) {
 	requireStatus(t, exitFailure, s.here("bundle", "nothing"), "nothing is not a session")
 	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions is not a session")
 	requireStatus(t, exitUsage, s.here("bundle", "by-id/019d3d9/leaf"), "names an entry")
-	requireStatus(t, exitUsage, s.here("bundle"), "at least 1 arg")
+	requireStatus(t, exitUsage, s.here("bundle"), "an argument is missing")
 	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*").ok(t)
 	require.Equal(t, 1, strings.Count(r.stdout, `"id":"019d3d96-6b66-7996-8ead-42aae5653abc"`), "once")
 	terminal := s.command("script", "-q", "-e", "-c", program+" bundle -s "+s.source+" 019d3d9", "/dev/null")
