@@ -12,22 +12,34 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Costs calls each with the rows that usage.jsonl sums up by local days, of answers at or after
-// from and before until (zero for any), and the agent of their sessions. With tools the rows count
-// calls of tools: Model is the tool, and AssistantMessages are its calls.
-func (u *Unmounted) Costs(
-	ctx context.Context, tools bool, from, until time.Time, each func(r report.Row, agent string),
-) error {
+// Count says which costs are added up. The zero value counts all by days.
+type Count struct {
+	Tools       bool      // calls of tools: Model is the tool, and AssistantMessages are its calls
+	Hours       bool      // by hours
+	From, Until time.Time // answers at or after From and before Until; zero for any
+	Written     time.Time // only of sessions whose files were modified at or after it; zero for all
+}
+
+// Costs calls each with the rows that usage.jsonl sums up by local days, and the agent of their
+// sessions.
+func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, agent string)) error {
 	t := u.tree
-	sessions, err := t.view.Listing.Sessions(ctx)
+	var sessions []*listing.Info
+	var err error
+	if c.Written.IsZero() {
+		sessions, err = u.Sessions(ctx)
+	} else {
+		sessions, err = t.view.Listing.ModifiedSince(ctx, c.Written.UnixNano())
+	}
 	if err != nil {
 		return err
 	}
 	all := report.NewCosts(t.billed(), t.view.Prices)
-	if tools {
+	if c.Tools {
 		all = report.NewCalls(t.store)
 	}
-	return all.During(from, until).Rows(ctx, sessions.All(), func(r report.Row) { each(r, u.AgentOf(r.Session)) })
+	all.During(c.From, c.Until, c.Hours)
+	return all.Rows(ctx, sessions, func(r report.Row) { each(r, u.AgentOf(r.Session)) })
 }
 
 // AgentOf returns the agent of a session.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
@@ -116,8 +118,9 @@ func (f *fence) colourOf(line []byte) string {
 // logCommand is sessionfs log.
 func logCommand() *cobra.Command {
 	var all, asJSON bool
+	var most uint
 	cmd := onSource(anySession, &cobra.Command{
-		Use:   "log [-a] [--json] [-s SOURCE] SESSION",
+		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label " +
 			"the beginning of its entry's id, its time, what it is and how it begins. leaf is where the session stands; what a client that " +
@@ -131,21 +134,43 @@ func logCommand() *cobra.Command {
 		}
 		defer snap.Release()
 		if asJSON {
-			return logJSON(cmd, snap, all)
+			return logJSON(cmd, snap, all, most)
 		}
+		width := terminalWidth(cmd.OutOrStdout())
 		return paged(cmd, func(out *screen) error {
-			return reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
-				return printLog(out, snap, line)
+			return logLines(cmd.Context(), snap, all, most, func(line *reports.LogLine) error {
+				return printLog(out, snap, line, width)
 			})
 		})
 	})
+	cmd.Flags().UintVarP(&most, "max-count", "n", 0, "the first `N` entries only; 0: all")
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "every entry, also results of tools and changes of settings")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
 	return cmd
 }
 
+// errEnough ends a log at its limit.
+var errEnough = errors.New("enough entries")
+
+// logLines calls print with the lines of a log, up to so many entries, or all for 0.
+func logLines(ctx context.Context, snap *sessioncore.Snapshot, all bool, most uint, print func(*reports.LogLine) error) error {
+	entries := uint(0)
+	err := reports.Log(ctx, snap, all, func(line *reports.LogLine) error {
+		if line.Entry != sessioncore.NoEntry {
+			if entries++; most > 0 && entries > most {
+				return errEnough
+			}
+		}
+		return print(line)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
 // logJSON prints a log as objects. A session without entries is one with the key id alone.
-func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool) error {
+func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool, most uint) error {
 	header, _, err := snap.ReadHeader()
 	if err != nil {
 		return err
@@ -164,7 +189,7 @@ func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool) error {
 		*entry
 	}
 	out, written := bufio.NewWriter(cmd.OutOrStdout()), false
-	err = reports.Log(cmd.Context(), snap, all, func(line *reports.LogLine) error {
+	err = logLines(cmd.Context(), snap, all, most, func(line *reports.LogLine) error {
 		if line.Entry == sessioncore.NoEntry {
 			return nil
 		}
@@ -182,18 +207,47 @@ func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool) error {
 	return cmp.Or(err, out.Flush())
 }
 
-// printLog prints a line of a log.
-func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine) error {
-	text := line.Graph
+// printLog prints a line of a log, cut at a width, if that is known.
+func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine, width int) error {
+	colours, parts := []string{"", colourName, colourMatch, ""}, []string{line.Graph, "", "", ""}
 	if line.Entry != sessioncore.NoEntry {
-		text += " " + out.coloured(colourName, visible(line.ID))
+		parts[1] = visible(line.ID)
 		if len(line.Marks) > 0 {
-			text += " " + out.coloured(colourMatch, visible("("+strings.Join(line.Marks, ", ")+")"))
+			parts[2] = visible("(" + strings.Join(line.Marks, ", ") + ")")
 		}
-		text += " " + snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
+		parts[3] = snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
+	}
+	text, left := "", width
+	for i, part := range parts {
+		if i > 0 && part != "" {
+			text, left = text+" ", left-1
+		}
+		if width > 0 {
+			part = cutAt(part, left)
+			left -= uniseg.StringWidth(part)
+		}
+		text += out.coloured(colours[i], part)
 	}
 	_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
 	return err
+}
+
+// cutAt shortens a text that has more columns than width at its end.
+func cutAt(text string, width int) string {
+	switch {
+	case uniseg.StringWidth(text) <= width:
+		return text
+	case width <= 0:
+		return ""
+	}
+	columns := 0
+	for g := uniseg.NewGraphemes(text); g.Next(); {
+		if columns += g.Width(); columns >= width {
+			from, _ := g.Positions()
+			return text[:from] + "…"
+		}
+	}
+	return text
 }
 
 // diffCommand is sessionfs diff.

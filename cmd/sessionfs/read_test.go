@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/require"
 )
 
@@ -79,6 +80,21 @@ func TestLog(t *testing.T) {
 	}
 	require.Contains(t, s.onTerminal("PAGER=cat", "log", "019d3d9").stdout, "* "+colourName+"3a17833e"+colourEnd+" "+colourMatch+"(leaf)"+colourEnd+" 2026")
 	requireStatus(t, exitFailure, s.here("log", "none"), "none is not a session")
+
+	terminal, output := openTerminal(t) // of 80 columns
+	cmd := s.command(program, "log", "-n", "3", "-s", s.source, "019d3d9")
+	cmd.Stdout, cmd.Env = terminal, append(cmd.Env, "PAGER=cat", "TERM=xterm", "NO_COLOR=1")
+	require.NoError(t, cmd.Run())
+	_, err := terminal.WriteString("end")
+	require.NoError(t, err)
+	lines := strings.Split(readTo(t, output, "end"), "\r\n")
+	require.Len(t, lines, 3+1)
+	for _, line := range lines[:3] {
+		require.Equal(t, 80, uniseg.StringWidth(line), line)
+		require.True(t, strings.HasSuffix(line, "…"), line)
+	}
+	require.Equal(t, "", cutAt("text", 0))
+	require.Equal(t, "漢…", cutAt("漢字", 3))
 }
 
 // The statuses of diff are those of diff(1), also of a fork and the session that it was forked from.

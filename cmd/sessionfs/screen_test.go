@@ -52,6 +52,17 @@ func openTerminal(t *testing.T) (terminal, output *os.File) {
 	return terminal, output
 }
 
+// readTo reads up to an end.
+func readTo(t *testing.T, in io.Reader, end string) (text string) {
+	t.Helper()
+	for part := make([]byte, 4096); !strings.HasSuffix(text, end); {
+		n, err := in.Read(part)
+		require.NoError(t, err)
+		text += string(part[:n])
+	}
+	return text
+}
+
 // TestProgress: work that takes longer than a second is shown on a terminal, and taken away at its end; other work, and
 // where there is no terminal, nothing is.
 func TestProgress(t *testing.T) {
@@ -74,13 +85,7 @@ func TestProgress(t *testing.T) {
 	run(terminal, progressAfter+2*progressEach)
 	_, err := terminal.WriteString("end")
 	require.NoError(t, err)
-	shown := ""
-	for part := make([]byte, 4096); !strings.HasSuffix(shown, "end"); {
-		n, err := output.Read(part)
-		require.NoError(t, err)
-		shown += string(part[:n])
-	}
-	require.Regexp(t, `^(\r\x1b\[K\[#{20} {20}\] 3 of 6)+\r\x1b\[Kend$`, shown)
+	require.Regexp(t, `^(\r\x1b\[K\[#{20} {20}\] 3 of 6)+\r\x1b\[Kend$`, readTo(t, output, "end"))
 	require.Equal(t, "7 done", progressText(7, 0))
 }
 

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -342,7 +343,7 @@ func (s *site) addUp(ctx context.Context) error {
 		page.Cost, page.Dollars = "", 0
 	}
 	var total reports.Sum
-	err := s.Costs(ctx, false, time.Time{}, time.Time{}, func(r reports.Row, _ string) {
+	err := s.Costs(ctx, fs.Count{}, func(r reports.Row, _ string) {
 		total.Add(r.Sum)
 		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
 		if page := pages[nameOfPage(r.Session)]; page != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/fs"
 	"sessionfs/sessioncore"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
@@ -23,7 +25,7 @@ import (
 // statsCommand is sessionfs stats.
 func statsCommand() *cobra.Command {
 	var by, since, until, svg string
-	var asJSON bool
+	var today, asJSON bool
 	cmd := onSource(words, &cobra.Command{
 		Use:        "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
 		Short:      "Tell what all sessions cost, with bars",
@@ -31,9 +33,12 @@ func statsCommand() *cobra.Command {
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called " +
 			"them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls are counted. " +
 			"Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o prices=none leaves them out.",
-		Example: "  sessionfs stats\n  sessionfs stats --by model --since 30d\n  sessionfs stats --by week --svg weeks.svg",
+		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, src *source, _ []string) error {
+		if today {
+			since, until = "today", "today"
+		}
 		from, err := spanOf("since", since)
 		if err != nil {
 			return err
@@ -42,9 +47,15 @@ func statsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s := &stats{by: by, prices: src.Prices(), labels: map[string]string{}}
+		s := &stats{by: strings.Split(by, ","), prices: src.Prices(), labels: map[string]string{}, latest: map[string]moment{}}
+		count := fs.Count{Tools: s.ofTools(), Hours: slices.Contains(s.by, byHour), From: from.Begin, Until: to.End}
+		if today {
+			count.Written = from.Begin // an older file has nothing of today
+			s.empty = from.Begin.Format(time.DateOnly)
+		}
+		s.recent = since == "" && isTerminal(cmd.OutOrStdout())
 		err = withProgress(cmd, func(ctx context.Context) error {
-			return src.Costs(ctx, by == byTool, from.Begin, to.End, func(r reports.Row, agent string) { s.add(&r, agent) })
+			return src.Costs(ctx, count, func(r reports.Row, agent string) { s.add(&r, agent) })
 		})
 		if err != nil {
 			return err
@@ -52,15 +63,22 @@ func statsCommand() *cobra.Command {
 		return s.print(cmd, asJSON, svg)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&by, "by", "day", "a line for each `WHAT`: "+strings.Join(whats, ", "))
+	flags.StringVar(&by, "by", byDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(whats, ", "))
 	flags.StringVar(&since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
 	flags.StringVar(&until, "until", "", "count until `WHEN`, the day, week or month included")
+	flags.BoolVar(&today, "today", false, "only this day; with --json one line, for a status bar")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
 	flags.StringVar(&svg, "svg", "", "draw the bars into `FILE`")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
+		bys := strings.Split(by, ",")
+		isNone := func(by string) bool { return keys[by] == nil }
 		switch {
-		case keys[by] == nil:
-			return refuse(exitUsage, "stats: --by is one of %s, not %q", strings.Join(whats, ", "), by)
+		case len(bys) > 2 || slices.ContainsFunc(bys, isNone) || len(bys) == 2 && bys[0] == bys[1]:
+			return refuse(exitUsage, "stats: --by is one of %s, or two of them, not %q", strings.Join(whats, ", "), by)
+		case slices.Contains(bys, byTool) && slices.Contains(bys, byModel):
+			return refuse(exitUsage, "stats: --by %s: calls of tools are not counted by model", by)
+		case today && since+until != "":
+			return refuse(exitUsage, "stats: --today, or --since and --until, not both")
 		case asJSON && svg != "":
 			return refuse(exitUsage, "stats: --json or --svg, not both")
 		}
@@ -72,27 +90,36 @@ func statsCommand() *cobra.Command {
 }
 
 const (
-	byTool    = "tool"
+	byHour    = "hour"
+	byDay     = "day"
+	byModel   = "model"
+	byCWD     = "cwd"
 	bySession = "session"
+	byTool    = "tool"
 )
 
 // whats are the keys in the order in which they are told.
-var whats = []string{"day", "week", "model", "cwd", bySession, "agent", "who", byTool}
+var whats = []string{byHour, byDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
 
 // keys are what costs can be added up by.
 var keys = map[string]func(r *reports.Row, agent string) string{
-	"day": func(r *reports.Row, _ string) string { return r.Day.Format(time.DateOnly) },
+	byHour: func(r *reports.Row, _ string) string { return r.Day.Format("2006-01-02 15:04") },
+	byDay:  func(r *reports.Row, _ string) string { return r.Day.Format(time.DateOnly) },
 	"week": func(r *reports.Row, _ string) string {
 		year, week := r.Day.ISOWeek()
 		return fmt.Sprintf("%d-W%02d", year, week)
 	},
-	"model":   func(r *reports.Row, _ string) string { return r.Model },
-	"cwd":     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
+	"month":   func(r *reports.Row, _ string) string { return r.Day.Format("2006-01") },
+	byModel:   func(r *reports.Row, _ string) string { return r.Model },
+	byCWD:     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
 	bySession: func(r *reports.Row, _ string) string { return r.Session.Path() },
 	"agent":   func(_ *reports.Row, agent string) string { return agent },
 	"who":     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
 	byTool:    func(r *reports.Row, _ string) string { return r.Model },
 }
+
+// isTime reports whether a key is a span of time, whose names are in its order.
+func isTime(by string) bool { return slices.Contains([]string{byHour, byDay, "week", "month"}, by) }
 
 // spanOf returns the span of time that an option names, the zero Span for an empty one.
 func spanOf(option, text string) (search.Span, error) {
@@ -106,30 +133,64 @@ func spanOf(option, text string) (search.Span, error) {
 	return s, err
 }
 
-// stats are sums of costs by one of the keys, and that of all.
+// stats are sums of costs by one or two of the keys, and that of all.
 type stats struct {
-	by            string
-	groups, total reports.Groups
-	labels        map[string]string // the names for a person of groups that have others
-	prices        string            // the source of the list prices
-	unpriced      []string          // models with an answer without a cost
+	by []string
+	// groups are the lines, named by their keys with separator between them; firsts are the sums by the first key.
+	groups, firsts, total reports.Groups
+	labels                map[string]string // the names for a person of groups that have others
+	latest                map[string]moment // by first key
+	recent                bool              // only the last lines of days, hours and sessions are shown
+	empty                 string            // the day that JSON has where there is nothing, "" for none
+	prices                string            // the source of the list prices
+	unpriced              []string          // models with an answer without a cost
 }
+
+// separator stands between the keys in the name of a group.
+const separator = "\x00"
+
+// moment is when something was last in use: the span, and for sessions in the same span when they began.
+type moment struct {
+	span  time.Time
+	began int64
+}
+
+func (m moment) compare(other moment) int {
+	return cmp.Or(m.span.Compare(other.span), cmp.Compare(m.began, other.began))
+}
+
+// ofTools reports whether calls of tools are counted.
+func (s *stats) ofTools() bool { return slices.Contains(s.by, byTool) }
 
 // add adds a row to its group.
 func (s *stats) add(r *reports.Row, agent string) {
-	key := keys[s.by](r, agent)
-	s.groups.Add(key, r)
+	var names []string
+	for _, by := range s.by {
+		name := keys[by](r, agent)
+		if names = append(names, name); by == bySession {
+			s.labels[name] = r.Session.DisplayName()
+		}
+	}
+	s.groups.Add(strings.Join(names, separator), r)
+	s.firsts.Add(names[0], r)
 	s.total.Add(totalName, r)
-	if s.by == bySession {
-		s.labels[key] = r.Session.DisplayName()
+	began, _ := r.Session.Created()
+	if now := (moment{r.Day, began}); now.compare(s.latest[names[0]]) > 0 {
+		s.latest[names[0]] = now
 	}
 	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") && !slices.Contains(s.unpriced, r.Model) {
 		s.unpriced = append(s.unpriced, r.Model)
 	}
 }
 
-// label returns the name of a group for a person.
-func (s *stats) label(g *reports.Group) string { return visible(cmp.Or(s.labels[g.Name], g.Name)) }
+// labelsOf returns the keys of a group for a person.
+func (s *stats) labelsOf(g *reports.Group) []string {
+	names := strings.Split(g.Name, separator)
+	for i, name := range names {
+		names[i] = visible(cmp.Or(s.labels[name], name))
+	}
+	return names
+}
 
 // maxNamed is how many models without a price are named.
 const maxNamed = 10
@@ -151,15 +212,42 @@ func (s *stats) notes() (notes []string) {
 
 const totalName = "total"
 
-// list returns the lines: days and weeks in their order, what else there is by cost, or by what is known instead.
+// list returns the lines: spans of time in their order, what else there is by cost, or by what is known instead.
 func (s *stats) list() []*reports.Group {
-	value := s.measure().of
-	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *reports.Group) int {
-		if s.by == "day" || s.by == "week" {
+	value, firsts := s.measure().of, map[string]*reports.Group{}
+	for _, g := range s.firsts.All() {
+		firsts[g.Name] = g
+	}
+	order := func(by string, a, b *reports.Group) int {
+		if isTime(by) {
 			return cmp.Compare(a.Name, b.Name)
 		}
 		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(a.Name, b.Name))
+	}
+	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *reports.Group) int {
+		first, _, _ := strings.Cut(a.Name, separator)
+		other, _, _ := strings.Cut(b.Name, separator)
+		if first != other {
+			return order(s.by[0], firsts[first], firsts[other])
+		}
+		return order(s.by[len(s.by)-1], a, b)
 	})
+}
+
+// lastShown is how many days, hours or sessions a terminal shows.
+const lastShown = 30
+
+// last returns the lines of the last days, hours or sessions that have any, and a note if these are not all.
+func (s *stats) last(groups []*reports.Group) (shown []*reports.Group, note string) {
+	if !s.recent || len(s.latest) <= lastShown || !slices.Contains([]string{byDay, byHour, bySession}, s.by[0]) {
+		return groups, ""
+	}
+	names := slices.SortedFunc(maps.Keys(s.latest), func(a, b string) int { return s.latest[b].compare(s.latest[a]) })[:lastShown]
+	shown = slices.DeleteFunc(groups, func(g *reports.Group) bool {
+		first, _, _ := strings.Cut(g.Name, separator)
+		return !slices.Contains(names, first)
+	})
+	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n", lastShown, len(s.latest), s.by[0])
 }
 
 // measure is what bars show.
@@ -172,7 +260,7 @@ type measure struct {
 func (s *stats) measure() measure {
 	known := func(g *reports.Group) bool { return g.Cost.Total > 0 }
 	switch {
-	case s.by == byTool:
+	case s.ofTools():
 		return measure{"calls", func(g *reports.Group) float64 { return float64(g.AssistantMessages) }}
 	case slices.ContainsFunc(s.groups.All(), known):
 		return measure{"cost", func(g *reports.Group) float64 { return float64(g.Cost.Total) }}
@@ -187,6 +275,9 @@ func (s *stats) print(cmd *cobra.Command, asJSON bool, svg string) error {
 	case svg != "":
 		return os.WriteFile(svg, s.svg(groups), 0o666)
 	case asJSON:
+		if len(groups) == 0 && s.empty != "" && s.by[0] == byDay && len(s.by) == 1 {
+			groups = []*reports.Group{{Name: s.empty}}
+		}
 		text, err := s.json(groups)
 		if err == nil {
 			_, err = cmd.OutOrStdout().Write(text)
@@ -200,17 +291,18 @@ func (s *stats) print(cmd *cobra.Command, asJSON bool, svg string) error {
 	if width <= 0 {
 		width = tableWidth
 	}
-	_, err := cmd.OutOrStdout().Write(s.table(groups, width, blocksIn(os.Getenv)))
+	groups, note := s.last(groups)
+	_, err := cmd.OutOrStdout().Write(append(s.table(groups, width, blocksIn(os.Getenv)), note...))
 	return err
 }
 
-// json returns a line for each group: its name, the sum, and the time zone of a day or week.
+// json returns a line for each group: its name, the sum, and the time zone of a span of time.
 func (s *stats) json(groups []*reports.Group) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	zone := ""
-	if s.by == "day" || s.by == "week" {
+	if slices.ContainsFunc(s.by, isTime) {
 		zone = sessioncore.ZoneName()
 	}
 	for _, g := range groups {
@@ -219,10 +311,14 @@ func (s *stats) json(groups []*reports.Group) ([]byte, error) {
 			*reports.Sum
 			Zone string `json:"tz,omitempty"`
 		}{g.Sessions(), &g.Sum, zone}
-		if s.by == byTool {
+		if s.ofTools() {
 			sum = map[string]int{"sessions": g.Sessions(), "calls": g.AssistantMessages}
 		}
-		if err := enc.Encode(map[string]string{s.by: g.Name}); err != nil {
+		names := map[string]string{}
+		for i, name := range strings.Split(g.Name, separator) {
+			names[s.by[i]] = name
+		}
+		if err := enc.Encode(names); err != nil {
 			return nil, err
 		}
 		out.Truncate(out.Len() - len("}\n"))
@@ -255,14 +351,14 @@ const (
 // cells returns the columns of a line behind the name, as text.
 func (s *stats) cells(g *reports.Group) []string {
 	cells := []string{fmt.Sprint(g.Sessions()), fmt.Sprint(g.AssistantMessages)}
-	if s.by != byTool {
+	if !s.ofTools() {
 		cells = append(cells, short(float64(g.TotalTokens)), dollars(&g.Sum))
 	}
 	return cells
 }
 
 func (s *stats) titles() []string {
-	if s.by == byTool {
+	if s.ofTools() {
 		return []string{"sessions", "calls"}
 	}
 	return []string{"sessions", "answers", "tokens", "cost"}
@@ -295,28 +391,44 @@ func short(n float64) string {
 
 // table returns the lines with bars, which are made of blocks: a whole one, and parts of one by their length.
 func (s *stats) table(groups []*reports.Group, width int, blocks []string) []byte {
-	titles := s.titles()
-	rows := [][]string{append([]string{s.by}, titles...)}
-	for _, g := range slices.Concat(groups, s.total.All()) {
-		rows = append(rows, append([]string{s.label(g)}, s.cells(g)...))
+	titles, named := s.titles(), len(s.by)
+	rows := [][]string{append(slices.Clone(s.by), titles...)}
+	for _, g := range groups {
+		rows = append(rows, append(s.labelsOf(g), s.cells(g)...))
 	}
-	room := width - minBar - 2*len(titles)
+	for _, g := range s.total.All() {
+		rows = append(rows, append(append([]string{totalName}, make([]string, named-1)...), s.cells(g)...))
+	}
+	room := width - 2*(len(titles)+named-1)
 	for i := range titles {
-		room -= widest(rows, i+1)
+		room -= widest(rows, named+i)
 	}
-	for _, row := range rows {
-		row[0] = s.cut(row[0], max(room, minBar))
+	free, rest := room, widest(rows, 1) // what the other key needs
+	if named == 1 {
+		free, rest = room-minBar, 0
 	}
-	bar := min(maxBar, minBar+max(room, minBar)-widest(rows, 0)-2)
+	for i := range named {
+		for _, row := range rows {
+			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
+		}
+		free, rest, room = free-widest(rows, i), 0, room-widest(rows, i)
+	}
+	bar := min(maxBar, room-2)
 	share := s.shares(groups)
 	var out bytes.Buffer
 	for i, row := range rows {
-		fmt.Fprintf(&out, "%-*s", widest(rows, 0), row[0])
-		for k, cell := range row[1:] {
-			fmt.Fprintf(&out, "  %*s", widest(rows, k+1), cell)
+		for k, cell := range row {
+			switch {
+			case k == 0:
+				fmt.Fprintf(&out, "%-*s", widest(rows, k), cell)
+			case k < named:
+				fmt.Fprintf(&out, "  %-*s", widest(rows, k), cell)
+			default:
+				fmt.Fprintf(&out, "  %*s", widest(rows, k), cell)
+			}
 		}
 		if i > 0 && i <= len(groups) {
-			if drawn := drawBar(share[i-1]*float64(bar), blocks); drawn != "" {
+			if drawn := drawBar(share[i-1]*float64(max(bar, 0)), blocks); drawn != "" {
 				out.WriteString("  " + drawn)
 			}
 		}
@@ -350,20 +462,16 @@ func widest(rows [][]string, column int) (width int) {
 	return width
 }
 
-// cut shortens a name: the title of a session at its end, any other one at its beginning.
-func (s *stats) cut(name string, width int) string {
-	if r := []rune(name); s.by == bySession && len(r) > width {
+// cut shortens a key: a path at its beginning, as its end tells more, any other one at its end.
+func (s *stats) cut(key int, name string, width int) string {
+	switch r := []rune(name); {
+	case len(r) <= width:
+		return name
+	case s.by[key] == byCWD:
+		return "…" + string(r[len(r)-width+1:])
+	default:
 		return string(r[:width-1]) + "…"
 	}
-	return cutLeft(name, width)
-}
-
-// cutLeft shortens a name at its beginning, as the ends of paths and models tell more.
-func cutLeft(name string, width int) string {
-	if r := []rune(name); len(r) > width {
-		return "…" + string(r[len(r)-width+1:])
-	}
-	return name
 }
 
 func drawBar(length float64, blocks []string) string {
@@ -378,17 +486,20 @@ func drawBar(length float64, blocks []string) string {
 // svg returns the bars as a picture that loads nothing, a line for each group.
 func (s *stats) svg(groups []*reports.Group) []byte {
 	const line, left, bar, width = 22, 320, 360, 800
-	share, what := s.shares(groups), s.measure().name
+	share, what := s.shares(groups), s.measure().name+" by "+strings.Join(s.by, ", ")
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
 		width, line*(len(groups)+len(s.notes())+2))
-	fmt.Fprintf(&out, "<title>%s by %s</title>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", what, s.by)
-	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s by %s</text>`+"\n", left, line-6, what, s.by)
+	fmt.Fprintf(&out, "<title>%s</title>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", what)
+	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", left, line-6, what)
 	for i, g := range groups {
 		y := (i + 1) * line
 		length := share[i] * bar
-		cells := s.cells(g)
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(s.cut(s.label(g), 40)))
+		cells, names := s.cells(g), s.labelsOf(g)
+		for i := range names {
+			names[i] = s.cut(i, names[i], 40/len(names))
+		}
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(strings.Join(names, ", ")))
 		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
 		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+15, cells[len(cells)-1])
 	}

@@ -5,10 +5,13 @@ package main
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -70,7 +73,7 @@ func TestStats(t *testing.T) {
 	require.NoError(t, xml.Unmarshal(text, new(any)))
 	require.Contains(t, string(text), ">2026-03-30</text><rect ")
 	require.NotRegexp(t, `href|url\(|<script|@import`, string(text))
-	requireStatus(t, exitUsage, s.here("stats", "--by", "who?"), "--by is one of day")
+	requireStatus(t, exitUsage, s.here("stats", "--by", "who?"), "--by is one of hour, day")
 	requireStatus(t, exitUsage, s.here("stats", "--since", "soon"), "--since is a date")
 	requireStatus(t, exitUsage, s.here("stats", "--json", "--svg", picture))
 }
@@ -79,8 +82,39 @@ func TestStatsWords(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.0k", 9949: "9.9k", 12_345: "12k", 999_500: "1.0M", 2e9: "2.0G", 3e13: "30000G"} {
 		require.Equal(t, want, short(n))
 	}
-	require.Equal(t, "…b/c", (&stats{by: "cwd"}).cut("a/b/c", 4))
-	require.Equal(t, "A t…", (&stats{by: bySession}).cut("A title", 4))
+	require.Equal(t, "…b/c", (&stats{by: []string{byCWD}}).cut(0, "a/b/c", 4))
+	require.Equal(t, "A t…", (&stats{by: []string{bySession}}).cut(0, "A title", 4))
 	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
 	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
+}
+
+// A terminal shows the last 30 days, hours and sessions that have any, and the total of all. --since shows more.
+func TestStatsTerminal(t *testing.T) {
+	s := newStore(t, user{"self", os.Geteuid()})
+	for i := range 40 {
+		at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC).AddDate(0, 0, i)
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":"0123456789abc%03d","timestamp":%q,"cwd":"/work","title":"Talk %[1]d"}
+{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":%[2]q,"message":{"role":"user","content":"hello"}}
+{"type":"message","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":%[2]q,"message":{"role":"assistant","provider":"p","model":"m%[1]d","content":[],`+
+			`"usage":{"input":1,"output":%[3]d,"cacheRead":0,"cacheWrite":0,"totalTokens":%[3]d,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%[3]d}}}}
+`, i, at.Format(time.RFC3339), 100+i)
+		file := filepath.Join(s.source, filepath.Dir(sessionPath), fmt.Sprintf("2026-03-01T00-00-00-000Z_0123456789abc%03d.jsonl", i))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	s.chown()
+	shown := func(args ...string) string { return s.onTerminal("", append([]string{"stats"}, args...)...).stdout }
+	for by, dates := range map[string][2]string{
+		"day": {"2026-03-10 ", "2026-03-11 "}, "hour": {"2026-03-10 10:00 ", "2026-03-11 10:00 "}, "session": {"Talk 9 ", "Talk 10 "},
+		"day,model": {"p/m9 ", "p/m10 "},
+	} {
+		text := shown("--by", by)
+		require.Equal(t, 30+3, strings.Count(text, "\n"), text)
+		require.NotContains(t, text, dates[0])
+		require.Contains(t, text, dates[1])
+		require.Regexp(t, `\ntotal +40 +40 .*\$4780.00\nthe last 30 of 40 (day|hour|session)s; --since shows more`, text)
+		require.Equal(t, 40+2, strings.Count(s.run("stats", "-s", s.source, "--by", by).stdout, "\n"))
+	}
+	require.Equal(t, 40+2, strings.Count(shown("--by", "model"), "\n"))
+	require.Equal(t, 40+2, strings.Count(shown("--since", "2026-03-01"), "\n"))
+	require.Equal(t, 40, strings.Count(shown("--json"), "\n"))
 }

@@ -145,6 +145,25 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 	return err
 }
 
+// ModifiedSince returns the sessions whose files were modified at or after a time, in nanoseconds
+// since the epoch, in no order. It reads no others.
+func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info, err error) {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	files, err := l.scan(ctx, true)
+	if err == nil {
+		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.modified < since }))
+	}
+	for f := range l.listedFiles {
+		if f.info.Stat.Modified >= since {
+			infos = append(infos, f.info)
+		}
+	}
+	return infos, err
+}
+
 // Newest returns the first n sessions that are not subagents'.
 func (s *Sessions) Newest(n int) []*Info {
 	var newest []*Info

@@ -26,6 +26,7 @@ type Costs struct {
 	store       *sessioncore.Store
 	read        readCosts
 	zone        *time.Location // of the days
+	hours       bool           // rows are of hours, not of days
 	from, until time.Time      // bound the answers that count; zero for any
 
 	mu    sync.Mutex // guards known; held while somebody adds up
@@ -64,10 +65,10 @@ func newCosts(store *sessioncore.Store, read readCosts) *Costs {
 	return &Costs{store: store, read: read, zone: time.UTC, known: newCache(maxKnown, account.size)}
 }
 
-// During makes c count by local days, and only answers at or after from and before until; zero for
-// any. It is called before c is used.
-func (c *Costs) During(from, until time.Time) *Costs {
-	c.zone, c.from, c.until = time.Local, from, until
+// During makes c count by local days, or hours, and only answers at or after from and before until;
+// zero for any. It is called before c is used.
+func (c *Costs) During(from, until time.Time, hours bool) *Costs {
+	c.zone, c.from, c.until, c.hours = time.Local, from, until, hours
 	return c
 }
 
@@ -151,7 +152,7 @@ func linesText(lines map[lineKey]*Sum) []byte {
 // Row is the cost of a session on a day, with a model.
 type Row struct {
 	Session *listing.Info // itself, or the caller of a subagent
-	Day     time.Time     // the beginning of the day of this name in UTC
+	Day     time.Time     // the beginning of the day, or hour, of this name in UTC
 	Model   string
 	Sum     *Sum
 }
@@ -171,8 +172,13 @@ func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Ro
 
 // dayOf returns the Day of a Row at a time.
 func (c *Costs) dayOf(at time.Time) time.Time {
-	year, month, day := at.In(c.zone).Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	at = at.In(c.zone)
+	year, month, day := at.Date()
+	hour := 0
+	if c.hours {
+		hour = at.Hour()
+	}
+	return time.Date(year, month, day, hour, 0, 0, 0, time.UTC)
 }
 
 // account is the part of a session's costs that counts there.
