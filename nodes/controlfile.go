@@ -44,8 +44,12 @@ type ControlFile struct {
 	isPartial func(line []byte) bool
 	// makeDurable is for fsync.
 	makeDurable func(context.Context) error
-	empty       bool // an empty line has a meaning; otherwise it is ignored
-	single      bool // each open file accepts one line; if more are written, all are refused
+	// shown returns the lines of the file, without their newlines, by their first fields. A text
+	// with an unchanged one of them replaces the whole file: lines that it lacks are cleared when it
+	// is closed. nil for files that are not replaced so.
+	shown  func(context.Context) (map[string]string, error)
+	empty  bool // an empty line has a meaning; otherwise it is ignored
+	single bool // each open file accepts one line; if more are written, all are refused
 }
 
 // control returns the node of a control file; r is nil for one of size 0.
@@ -217,7 +221,30 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 func makeLabels(d *SessionDir) Node {
 	f := d.control("labels", eachLine((*SessionDir).setLabel), atOnce(report.Labels))
 	f.growing()
+	f.shown = func(ctx context.Context) (lines map[string]string, err error) {
+		err = d.retryIfMoved(ctx, func(d *SessionDir) (err error) {
+			lines, err = d.shownLabels(ctx)
+			return err
+		})
+		return lines, err
+	}
 	return f
+}
+
+// shownLabels returns the lines of labels by their ids, as escaped in these.
+func (d *SessionDir) shownLabels(ctx context.Context) (map[string]string, error) {
+	snap, err := d.session.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	lines := map[string]string{}
+	for _, l := range snap.Labels() {
+		line := strings.TrimSuffix(string(names.AppendLabelFields(nil, l.Target, l.Label)), "\n")
+		id, _, _ := strings.Cut(line, "\t")
+		lines[id] = line
+	}
+	return lines, nil
 }
 
 // setLabel sets or clears a label: "<id> <label>" sets, "<id>" clears.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -30,6 +32,10 @@ type controlHandle struct {
 	applied int      // lines that took effect
 	refused refusedLine
 	results answers
+	// leftOut are the lines of the file that were not written since the first write, by their first
+	// fields; nil where they stay. isWhole reports that one was written unchanged.
+	leftOut map[string]string
+	isWhole bool
 	hold    budget.Hold // pending, the refused line and results
 
 	shown *documentHandle // the content for reads; nil for results
@@ -195,7 +201,13 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		return 0, err
 	}
 	defer free()
+	if h.file.shown != nil && h.leftOut == nil && h.mute && !h.appends {
+		if h.leftOut, err = h.file.shown(ctx); err != nil {
+			return 0, err
+		}
+	}
 	results, done, err := h.file.Lines(ctx, lines)
+	h.countIn(lines[:done])
 	if h.applied += done; done > 0 {
 		h.refused = refusedLine{} // that line was the first of these
 	}
@@ -205,6 +217,34 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		}
 	}
 	return done, err
+}
+
+// countIn notes that lines of the file were written.
+func (h *controlHandle) countIn(lines [][]byte) {
+	for _, line := range lines {
+		first, _, found := strings.Cut(string(line), "\t")
+		if !found {
+			first, _, _ = strings.Cut(first, " ")
+		}
+		if shown, ok := h.leftOut[first]; ok {
+			h.isWhole = h.isWhole || shown == string(line)
+			delete(h.leftOut, first)
+		}
+	}
+}
+
+// clearLeftOut clears the lines that a text lacks which replaces the file.
+func (h *controlHandle) clearLeftOut(ctx context.Context) error {
+	if !h.isWhole {
+		return nil
+	}
+	for _, first := range slices.Sorted(maps.Keys(h.leftOut)) {
+		if _, _, err := h.file.Lines(ctx, [][]byte{[]byte(first + "\t")}); err != nil {
+			return err
+		}
+		delete(h.leftOut, first)
+	}
+	return nil
 }
 
 // errManyLines means that more than one line was written to a file that accepts one.
@@ -237,6 +277,9 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 			return h.refuse(err, line, 0)
 		}
 		h.lines++
+	}
+	if err := h.clearLeftOut(ctx); err != nil {
+		return h.refuse(err, nil, 0)
 	}
 	if h.writes {
 		h.file.view().clearRefusal(h.file.of)
