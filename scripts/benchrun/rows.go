@@ -10,24 +10,13 @@ import (
 
 // allRows is the table of BENCHMARKS.md. A letter that is missing was a row once.
 var allRows = []row{
-	{"a", rowFirstListing},
-	{"b", rowCatEntries},
-	{"c", rowLongListing},
-	{"d", rowGrep},
-	{"e", rowContext},
-	{"f", rowAppend},
-	{"g", rowMount},
-	{"h", rowIndex},
-	{"i", rowForeignAppend},
-	{"j", rowMemory},
-	{"m", rowCosts},
-	{"n", rowSearch},
-	{"o", rowArchive},
-	{"q", rowDatabase},
-	{"s", rowClaude},
-	{"t", rowSearchClaude},
-	{"u", rowUsage},
-	{"v", rowManyClaude},
+	{"a", rowFirstListing}, {"b", rowCatEntries}, {"c", rowLongListing},
+	{"d", rowGrep}, {"e", rowContext}, {"f", rowAppend},
+	{"g", rowMount}, {"h", rowIndex}, {"i", rowForeignAppend},
+	{"j", rowMemory}, {"m", rowCosts}, {"n", rowSearch},
+	{"o", rowArchive}, {"q", rowDatabase}, {"s", rowClaude},
+	{"t", rowSearchClaude}, {"u", rowUsage}, {"v", rowManyClaude},
+	{"w", rowCommands},
 }
 
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:

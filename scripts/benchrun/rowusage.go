@@ -16,24 +16,28 @@ import (
 	"sessionfs/sessioncore/agents/claude/claudetest"
 )
 
-// rowUsage adds up a store of Claude Code whose bill is known, beside ccusage. Both must have each model's tokens and, with the
-// prices that come along, agree on its dollars to the cent.
-func rowUsage(b *bench) []result {
-	n, size := b.shrink(620), b.shrink(500*megabyte)
-	home := filepath.Join(b.dir, "bill")
-	truth, err := claudetest.Make(home, claudetest.Spec{Sessions: n, Bytes: size})
+// claudeStore makes a store of Claude Code whose bill is known.
+func (b *bench) claudeStore(name string, n, size int) (home string, truth claudetest.Truth, what string) {
+	home = filepath.Join(b.dir, name)
+	truth, err := claudetest.Make(home, claudetest.Spec{Sessions: b.shrink(n), Bytes: b.shrink(size)})
 	b.must(err)
 	settle()
-	what := fmt.Sprintf("%d sessions of Claude Code, %d MB", n, size/megabyte)
+	return home, truth, fmt.Sprintf("%d sessions of Claude Code, %d MB", b.shrink(n), b.shrink(size)/megabyte)
+}
+
+// rowUsage adds up a store beside ccusage. Both must have each model's tokens and, with the prices that come along, agree on its
+// dollars to the cent.
+func rowUsage(b *bench) []result {
+	home, truth, what := b.claudeStore("bill", 620, 500*megabyte)
 	res := []result{{what: "`sessionfs stats`, " + what + ", processor time", peer: "`ccusage claude daily --offline`", ratio: 2}}
 	return b.repeat(res, func() {
-		ours, used := b.bill(home, b.daemon[0], "stats", "-s", home, "--by", "model", "--json")
+		ours, used := b.add(home, b.daemon[0], "stats", "-s", home, "--by", "model", "--json")
 		b.checkTokens(truth, ours)
 		theirs := 0.0
 		if b.ccusage != "" {
 			var bill []byte
 			var peer *os.ProcessState
-			bill, peer = b.bill(home, b.ccusage, "claude", "daily", "--json", "--offline", "--breakdown")
+			bill, peer = b.add(home, b.ccusage, "claude", "daily", "--json", "--offline", "--breakdown")
 			b.checkDollars(ours, bill)
 			theirs = processor(peer)
 		}
@@ -42,8 +46,31 @@ func rowUsage(b *bench) []result {
 	})
 }
 
-// bill runs a command over the store and returns its output and the resources that it used.
-func (b *bench) bill(home string, command ...string) ([]byte, *os.ProcessState) {
+// rowCommands asks for the calls that wrote a file, and copies all sessions for the first time. Before it, one call wrote it.
+func rowCommands(b *bench) []result {
+	home, _, what := b.claudeStore("bill", 620, 500*megabyte)
+	file, ours := filepath.Join(b.dir, "blamed.go"), "CLAUDE_CONFIG_DIR="+home+" "+b.daemon[0]
+	call := fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":%q,"content":"package rare\n"}}]}`, file)
+	id, g := idOf(0), newGenerator(1)
+	b.must(write(filepath.Join(home, "projects/-rare", id+".jsonl"), []byte(g.claudeRecord("user", id, b.dir, "", `"message":{"role":"user","content":"write"}`)+
+		g.claudeRecord("assistant", id, b.dir, "", call)), 0o600))
+	b.must(write(file, []byte("package rare\n"), 0o600))
+	settle()
+	res := []result{
+		{what: "`sessionfs blame FILE`, a file that one call wrote, " + what, peer: "`rg -F -l FILE` over their files"},
+		{what: "`sessionfs keep`, all of them for the first time", peer: "`cp -r`"},
+		{what: "`sessionfs export --all DIR`, a page for each", peer: "`jq -c .` over their files"},
+	}
+	return b.repeat(res, func() {
+		res[0].add(b.expect(b.dir, ours+" blame -s "+home+" "+file+" | cut -f 4", "claude"), b.expect(home, "rg -F -l "+file+" projects | wc -l", 1))
+		res[1].add(b.time(b.dir, ours+" keep --to kept"), b.time(b.dir, "cp -r bill/projects copied"))
+		res[2].add(b.time(b.dir, ours+" export -s "+home+" --all pages"), b.time(home, "jq -c . projects/*/*.jsonl >/dev/null"))
+		b.time(b.dir, "rm -r kept copied pages && sync")
+	})
+}
+
+// add runs a command over the store and returns its output and the resources that it used.
+func (b *bench) add(home string, command ...string) ([]byte, *os.ProcessState) {
 	cmd := exec.CommandContext(b.ctx, command[0], command[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent", "CLAUDE_CONFIG_DIR=" + home}
 	var stderr bytes.Buffer
@@ -121,15 +148,11 @@ func (b *bench) checkDollars(lines, ccusage []byte) {
 // rowManyClaude reads the files that are about all sessions of a large store of Claude Code, ten times in turn, while the
 // agent writes to ten of them, in a daemon with the least memory. Once: memory is not timing.
 func rowManyClaude(b *bench) []result {
-	n, size := b.shrink(10_000), b.shrink(5000*megabyte)
-	home := filepath.Join(b.dir, "many-claude")
-	_, err := claudetest.Make(home, claudetest.Spec{Sessions: n, Bytes: size})
-	b.must(err)
+	home, _, what := b.claudeStore("many-claude", 10_000, 5000*megabyte)
 	files, err := filepath.Glob(filepath.Join(home, "projects/*/*.jsonl"))
 	b.must(err)
-	settle()
-	what := fmt.Sprintf("peak memory with `-o memory=64m`, `usage.jsonl`, `search/`, `lost.tsv` and `index.jsonl` ten times, %d sessions of Claude Code, %d MB",
-		n, size/megabyte)
+	n := len(files)
+	what = "peak memory with `-o memory=64m`, `usage.jsonl`, `search/`, `lost.tsv` and `index.jsonl` ten times, " + what
 	res := []result{{what: what, unit: megabytes, limit: 150 * megabyte}}
 	daemon := append(slices.Clone(b.daemon), "-o", "memory=64m")
 	g := newGenerator(n)
