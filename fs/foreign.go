@@ -67,7 +67,8 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	return union.Over(p.source, kept), kept, nil
 }
 
-// KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user has no home.
+// KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user
+// has no home.
 func KeptDir() (string, error) {
 	data, err := userDir("XDG_DATA_HOME", ".local/share")
 	return filepath.Join(data, "kept"), err

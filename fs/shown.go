@@ -12,7 +12,8 @@ import (
 )
 
 // ShownAs returns the path in a mount of o of a file or directory of the machine, whose path
-// without links is realPath. It need not exist. ok is false if o, whose Source is absolute, hides it.
+// without links is realPath. It need not exist. ok is false if o, whose Source is absolute, hides
+// it.
 func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	for i, a := range o.Agents {
 		shown, ok := ShownAs(o.For(a), realPath)

@@ -37,8 +37,8 @@ type flagValues struct {
 	sloppy, ignoredMtab, ignoredVerbosity bool
 }
 
-// flags returns the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, in which
-// -f has another meaning than ours, so the set depends on the name of the program.
+// flags returns the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`,
+// in which -f has another meaning than ours, so the set depends on the name of the program.
 func flags(c *Command, v *flagValues) *pflag.FlagSet {
 	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -158,7 +158,8 @@ func (c *Command) mountArgs(args []string) error {
 	return o.CheckSource()
 }
 
-// ParseOptions parses the arguments of -o, which change o. With sloppy, which is mount(8)'s -s, unknown options are ignored.
+// ParseOptions parses the arguments of -o, which change o. With sloppy, which is mount(8)'s -s,
+// unknown options are ignored.
 func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error) {
 	for _, list := range lists {
 		if err = parseList(&o, list, sloppy); err != nil {
@@ -197,8 +198,8 @@ Commands:
 `
 }
 
-// Usage is the help of a mount. Flags and options come from the lists that the parser uses. others says where the directories
-// of other agents are.
+// Usage is the help of a mount. Flags and options come from the lists that the parser uses. others
+// says where the directories of other agents are.
 func Usage(others string) string {
 	var b strings.Builder
 	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
@@ -207,9 +208,12 @@ func Usage(others string) string {
        sessionfs -u [-z] MOUNTPOINT
 
 ` + Wrap("Mounts the data directory of a coding agent: each session as a directory of entries, branches and control files. "+
-		"SOURCE is the agent directory; the default is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, else "+
-		"~/.omp/agent, or ~/.pi/agent if there is none of omp. "+others+"; they are read-only, and the default where there are no "+
-		"others. Sessions in PostgreSQL: SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, without a password. "+
+		"SOURCE is the agent directory; the default is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, "+
+		"else "+
+		"~/.omp/agent, or ~/.pi/agent if there is none of omp. "+others+"; they are read-only, "+
+		"and the default where there are no "+
+		"others. Sessions in PostgreSQL: SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, "+
+		"without a password. "+
 		"MOUNTPOINT is an empty directory outside SOURCE. Runs in the background once the mount is ready.") + `
 Flags:
 `)

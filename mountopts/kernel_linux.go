@@ -2,7 +2,8 @@ package mountopts
 
 import "golang.org/x/sys/unix"
 
-// KernelOptions returns the Options and DirectMountFlags of fuse.MountOptions, for fusermount3 and mount(2).
+// KernelOptions returns the Options and DirectMountFlags of fuse.MountOptions, for fusermount3 and
+// mount(2).
 //
 // nosuid and nodev are always on: nothing in the mount needs the opposite. So is
 // default_permissions: with allow_root the mode of the root directory keeps all others out.

@@ -19,8 +19,8 @@ type option struct {
 	set   func(value string) error
 }
 
-// options are the options of -o that have an effect, in the order of the help. The parser, the help and the test of the manual
-// are made from them. They set fields of o.
+// options are the options of -o that have an effect, in the order of the help. The parser, the help
+// and the test of the manual are made from them. They set fields of o.
 func options(o *Options) []option {
 	return []option{
 		{"ro", "", "read-only: every write fails with EROFS", to(&o.ReadOnly, true)},
@@ -29,7 +29,8 @@ func options(o *Options) []option {
 		{"redact-rules", "FILE", "redact, with more rules (gitleaks' format)", o.setRules},
 		{"sync", "", "make every line that is written durable at once", to(&o.Sync, true)},
 		{"async", "", "durable at fsync (default)", to(&o.Sync, false)},
-		{"live", "refuse|allow", "writes to a session that a live client has open", choice("refuse", "allow", &o.LiveAllow)},
+		{"live", "refuse|allow", "writes to a session that a live client has open", choice("refuse", "allow",
+			&o.LiveAllow)},
 		{"leaf", "durable|memory", "how a move of the leaf is kept", choice("durable", "memory", &o.LeafMemory)},
 		{"context-blobs", "base64|ref", "images in context.json", choice("base64", "ref", &o.ContextBlobsRef)},
 		{"blobs", "DIR", "the directory of blobs of a database", text(&o.Blobs)},
@@ -50,7 +51,8 @@ func options(o *Options) []option {
 }
 
 // parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
-// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one wins.
+// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one
+// wins.
 func parseList(o *Options, list string, sloppy bool) error {
 	known := options(o)
 	for _, word := range splitList(list) {
@@ -122,7 +124,8 @@ func text(field *string) func(string) error {
 	}
 }
 
-// choice returns the setter of an option with two values, the default and the one that sets the field.
+// choice returns the setter of an option with two values, the default and the one that sets the
+// field.
 func choice(off, on string, field *bool) func(string) error {
 	return func(value string) error {
 		if value != off && value != on {
@@ -153,7 +156,7 @@ func (o *Options) setFSName(value string) error {
 	return nil
 }
 
-// minMemory and maxMemory bound what makes sense as a size: with less hardly anything works (sessioncore/budget).
+// minMemory and maxMemory bound the size: with less hardly anything works (sessioncore/budget).
 const (
 	minMemory = 64 << 20
 	maxMemory = 1 << 40
@@ -173,7 +176,7 @@ func (o *Options) setMemory(value string) error {
 	return nil
 }
 
-// minIdle bounds what makes sense: the kernel answers some requests itself for a second.
+// minIdle is the least time: the kernel answers some requests itself for a second.
 const minIdle = 2 * time.Second
 
 // setIdle reads a time with units, such as 90s, 10m or 1h30m.
@@ -198,8 +201,8 @@ func (o *Options) setLogLevel(value string) error {
 	return nil
 }
 
-// OptionWords returns the options that have an effect as they are typed, with each of their values if these are words, or
-// up to the equals sign.
+// OptionWords returns the options that have an effect as they are typed, with each of their values
+// if these are words, or up to the equals sign.
 func OptionWords() (words []string) {
 	for _, k := range options(&Options{}) {
 		switch {
@@ -224,15 +227,16 @@ func (k option) String() string {
 	return k.name + "=" + k.value
 }
 
-// Options that people and programs pass because they do so for other file systems are accepted where a mount that does
-// not obey them is what they want all the same, and refused with a reason where it would not be.
+// People and programs pass options of other file systems. Those that may be ignored without harm
+// are accepted; the others are refused with a reason.
 
-// accepted are the options that are accepted without effect, whatever their value. First those that mount(8), fstab and
-// systemd pass: the kernel keeps no access times for FUSE; nosuid, nodev and default_permissions are always on; mount.fuse3
-// adds suid and dev by itself. Then those of other FUSE file systems. What is about caches and sizes of requests changes
-// nothing that can be seen: what the kernel may remember is part of what the mount promises (docs/design.md section 6), and
-// the sizes are the largest. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the next mount at
-// the same place cleans up. At last context, whose only value from now on is the default of earlier versions.
+// accepted are the options without effect, whatever their value. First come those that mount(8),
+// fstab and systemd pass: the kernel keeps no access times for FUSE; nosuid, nodev and
+// default_permissions are always on; mount.fuse3 adds suid and dev. Then those of other FUSE file
+// systems: caching is a part of the contract (docs/design.md section 6), and requests have the
+// largest sizes. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the
+// next mount in its place cleans up. The last is context, whose one value is the default of earlier
+// versions.
 var accepted = strings.Fields(`
   defaults default_permissions nosuid suid nodev dev atime noatime relatime
   norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
@@ -244,25 +248,28 @@ var accepted = strings.Fields(`
   big_writes large_read hard_remove use_ino readdir_ino intr context
 `)
 
-// refused are options that users may try, with the reason why they are not supported. Ignoring them silently
-// would suggest that they have an effect. A key with a value refuses that value alone.
+// refused are options that users may try, with the reason why they are not supported. Ignoring them
+// silently would suggest that they have an effect. A key with a value refuses that value alone.
 var refused = map[string]string{
-	"blobs=postgres":  "this version keeps no images in a database; docs/team.md says how they get into a directory, for blobs=DIR (one named postgres is ./postgres)",
-	"context=sent":    "this version does not have it any more: context.json has messages as they are stored; leave it out",
-	"uid":             "files have the owner of the file behind them; leave it out",
-	"gid":             "files have the group of the file behind them; leave it out",
-	"umask":           "files have the mode of the file behind them; leave it out",
-	"fmask":           "files have the mode of the file behind them; leave it out",
-	"dmask":           "files have the mode of the file behind them; leave it out",
-	"allow_other":     "each user mounts SOURCE for himself, so that the system checks what he may read there; for root alone there is allow_root",
+	"blobs=postgres": "this version keeps no images in a database; docs/team.md says how they get into a directory, " +
+		"for blobs=DIR (one named postgres is ./postgres)",
+	"context=sent": "this version does not have it any more: context.json has messages as they are stored; " +
+		"leave it out",
+	"uid":   "files have the owner of the file behind them; leave it out",
+	"gid":   "files have the group of the file behind them; leave it out",
+	"umask": "files have the mode of the file behind them; leave it out",
+	"fmask": "files have the mode of the file behind them; leave it out",
+	"dmask": "files have the mode of the file behind them; leave it out",
+	"allow_other": "each user mounts SOURCE for himself, so that the system checks what he may read there; " +
+		"for root alone there is allow_root",
 	"remount":         "unmount (sessionfs -u) and mount again",
 	"bind":            "use mount --bind on the mounted directory",
 	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",
 	"drop_privileges": "run sessionfs as an ordinary user instead",
 }
 
-// OptionNames returns the names of the options of -o that have an effect, that are accepted without, and that are
-// refused.
+// OptionNames returns the names of the options of -o that have an effect, that are accepted
+// without, and that are refused.
 func OptionNames() (effect, without, refusals []string) {
 	for _, k := range options(&Options{}) {
 		effect = append(effect, k.name)

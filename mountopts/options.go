@@ -17,11 +17,12 @@ const Subtype = "sessionfs"
 
 // Options are the options of a mount. The zero value of each field is its default.
 type Options struct {
-	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as given, or empty;
-	// the command makes a directory absolute and resolves its symlinks before it mounts.
+	// Source is the agent directory, or the URL of a database (IsDatabase). Parse leaves it as
+	// given, or empty; the command makes a directory absolute and resolves its symlinks before it
+	// mounts.
 	Source string
-	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may know it by that; set
-	// by the command, empty for Source.
+	// SourceAs is the absolute path of Source as it was given, with the links in it: the client may
+	// know it by that; set by the command, empty for Source.
 	SourceAs string
 	// Agents are the agent directories where Source is All; set by the command.
 	Agents []AgentDir
@@ -31,23 +32,26 @@ type Options struct {
 	State string
 	// Blobs is the directory of the blobs where Source is a database; empty means none.
 	Blobs string
-	// Empty takes a place in a database where no sessions are, to put some there; set by the command.
+	// Empty takes a place in a database where no sessions are, to put some there; set by the
+	// command.
 	Empty bool
 	// Mountpoint is where it is mounted; as with Source, absolute and resolved at the mount.
 	Mountpoint string
-	// FSName is the source that the mount table shows; empty means Source. Read it through TableSource.
+	// FSName is the source that the mount table shows; empty means Source. Read it through
+	// TableSource.
 	FSName string
 	// Demo serves the built-in sample store instead of Source.
 	Demo bool
 	// Foreground runs the server in the foreground and logs to stderr.
 	Foreground bool
-	// NonEmpty mounts over what is in Mountpoint.
+	// NonEmpty allows a Mountpoint that is not empty.
 	NonEmpty bool
 	// AllowRoot lets root in too.
 	AllowRoot bool
 	// Redact shows sessions with the secrets in them masked. It implies ReadOnly.
 	Redact bool
-	// RedactRules is the file of further rules for secrets, in the format of gitleaks; empty means none. It implies Redact.
+	// RedactRules is the file of further rules for secrets, in the format of gitleaks; empty means
+	// none. It implies Redact.
 	RedactRules string
 	// ReadOnly refuses every write with EROFS.
 	ReadOnly bool
@@ -59,12 +63,14 @@ type Options struct {
 	LeafMemory bool
 	// ContextBlobsRef leaves blob references in context.json as they are (context-blobs=ref).
 	ContextBlobsRef bool
-	// Shared and NotShared say whether other machines may write to Source. Without either the type of its file system tells.
+	// Shared and NotShared say whether other machines may write to Source. Without either the type
+	// of its file system tells.
 	Shared, NotShared bool
-	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0 means the default.
+	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0
+	// means the default.
 	Memory int64
-	// Prices is a file of prices for answers whose client recorded no cost. Empty stands for the list prices that come
-	// along, and NoPrices for none.
+	// Prices is a file of prices for answers whose client recorded no cost. Empty stands for the
+	// list prices that come along, and NoPrices for none.
 	Prices string
 	// Debug logs at debug level, every request too.
 	Debug bool
@@ -72,7 +78,8 @@ type Options struct {
 	LogLevel slog.Level
 	// LogFile is where the log goes instead of stderr or syslog; empty for those.
 	LogFile string
-	// Idle is after how long without a request the mount ends, if nothing in it is open; 0 means never.
+	// Idle is after how long without a request the mount ends, if nothing in it is open; 0 means
+	// never.
 	Idle time.Duration
 	// NoExec says that no program in the mount can be run.
 	NoExec bool
@@ -92,7 +99,7 @@ func (o Options) For(a AgentDir) Options {
 	return o
 }
 
-// TableSource returns what the mount table shows as the source of the mount.
+// TableSource returns the source of the mount for the mount table.
 func (o Options) TableSource() string {
 	if o.FSName != "" {
 		return o.FSName
@@ -108,8 +115,8 @@ func (o Options) Level() slog.Level {
 	return o.LogLevel
 }
 
-// IsDatabase reports whether SOURCE is the URL of a database, or certainly meant for one: CheckSource tells. A directory of
-// such a name is given as ./postgres:...
+// IsDatabase reports whether SOURCE is the URL of a database, or certainly meant for one:
+// CheckSource tells. A directory of such a name is given as ./postgres:...
 func IsDatabase(source string) bool {
 	return isURL.MatchString(source) || isKeywords.MatchString(source)
 }
@@ -122,17 +129,19 @@ var (
 	passwords = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s/:@]*:)[^\s@]+@|(\b(?:ssl)?password\s*=\s*)('[^']*'?|[^\s&'"]+)`)
 )
 
-// WithoutPassword masks what in a message may be the password of a database.
+// WithoutPassword masks text in a message that may be the password of a database.
 func WithoutPassword(text string) string { return passwords.ReplaceAllString(text, "$1$2…") }
 
-// NoPrices is the value of Prices that leaves answers without a recorded cost as they are. A file of that name is given as
-// ./none.
+// NoPrices is the value of Prices that leaves answers without a recorded cost as they are. A file
+// of that name is given as ./none.
 const NoPrices = "none"
 
-// All is the SOURCE that stands for every agent of the user. A directory of that name is given as ./--all.
+// All is the SOURCE that stands for every agent of the user. A directory of that name is given as
+// ./--all.
 const All = "--all"
 
-// CheckSource refuses what is not possible with the kind of SOURCE. No error has the text of a URL with a password.
+// CheckSource refuses options that this kind of SOURCE does not allow. No error has a URL with a
+// password.
 func (o Options) CheckSource() error {
 	if !IsDatabase(o.Source) {
 		if o.Blobs != "" {
@@ -156,7 +165,8 @@ func (o Options) CheckSource() error {
 		secret = secret || strings.HasSuffix(strings.ToLower(name), "password")
 	}
 	if secret {
-		return errors.New("SOURCE has a password, which every user of this machine can see in the list of processes: leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
+		return errors.New("SOURCE has a password, which every user of this machine can see in the list of processes: " +
+			"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 	}
 	return nil
 }

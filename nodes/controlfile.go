@@ -45,8 +45,8 @@ type ControlFile struct {
 	// makeDurable is for fsync.
 	makeDurable func(context.Context) error
 	// shown returns the lines of the file, without their newlines, by their first fields. A text
-	// with an unchanged one of them replaces the whole file: lines that it lacks are cleared when it
-	// is closed. nil for files that are not replaced so.
+	// with an unchanged one of them replaces the whole file: lines that it lacks are cleared when
+	// it is closed. nil for files that are not replaced so.
 	shown  func(context.Context) (map[string]string, error)
 	empty  bool // an empty line has a meaning; otherwise it is ignored
 	single bool // each open file accepts one line; if more are written, all are refused

@@ -27,11 +27,11 @@ func blameCommand() *cobra.Command {
 	cmd := onSource(words, &cobra.Command{
 		Use:   "blame [-s SOURCE] [-L FROM,TO] [--json] FILE",
 		Short: "Tell which edit of which agent put each line of a file there",
-		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, the " +
-			"agent, the title of the session, the entry, and how the prompt begins; - where no agent did. ~ marks a line " +
-			"of which the text alone tells that.\n\n" +
-			"Off a terminal the columns are the number of the line, ~ or nothing, time, agent, session, entry, prompt and " +
-			"text, with tabs between them.",
+		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, " +
+			"the agent, the title of the session, the entry, and how the prompt begins; - where no agent did. ~ " +
+			"marks a line of which the text alone tells that.\n\n" +
+			"Off a terminal the columns are the number of the line, ~ or nothing, time, agent, session, entry, " +
+			"prompt and text, with tabs between them.",
 		Example: "  sessionfs blame -L 10,20 main.go",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -108,7 +108,8 @@ func lineRange(text string, count int) (from, to int, err error) {
 	return from, to, nil
 }
 
-// edits returns the edits of a file in all sessions, the oldest first, and the sessions that could not be searched.
+// edits returns the edits of a file in all sessions, the oldest first, and the sessions that could
+// not be searched.
 func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
 	_, touched, err := touchedBy(file)
 	if err != nil {
@@ -170,7 +171,7 @@ func (l *blamedLine) write(out *screen) {
 	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), l.number, onScreen(out, l.text+"\n"))
 }
 
-// blameJSON is what blame --json says of the edit of a line.
+// blameJSON has the members of blame --json about the edit of a line.
 type blameJSON struct {
 	Time    string `json:"time"`
 	Agent   string `json:"agent"`

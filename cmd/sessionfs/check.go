@@ -21,8 +21,8 @@ func checkCommand() *cobra.Command {
 	cmd := onSource(treePaths, &cobra.Command{
 		Use:   "check [--json] [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
-		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is changed. " +
-			"Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
+		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is " +
+			"changed. Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		if len(args) == 0 {
@@ -39,7 +39,8 @@ func checkCommand() *cobra.Command {
 				return err
 			}
 			if info, err := src.Stat(dir); err == nil && !info.IsDir() {
-				return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; check takes that of a session, or one that holds sessions")}
+				return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; " +
+					"check takes that of a session, or one that holds sessions")}
 			}
 			if err := c.below(dir); err != nil {
 				return err
@@ -79,11 +80,13 @@ type checker struct {
 const (
 	problemsFile = "problems.jsonl"
 	artifactsDir = "artifacts"
-	// sessionSuffix ends the name of a session file; the directory of the session has the name without it.
+	// sessionSuffix ends the name of a session file; the directory of the session has the name
+	// without it.
 	sessionSuffix = ".jsonl"
 )
 
-// below looks at the sessions in a directory, which may be that of one, and below it. Its error is that of an interrupt.
+// below looks at the sessions in a directory, which may be that of one, and below it. Its error is
+// that of an interrupt.
 func (c *checker) below(dir string) error {
 	return iofs.WalkDir(c.src, dir, func(name string, it iofs.DirEntry, err error) error {
 		base, named := strings.CutSuffix(name, sessionSuffix)
@@ -110,12 +113,12 @@ func (c *checker) has(name string) bool {
 	return err == nil
 }
 
-// isSession reports whether a directory is that of a session: beside a file that is none, the directory of its artifacts has the
-// same name.
+// isSession reports whether a directory is that of a session: beside a file that is none, the
+// directory of its artifacts has the same name.
 func (c *checker) isSession(dir string) bool { return c.has(path.Join(dir, leafLink)) }
 
-// file reports a file that is named like a session and is none, unless it holds something else. Its error is that of an
-// interrupt.
+// file reports a file that is named like a session and is none, unless it holds something else. Its
+// error is that of an interrupt.
 func (c *checker) file(name string) error {
 	switch other, err := c.isOther(name); {
 	case err != nil:
@@ -125,15 +128,17 @@ func (c *checker) file(name string) error {
 	}
 	c.sessions++
 	c.broken++
-	c.report(name, []*problems{{Kind: noSession, Why: "it is empty, or does not begin with the header of one", Count: 1}})
+	c.report(name, []*problems{{Kind: noSession, Why: "it is empty, or does not begin with the header of one",
+		Count: 1}})
 	return nil
 }
 
 // maxOther is how much is read of a file that is no session.
 const maxOther = 64 << 10
 
-// isOther reports whether a file without a header begins with whole objects, none of which is an entry of a session: tools write
-// such files among artifacts, and Claude Code beside its sessions. Nothing of them is missing.
+// isOther reports whether a file without a header begins with whole objects, none of which is an
+// entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
+// Nothing of them is missing.
 func (c *checker) isOther(name string) (bool, error) {
 	f, err := c.src.Open(name)
 	if err != nil {
@@ -206,7 +211,8 @@ func (c *checker) isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// cannot reports what could not be looked at, if it is not gone, and returns the error of an interrupt.
+// cannot reports a path that could not be read, unless it is gone, and returns the error of an
+// interrupt.
 func (c *checker) cannot(_ string, err error) error {
 	if c.cmd.Context().Err() != nil {
 		return err
@@ -233,26 +239,33 @@ const (
 	noEntries = "empty"
 )
 
-// remedies say what to do about a kind of problem.
+// remedies are the advice for each kind of problem.
 var remedies = map[string]string{
-	noSession:    "Clients do not show it either. Restore it from a backup, or move it away.",
-	noEntries:    "Nothing is broken. If nobody goes on with it, remove the file.",
-	"skipped":    "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, and rewrites keep it.",
-	"no-object":  "No program reads this line. Nothing else is lost.",
-	"header":     "Two sessions were put into one file. The second header is ignored; its entries are shown with the first.",
-	"no-id":      "The entry has no id, so that nothing can follow it. It is shown as entries/~LINE.json.",
-	"repeated":   "Clients show the last entry of that id; the earlier ones are entries/ID~LINE.json. The file was perhaps put together from two.",
-	"orphan":     "What was before it is missing: look for a backup of the file that has it. The entry and what follows it are a branch of their own.",
-	"unwritten":  "The agent did not write what was before it, or has it in another session. The entry and what follows it are a branch of their own.",
+	noSession: "Clients do not show it either. Restore it from a backup, or move it away.",
+	noEntries: "Nothing is broken. If nobody goes on with it, remove the file.",
+	"skipped": "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, " +
+		"and rewrites keep it.",
+	"no-object": "No program reads this line. Nothing else is lost.",
+	"header": "Two sessions were put into one file. The second header is ignored; " +
+		"its entries are shown with the first.",
+	"no-id": "The entry has no id, so that nothing can follow it. It is shown as entries/~LINE.json.",
+	"repeated": "Clients show the last entry of that id; the earlier ones are entries/ID~LINE.json. " +
+		"The file was perhaps put together from two.",
+	"orphan": "What was before it is missing: look for a backup of the file that has it. " +
+		"The entry and what follows it are a branch of their own.",
+	"unwritten": "The agent did not write what was before it, or has it in another session. " +
+		"The entry and what follows it are a branch of their own.",
 	"own-parent": "The entry names itself as its parent. It is shown as the beginning of a branch.",
 	"cycle":      "Entries name each other as their parents. They are shown from the first one on.",
-	"orphan-call": "Some agents cannot go on with it. Go back to the entry before it (replace the link leaf), or fork there; of a session that cannot " +
-		"be written, sessionfs import PATH#ID takes what is before it.",
-	"orphan-result": "Some agents cannot go on with it: as with orphan-call, go back to the entry before it, or fork there.",
-	"blob":          "Restore the file in blobs/ from a backup; until then the image is missing in what the model is sent.",
+	"orphan-call": "Some agents cannot go on with it. Go back to the entry before it (replace the link leaf), or " +
+		"fork there; of a session that cannot be written, sessionfs import PATH#ID takes what is before it.",
+	"orphan-result": "Some agents cannot go on with it: as with orphan-call, go back to the entry before it, " +
+		"or fork there.",
+	"blob": "Restore the file in blobs/ from a backup; until then the image is missing in what the model is " +
+		"sent.",
 }
 
-// print prints a kind of problem, where the first one is, and what to do.
+// print prints a kind of problem, the place of the first one, and the remedy.
 func (p *problems) print(out io.Writer) {
 	where, times := "", ""
 	if p.Line > 0 {

@@ -57,7 +57,7 @@ func (s *store) fed(input, command string, args ...string) result {
 func TestListAndPrint(t *testing.T) {
 	s := commandStore(t)
 	r := s.here("ls").ok(t)
-	require.Contains(t, r.stdout, "\nnew-session\nrecent\nrunning\nsearch\nsessions\n")
+	require.Contains(t, r.stdout, "\nnew-session\nrecent\nsearch\nsessions\n")
 	r = s.here("ls", "-l", "by-id/019d3d9/")
 	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
 	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)

@@ -25,11 +25,11 @@ func exportCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
 		Short: "Write a session as one HTML page, or all of them as a site",
-		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with images " +
-			"inside. The page loads nothing; its one script searches and filters. SESSION is an id or its beginning, a path in " +
-			"a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
-			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves images out; " +
-			"-o redact-rules=FILE those too that rules of your own know, in the format of gitleaks. " +
+		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with " +
+			"images inside. The page loads nothing; its one script searches and filters. SESSION is an id or its " +
+			"beginning, a path in a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
+			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves " +
+			"images out; -o redact-rules=FILE those too that rules of your own know, in the format of gitleaks. " +
 			"--all writes a page for each session into DIR, and index.html, which leads to them. Later it writes " +
 			"those again that changed. DIR must be empty, or a site that --all made.",
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
@@ -64,7 +64,8 @@ func exportCommand() *cobra.Command {
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if site == "" && os.Getenv("GOGC") == "" {
-			// Little is live while a page is written. With GOGC set the budget leaves the percent as it is.
+			// Little is live while a page is written. With GOGC set the budget leaves the percent
+			// as it is.
 			debug.SetGCPercent(pageGarbage)
 			_ = os.Setenv("GOGC", strconv.Itoa(pageGarbage))
 		}
@@ -73,13 +74,15 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-// pageGarbage is how much garbage there may be while a page is written, in percent of the live memory.
+// pageGarbage is how much garbage there may be while a page is written, in percent of the live
+// memory.
 const pageGarbage = 40
 
 // maxModels is how many models of a session a page names.
 const maxModels = 3
 
-// subject returns the subject of the page of a session, or of the branch to an entry. Callers must release the session.
+// subject returns the subject of the page of a session, or of the branch to an entry. Callers must
+// release the session.
 func (src *source) subject(ctx context.Context, at named) (snap *sessioncore.Snapshot, of view.Subject, err error) {
 	snap, bill, err := src.Spent(ctx, at.dir)
 	if err != nil {

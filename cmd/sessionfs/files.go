@@ -36,7 +36,8 @@ func lsCommand() *cobra.Command {
 	flags.BoolVarP(&f.dir, "directory", "d", false, "directories themselves, not what is in them")
 	flags.BoolVarP(&f.byTime, "time", "t", false, "newest first")
 	flags.BoolVarP(&f.reverse, "reverse", "r", false, "in reverse order")
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "directories with all that is below them; links are not followed there")
+	flags.BoolVarP(&f.recursive, "recursive", "R", false, "directories with all that is below them; "+
+		"links are not followed there")
 	flags.BoolP("one", "1", false, "a name a line, as in any case")
 	return cmd
 }
@@ -48,8 +49,8 @@ type listed struct {
 	info       iofs.FileInfo // nil if it is not needed
 }
 
-// run lists what is no directory first, then each directory, with its name if there are several. A link to a directory is
-// the directory.
+// run lists files first, then each directory, with its name if there are several. A link to a
+// directory counts as the directory.
 func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 	var single, dirs []listed
 	given := 0
@@ -92,7 +93,8 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 	return cmp.Or(each(cmd, dirs, show), err)
 }
 
-// list returns what is in a directory. Names are looked up only where that is needed: a listing costs nothing else.
+// list returns the items of a directory. It looks names up only where that is needed: else a
+// listing is enough.
 func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
 	names, err := src.ReadDir(dir)
 	for _, n := range names {
@@ -179,7 +181,8 @@ func catCommand() *cobra.Command {
 	})
 }
 
-// copySize is how many bytes are copied at a time: what the file system answers at once.
+// copySize is the number of bytes that are copied at a time: the size of one answer of the file
+// system.
 const copySize = 128 << 10
 
 // treeCommand refuses a command of earlier versions.
@@ -192,12 +195,13 @@ func treeCommand() *cobra.Command {
 	}
 }
 
-// tarCommand is sessionfs tar: it writes a tar archive of what tar finds in a mount.
+// tarCommand is sessionfs tar: it writes the archive that tar would make of a mount.
 func tarCommand() *cobra.Command {
 	return onSource(treePaths, &cobra.Command{
-		Use:     "tar [-s SOURCE] [PATH...]",
-		Short:   "Write a tar archive of what a mount would show to the standard output",
-		Long:    "Write a tar archive of what a mount would show to the standard output, sorted by name. A PATH that is a link to a directory stands for the directory; links in it stay links.",
+		Use:   "tar [-s SOURCE] [PATH...]",
+		Short: "Write a tar archive of what a mount would show to the standard output",
+		Long: "Write a tar archive of what a mount would show to the standard output, sorted by name. " +
+			"A PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {
@@ -205,8 +209,8 @@ func tarCommand() *cobra.Command {
 		}
 		buffered := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
 		out, failed := tar.NewWriter(buffered), false
-		// Not tar.Writer.AddFS, which gives up at what cannot be read: that is reported here, and the archive goes on, as that
-		// of tar does.
+		// tar.Writer.AddFS gives up at an unreadable file. Here it is reported, and the archive
+		// goes on, as with tar.
 		err := src.eachPath(cmd, args, func(top string) error {
 			return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
 				if it == nil { // there is no top

@@ -16,18 +16,19 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A lister sends the lines of a list as they become known, many at once: what is chosen, columns that are shown and searched, and
-// the id, with tabs between them. An error of send ends it.
+// A lister sends the lines of a list as they become known, many at once: the value to return,
+// columns to show and search, and the id, with tabs between them. An error of send ends it.
 type lister func(send func(lines ...string) error) error
 
-// fuzzy lets the user choose one of the lines that list sends, and returns what is chosen. Off a terminal the query must find one
-// alone.
+// fuzzy lets the user choose one of the lines that list sends, and returns its value. Off a
+// terminal the query must find exactly one.
 func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 	find := p.atTerminal
 	if !isTerminal(p.cmd.ErrOrStderr()) {
 		find = withWords
 		if query == "" {
-			return "", refuse(exitUsage, "pick: there is no terminal to choose a %s in; give a QUERY that finds one alone", what)
+			return "", refuse(exitUsage, "pick: there is no terminal to choose a %s in; "+
+				"give a QUERY that finds one alone", what)
 		}
 	}
 	found, err := find(what, query, list)
@@ -64,8 +65,8 @@ func withWords(_, query string, list lister) (found []string, err error) {
 	return found, err
 }
 
-// window is where the end of a transcript is shown, below what it is about: in half of the terminal, the lower one where the other
-// would have less than 60 columns.
+// window places the preview, a summary with the end of the transcript, in the right half of the
+// terminal, or in the lower one where the right one would have less than 60 columns.
 const window = "right,50%,wrap,follow,~3,<60(down,50%,wrap,follow,~3)"
 
 // errChosen ends a list of which no more is needed.

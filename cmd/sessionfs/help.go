@@ -48,7 +48,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			}
 			about, _, err := root.Find(args)
 			if err != nil || about == root {
-				return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)", args[0], didYouMean(root, args[0]))
+				return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)",
+					args[0], didYouMean(root, args[0]))
 			}
 			return about.Help()
 		},
@@ -128,8 +129,8 @@ func didYouMean(root *cobra.Command, word string) string {
 	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
-// mistyped refuses a command line that begins with a word that is neither a command nor there. What has a slash is SOURCE or
-// MOUNTPOINT.
+// mistyped refuses a command line that begins with a word that is neither a command nor there. What
+// has a slash is SOURCE or MOUNTPOINT.
 func mistyped(root *cobra.Command, args []string) error {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) || args[1] == "" || strings.HasPrefix(args[1], "-") || strings.Contains(args[1], "/") {
 		return nil
@@ -143,11 +144,14 @@ func mistyped(root *cobra.Command, args []string) error {
 	case c.Unmount:
 		return nil
 	case err != nil || meant != "":
-		return refuse(exitUsage, "there is no command %s (see 'sessionfs --help'), nor a directory of that name%s", word, meant)
+		return refuse(exitUsage, "there is no command %s (see 'sessionfs --help'), nor a directory of that name%s",
+			word, meant)
 	case c.Options.Mountpoint != word:
-		return refuse(exitSource, "there is no command %s (see 'sessionfs --help'), and SOURCE %[1]s does not exist", word)
+		return refuse(exitSource, "there is no command %s (see 'sessionfs --help'), and SOURCE %[1]s does not exist",
+			word)
 	}
-	return refuse(exitMountpoint, "there is no command %s (see 'sessionfs --help'), and MOUNTPOINT %[1]s does not exist; "+
+	return refuse(exitMountpoint, "there is no command %s (see 'sessionfs --help'), "+
+		"and MOUNTPOINT %[1]s does not exist; "+
 		"to mount there, create it: mkdir %s", word, quoted(word))
 }
 
@@ -179,8 +183,8 @@ const (
 	maxCompletions = 500
 )
 
-// completeMount offers what a command line that mounts goes on with. cobra adds the names of commands; a shell that is told
-// to look for directories drops those.
+// completeMount completes a command line that mounts. cobra adds the names of commands; a shell
+// that looks for directories drops those.
 func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
 		return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
@@ -206,8 +210,8 @@ func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra
 	return offers, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete offers what an argument may go on with: paths of the tree, ids of sessions where the command takes those, and files
-// of the machine where neither begins so. An error offers nothing.
+// complete completes an argument by paths of the tree, by ids of sessions where the command takes
+// those, and by files of the machine if there are neither. An error offers nothing.
 func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if strings.IndexAny(typed, "/.~") == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -231,8 +235,8 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 	return offers, directive | cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completePath offers the paths of the tree that begin with what has been typed; where lines are to be written, those that
-// take lines, and what leads to them.
+// completePath offers the paths of the tree that begin with the typed text. For write it offers
+// control files alone, and the directories that lead to them.
 func (src *source) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
 	dir, begun := "", typed
 	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
@@ -269,7 +273,8 @@ func (src *source) completePath(typed string) (offers []cobra.Completion, direct
 	return offers, directive
 }
 
-// completeIDs offers the ids of the sessions that begin with what has been typed, those modified last first, with their titles.
+// completeIDs offers the ids that begin with the typed text, with their titles, sessions modified
+// last first.
 func (src *source) completeIDs(typed string) (offers []cobra.Completion) {
 	all, err := src.Sessions(src.ctx)
 	if err != nil {
@@ -308,9 +313,9 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// fishWords makes the completions of fish pass on the words that are typed as the shell would: cobra escapes the last one
-// once more, so that nothing completes a name with a space, and splits those before it at spaces. A command substitution
-// among them, which cobra runs, is not run.
+// fishWords makes the completions of fish pass on the words that are typed as the shell would:
+// cobra escapes the last one once more, so that nothing completes a name with a space, and splits
+// those before it at spaces. A command substitution among them, which cobra runs, is not run.
 var fishWords = strings.NewReplacer(
 	"    set -l args (commandline -opc)\n", `    set -l args
     for arg in (commandline -opc)
@@ -324,8 +329,8 @@ var fishWords = strings.NewReplacer(
 `,
 )
 
-// goTo is what a shell is told: s goes to the last session of the working directory, or of one above it, and s QUERY to one that
-// is chosen. %s is this program.
+// goTo defines the function s of a shell: s goes to the last session of the working directory, or
+// of one above it, and s QUERY to a session that the user chooses. %s is this program.
 var goTo = map[string]string{
 	"fish": `function s
     set -l how --here
@@ -346,9 +351,11 @@ func shellInitCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell-init bash|zsh|fish|dash|sh",
 		Short: "Print the function s for a shell, which goes to a session",
-		Long: "Print the function s for a shell. In a mount, s goes to the directory of the last session of the working directory, or " +
-			"of the nearest directory above that has one; s QUERY goes to one that is chosen, as by sessionfs pick.\n\n" +
-			"Each time a shell starts:\n  bash, zsh, dash  eval \"$(sessionfs shell-init sh)\"\n  fish             sessionfs shell-init fish | source",
+		Long: "Print the function s for a shell. In a mount, s goes to the directory of the last session of the " +
+			"working directory, or of the nearest directory above that has one; s QUERY goes to one that is chosen, " +
+			"as by sessionfs pick.\n\n" +
+			"Each time a shell starts:\n  bash, zsh, dash  eval \"$(sessionfs shell-init sh)\"\n  fish             " +
+			"sessionfs shell-init fish | source",
 		Example:   "  eval \"$(sessionfs shell-init bash)\"",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: append(posix, "fish"),
@@ -359,7 +366,8 @@ func shellInitCommand() *cobra.Command {
 			}
 			text, ok := goTo[shell]
 			if !ok {
-				return refuse(exitFailure, "shell-init: nothing for %q; there is something for %s, fish", shell, strings.Join(posix, ", "))
+				return refuse(exitFailure, "shell-init: nothing for %q; there is something for %s, fish",
+					shell, strings.Join(posix, ", "))
 			}
 			self, err := os.Executable()
 			if err == nil {
@@ -375,8 +383,9 @@ func sqlTriggerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sql-trigger [SOURCE]",
 		Short: "Print a trigger by which mounts of a database see changes at once",
-		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which notes what changed, " +
-			"so that mounts need not read through all of it. No database is asked: run the output with psql as the table's owner.",
+		Long: "Print a trigger for the table of SOURCE, postgres://USER@HOST/DATABASE?table=TABLE, which notes what " +
+			"changed, so that mounts need not read through all of it. No database is asked: run the output with psql " +
+			"as the table's owner.",
 		Example:           "  sessionfs sql-trigger postgres://db.example/team | psql -h db.example team",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -386,7 +395,8 @@ func sqlTriggerCommand() *cobra.Command {
 				o.Source = args[0]
 			}
 			if !mountopts.IsDatabase(o.Source) {
-				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: postgres://user@host/database?table=TABLE")
+				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
+					"postgres://user@host/database?table=TABLE")
 			}
 			if err := o.CheckSource(); err != nil {
 				return refuse(exitUsage, "sql-trigger: %s", err)

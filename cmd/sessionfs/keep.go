@@ -28,10 +28,11 @@ func keepCommand() *cobra.Command {
 		Short: "Copy sessions before their agent deletes them",
 		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
 			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), as far as they are new or longer than their copies. " +
-			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a session " +
-			"that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
-			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the default " +
-			"SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for cron.",
+			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a " +
+			"session that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
+			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the " +
+			"default SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for " +
+			"cron.",
 		Example: "  sessionfs keep --timer\n  sessionfs keep --to 'postgres://me@db.example/team' --timer",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -110,14 +111,16 @@ func keep(cmd *cobra.Command, to string) error {
 				k.Beside)
 		}
 		if k.Soon > 0 {
-			fmt.Fprintf(out, "  by default %s deletes %d of its session files within a week (its settings are not read)\n",
+			fmt.Fprintf(out, "  by default %s deletes %d of its session files within a week (its settings are not "+
+				"read)\n",
 				agent.Title, k.Soon)
 		}
 	}
 	return failed
 }
 
-// keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where to is "".
+// keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where
+// to is "".
 func keepAsImports(cmd *cobra.Command, to string) error {
 	homes, err := keptHomes()
 	if err != nil {
@@ -141,8 +144,8 @@ func keepAsImports(cmd *cobra.Command, to string) error {
 	return printImports(cmd, into, from, importForm{quiet: true})
 }
 
-// amongOwn returns the URL of a database with the prefix of this user's sessions, unless it has one: without it they would
-// get among those of another person whose sessions alone are there.
+// amongOwn returns the URL of a database with the prefix of this user's sessions, unless it has
+// one: without it they would get among those of another person whose sessions alone are there.
 func amongOwn(database string, getenv func(string) string) string {
 	dir := usualDir("omp", getenv).Source
 	if dir == "" || strings.Contains(database, "prefix=") {
@@ -199,8 +202,8 @@ func unitDir() (string, error) {
 	return filepath.Join(config, "systemd", "user"), err
 }
 
-// installTimer has systemd keep sessions each day, or prints a line for cron where there is none. Where they are to be
-// imported is tried before.
+// installTimer has systemd keep sessions each day, or prints a line for cron where there is none.
+// Where they are to be imported is tried before.
 func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	out := cmd.OutOrStdout()
 	self, err := os.Executable()
@@ -209,7 +212,8 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	}
 	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		if isBelow(self, temporary) {
-			return refuse(exitUsage, "keep: the program lies in %s, which is cleared: install it elsewhere first", temporary)
+			return refuse(exitUsage, "keep: the program lies in %s, which is cleared: install it elsewhere first",
+				temporary)
 		}
 	}
 	words := []string{self, "keep"}
@@ -228,7 +232,8 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 		for i, word := range words {
 			words[i] = strings.ReplaceAll(quoted(word), "%", `\%`)
 		}
-		_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n", strings.Join(words, " "))
+		_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
+			strings.Join(words, " "))
 		return err
 	}
 	dir, err := unitDir()

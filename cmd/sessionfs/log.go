@@ -19,12 +19,12 @@ import (
 	"sessionfs/mountopts"
 )
 
-// maxSyslogMessage is the longest message, in bytes; the rest is cut. Messages are datagrams, and one that is too long
-// (the stack of a panic) would be lost as a whole.
+// maxSyslogMessage is the longest message, in bytes; the rest is cut. Messages are datagrams, and
+// one that is too long (the stack of a panic) would be lost as a whole.
 const maxSyslogMessage = 8 << 10
 
-// newLogger returns a logger to out if that is not nil, else to stderr in the foreground, and to syslog, which journald
-// reads too, in the background.
+// newLogger returns a logger to out if that is not nil, else to stderr in the foreground, and to
+// syslog, which journald reads too, in the background.
 func newLogger(o mountopts.Options, background bool, out io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: o.Level()}
 	if out == nil && !background {
@@ -48,7 +48,8 @@ type syslogWriter interface {
 	Err(string) error
 }
 
-// syslogLines sends each line with the severity of its level, which is the first word, and without that.
+// syslogLines sends each line with the severity of its level, which is the first word, and without
+// that.
 type syslogLines struct{ w syslogWriter }
 
 // newSyslogHandler returns a handler that writes text without the time, which syslog adds.
@@ -77,10 +78,11 @@ func (s syslogLines) Write(line []byte) (int, error) {
 	return len(line), send(text)
 }
 
-// logFile is the log of --log-file. What is written to it is added in one write, so that others may write to it as well.
+// logFile is the log of --log-file. Each line is appended in one write, so that other programs may
+// write too.
 type logFile struct {
-	// dir is the directory of the file, open: it is found again without a look-up of its path, which may lead into the
-	// mount that this process serves and would wait for itself.
+	// dir is the directory of the file, open: it is found again without a look-up of its path,
+	// which may lead into the mount that this process serves and would wait for itself.
 	dir  *os.File
 	name string
 
@@ -88,7 +90,8 @@ type logFile struct {
 	file *os.File
 }
 
-// openLog opens the log file of a mount. It may not be what the mount serves, where a session would be damaged.
+// openLog opens the log file of a mount. It refuses a file that the mount serves: a session would
+// be damaged.
 func openLog(path string, o mountopts.Options) (*logFile, error) {
 	l := &logFile{name: filepath.Base(path)}
 	place, err := resolveMountpoint(filepath.Dir(path))
@@ -109,9 +112,11 @@ func openLog(path string, o mountopts.Options) (*logFile, error) {
 	return l, nil
 }
 
-// reopen opens the file by its name, where another file may be by now. If it cannot be opened, the old one stays.
+// reopen opens the file by its name, where another file may be by now. If it cannot be opened, the
+// old one stays.
 func (l *logFile) reopen() error {
-	// Not through a link, which may lead into the mount, and without waiting for the reader of a pipe.
+	// Not through a link, which may lead into the mount, and without waiting for the reader of a
+	// pipe.
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY
 	fd, err := unix.Openat(int(l.dir.Fd()), l.name, flags, 0o600)
 	if err != nil {
@@ -125,7 +130,7 @@ func (l *logFile) reopen() error {
 	case kind != unix.S_IFREG && kind != unix.S_IFCHR:
 		err = fmt.Errorf("%s is no regular file", l.name)
 	case kind == unix.S_IFREG && dir.Mode&unix.S_ISVTX != 0 && int(st.Uid) != os.Geteuid():
-		// In such a directory everybody can wait with a file for who is going to write there.
+		// In such a directory any user can prepare a file for another one to write to.
 		err = fmt.Errorf("%s belongs to user %d, and its directory is for all users", l.name, st.Uid)
 	}
 	if err != nil {

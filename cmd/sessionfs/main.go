@@ -7,13 +7,14 @@
 //	sessionfs help | version
 //	sessionfs ls | cat | … [-s SOURCE] PATH...
 //
-// It returns when the mount is ready; a copy of it, without a terminal, serves the mount until that is unmounted or a
-// signal ends it. docs/design.md section 8 says what it promises, main.go what its exit status means.
+// It returns when the mount is ready; a copy of it, without a terminal, serves the mount until that
+// is unmounted or a signal ends it (docs/design.md section 8). main.go has the exit statuses.
 //
-// Commands of the last form show the same without a mount; [newRoot] lists them. They build for other systems than Linux.
+// Commands of the last form show the same without a mount; [newRoot] lists them. They build for
+// other systems than Linux.
 //
-// It never starts another program but fusermount3 and itself; sessionfs pick also fzf and, where it is asked to, the agent, and
-// what is read on a terminal goes to a pager.
+// It starts no other programs than fusermount3, itself and a pager; sessionfs pick also starts fzf
+// and, on request, the agent.
 package main
 
 import (
@@ -40,14 +41,15 @@ func main() {
 	exit(run(os.Args, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// streams are what a command reads and writes.
+// streams are the standard streams of a command.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// run is the command; it returns the exit status. A command that needs no mount is known by its name, which must be the
-// first argument: everything else is [mount], whose arguments may be any directories.
+// run is the command; it returns the exit status. A command that needs no mount is known by its
+// name, which must be the first argument: everything else is [mount], whose arguments may be any
+// directories.
 func run(args []string, s streams) int {
 	root := newRoot(s)
 	if isCommand(root, args) {
@@ -69,7 +71,8 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	c, err := mountopts.Parse(args)
 	switch {
 	case err != nil:
-		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err), c.Helper, s.err), true
+		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)",
+			err), c.Helper, s.err), true
 	case c.Help:
 		fmt.Fprint(s.out, summary())
 		return c, exitOK, true
@@ -146,12 +149,12 @@ func exitStatus(err error, helper bool) int {
 	return helperMount
 }
 
-// release is the newest version of CHANGELOG.md. scripts/package sets what a package is called:
+// release is the newest version of CHANGELOG.md. scripts/package sets the version of a package:
 //
 //	go build -ldflags '-X main.release=v1.2.3' ./cmd/sessionfs
 var release = "v0.1.0"
 
-// version returns the version of this program, and what it was built from.
+// version returns the version of this program, and the commit of its source.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -160,7 +163,8 @@ func version() string {
 	return describe(release, info)
 }
 
-// describe adds the commit of a build between versions, where the tool chain knows it, and the tools of a build.
+// describe adds the commit of a build between versions, where the tool chain knows it, and the
+// tools of a build.
 func describe(release string, info *debug.BuildInfo) string {
 	var with []string
 	if v := info.Main.Version; v != "" && v != "(devel)" && v != release {
@@ -177,13 +181,14 @@ func describe(release string, info *debug.BuildInfo) string {
 	return fmt.Sprintf("%s (%s)", release, strings.Join(with, ", "))
 }
 
-// newRoot returns the tree of commands that need no mount. Each is built by a function that is called here.
+// newRoot returns the tree of commands that need no mount. Each is built by a function that is
+// called here.
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// For completions: what mounts is parsed by mountopts.
+		// For completions: mountopts parses command lines that mount.
 		Args:              cobra.ArbitraryArgs, // else nothing is completed behind SOURCE
 		ValidArgsFunction: completeMount,
 		Run:               func(*cobra.Command, []string) {},
@@ -226,8 +231,9 @@ func usageError(c *cobra.Command, err error) error {
 	return refuse(exitUsage, "%s: %s (see 'sessionfs help %s')", c.Name(), err, c.Name())
 }
 
-// isCommand reports whether a command line is that of a command that needs no mount: its first argument is the name of
-// one, and it is not run by mount(8). A directory of such a name is given as ./NAME, or after an option.
+// isCommand reports whether a command line is that of a command that needs no mount: its first
+// argument is the name of one, and it is not run by mount(8). A directory of such a name is given
+// as ./NAME, or after an option.
 func isCommand(root *cobra.Command, args []string) bool {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) {
 		return false
@@ -240,8 +246,8 @@ func isCommand(root *cobra.Command, args []string) bool {
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
 const exitBrokenPipe = exitSignal + int(unix.SIGPIPE)
 
-// runCommand runs a command that needs no mount; it returns the exit status. An interrupt ends what it does, and what it
-// has to tidy up is tidied up; a second one kills it.
+// runCommand runs a command that needs no mount, and returns the exit status. An interrupt ends the
+// command, which tidies up; a second one kills it.
 func runCommand(root *cobra.Command, args []string, s streams) int {
 	signal.Ignore(unix.SIGPIPE) // the reader of the output may end first
 	ctx, release := untilSignal(context.Background())
@@ -264,7 +270,7 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	return status
 }
 
-// The statuses of commands that tell what they found, as those of grep. Scripts test for them.
+// The statuses of commands that search, as those of grep. Scripts test for them.
 const (
 	exitFound   = 0 // for check: nothing is broken
 	exitNothing = 1 // for check: something is
@@ -287,11 +293,12 @@ func endsWithTwo(cmd *cobra.Command) {
 // endingSignals are the signals that end a command.
 var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
 
-// exitSignal and the number of a signal make the status of what a signal ended, as a shell has it.
+// exitSignal plus the number of a signal is the status of a program that the signal ended, as in
+// shells.
 const exitSignal = 128
 
-// untilSignal returns a context that ends with the first signal that is to end a command; its cause then has the status.
-// The next signal kills the process.
+// untilSignal returns a context that ends with the first signal that is to end a command; its cause
+// then has the status. The next signal kills the process.
 func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -314,8 +321,9 @@ func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	}
 }
 
-// exit ends the process with a status. If that is one of a signal, it ends by the signal: a shell then ends the loop that
-// somebody interrupted, and a service manager takes it for the end that it asked for. Both show the same status.
+// exit ends the process with a status. If that is one of a signal, it ends by the signal: a shell
+// then ends the loop that somebody interrupted, and a service manager takes it for the end that it
+// asked for. Both show the same status.
 func exit(status int) {
 	if s := syscall.Signal(status - exitSignal); slices.Contains(endingSignals, os.Signal(s)) {
 		signal.Reset(s)

@@ -21,8 +21,9 @@ import (
 	"sessionfs/mountopts"
 )
 
-// init keeps the first thread for the goroutine that obeys signals, which only init can claim: the kernel gives a signal to that
-// thread first, where it stays if the thread waits for a SOURCE that hangs.
+// init keeps the first thread for the goroutine that obeys signals, which only init can claim: the
+// kernel gives a signal to that thread first, where it stays if the thread waits for a SOURCE that
+// hangs.
 func init() { runtime.LockOSThread() }
 
 // mount mounts or unmounts; it returns the exit status.
@@ -45,18 +46,21 @@ func mount(args []string, s streams) int {
 	return report(serve(c, ready, s.err), c.Helper, s.err)
 }
 
-// readyEnv is set in the environment of the background process, which reports on readyFD that it is ready.
+// readyEnv is set in the environment of the background process, which reports on readyFD that it is
+// ready.
 const (
 	readyEnv = "SESSIONFS_READY_FD"
 	readyFD  = 3
 )
 
-// readyByte is what it writes there. End of file without it means that it failed; its exit status says how.
+// readyByte is written there once the mount is ready. End of file without it means a failure, which
+// the exit status names.
 const readyByte = '+'
 
-// startBackground runs this command again, as Go cannot fork, and waits until that process is ready. It
-// returns the exit status. The background process stays in our process group until it has mounted: under
-// x-systemd.automount only systemd's own group may access the mount point, all others wait for the mount.
+// startBackground runs this command again, as Go cannot fork, and waits until that process is
+// ready. It returns the exit status. The background process stays in our process group until it has
+// mounted: under x-systemd.automount only systemd's own group may access the mount point, all
+// others wait for the mount.
 func startBackground(args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,8 +71,8 @@ func startBackground(args []string) (int, error) {
 		return exitFailure, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer r.Close()
-	// Descriptors that the caller left open, such as a lock file, must not stay open for the life of the mount.
-	// Without close_range (before Linux 5.11) they do; that is no reason to fail.
+	// Descriptors that the caller left open, such as a lock file, must not stay open for the life
+	// of the mount. Without close_range (before Linux 5.11) they do; that is no reason to fail.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 
 	cmd := &exec.Cmd{
@@ -103,7 +107,8 @@ func startBackground(args []string) (int, error) {
 	return exitFailure, fmt.Errorf("the background process died: %w", err)
 }
 
-// forward passes an interrupt on to the background process, which unmounts. A second interrupt kills it.
+// forward passes an interrupt on to the background process, which unmounts. A second interrupt
+// kills it.
 func forward(signals <-chan os.Signal, p *os.Process) {
 	<-signals
 	_ = p.Signal(unix.SIGTERM) // an error means that it has exited, which the pipe reports
@@ -124,8 +129,8 @@ func takeReadyPipe() *os.File {
 	return os.NewFile(readyFD, "ready pipe")
 }
 
-// sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin and
-// stdout are /dev/null from the start. It does not matter if the waiting process has exited.
+// sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin
+// and stdout are /dev/null from the start. It does not matter if the waiting process has exited.
 func sayReady(ready *os.File) error {
 	defer ready.Close()
 	if _, err := unix.Setsid(); err != nil {
@@ -148,8 +153,8 @@ const (
 	fuseConf   = "/etc/fuse.conf"
 )
 
-// diagnose returns why a mount failed. It is called after the failure, so that nothing is refused that would
-// have worked (a fusermount3 that asks a helper outside of a container, for example).
+// diagnose returns why a mount failed. It is called after the failure, so that nothing is refused
+// that would have worked (a fusermount3 that asks a helper outside of a container, for example).
 func diagnose(err error, o mountopts.Options) error {
 	if errors.Is(err, fs.ErrSource) {
 		return refuse(exitSource, "%s", err)
@@ -159,12 +164,13 @@ func diagnose(err error, o mountopts.Options) error {
 	}
 	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
 	if errors.Is(err, fs.ErrFuse) {
-		return refuse(exitFuse, "%s\n%s", what, cmp.Or(fuseProblem(o), "FUSE is broken here; 'sessionfs help nfs' tells how to serve sessions without it."))
+		return refuse(exitFuse, "%s\n%s", what, cmp.Or(fuseProblem(o), "FUSE is broken here; "+
+			"'sessionfs help nfs' tells how to serve sessions without it."))
 	}
 	return refuse(exitMount, "%s", what)
 }
 
-// fuseProblem returns what is missing for mounting, or "".
+// fuseProblem names a thing that is missing for mounting, "" for none.
 func fuseProblem(o mountopts.Options) string {
 	if reason := deviceProblem(); reason != "" {
 		return reason
@@ -179,22 +185,26 @@ func fuseProblem(o mountopts.Options) string {
 	}
 	bin, err := fusermount()
 	if err != nil {
-		return "Users other than root need fusermount3: install the package fuse3 (apt install fuse3, dnf install fuse3)."
+		return "Users other than root need fusermount3: install the package fuse3 (apt install fuse3, " +
+			"dnf install fuse3)."
 	}
 	if nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && nnp == 1 {
-		return "This process may not gain privileges (no_new_privs: a sandbox, a container, NoNewPrivileges= in systemd), so " +
+		return "This process may not gain privileges (no_new_privs: a sandbox, a container, " +
+			"NoNewPrivileges= in systemd), so " +
 			bin + " cannot mount for it."
 	}
 	if info, err := os.Stat(bin); err == nil && info.Mode()&iofs.ModeSetuid == 0 {
-		return bin + " is not set-uid root, so users other than root may not be able to mount: reinstall the package fuse3."
+		return bin + " is not set-uid root, so users other than root may not be able to mount: " +
+			"reinstall the package fuse3."
 	}
 	if o.AllowRoot {
-		return "-o allow_root needs the line 'user_allow_other' in " + fuseConf + ", which root must write there; or leave allow_root out."
+		return "-o allow_root needs the line 'user_allow_other' in " + fuseConf + ", which root must write there; " +
+			"or leave allow_root out."
 	}
 	return ""
 }
 
-// deviceProblem returns what is wrong with /dev/fuse, or "". fusermount3 opens it as the user.
+// deviceProblem names a fault of /dev/fuse, "" for none. fusermount3 opens it as the user.
 func deviceProblem() string {
 	f, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
 	switch {
@@ -207,7 +217,8 @@ func deviceProblem() string {
 	case errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV):
 		return fuseDevice + " is there but the kernel has no FUSE: load the module (modprobe fuse)."
 	case errors.Is(err, iofs.ErrPermission):
-		return fuseDevice + " may not be opened (" + err.Error() + "): its mode should be 0666, and a container needs to be allowed the device."
+		return fuseDevice + " may not be opened (" + err.Error() + "): its mode should be 0666, " +
+			"and a container needs to be allowed the device."
 	}
 	return fuseDevice + " cannot be opened: " + err.Error() + "."
 }

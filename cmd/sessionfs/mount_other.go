@@ -10,7 +10,8 @@ func mount(args []string, s streams) int {
 	if done {
 		return status
 	}
-	return report(refuse(exitFuse, "sessions are mounted on Linux and macOS only; 'sessionfs nfs' serves them to this system's NFS client, and 'sessionfs ls', for example, needs no mount.\n"+
+	return report(refuse(exitFuse, "sessions are mounted on Linux and macOS only; "+
+		"'sessionfs nfs' serves them to this system's NFS client, and 'sessionfs ls', for example, needs no mount.\n"+
 		"'sessionfs --help' lists all commands."), c.Helper, s.err)
 }
 

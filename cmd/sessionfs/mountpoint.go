@@ -27,8 +27,8 @@ const maxStacked = 16
 // maxLinks bounds a chain of symlinks, as in the kernel.
 const maxLinks = 40
 
-// checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It removes dead
-// mounts of our own there. o.Source must be absolute and resolved.
+// checkMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It
+// removes dead mounts of our own there. o.Source must be absolute and resolved.
 func checkMountpoint(o mountopts.Options) (string, error) {
 	arg := o.Mountpoint
 	path, err := resolveMountpoint(arg)
@@ -70,18 +70,20 @@ func checkWritable(path string, info iofs.FileInfo) error {
 		return nil
 	}
 	if err := unix.Access(path, unix.W_OK); err != nil {
-		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be written by user %d, who therefore may not mount there: %s",
+		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be written by user %d, "+
+			"who therefore may not mount there: %s",
 			path, os.Geteuid(), err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if ok && info.Mode()&iofs.ModeSticky != 0 && int(st.Uid) != os.Geteuid() {
-		return refuse(exitMountpoint, "MOUNTPOINT %s is a shared directory (sticky) of user %d; choose one of your own", path, st.Uid)
+		return refuse(exitMountpoint, "MOUNTPOINT %s is a shared directory (sticky) of user %d; choose one of your own",
+			path, st.Uid)
 	}
 	return nil
 }
 
-// resolveMountpoint makes a path absolute and resolves its symlinks without a request to what it leads to, which may be a
-// dead mount, on which every call fails.
+// resolveMountpoint makes a path absolute and resolves its symlinks without a request to the
+// directory itself, which may be a dead mount, on which every call fails.
 func resolveMountpoint(path string) (string, error) {
 	short := path
 	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // of which the mount would be asked
@@ -95,7 +97,8 @@ func resolveMountpoint(path string) (string, error) {
 	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// checkMounted refuses a mount point on which a sessionfs is mounted already, and removes dead mounts of our own.
+// checkMounted refuses a mount point on which a sessionfs is mounted already, and removes dead
+// mounts of our own.
 func checkMounted(path string) error {
 	for range maxStacked {
 		e, mounted := mountAt(path)
@@ -103,36 +106,43 @@ func checkMounted(path string) error {
 		case !mounted || !e.isSessionfs():
 			return nil // for example a mounted disk with an empty root
 		case !e.ours(): // the kernel does not tell other users whether it is dead
-			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, dead or alive: sessionfs -u %s",
+			return refuse(exitMountpoint, "user %d has already mounted %s at %s; that user or root can unmount it, "+
+				"dead or alive: sessionfs -u %s",
 				e.uid, e.source, path, path)
 		}
 		switch statusOf(e, socketLimit).State {
 		case stateHangs:
-			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, 'sessionfs -u -z %s' detaches it all the same",
+			return refuse(exitMountpoint, "%s is already mounted at %s, but does not answer; if it stays so, "+
+				"'sessionfs -u -z %s' detaches it all the same",
 				e.source, path, path)
 		case stateDead:
 			// Lazily: programs with open files in it get errors in any case.
 			if err := unmount(path, true); err != nil {
-				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s", path, err)
+				return refuse(exitMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s",
+					path, err)
 			}
 		default:
-			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s", e.source, path, path)
+			return refuse(exitMountpoint, "%s is already mounted at %s; unmount it with: sessionfs -u %s",
+				e.source, path, path)
 		}
 	}
 	return refuse(exitMountpoint, "MOUNTPOINT %s holds more than %d dead mounts", path, maxStacked)
 }
 
-// checkOverlap refuses a mount point inside a place that the mount serves, which the mount would show, or one that contains
-// such a place, which the mount would hide: the daemon would wait for itself. mountpoint must be resolved. It compares the
-// directories along the paths, not the names, so that it recognises bind mounts too.
+// checkOverlap refuses a mount point inside a place that the mount serves, which the mount would
+// show, or one that contains such a place, which the mount would hide: the daemon would wait for
+// itself. mountpoint must be resolved. It compares the directories along the paths, not the names,
+// so that it recognises bind mounts too.
 func checkOverlap(mountpoint string, o mountopts.Options) error {
 	for _, place := range fs.Directories(o, os.Getenv) {
 		resolved := resolveFar(place)
 		if isWithin(mountpoint, resolved) {
-			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it", mountpoint, place)
+			return refuse(exitMountpoint, "MOUNTPOINT %s lies in SOURCE (%s); choose a directory outside of it",
+				mountpoint, place)
 		}
 		if isWithin(resolved, mountpoint) {
-			return refuse(exitMountpoint, "MOUNTPOINT %s would hide SOURCE (%s); choose a directory that does not contain it", mountpoint, place)
+			return refuse(exitMountpoint, "MOUNTPOINT %s would hide SOURCE (%s); "+
+				"choose a directory that does not contain it", mountpoint, place)
 		}
 	}
 	return nil
@@ -175,8 +185,8 @@ func isWithin(path, dir string) bool {
 	}
 }
 
-// checkEmpty refuses a directory that is not empty: the mount would hide what is in it. Of the files that one writes to in a
-// mount, new-session alone is made by the same words where nothing is mounted.
+// checkEmpty refuses a directory that is not empty: the mount would hide its files. Of the control
+// files, new-session alone becomes a real file when it is written to without a mount.
 func checkEmpty(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -186,10 +196,13 @@ func checkEmpty(path string) error {
 	names, err := d.Readdirnames(2)
 	switch {
 	case len(names) == 1 && names[0] == newSession:
-		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty: %s was written while nothing was mounted, so it is a file. "+
-			"Move it away (mv %[1]s/%[2]s FILE), mount, and have its lines done: cat FILE > %[1]s/%[2]s", path, newSession)
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty: %s was written while nothing was mounted, "+
+			"so it is a file. "+
+			"Move it away (mv %[1]s/%[2]s FILE), mount, and have its lines done: cat FILE > %[1]s/%[2]s",
+			path, newSession)
 	case len(names) > 0:
-		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); move that away, choose an empty directory, or hide it with -o nonempty",
+		return refuse(exitMountpoint, "MOUNTPOINT %s is not empty (it holds %q); move that away, "+
+			"choose an empty directory, or hide it with -o nonempty",
 			path, names[0])
 	case err != nil && !errors.Is(err, io.EOF):
 		return refuse(exitMountpoint, "MOUNTPOINT %s cannot be read: %s", path, err)
@@ -251,8 +264,8 @@ func mountAt(path string) (found mountEntry, ok bool) {
 	return e, e.mountpoint == path
 }
 
-// connections is where fusectl shows the connections of FUSE mounts, each as a directory with the files "abort" and
-// "waiting", which belong to the user who mounted.
+// connections is the directory in which fusectl shows the connections of FUSE mounts, each as a
+// directory with the files "abort" and "waiting", which belong to the mount's user.
 const connections = "/sys/fs/fuse/connections"
 
 // control returns the path of a file of a mount's connection.

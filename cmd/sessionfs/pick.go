@@ -41,10 +41,11 @@ func pickCommand() *cobra.Command {
 		Short:      "Choose a session in the terminal, and go on with it",
 		SuggestFor: []string{"find", "fzf", "choose"},
 		Long: "Choose a session, those modified last first, beside the end of its transcript, by parts of words, as " +
-			"with fzf(1), which is used where it is installed. The path of the session in a mount is printed; where SOURCE is not " +
-			"mounted, its id. Without -s, SOURCE is that of a mount of all agents, if there is one.\n\n" +
-			"QUERY is what is searched for first. If it finds one session alone, or names one, there is no choice, and no terminal is " +
-			"needed.\n\nExit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
+			"with fzf(1), which is used where it is installed. The path of the session in a mount is printed; where " +
+			"SOURCE is not mounted, its id. Without -s, SOURCE is that of a mount of all agents, if there is one.\n\n" +
+			"QUERY is what is searched for first. If it finds one session alone, or names one, there is no choice, " +
+			"and no terminal is needed.\n\n" +
+			"Exit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
 		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		p.cmd, p.src = cmd, src
@@ -76,7 +77,8 @@ func (p *picker) run(query string) (err error) {
 		p.mounts = toldMounts()
 	}
 	if p.mounted && p.inMount(".") == "" {
-		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions", p.src.TableSource())
+		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions",
+			p.src.TableSource())
 	}
 	chosen := named{}
 	switch {
@@ -128,7 +130,7 @@ func (p *picker) print(chosen named) error {
 	return err
 }
 
-// header is what is needed of a session's header.
+// header has the needed members of a session's header.
 type header struct{ Type, ID, CWD string }
 
 func (p *picker) header(session string) (h header, err error) {
@@ -139,8 +141,8 @@ func (p *picker) header(session string) (h header, err error) {
 	return h, err
 }
 
-// lastHere returns the session that was modified last of those of the working directory, or of the nearest directory above it
-// that has some.
+// lastHere returns the session that was modified last of those of the working directory, or of the
+// nearest directory above it that has some.
 func (p *picker) lastHere() (string, error) {
 	all, err := p.src.Sessions(p.src.ctx)
 	if err != nil {
@@ -192,7 +194,8 @@ func (p *picker) list(send func(lines ...string) error) error {
 	})
 }
 
-// meant returns the session of an id or a path, else the newest one that has all words of a text; of none, the last one here.
+// meant returns the session of an id or a path, else the newest one that has all words of a text;
+// of none, the last one here.
 func (p *picker) meant(text string) (named, error) {
 	if text == "" {
 		dir, err := p.lastHere()
@@ -209,7 +212,8 @@ func (p *picker) meant(text string) (named, error) {
 		return p.src.session(text) // for the reason
 	}
 	if n := len(found) - 1; n > 0 {
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n", p.cmd.Name(), n, visible(text))
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
+			p.cmd.Name(), n, visible(text))
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
 	if dir, err = p.src.Resolve(dir); err != nil {
@@ -218,7 +222,8 @@ func (p *picker) meant(text string) (named, error) {
 	return named{dir: dir}, nil
 }
 
-// line is a session in the list: its path, which is not shown, columns, and its id, which is not searched.
+// line is a session in the list: its path, which is not shown, columns, and its id, which is not
+// searched.
 func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	dir := i.CWD
 	if below, ok := strings.CutPrefix(dir+"/", home+"/"); ok && home != "" {
@@ -230,7 +235,8 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	if visible(at) != at { // lines are cut at line breaks and tabs
 		at = path.Join("by-id", names.FileName(i.ID))
 	}
-	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, visibleText(dir), visible(i.ID))
+	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s",
+		at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, visibleText(dir), visible(i.ID))
 }
 
 // titleColumn is how wide the titles are: display names have 40 characters at most.
@@ -273,13 +279,15 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 	for i, row := range rows {
 		f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
 		at, _ := time.Parse(time.RFC3339, f[2])
-		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s", session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
+		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
+			session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
 	}
 	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error { return send(rows...) })
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
 }
 
-// show prints what is beside the list: what a session, or a branch of it, is about, and the end of the transcript.
+// show prints the preview beside the list: a summary of a session or a branch, and the end of the
+// transcript.
 func (p *picker) show(arg string) error {
 	at, err := p.src.session(arg)
 	if err != nil {
@@ -324,8 +332,8 @@ func (p *picker) show(arg string) error {
 	return cmp.Or(err, written)
 }
 
-// previewLines is how much of the end of a transcript is shown beside the list, and previewSize how much of it is read for that,
-// in bytes.
+// previewLines is how much of the end of a transcript is shown beside the list, and previewSize how
+// much of it is read for that, in bytes.
 const (
 	previewLines = 500
 	previewSize  = 1 << 20

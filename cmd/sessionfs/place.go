@@ -63,8 +63,9 @@ func placeNamed(given string) (p place, err error) {
 	return p, nil
 }
 
-// placeOf returns the place of the first argument of a command that lies in one (placeAround), the default if none does. Of
-// arguments that are no paths of this machine it is that of the working directory.
+// placeOf returns the place of the first argument of a command that lies in one (placeAround), the
+// default if none does. Of arguments that are no paths of this machine it is that of the working
+// directory.
 func placeOf(args []string, are arguments) (p place, err error) {
 	if are == words || are == anyWords || are == anySession && len(args) == 0 {
 		args = []string{"."}
@@ -92,8 +93,9 @@ func placeOf(args []string, are arguments) (p place, err error) {
 	return p, nil
 }
 
-// placeAround returns the place in which a path lies, absolute and without links, or to which it leads: what a mount shows there, an
-// agent directory of this user, or another directory that is certainly one. It is the zero value if there is none.
+// placeAround returns the place in which a path lies, or to which it leads: that of a mount, an
+// agent directory of this user, or another certain one. The path is absolute and without links. It
+// returns the zero value if there is none.
 func placeAround(realPath string) (p place, err error) {
 	if p, err = mountedAt(realPath); err != nil || p.mountpoint != "" {
 		return p, err
@@ -113,7 +115,8 @@ func placeAround(realPath string) (p place, err error) {
 	return p, nil
 }
 
-// shows reports whether a path lies in an agent directory, or in a directory to which one of its links leads.
+// shows reports whether a path lies in an agent directory, or in a directory to which one of its
+// links leads.
 func shows(dir, realPath string) bool {
 	resolved, err := filepath.EvalSymlinks(dir)
 	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)
@@ -125,8 +128,8 @@ func isBelow(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// realPaths returns the paths of this machine for which an argument may stand, absolute and without links but for the last
-// part; and without that one too. Not all need exist.
+// realPaths returns the paths of this machine for which an argument may stand, absolute and without
+// links but for the last part; and without that one too. Not all need exist.
 func realPaths(arg string) (paths []string) {
 	abs, err := absolute(arg)
 	if err != nil {
@@ -156,7 +159,8 @@ func isCertainAgentDir(dir string) bool {
 	return agents.HasScopes(dir) || agents.Of(dir) != nil || isDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
 }
 
-// sessionFile returns the session file of this machine that an argument names, with or without an entry.
+// sessionFile returns the session file of this machine that an argument names, with or without an
+// entry.
 func sessionFile(arg string) (realPath string, ok bool) {
 	for _, name := range []string{arg, beforeEntry(arg)} {
 		realPath, err := filepath.EvalSymlinks(name)
@@ -168,7 +172,8 @@ func sessionFile(arg string) (realPath string, ok bool) {
 	return "", false
 }
 
-// placeOfFile returns an agent directory that has what lies beside a session file, for reading alone.
+// placeOfFile returns an agent directory, for reading alone, of a session file and the files beside
+// it.
 func placeOfFile(file string) (p place, err error) {
 	p.ReadOnly = true
 	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
@@ -187,7 +192,7 @@ func placeOfFile(file string) (p place, err error) {
 	return p, err
 }
 
-// local returns the path in the tree of what an argument stands for as a path of this machine.
+// local returns the path in the tree of an argument that is a path of this machine.
 func (src *source) local(arg string) (shown string, ok bool) {
 	if src.flags.args == noPaths || src.flags.args == words {
 		return "", false
@@ -211,7 +216,7 @@ func (src *source) local(arg string) (shown string, ok bool) {
 	return "", false
 }
 
-// source is what a command without a mount works on: the tree that a mount of SOURCE shows.
+// source is the tree that a mount of SOURCE shows, for a command without a mount.
 type source struct {
 	*fs.Unmounted
 	place
@@ -219,7 +224,7 @@ type source struct {
 	ctx   context.Context // of the command
 }
 
-// arguments says what the arguments of a command may be.
+// arguments is the kind of a command's arguments.
 type arguments int
 
 const (
@@ -227,12 +232,14 @@ const (
 	words                       // words; SOURCE is that of the working directory
 	treePaths                   // what is in a mount
 	anySession                  // sessions, also as files that lie in no agent directory
-	anyWords                    // words; SOURCE is that of the working directory, or else of a mount of all agents that has the default
+	// words; SOURCE is that of the working directory, or else of a mount of all agents that has the
+	// default
+	anyWords
 )
 
-// onSource makes a command work on SOURCE: it adds the flags that say where that is and how it is shown, opens it, and
-// closes it afterwards, which puts on disk what was typed into new sessions. Where the arguments are paths, SOURCE is the one
-// that they lie in, if they lie in any (docs/design.md section 8, Commands without a mount).
+// onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
+// afterwards. Where the arguments are paths, SOURCE is the one in which they lie, if any
+// (docs/design.md section 8, Commands without a mount).
 func onSource(are arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *source, args []string) error) *cobra.Command {
 	writes := cmd.Name() == "write"
 	flags := sourceFlags{
@@ -316,9 +323,9 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (src *source, clos
 // or pack its files.
 var ofOneAgent = []string{"bundle", "tar", "write"}
 
-// looksAtAll reports whether a command looks at all agents of this user, if there are several. Paths
-// below sessions/ are those of the default SOURCE, unless they begin with an agent's name, as search
-// prints them.
+// looksAtAll reports whether a command looks at all agents of this user, if there are several.
+// Paths below sessions/ are those of the default SOURCE, unless they begin with an agent's name, as
+// search prints them.
 func (f *sourceFlags) looksAtAll(args []string) bool {
 	dirs := agentDirs(os.Getenv)
 	if len(dirs) < 2 || f.one {
@@ -380,8 +387,8 @@ func (src *source) eachPath(cmd *cobra.Command, args []string, do func(path stri
 	return each(cmd, paths, do)
 }
 
-// each calls do for each of all. One that fails is reported and the others are still done; the status is then 1. An end of
-// the output or an interrupt ends all.
+// each calls do for each of all. One that fails is reported and the others are still done; the
+// status is then 1. An end of the output or an interrupt ends all.
 func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 	failed := false
 	for _, it := range all {

@@ -14,15 +14,17 @@ import (
 )
 
 const (
-	// progressAfter is how long a command takes before its progress is shown, and progressEach how long until it is shown anew.
+	// progressAfter is how long a command takes before its progress is shown, and progressEach how
+	// long until it is shown anew.
 	progressAfter = time.Second
 	progressEach  = 100 * time.Millisecond
 	// barWidth is how many columns the bar of a progress has.
 	barWidth = 40
 )
 
-// withProgress runs work. If that takes longer than a second, a line on the terminal of the standard error shows how much of
-// it is done, by what work tells storage.Progress, until work ends.
+// withProgress runs work. If that takes longer than a second, a line on the terminal of the
+// standard error shows how much of it is done, by what work tells storage.Progress, until work
+// ends.
 func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) error {
 	out := cmd.ErrOrStderr()
 	if !isTerminal(out) {
@@ -58,7 +60,8 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 	return err
 }
 
-// showProgress shows a text in place of the last one on a terminal, and takes that away if it is "".
+// showProgress shows a text in place of the last one on a terminal, and takes that away if it is
+// "".
 func showProgress(out io.Writer, text string) {
 	if isTerminal(out) {
 		fmt.Fprint(out, "\r\x1b[K"+text)

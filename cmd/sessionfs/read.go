@@ -26,7 +26,7 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// sessionArgument says what SESSION can be.
+// sessionArgument describes SESSION.
 const sessionArgument = "SESSION is an id or its beginning, a path in a mount, or a .jsonl file; " +
 	"#ENTRY behind it is the branch to that entry.\n"
 
@@ -35,10 +35,10 @@ func showCommand() *cobra.Command {
 	return onSource(anySession, &cobra.Command{
 		Use:   "show [-s SOURCE] [SESSION | WORD...]",
 		Short: "Read a session",
-		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager ($PAGER, else " +
-			"less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument +
-			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an argument it is the last " +
-			"session of this directory, or of the nearest one above.",
+		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager " +
+			"($PAGER, else less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument +
+			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an " +
+			"argument it is the last session of this directory, or of the nearest one above.",
 		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		at, err := (&picker{cmd: cmd, src: src}).meant(strings.Join(args, " "))
@@ -60,7 +60,8 @@ func showCommand() *cobra.Command {
 	})
 }
 
-// colourMarkdown copies a transcript with colours. What others wrote in it has no effect on a terminal.
+// colourMarkdown copies a transcript with colours. Control sequences in its texts do not reach the
+// terminal.
 func colourMarkdown(out *screen, in io.Reader) error {
 	r := bufio.NewReaderSize(in, copySize)
 	var block fence
@@ -122,9 +123,10 @@ func logCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
-		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each summary and label " +
-			"the beginning of its entry's id, its time, what it is and how it begins. leaf is where the session stands; what a client that " +
-			"resumes it does not show is lost. SESSION is an id or its beginning, a path in a mount, or a .jsonl file.",
+		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each " +
+			"summary and label the beginning of its entry's id, its time, what it is and how it begins. leaf is " +
+			"where the session stands; what a client that resumes it does not show is lost. SESSION is an id or its " +
+			"beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -359,9 +361,10 @@ func (s *screen) coloured(colour, text string) string {
 	return colour + text + colourEnd
 }
 
-// paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less, which ends by itself where all fits
-// on the screen. The pager starts with the first byte, so that an empty output starts none. A reader who leaves the pager early has
-// read enough: that is no error, and write gets EPIPE.
+// paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less,
+// which ends by itself where all fits on the screen. The pager starts with the first byte, so that
+// an empty output starts none. A reader who leaves the pager early has read enough: that is no
+// error, and write gets EPIPE.
 func paged(cmd *cobra.Command, write func(out *screen) error) error {
 	people := isTerminal(cmd.OutOrStdout())
 	p := &pager{out: cmd.OutOrStdout(), cmd: cmd}
@@ -446,7 +449,8 @@ func (p *pager) start() (err error) {
 	return nil
 }
 
-// end waits until the user has read. Its error says that the pager failed, such as one that is not installed.
+// end waits until the user has read. Its error says that the pager failed, such as one that is not
+// installed.
 func (p *pager) end() error {
 	_ = p.in.Close()
 	_ = p.child.Wait()
@@ -461,7 +465,8 @@ func (p *pager) end() error {
 // isTerminal reports whether out is a terminal.
 func isTerminal(out io.Writer) bool { return terminalWidth(out) >= 0 }
 
-// terminalWidth returns how many columns a terminal has, 0 if it does not tell, and -1 for another file.
+// terminalWidth returns how many columns a terminal has, 0 if it does not tell, and -1 for another
+// file.
 func terminalWidth(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok {

@@ -20,17 +20,17 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// native are the command lines that continue a session in the form in which sessions are shown. pi takes any next word as the value
-// of --session.
+// native are the command lines that continue a session in the form in which sessions are shown. pi
+// takes any next word as the value of --session.
 var native = map[string][]string{"omp": {"omp", "--resume="}, "xcsh": {"xcsh", "--resume="}, "pi": {"pi", "--session"}}
 
 var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // resumeCommand returns the command line with which an agent goes on with the session that has an
-// id, or ok false if there is none. A session file can name any id, which must not become an option,
-// a path, or a title to search for: only ids that the agent makes, or lets its user choose, are used.
-// To join the id is not enough: omp 14 parses the value of --resume= as a word of its own. A name that
-// ends in .jsonl is a path for omp and pi.
+// id, or ok false if there is none. A session file can name any id, which must not become an
+// option, a path, or a title to search for: only ids that the agent makes, or lets its user choose,
+// are used. To join the id is not enough: omp 14 parses the value of --resume= as a word of its
+// own. A name that ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
 	command, isID := native[agent], anyID.MatchString
 	if a := agents.Find(agent); a != nil {
@@ -46,7 +46,8 @@ func resumeCommand(agent, id string) (command []string, ok bool) {
 	return append(slices.Clone(command), id), true
 }
 
-// agent returns the agent of a session, by its path in the tree, and the directory of that agent's sessions, "" in a database.
+// agent returns the agent of a session, by its path in the tree, and the directory of that agent's
+// sessions, "" in a database.
 func (p *picker) agent(session string) mountopts.AgentDir {
 	if p.agents == nil {
 		p.agents = p.src.Agents
@@ -78,7 +79,8 @@ func agentOf(source string) mountopts.AgentDir {
 	return mountopts.AgentDir{Name: "omp", Source: source}
 }
 
-// goOn has the agent started with a session, in its working directory, in the place of this process.
+// goOn has the agent started with a session, in its working directory, in the place of this
+// process.
 func (p *picker) goOn(session string) error {
 	h, err := p.header(session)
 	if err != nil {
@@ -106,7 +108,8 @@ func (p *picker) goOn(session string) error {
 	case !path.IsAbs(h.CWD):
 		return refuse(exitFailure, "pick: the working directory of %s is no absolute path: %q", h.ID, h.CWD)
 	case !isDir(h.CWD):
-		return refuse(exitFailure, "pick: the working directory of %s is not there any more: %s. Write another one to its cwd: "+
+		return refuse(exitFailure, "pick: the working directory of %s is not there any more: %s. "+
+			"Write another one to its cwd: "+
 			"echo /DIR | sessionfs write %[1]s/cwd", h.ID, h.CWD)
 	}
 	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
@@ -126,7 +129,7 @@ func (p *picker) goOn(session string) error {
 		if err := os.Chdir(h.CWD); err != nil {
 			return err
 		}
-		// What is ignored is ignored by the agent too, and by all that it starts; what is caught is not.
+		// An ignored signal is ignored by the agent and its programs too; a caught one is not.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		err := syscall.Exec(bin, command, append(env, "PWD="+h.CWD))
 		return fmt.Errorf("pick: starting %s: %w", bin, err)

@@ -22,10 +22,12 @@ func searchCommand() *cobra.Command {
 		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
 		Short:      "Find what was said in any session",
 		SuggestFor: []string{"find", "grep"},
-		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a phrase\", -word, " +
-			"role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
-			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, text; with " +
-			"tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 something is found, 1 nothing is, 2 an error.",
+		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a " +
+			"phrase\", -word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, " +
+			"before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
+			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, " +
+			"text; with tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 " +
+			"something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("regexp") {
@@ -46,7 +48,8 @@ func searchCommand() *cobra.Command {
 		return f.run(cmd, src, query, query)
 	})
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return refuse(exitUsage, "search: %s (see 'sessionfs help search'; -- stands before words that begin with -)", err)
+		return refuse(exitUsage, "search: %s (see 'sessionfs help search'; -- stands before words that begin with -)",
+			err)
 	})
 	f.flags(cmd)
 	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
@@ -62,11 +65,11 @@ func touchedCommand() *cobra.Command {
 	cmd := onSource(words, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l | -p] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
-		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory PATH, which " +
-			"need not exist any more.\n\n" +
-			"Off a terminal a line for each, the newest first: PATH of the call, which sessionfs cat takes, time, what it is, " +
-			"the tool and what it touched, the first line of the user's prompt before it; with tabs between them. " +
-			"Exit status: 0 something is found, 1 nothing is, 2 an error.",
+		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory " +
+			"PATH, which need not exist any more.\n\n" +
+			"Off a terminal a line for each, the newest first: PATH of the call, which sessionfs cat takes, time, " +
+			"what it is, the tool and what it touched, the first line of the user's prompt before it; with tabs " +
+			"between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs touched main.go",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -103,7 +106,7 @@ func touchedBy(file string) (name string, touched *search.Touched, err error) {
 	return name, touched, err
 }
 
-// finding is what a command finds, and how it prints that.
+// finding collects and prints the hits of a command.
 type finding struct {
 	count, list, json bool
 	max               int
@@ -119,7 +122,8 @@ func (f *finding) flags(cmd *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "a line of JSON for each")
 }
 
-// run prints what a Matcher finds among the sessions that a query is about, or among all if it is nil.
+// run prints the hits of a Matcher among the sessions of a query, or among all sessions if it is
+// nil.
 func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m search.Matcher) error {
 	if f.max < 0 {
 		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
@@ -176,7 +180,8 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	return nil
 }
 
-// sayUnread prints the sessions that could not be searched. Where there are any, it ends the command with exitNotDone.
+// sayUnread prints the sessions that could not be searched. Where there are any, it ends the
+// command with exitNotDone.
 func sayUnread(cmd *cobra.Command, unread []*search.Found) error {
 	for _, u := range unread {
 		sayError(cmd, errors.New(visible(u.Path())+" could not be searched: "+visible(u.Err.Error())))
@@ -229,7 +234,7 @@ func (f *finding) printHits(out *screen, hits []search.Hit) {
 	}
 }
 
-// printHit prints a hit for reading: its path, its time and what it is, and the line.
+// printHit prints a hit for reading: its path, time, kind and line.
 func (f *finding) printHit(out *screen, h *search.Hit) {
 	out.WriteString(out.coloured(colourPath, visibleText(h.Path())) + "\n")
 	out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What))

@@ -22,8 +22,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends it. In the
-// background, ready is the pipe to the waiting process; until it is ready, stderr is the user's, for warnings.
+// serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends
+// it. In the background, ready is the pipe to the waiting process; until it is ready, stderr is the
+// user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), manager: takeManager(ready == nil)}
 	at := place{Options: c.Options}
@@ -99,8 +100,8 @@ type attendant struct {
 	minor   uint32 // of the mount, in the mount table
 }
 
-// waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it detaches
-// it, which frees the mount point, and returns: open files then get errors.
+// waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it
+// detaches it, which frees the mount point, and returns: open files then get errors.
 func (a *attendant) waitOrStop() {
 	done := make(chan struct{})
 	go storage.Guarded(func() {
@@ -134,7 +135,7 @@ func (a *attendant) waitOrStop() {
 	}
 }
 
-// stop unmounts, or detaches what is in use.
+// stop unmounts, or detaches a mount that is in use.
 func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.options.Mountpoint)
 	a.tellManager("STOPPING=1", "unmounting")
@@ -155,14 +156,15 @@ func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
 	}
 }
 
-// whenIdle unmounts if the mount has been idle for long enough, and returns when to look again. The kernel refuses to
-// unmount what is in use, as by a working directory, which asks for nothing.
+// whenIdle unmounts if the mount has been idle for long enough, and returns the time until the next
+// check. The kernel refuses to unmount a mount in use, also by a working directory, which makes no
+// requests.
 func (a *attendant) whenIdle() time.Duration {
 	since := a.server.Idle()
 	if since < a.options.Idle {
 		return a.options.Idle - since
 	}
-	// What is mounted on top of it, or elsewhere by now, is not ours to unmount.
+	// Another mount on top of it, or in its place, is not ours to unmount.
 	if e, ok := mountAt(a.options.Mountpoint); !ok || e.minor != a.minor {
 		return a.options.Idle
 	}
@@ -173,10 +175,12 @@ func (a *attendant) whenIdle() time.Duration {
 	return a.options.Idle
 }
 
-// logCounters writes to the log what the mount holds, whatever is logged: who asks for it is to see it.
+// logCounters writes the counters of the mount to the log, at any log level: the user asked for
+// them.
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
-	a.log.Log(context.Background(), max(slog.LevelInfo, a.options.Level()), "counters", "mountpoint", a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
+	a.log.Log(context.Background(), max(slog.LevelInfo, a.options.Level()), "counters", "mountpoint",
+		a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
 		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "idle", c.Idle,
 		"memory", c.Memory, "files", c.Files, "temporary", c.Temporary)
 }
@@ -188,8 +192,9 @@ type signals struct {
 	count  chan os.Signal // writes counters to the log
 }
 
-// notifySignals subscribes to the signals. SIGHUP opens a log file anew. In the foreground, in a terminal or without a log
-// file, it ends the mount: else a closed terminal would leave a mount behind that nobody sees the log of.
+// notifySignals subscribes to the signals. SIGHUP opens a log file anew. In the foreground, in a
+// terminal or without a log file, it ends the mount: else a closed terminal would leave a mount
+// behind that nobody sees the log of.
 func notifySignals(background, toFile bool) signals {
 	// The mount must survive when the reader of its log exits.
 	signal.Ignore(unix.SIGPIPE)
@@ -217,11 +222,13 @@ func hasTerminal() bool {
 	return true
 }
 
-// notifyEnv names the socket on which a service manager waits for what its services say of themselves (sd_notify(3)).
+// notifyEnv names the socket on which a service manager waits for the states of its services
+// (sd_notify(3)).
 const notifyEnv = "NOTIFY_SOCKET"
 
-// takeManager returns the socket of the service manager that started this process, "" if there is none. It counts in front
-// alone: a mount that somebody starts in the background from within a service is not what that service's manager waits for.
+// takeManager returns the socket of the service manager that started this process, "" if there is
+// none. It counts in the foreground alone: a manager does not wait for a mount that its service
+// starts in the background.
 func takeManager(foreground bool) (socket string) {
 	socket = os.Getenv(notifyEnv)
 	os.Unsetenv(notifyEnv) // fusermount3 must not inherit it
@@ -231,7 +238,8 @@ func takeManager(foreground bool) (socket string) {
 	return socket
 }
 
-// tellManager tells the service manager a state (READY=1, STOPPING=1), and a text that is shown to people.
+// tellManager tells the service manager a state (READY=1, STOPPING=1), and a text that is shown to
+// people.
 func (a *attendant) tellManager(state, text string) {
 	if a.manager == "" {
 		return
@@ -253,8 +261,8 @@ const (
 	acceptPause = 100 * time.Millisecond
 )
 
-// serveStatus answers who connects to the socket of a mount, until the returned function is called. Another daemon may
-// have a socket still whose mount is gone and had the same number.
+// serveStatus answers clients of a mount's socket, until the returned function is called. Another
+// daemon, whose mount is gone and had the same number, may still have such a socket.
 func (a *attendant) serveStatus() (stop func()) {
 	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), a.minor), time.Now().UnixNano())
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
@@ -295,6 +303,8 @@ func (a *attendant) tell(conn *net.UnixConn) {
 	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
 	// before the answer.
 	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
-	_, _ = io.WriteString(conn, "\n")                                                                             // it lives; the answer may take its time
-	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()}) // the client may be gone
+	// it lives; the answer may take its time
+	_, _ = io.WriteString(conn, "\n")
+	// the client may be gone
+	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()})
 }

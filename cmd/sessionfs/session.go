@@ -17,9 +17,10 @@ import (
 // clean returns the path in the tree for one that was typed.
 func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
 
-// expand returns the paths in the tree that arguments stand for; without arguments that is the root. Of what an argument can
-// be the first is taken: a path of this machine that lies in SOURCE or in a mount of it, a path of the tree, a pattern that the
-// shell could not expand, and what begins the id of one session, with a path in that session behind it.
+// expand returns the paths in the tree of arguments; the root without arguments. It tries in order:
+// a path of this machine in SOURCE or in a mount of it, a path of the tree, a pattern that the
+// shell could not expand, and the beginning of a session's id with a path in that session behind
+// it.
 func (src *source) expand(args ...string) (found []string, err error) {
 	if len(args) == 0 {
 		return []string{"."}, nil
@@ -60,7 +61,8 @@ func (src *source) expand(args ...string) (found []string, err error) {
 // maxCandidates is how many sessions, or entries, are named among which a choice is to be made.
 const maxCandidates = 10
 
-// byID returns the path of the session that --resume finds with a key, which must be the beginning of one id alone.
+// byID returns the path of the session that --resume finds with a key, which must be the beginning
+// of one id alone.
 func (src *source) byID(key string) (string, error) {
 	all, err := src.Sessions(src.ctx)
 	if err != nil {
@@ -92,7 +94,7 @@ func describeSession(i *listing.Info) string {
 	return visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
 }
 
-// ambiguous refuses what stands for several, with the lines that tell these apart.
+// ambiguous refuses an argument that names several, with lines that tell these apart.
 func ambiguous(said string, lines []string) error {
 	more := ""
 	if len(lines) > maxCandidates {
@@ -102,7 +104,7 @@ func ambiguous(said string, lines []string) error {
 	return refuse(exitFailure, "%s:\n%s%s", said, strings.Join(lines, "\n"), more)
 }
 
-// named is what an argument names: a session, and an entry of it.
+// named is the session of an argument, and an entry of it.
 type named struct {
 	dir   string // the directory of the session, a path of the tree without links
 	entry string // as in entries/, without the suffix; "" where only the session is named
@@ -116,8 +118,8 @@ func (n named) branch() string {
 	return path.Join(n.dir, "branches", ".by-id", n.entry)
 }
 
-// branch returns the session that an argument names, and the entry at which the branch ends: the leaf if the argument names none.
-// Callers must release the session.
+// branch returns the session that an argument names, and the entry at which the branch ends: the
+// leaf if the argument names none. Callers must release the session.
 func (src *source) branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
 	at, err := src.session(arg)
 	if err != nil {
@@ -140,9 +142,10 @@ func endOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) 
 	return snap.FindBranch(entry)
 }
 
-// session returns the session that an argument names, and the entry: by an id or its beginning, a path in a mount or in the
-// tree, also one in the session's directory such as entries/ID.json, or its file; each with #ENTRY behind it, the
-// id of an entry or its beginning. What names none, or several, is refused.
+// session returns the session and the entry that an argument names: by an id or its beginning, a
+// path in a mount or in the tree, also one in the session's directory such as entries/ID.json, or
+// its file. #ENTRY may follow, the id of an entry or its beginning. An argument that names none, or
+// several, is refused.
 func (src *source) session(arg string) (named, error) {
 	found, err := src.sessions(arg)
 	if err == nil && len(found) > 1 {
@@ -176,7 +179,7 @@ func (src *source) find(arg string) (found []named, err error) {
 	return found, err
 }
 
-// beforeEntry returns what is before #ENTRY.
+// beforeEntry returns the argument without #ENTRY.
 func beforeEntry(arg string) string {
 	if at := strings.LastIndexByte(arg, '#'); at > 0 {
 		return arg[:at]
@@ -218,7 +221,8 @@ func (src *source) sessionOf(resolved string) (named, bool) {
 // fileSuffixes end the names of session files: as they are, archived, and as Codex compresses them.
 var fileSuffixes = []string{sessionSuffix + layout.ArchiveSuffix, sessionSuffix + ".zst", sessionSuffix}
 
-// entryIn returns the entry that a path without links in a session's directory is about, "" for none.
+// entryIn returns the entry that a path without links in a session's directory is about, "" for
+// none.
 func entryIn(below string) string {
 	parts := strings.Split(below, "/")
 	switch last := parts[len(parts)-1]; {

@@ -40,7 +40,8 @@ const (
 	siteFormat = 1
 )
 
-// site is a directory of pages that export --all writes. No link in it is followed, and files appear whole.
+// site is a directory of pages that export --all writes. No link in it is followed, and files
+// appear whole.
 type site struct {
 	*source
 	dir  *os.Root
@@ -106,7 +107,8 @@ func (src *source) exportAll(cmd *cobra.Command, path string) (err error) {
 	return err
 }
 
-// openSite opens the directory of a site, which must be empty or one that export --all made, with the same masks.
+// openSite opens the directory of a site, which must be empty or one that export --all made, with
+// the same masks.
 func openSite(src *source, path string) (*site, error) {
 	refused := func(format string, args ...any) (*site, error) {
 		return nil, refuse(exitUsage, "export: "+format, args...)
@@ -190,8 +192,8 @@ func (s *site) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// siteKey returns a hash of all that pages depend on beside their sessions: the program, the options with the files that
-// they name, and the time zone.
+// siteKey returns a hash of all that pages depend on beside their sessions: the program, the
+// options with the files that they name, and the time zone.
 func siteKey(src *source) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, siteFormat, version(), src.flags.options, src.Prices(), sessioncore.ZoneName())
@@ -216,7 +218,8 @@ type stalePage struct {
 	page  *sitePage
 }
 
-// plan brings the list of pages up to date, removes those whose sessions are gone, and returns those to be written.
+// plan brings the list of pages up to date, removes those whose sessions are gone, and returns
+// those to be written.
 func (s *site) plan(sessions []*listing.Info, key string) (stale []stalePage, removed int, err error) {
 	if s.state.Key != key {
 		s.state.Key = key
@@ -266,7 +269,8 @@ func nameOfPage(info *listing.Info) string {
 	return fmt.Sprintf("%s-%x.html", plain[:min(len(plain), maxPageName)], sum[:8])
 }
 
-// write writes pages, the index, and siteFile before and after them: a run that is ended early goes on where it was.
+// write writes pages, the index, and siteFile before and after them: a run that is ended early goes
+// on where it was.
 func (s *site) write(cmd *cobra.Command, stale []stalePage) error {
 	if err := s.save(); err != nil {
 		return err

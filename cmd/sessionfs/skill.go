@@ -23,9 +23,10 @@ func skillCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skill [--install | --uninstall]",
 		Short: "Teach an agent to search its own past",
-		Long: "Print a SKILL.md, by which an agent learns to search the sessions of this user with this program. --install " +
-			"puts it into skills/sessionfs/ of the directory of each agent of this user, or of ~/.agents where there is no " +
-			"agent, and --uninstall removes it there. A file that is not as this program wrote it stays.",
+		Long: "Print a SKILL.md, by which an agent learns to search the sessions of this user with this program. " +
+			"--install puts it into skills/sessionfs/ of the directory of each agent of this user, or of ~/.agents " +
+			"where there is no agent, and --uninstall removes it there. A file that is not as this program wrote it " +
+			"stays.",
 		Example: "  sessionfs skill --install",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,8 +23,9 @@ import (
 	"sessionfs/testdata"
 )
 
-// resolve finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and unpacks the sample store where
-// that is SOURCE, or refuses it. A database stays as it is given; opening it tells whether it can be used.
+// resolve finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and
+// unpacks the sample store where that is SOURCE, or refuses it. A database stays as it is given;
+// opening it tells whether it can be used.
 func (p *place) resolve(stderr io.Writer) (err error) {
 	isDefault := p.Source == ""
 	if p.Demo {
@@ -55,12 +56,13 @@ func (p *place) resolve(stderr io.Writer) (err error) {
 	return err
 }
 
-// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or refuses it. It warns of one that
-// has no sessions yet.
+// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or
+// refuses it. It warns of one that has no sessions yet.
 func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as string, err error) {
 	hint := ""
 	if isDefault {
-		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, or try 'sessionfs --demo MOUNTPOINT'."
+		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, " +
+			"or try 'sessionfs --demo MOUNTPOINT'."
 	}
 	abs, err := absolute(given)
 	if err != nil {
@@ -79,9 +81,11 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	}
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
-		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, which holds sessions/%s", resolved, hint)
+		return "", "", refuse(exitSource, "SOURCE %s is not a directory; it must be the agent directory, "+
+			"which holds sessions/%s", resolved, hint)
 	case err != nil:
-		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s", resolved, os.Geteuid(), err, hint)
+		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s",
+			resolved, os.Geteuid(), err, hint)
 	}
 	warning, err := checkAgentDir(abs, resolved, names, os.Getenv)
 	if warning != "" {
@@ -95,7 +99,8 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	dirs := agentDirs(os.Getenv)
 	if len(dirs) == 0 {
-		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor %s is there", agents.OneOf(otherHomes()))
+		return refuse(exitSource, "no agent of this user has sessions: neither ~/.omp/agent nor %s is there",
+			agents.OneOf(otherHomes()))
 	}
 	for _, a := range dirs {
 		source, as, refused := resolveDir(a.Source, true, stderr)
@@ -117,8 +122,8 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	return nil
 }
 
-// absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..", which after a
-// symlink does not lead back.
+// absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..",
+// which after a symlink does not lead back.
 func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
@@ -127,12 +132,13 @@ func absolute(path string) (string, error) {
 	return wd + "/" + path, err
 }
 
-// candidates are the directories in which agents of this user may have their sessions, in the order in which SOURCE is chosen. Of
-// each agent the first that is there counts.
+// candidates are the directories in which agents of this user may have their sessions, in the order
+// in which SOURCE is chosen. Of each agent the first that is there counts.
 //
-// PI_CODING_AGENT_DIR is obeyed by omp and pi, and is of one of them. A client of omp that follows the XDG Base Directory
-// Specification has the parts of its agent directory in two places (docs/format.md, Files): sessions, blobs and databases in
-// $XDG_DATA_HOME/omp, the breadcrumbs of terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as it exists.
+// PI_CODING_AGENT_DIR is obeyed by omp and pi, and is of one of them. A client of omp that follows
+// the XDG Base Directory Specification has the parts of its agent directory in two places
+// (docs/format.md, Files): sessions, blobs and databases in $XDG_DATA_HOME/omp, the breadcrumbs of
+// terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as it exists.
 func candidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	inHome := func(dir string) string {
 		if home := getenv("HOME"); home != "" {
@@ -206,7 +212,8 @@ func placeSource(o *mountopts.Options, getenv func(string) string) {
 	}
 }
 
-// xdgDir returns the client's directory below the one that an environment variable names, or "" if there is none.
+// xdgDir returns the client's directory below the one that an environment variable names, or "" if
+// there is none.
 func xdgDir(getenv func(string) string, variable string) string {
 	dir := filepath.Join(getenv(variable), "omp")
 	if !filepath.IsAbs(dir) || !isDir(dir) {
@@ -237,15 +244,18 @@ func isSame(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(first, second)
 }
 
-// Names in an agent directory. The generic ones do not distinguish it from other directories by themselves.
+// Names in an agent directory. The generic ones do not distinguish it from other directories by
+// themselves.
 var (
 	clientMarks  = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
-	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json", "keybindings.json"}
+	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json",
+		"keybindings.json"}
 )
 
-// checkAgentDir checks that dir, a path with its symlinks resolved that holds items, is an agent directory: another directory would be
-// mounted without an error and show nothing. It returns a warning if dir may become an agent directory, and an error
-// if it cannot. Both name the directory that was probably meant, if there is one.
+// checkAgentDir checks that dir, a path with its symlinks resolved that holds items, is an agent
+// directory: another directory would be mounted without an error and show nothing. It returns a
+// warning if dir may become an agent directory, and an error if it cannot. Both name the directory
+// that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
 	if agents.Of(dir) != nil {
 		return "", nil
@@ -258,7 +268,8 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		return "", refuse(exitSource, "SOURCE %s cannot be an agent directory: %s is not a directory", dir, sessions)
 	}
 	if target, err := os.Readlink(sessions); err == nil {
-		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached", dir, sessions, target), nil
+		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached",
+			dir, sessions, target), nil
 	}
 	if hasAny(dir, clientMarks) || isDir(fs.PiSessions(given, dir, getenv)) {
 		return "", nil // a client makes sessions/ for its first session
@@ -270,15 +281,16 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		hint = "\nThe agent directory of this user is " + usual
 	}
 	if len(items) > 0 && !hasAny(dir, genericMarks) {
-		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: mkdir AGENT; ln -s "+dir+" AGENT/sessions")
+		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: "+
+			"mkdir AGENT; ln -s "+dir+" AGENT/sessions")
 		return "", refuse(exitSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
 	}
 	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
 }
 
-// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir, which holds items: in
-// ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks at the path as given too, since sessions/ may be
-// a symlink to another disk.
+// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir,
+// which holds items: in ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks
+// at the path as given too, since sessions/ may be a symlink to another disk.
 func meantBy(given, dir string, items []iofs.DirEntry) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
@@ -339,8 +351,8 @@ func (p *place) unpackDemo() (err error) {
 	return err
 }
 
-// unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a session is the
-// time of its last entry, so that ls -t lists the newest one first.
+// unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a
+// session is the time of its last entry, so that ls -t lists the newest one first.
 func unpack(src iofs.FS, dir string) error {
 	return iofs.WalkDir(src, ".", func(name string, d iofs.DirEntry, err error) error {
 		target := filepath.Join(dir, filepath.FromSlash(name))

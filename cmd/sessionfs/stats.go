@@ -30,9 +30,10 @@ func statsCommand() *cobra.Command {
 		Use:        "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
 		Short:      "Tell what all sessions cost, with bars",
 		SuggestFor: []string{"usage", "cost", "costs"},
-		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session that called " +
-			"them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls are counted. " +
-			"Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o prices=none leaves them out.",
+		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session " +
+			"that called them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls " +
+			"are counted. Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o " +
+			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, src *source, _ []string) error {
@@ -101,7 +102,7 @@ const (
 // whats are the keys in the order in which they are told.
 var whats = []string{byHour, byDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
 
-// keys are what costs can be added up by.
+// keys are the keys by which costs can be added up.
 var keys = map[string]func(r *reports.Row, agent string) string{
 	byHour: func(r *reports.Row, _ string) string { return r.Day.Format("2006-01-02 15:04") },
 	byDay:  func(r *reports.Row, _ string) string { return r.Day.Format(time.DateOnly) },
@@ -114,8 +115,9 @@ var keys = map[string]func(r *reports.Row, agent string) string{
 	byCWD:     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
 	bySession: func(r *reports.Row, _ string) string { return r.Session.Path() },
 	"agent":   func(_ *reports.Row, agent string) string { return agent },
-	"who":     func(r *reports.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") }, // where several people share a database
-	byTool:    func(r *reports.Row, _ string) string { return r.Model },
+	// where several people share a database
+	"who":  func(r *reports.Row, _ string) string { return cmp.Or(r.Session.Who(), "-") },
+	byTool: func(r *reports.Row, _ string) string { return r.Model },
 }
 
 // isTime reports whether a key is a span of time, whose names are in its order.
@@ -136,7 +138,8 @@ func spanOf(option, text string) (search.Span, error) {
 // stats are sums of costs by one or two of the keys, and that of all.
 type stats struct {
 	by []string
-	// groups are the lines, named by their keys with separator between them; firsts are the sums by the first key.
+	// groups are the lines, named by their keys with separator between them; firsts are the sums by
+	// the first key.
 	groups, firsts, total reports.Groups
 	labels                map[string]string // the names for a person of groups that have others
 	latest                map[string]moment // by first key
@@ -149,7 +152,8 @@ type stats struct {
 // separator stands between the keys in the name of a group.
 const separator = "\x00"
 
-// moment is when something was last in use: the span, and for sessions in the same span when they began.
+// moment is when something was last in use: the span, and for sessions in the same span when they
+// began.
 type moment struct {
 	span  time.Time
 	began int64
@@ -198,21 +202,24 @@ const maxNamed = 10
 // notes returns the lines below the sums: the source of the prices, and the models without a price.
 func (s *stats) notes() (notes []string) {
 	if all := s.total.All(); len(all) > 0 && all[0].Listed > 0 {
-		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise", visible(s.prices)))
+		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
+			visible(s.prices)))
 	}
 	if names := slices.Sorted(slices.Values(s.unpriced)); len(names) > 0 && s.prices != "" {
 		more := ""
 		if len(names) > maxNamed {
 			names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
 		}
-		notes = append(notes, fmt.Sprintf("no price is known for answers of %s%s; add one with -o prices=FILE", visible(strings.Join(names, ", ")), more))
+		notes = append(notes, fmt.Sprintf("no price is known for answers of %s%s; add one with -o prices=FILE",
+			visible(strings.Join(names, ", ")), more))
 	}
 	return notes
 }
 
 const totalName = "total"
 
-// list returns the lines: spans of time in their order, what else there is by cost, or by what is known instead.
+// list returns the lines: spans of time in their order, what else there is by cost, or by what is
+// known instead.
 func (s *stats) list() []*reports.Group {
 	value, firsts := s.measure().of, map[string]*reports.Group{}
 	for _, g := range s.firsts.All() {
@@ -237,7 +244,8 @@ func (s *stats) list() []*reports.Group {
 // lastShown is how many days, hours or sessions a terminal shows.
 const lastShown = 30
 
-// last returns the lines of the last days, hours or sessions that have any, and a note if these are not all.
+// last returns the lines of the last days, hours or sessions that have any, and a note if these are
+// not all.
 func (s *stats) last(groups []*reports.Group) (shown []*reports.Group, note string) {
 	if !s.recent || len(s.latest) <= lastShown || !slices.Contains([]string{byDay, byHour, bySession}, s.by[0]) {
 		return groups, ""
@@ -247,16 +255,17 @@ func (s *stats) last(groups []*reports.Group) (shown []*reports.Group, note stri
 		first, _, _ := strings.Cut(g.Name, separator)
 		return !slices.Contains(names, first)
 	})
-	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n", lastShown, len(s.latest), s.by[0])
+	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
+		lastShown, len(s.latest), s.by[0])
 }
 
-// measure is what bars show.
+// measure is the quantity that bars show.
 type measure struct {
 	name string
 	of   func(*reports.Group) float64
 }
 
-// measure returns what the bars show: dollars, or tokens where nobody knows a cost.
+// measure returns the quantity of the bars: dollars, or tokens where no cost is known.
 func (s *stats) measure() measure {
 	known := func(g *reports.Group) bool { return g.Cost.Total > 0 }
 	switch {
@@ -331,7 +340,7 @@ func (s *stats) json(groups []*reports.Group) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// blocksIn returns what bars are drawn of: eighths of a block where the locale has them, else #.
+// blocksIn returns the characters of bars: eighths of a block where the locale has them, else #.
 func blocksIn(getenv func(string) string) []string {
 	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
 	if strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8") {
@@ -341,7 +350,8 @@ func blocksIn(getenv func(string) string) []string {
 }
 
 const (
-	// tableWidth is the width of a table where no terminal tells its own, and maxBar that of its longest bar, in characters.
+	// tableWidth is the width of a table where no terminal tells its own, and maxBar that of its
+	// longest bar, in characters.
 	tableWidth = 80
 	maxBar     = 40
 	// minBar is for how many characters of a bar names are cut.
@@ -389,7 +399,8 @@ func short(n float64) string {
 	return ""
 }
 
-// table returns the lines with bars, which are made of blocks: a whole one, and parts of one by their length.
+// table returns the lines with bars, which are made of blocks: a whole one, and parts of one by
+// their length.
 func (s *stats) table(groups []*reports.Group, width int, blocks []string) []byte {
 	titles, named := s.titles(), len(s.by)
 	rows := [][]string{append(slices.Clone(s.by), titles...)}

@@ -38,8 +38,10 @@ type status struct {
 
 // The states of a mount.
 const (
-	stateOK     = "ok"
-	stateSilent = "silent" // it does not answer what it does: it is another user's, or its network namespace is another, say
+	stateOK = "ok"
+	// it does not answer what it does: it is another user's, or its network namespace is another,
+	// say
+	stateSilent = "silent"
 	stateHangs  = "hangs"
 	stateDead   = "dead" // the daemon is gone
 	stateFull   = "full" // it refuses requests that need more memory
@@ -51,10 +53,10 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--json] [MOUNTPOINT]",
 		Short: "List this user's mounts, and what they have done",
-		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time since the " +
-			"mount, open files and directories, sessions whose index is kept, memory, files that the process has open, " +
-			"temporary files. A mount that refuses what needs more memory is full; one that does not answer within five " +
-			"seconds hangs.\n\n" +
+		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time " +
+			"since the mount, open files and directories, sessions whose index is kept, memory, files that the " +
+			"process has open, temporary files. A mount that refuses what needs more memory is full; one that does " +
+			"not answer within five seconds hangs.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
 		SuggestFor:        []string{"list", "mounts", "ps"},
@@ -118,7 +120,8 @@ func chosenMounts(args []string) ([]mountEntry, error) {
 	return []mountEntry{e}, nil
 }
 
-// statusOfAll returns the status of mounts. It asks them at the same time: one that hangs takes its time.
+// statusOfAll returns the status of mounts. It asks them at the same time: one that hangs takes its
+// time.
 func statusOfAll(mounts []mountEntry, limit time.Duration) []status {
 	all := make([]status, len(mounts))
 	var wg sync.WaitGroup
@@ -129,8 +132,8 @@ func statusOfAll(mounts []mountEntry, limit time.Duration) []status {
 	return all
 }
 
-// statusOf asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount itself: one whose daemon is
-// gone answers at once, with an error.
+// statusOf asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount
+// itself: one whose daemon is gone answers at once, with an error.
 func statusOf(e mountEntry, limit time.Duration) status {
 	s := status{Mountpoint: e.mountpoint, Source: e.source, User: e.uid, State: stateOK}
 	pid, said, err := askDaemon(e, limit, limit)
@@ -161,11 +164,12 @@ func statusOf(e mountEntry, limit time.Duration) status {
 	return s
 }
 
-// absentName is a name that no mount has, so that the kernel has to ask the server, and the server need not ask SOURCE for
-// it.
+// absentName is a name that no mount has, so that the kernel has to ask the server, and the server
+// need not ask SOURCE for it.
 const absentName = ".sessionfs-absent"
 
-// toldMounts returns the places that this user's mounts show, as far as their daemons tell that in time.
+// toldMounts returns the places that this user's mounts show, as far as their daemons tell that in
+// time.
 func toldMounts() (places []place) {
 	mounts := slices.DeleteFunc(allMounts(), func(e mountEntry) bool { return !e.ours() })
 	for _, s := range statusOfAll(mounts, liveLimit) {
@@ -176,8 +180,8 @@ func toldMounts() (places []place) {
 	return places
 }
 
-// mountedAt returns the place that a mount shows, for a path of the machine that lies in it, absolute and without links. It is the
-// zero value where the path lies in none.
+// mountedAt returns the place that a mount shows, for a path of the machine that lies in it,
+// absolute and without links. It is the zero value where the path lies in none.
 func mountedAt(path string) (p place, err error) {
 	e := mountOver(path)
 	if !e.isSessionfs() {
@@ -190,11 +194,13 @@ func mountedAt(path string) (p place, err error) {
 	case p.Source != "":
 		return p, nil
 	case s.State == stateDead:
-		return p, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it", e.mountpoint, e.mountpoint)
+		return p, refuse(exitSource, "the mount at %s is dead: 'sessionfs -u %s' removes it",
+			e.mountpoint, e.mountpoint)
 	case s.Version != "":
 		why = "it is of version " + s.Version
 	}
-	return p, refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, or name SOURCE with -s", e.mountpoint, why)
+	return p, refuse(exitSource, "the mount at %s does not tell what it shows (%s): mount it again, "+
+		"or name SOURCE with -s", e.mountpoint, why)
 }
 
 // printStatus prints a table, or nothing if there are no mounts.
@@ -227,18 +233,19 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 
 // A daemon reports its counters through a socket, so that clients never touch the mount, which may
 // hang. The socket has an abstract name, made of the user, the number of the connection, and the
-// moment: there is no file that a kill could leave behind, and none that needs a directory. As anybody
-// may take and connect to such names, nobody can predict the daemon's name, a client tries each name
-// that exists, and both ends ask the kernel for the user of the other end.
+// moment: there is no file that a kill could leave behind, and none that needs a directory. As
+// anybody may take and connect to such names, nobody can predict the daemon's name, a client tries
+// each name that exists, and both ends ask the kernel for the user of the other end.
 
 // socketName is how the names of sockets begin of the mount that a user made with a device number.
 func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%d/%d", uid, minor) }
 
-// listening is the flag in the kernel's table of a socket that can be connected to (__SO_ACCEPTCON).
+// listening is the flag in the kernel's table of a socket that can be connected to
+// (__SO_ACCEPTCON).
 const listening = "00010000"
 
-// socketsOf returns the names of all sockets, of whatever users, that may be that of a mount, the newest first. Earlier versions
-// have a name without the moment.
+// socketsOf returns the names of all sockets, of whatever users, that may be that of a mount, the
+// newest first. Earlier versions have a name without the moment.
 func socketsOf(uid int, minor uint32) (names []string, err error) {
 	table, err := os.ReadFile("/proc/self/net/unix")
 	for line := range strings.Lines(string(table)) {
@@ -252,13 +259,15 @@ func socketsOf(uid int, minor uint32) (names []string, err error) {
 	return names, err
 }
 
-// told is what a daemon answers, as one JSON object.
+// told is the answer of a daemon, as one JSON object.
 type told struct {
 	Version string `json:"version"`
-	// Options are those of the mount: a command shows the same as it (docs/design.md section 8, Commands without a mount).
+	// Options are those of the mount: a command shows the same as it (docs/design.md section 8,
+	// Commands without a mount).
 	Options mountopts.Options `json:"options"`
 	fs.Counters
-	// Unsaved is the number of new sessions that a daemon of an earlier version has in memory alone; nil of later ones.
+	// Unsaved is the number of new sessions that a daemon of an earlier version has in memory
+	// alone; nil of later ones.
 	Unsaved *int `json:"new,omitempty"`
 }
 
@@ -268,8 +277,8 @@ const socketLimit = 5 * time.Second
 // errNotTheirs means that there is no socket of the mount's user.
 var errNotTheirs = errors.New("no socket of its user's")
 
-// askDaemon requests the version, options and counters of a mount's daemon. It waits for a first sign
-// of life, and then for the answer. The pid is known also if the daemon does not answer.
+// askDaemon requests the version, options and counters of a mount's daemon. It waits for a first
+// sign of life, and then for the answer. The pid is known also if the daemon does not answer.
 func askDaemon(e mountEntry, first, limit time.Duration) (pid int, said told, err error) {
 	conn, pid, err := dialDaemon(e)
 	if err != nil {
@@ -303,7 +312,7 @@ func dialDaemon(e mountEntry) (conn *net.UnixConn, pid int, err error) {
 	return nil, 0, errors.Join(errNotTheirs, err)
 }
 
-// peerOf returns who is at the other end of a connection.
+// peerOf returns the process at the other end of a connection.
 func peerOf(conn *net.UnixConn) (peer *unix.Ucred, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

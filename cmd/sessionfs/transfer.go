@@ -37,16 +37,17 @@ func bundleCommand() *cobra.Command {
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
-		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they refer to, " +
-			"and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its beginning, " +
-			"a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are known, and leaves out what " +
-			"cannot be masked: images, and files beside the sessions other than the sessions of subagents. " +
-			"-o redact-rules=FILE has rules of your own for that.",
+		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they " +
+			"refer to, and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its " +
+			"beginning, a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are " +
+			"known, and leaves out what cannot be masked: images, and files beside the sessions other than the " +
+			"sessions of subagents. -o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {
-			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: sessionfs bundle SESSION > FILE.tar")
+			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
+				"sessionfs bundle SESSION > FILE.tar")
 		}
 		var dirs []string
 		for _, arg := range args {
@@ -100,13 +101,16 @@ func importCommand() *cobra.Command {
 	cmd := onSource(noPaths, &cobra.Command{
 		Use:   "import [-s SOURCE] [--to DIR] [--redact] [--json] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
-		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), what sessionfs bundle " +
-			"wrote (- for the standard input), or a directory that has such files at any depth. Links are not followed. " +
-			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which " +
-			"omp --resume goes on with; PATH#ID is the branch to one of its entries. " +
-			"A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, else where a " +
-			"new session of its working directory would. It is never replaced: one that is there gets what the copy has " +
-			"more. The files beside it and its images come along. Status 1: something was refused.",
+		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), " +
+			"what sessionfs bundle " +
+			"wrote (- for the standard input), or a directory that has such files at any depth. " +
+			"Links are not followed. " +
+			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) " +
+			"an omp session is made, which omp --resume goes on with; PATH#ID is the branch to one of its " +
+			"entries. A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, " +
+			"else where a new session of its working directory would. It is never replaced: one that is there " +
+			"gets what the copy has more. The files beside it and its images come along. Status 1: something was " +
+			"refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
@@ -149,7 +153,7 @@ type importForm struct {
 	quiet bool // without sessions that were there
 }
 
-// printImports imports sessions, and prints what becomes of each and how many there are.
+// printImports imports sessions, and prints the outcome of each and their number.
 func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, form importForm) error {
 	const others = "others"
 	out, failed := cmd.OutOrStdout(), false
@@ -190,7 +194,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 	return err
 }
 
-// imported is what import --json says of a session.
+// imported has the members of import --json about a session.
 type imported struct {
 	Outcome writer.Outcome `json:"outcome"`
 	From    string         `json:"from"`
@@ -200,14 +204,15 @@ type imported struct {
 }
 
 func importedOf(f transfer.Found, r transfer.Result) imported {
-	i := imported{r.Outcome, mountopts.WithoutPassword(filepath.Clean(f.Path)), r.Path, "", append([]string{}, r.Notes...)}
+	i := imported{r.Outcome, mountopts.WithoutPassword(filepath.Clean(f.Path)), r.Path, "",
+		append([]string{}, r.Notes...)}
 	if r.Err != nil {
 		i.Why = reasonOf(r.Err)
 	}
 	return i
 }
 
-// lineOf tells what became of a session.
+// lineOf returns the line about the outcome of a session.
 func lineOf(f transfer.Found, r transfer.Result) string {
 	i := importedOf(f, r)
 	line := fmt.Sprintf("%-7s %s", i.Outcome, i.Path)

@@ -18,10 +18,12 @@ import (
 )
 
 const (
-	// endLimit is how long it may take a daemon of an earlier version to put new sessions on disk and to end: enough for a slow
-	// disk with many of them, but one that hangs must not block -u forever.
+	// endLimit is how long it may take a daemon of an earlier version to put new sessions on disk
+	// and to end: enough for a slow disk with many of them, but one that hangs must not block -u
+	// forever.
 	endLimit = time.Minute
-	// liveLimit is how long -z, which is for mounts that hang, waits for a sign that the daemon does not.
+	// liveLimit is how long -z, which is for mounts that hang, waits for a sign that the daemon
+	// does not.
 	liveLimit = time.Second
 )
 
@@ -56,15 +58,18 @@ func unmountCommand(arg string, lazy bool) error {
 	e, mounted := mountAt(path)
 	switch {
 	case !mounted && e.isSessionfs():
-		return refuse(exitUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s", path, e.mountpoint, e.mountpoint)
+		return refuse(exitUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s",
+			path, e.mountpoint, e.mountpoint)
 	case err != nil:
 		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
 	case !mounted:
 		return refuseUnmounted(path)
 	case !e.isSessionfs():
-		return refuse(exitUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s", path, e.fsType, mountopts.FSType, path)
+		return refuse(exitUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s",
+			path, e.fsType, mountopts.FSType, path)
 	case !e.mayAsk():
-		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: sudo sessionfs -u %s", path, e.uid, path)
+		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: "+
+			"sudo sessionfs -u %s", path, e.uid, path)
 	}
 	limit := socketLimit
 	if lazy {
@@ -79,7 +84,8 @@ func unmountCommand(arg string, lazy bool) error {
 			return nil
 		}
 	case silent:
-		return refuse(exitUnmount, "%s does not answer and is still mounted; 'sessionfs -u -z %s' detaches it all the same", path, path)
+		return refuse(exitUnmount, "%s does not answer and is still mounted; "+
+			"'sessionfs -u -z %s' detaches it all the same", path, path)
 	case said.Unsaved != nil:
 		end = endEarlier(pid)
 	}
@@ -103,8 +109,8 @@ func unmountCommand(arg string, lazy bool) error {
 	}
 }
 
-// endEarlier returns a function that ends a daemon of an earlier version, whose mount is gone, and waits for it: such a daemon
-// puts new sessions on disk when it ends.
+// endEarlier returns a function that ends a daemon of an earlier version, whose mount is gone, and
+// waits for it: such a daemon puts new sessions on disk when it ends.
 func endEarlier(pid int) func() {
 	daemon, err := unix.PidfdOpen(pid, 0) // which no other process gets
 	return func() {
@@ -126,9 +132,10 @@ const (
 	stuckPoll = 100 * time.Millisecond
 )
 
-// detach detaches a mount. If requests are under way that do not end, it ends its connection too: whoever waits would wait
-// as long as SOURCE hangs, and the server, which has a thread in each, could not end either. Where the kernel does not tell
-// whether there are any, it does so only if the server is ending.
+// detach detaches a mount. If requests are under way that do not end, it ends the connection too:
+// else their callers would wait as long as SOURCE hangs, and so would the server, which has a
+// thread in each. Where the kernel does not tell whether there are any, it does so only if the
+// server is ending.
 func detach(e mountEntry, ending bool) error {
 	for start := time.Now(); ; time.Sleep(stuckPoll) {
 		waiting, err := e.hasRequests()
@@ -144,7 +151,7 @@ func detach(e mountEntry, ending bool) error {
 	}
 }
 
-// abort detaches a mount and ends its connection: whoever waits for it gets an error.
+// abort detaches a mount and ends its connection: waiting callers get an error.
 func abort(e mountEntry) error {
 	err := os.WriteFile(e.control("abort"), []byte("1"), 0)
 	switch {
@@ -160,14 +167,15 @@ func abort(e mountEntry) error {
 func refuseUnmounted(path string) error {
 	for _, e := range allMounts() {
 		if e.isSessionfs() && e.source == path {
-			return refuse(exitUnmount, "%s is SOURCE of the mount at %s; unmount that with: sessionfs -u %s", path, e.mountpoint, e.mountpoint)
+			return refuse(exitUnmount, "%s is SOURCE of the mount at %s; unmount that with: sessionfs -u %s",
+				path, e.mountpoint, e.mountpoint)
 		}
 	}
 	return refuse(exitUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
 }
 
-// unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted, else with
-// fusermount3. lazy detaches a mount that is in use.
+// unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted,
+// else with fusermount3. lazy detaches a mount that is in use.
 func unmount(path string, lazy bool) error {
 	flags := unix.UMOUNT_NOFOLLOW
 	if lazy {
@@ -195,14 +203,16 @@ func unmount(path string, lazy bool) error {
 	return err
 }
 
-// mtab is what fusermount3 looks a mount up in when an ordinary user unmounts it. Mounting does not need it.
+// mtab is the table in which fusermount3 looks a mount up to unmount it for an ordinary user.
 const mtab = "/etc/mtab"
 
-// errNoMtab says why fusermount3 cannot unmount, and what helps. A daemon whose mount it cannot end logs it too.
-var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", which is missing here, as in a small container; " +
-	"as root: ln -s /proc/self/mounts " + mtab + ", or unmount as root")
+// errNoMtab says why fusermount3 cannot unmount, and the remedy. A daemon whose mount it cannot end
+// logs it too.
+var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", which is missing here, as in a small " +
+	"container; as root: ln -s /proc/self/mounts " + mtab + ", or unmount as root")
 
-// fusermount finds fusermount3 as go-fuse does, which also looks in /bin: mount(8) and systemd may set no PATH.
+// fusermount finds fusermount3 as go-fuse does, which also looks in /bin: mount(8) and systemd may
+// set no PATH.
 func fusermount() (string, error) {
 	for _, name := range []string{"fusermount3", "/bin/fusermount3", "fusermount", "/bin/fusermount"} {
 		if path, err := exec.LookPath(name); err == nil {

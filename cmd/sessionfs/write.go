@@ -24,7 +24,8 @@ var (
 	writable = []string{"append", "cwd", "fork", "labels", leafLink, newSession, "title"}
 )
 
-// newSession is the control file that creates sessions, leafLink the link that tells where a conversation stands.
+// newSession is the control file that creates sessions, leafLink the link that tells where a
+// conversation stands.
 const (
 	newSession = "new-session"
 	leafLink   = "leaf"
@@ -92,7 +93,7 @@ func (w *lineWriter) write(ctx context.Context) error {
 	return err
 }
 
-// feed writes what comes in and calls after behind each write, until the input or ctx ends.
+// feed writes the input and calls after behind each write, until the input or ctx ends.
 func (w *lineWriter) feed(ctx context.Context, f *direct.File, after func(*direct.File) error) error {
 	in, typed := io.Pipe()
 	defer in.Close()
@@ -141,7 +142,8 @@ func (w *lineWriter) moveLeaf() error {
 	}
 	target := strings.TrimSuffix(string(text), "\n")
 	if target == "" || len(target) > maxTarget || strings.Contains(target, "\n") {
-		return refuse(exitFailure, "%s: one line is expected, the entry to which the conversation goes back: entries/ID.json", w.path)
+		return refuse(exitFailure, "%s: one line is expected, the entry to which the conversation goes back: "+
+			"entries/ID.json", w.path)
 	}
 	return w.src.ReplaceLink(target, w.path, fmt.Sprintf(".leaf.%d", os.Getpid()))
 }

@@ -278,7 +278,8 @@ func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, err
 	return sessioncore.NoEntry, ErrNoReference
 }
 
-// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id or the beginning of that.
+// entryNamed finds an entry by the name of its file, with or without the suffix, or by its id or
+// the beginning of that.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	if base, ok := strings.CutSuffix(name, EntrySuffix); ok {
 		if e, err := snap.FindName(base); err == nil {

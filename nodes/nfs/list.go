@@ -31,7 +31,8 @@ func search(names []listedName, prefix []byte) int {
 	return i
 }
 
-// list lists a directory, or returns a listing that is not older than age. The caller must call Done.
+// list lists a directory, or returns a listing that is not older than age. The caller must call
+// Done.
 func (r *request) list(dir *object, in nodes.Dir, age time.Duration) (*cached[[]listedName], syscall.Errno) {
 	list := r.lists.take(dir, func(l *cached[[]listedName]) bool { return time.Since(l.made) < age })
 	if list != nil {

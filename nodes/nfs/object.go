@@ -129,7 +129,8 @@ func (r *request) object() (*object, nodes.Node) {
 }
 
 // resolve finds the object of a handle that an earlier server has made, or that the table has
-// forgotten, in the listings of its ancestors, of which dir is one. It returns nil if there is none.
+// forgotten, in the listings of its ancestors, of which dir is one. It returns nil if there is
+// none.
 func (r *request) resolve(dir *object, handle []byte) *object {
 	depth, prefix := int(handle[1]), handle[idAt:contentAt]
 	if depth == 0 || depth > maxAncestors+1 {

@@ -120,8 +120,8 @@ type request struct {
 }
 
 // answer returns the reply to a message, nil if it is no call. A call that changes something and
-// comes again, as after a lost answer, is not carried out twice: its caller, number and arguments are
-// the same.
+// comes again, as after a lost answer, is not carried out twice: its caller, number and arguments
+// are the same.
 func (d *Door) answer(ctx context.Context, from *connection, in message) []byte {
 	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
 		return nil

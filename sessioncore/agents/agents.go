@@ -24,8 +24,8 @@ type Agent struct {
 	Title string
 	// Homes are the usual paths of its directory. The first one whose environment variable is set
 	// wins, such as $CLAUDE_CONFIG_DIR or $GEMINI_CLI_HOME/.gemini; the last one is in the home
-	// directory, such as ~/.claude. One below $XDG_STATE_HOME and the like, from old clients, counts
-	// only if it exists and the last one does not.
+	// directory, such as ~/.claude. One below $XDG_STATE_HOME and the like, from old clients,
+	// counts only if it exists and the last one does not.
 	Homes []string
 	// Dirs are the directories in it with session files. An import of it reads only these.
 	Dirs []string

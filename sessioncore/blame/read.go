@@ -11,8 +11,8 @@ import (
 )
 
 // Read returns the changes of a file that the calls in an entry have made; is knows the file by its
-// path. A call whose result is an error has made none. Of lines that a call names by their numbers the
-// result has the texts. The error is one of the storage.
+// path. A call whose result is an error has made none. Of lines that a call names by their numbers
+// the result has the texts. The error is one of the storage.
 func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) bool) (list []Change, err error) {
 	text, err := snap.ShownText(e)
 	if err != nil {
@@ -61,7 +61,8 @@ func eachCall(content rawjson.Value, depth int, f func(message.Members)) {
 // maxBetween is how many entries behind a call are looked at for its result.
 const maxBetween = 1000
 
-// result is that of a call: whether it is an error, and the changes of the file in the diff that it has.
+// result is that of a call: whether it is an error, and the changes of the file in the diff that it
+// has.
 type result struct {
 	failed  bool
 	changes []Change
@@ -92,7 +93,8 @@ func readResults(
 	return nil
 }
 
-// changesShown returns the changes of the file in the diff of a result, or in that which the result has of this file.
+// changesShown returns the changes of the file in the diff of a result, or in that which the result
+// has of this file.
 func changesShown(details rawjson.Value, is func(path string) bool) []Change {
 	diff := details.Member("diff")
 	for file := range details.Member("perFileResults").EachElement {
@@ -114,6 +116,6 @@ func changesShown(details rawjson.Value, is func(path string) bool) []Change {
 	return hunks(lines)
 }
 
-// numberedLine is a line of such a diff: a mark, the number of the line, and its text. Three dots stand for lines that
-// are left out.
+// numberedLine is a line of such a diff: a mark, the number of the line, and its text. Three dots
+// stand for lines that are left out.
 var numberedLine = regexp.MustCompile(`^([-+ ]) *\d+\|(.*)$`)

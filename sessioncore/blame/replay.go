@@ -27,7 +27,8 @@ type fragment struct {
 // replay is what is known of a file after some edits.
 type replay struct {
 	parts []*fragment // the newest first
-	// replaced are the lines that a number names. A person may have moved others there, and they may stand in the file.
+	// replaced are the lines that a number names. A person may have moved others there, and they
+	// may stand in the file.
 	replaced []*fragment
 }
 
@@ -126,8 +127,8 @@ func indexOf(text string, c Change) int {
 	}
 }
 
-// overlap is what a text has in common with a fragment that a person has changed in between: its lines first to last
-// stand in place of those from start up to end, and some are the same.
+// overlap is what a text has in common with a fragment that a person has changed in between: its
+// lines first to last stand in place of those from start up to end, and some are the same.
 type overlap struct {
 	first, last, start, end int
 	lines                   int // how many are, each once in the fragment

@@ -36,8 +36,8 @@ const (
 var (
 	// ErrQuery means that the query contains no word and is not a valid FTS5 query.
 	ErrQuery = errors.New("not a search query")
-	// ErrTooBig means that a value is longer than maxValue, the answer longer than maxRendering, or the files
-	// larger than maxFileBytes.
+	// ErrTooBig means that a value is longer than maxValue, the answer longer than maxRendering, or
+	// the files larger than maxFileBytes.
 	ErrTooBig = errors.New("the prompt history is too big")
 	// ErrTooSlow means that the answer took more than maxTime.
 	ErrTooSlow = errors.New("reading the prompt history takes too long")

@@ -40,8 +40,8 @@ func newestFirst(s *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
 	return func(a, b sessioncore.Entry) int { return cmp.Or(s.Time(b).Compare(s.Time(a)), cmp.Compare(b, a)) }
 }
 
-// branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect, otherwise that of
-// its nearest labelled ancestor that no other branch goes through, or "".
+// branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect,
+// otherwise that of its nearest labelled ancestor that no other branch goes through, or "".
 func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	tree := s.Tree()
 	for e := tip; e != sessioncore.NoEntry && len(tree.Children(e)) <= 1 && len(s.Labels()) > 0; e = tree.Parent(e) {
@@ -53,8 +53,8 @@ func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	return ""
 }
 
-// Branches returns branches.tsv: a header line, and a row for each tip and for the leaf, newest first
-// (docs/design.md, branches/). If the leaf is before the first entry, it has no row.
+// Branches returns branches.tsv: a header line, and a row for each tip and for the leaf, newest
+// first (docs/design.md, branches/). If the leaf is before the first entry, it has no row.
 func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -99,7 +99,8 @@ func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
 	}
 }
 
-// pathsTo returns the facts of the paths to entries, by entry. A part that paths share is walked once.
+// pathsTo returns the facts of the paths to entries, by entry. A part that paths share is walked
+// once.
 func pathsTo(s *sessioncore.Snapshot, ends []sessioncore.Entry) []pathFacts {
 	facts := make([]pathFacts, s.Len()) // of a length below 0 on this walk, at index -1 - length
 	var walk []sessioncore.Entry

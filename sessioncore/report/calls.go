@@ -18,7 +18,8 @@ type turn struct {
 	failed  bool // an answer that clients leave out, with the results of its calls
 	calls   []call
 	results []call
-	// borrowed says that the session goes on from another one, which has the message and its successors.
+	// borrowed says that the session goes on from another one, which has the message and its
+	// successors.
 	borrowed bool
 }
 
@@ -30,9 +31,9 @@ type call struct {
 	byProvider bool
 }
 
-// orphans returns the tool calls without a result, and the results without a call, in the part of the current branch
-// that a model is sent: many providers refuse to go on with one. Calls of the last answer may still run, until
-// somebody says something after it.
+// orphans returns the tool calls without a result, and the results without a call, in the part of
+// the current branch that a model is sent: many providers refuse to go on with one. Calls of the
+// last answer may still run, until somebody says something after it.
 func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Problem, err error) {
 	messages, err := messagesSent(ctx, s)
 	if err != nil {
@@ -75,8 +76,8 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 	return list, nil
 }
 
-// settledUntil returns the number of messages before the last answer, all of them if a user's message follows. An
-// answer may be several messages, one for each call.
+// settledUntil returns the number of messages before the last answer, all of them if a user's
+// message follows. An answer may be several messages, one for each call.
 func settledUntil(messages []turn) int {
 	last := len(messages)
 	for i, m := range slices.Backward(messages) {
@@ -119,8 +120,8 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 	return messages, nil
 }
 
-// sinceCompaction returns the end of a path that a model is sent: from the last /clear on, or from the turn that the
-// last compaction keeps first.
+// sinceCompaction returns the end of a path that a model is sent: from the last /clear on, or from
+// the turn that the last compaction keeps first.
 func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessioncore.Entry, error) {
 	for i, e := range slices.Backward(path) {
 		switch s.Kind(e) {

@@ -19,9 +19,10 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Costs adds up the costs of all sessions by day, working directory and model, and counts an answer once in however
-// many files it stands (docs/design.md section 5). It reads only sessions that changed. It keeps sums and a key for
-// each answer, never text. It is safe for concurrent use; one caller at a time adds up, and the others wait.
+// Costs adds up the costs of all sessions by day, working directory and model, and counts an answer
+// once in however many files it stands (docs/design.md section 5). It reads only sessions that
+// changed. It keeps sums and a key for each answer, never text. It is safe for concurrent use; one
+// caller at a time adds up, and the others wait.
 type Costs struct {
 	store       *sessioncore.Store
 	read        readCosts
@@ -34,16 +35,18 @@ type Costs struct {
 }
 
 const (
-	// maxKnown bounds the accounts that are kept, in bytes: enough for 10,000 sessions with a million answers and
-	// 20,000 subagents.
+	// maxKnown bounds the accounts that are kept, in bytes: enough for 10,000 sessions with a
+	// million answers and 20,000 subagents.
 	maxKnown = 32 << 20
 	// costsBatch is how many sessions are read before they are added up.
 	costsBatch = 8
-	// maxKeys bounds the answers that are added up at once: some 150 MiB of keys, the work of a large team for years.
+	// maxKeys bounds the answers that are added up at once: some 150 MiB of keys, the work of a
+	// large team for years.
 	maxKeys = 8 << 20
 )
 
-// sessionCosts are the costs of a session's entries, in file order, and its covers of its subagents.
+// sessionCosts are the costs of a session's entries, in file order, and its covers of its
+// subagents.
 type sessionCosts struct {
 	records []usageRecord
 	covers  []cover
@@ -58,7 +61,8 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 	})
 }
 
-// NewCalls returns how often each tool was called, as Costs: the model is the tool, and its messages are the calls.
+// NewCalls returns how often each tool was called, as Costs: the model is the tool, and its
+// messages are the calls.
 func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
 
 func newCosts(store *sessioncore.Store, read readCosts) *Costs {
@@ -86,8 +90,8 @@ func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessi
 	return sessionCosts{prices.priced(records), coversOf(s, records)}, nil
 }
 
-// callsOf returns the results of tools, in file order, each as the cost of one message. Its model is the name of the
-// tool as in path/.
+// callsOf returns the results of tools, in file order, each as the cost of one message. Its model
+// is the name of the tool as in path/.
 func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, err error) {
 	for e := range sessioncore.Entry(s.Len()) {
 		if isResult(s, e) {
@@ -105,10 +109,11 @@ type lineKey struct {
 	cwd, model, who string
 }
 
-// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and person, in that
-// order. Of the copies of an answer, that in the session that began first counts. Subagents' sessions count for the
-// directories of their callers, unless the result of a tool has their cost. Sessions that cannot be read are left
-// out. The memory of the call is counted in hold. When ctx is done, the sessions that were read stay known.
+// Lines returns usage.jsonl for these sessions: a line for each day, working directory, model and
+// person, in that order. Of the copies of an answer, that in the session that began first counts.
+// Subagents' sessions count for the directories of their callers, unless the result of a tool has
+// their cost. Sessions that cannot be read are left out. The memory of the call is counted in hold.
+// When ctx is done, the sessions that were read stay known.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return nil, err
@@ -185,9 +190,11 @@ func (c *Costs) dayOf(at time.Time) time.Time {
 type account struct {
 	// copies has the keys of its entries by which copies are known, each once.
 	copies []uint64
-	// left is the sum of those of them that were left out of rows, as sessions that began earlier have them.
+	// left is the sum of those of them that were left out of rows, as sessions that began earlier
+	// have them.
 	left uint64
-	// covers are the spans for which it has its subagents' costs; above is a hash of the covers of its callers.
+	// covers are the spans for which it has its subagents' costs; above is a hash of the covers of
+	// its callers.
 	covers []cover
 	above  uint64
 	rows   []row
@@ -205,7 +212,8 @@ type rowKey struct {
 }
 
 const (
-	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory, in bytes.
+	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory,
+	// in bytes.
 	rowSize     = 184
 	accountSize = 288
 	coverSize   = 24
@@ -215,7 +223,8 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents count for their callers.
+// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents
+// count for their callers.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
@@ -255,8 +264,8 @@ func (c *Costs) addUp(
 	return nil
 }
 
-// oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions without a time come
-// last.
+// oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions
+// without a time come last.
 func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
 		began, known := a.Created()
@@ -271,7 +280,8 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	})
 }
 
-// sumOfSeen returns the sum of the copies that were counted in other sessions: it tells two sets of them apart.
+// sumOfSeen returns the sum of the copies that were counted in other sessions: it tells two sets of
+// them apart.
 func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
 	for _, key := range copies {
 		if _, ok := seen[key]; ok {
@@ -281,8 +291,8 @@ func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
 	return sum
 }
 
-// accountOf returns the account of a session: the known one, unless its file or the part of it that counts elsewhere
-// changed. read has the costs of a changed file.
+// accountOf returns the account of a session: the known one, unless its file or the part of it that
+// counts elsewhere changed. read has the costs of a changed file.
 func (c *Costs) accountOf(
 	ctx context.Context, info *listing.Info, read reading[sessionCosts], seen map[uint64]struct{}, above []cover,
 ) (account, error) {
@@ -303,8 +313,8 @@ func (c *Costs) accountOf(
 	return a, nil
 }
 
-// newAccount returns the costs of a session that were not counted yet, in itself or, by above, in the sessions that
-// called it. An entry that stands in the file twice counts once.
+// newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
+// the sessions that called it. An entry that stands in the file twice counts once.
 func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
 	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
 	rows := map[rowKey]*Sum{}

@@ -8,8 +8,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// facts caches facts of the entries of an index: entries never change, so each is read once. The snapshots of one
-// index share it.
+// facts caches facts of the entries of an index: entries never change, so each is read once. The
+// snapshots of one index share it.
 type facts[T any] struct {
 	mu     sync.Mutex // guards the fields below; held while entries are read
 	looked int        // number of entries that were read
@@ -19,7 +19,8 @@ type facts[T any] struct {
 // factsKey is the key of facts in Snapshot.Shared. An index can become one of another dialect.
 type factsKey[T any] struct{ dialect *sessioncore.Dialect }
 
-// factsOf returns the facts of a snapshot's entries, which are confirmed. add adds the entries from one on.
+// factsOf returns the facts of a snapshot's entries, which are confirmed. add adds the entries from
+// one on.
 func factsOf[T any](
 	ctx context.Context, s *sessioncore.Snapshot,
 	add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,

@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Labels returns the file labels: a line "<id>\t<label>" for each label in effect (docs/design.md section
-// 2).
+// Labels returns the file labels: a line "<id>\t<label>" for each label in effect (docs/design.md
+// section 2).
 func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
 	var out []byte
 	for _, l := range s.Labels() {
@@ -32,8 +32,8 @@ type Labelled struct {
 	set   sessioncore.Entry // by which
 }
 
-// ByLabel returns the content of by-label/, in the order in which the labels were set. A label of several entries
-// names the last one. Labels whose target is not in the file are left out.
+// ByLabel returns the content of by-label/, in the order in which the labels were set. A label of
+// several entries names the last one. Labels whose target is not in the file are left out.
 func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	var list []Labelled
 	seen := map[string]bool{}

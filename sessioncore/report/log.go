@@ -23,13 +23,14 @@ type LogLine struct {
 	Call  bool              // Said is that of a call
 }
 
-// maxColumns is how many branches are drawn beside each other with the newest first. Beyond that, the largest comes
-// first: a tree of a million entries then needs no more than twenty others.
+// maxColumns is how many branches are drawn beside each other with the newest first. Beyond that,
+// the largest comes first: a tree of a million entries then needs no more than twenty others.
 const maxColumns = 20
 
-// Log calls f for each line of the tree of a session, as git log --graph shows it: the newest branch first, each
-// entry before its parent. Without all it shows only messages of the user and the model, summaries, labelled
-// entries, the leaf and the ends of branches. It ends with the first error of f, and when ctx is done.
+// Log calls f for each line of the tree of a session, as git log --graph shows it: the newest
+// branch first, each entry before its parent. Without all it shows only messages of the user and
+// the model, summaries, labelled entries, the leaf and the ends of branches. It ends with the first
+// error of f, and when ctx is done.
 func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine) error) error {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -62,7 +63,8 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 // leastName is how much is shown of a name at least.
 const leastName = 8
 
-// shortName returns how many bytes of a name tell all entries apart. Names with a tilde are not shortened.
+// shortName returns how many bytes of a name tell all entries apart. Names with a tilde are not
+// shortened.
 func shortName(s *sessioncore.Snapshot) int {
 	var all []string
 	for e := range sessioncore.Entry(s.Len()) {
@@ -151,8 +153,8 @@ func (l *logTree) sort(order []logNode) {
 	}
 }
 
-// draw calls f for each line from an entry on, which has another one above it in the tree. The first child of an entry
-// stands before it, each other one in the next column, which then ends.
+// draw calls f for each line from an entry on, which has another one above it in the tree. The
+// first child of an entry stands before it, each other one in the next column, which then ends.
 func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) error) error {
 	chain := []sessioncore.Entry{above, e}
 	for kids := l.kids[e+1]; len(kids) > 0; kids = l.kids[kids[0]+1] {

@@ -29,8 +29,9 @@ const (
 	lostBatch = 64
 )
 
-// Lost finds, in all sessions, the ends of branches that no client shows when it resumes the session (docs/design.md
-// section 5). It is safe for concurrent use; one caller at a time reads sessions, and the others wait.
+// Lost finds, in all sessions, the ends of branches that no client shows when it resumes the
+// session (docs/design.md section 5). It is safe for concurrent use; one caller at a time reads
+// sessions, and the others wait.
 type Lost struct {
 	store *sessioncore.Store
 
@@ -50,8 +51,8 @@ type lostRow struct {
 	lostTip
 }
 
-// Table returns lost.tsv for these sessions. Those that cannot be read are left out. The memory of the call is
-// counted in hold. When ctx is done, the sessions that were read stay known.
+// Table returns lost.tsv for these sessions. Those that cannot be read are left out. The memory of
+// the call is counted in hold. When ctx is done, the sessions that were read stay known.
 func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
@@ -115,8 +116,9 @@ type lostTip struct {
 	said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
 }
 
-// lostIn returns the tips that branches.tsv calls lost and whose branch has words that no other has, newest first,
-// at most maxRows. Entries that several lost branches share belong to the newest one.
+// lostIn returns the tips that branches.tsv calls lost and whose branch has words that no other
+// has, newest first, at most maxRows. Entries that several lost branches share belong to the newest
+// one.
 func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err error) {
 	where, err := standingIn(ctx, s)
 	if err != nil {
@@ -153,9 +155,9 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 	return tips, nil
 }
 
-// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at its end, else of
-// the last message. anything is false if nobody says anything there: notes of a client, and an answer that was given
-// up before its first word, have no words.
+// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at
+// its end, else of the last message. anything is false if nobody says anything there: notes of a
+// client, and an answer that was given up before its first word, have no words.
 func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
 ) (said string, anything bool, err error) {
 	for _, e := range part {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// This file gives usages a cost that no client recorded beside them: their part of the session's recorded cost, else
-// that of list prices.
+// This file gives usages a cost that no client recorded beside them: their part of the session's
+// recorded cost, else that of list prices.
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
@@ -52,7 +52,8 @@ func (u *usage) charge(at rates, times amount) {
 	u.Cost, u.Unpriced = c, 0
 }
 
-// weights are the prices of tokens relative to those of the input: nearly the same for all models of a provider.
+// weights are the prices of tokens relative to those of the input: nearly the same for all models
+// of a provider.
 var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
 
 // weight returns the tokens of a usage, as many as they are of the input by their cost.
@@ -64,9 +65,9 @@ func (u *usage) weight() amount {
 	return max(0, u.TotalTokens)
 }
 
-// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of each model among
-// its usages since the time before, by their tokens. Calls of models without a usage count at the entry that says
-// the cost.
+// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of
+// each model among its usages since the time before, by their tokens. Calls of models without a
+// usage count at the entry that says the cost.
 func shareSessionCosts(records []usageRecord) []usageRecord {
 	shared := make([]usageRecord, 0, len(records))
 	var before sessionCost

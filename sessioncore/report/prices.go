@@ -18,7 +18,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// Prices are the prices of models, for usages whose client recorded no cost. The zero value knows no model.
+// Prices are the prices of models, for usages whose client recorded no cost. The zero value knows
+// no model.
 type Prices struct {
 	file priceTable // of the user, before the list
 	name string     // of its file
@@ -45,10 +46,12 @@ var priceList = sync.OnceValues(func() (priceTable, string) {
 	return table, about.About.Date
 })
 
-// maxPrices bounds the size of a file of prices, in bytes. That of LiteLLM has 2 MB for 3,000 models.
+// maxPrices bounds the size of a file of prices, in bytes. That of LiteLLM has 2 MB for 3,000
+// models.
 const maxPrices = 64 << 20
 
-// OpenPrices returns the list prices with the models of a file in their place. The name "" stands for the list alone.
+// OpenPrices returns the list prices with the models of a file in their place. The name "" stands
+// for the list alone.
 func OpenPrices(name string) (p Prices, err error) {
 	if name == "" {
 		return Prices{list: true}, nil
@@ -82,8 +85,8 @@ func (p Prices) Source() string {
 	return month
 }
 
-// find returns the price of a model, which is named provider/model. Models of a provider that bills requests have
-// only prices of the file.
+// find returns the price of a model, which is named provider/model. Models of a provider that bills
+// requests have only prices of the file.
 func (p Prices) find(model string) (price, bool) {
 	if provider, _, _ := strings.Cut(model, "/"); message.BillsRequests(provider) {
 		of, ok := p.file[dashed(model)]
@@ -105,16 +108,17 @@ var betweenDigits = regexp.MustCompile(`([0-9])\.([0-9])`)
 // dashed returns a name with a dash in the place of each dot between digits.
 func dashed(name string) string { return betweenDigits.ReplaceAllString(name, "$1-$2") }
 
-// optional are parts of a model's name that other programs leave out: a region or provider before it in Bedrock; its
-// version in Bedrock or Vertex, or the length of the context in brackets; and the day of the model's version.
+// optional are parts of a model's name that other programs leave out: a region or provider before
+// it in Bedrock; its version in Bedrock or Vertex, or the length of the context in brackets; and
+// the day of the model's version.
 var optional = [...]*regexp.Regexp{
 	regexp.MustCompile(`^([a-z]+\.)+`),
 	regexp.MustCompile(`(@[^/]*|-v[0-9]+(:[0-9]+)?|\[[^\]]*\])$`),
 	regexp.MustCompile(`-20[0-9]{2}(-?)[0-9]{2}(-?)[0-9]{2}$`),
 }
 
-// find returns the price of a model: by its exact name, then without providers before it, then without its optional
-// parts.
+// find returns the price of a model: by its exact name, then without providers before it, then
+// without its optional parts.
 func (t priceTable) find(model string) (of price, ok bool) {
 	for len(t) > 0 {
 		if of, ok = t[dashed(model)]; ok {
@@ -169,8 +173,9 @@ var rateKeys = [...]string{
 // longKey is the end of the key of a rate for contexts of more than so many thousand tokens.
 var longKey = regexp.MustCompile(`_above_([0-9]{1,9})k_tokens$`)
 
-// readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an object of the models,
-// each with dollars per token. A model without a price of its input or of its output is left out.
+// readPrices reads prices in the format of LiteLLM's model_prices_and_context_window.json: an
+// object of the models, each with dollars per token. A model without a price of its input or of its
+// output is left out.
 func readPrices(text []byte) (priceTable, error) {
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(text, &models); err != nil {
@@ -223,7 +228,8 @@ func (t priceTable) add(name string, members map[string]json.RawMessage) error {
 	return nil
 }
 
-// ownRates are the rates that a model has keys for, in the order of rateKeys; nil is one that it has none for.
+// ownRates are the rates that a model has keys for, in the order of rateKeys; nil is one that it
+// has none for.
 type ownRates [len(rateKeys)]*amount
 
 // readRates reads the rates whose keys end in a suffix.
@@ -243,12 +249,12 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 	return own, nil
 }
 
-// hourFactor is the price of a cache write for an hour, by that of the input: the same for all models of Anthropic,
-// the only provider that sells it.
+// hourFactor is the price of a cache write for an hour, by that of the input: the same for all
+// models of Anthropic, the only provider that sells it.
 const hourFactor = 2
 
-// rates returns own with the rates that it lacks. Those of a long context are short's, as much dearer as the input
-// is. Without any, cached input costs as much as other input.
+// rates returns own with the rates that it lacks. Those of a long context are short's, as much
+// dearer as the input is. Without any, cached input costs as much as other input.
 func (own ownRates) rates(short rates) (r rates) {
 	or := func(i int, other amount) amount {
 		if own[i] != nil {

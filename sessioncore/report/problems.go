@@ -23,8 +23,8 @@ type note struct {
 // more is the kind of a note that more problems exist than are listed.
 const more sessioncore.ProblemKind = "more"
 
-// Problems returns problems.jsonl: a JSON object per line, empty if there are no problems. References whose
-// blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
+// Problems returns problems.jsonl: a JSON object per line, empty if there are no problems.
+// References whose blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (*document.Document, error) {
 	if err := s.Confirm(ctx); err != nil {
 		return nil, err
@@ -64,10 +64,10 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	return doc, nil
 }
 
-// linked returns the problems of reading and of linking entries. A missing parent is no sign of damage where agents
-// leave one out: in a session converted from another agent's file, whose first message may go on from a message
-// elsewhere; in a fork, as older versions of omp leave labels out; and in sessions of pi, as versions before 1.5 did
-// not write all.
+// linked returns the problems of reading and of linking entries. A missing parent is no sign of
+// damage where agents leave one out: in a session converted from another agent's file, whose first
+// message may go on from a message elsewhere; in a fork, as older versions of omp leave labels out;
+// and in sessions of pi, as versions before 1.5 did not write all.
 func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
 	list, count = s.Problems()
 	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
@@ -111,8 +111,8 @@ func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, e
 // maxOrphans is how many tool calls without a result, and results without a call, are listed.
 const maxOrphans = 10_000
 
-// maxReferences is how many references to blobs are looked after in a session, roughly. Each costs a stat whenever
-// problems.jsonl is made.
+// maxReferences is how many references to blobs are looked after in a session, roughly. Each costs
+// a stat whenever problems.jsonl is made.
 const maxReferences = 20_000
 
 // blobsFound is the result of the search for the blobs of a session.
@@ -126,8 +126,8 @@ func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...a
 	f.notes = append(f.notes, note{kind, rawjson.Text(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
 }
 
-// lookForBlobs looks for the blobs that entries refer to, unless blobs is nil. The error is one of reading the
-// entries.
+// lookForBlobs looks for the blobs that entries refer to, unless blobs is nil. The error is one of
+// reading the entries.
 func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (found blobsFound, err error) {
 	const missing = -1
 	var taken int64 // bytes of the blobs in a context

@@ -11,7 +11,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// roomBytes are the parts of a session file, in bytes. An image in blobs/ takes those of its reference.
+// roomBytes are the parts of a session file, in bytes. An image in blobs/ takes those of its
+// reference.
 type roomBytes struct {
 	Text        int64 `json:"text"`
 	Thinking    int64 `json:"thinking"`
@@ -58,7 +59,8 @@ func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSum
 	return nil
 }
 
-// entry adds an entry: the blocks of its content, and the result of a tool as a whole but for its images.
+// entry adds an entry: the blocks of its content, and the result of a tool as a whole but for its
+// images.
 func (r *roomSums) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
 	content := func() {
 		if s.Kind(e) == sessioncore.TypeMessage {
@@ -110,8 +112,8 @@ func (r *roomSums) result(size int64, content func()) {
 	r.bytes.Images += images
 }
 
-// image compares an image with those before. Its data is in the block or in its source, or an address or a reference
-// stands for it.
+// image compares an image with those before. Its data is in the block or in its source, or an
+// address or a reference stands for it.
 func (r *roomSums) image(m *message.Members) {
 	if m[message.Source] != nil {
 		inside := message.Read(m[message.Source])

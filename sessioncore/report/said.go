@@ -48,7 +48,8 @@ func firstSaid(content rawjson.Value) (said string, isCall bool) {
 	return call, call != ""
 }
 
-// callSaid returns the name of a tool and its first argument, or the last word of a list, which is a command.
+// callSaid returns the name of a tool and its first argument, or the last word of a list, which is
+// a command.
 func callSaid(call *message.Members) string {
 	name, _ := call[message.Name].Text()
 	arguments := call[message.Arguments]

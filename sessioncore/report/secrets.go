@@ -10,7 +10,8 @@ import (
 	"sessionfs/sessioncore/internal/secrets"
 )
 
-// secretLine is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the secret.
+// secretLine is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the
+// secret.
 type secretLine struct {
 	Line  int64  `json:"line,omitempty"`  // line number, from 1
 	Entry string `json:"entry,omitempty"` // name of its file in entries/, without the suffix
@@ -24,8 +25,8 @@ type masked interface {
 	Search(ctx context.Context, scan *secrets.Scan, size int64) error
 }
 
-// Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file order, a JSON
-// object per line. The whole file is read.
+// Secrets returns secrets.jsonl: where keys and tokens are in the text of the session, in file
+// order, a JSON object per line. The whole file is read.
 func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, error) {
 	found := secrets.Scan{Pointers: true}
 	var err error

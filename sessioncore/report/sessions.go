@@ -20,8 +20,8 @@ type reading[T any] struct {
 	of T
 }
 
-// readSessions reads some sessions, several at a time, except those that isKnown. One that cannot be read has the
-// zero T.
+// readSessions reads some sessions, several at a time, except those that isKnown. One that cannot
+// be read has the zero T.
 func readSessions[T any](
 	ctx context.Context, store *sessioncore.Store, sessions []*listing.Info, isKnown func(*listing.Info) bool,
 	read func(context.Context, *sessioncore.Snapshot) (T, error),
@@ -46,7 +46,8 @@ func readSessions[T any](
 	return all, running.Wait()
 }
 
-// cache keeps readings by the names of the sessions' files, up to a number of bytes. Others are read each time.
+// cache keeps readings by the names of the sessions' files, up to a number of bytes. Others are
+// read each time.
 type cache[T any] struct {
 	kept       map[string]reading[T]
 	size, most int

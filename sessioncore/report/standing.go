@@ -89,8 +89,8 @@ func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return found
 }
 
-// shownNode returns the nearest node of the tree on the path to an entry, NoEntry if there is none. A recorded move
-// of the leaf is no node.
+// shownNode returns the nearest node of the tree on the path to an entry, NoEntry if there is none.
+// A recorded move of the leaf is no node.
 func shownNode(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
 	if e == sessioncore.NoEntry {
 		return sessioncore.NoEntry

@@ -15,9 +15,11 @@ import (
 // This file finds the sessions of subagents, which lie below the directory beside a session's file.
 
 const (
-	// maxDepth is how many directories deep sessions of subagents are looked for. Claude Code's workflows have three.
+	// maxDepth is how many directories deep sessions of subagents are looked for. Claude Code's
+	// workflows have three.
 	maxDepth = 8
-	// maxFound bounds how many names are looked at for one session, as its directory has all long outputs of tools too.
+	// maxFound bounds how many names are looked at for one session, as its directory has all long
+	// outputs of tools too.
 	maxFound = 100_000
 )
 
@@ -33,7 +35,8 @@ func SubagentsOf(files storage.Files, name string) Subagents {
 	return Subagents{info, subagentsOf(files, info)}
 }
 
-// subagentsOf returns the sessions of a session's subagents. Files of that name that are no session cost nothing.
+// subagentsOf returns the sessions of a session's subagents. Files of that name that are no session
+// cost nothing.
 func subagentsOf(files storage.Files, info *listing.Info) (found []*listing.Info) {
 	names := 0
 	var walk func(dir string, depth int)
@@ -87,7 +90,8 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 	return sum, err
 }
 
-// withSubagents returns sessions and those of their subagents, the oldest first, and the sessions that called these.
+// withSubagents returns sessions and those of their subagents, the oldest first, and the sessions
+// that called these.
 func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, callers map[*listing.Info]*listing.Info) {
 	files, callers := c.store.Storage(), map[*listing.Info]*listing.Info{}
 	listed := make(map[string]bool, len(sessions))
@@ -122,8 +126,9 @@ type cover struct {
 	tokens   bool  // the session has their tokens too, and not only their cost
 }
 
-// coversOf returns the spans that a session's records cover: from the call of a tool to its result, if that reports
-// a usage; and, where the client recorded the cost of the whole session, all time up to the next answer.
+// coversOf returns the spans that a session's records cover: from the call of a tool to its result,
+// if that reports a usage; and, where the client recorded the cost of the whole session, all time
+// up to the next answer.
 func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 	for i := range records {
 		r := &records[i]
@@ -145,7 +150,8 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 // maxCalls bounds how many results of the calls of one answer are passed on the way to it.
 const maxCalls = 1000
 
-// calledAt returns the time of the answer that a tool's result belongs to, that of the result if there is none.
+// calledAt returns the time of the answer that a tool's result belongs to, that of the result if
+// there is none.
 func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
 	e := result
 	for range maxCalls {
@@ -159,8 +165,8 @@ func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
 	return s.Time(result).UnixMilli()
 }
 
-// beyond returns the rest of a cost in a subagent's session that covers of the calling sessions leave over, and whether
-// there is any.
+// beyond returns the rest of a cost in a subagent's session that covers of the calling sessions
+// leave over, and whether there is any.
 func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
 	left = r.Sum
 	for _, of := range covers {

@@ -14,7 +14,8 @@ type Sum struct {
 	Cost              usageCost `json:"cost,omitzero"` // in dollars
 	// Listed is the part of Cost.Total that is made of list prices, as no client recorded it.
 	Listed amount `json:"listed,omitzero"`
-	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has none either.
+	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has
+	// none either.
 	Unpriced int `json:"unpriced,omitempty"`
 }
 
@@ -31,7 +32,8 @@ type usageCost struct {
 // IsZero omits the cost from JSON where it is unknown.
 func (c usageCost) IsZero() bool { return c.unknown && !c.known }
 
-// amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript does.
+// amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript
+// does.
 type amount float64
 
 // MarshalJSON implements json.Marshaler.

@@ -13,12 +13,13 @@ import (
 	"sessionfs/sessioncore/document"
 )
 
-// This file computes the cost of a session, as the client counts it: the usage of each assistant message, of the
-// subagents that the result of a task tool reports, and of the calls outside the conversation that newer clients
-// record as model_usage. All entries of the file count, on any branch.
+// This file computes the cost of a session, as the client counts it: the usage of each assistant
+// message, of the subagents that the result of a task tool reports, and of the calls outside the
+// conversation that newer clients record as model_usage. All entries of the file count, on any
+// branch.
 
-// usageRecord is a usage that an entry reports, about 200 bytes. An answer reports its own, and one for each call of
-// another model that its own numbers do not have.
+// usageRecord is a usage that an entry reports, about 200 bytes. An answer reports its own, and one
+// for each call of another model that its own numbers do not have.
 type usageRecord struct {
 	entry sessioncore.Entry
 	copy  uint64 // a key that all copies of the usage have, in whatever session, and no other; 0 if there are no copies
@@ -36,7 +37,8 @@ type usage struct {
 	Sum
 }
 
-// sessionCost is the cost of a whole session up to an entry, where the client recorded that: in total, and by model.
+// sessionCost is the cost of a whole session up to an entry, where the client recorded that: in
+// total, and by model.
 type sessionCost struct {
 	total  amount
 	models map[string]amount
@@ -45,9 +47,10 @@ type sessionCost struct {
 // seed is random in each process, so that no file can be made to have hashes that collide.
 var seed = maphash.MakeSeed()
 
-// copyKey returns a hash of the identity that the nth usage of an entry shares with its copies only. Every way in which
-// clients and this program copy entries keeps their id and their timestamp, and an id of 32 random bits is not drawn
-// twice in the same millisecond (docs/design.md, usage.json). It is 0 for an entry without id or timestamp.
+// copyKey returns a hash of the identity that the nth usage of an entry shares with its copies
+// only. Every way in which clients and this program copy entries keeps their id and their
+// timestamp, and an id of 32 random bits is not drawn twice in the same millisecond
+// (docs/design.md, usage.json). It is 0 for an entry without id or timestamp.
 func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry, nth int) uint64 {
 	id, ok := s.ID(e)
 	at, timed := s.OwnTime(e)
@@ -90,9 +93,10 @@ func sumUsage(records []usageRecord) usageSums {
 	return sums
 }
 
-// Usage returns usage.json (docs/design.md section 1). The branch ends in leaf, which may be NoEntry; parent is nil
-// if there is none; subagents is the sum of their sessions. Numbers are added as doubles, in file order and in the
-// order of the branch. Usages without a cost get one by prices.
+// Usage returns usage.json (docs/design.md section 1). The branch ends in leaf, which may be
+// NoEntry; parent is nil if there is none; subagents is the sum of their sessions. Numbers are
+// added as doubles, in file order and in the order of the branch. Usages without a cost get one by
+// prices.
 func Usage(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices,
 	subagents Sum,
@@ -125,7 +129,8 @@ func Usage(
 	return document.OfText(s, out.Bytes()), nil
 }
 
-// Spent returns the costs of a session and those of subagents, and the session's models, that with the most tokens first.
+// Spent returns the costs of a session and those of subagents, and the session's models, that with
+// the most tokens first.
 func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagents Sum) (sum Sum, models []string, err error) {
 	records, err := usageRecordsOf(ctx, s)
 	if err != nil {
@@ -175,7 +180,8 @@ type allUsage struct {
 	models  map[string]string // each to itself, so that it is held once
 }
 
-// usageRecordsOf returns the records of a snapshot's entries in file order, all of which are confirmed.
+// usageRecordsOf returns the records of a snapshot's entries in file order, all of which are
+// confirmed.
 func usageRecordsOf(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, error) {
 	all, err := factsOf(ctx, s, addUsage)
 	return slices.Clip(all.records), err
@@ -211,8 +217,8 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 const (
 	// otherModel is the name for all models beyond maxModels.
 	otherModel = "other"
-	// maxModels is the maximum number of models per session that are told apart. Real sessions use fewer, and a
-	// hostile file cannot fill the memory with names.
+	// maxModels is the maximum number of models per session that are told apart. Real sessions use
+	// fewer, and a hostile file cannot fill the memory with names.
 	maxModels = 1000
 )
 

@@ -17,8 +17,8 @@ import (
 // This file reads the usages that entries report.
 
 const (
-	// subagentsModel is the name for the usage of subagents: a task's result does not report which models they used.
-	// Names of models have a slash.
+	// subagentsModel is the name for the usage of subagents: a task's result does not report which
+	// models they used. Names of models have a slash.
 	subagentsModel = "(subagents)"
 	// piToolsModel is pi's own name for the usage of tools, compactions and branch summaries.
 	piToolsModel = "Tools/summaries"
@@ -26,9 +26,11 @@ const (
 	maxTime = 8_640_000_000_000_000
 	// maxModelName is the maximum length of the name of a provider or model, in characters.
 	maxModelName = 200
-	// maxParts bounds how many models the usage of one answer names, so that a hostile line cannot fill the memory.
+	// maxParts bounds how many models the usage of one answer names, so that a hostile line cannot
+	// fill the memory.
 	maxParts = 100
-	// maxCostText is the longest text in which an answer's cost is looked for by itself. Clients write some 400 bytes.
+	// maxCostText is the longest text in which an answer's cost is looked for by itself. Clients
+	// write some 400 bytes.
 	maxCostText = 16 << 10
 	// taskLabel is the path label of the results of the tool that calls subagents.
 	taskLabel = "toolResult-task"
@@ -44,8 +46,8 @@ func isResult(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult
 }
 
-// mayReport reports whether an entry must be read, since it can report a usage. Most of a session is results of
-// other tools.
+// mayReport reports whether an entry must be read, since it can report a usage. Most of a session
+// is results of other tools.
 func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	isPi := s.Dialect() == sessioncore.Pi
 	switch s.Kind(e) {
@@ -59,9 +61,9 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return false
 }
 
-// readAnswers reads the usages of the answers among the entries, without the texts, which are most of a session. It
-// returns nil for an entry that must be read whole. Without the text there is no checksum: if the file may have
-// changed since it was indexed, that is every entry.
+// readAnswers reads the usages of the answers among the entries, without the texts, which are most
+// of a session. It returns nil for an entry that must be read whole. Without the text there is no
+// checksum: if the file may have changed since it was indexed, that is every entry.
 func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry) [][]usage {
 	var buf []byte
 	all := make([][]usage, len(entries))
@@ -85,8 +87,8 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 	return all
 }
 
-// costMembers reads an object with the members of an answer that tell its cost, nil if it cannot. It is valid until
-// the next call with that buf.
+// costMembers reads an object with the members of an answer that tell its cost, nil if it cannot.
+// It is valid until the next call with that buf.
 func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (members rawjson.Value, _ []byte) {
 	at := s.CostRange(e)
 	if at.Size > maxCostText {
@@ -139,8 +141,8 @@ func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) 
 	return of(subagentsModel, reported, reported.IsObject() && isTask)
 }
 
-// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that it lacks. An
-// answer of pi may name the model that gave it.
+// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that
+// it lacks. An answer of pi may name the model that gave it.
 func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
 	by := m[message.Model]
 	if served := m[message.ResponseModel]; s.Dialect() == sessioncore.Pi && !served.Missing() {
@@ -182,8 +184,8 @@ func isOdd(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
 }
 
-// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except totalTokens, which old
-// clients did not write: it is then the sum of the others.
+// usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except
+// totalTokens, which old clients did not write: it is then the sum of the others.
 func usageOf(model string, v rawjson.Value) usage {
 	u := usage{model: model}
 	hasTotal := false
@@ -253,8 +255,8 @@ func (u *usage) settle() {
 // isFree reports whether a usage has a recorded cost of 0.
 func (u *usage) isFree() bool { return u.Cost == usageCost{known: true} }
 
-// sessionCostOf parses the cost of a session in an answer of a model. Its models have that one's provider, and it
-// has the part of the total that they lack.
+// sessionCostOf parses the cost of a session in an answer of a model. Its models have that one's
+// provider, and it has the part of the total that they lack.
 func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	if !v.IsObject() {
 		return nil

@@ -216,7 +216,8 @@ func (q *Query) restrict(t term) (err error) {
 	return err
 }
 
-// beginning returns the beginning of the day, week, month or moment that a term names, in local time.
+// beginning returns the beginning of the day, week, month or moment that a term names, in local
+// time.
 func (q *Query) beginning(t term) (time.Time, error) {
 	s, err := ParseSpan(t.text, time.Now())
 	if err != nil {

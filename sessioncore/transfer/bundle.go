@@ -19,12 +19,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A bundle is a tar archive of files as they lie in an agent directory, with manifestName as its last: the hash of a file
-// is known when it was written.
+// A bundle is a tar archive of files as they lie in an agent directory, with manifestName as its
+// last: the hash of a file is known when it was written.
 
 const manifestName = "manifest.json"
 
-// manifest is what a bundle says of itself.
+// manifest describes the files of a bundle.
 type manifest struct {
 	Format   string        `json:"format"`
 	Redacted bool          `json:"redacted,omitempty"`
@@ -85,7 +85,8 @@ func unpack(ctx context.Context, in io.Reader, to string) error {
 	}
 	f, err := root.Open(manifestName)
 	if err != nil {
-		return errors.New("it has no " + manifestName + " at its end: either it is cut short, or sessionfs bundle has not written it")
+		return errors.New("it has no " + manifestName + " at its end: either it is cut short, " +
+			"or sessionfs bundle has not written it")
 	}
 	defer f.Close()
 	var m manifest

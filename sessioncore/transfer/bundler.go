@@ -26,7 +26,7 @@ type Bundler struct {
 	People   bool  // the names of sessions begin with those of people, which have no place in another agent directory
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
-	// Left is told what is left out, and why.
+	// Left is called for each thing that is left out, with the reason.
 	Left func(what string, err error)
 
 	m        manifest
@@ -34,8 +34,8 @@ type Bundler struct {
 	unmasked int             // files that are left out because they cannot be masked
 }
 
-// Add adds a session of a store with all that belongs to it. After an error that is not of the session, the bundle is
-// broken.
+// Add adds a session of a store with all that belongs to it. After an error that is not of the
+// session, the bundle is broken.
 func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) error {
 	c, err := openContent(ctx, files, name)
 	if err != nil {
@@ -82,7 +82,8 @@ func (b *Bundler) session(ctx context.Context, at string, c *content) error {
 	return err
 }
 
-// MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil if nothing is masked.
+// MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil
+// if nothing is masked.
 func MaskedIn(file storage.Object) map[string]int {
 	if masked, ok := file.(interface{ Kinds() map[string]int }); ok {
 		return masked.Kinds()
@@ -121,7 +122,7 @@ func (b *Bundler) wrote(at string) {
 	b.written[at] = true
 }
 
-// write adds a file of a size. What it has grown by since is left out.
+// write adds the first size bytes of a file. It may have grown since.
 func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size int64, modified time.Time) error {
 	b.wrote(at)
 	sum := sha256.New()

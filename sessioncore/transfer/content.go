@@ -29,7 +29,7 @@ type Blobs interface {
 	Copy(hash string, from io.ReaderAt, size int64) error
 }
 
-// content is an open session file, and what was seen of it when it was read.
+// content is an open session file, with the facts of its first reading.
 type content struct {
 	storage.Object
 	writer.Copy
@@ -37,7 +37,7 @@ type content struct {
 	torn   int64    // bytes at its end that Copy leaves out
 	blobs  []string // to which its entries refer
 
-	// What follows is of one that is made of another agent's.
+	// The fields below belong to a session that is made of another agent's.
 	made  *dir.Storage // a temporary directory with it and its blobs
 	base  string       // the name that its file is to have
 	notes []string     // what to say of it
@@ -52,7 +52,8 @@ func (c *content) Close() error {
 	return err
 }
 
-// openTries is how often a file is read again that changed meanwhile, or is not as large as its archive says.
+// openTries is how often a file is read again that changed meanwhile, or is not as large as its
+// archive says.
 const openTries = 3
 
 // errNoSession says why a file is not taken.
@@ -142,7 +143,7 @@ func (c *content) id() (id, cwd string) {
 	return id, cwd
 }
 
-// eachArtifact calls f for what is in the directory at, and below it, with the path from there on.
+// eachArtifact calls f for each file below the directory at, with its path from there.
 func eachArtifact(files storage.Files, at, below string, f func(rel string) error) error {
 	items, err := storage.List(files, at)
 	if err != nil && !storage.IsMissing(err) {

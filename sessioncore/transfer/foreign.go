@@ -30,7 +30,8 @@ import (
 // maxLook is how many records of a file are looked at for the agent that wrote it.
 const maxLook = 64
 
-// writtenBy returns the agent that wrote a file and the first record that tells it, or errNoSession.
+// writtenBy returns the agent that wrote a file and the first record that tells it, or
+// errNoSession.
 func writtenBy(ctx context.Context, files storage.Files, name string) (agent *agents.Agent, record rawjson.Value, err error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -80,8 +81,8 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 	return obj
 }
 
-// settle makes of a file the session of another agent, among those that it may depend on where it lies with them.
-// Callers must call done if there is no error.
+// settle makes of a file the session of another agent, among those that it may depend on where it
+// lies with them. Callers must call done if there is no error.
 func (f *Found) settle(ctx context.Context) (done func(), err error) {
 	agent, record, err := writtenBy(ctx, f.files, f.name)
 	if err != nil {
@@ -138,8 +139,8 @@ func openHome(agent *agents.Agent, home, temporary string) (store agents.Store, 
 	return store, done, err
 }
 
-// hides reports whether a file is one of an agent's sessions that the agent's directory does not show, since another file has
-// the conversation.
+// hides reports whether a file is one of an agent's sessions that the agent's directory does not
+// show, since another file has the conversation.
 func (s *Sources) hides(file string) bool {
 	return slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
 		home, name, ok := splitHome(a, file)
@@ -161,7 +162,8 @@ func (s *Sources) hides(file string) bool {
 	})
 }
 
-// splitHome splits a file's path without its first slash into that of an agent's directory and the name in its store.
+// splitHome splits a file's path without its first slash into that of an agent's directory and the
+// name in its store.
 func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	last := 0
 	for _, d := range agent.Dirs {
@@ -243,7 +245,8 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 	if err == nil {
 		c.made, c.base, c.Modified = made, base, snap.Stat().ModTime()
 		if c.torn = 0; m.odd > 0 {
-			c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d", m.odd))
+			c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d",
+				m.odd))
 		}
 		skipped := 0
 		list, _ := snap.Problems()
@@ -259,7 +262,8 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 	return c, err
 }
 
-// write writes the session: the branch to the entry that was named, else all of it. It returns the name for its file.
+// write writes the session: the branch to the entry that was named, else all of it. It returns the
+// name for its file.
 func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base string, err error) {
 	header, _, err := snap.ReadHeader()
 	if err != nil {
@@ -308,8 +312,8 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	return base, err
 }
 
-// entry writes an entry as omp keeps it, and the images in it as blobs. Where the conversation stands, the last entry of the
-// session says.
+// entry writes an entry as omp keeps it, and the images in it as blobs. Where the conversation
+// stands, the last entry of the session says.
 func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snapshot, e sessioncore.Entry) error {
 	text, err := snap.EntryText(e)
 	if err == nil {
@@ -335,15 +339,16 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 }
 
 const (
-	// noCost is the cost of a usage whose client recorded none, and noUsage the usage of an answer without any. omp's client
-	// fails without the numbers.
+	// noCost is the cost of a usage whose client recorded none, and noUsage the usage of an answer
+	// without any. omp's client fails without the numbers.
 	noCost  = `"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"unrecorded":true}`
 	noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` + noCost + `}`
 	// maxOdd is the largest block, in bytes, that becomes a text as a whole.
 	maxOdd = 4 << 10
 )
 
-// adapted returns an entry with what omp's client takes for granted, and without what it takes for something else.
+// adapted returns an entry with the members that omp's client needs, and without those that it
+// misreads.
 func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	var edits rawjson.Edits
 	add := func(object rawjson.Value, key, member string) {

@@ -16,8 +16,8 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// Importer puts sessions into a store. What belongs to a session comes before it: a process that is killed leaves nothing
-// that lacks a part, and the next import completes it.
+// Importer puts sessions into a store. The files of a session come before it: a killed process
+// leaves no session that lacks a part, and the next import completes it.
 type Importer struct {
 	Files         storage.Files // of the store
 	Writer        *writer.Writer
@@ -25,7 +25,8 @@ type Importer struct {
 	Blobs         Blobs  // nil if there is no place for them
 	SessionsAlone bool   // there is no place for artifacts that are no sessions
 	To            string // the directory to which all of them go, if it is not ""
-	// Rules are what the secrets are known by that are masked, nil for none. What cannot be masked is left out.
+	// Rules are what the secrets are known by that are masked, nil for none. What cannot be masked
+	// is left out.
 	Rules *redact.Rules
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
@@ -41,7 +42,7 @@ type workplace struct {
 	cwd     string
 }
 
-// Result is what became of a session.
+// Result is the outcome of a session.
 type Result struct {
 	Outcome writer.Outcome // or Refused
 	Path    string         // of its file in the mount; "" if Err tells why there is none
@@ -58,7 +59,7 @@ func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Import puts a session into the store, with what belongs to it. Only an interrupt is an error of its own.
+// Import puts a session into the store, with its files. Only an interrupt is an error of its own.
 func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 	var r Result
 	if r.Err = f.Err; r.Err == nil {
@@ -136,7 +137,8 @@ func (im *Importer) mask(ctx context.Context, c *content, name string) (err erro
 	return nil
 }
 
-var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, the branch to an entry is a session of its own")
+var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, " +
+	"the branch to an entry is a session of its own")
 
 // session puts the blobs of a session into the store, and the session.
 func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
@@ -168,7 +170,8 @@ func (im *Importer) session(ctx context.Context, f Found, c *content, name strin
 	return err
 }
 
-// place returns where a session belongs: where the store has it, else where it lay, else where a new one would lie.
+// place returns where a session belongs: where the store has it, else where it lay, else where a
+// new one would lie.
 func (im *Importer) place(ctx context.Context, f Found, c *content) (string, error) {
 	if im.known == nil {
 		list, err := im.Listing.Sessions(ctx)
@@ -223,9 +226,9 @@ func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err e
 	return dir, err
 }
 
-// examine tells what an import would do. A database has what is as large as the copy and was last changed in the same
-// millisecond, as an import leaves it: to compare all of it, the server would have to send it. What is to be masked may
-// be there as it is.
+// examine returns the outcome that an import would have. A row with the copy's size and its time in
+// milliseconds counts as equal: to compare all of it, the server would have to send it. What is to
+// be masked may be there as it is.
 func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (writer.Outcome, error) {
 	st, err := im.Files.Stat(name)
 	if im.SessionsAlone && im.Rules == nil && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
@@ -255,7 +258,8 @@ func (im *Importer) blob(f Found, c *content, hash string) error {
 	return im.Blobs.Copy(hash, obj, st.Size)
 }
 
-// artifacts brings along what lies beside a session. The sessions of its subagents are sessions.
+// artifacts copies the files beside a session. The sessions of its subagents are imported as
+// sessions.
 func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Result) error {
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := storage.BesideOf(im.Files, name, sessioncore.FileEnding)

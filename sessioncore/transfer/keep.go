@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Kept says what Keep has done in the directory of an agent.
+// Kept counts the copies that Keep made in the directory of an agent.
 type Kept struct {
 	Copied, Unchanged int // files
 	Beside            int // of Copied those that are kept beside an earlier copy
@@ -28,8 +28,8 @@ type Kept struct {
 // FromName is the file in a directory of kept sessions that has the path of the agent's directory.
 const FromName = ".from"
 
-// KeptIn returns the directory below dir for what an agent has in its directory from: of another such directory, which a
-// setting of the agent names, the sessions are kept apart.
+// KeptIn returns the directory below dir for what an agent has in its directory from: of another
+// such directory, which a setting of the agent names, the sessions are kept apart.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	for n := 1; ; n++ {

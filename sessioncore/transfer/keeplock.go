@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a directory of kept sessions: two that keep at once might each miss what the other
-// does.
+// lockDir locks a directory of kept sessions: two processes that keep at once would miss each
+// other's copies.
 func lockDir(dir string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

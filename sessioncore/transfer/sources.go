@@ -21,7 +21,8 @@ import (
 	"sessionfs/sessioncore/storage/gzip"
 )
 
-// Found is a file with the name of a session file, or the reason why a path that was given has none.
+// Found is a file with the name of a session file, or the reason why a path that was given has
+// none.
 type Found struct {
 	Path string // for people
 	Err  error
@@ -35,11 +36,12 @@ type Found struct {
 	source string        // the other agent that wrote it, "" for none
 	how    foreign.Agent // that shows its sessions
 	path   string        // absolute, of the file
-	// temporary is a directory for what needs room.
+	// temporary is a directory for unpacked files.
 	temporary string
 }
 
-// Sources are the places from which sessions are taken. It shows the files of the machine, archives unpacked.
+// Sources are the places from which sessions are taken. It shows the files of the machine, archives
+// unpacked.
 type Sources struct {
 	// Found are the sessions in the order of their paths.
 	Found []Found
@@ -54,8 +56,7 @@ type Sources struct {
 	done      []func() // closes these
 }
 
-// Open returns Sources without any. What needs room while it is read takes it in the directory temporary. Callers must
-// close it.
+// Open returns empty Sources, which unpack into the directory temporary. Callers must close it.
 func Open(temporary string) (*Sources, error) {
 	disk, err := dir.Open("/")
 	if err != nil {
@@ -77,9 +78,10 @@ func (s *Sources) Close() {
 
 const sessions = "sessions"
 
-// Add looks for sessions at a path: a session file, an archive of one, a bundle or a directory, also that of a session in a
-// mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of another agent's session. Only a link at its end is
-// followed. What cannot be used is in Found; the error is that of an interrupt.
+// Add adds the sessions at a path: a session file, an archive of one, a bundle or a directory, also
+// that of a session in a mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of
+// another agent's session. Only a link at its end is followed. Found has unusable files too; the
+// error is that of an interrupt.
 func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error {
 	err := error(nil)
 	if given == "-" {
@@ -172,7 +174,8 @@ func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) err
 	}
 	s.unpacked = append(s.unpacked, to)
 	if err := unpack(ctx, in, to); err != nil {
-		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle: %w", withoutPath(err))
+		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle: %w",
+			withoutPath(err))
 	}
 	if to, err = filepath.EvalSymlinks(to); err != nil {
 		return err
@@ -180,8 +183,8 @@ func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) err
 	return s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
 }
 
-// walk looks through a directory; below is its path below the one that was given. Of an agent directory only the sessions
-// are looked at.
+// walk looks through a directory; below is its path below the one that was given. Of an agent
+// directory only the sessions are looked at.
 func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	items, err := storage.List(s, name)
 	if err == nil {
@@ -212,7 +215,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		case item.Kind == storage.KindFile && (sessioncore.IsSessionName(item.Name) || isDocument(at)) && !agents.IsPart(at) && !s.hides(at):
 			s.addFile(filepath.Join(given, shown), at, "")
 		case item.Kind == storage.KindLink && inSessions:
-			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: name what it leads to"))
+			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: "+
+				"name what it leads to"))
 		case item.Kind != storage.KindDir && !isClients(item.Name):
 			s.Others++
 		}
@@ -220,8 +224,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	return nil
 }
 
-// dirsOf returns the directories of an agent directory that have sessions, nil for another directory. isDir has the
-// directories in it.
+// dirsOf returns the directories of an agent directory that have sessions, nil for another
+// directory. isDir has the directories in it.
 func dirsOf(dir string, isDir map[string]bool) (only []string) {
 	if isDir[sessions] {
 		only = []string{sessions, "archive"}

@@ -81,7 +81,8 @@ type entryBlocks struct {
 	body    []block           // empty if nothing of the entry is shown
 }
 
-// opening returns the block that stands before the body. It has no spans if the entry is not part of a turn.
+// opening returns the block that stands before the body. It has no spans if the entry is not part
+// of a turn.
 func (b *entryBlocks) opening(begins bool) *block {
 	if begins {
 		return &b.heading

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxProse is how many bytes of the stored running text of an entry are shown. That is far more than anybody
-	// writes or reads, and it keeps a line of a hostile file from filling the memory.
+	// maxProse is how many bytes of the stored running text of an entry are shown. That is far more
+	// than anybody writes or reads, and it keeps a line of a hostile file from filling the memory.
 	maxProse = 1 << 20
 	// maxBlocks is how many content blocks of an entry are shown.
 	maxBlocks = 1000
@@ -26,8 +26,9 @@ const (
 	clockLayout = "15:04:05"
 )
 
-// builder makes the blocks of one entry after the other. They depend only on the entry and, for a tool's result, on the
-// message that called the tool, and are valid until the next entry. A builder is not safe for concurrent use.
+// builder makes the blocks of one entry after the other. They depend only on the entry and, for a
+// tool's result, on the message that called the tool, and are valid until the next entry. A builder
+// is not safe for concurrent use.
 type builder struct {
 	s      *sessioncore.Snapshot
 	entry  sessioncore.Entry
@@ -151,8 +152,9 @@ func (b *builder) proseOf(v rawjson.Value) []byte {
 	return x.head
 }
 
-// trimProse removes blank lines around running text, and running text without others. Where no heading
-// precedes, the text begins at the left margin, since it could continue a list of the entry before.
+// trimProse removes blank lines around running text, and running text without others. Where no
+// heading precedes, the text begins at the left margin, since it could continue a list of the entry
+// before.
 func (b *builder) trimProse() {
 	body := b.blocks.body[:0]
 	for _, it := range b.blocks.body {
@@ -176,7 +178,8 @@ func trimBlankLines(text []byte) []byte {
 	return text[bytes.LastIndexByte(text[:begin], '\n')+1:]
 }
 
-// output adds a text without Markdown. A long one is shown as head and tail, with a link to the entry between them.
+// output adds a text without Markdown. A long one is shown as head and tail, with a link to the
+// entry between them.
 func (b *builder) output(info string, v rawjson.Value) {
 	limits := outputLimits
 	if b.outputLeft < limits.whole {

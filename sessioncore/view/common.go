@@ -10,8 +10,8 @@ const (
 	maxSteps = 1 << 23
 )
 
-// change is a part of two lists: elements of the first alone, elements of the second alone, and elements of both, as
-// each has them.
+// change is a part of two lists: elements of the first alone, elements of the second alone, and
+// elements of both, as each has them.
 type change[T any] struct{ gone, come, same, also []T }
 
 // changes returns how one list becomes another, by keys of their elements.
@@ -37,8 +37,8 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
 type run struct{ a, b, n int }
 
 // common returns the runs of elements that two lists share, in order, as many elements as possible
-// (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of lists
-// that differ too much it returns the common beginning and end.
+// (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of
+// lists that differ too much it returns the common beginning and end.
 func common[T comparable](a, b []T) []run {
 	begin, end := 0, 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
@@ -100,8 +100,8 @@ func trace(before [][]int32, x, y int) (list []run) {
 	return list
 }
 
-// EachCommon calls f for each line that two lists of lines share, in order, as many as possible: with its number in the
-// one and in the other.
+// EachCommon calls f for each line that two lists of lines share, in order, as many as possible:
+// with its number in the one and in the other.
 func EachCommon(a, b []string, f func(i, j int)) {
 	for _, r := range common(a, b) {
 		for n := range r.n {

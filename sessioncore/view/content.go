@@ -65,7 +65,8 @@ func (b *builder) thoughts(m *message.Members) {
 	}
 }
 
-// picture adds an image of the blob store or, if the data is in the entry, a note and a link to the entry.
+// picture adds an image of the blob store or, if the data is in the entry, a note and a link to the
+// entry.
 func (b *builder) picture(m *message.Members) {
 	media, data, url := m[message.MediaType], m[message.Data], m[message.URL]
 	if m[message.Source].IsObject() {

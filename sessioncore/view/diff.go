@@ -21,14 +21,15 @@ type Branch struct {
 const (
 	// contextLines is how many lines are shown around those that differ.
 	contextLines = 3
-	// maxCompared is how many bytes of a turn are compared line by line. A longer one is shown whole.
+	// maxCompared is how many bytes of a turn are compared line by line. A longer one is shown
+	// whole.
 	maxCompared = 4 << 20
 )
 
-// Diff compares two branches as diff -u does, and calls f for each line, with its end: "-" before lines
-// of a alone, "+" before lines of b alone, "@@" in place of common ones. Turns are compared by their
-// texts, without times and ids, labels and settings; a turn that differs is compared line by line with
-// that of the same speaker. Diff returns whether there is a difference.
+// Diff compares two branches as diff -u does, and calls f for each line, with its end: "-" before
+// lines of a alone, "+" before lines of b alone, "@@" in place of common ones. Turns are compared
+// by their texts, without times and ids, labels and settings; a turn that differs is compared line
+// by line with that of the same speaker. Diff returns whether there is a difference.
 func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
 	for i, branch := range []Branch{a, b} {
@@ -126,7 +127,8 @@ func (d *differ) lines(sign string, lines []string) {
 	}
 }
 
-// changed writes the turns between two that are the same, beside each other where they are of one speaker.
+// changed writes the turns between two that are the same, beside each other where they are of one
+// speaker.
 func (d *differ) changed(x, y []turn) {
 	for _, c := range changes(x, y, func(t turn) string { return t.who }) {
 		for i := range c.gone {

@@ -1,11 +1,11 @@
-// Package view shows sessions to people: a branch as Markdown (docs/design.md, transcript.md), all branches as an
-// HTML page, and the difference of two branches.
+// Package view shows sessions to people: a branch as Markdown (docs/design.md, transcript.md), all
+// branches as an HTML page, and the difference of two branches.
 //
 //	doc, err := view.Render(ctx, snap, leaf, view.Links{Entries: "entries/", Blobs: "../blobs/"})
 //	err = view.Page(ctx, out, view.Subject{Session: snap, End: leaf, Blobs: blobs})
 //	differs, err := view.Diff(ctx, view.Branch{snap, leaf}, view.Branch{snap, other}, printLine)
 //
-// A branch is a list of blocks, made entry by entry, and never held as a whole. No content of a session
-// can change the structure of a document or the state of a terminal. The package never opens a file, and
-// never writes one.
+// A branch is a list of blocks, made entry by entry, and never held as a whole. No content of a
+// session can change the structure of a document or the state of a terminal. The package never
+// opens a file, and never writes one.
 package view

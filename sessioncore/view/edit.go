@@ -7,7 +7,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// This file shows the calls of tools that change files as diffs, such as Edit, Write and apply_patch.
+// This file shows the calls of tools that change files as diffs, such as Edit, Write and
+// apply_patch.
 
 // edit is one edit, by the roles of its arguments.
 type edit [message.Roles]rawjson.Value
@@ -28,7 +29,8 @@ func (e *edit) changes(writes bool) bool {
 	return written || e[message.NewRole].IsString() || e[message.DiffRole].IsString()
 }
 
-// edit adds the arguments of a call as a diff. It returns false, and adds nothing, if they are not those of an edit.
+// edit adds the arguments of a call as a diff. It returns false, and adds nothing, if they are not
+// those of an edit.
 func (b *builder) edit(tool string, list []argument) bool {
 	e := editOf(list)
 	edits := []edit{e}
@@ -87,8 +89,8 @@ func (d *diffText) edit(e *edit) {
 	}
 }
 
-// text returns the visible text of an argument, of a long one its head and tail, within the room that
-// the entry has left.
+// text returns the visible text of an argument, of a long one its head and tail, within the room
+// that the entry has left.
 func (d *diffText) text(v rawjson.Value) string {
 	if d.b.outputLeft <= 0 {
 		d.b.cut = true

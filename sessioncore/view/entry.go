@@ -9,7 +9,8 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// entryOf adds an entry by its type. It knows the types and fields of both dialects (docs/design.md section 9).
+// entryOf adds an entry by its type. It knows the types and fields of both dialects (docs/design.md
+// section 9).
 func (b *builder) entryOf(text rawjson.Value) {
 	name := b.s.Kind(b.entry).String()
 	if name == "" {

@@ -21,10 +21,12 @@ type excerptLimits struct {
 	head, tail int // of longer texts
 }
 
-// outputLimits are for tool output and long arguments, of which people read the beginning and the end.
+// outputLimits are for tool output and long arguments, of which people read the beginning and the
+// end.
 var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
 
-// excerptOf returns an excerpt of a string, decoding no more of it than is shown. It omits long runs of base64.
+// excerptOf returns an excerpt of a string, decoding no more of it than is shown. It omits long
+// runs of base64.
 func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	if !v.IsString() {
 		return e
@@ -58,7 +60,8 @@ func shownText(body []byte) (text []byte, cut bool) {
 	return markdown.AppendVisible(nil, text), cut
 }
 
-// shownLine returns the beginning of a string as one line of visible text, or nothing for any other value.
+// shownLine returns the beginning of a string as one line of visible text, or nothing for any other
+// value.
 func shownLine(v rawjson.Value, characters int) string {
 	text := excerptOf(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
 	return string(markdown.AppendLine(nil, text, characters))
@@ -76,7 +79,8 @@ func isBase64(c byte) bool {
 		c == '_' || c == '-'
 }
 
-// withoutBase64 returns text without the middle of long runs of base64, which nobody reads, and whether there are any.
+// withoutBase64 returns text without the middle of long runs of base64, which nobody reads, and
+// whether there are any.
 func withoutBase64(text []byte) (short []byte, cut bool) {
 	done := 0
 	for begin := 0; begin < len(text); begin++ {

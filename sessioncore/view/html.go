@@ -17,8 +17,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// This file renders those parts of Markdown that could load something or lead to a file of the reader's,
-// links and images, and diffs in colour. goldmark renders everything else.
+// This file renders those parts of Markdown that could load something or lead to a file of the
+// reader's, links and images, and diffs in colour. goldmark renders everything else.
 
 var _ = (renderer.NodeRenderer)((*page)(nil))
 
@@ -78,8 +78,8 @@ func (p *page) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bo
 // blobLink is a link of a transcript into the blob store.
 var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 
-// image writes an image of the blob store as data. Any other becomes a link: a page that loads an image
-// tells its host of the reader.
+// image writes an image of the blob store as data. Any other becomes a link: a page that loads an
+// image tells its host of the reader.
 func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		destination, alt := n.(*ast.Image).Destination, html.EscapeString(plainText(n, source))

@@ -72,7 +72,8 @@ func aboutSessions(n int, dollars float64) string {
 	return text
 }
 
-// Index writes the first page of a site: a plot of the year, and all sessions by day, by project and by agent.
+// Index writes the first page of a site: a plot of the year, and all sessions by day, by project
+// and by agent.
 func Index(w io.Writer, of Site) error {
 	slices.SortFunc(of.Sessions, func(a, b Linked) int {
 		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.File, b.File))
@@ -83,9 +84,11 @@ func Index(w io.Writer, of Site) error {
 	x := htmlWriter{bufio.NewWriter(w)}
 	x.begin("", "Sessions")
 	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
-		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total}, [2]string{"Time zone", sessioncore.ZoneName()})
+		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total}, [2]string{"Time zone",
+			sessioncore.ZoneName()})
 	x.plot(days, of.Days)
-	x.write("</header>\n", indexTools, "<nav aria-label=\"Days\">\n<ul>\n<li><a href=\"#/project\">By project</a></li>\n",
+	x.write("</header>\n", indexTools, "<nav aria-label=\"Days\">\n<ul>\n<li><a href=\"#/project\">By "+
+		"project</a></li>\n",
 		"<li><a href=\"#/agent\">By agent</a></li>\n")
 	for _, g := range days {
 		x.write(`<li><a href="#/`, g.name, `">`, g.name, " <b>", g.about(), "</b></a></li>\n")
@@ -103,7 +106,8 @@ func Index(w io.Writer, of Site) error {
 		what := [...]string{"project", "agent"}[i]
 		x.write(`<h2 id="/`, what, `">By `, what, "</h2>\n")
 		for _, g := range groups {
-			x.write(`<details class="group"><summary>`, html.EscapeString(g.name), " <i>", g.about(), "</i></summary>\n")
+			x.write(`<details class="group"><summary>`, html.EscapeString(g.name), " <i>",
+				g.about(), "</i></summary>\n")
 			x.rows(g)
 			x.write("</details>\n")
 		}
@@ -126,14 +130,15 @@ func (x htmlWriter) rows(g *group) {
 const (
 	// weeks is how many columns a plot has: those of a year.
 	weeks = 53
-	// cell is the distance of days in a plot, and margin the room for the names of weekdays and months.
+	// cell is the distance of days in a plot, and margin the room for the names of weekdays and
+	// months.
 	cell, margin = 13, 30
 	// levels is how many colours a plot has.
 	levels = 4
 )
 
-// plot draws the year up to the last day as a calendar: a column for each week, darker where a day cost more, or, where
-// nobody knows a cost, had more sessions.
+// plot draws the year up to the last day as a calendar: a column for each week, darker where a day
+// cost more, or, where nobody knows a cost, had more sessions.
 func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
 	number := map[string]int{}
 	last := ""
@@ -156,7 +161,8 @@ func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
 	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
 		most = max(most, value(day.Format(time.DateOnly)))
 	}
-	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, strconv.Itoa(margin+weeks*cell), " ", strconv.Itoa(margin+7*cell),
+	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, strconv.Itoa(margin+weeks*cell), " ",
+		strconv.Itoa(margin+7*cell),
 		`" role="img" aria-label="`, what, " of each day in the year to ", last, "\">\n")
 	for i, name := range []string{"Mon", "Wed", "Fri"} {
 		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)

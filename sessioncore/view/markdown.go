@@ -13,8 +13,8 @@ type Links struct {
 	Blobs   string // path to the blob store, with a slash at its end
 }
 
-// markdownWriter writes blocks as Markdown. Each block is preceded by a blank line and begins at the left
-// margin, so that it cannot become part of the block before it, however that ends.
+// markdownWriter writes blocks as Markdown. Each block is preceded by a blank line and begins at
+// the left margin, so that it cannot become part of the block before it, however that ends.
 type markdownWriter struct {
 	links Links
 	// bare leaves out times, names, and links to entries, by which equal texts differ.

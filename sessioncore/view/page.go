@@ -26,10 +26,12 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Blobs opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the page.
+// Blobs opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the
+// page.
 type Blobs func(hash string) (io.ReadCloser, error)
 
-// Subject is the subject of a page: a session, and facts of it for the header, "" where they are not known.
+// Subject is the subject of a page: a session, and facts of it for the header, "" where they are
+// not known.
 type Subject struct {
 	Session *sessioncore.Snapshot
 	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
@@ -40,12 +42,13 @@ type Subject struct {
 	Agent, Model, Tokens, Cost string
 }
 
-// Page writes a session as one self-contained HTML page: the tree of its entries, the current branch, and of each
-// other branch the entries that it does not share. Its only script is its own, nothing is loaded from elsewhere, and
-// images are inside as data. The page is written entry by entry, so memory does not grow with the texts.
+// Page writes a session as one self-contained HTML page: the tree of its entries, the current
+// branch, and of each other branch the entries that it does not share. Its only script is its own,
+// nothing is loaded from elsewhere, and images are inside as data. The page is written entry by
+// entry, so memory does not grow with the texts.
 //
-// The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store becomes
-// a link, and links lead to the web or nowhere.
+// The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store
+// becomes a link, and links lead to the web or nowhere.
 func Page(ctx context.Context, w io.Writer, of Subject) error {
 	s := of.Session
 	p := newPage(w, s, of.Blobs)
@@ -160,7 +163,8 @@ func (p *page) nameOf(e sessioncore.Entry) (id, href string) {
 	return html.EscapeString(name), `"#` + url.PathEscape(name) + `"`
 }
 
-// outline writes the tree as report.Log draws it, each entry a link; of one branch alone its entries.
+// outline writes the tree as report.Log draws it, each entry a link; of one branch alone its
+// entries.
 func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entry) error {
 	p.forks = !of.Alone
 	on := map[sessioncore.Entry]bool{}
@@ -193,7 +197,8 @@ func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entr
 		} else if marks != "" {
 			p.marks[l.Entry] = marks
 		}
-		p.write(`<li class="`, strings.Join(classes, " "), `">`, graph, "<a href=", href, ` title="`, html.EscapeString(l.ID),
+		p.write(`<li class="`, strings.Join(classes, " "), `">`, graph, "<a href=",
+			href, ` title="`, html.EscapeString(l.ID),
 			`"><b>`, html.EscapeString(l.What), "</b> ")
 		if marks != "" {
 			p.write("<i>", html.EscapeString(marks), "</i> ")
@@ -205,7 +210,8 @@ func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entr
 	return err
 }
 
-// maxUp is how many entries above a branch the message is looked for whose calls its first results answer.
+// maxUp is how many entries above a branch the message is looked for whose calls its first results
+// answer.
 const maxUp = 1000
 
 // otherBranch writes the entries of a branch that are not written yet.
@@ -507,8 +513,8 @@ func (p *page) line(b *block) {
 // maxPiece is the longest piece of Markdown that is rendered, in bytes. Nobody writes so much.
 const maxPiece = 1 << 20
 
-// convert writes Markdown. Markdown that no person has written is shown as it is: brackets without end take a parser
-// the square of the time.
+// convert writes Markdown. Markdown that no person has written is shown as it is: brackets without
+// end take a parser the square of the time.
 func (p *page) convert(source []byte) {
 	if len(source) > maxPiece || absurd(source) {
 		p.write("<pre>", html.EscapeString(string(source)), "</pre>\n")
@@ -527,8 +533,8 @@ func (p *page) end() error {
 // maxBrackets is how many brackets and emphasis marks may open in a paragraph.
 const maxBrackets = 5000
 
-// absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript are
-// bounded (package markdown).
+// absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript
+// are bounded (package markdown).
 func absurd(piece []byte) bool {
 	open := 0
 	for line := range bytes.Lines(piece) {

@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// This file has the parts that all pages share: style, script, and a policy that lets a browser load nothing and run
-// that script alone.
+// This file has the parts that all pages share: style, script, and a policy that lets a browser
+// load nothing and run that script alone.
 
 var (
 	//go:embed page.html
@@ -75,8 +75,8 @@ func hashOfSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// extent returns the time from the first entry to the last one, "" if there is none, and the number of prompts: of the
-// session, or of a branch alone.
+// extent returns the time from the first entry to the last one, "" if there is none, and the number
+// of prompts: of the session, or of a branch alone.
 func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) {
 	s := of.Session
 	var first, last time.Time

@@ -20,14 +20,15 @@ type toolCall struct {
 }
 
 const (
-	// maxCalls is how many calls of one message results can refer to, and how many arguments of a call have a note.
+	// maxCalls is how many calls of one message results can refer to, and how many arguments of a
+	// call have a note.
 	maxCalls = 200
 	// maxAbout is how many characters of a call's first argument its result repeats.
 	maxAbout = 60
 )
 
-// intentKey is the argument in which the model gives the reason for a call; the client adds it to the
-// tool's schema.
+// intentKey is the argument in which the model gives the reason for a call; the client adds it to
+// the tool's schema.
 const intentKey = "_i"
 
 // argument is an argument of a call, or of one of several edits in it.
@@ -65,7 +66,8 @@ func (b *builder) toolCall(call *message.Members) {
 	line.call, _ = call[message.ID].Text()
 }
 
-// aboutCall returns the argument that tells a call from others: the file, else the command, else the first text.
+// aboutCall returns the argument that tells a call from others: the file, else the command, else
+// the first text.
 func aboutCall(list []argument, command rawjson.Value) (about string) {
 	if len(command) > 0 && languageOf(command, "") == "" {
 		about = shownLine(command, maxProblem)
@@ -81,7 +83,8 @@ func aboutCall(list []argument, command rawjson.Value) (about string) {
 	return about
 }
 
-// parameters adds arguments as code: a command, or a single text, as it is, others with their names.
+// parameters adds arguments as code: a command, or a single text, as it is, others with their
+// names.
 func (b *builder) parameters(v rawjson.Value, list []argument, command rawjson.Value) {
 	switch {
 	case len(command) > 0:
@@ -120,8 +123,8 @@ func languageOf(v rawjson.Value, otherwise string) string {
 	return otherwise
 }
 
-// commandOf returns the command that is run in a shell, nil if there is none: a text, or the last of a
-// list that begins with the shell or is a patch.
+// commandOf returns the command that is run in a shell, nil if there is none: a text, or the last
+// of a list that begins with the shell or is a patch.
 func commandOf(list []argument) (command rawjson.Value) {
 	for _, a := range list {
 		if a.role != message.CommandRole {
@@ -154,8 +157,8 @@ func (b *builder) data(v rawjson.Value) {
 	b.code("", t.out)
 }
 
-// result adds a tool's result. If the message before called several tools, it says which call the result answers. named
-// says that the entry is the result, and not something that has it in it.
+// result adds a tool's result. If the message before called several tools, it says which call the
+// result answers. named says that the entry is the result, and not something that has it in it.
 func (b *builder) result(m *message.Members, named bool) {
 	tool, about := codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID]))
 	b.line(resultLine, span{style: strongStyle, text: "Result"}, tool, about, b.time(clockLayout))
@@ -174,7 +177,8 @@ func (b *builder) result(m *message.Members, named bool) {
 	line.parts, line.failed = len(b.blocks.body)-before, isFailed(m)
 }
 
-// isFailed reports whether a tool's result is an error, or that of a command with another exit status than 0.
+// isFailed reports whether a tool's result is an error, or that of a command with another exit
+// status than 0.
 func isFailed(m *message.Members) bool {
 	if m[message.IsError].Truthy() {
 		return true
@@ -211,7 +215,8 @@ func (b *builder) resultBlock(v rawjson.Value) {
 	}
 }
 
-// outputOf returns the output of a tool. Some tools give it back in an object, with the exit status, as a text.
+// outputOf returns the output of a tool. Some tools give it back in an object, with the exit
+// status, as a text.
 func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 	if len(text) > maxProse || !bytes.HasPrefix(text, []byte(`"{\"output\":`)) {
 		return text, nil
@@ -265,8 +270,8 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 	return calls
 }
 
-// shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more than the
-// beginning.
+// shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more
+// than the beginning.
 func shownEnd(v rawjson.Value) string {
 	line := shownLine(v, 10*maxAbout)
 	n := utf8.RuneCountInString(line)

@@ -15,12 +15,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a heading for each
-// turn (docs/design.md, transcript.md). The document is the concatenation of its rendered entries. Render determines
-// only their sizes; the text is rendered when the document is read.
+// Render renders the branch that ends in leaf (NoEntry: before the first entry) as Markdown with a
+// heading for each turn (docs/design.md, transcript.md). The document is the concatenation of its
+// rendered entries. Render determines only their sizes; the text is rendered when the document is
+// read.
 //
-// When the branch grows the text only grows: nothing in it depends on where the branch ends. At the top is the title;
-// in an untitled session that is the first prompt, so the document is empty as long as no entry is shown.
+// When the branch grows the text only grows: nothing in it depends on where the branch ends. At the
+// top is the title; in an untitled session that is the first prompt, so the document is empty as
+// long as no entry is shown.
 func Render(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
 ) (*document.Document, error) {
@@ -38,7 +40,8 @@ func Render(
 	return d, nil
 }
 
-// transcript is a branch as a list of blocks, which are made when they are read, and the Maker of its document.
+// transcript is a branch as a list of blocks, which are made when they are read, and the Maker of
+// its document.
 type transcript struct {
 	builder *builder
 	reader  sessioncore.EntryReader
@@ -75,8 +78,8 @@ func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
 	return &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
 }
 
-// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry once, and after
-// growth only the new ones: entries never change.
+// sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry
+// once, and after growth only the new ones: entries never change.
 type sizeCache struct {
 	mu    sync.Mutex  // guards sizes; held while entries are rendered
 	sizes []entrySize // by entry; zero if not rendered yet
@@ -100,7 +103,8 @@ func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
 	return s.Shared(sizesKey{links}, func() any { return &sizeCache{} }).(*sizeCache)
 }
 
-// layOut returns the entries of a path that show something. Its buffers are as large as the largest entry.
+// layOut returns the entries of a path that show something. Its buffers are as large as the largest
+// entry.
 func (t *transcript) layOut(
 	ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry,
 ) (entries []shownEntry, err error) {
@@ -196,8 +200,8 @@ const (
 	maxWordless = 20
 )
 
-// headOf returns the blocks before the first turn: the title and a line about the session. There are none
-// as long as no entry is shown and the title can still change.
+// headOf returns the blocks before the first turn: the title and a line about the session. There
+// are none as long as no entry is shown and the title can still change.
 func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {

@@ -16,9 +16,10 @@ const (
 	maxKey = 100
 )
 
-// valueText renders a JSON value for people: the members of an object as "key: value", or as a key with an indented
-// block below it if the value is a text of several lines. A list of objects, as editing tools take it, is rendered in
-// the same way, one element after the other; other values are JSON.
+// valueText renders a JSON value for people: the members of an object as "key: value", or as a key
+// with an indented block below it if the value is a text of several lines. A list of objects, as
+// editing tools take it, is rendered in the same way, one element after the other; other values are
+// JSON.
 type valueText struct {
 	b    *builder
 	out  []byte
@@ -36,7 +37,8 @@ func (t *valueText) write(v rawjson.Value) {
 	}
 }
 
-// members writes the members of an object, the first one after the text first, the others after indent.
+// members writes the members of an object, the first one after the text first, the others after
+// indent.
 func (t *valueText) members(v rawjson.Value, first, indent string) {
 	before, n := first, 0
 	for m := range v.EachMember {

@@ -40,7 +40,8 @@ func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
 	if len(text) > 0 && text[0] == '{' {
 		if !rawjson.IsValidObject(text) {
-			return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, as jq -c prints it"}
+			return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, " +
+				"as jq -c prints it"}
 		}
 		if err := shapes["newSession"].check(text); err != nil {
 			return NewSession{}, err

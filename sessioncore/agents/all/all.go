@@ -1,4 +1,5 @@
-// Package all registers all agents: it is the only one, besides their own packages, that names them.
+// Package all registers all agents: it is the only one, besides their own packages, that names
+// them.
 package all
 
 import (

@@ -10,8 +10,8 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time, is a
-// later one, else 0.
+// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time,
+// is a later one, else 0.
 func laterDay(first, last rawjson.Value) int64 {
 	start, _, timed := rawjson.ReadTimestamp(first)
 	ended, _, ok := rawjson.ReadTimestamp(last)

@@ -102,8 +102,8 @@ func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
 	return c.custom(out, r, "codex/"+text, item, blocks, true)
 }
 
-// failedText and failedMetadata match outputs of a patch or command that failed, by their beginning or their end: no
-// member says so.
+// failedText and failedMetadata match outputs of a patch or command that failed, by their beginning
+// or their end: no member says so.
 var (
 	failedText     = regexp.MustCompile(`^"(?:Exit code: -?[1-9]|apply_patch verification failed)`)
 	failedMetadata = regexp.MustCompile(`\\"metadata\\": ?\{\\"exit_code\\": ?-?[1-9][^{}]*\}\}"$`)

@@ -53,7 +53,8 @@ func (*Home) Converter(about foreign.About, _ storage.Object) foreign.Converter 
 	return b
 }
 
-// About implements foreign.Agent. The title is that of workspace.yaml; for a list also the first prompt.
+// About implements foreign.Agent. The title is that of workspace.yaml; for a list also the first
+// prompt.
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
 	about := h.FactsAbout(name)
 	if about.Side {

@@ -93,7 +93,8 @@ func (c *converter) start(event, data foreign.Object) {
 	c.Level(data.Member("reasoningEffort"))
 }
 
-// begin begins the session by the first event of the file. Its id counts where the file's name says none.
+// begin begins the session by the first event of the file. Its id counts where the file's name says
+// none.
 func (c *converter) begin(data foreign.Object, at rawjson.Value) {
 	context := foreign.Read(data.Member("context"))
 	h := foreign.Header{Time: at, Cwd: context.Member("cwd"), Branch: context.Member("branch")}
@@ -113,7 +114,8 @@ func (c *converter) asset(id string, data rawjson.Value) {
 	c.images[id] = slices.Clone(data)
 }
 
-// addImage adds the image that an attachment or a part of a result is, or names. It returns false for another one.
+// addImage adds the image that an attachment or a part of a result is, or names. It returns false
+// for another one.
 func (c *converter) addImage(to *foreign.Blocks, v foreign.Object) bool {
 	id, _ := v.Member("assetId").Text()
 	if asset, ok := c.images[id]; ok {
@@ -187,14 +189,16 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
-// isPerson reports whether a person typed a message: with a source, the client or another agent sends it.
+// isPerson reports whether a person typed a message: with a source, the client or another agent
+// sends it.
 func isPerson(data foreign.Object) bool {
 	source, _ := data.Member("source").Text()
 	return !isTrue(data.Member("isAutopilotContinuation")) &&
 		(source == "" || source == "user" || source == "immediate-prompt" || strings.HasPrefix(source, "command-"))
 }
 
-// message handles a message to the agent. The names of attached files follow it; the client shows them as a list.
+// message handles a message to the agent. The names of attached files follow it; the client shows
+// them as a list.
 func (c *converter) message(m foreign.Object) {
 	var content, files foreign.Blocks
 	text, _ := m.Member("content").Text()

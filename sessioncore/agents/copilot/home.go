@@ -15,7 +15,8 @@ const (
 	stateDir, oldDir          = "session-state", "history-session-state"
 	eventsName, workspaceName = "events.jsonl", "workspace.yaml"
 	ending, oldEnding         = ".jsonl", ".json"
-	// maxWorkspace is how much is read of workspace.yaml. The name and the summary are near its beginning.
+	// maxWorkspace is how much is read of workspace.yaml. The name and the summary are near its
+	// beginning.
 	maxWorkspace = 4 << 10
 )
 
@@ -41,10 +42,12 @@ func oldID(name string) string {
 	return name
 }
 
-// callers tells whose events are in a file with those of several agents: the agents by the calls that began them.
+// callers tells whose events are in a file with those of several agents: the agents by the calls
+// that began them.
 type callers map[string]string
 
-// of returns the id of the subagent that has an event, "" for the session itself. Old clients name the call alone.
+// of returns the id of the subagent that has an event, "" for the session itself. Old clients name
+// the call alone.
 func (c callers) of(event, data foreign.Object) string {
 	agent, _ := event.Member("agentId").Text()
 	call, _ := data.Member("parentToolCallId").Text()

@@ -9,8 +9,8 @@ import (
 )
 
 // usage counts the tokens of answers. New clients tell those of each call of the model, before its
-// answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the totals
-// of the session or of the run.
+// answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the
+// totals of the session or of the run.
 type usage struct {
 	calls  map[string]foreign.Usage // of calls whose answers are to come
 	last   string                   // the call with the answer that was counted last
@@ -19,8 +19,8 @@ type usage struct {
 	totals map[string]totals        // the totals before, by model
 }
 
-// totals are numbers of requests and of tokens: of the input with those of the cache, of the output,
-// read from the cache and written to it; and of the requests that are billed.
+// totals are numbers of requests and of tokens: of the input with those of the cache, of the
+// output, read from the cache and written to it; and of the requests that are billed.
 type totals [6]float64
 
 func newUsage() usage { return usage{calls: map[string]foreign.Usage{}, totals: map[string]totals{}} }
@@ -77,9 +77,9 @@ func (u *usage) of(agent, call string, data foreign.Object) foreign.Usage {
 	return used
 }
 
-// rest returns the tokens in the totals of the session that no answer has. They are none where calls
-// were told. Totals that are smaller than those before, or are those of the answers since then, began
-// anew.
+// rest returns the tokens in the totals of the session that no answer has. They are none where
+// calls were told. Totals that are smaller than those before, or are those of the answers since
+// then, began anew.
 func (u *usage) rest(data foreign.Object) foreign.Usage {
 	now, spoken := map[string]totals{}, 0.0
 	for m := range data.Member("modelMetrics").EachMember {

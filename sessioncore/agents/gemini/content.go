@@ -56,7 +56,8 @@ func (u message) title() string {
 	return foreign.FirstLine(text)
 }
 
-// directory returns the working directory that the program names in the session's context, "" for none.
+// directory returns the working directory that the program names in the session's context, "" for
+// none.
 func (u message) directory() string {
 	for _, before := range [...]string{"I'm currently working in the directory: ", "- **Workspace Directories:**\n  - "} {
 		if _, after, ok := strings.Cut(u.text, before); ok {

@@ -192,8 +192,8 @@ func (c *converter) result(call foreign.Object) {
 	c.Result(shown)
 }
 
-// failed makes an error the end of the answer before it, or an answer to the last message of the person,
-// which the client may have taken out of the conversation.
+// failed makes an error the end of the answer before it, or an answer to the last message of the
+// person, which the client may have taken out of the conversation.
 func (c *converter) failed(r foreign.Object, id string) {
 	text := rawjson.AppendQuoted(nil, foreign.TextIn(r.Member("content")))
 	p, at := c.last, c.At()

@@ -36,8 +36,8 @@ func (c *converter) rewind(to rawjson.Value) {
 	c.Hang(before)
 }
 
-// replace makes a list the messages that the model is sent. New ones among them become entries. The next
-// entry hangs on the last one of the list.
+// replace makes a list the messages that the model is sent. New ones among them become entries. The
+// next entry hangs on the last one of the list.
 func (c *converter) replace(list rawjson.Value) {
 	old, at := c.live, ""
 	c.live = nil
@@ -74,8 +74,8 @@ func (c *converter) compress(v rawjson.Value, id, kept string) *place {
 	return p
 }
 
-// keptFrom returns the entry of the first message before a compression that is still sent, "" for none.
-// Behind the summary and the answer to it, a list has copies of these messages.
+// keptFrom returns the entry of the first message before a compression that is still sent, "" for
+// none. Behind the summary and the answer to it, a list has copies of these messages.
 func keptFrom(list rawjson.Value, summary string, old []*place) (kept string) {
 	var copies []uint64
 	behind := 0

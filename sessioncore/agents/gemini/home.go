@@ -20,9 +20,9 @@ const (
 	shortID        = 8       // characters of a session's id end the name of its file
 )
 
-// home is ~/.gemini: tmp/PROJECT/chats/session-X.jsonl, or session-X.json of old clients, and the sessions
-// of subagents in tmp/PROJECT/chats/ID/. A resume leaves a second file with the beginning of the id that has
-// no conversation.
+// home is ~/.gemini: tmp/PROJECT/chats/session-X.jsonl, or session-X.json of old clients, and the
+// sessions of subagents in tmp/PROJECT/chats/ID/. A resume leaves a second file with the beginning
+// of the id that has no conversation.
 type home struct {
 	foreign.Projects
 	texts foreign.Texts
@@ -50,7 +50,8 @@ func sessionOf(file string) string {
 	return base
 }
 
-// keyOf returns the beginning of a session's id, by its name or that of the directory of its subagents.
+// keyOf returns the beginning of a session's id, by its name or that of the directory of its
+// subagents.
 func keyOf(name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name[max(0, len(name)-shortID):]

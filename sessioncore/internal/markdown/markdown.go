@@ -8,9 +8,9 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Append appends visible text as Markdown that affects nothing outside it. Raw HTML and link definitions become
-// plain text, headings are lowered below ours, and an open code fence is closed; everything else stays as it is.
-// The result ends with a newline.
+// Append appends visible text as Markdown that affects nothing outside it. Raw HTML and link
+// definitions become plain text, headings are lowered below ours, and an open code fence is closed;
+// everything else stays as it is. The result ends with a newline.
 func Append(dst, text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
 	c := copier{out: dst, tags: tag.Match(text), labels: bytes.Contains(text, []byte("]:"))}
@@ -38,17 +38,19 @@ func AppendQuote(dst, text []byte) []byte {
 	return dst
 }
 
-// This file classifies the lines of other people's Markdown: code, which is not changed, headings, and running
-// text. The kind of a line depends on its first characters after the margins of the quotes and list items around
-// it. How text is changed is in text.go.
+// This file classifies the lines of other people's Markdown: code, which is not changed, headings,
+// and running text. The kind of a line depends on its first characters after the margins of the
+// quotes and list items around it. How text is changed is in text.go.
 
 const (
-	// ourHeadings is the number of levels of headings that are ours: the document's and those of its turns.
+	// ourHeadings is the number of levels of headings that are ours: the document's and those of
+	// its turns.
 	ourHeadings = 2
 	// deepestHeading is the deepest level that Markdown has.
 	deepestHeading = 6
-	// maxNesting is the maximum number of nested quotes and list items. Deeper ones become text, since the work for
-	// a line grows with the nesting, here and in programs that render the document.
+	// maxNesting is the maximum number of nested quotes and list items. Deeper ones become text,
+	// since the work for a line grows with the nesting, here and in programs that render the
+	// document.
 	maxNesting = 16
 )
 
@@ -183,8 +185,9 @@ func (c *copier) apart(src []byte) {
 	c.line(src)
 }
 
-// enter matches the margins of the open quotes and items that a line continues. It returns the line with the tabs
-// in its margins expanded, the number of these quotes and items, and the column after their margins.
+// enter matches the margins of the open quotes and items that a line continues. It returns the line
+// with the tabs in its margins expanded, the number of these quotes and items, and the column after
+// their margins.
 func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	for ; n < len(c.open); n++ {
 		var text, spaces int
@@ -205,9 +208,9 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	return line, n, at
 }
 
-// begin opens the quotes and items that begin on a line after the n that it continues. It returns the line with
-// tabs expanded, the number of open quotes and items, the offset of its text, and the number of blanks before the
-// text.
+// begin opens the quotes and items that begin on a line after the n that it continues. It returns
+// the line with tabs expanded, the number of open quotes and items, the offset of its text, and the
+// number of blanks before the text.
 func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
 	c.empty = false
 	for opened := false; ; opened = true {
@@ -238,8 +241,8 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 	}
 }
 
-// indent returns the offset of the first text of a line at or after at, and the number of blanks before it. Tabs
-// among them are expanded.
+// indent returns the offset of the first text of a line at or after at, and the number of blanks
+// before it. Tabs among them are expanded.
 func indent(line []byte, at int) (wide []byte, text, spaces int) {
 	for text = at; text < len(line) && line[text] == ' '; {
 		text++

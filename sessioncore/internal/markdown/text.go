@@ -16,7 +16,8 @@ func (c *copier) heading(lead, text []byte) {
 	c.escape(text)
 }
 
-// code copies a line of indented code. Within quotes and items, programs disagree whether it is code.
+// code copies a line of indented code. Within quotes and items, programs disagree whether it is
+// code.
 func (c *copier) code(lead, text []byte, within bool) {
 	c.out = append(c.out, lead...)
 	if within {
@@ -32,8 +33,8 @@ func (c *copier) text(src, lead, text []byte, n int) {
 		c.close(n)
 		c.last, c.table, c.unsure = paragraph, false, false
 	} else if c.table && (marker.Match(text) || len(lead) >= 4) {
-		// A list or code can begin below the head of a table but not below text, and programs disagree on which
-		// this is.
+		// A list or code can begin below the head of a table but not below text, and programs
+		// disagree on which this is.
 		c.apart(src)
 		return
 	}
@@ -49,11 +50,11 @@ func (c *copier) text(src, lead, text []byte, n int) {
 var (
 	// tag matches the possible start of raw HTML.
 	tag = regexp.MustCompile(`<([a-zA-Z/!?])`)
-	// label matches a label in brackets that does not begin the definition of a link or a footnote. Definitions are
-	// not shown where they are, and change links elsewhere.
+	// label matches a label in brackets that does not begin the definition of a link or a footnote.
+	// Definitions are not shown where they are, and change links elsewhere.
 	label = regexp.MustCompile(`^\[[^\]\\]*\](?:[^:]|$)`)
-	// autolink matches a link that is not changed. Anything else that begins like one becomes text, which is safe
-	// and leaves the address readable.
+	// autolink matches a link that is not changed. Anything else that begins like one becomes text,
+	// which is safe and leaves the address readable.
 	autolink = regexp.MustCompile("^<(?:https?://|mailto:)[^\\s<>`|\\\\]*>")
 	// target matches the target of a link if it cannot be misread.
 	target = regexp.MustCompile("^\\]\\([^\\s()<>`\"'\\\\]*\\)")
@@ -61,8 +62,9 @@ var (
 	address = regexp.MustCompile(`(?i)://|www\.|mailto:|xmpp:`)
 )
 
-// escape copies text and turns raw HTML into plain text. A code span is not changed if it is one in any context: it
-// ends on its line and within its table cell, and nothing before it in the paragraph is ambiguous.
+// escape copies text and turns raw HTML into plain text. A code span is not changed if it is one in
+// any context: it ends on its line and within its table cell, and nothing before it in the
+// paragraph is ambiguous.
 func (c *copier) escape(text []byte) {
 	if !c.tags {
 		c.put(text)
@@ -87,7 +89,8 @@ func (c *copier) escape(text []byte) {
 				break
 			}
 			c.out = append(c.out, text[done:i-1]...)
-			// In some programs, a backslash at the end of a line escapes the first character of the next one.
+			// In some programs, a backslash at the end of a line escapes the first character of the
+			// next one.
 			if done = i; c.unsure && i == 1 || i > 1 && text[i-2] == '\\' || inAddress(text[:i-1]) {
 				c.out = append(c.out, "&lt;"...)
 			} else {
@@ -115,7 +118,8 @@ func (c *copier) escape(text []byte) {
 	}
 }
 
-// codeSpan returns the code span at the start of text that begins with n backticks, nil if it does not end in text.
+// codeSpan returns the code span at the start of text that begins with n backticks, nil if it does
+// not end in text.
 func codeSpan(text []byte, n int) []byte {
 	for i := n; ; {
 		next := bytes.IndexByte(text[i:], '`')
@@ -133,8 +137,8 @@ func codeSpan(text []byte, n int) []byte {
 // longestWord is the number of bytes that inAddress looks back.
 const longestWord = 256
 
-// inAddress reports whether the text after this one may be part of an address. Backslashes do not escape anything
-// there.
+// inAddress reports whether the text after this one may be part of an address. Backslashes do not
+// escape anything there.
 func inAddress(text []byte) bool {
 	word := text[max(0, len(text)-longestWord):]
 	word = word[bytes.LastIndexAny(word, " \t")+1:]

@@ -10,11 +10,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Text that people read in a terminal or a browser must have no other effect. This file makes control characters
-// and the like harmless.
+// Text that people read in a terminal or a browser must have no other effect. This file makes
+// control characters and the like harmless.
 
-// suspicious is the set of bytes that AppendVisible has to check: control characters, and the first bytes of longer
-// characters that may be among those.
+// suspicious is the set of bytes that AppendVisible has to check: control characters, and the first
+// bytes of longer characters that may be among those.
 var suspicious = func() (t [256]bool) {
 	for c := range 0x20 {
 		t[c] = c != '\n' && c != '\t'
@@ -23,9 +23,10 @@ var suspicious = func() (t [256]bool) {
 	return t
 }()
 
-// AppendVisible appends WTF-8 text as UTF-8 that has no effect on a terminal. Control characters are replaced by
-// their pictures (ESC by ␛) or code points, and so are characters that change the direction of writing or break
-// lines in some programs. Lone surrogates become U+FFFD. Line ends of all kinds become newlines.
+// AppendVisible appends WTF-8 text as UTF-8 that has no effect on a terminal. Control characters
+// are replaced by their pictures (ESC by ␛) or code points, and so are characters that change the
+// direction of writing or break lines in some programs. Lone surrogates become U+FFFD. Line ends of
+// all kinds become newlines.
 func AppendVisible(dst, text []byte) []byte {
 	for {
 		i := 0
@@ -59,14 +60,15 @@ func AppendVisible(dst, text []byte) []byte {
 	}
 }
 
-// Obeyed reports whether r is a character beyond ASCII that has an effect on terminals, editors or browsers: a C1
-// control, a line or paragraph separator, or a character that changes the direction of writing.
+// Obeyed reports whether r is a character beyond ASCII that has an effect on terminals, editors or
+// browsers: a C1 control, a line or paragraph separator, or a character that changes the direction
+// of writing.
 func Obeyed(r rune) bool {
 	return r >= 0x80 && r < 0xA0 || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// AppendLine appends visible text as one line of at most characters characters. Runs of white space become one
-// blank. If the text is cut, an ellipsis is added.
+// AppendLine appends visible text as one line of at most characters characters. Runs of white space
+// become one blank. If the text is cut, an ellipsis is added.
 func AppendLine(dst, text []byte, characters int) []byte {
 	begin, space := len(dst), false
 	for len(text) > 0 {
@@ -116,7 +118,8 @@ func RunLength(text []byte, c byte) int {
 	return n
 }
 
-// AppendCode appends a line of visible text as a Markdown code span. It appends nothing for an empty line.
+// AppendCode appends a line of visible text as a Markdown code span. It appends nothing for an
+// empty line.
 func AppendCode(dst []byte, line string) []byte {
 	if line == "" {
 		return dst
@@ -140,8 +143,8 @@ func AppendText(dst []byte, line string) []byte {
 	return dst
 }
 
-// AppendFenced appends visible text as a fenced code block with an info string. The fence is longer than any run of
-// backticks in the text.
+// AppendFenced appends visible text as a fenced code block with an info string. The fence is longer
+// than any run of backticks in the text.
 func AppendFenced(dst []byte, info string, text []byte) []byte {
 	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
 	dst = append(append(append(dst, fence...), info...), '\n')

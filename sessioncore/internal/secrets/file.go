@@ -128,7 +128,8 @@ func (r ruleText) check() error {
 	case r.ID == "":
 		return errors.New("it has no id")
 	case r.Regex == "":
-		return errors.New("it has no regex; what is no secret for a known rule goes into an [[allowlists]] with targetRules")
+		return errors.New("it has no regex; what is no secret for a known rule goes into an [[allowlists]] with " +
+			"targetRules")
 	case r.SecretGroup < 0 || r.SecretGroup > regex.NumSubexp():
 		return fmt.Errorf("its regex has %d groups, and secretGroup is %d", regex.NumSubexp(), r.SecretGroup)
 	case regex.MatchString(""):

@@ -49,7 +49,8 @@ var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 // vague are rules that know a secret only by the text before it. Overlapping others are preferred.
 var vague = []string{
 	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment",
-	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password", "password-argument",
+	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password",
+	"password-argument",
 	"json-web-token", "sk-api-key",
 }
 

@@ -332,7 +332,8 @@ func (s *Storage) mkdirRoot() error {
 
 // errAbsent returns the error for a directory that isAbsent.
 func errAbsent(dir string) error {
-	const why = "%w: the directory %s went away a moment ago and may be about to be put back, so it is not made anew yet"
+	const why = "%w: the directory %s went away a moment ago and may be about to be put back, " +
+		"so it is not made anew yet"
 	return fmt.Errorf(why, storage.ErrStale, dir)
 }
 

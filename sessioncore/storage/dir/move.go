@@ -212,7 +212,8 @@ func (m *move) giveBack(why error) error {
 func exchange(a, b nameAt) error {
 	err := a.exchange(b)
 	if err == unix.ENOTSUP {
-		const why = "%w: this file system cannot exchange two names, which it takes to move a session with its artifacts"
+		const why = "%w: this file system cannot exchange two names, " +
+			"which it takes to move a session with its artifacts"
 		return fmt.Errorf(why, unix.EOPNOTSUPP)
 	}
 	return b.fail("move", err)

@@ -94,7 +94,8 @@ type Usage struct {
 	CacheWrite1h                                int64   // the part of CacheWrite that the cache keeps for an hour
 	Fast                                        bool    // the answer is of the fast mode, which costs more
 	Premium                                     float64 // requests that the provider bills
-	Ended                                       int64   // end in ms, if on a later day (UTC or local) than the begin; else 0
+	// end in ms, if on a later day (UTC or local) than the begin; else 0
+	Ended int64
 }
 
 // AppendTo appends the member usage of a message.

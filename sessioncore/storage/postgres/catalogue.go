@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// node is a name in the catalogue: a file if it has a row, otherwise a directory. A directory exists as
-// long as a row is below it.
+// node is a name in the catalogue: a file if it has a row, otherwise a directory. A directory
+// exists as long as a row is below it.
 type node struct {
 	parent   *node
 	name     string // in parent
@@ -30,8 +30,8 @@ type facts struct {
 	title   title
 }
 
-// row is one object: a row of the table until it is written anew. Appends and titles leave it the same
-// object. Its content is kept in content.go.
+// row is one object: a row of the table until it is written anew. Appends and titles leave it the
+// same object. Its content is kept in content.go.
 type row struct {
 	facts
 	inode   uint64
@@ -42,8 +42,8 @@ type row struct {
 	content content
 }
 
-// changeAge is the least age that the last change of a file is given. The version tells states apart, so
-// readers need not wait for a tick of the clock (storage.Token.Settling).
+// changeAge is the least age that the last change of a file is given. The version tells states
+// apart, so readers need not wait for a tick of the clock (storage.Token.Settling).
 const changeAge = 2 * time.Second
 
 // nextChange returns Token.Changed after a change: later than before.
@@ -63,8 +63,8 @@ func (s *Storage) newRow(f facts) *row {
 	return r
 }
 
-// name returns the name of a row, which may be unusable. Rows do not keep it, as there are many. Callers
-// must hold s.mu.
+// name returns the name of a row, which may be unusable. Rows do not keep it, as there are many.
+// Callers must hold s.mu.
 func (r *row) name() string {
 	s := r.content.s
 	if s.people != nil {
@@ -90,8 +90,8 @@ func (s *Storage) find(name string) *node {
 	return n
 }
 
-// enter returns the node of a row's name, and makes it and its directories if they are missing. Callers
-// must hold s.mu.
+// enter returns the node of a row's name, and makes it and its directories if they are missing.
+// Callers must hold s.mu.
 func (s *Storage) enter(name, path string) *node {
 	n := s.root
 	if dir := storage.Dir(name); dir != "" {
@@ -132,9 +132,9 @@ func (s *Storage) prune(n *node) {
 	}
 }
 
-// put stores a row's facts, read at time asked of the clock or later. A known row stays the same object
-// unless it is certainly another one. It returns false, and stores nothing, if other facts were stored
-// since: the newer of the two is not known then. Callers must hold s.mu.
+// put stores a row's facts, read at time asked of the clock or later. A known row stays the same
+// object unless it is certainly another one. It returns false, and stores nothing, if other facts
+// were stored since: the newer of the two is not known then. Callers must hold s.mu.
 func (s *Storage) put(f facts, asked int64) bool {
 	r := s.rows[f.path]
 	switch {
@@ -168,7 +168,8 @@ func (s *Storage) now() int64 {
 	return s.clock
 }
 
-// add adds a row. One whose path is no usable name is not shown; the first one is logged. Callers must hold s.mu.
+// add adds a row. One whose path is no usable name is not shown; the first one is logged. Callers
+// must hold s.mu.
 func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
 	name := r.name()

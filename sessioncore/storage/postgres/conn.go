@@ -19,18 +19,20 @@ import (
 )
 
 const (
-	// connections bounds the open connections. As many as half may read, and as many write, so that neither
-	// waits for the other.
+	// connections bounds the open connections. As many as half may read, and as many write, so that
+	// neither waits for the other.
 	connections, half = 3, 2
 	// unused is the time after which an idle connection is closed.
 	unused = time.Minute
-	// connectLimit and readLimit bound the time that a reader waits for a server that does not answer.
+	// connectLimit and readLimit bound the time that a reader waits for a server that does not
+	// answer.
 	connectLimit = 3 * time.Second
 	readLimit    = 30 * time.Second
-	// idleLimit is the time after which the server releases the locks of a process that was stopped during
-	// a write.
+	// idleLimit is the time after which the server releases the locks of a process that was stopped
+	// during a write.
 	idleLimit = 10 * time.Second
-	// tries bounds the attempts of an operation whose connection breaks; others may break at the same time.
+	// tries bounds the attempts of an operation whose connection breaks; others may break at the
+	// same time.
 	tries = 3
 	// firstPause and lastPause are the times between two tries to reach a server that is gone.
 	firstPause, lastPause = 50 * time.Millisecond, 5 * time.Second
@@ -42,7 +44,8 @@ var ErrUnreachable = fmt.Errorf("the database cannot be reached: %w", unix.EIO)
 // conn is a connection.
 type conn = *pgx.Conn
 
-// pool is the connections of a mount, to the server or to a pooler that gives each transaction another one of its own.
+// pool is the connections of a mount, to the server or to a pooler that gives each transaction
+// another one of its own.
 type pool struct {
 	*pgxpool.Pool
 	reading, writing chan struct{} // full if no more of them may be used for that
@@ -110,7 +113,8 @@ func (p *pool) use(ctx context.Context, of chan struct{}, do func(c conn) error)
 	return do(c)
 }
 
-// end ends the transaction that a connection is in. Where that cannot be done, it closes the connection.
+// end ends the transaction that a connection is in. Where that cannot be done, it closes the
+// connection.
 func end(c conn) {
 	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
 		return
@@ -122,12 +126,13 @@ func end(c conn) {
 	}
 }
 
-// endLimit is how long a server may take to end a transaction, before the connection is closed for that.
+// endLimit is how long a server may take to end a transaction, before the connection is closed for
+// that.
 const endLimit = 2 * time.Second
 
-// canRetry reports whether a failed operation may be repeated with another connection: this one is gone,
-// or a pooler shares it with a client that prepared a statement of the same name, or none. Such a pooler
-// gets no statements to prepare from then on.
+// canRetry reports whether a failed operation may be repeated with another connection: this one is
+// gone, or a pooler shares it with a client that prepared a statement of the same name, or none.
+// Such a pooler gets no statements to prepare from then on.
 func (p *pool) canRetry(err error) bool {
 	var said *pgconn.PgError
 	var connecting *pgconn.ConnectError
@@ -145,8 +150,8 @@ func (p *pool) canRetry(err error) bool {
 	return true
 }
 
-// lostConnection reports whether err means that the connection or the server is gone, so that the fate of
-// a request is not known.
+// lostConnection reports whether err means that the connection or the server is gone, so that the
+// fate of a request is not known.
 func lostConnection(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return false
@@ -156,11 +161,13 @@ func lostConnection(err error) bool {
 	if errors.As(err, &connecting) || !errors.As(err, &said) {
 		return true
 	}
-	// Class 08: connection exceptions. 57P: the server ends, or is not ready. 25P03: it waited too long.
+	// Class 08: connection exceptions. 57P: the server ends, or is not ready. 25P03: it waited too
+	// long.
 	return strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57P") || said.Code == "25P03"
 }
 
-// unreachable returns ErrUnreachable with its reason as text only: its errno would be that of a socket.
+// unreachable returns ErrUnreachable with its reason as text only: its errno would be that of a
+// socket.
 func unreachable(err error) error { return fmt.Errorf("%w (%v)", ErrUnreachable, err) }
 
 // refusals are the errors for codes of PostgreSQL, or their classes.
@@ -193,7 +200,8 @@ func saidError(err error) error {
 	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, said.Message, said.Code)
 }
 
-// read calls do, which changes nothing, with a connection, and repeats it with another one if that breaks.
+// read calls do, which changes nothing, with a connection, and repeats it with another one if that
+// breaks.
 func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -213,7 +221,8 @@ func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx con
 	return unreachable(err)
 }
 
-// try is read for requests that others wait for. It fails at once while the server is known to be gone.
+// try is read for requests that others wait for. It fails at once while the server is known to be
+// gone.
 func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	if reason := s.broken.Load(); reason != nil {
 		return *reason

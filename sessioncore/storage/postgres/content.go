@@ -27,7 +27,8 @@ const (
 	unpackedWhole = 64 << 10
 	// pieceSize is the number of bytes that the server sends at once.
 	pieceSize = 1 << 20
-	// contentTries bounds the attempts to read a row that others write to, or whose content is evicted.
+	// contentTries bounds the attempts to read a row that others write to, or whose content is
+	// evicted.
 	contentTries = 3
 )
 
@@ -52,7 +53,8 @@ type object struct {
 	closed atomic.Bool
 }
 
-// Open implements storage.Storage. It brings the kept content up to date; the rest is read on demand.
+// Open implements storage.Storage. It brings the kept content up to date; the rest is read on
+// demand.
 func (s *Storage) Open(name string) (storage.Object, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
@@ -189,8 +191,8 @@ func (c *content) renew() error {
 	return c.fetch(min(f.size, headSize))
 }
 
-// fetch reads the row to its end, or its head if that has want bytes, unless these are kept in the row's
-// current state. The error wraps ErrStale if it is another object now.
+// fetch reads the row to its end, or its head if that has want bytes, unless these are kept in the
+// row's current state. The error wraps ErrStale if it is another object now.
 func (c *content) fetch(want int64) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
@@ -215,8 +217,8 @@ func (c *content) fetch(want int64) error {
 	return c.keepHead(found[0], asked)
 }
 
-// fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. Callers must hold
-// c.fetching.
+// fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. Callers must
+// hold c.fetching.
 func (c *content) fetchRest(f facts, asked int64) error {
 	text := c.text
 	if text == nil {
@@ -246,8 +248,9 @@ func (c *content) fetchRest(f facts, asked int64) error {
 // secondsOfMiB is the time that a server is granted for each MiB of a row.
 const secondsOfMiB = 1
 
-// readRest adds the bytes behind text, with which the row began in state c.version, and reports whether it
-// still does. The error is pgx.ErrNoRows if there is no row. Callers must hold c.fetching.
+// readRest adds the bytes behind text, with which the row began in state c.version, and reports
+// whether it still does. The error is pgx.ErrNoRows if there is no row. Callers must hold
+// c.fetching.
 func (c *content) readRest(text *spill.Text, f facts) (now facts, same bool, err error) {
 	n := text.Size()
 	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
@@ -330,8 +333,8 @@ func (c *content) isLost(now facts) bool {
 	return c.text == nil && c.version != "" && c.version != now.version
 }
 
-// evict frees the kept text. It returns false while a goroutine works with it. The text of an open row
-// moves from memory to a file, as long as there are not too many files.
+// evict frees the kept text. It returns false while a goroutine works with it. The text of an open
+// row moves from memory to a file, as long as there are not too many files.
 func (c *content) evict(inMemory bool) (evicted, moved bool) {
 	if !c.fetching.TryLock() {
 		return false, false
@@ -377,7 +380,8 @@ func (c *content) replaceRow(now facts) error {
 	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
 }
 
-// keepAppended adds appended data to the text, if that is the whole row of before and is not being fetched.
+// keepAppended adds appended data to the text, if that is the whole row of before and is not being
+// fetched.
 func (c *content) keepAppended(before facts, data []byte, after facts) {
 	if !c.fetching.TryLock() {
 		return

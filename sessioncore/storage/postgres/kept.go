@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxInMemory is the size of the longest row that is kept in memory, and maxMemory bounds all of them: a
-	// list reads the head of most rows once.
+	// maxInMemory is the size of the longest row that is kept in memory, and maxMemory bounds all
+	// of them: a list reads the head of most rows once.
 	maxInMemory, maxMemory = 2 << 20, 12 << 20
 	// maxFiles bounds the files that rows are kept in, each of which is a descriptor.
 	maxFiles = 512
@@ -51,8 +51,8 @@ func (k *kept) use(c *content, inFile bool) {
 	}
 }
 
-// reserve makes room in memory for a text that will have n bytes, and evicts others for it. It returns
-// false if the text will be in a file.
+// reserve makes room in memory for a text that will have n bytes, and evicts others for it. It
+// returns false if the text will be in a file.
 func (k *kept) reserve(t *spill.Text, n int64) bool {
 	for !t.Reserve(n) {
 		k.mu.Lock()
@@ -65,8 +65,8 @@ func (k *kept) reserve(t *spill.Text, n int64) bool {
 	return true
 }
 
-// evict evicts the least recently used of some contents that no goroutine works with. It returns false
-// if there is none. Callers must hold k.mu.
+// evict evicts the least recently used of some contents that no goroutine works with. It returns
+// false if there is none. Callers must hold k.mu.
 func (k *kept) evict(from *contents) bool {
 	for range from.Len() {
 		c, _, _ := from.RemoveOldest()

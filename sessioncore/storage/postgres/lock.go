@@ -12,31 +12,36 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// lock is a transaction that locks a row for this process until its first write: by an advisory lock of the
-// row's path against other mounts, and by the row's own lock against clients, which do not know the first.
+// lock is a transaction that locks a row for this process until its first write: by an advisory
+// lock of the row's path against other mounts, and by the row's own lock against clients, which do
+// not know the first.
 type lock struct {
 	conn    conn // nil after the write, whose commit releases both locks
 	release func()
-	// version is the state of the row that a write replaces, "" if there is no row. A write changes it.
+	// version is the state of the row that a write replaces, "" if there is no row. A write changes
+	// it.
 	version string
 }
 
-// settings are set in each transaction that writes, as a pooler may give the next one another connection.
-// A write waits as long as others wait for a lock file; the server releases the locks of a process that was
-// stopped; and written data is durable when write(2) returns, whatever the server's synchronous_commit is.
+// settings are set in each transaction that writes, as a pooler may give the next one another
+// connection. A write waits as long as others wait for a lock file; the server releases the locks
+// of a process that was stopped; and written data is durable when write(2) returns, whatever the
+// server's synchronous_commit is.
 var settings = fmt.Sprintf(`set_config('lock_timeout', '%d', true),
 	set_config('idle_in_transaction_session_timeout', '%d', true),
 	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`,
 	storage.LockLimit.Milliseconds(), idleLimit.Milliseconds())
 
-// beginWrite adds the statements to a batch that begin a transaction with the advisory lock of a row.
+// beginWrite adds the statements to a batch that begin a transaction with the advisory lock of a
+// row.
 func (s *Storage) beginWrite(batch *pgx.Batch, path string) {
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	key := int64(xxhash.Sum64String("sessionfs\x00" + s.table + "\x00" + path))
 	batch.Queue(`SELECT `+settings+`, pg_advisory_xact_lock($1)`, key)
 }
 
-// Lock implements storage.Storage. The server releases the lock with the first write, or if this process ends.
+// Lock implements storage.Storage. The server releases the lock with the first write, or if this
+// process ends.
 func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	if err := s.checkParentNow("lock", name); err != nil {
 		return nil, err

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// Fresh is the least time for which a mount relies on its last look at the table: foreign changes show
-	// within a second, and the kernel's cache takes a part of that.
+	// Fresh is the least time for which a mount relies on its last look at the table: foreign
+	// changes show within a second, and the kernel's cache takes a part of that.
 	Fresh = 250 * time.Millisecond
-	// freshNoted is Fresh for a table whose changes a trigger records: then a look is cheap. Behind a pooler
-	// each look is planned anew, which costs the server twice as much.
+	// freshNoted is Fresh for a table whose changes a trigger records: then a look is cheap. Behind
+	// a pooler each look is planned anew, which costs the server twice as much.
 	freshNoted, freshPlanned = 25 * time.Millisecond, 50 * time.Millisecond
 	// rest is the pause after a look at a whole table, in multiples of the time that the look took.
 	rest = 20
 	// Callers do not wait for a look within recent of the last one, if that took slowLook.
 	slowLook, recent = 5 * time.Millisecond, 750 * time.Millisecond
-	// patience bounds the time from a look's start that a request waits for it. Then the catalogue answers.
+	// patience bounds the time from a look's start that a request waits for it. Then the catalogue
+	// answers.
 	patience = 250 * time.Millisecond
 )
 
@@ -41,8 +42,8 @@ type look struct {
 	slow    bool          // that it took slowLook
 }
 
-// refresh brings the catalogue up to date if the last look is too old. The catalogue stays as it was if the
-// server does not answer or the table is locked.
+// refresh brings the catalogue up to date if the last look is too old. The catalogue stays as it
+// was if the server does not answer or the table is locked.
 func (s *Storage) refresh() {
 	asked := time.Now()
 	for s.broken.Load() == nil {
@@ -64,8 +65,9 @@ func (s *Storage) refresh() {
 	}
 }
 
-// startLook begins a look unless one is under way. It returns a channel that is closed at the look's end, and
-// the time until which to wait for it; nil if the last look is valid for a caller of time asked.
+// startLook begins a look unless one is under way. It returns a channel that is closed at the
+// look's end, and the time until which to wait for it; nil if the last look is valid for a caller
+// of time asked.
 func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.Time) {
 	l := &s.look
 	l.mu.Lock()
@@ -145,8 +147,8 @@ type changeSet struct {
 	truncate bool    // all rows were removed
 }
 
-// readChanged reads the rows of transactions that the last look has not seen, or all rows. complete says
-// that these were all changes. Callers must hold look.turn.
+// readChanged reads the rows of transactions that the last look has not seen, or all rows. complete
+// says that these were all changes. Callers must hold look.turn.
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
 	since, asked := l.seen, s.now()
@@ -199,8 +201,9 @@ func (now *changeSet) scan(rows pgx.Rows) error {
 	return err
 }
 
-// store stores the result of a look at time asked, of all rows or of some. It reports whether the catalogue
-// then has as many rows as the table: otherwise some were removed. Callers must hold look.turn.
+// store stores the result of a look at time asked, of all rows or of some. It reports whether the
+// catalogue then has as many rows as the table: otherwise some were removed. Callers must hold
+// look.turn.
 func (s *Storage) store(now changeSet, asked int64, all bool) (complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

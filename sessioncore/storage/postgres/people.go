@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// people are the session directories of the users of one table (docs/design.md section 1, A database as
-// SOURCE). Each is shown by a name, which it keeps as long as the storage is open.
+// people are the session directories of the users of one table (docs/design.md section 1, A
+// database as SOURCE). Each is shown by a name, which it keeps as long as the storage is open.
 type people struct {
 	mu       sync.RWMutex      // guards the fields below
 	nameOf   map[string]string // by the prefix of the paths: /home/ann/.omp/agent/sessions/
@@ -23,7 +23,8 @@ type people struct {
 // usualDirs are the usual names of a directory of sessions and of those above it.
 var usualDirs = []string{"sessions", "agent", ".omp", "omp", "share", ".local"}
 
-// namesFor returns the names that a directory of sessions may get, short ones first. The last one is unique.
+// namesFor returns the names that a directory of sessions may get, short ones first. The last one
+// is unique.
 func namesFor(prefix string) (names []string) {
 	dir := path.Clean("/" + prefix)
 	for path.Dir(dir) != "/" && slices.Contains(usualDirs, path.Base(dir)) {
@@ -39,8 +40,9 @@ func namesFor(prefix string) (names []string) {
 	return append(names, fmt.Sprintf("%s@%08x", who, uint32(xxhash.Sum64String(prefix))))
 }
 
-// assignNames gives names to directories of sessions that have none. A name depends neither on their order
-// nor on directories that come or go later: two that would share a name both get a longer one.
+// assignNames gives names to directories of sessions that have none. A name depends neither on
+// their order nor on directories that come or go later: two that would share a name both get a
+// longer one.
 func (p *people) assignNames(prefixes ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +67,8 @@ func (p *people) assignNames(prefixes ...string) {
 	}
 }
 
-// name returns the name by which a row is shown, "" if its path names no owner. isRow says that there is such
-// a row, so that a new owner gets a name.
+// name returns the name by which a row is shown, "" if its path names no owner. isRow says that
+// there is such a row, so that a new owner gets a name.
 func (p *people) name(path string, isRow bool) string {
 	at := strings.LastIndex(path, inSessions)
 	if at < 0 {
@@ -168,8 +170,8 @@ func (s *Storage) prefixes(ctx context.Context) (found []string, err error) {
 // maxNamed bounds the prefixes that an error names.
 const maxNamed = 10
 
-// checkPrefix returns an error if a prefix is certainly a mistake: it ends within a name, or no row begins
-// with it while there are others.
+// checkPrefix returns an error if a prefix is certainly a mistake: it ends within a name, or no row
+// begins with it while there are others.
 func (s *Storage) checkPrefix(ctx context.Context, src *Source) error {
 	odd := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
 	if !src.HasPrefix || !odd && (len(s.rows) > 0 || s.opts.Empty) {

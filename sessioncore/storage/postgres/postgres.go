@@ -20,7 +20,8 @@ import (
 type Options struct {
 	// Memory bounds the kept content; it may be nil.
 	Memory *budget.Budget
-	// Temporary is the directory for content that is too long for memory, "" for that of temporary files.
+	// Temporary is the directory for content that is too long for memory, "" for that of temporary
+	// files.
 	Temporary string
 	// Log gets a line when the database is lost, and when it is reached again.
 	Log *slog.Logger
@@ -32,8 +33,8 @@ type Options struct {
 
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction, which has
-// kept.mu, only tries the others.
+// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction,
+// which has kept.mu, only tries the others.
 type Storage struct {
 	opts   Options
 	pool   *pool
@@ -68,8 +69,8 @@ type Storage struct {
 
 var _ storage.Storage = (*Storage)(nil)
 
-// Open connects to a database and reads the table. The error says which of both is wrong, and why. Callers
-// must close the Storage.
+// Open connects to a database and reads the table. The error says which of both is wrong, and why.
+// Callers must close the Storage.
 func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s := newStorage(o)
 	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
@@ -115,8 +116,8 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 	return s.checkPrefix(ctx, src)
 }
 
-// Notify sets the functions that are called when the database is lost, and when it is reached again. It must
-// be called before s is used.
+// Notify sets the functions that are called when the database is lost, and when it is reached
+// again. It must be called before s is used.
 func (s *Storage) Notify(lost func(error), back func()) { s.onLost, s.onBack = lost, back }
 
 // Close ends all connections.
@@ -168,7 +169,8 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return s.known(name)
 }
 
-// Known returns s for callers that must not wait for the server: its Stat does not look at the table.
+// Known returns s for callers that must not wait for the server: its Stat does not look at the
+// table.
 func (s *Storage) Known() storage.Files { return known{s} }
 
 type known struct{ *Storage }

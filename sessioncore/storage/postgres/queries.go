@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// queries are the statements that are sent to the database. The table's name, which was checked, is a part
-// of them; all other values are parameters.
+// queries are the statements that are sent to the database. The table's name, which was checked, is
+// a part of them; all other values are parameters.
 type queries struct {
 	titles bool // the table has the title columns
 
@@ -30,8 +30,9 @@ func makeQueries(table, changes string, titles bool) queries {
 	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled
 	utf8, shown := `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
 
-	// One statement sees one state of the database: the first transaction whose changes are not in it, the
-	// server that answers, its trigger if the recorded changes can be read, and the changes.
+	// One statement sees one state of the database: the first transaction whose changes are not in
+	// it, the server that answers, its trigger if the recorded changes can be read, and the
+	// changes.
 	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text,
 		extract(epoch FROM pg_postmaster_start_time())::text,
 		(SELECT concat(oid, ' ', xmin) FROM pg_trigger WHERE tgrelid = to_regclass($3)
@@ -50,19 +51,21 @@ func makeQueries(table, changes string, titles bool) queries {
 		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
 	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
-	// $2 bytes are in at most $2 characters, which the server unpacks without the rest. For a short row it is
-	// faster to unpack all than to count characters.
+	// $2 bytes are in at most $2 characters, which the server unpacks without the rest. For a short
+	// row it is faster to unpack all than to count characters.
 	head := `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + `
 		THEN substring(` + utf8 + ` FROM 1 FOR $2)
 		ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
-	// A recorded head is that of the row, unless a change was not recorded, or was in a part of a transaction.
+	// A recorded head is that of the row, unless a change was not recorded, or was in a part of a
+	// transaction.
 	q.notedHeads = `SELECT ` + columns + `, coalesce((
 			SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
 			WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin
 		), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
-	// $2 is the size of the kept text, $3 the state in which it was read. The server unpacks the content once,
-	// and sends the rest in pieces of $4 bytes, so that neither side holds more than that at once.
+	// $2 is the size of the kept text, $3 the state in which it was read. The server unpacks the
+	// content once, and sends the rest in pieces of $4 bytes, so that neither side holds more than
+	// that at once.
 	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum,
 			substring(c FROM at FOR $4::int) FROM (
 		SELECT *, CASE WHEN version = $3 THEN NULL ELSE sha256(substring(c FROM 1 FOR $2::int)) END AS sum FROM (
@@ -94,8 +97,8 @@ func makeQueries(table, changes string, titles bool) queries {
 	return q
 }
 
-// checkTable returns an error unless the table is one that the client made. titles says that it has the
-// title columns; schema is its schema, quoted.
+// checkTable returns an error unless the table is one that the client made. titles says that it has
+// the title columns; schema is its schema, quoted.
 func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, titles bool, err error) {
 	var version int
 	var encoding string

@@ -19,7 +19,8 @@ type Source struct {
 	Shown string
 	// Table is the table's name as PostgreSQL keeps it, with the schema if one was given.
 	Table string
-	// Prefix selects the rows that are shown: their paths begin with it. HasPrefix says that it was given.
+	// Prefix selects the rows that are shown: their paths begin with it. HasPrefix says that it was
+	// given.
 	Prefix    string
 	HasPrefix bool
 
@@ -30,7 +31,8 @@ type Source struct {
 // maxIdentifier is the longest name that PostgreSQL does not cut.
 const maxIdentifier = 63
 
-// isIdentifier reports whether a table may have that name. The client allows the same, without a schema.
+// isIdentifier reports whether a table may have that name. The client allows the same, without a
+// schema.
 func isIdentifier(name string) bool {
 	for i, c := range []byte(name) {
 		if !(c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || i > 0 && c >= '0' && c <= '9') {

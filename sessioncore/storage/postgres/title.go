@@ -7,7 +7,8 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// title is the title columns of a row. The client lays them over the title slot of the content when it reads it.
+// title is the title columns of a row. The client lays them over the title slot of the content when
+// it reads it.
 type title struct {
 	text, source *string
 	updated      *string // nil if there is no title to lay over
@@ -25,7 +26,8 @@ type slot struct {
 	Pad     *string `json:"pad"`
 }
 
-// parseSlot returns the title in the slot that a content begins with; ok is false if it begins with none.
+// parseSlot returns the title in the slot that a content begins with; ok is false if it begins with
+// none.
 func parseSlot(content []byte) (t title, ok bool) {
 	if len(content) < slotSize || content[slotSize-1] != '\n' || bytes.IndexByte(content[:slotSize-1], '\n') >= 0 {
 		return title{}, false
@@ -41,8 +43,8 @@ func parseSlot(content []byte) (t title, ok bool) {
 	return title{text: s.Title, source: s.Source, updated: s.Updated}, true
 }
 
-// line returns the slot that the client makes of the columns: slotSize bytes, the title cut at a code point.
-// It returns nil without a title, or if the slot does not fit.
+// line returns the slot that the client makes of the columns: slotSize bytes, the title cut at a
+// code point. It returns nil without a title, or if the slot does not fit.
 func (t title) line() []byte {
 	if t.updated == nil || *t.updated == "" {
 		return nil

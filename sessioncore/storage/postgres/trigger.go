@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	// triggerName names the trigger that records changes of the table, and changesTable the table beside it
-	// that has them.
+	// triggerName names the trigger that records changes of the table, and changesTable the table
+	// beside it that has them.
 	triggerName  = "sessionfs_changes"
 	changesTable = "sessionfs_changes"
 )
 
-// Trigger returns statements that an administrator runs with psql. They install a trigger that records the
-// changed rows of the source's table, the transactions and the heads in a table of ours. A look then reads
-// these alone, and lists need no contents.
+// Trigger returns statements that an administrator runs with psql. They install a trigger that
+// records the changed rows of the source's table, the transactions and the heads in a table of
+// ours. A look then reads these alone, and lists need no contents.
 func (src *Source) Trigger() string {
 	return strings.NewReplacer("SESSIONS", src.table, "BYTES", strconv.Itoa(headSize)).Replace(triggerText)
 }
 
-// A transaction gets its number before others see its changes, so a look asks for the changes of all
-// transactions that may have run during the look before (queries.noted). Each changed row has one record.
+// A transaction gets its number before others see its changes, so a look asks for the changes of
+// all transactions that may have run during the look before (queries.noted). Each changed row has
+// one record.
 //
-// The function runs as its owner, so that writers need no right to our table, with a search_path in which no
-// other user can put a table of that name: an existing one is its owner's, or nothing is installed. Every
-// write succeeds, whatever becomes of our table. Existing rows are recorded in parts, so that no client
-// waits for all of them.
+// The function runs as its owner, so that writers need no right to our table, with a search_path in
+// which no other user can put a table of that name: an existing one is its owner's, or nothing is
+// installed. Every write succeeds, whatever becomes of our table. Existing rows are recorded in
+// parts, so that no client waits for all of them.
 const triggerText = `-- Mounts of SESSIONS are told what changed, and need not look at the whole table for that.
 -- Once more, it brings what is noted up to date, as after a dump was restored.
 -- To take it back: DROP TRIGGER sessionfs_changes ON SESSIONS; DROP TRIGGER sessionfs_truncated ON SESSIONS;

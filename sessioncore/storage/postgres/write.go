@@ -23,8 +23,8 @@ import (
 const (
 	// writeLimit bounds the time of a write.
 	writeLimit = time.Minute
-	// settleLimit bounds the wait for a server that broke the connection during a write: a restart after a
-	// crash takes some seconds.
+	// settleLimit bounds the wait for a server that broke the connection during a write: a restart
+	// after a crash takes some seconds.
 	settleLimit = 15 * time.Second
 	// maxContent is the size of the largest value that PostgreSQL stores.
 	maxContent = 1<<30 - 1<<20
@@ -42,8 +42,8 @@ type change struct {
 	title *title // the written title, nil for none
 }
 
-// Append implements storage.Storage. The row must be in the state in which it was locked or, without a lock,
-// last read: otherwise the error wraps ErrStale, and callers read the row anew.
+// Append implements storage.Storage. The row must be in the state in which it was locked or,
+// without a lock, last read: otherwise the error wraps ErrStale, and callers read the row anew.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	r, err := s.fileNow("append", name)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	return s.written(r, after, asked), nil
 }
 
-// setTitle is Replace for a row that gets another title slot, and a tail. As in the client, the title goes
-// into the columns alone.
+// setTitle is Replace for a row that gets another title slot, and a tail. As in the client, the
+// title goes into the columns alone.
 func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) (storage.Stat, error) {
 	before, err := s.expected(name, o.Expect)
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 	return s.writtenAnew(after, asked), nil
 }
 
-// expected returns the facts of a row that has a token. For a zero token there must be no row, and the facts
-// are zero.
+// expected returns the facts of a row that has a token. For a zero token there must be no row, and
+// the facts are zero.
 func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -199,7 +199,8 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	}
 }
 
-// mayHold returns an error if a row has the name of a directory, or of one above it. Callers must hold s.mu.
+// mayHold returns an error if a row has the name of a directory, or of one above it. Callers must
+// hold s.mu.
 func (s *Storage) mayHold(dir string) error {
 	for ; dir != ""; dir = storage.Dir(dir) {
 		if n := s.find(dir); n != nil && n.row != nil {
@@ -233,8 +234,8 @@ func checkText(data string, size int64) error {
 	return nil
 }
 
-// write carries out a change, once. The error wraps ErrStale if the row's state was another one. asked is
-// the clock before that.
+// write carries out a change, once. The error wraps ErrStale if the row's state was another one.
+// asked is the clock before that.
 func (s *Storage) write(name string, c change) (after facts, asked int64, err error) {
 	s.mu.RLock()
 	l := s.held[name]
@@ -267,8 +268,8 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 	return facts{}, asked, saidError(err)
 }
 
-// run sends the statement with its COMMIT and, unless the row is locked, the beginning of a transaction, in
-// one request. The error is pgx.ErrNoRows if the row's state is another one.
+// run sends the statement with its COMMIT and, unless the row is locked, the beginning of a
+// transaction, in one request. The error is pgx.ErrNoRows if the row's state is another one.
 func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	var f maybeFacts
 	var batch pgx.Batch
@@ -284,8 +285,8 @@ func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	return f.facts(), nil
 }
 
-// answer scans the row that the nth statement of a batch returns, and waits for those after it. The error
-// is pgx.ErrNoRows if it returned none and the others were carried out.
+// answer scans the row that the nth statement of a batch returns, and waits for those after it. The
+// error is pgx.ErrNoRows if it returned none and the others were carried out.
 func answer(results pgx.BatchResults, nth int, targets ...any) error {
 	var err error
 	for n := 1; n < nth && err == nil; n++ {
@@ -327,8 +328,8 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 	}
 }
 
-// settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen twice,
-// even if the server still works on the first: that changes the state of the row.
+// settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen
+// twice, even if the server still works on the first: that changes the state of the row.
 func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, error) {
 	var is maybeFacts
 	var done bool

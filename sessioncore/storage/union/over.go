@@ -12,8 +12,8 @@ type over struct{ front, back storage.Files }
 
 var _ storage.Files = (*over)(nil)
 
-// Over returns the Files of front with those of back that front has not, and no versions of back: names such as
-// X.1.jsonl, which stand beside X.jsonl.
+// Over returns the Files of front with those of back that front has not, and no versions of back:
+// names such as X.1.jsonl, which stand beside X.jsonl.
 func Over(front, back storage.Files) storage.Files { return &over{front, back} }
 
 var version = regexp.MustCompile(`\.[0-9]+\.[a-z]+$`)
@@ -41,7 +41,8 @@ func (s *over) List(dir string, only []string, f func(storage.Item) bool) error 
 	return err
 }
 
-// Stat implements storage.Files. A directory of both has the times of the one that was changed last.
+// Stat implements storage.Files. A directory of both has the times of the one that was changed
+// last.
 func (s *over) Stat(name string) (storage.Stat, error) {
 	st, err := s.front.Stat(name)
 	switch {

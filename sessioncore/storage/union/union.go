@@ -16,7 +16,8 @@ type Part struct {
 	Files storage.Files
 }
 
-// Files shows parts. Its root has a directory for each, and what is in a part has the part's name before its own.
+// Files shows parts. Its root has a directory for each, and what is in a part has the part's name
+// before its own.
 type Files struct{ parts []Part }
 
 var _ storage.Files = (*Files)(nil)
@@ -53,8 +54,8 @@ func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error
 	return nil
 }
 
-// state returns the state of a part's directory: one that lets nobody in where this user may not look, so that the others are
-// listed.
+// state returns the state of a part's directory: one that lets nobody in where this user may not
+// look, so that the others are listed.
 func (p *Part) state() (storage.Stat, error) {
 	st, err := p.Files.Stat("")
 	if errors.Is(err, fs.ErrPermission) {
@@ -63,8 +64,9 @@ func (p *Part) state() (storage.Stat, error) {
 	return st, err
 }
 
-// Stat implements storage.Files. The root changed when a part did last, and has the owner of the first part and its mode, but is
-// never closed to its owner. A part that cannot be looked at does not count, unless that is true of all parts.
+// Stat implements storage.Files. The root changed when a part did last, and has the owner of the
+// first part and its mode, but is never closed to its owner. A part that cannot be looked at does
+// not count, unless that is true of all parts.
 func (s *Files) Stat(name string) (storage.Stat, error) {
 	if name != "" {
 		p, rest, err := s.find(name)
