@@ -154,8 +154,10 @@ func logCommand() *cobra.Command {
 // errEnough ends a log at its limit.
 var errEnough = errors.New("enough entries")
 
-// logLines calls print with the lines of a log, up to so many entries, or all for 0.
-func logLines(ctx context.Context, snap *sessioncore.Snapshot, all bool, most uint, print func(*reports.LogLine) error) error {
+// logLines calls each with the lines of a log, up to most entries, or of all for 0.
+func logLines(
+	ctx context.Context, snap *sessioncore.Snapshot, all bool, most uint, each func(*reports.LogLine) error,
+) error {
 	entries := uint(0)
 	err := reports.Log(ctx, snap, all, func(line *reports.LogLine) error {
 		if line.Entry != sessioncore.NoEntry {
@@ -163,7 +165,7 @@ func logLines(ctx context.Context, snap *sessioncore.Snapshot, all bool, most ui
 				return errEnough
 			}
 		}
-		return print(line)
+		return each(line)
 	})
 	if errors.Is(err, errEnough) {
 		return nil
