@@ -194,7 +194,7 @@ func MayBePatched(b []byte, at int) bool {
 	start, least := at, max(0, at-MaxPath)
 	for start > least {
 		c, slashes := b[start-1], 0
-		if c == '"' || c == 'n' || c == 'r' {
+		if c == '"' || c == 'n' {
 			slashes = slashesBefore(b[least : start-1])
 		}
 		if c == '"' && slashes%2 == 0 || slashes%2 == 1 && c != '"' {

@@ -18,6 +18,7 @@ func FuzzTouched(f *testing.F) {
 	for _, seed := range []string{
 		`{"input":"*** Begin Patch\n[a.go#1A2B]\nMV \"b.go\"\n*** Update File: c.go\r\n*** End Patch"}`, `{"path":"@~/a; b/c.go:5-9;~/d"}`,
 		`{"command":"f(\"*** Begin Patch\\n*** Delete File: C:\\\\new\\r\\n\", '*** Add File: it\\'s', \"*** Add File: x\")","workdir":"/w"}`,
+		"{\"input\":\"* Begin Patch\\n[a.go#1A2B]\\nMV \xffobg\\\".c.go\\r\x9ddate File: c.go\\r\\n*** End Patch\"}",
 		`{"input":"¶a\u00fc#1A2B\n§b\n  MV c"}`, `{"file_path":"c:\\A\\b.txt:3-9"}`, `{"path":"x","changes":{"/d":{"move_path":"file:///e"}}}`,
 	} {
 		f.Add(seed)
