@@ -16,7 +16,7 @@ var ZoneName = sync.OnceValue(func() string {
 	}
 	if file, err := os.Readlink("/etc/localtime"); err == nil {
 		if _, named, ok := strings.Cut(file, "zoneinfo/"); ok {
-			return named
+			return strings.TrimPrefix(named, "Etc/") // of Etc/UTC
 		}
 	}
 	name, _ = time.Now().Zone()
