@@ -22,18 +22,17 @@ const (
 	barWidth = 40
 )
 
-// withProgress runs work. If that takes longer than a second, a line on the terminal of the
-// standard error shows how much of it is done, by what work tells storage.Progress, until work
-// ends.
+// withProgress runs work, which calls storage.Progress. After a second a line on the terminal of the
+// standard error shows the progress, until work ends.
 func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) error {
 	out := cmd.ErrOrStderr()
 	if !isTerminal(out) {
 		return work(cmd.Context())
 	}
-	var told atomic.Pointer[string]
+	var latest atomic.Pointer[string]
 	ctx := storage.WithProgress(cmd.Context(), func(done, of int) {
 		text := progressText(done, of)
-		told.Store(&text)
+		latest.Store(&text)
 	})
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go storage.Guarded(func() {
@@ -47,7 +46,7 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 				return
 			case <-time.After(wait):
 				text := "reading ..."
-				if t := told.Load(); t != nil {
+				if t := latest.Load(); t != nil {
 					text = *t
 				}
 				showProgress(out, text)

@@ -341,16 +341,15 @@ func (s *site) page(ctx context.Context, at stalePage) error {
 
 // addUp adds up the costs of all sessions, as stats does.
 func (s *site) addUp(ctx context.Context) error {
-	pages, sums, days := map[string]*sitePage{}, map[*sitePage]*reports.Sum{}, map[string]float64{}
-	for name, page := range s.state.Pages {
-		pages[name] = page
+	sums, days := map[*sitePage]*reports.Sum{}, map[string]float64{}
+	for _, page := range s.state.Pages {
 		page.Cost, page.Dollars = "", 0
 	}
 	var total reports.Sum
 	err := s.Costs(ctx, fs.Count{}, func(r reports.Row, _ string) {
 		total.Add(r.Sum)
 		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
-		if page := pages[nameOfPage(r.Session)]; page != nil {
+		if page := s.state.Pages[nameOfPage(r.Session)]; page != nil {
 			if sums[page] == nil {
 				sums[page] = &reports.Sum{}
 			}

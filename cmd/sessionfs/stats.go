@@ -64,7 +64,7 @@ func statsCommand() *cobra.Command {
 		return s.print(cmd, asJSON, svg)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&by, "by", byDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(whats, ", "))
+	flags.StringVar(&by, "by", byDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(keyNames, ", "))
 	flags.StringVar(&since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
 	flags.StringVar(&until, "until", "", "count until `WHEN`, the day, week or month included")
 	flags.BoolVar(&today, "today", false, "only this day; with --json one line, for a status bar")
@@ -75,7 +75,7 @@ func statsCommand() *cobra.Command {
 		isNone := func(by string) bool { return keys[by] == nil }
 		switch {
 		case len(bys) > 2 || slices.ContainsFunc(bys, isNone) || len(bys) == 2 && bys[0] == bys[1]:
-			return refuse(exitUsage, "stats: --by is one of %s, or two of them, not %q", strings.Join(whats, ", "), by)
+			return refuse(exitUsage, "stats: --by is one of %s, or two of them, not %q", strings.Join(keyNames, ", "), by)
 		case slices.Contains(bys, byTool) && slices.Contains(bys, byModel):
 			return refuse(exitUsage, "stats: --by %s: calls of tools are not counted by model", by)
 		case today && since+until != "":
@@ -85,7 +85,7 @@ func statsCommand() *cobra.Command {
 		}
 		return nil
 	}
-	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(whats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(keyNames, cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -99,8 +99,8 @@ const (
 	byTool    = "tool"
 )
 
-// whats are the keys in the order in which they are told.
-var whats = []string{byHour, byDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
+// keyNames are the names of keys in the order of the help.
+var keyNames = []string{byHour, byDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
 
 // keys are the keys by which costs can be added up.
 var keys = map[string]func(r *reports.Row, agent string) string{
@@ -218,8 +218,7 @@ func (s *stats) notes() (notes []string) {
 
 const totalName = "total"
 
-// list returns the lines: spans of time in their order, what else there is by cost, or by what is
-// known instead.
+// list returns the lines: spans of time in their order, others by their measure.
 func (s *stats) list() []*reports.Group {
 	value, firsts := s.measure().of, map[string]*reports.Group{}
 	for _, g := range s.firsts.All() {

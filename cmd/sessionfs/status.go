@@ -39,8 +39,8 @@ type status struct {
 // The states of a mount.
 const (
 	stateOK = "ok"
-	// it does not answer what it does: it is another user's, or its network namespace is another,
-	// say
+	// stateSilent is a mount that does not tell its state: that of another user, or in another
+	// network namespace.
 	stateSilent = "silent"
 	stateHangs  = "hangs"
 	stateDead   = "dead" // the daemon is gone

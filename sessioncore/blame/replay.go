@@ -127,7 +127,7 @@ func indexOf(text string, c Change) int {
 	}
 }
 
-// overlap is what a text has in common with a fragment that a person has changed in between: its
+// overlap is the part of a text that comes from a fragment, which a person may have changed: its
 // lines first to last stand in place of those from start up to end, and some are the same.
 type overlap struct {
 	first, last, start, end int

@@ -25,8 +25,8 @@ type Importer struct {
 	Blobs         Blobs  // nil if there is no place for them
 	SessionsAlone bool   // there is no place for artifacts that are no sessions
 	To            string // the directory to which all of them go, if it is not ""
-	// Rules are what the secrets are known by that are masked, nil for none. What cannot be masked
-	// is left out.
+	// Rules find the secrets that are masked, nil for none. With rules, blobs and other files beside
+	// a session are left out.
 	Rules *redact.Rules
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
@@ -227,8 +227,8 @@ func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err e
 }
 
 // examine returns the outcome that an import would have. A row with the copy's size and its time in
-// milliseconds counts as equal: to compare all of it, the server would have to send it. What is to
-// be masked may be there as it is.
+// milliseconds counts as equal: to compare all of it, the server would have to send it. With
+// Rules it does not: the row may be an unmasked copy.
 func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (writer.Outcome, error) {
 	st, err := im.Files.Stat(name)
 	if im.SessionsAlone && im.Rules == nil && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {

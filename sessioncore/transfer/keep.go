@@ -28,8 +28,8 @@ type Kept struct {
 // FromName is the file in a directory of kept sessions that has the path of the agent's directory.
 const FromName = ".from"
 
-// KeptIn returns the directory below dir for what an agent has in its directory from: of another
-// such directory, which a setting of the agent names, the sessions are kept apart.
+// KeptIn returns the directory below dir for the sessions of an agent's directory from. Each
+// directory of an agent, as its settings may name several, has one of its own.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	for n := 1; ; n++ {
