@@ -40,8 +40,8 @@ func bundleCommand() *cobra.Command {
 		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they " +
 			"refer to, and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its " +
 			"beginning, a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are " +
-			"known, and leaves out what cannot be masked: images, and files beside the sessions other than the " +
-			"sessions of subagents. -o redact-rules=FILE has rules of your own for that.",
+			"known, and leaves out what cannot be masked: blobs, and files beside the sessions other than the " +
+			"sessions of subagents; images in lines stay. -o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(cmd *cobra.Command, src *source, args []string) error {
