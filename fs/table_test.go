@@ -9,43 +9,42 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/nodes"
 )
 
-// row is a row of nodes.Layout.
+// row is a row of docs/layout.md.
 type row struct {
-	nodes.Row
-	kind    fs.FileMode
-	pattern *regexp.Regexp
-	rank    int // of the rows that fit a path, the one with the highest is its row
+	Path, File string
+	Hidden     bool // found only by its name
+	kind       fs.FileMode
+	pattern    *regexp.Regexp
+	rank       int // of the rows that fit a path, the one with the highest is its row
 }
 
-// layoutRows returns the rows of all sections.
-func layoutRows() []row {
+// layoutRows returns the rows of all tables of docs/layout.md.
+func layoutRows(t *testing.T) []row {
+	text, err := os.ReadFile("../docs/layout.md")
+	require.NoError(t, err)
 	var rows []row
-	for _, section := range nodes.Layout {
-		for _, of := range section.Rows {
-			r := row{Row: of}
-			path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "@"), "/")
-			switch {
-			case strings.HasSuffix(r.Path, "/"):
-				r.kind = fs.ModeDir
-			case strings.HasSuffix(r.Path, "@"):
-				r.kind = fs.ModeSymlink
-			}
-			path = regexp.QuoteMeta(path)
-			path = strings.ReplaceAll(path, "…/", "(?:[^/]+/)*")
-			path = strings.ReplaceAll(path, "<session>", `([^/]+)`)
-			path = strings.ReplaceAll(path, "<sha256>", `[0-9a-f]{64}`)
-			path = regexp.MustCompile("<[a-z]+>").ReplaceAllString(path, `[^/]+`)
-			r.pattern = regexp.MustCompile("^" + path + "$")
-			r.rank = len(regexp.MustCompile("<[a-z0-9]+>|…").ReplaceAllString(r.Path, ""))
-			if strings.Contains(r.Path, "<session>") {
-				r.rank += 100
-			}
-			rows = append(rows, r)
+	for _, cells := range regexp.MustCompile("(?m)^\\| `(.*?)` \\| (not listed )?\\| .* \\| (\\S+) \\|$").FindAllStringSubmatch(string(text), -1) {
+		r := row{Path: cells[1], Hidden: cells[2] != "", File: cells[3]}
+		path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "@"), "/")
+		switch {
+		case strings.HasSuffix(r.Path, "/"):
+			r.kind = fs.ModeDir
+		case strings.HasSuffix(r.Path, "@"):
+			r.kind = fs.ModeSymlink
 		}
+		path = regexp.QuoteMeta(path)
+		path = strings.ReplaceAll(path, "…/", "(?:[^/]+/)*")
+		path = strings.ReplaceAll(path, "<session>", `([^/]+)`)
+		path = strings.ReplaceAll(path, "<sha256>", `[0-9a-f]{64}`)
+		path = regexp.MustCompile("<[a-z]+>").ReplaceAllString(path, `[^/]+`)
+		r.pattern = regexp.MustCompile("^" + path + "$")
+		r.rank = len(regexp.MustCompile("<[a-z0-9]+>|…").ReplaceAllString(r.Path, ""))
+		if strings.Contains(r.Path, "<session>") {
+			r.rank += 100
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
@@ -65,7 +64,7 @@ func (r *row) fits(root, path string, kind fs.FileMode, isSession func(path stri
 	return isSession(filepath.Join(root, path[:at[3]]))
 }
 
-// TestEveryPathHasItsRow: nodes.Layout tells of all that is in a mount, and of nothing else.
+// TestEveryPathHasItsRow: docs/layout.md tells of all that is in a mount, and of nothing else.
 func TestEveryPathHasItsRow(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
@@ -82,7 +81,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(a, "archive/sessions/link")))
 	accompany(t, withLease, socketOf(filepath.Join(dir, ".2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc.jsonl.owner.lock")))
 	m := mountForTest(t, a)
-	rows := layoutRows()
+	rows := layoutRows(t)
 	hit := map[string]int{}
 	sessions := map[string]bool{}
 	isSession := func(path string) bool { // it has its file beside it
