@@ -15,7 +15,8 @@ import (
 // TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
 func TestForks(t *testing.T) {
 	say := func(uuid, parent string, second int) string {
-		return strings.Replace(user(uuid, parent, "go"), `"timestamp":"2026-03-30T07:13:41.000Z"`, fmt.Sprintf(`"timestamp":"2026-03-30T08:00:%02d.000Z"`, second), 1)
+		return strings.Replace(user(uuid, parent, "go"), `"timestamp":"2026-03-30T07:13:41.000Z"`,
+			fmt.Sprintf(`"timestamp":"2026-03-30T08:00:%02d.000Z"`, second), 1)
 	}
 	require.Contains(t, say("a", "", 7), "08:00:07")
 	shared := []string{say("a", "", 1), say("b", "a", 2)}
@@ -24,11 +25,12 @@ func TestForks(t *testing.T) {
 		original, fork []string
 		undecided      bool
 	}{
-		"the original did not go on":           {original: shared, fork: with(say("f", "b", 9))},
-		"both went on, the fork first":         {original: with(say("c", "b", 9)), fork: with(say("f", "b", 5))},
-		"the fork has one branch alone":        {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2)}, fork: with(say("f", "b", 9))},
-		"the original has an older branch too": {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2), say("c", "b", 20)}, fork: with(say("f", "b", 30))},
-		"nothing was said in the fork yet":     {original: shared, fork: shared, undecided: true},
+		"the original did not go on":    {original: shared, fork: with(say("f", "b", 9))},
+		"both went on, the fork first":  {original: with(say("c", "b", 9)), fork: with(say("f", "b", 5))},
+		"the fork has one branch alone": {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2)}, fork: with(say("f", "b", 9))},
+		"the original has an older branch too": {original: []string{say("a", "", 1), say("x", "a", 1), say("b", "a", 2), say("c", "b", 20)},
+			fork: with(say("f", "b", 30))},
+		"nothing was said in the fork yet": {original: shared, fork: shared, undecided: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, agent := newForked(t)

@@ -75,7 +75,8 @@ func TestSidechains(t *testing.T) {
 	p.put(t, "-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
 	_, err = p.Stat("-w/new")
 	require.True(t, storage.IsMissing(err), "newer clients write them elsewhere")
-	p.put(t, "-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1), strings.Replace(side(user("x1", "", "look")), ":true", ": true", 1))
+	p.put(t, "-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1),
+		strings.Replace(side(user("x1", "", "look")), ":true", ": true", 1))
 	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.names(t, "-w/old/subagents"))
 }
 
@@ -145,7 +146,8 @@ func TestLongLines(t *testing.T) {
 	p := newProjects(t)
 	image := strings.Repeat("QUJD", 10<<20)
 	p.put(t, session, "no JSON at all", user("u1", "", "hello"),
-		rec("user", "u2", "u1", `"message":{"content":[{"type":"text","text":"see \"this\""},{"type":"image","source":{"media_type":"image/png","data":"`+image+`"}}]}`),
+		rec("user", "u2", "u1", `"message":{"content":[{"type":"text","text":"see \"this\""},`+
+			`{"type":"image","source":{"media_type":"image/png","data":"`+image+`"}}]}`),
 		user("u3", "u2", "on"), strings.Repeat("x", 33<<20))
 	p.add(t, `{"type":"user","uuid":"u4","parentUuid":"u3","message":{"content":"`+image)
 	obj := p.open(t)

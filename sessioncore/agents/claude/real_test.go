@@ -312,7 +312,8 @@ func checkTokens(t *testing.T, records []*raw, got map[string]float64) {
 	}
 	want := map[string]float64{}
 	for _, usage := range last {
-		for key, of := range map[string]string{"input": "input_tokens", "output": "output_tokens", "cacheRead": "cache_read_input_tokens", "cacheWrite": "cache_creation_input_tokens"} {
+		for key, of := range map[string]string{"input": "input_tokens", "output": "output_tokens", "cacheRead": "cache_read_input_tokens",
+			"cacheWrite": "cache_creation_input_tokens"} {
 			n, _ := usage[of].(float64)
 			want[key] += n
 			want["totalTokens"] += n
@@ -380,7 +381,8 @@ func isLinear(records []*raw) bool {
 	roots, children, compactions := 0, map[string]map[string]bool{}, 0
 	before := ""
 	for _, r := range records {
-		if r.object["subtype"] == "compact_boundary" || r.object["isCompactSummary"] == true || r.object["snipMetadata"] != nil || r.object["retractedMessageUuids"] != nil {
+		if r.object["subtype"] == "compact_boundary" || r.object["isCompactSummary"] == true || r.object["snipMetadata"] != nil ||
+			r.object["retractedMessageUuids"] != nil {
 			compactions++
 		}
 		if r.uuid == "" && len(r.says) == 0 {

@@ -20,21 +20,34 @@ func converted(t *testing.T, file string) string {
 
 // TestUsage: all billed tokens are in the usage of an answer, and a part of other numbers is not there twice.
 func TestUsage(t *testing.T) {
-	for usage, want := range map[string]string{
-		`{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`:                                   `{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10}`,
-		`{"cache_creation_input_tokens":4,"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`:                   `{"input":0,"output":0,"cacheRead":0,"cacheWrite":4,"totalTokens":4,"cacheWrite1h":3}`,
-		`{"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`:                                                   `{"input":0,"output":0,"cacheRead":0,"cacheWrite":4,"totalTokens":4,"cacheWrite1h":3}`,
-		`{"cache_creation":null,"speed":"standard","iterations":null}`:                                                                       `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0}`,
-		`{"input_tokens":1,"speed":"fast"}`:                                                                                                  `{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1,"speed":"fast"}`,
-		`{"input_tokens":1,"iterations":[{"type":"message","input_tokens":1},{"type":"fallback_message","input_tokens":1}]}`:                 `{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1}`,
-		`{"iterations":[{"type":"advisor_message","model":"o","input_tokens":7,"cache_creation":{"ephemeral_1h_input_tokens":2}},7]}`:        `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"modelCalls":[{"model":"o","input":7,"output":0,"cacheRead":0,"cacheWrite":2,"totalTokens":9,"cacheWrite1h":2}]}`,
-		`{"iterations":[{"type":"advisor_message"},{"type":"compaction","output_tokens":5}]}`:                                                `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"modelCalls":[{"model":"unknown","input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0},{"model":"m","input":0,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":5}]}`,
-		`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`: `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0}`,
+	tokens := func(input, output, cacheRead, cacheWrite int) string {
+		return fmt.Sprintf(`"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"totalTokens":%d`,
+			input, output, cacheRead, cacheWrite, input+output+cacheRead+cacheWrite)
+	}
+	for _, c := range []struct{ usage, want string }{
+		{`{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`,
+			`{` + tokens(1, 2, 3, 4) + `}`},
+		{`{"cache_creation_input_tokens":4,"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`,
+			`{` + tokens(0, 0, 0, 4) + `,"cacheWrite1h":3}`},
+		{`{"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":3}}`,
+			`{` + tokens(0, 0, 0, 4) + `,"cacheWrite1h":3}`},
+		{`{"cache_creation":null,"speed":"standard","iterations":null}`,
+			`{` + tokens(0, 0, 0, 0) + `}`},
+		{`{"input_tokens":1,"speed":"fast"}`,
+			`{` + tokens(1, 0, 0, 0) + `,"speed":"fast"}`},
+		{`{"input_tokens":1,"iterations":[{"type":"message","input_tokens":1},{"type":"fallback_message","input_tokens":1}]}`,
+			`{` + tokens(1, 0, 0, 0) + `}`},
+		{`{"iterations":[{"type":"advisor_message","model":"o","input_tokens":7,"cache_creation":{"ephemeral_1h_input_tokens":2}},7]}`,
+			`{` + tokens(0, 0, 0, 0) + `,"modelCalls":[{"model":"o",` + tokens(7, 0, 0, 2) + `,"cacheWrite1h":2}]}`},
+		{`{"iterations":[{"type":"advisor_message"},{"type":"compaction","output_tokens":5}]}`,
+			`{` + tokens(0, 0, 0, 0) + `,"modelCalls":[{"model":"unknown",` + tokens(0, 0, 0, 0) + `},{"model":"m",` + tokens(0, 5, 0, 0) + `}]}`},
+		{`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`,
+			`{` + tokens(0, 0, 0, 0) + `}`},
 	} {
 		var s spent
-		s.set(rawjson.Value(usage), rawjson.Value(`"m"`), nil)
+		s.set(rawjson.Value(c.usage), rawjson.Value(`"m"`), nil)
 		got := s.appendTo(nil, nil, nil)
-		require.Equal(t, `,"usage":`+want, string(got), usage)
+		require.Equal(t, `,"usage":`+c.want, string(got), c.usage)
 		require.True(t, rawjson.IsValidObject(got[len(`,"usage":`):]))
 	}
 }
@@ -45,20 +58,24 @@ func TestAnswersOfOneID(t *testing.T) {
 		if request != "" {
 			request = fmt.Sprintf(`"requestId":%q,`, request)
 		}
-		return rec("assistant", uuid, parent, request+fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
-			callBlock("c"+uuid), input))
+		return rec("assistant", uuid, parent,
+			request+fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
+				callBlock("c"+uuid), input))
 	}
 	for name, c := range map[string]struct {
 		lines []string
 		want  string // the inputs of the answers, "-" for one without a usage
 	}{
-		"requests":               {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r2", 2), result("d", "c", "cc", "x"), says("e", "d", "r3", 3)}, "1 2 3"},
-		"one request":            {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r1", 1), result("d", "c", "cc", "x"), says("e", "d", "r1", 1)}, "1"},
+		"requests": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r2", 2), result("d", "c", "cc", "x"),
+			says("e", "d", "r3", 3)}, "1 2 3"},
+		"one request": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r1", 1), result("d", "c", "cc", "x"),
+			says("e", "d", "r1", 1)}, "1"},
 		"no request":             {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 2)}, "1 2"},
 		"no request, one input":  {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1)}, "1"},
 		"beside the result":      {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "a", "", 2)}, "2"},
 		"other requests, no end": {[]string{says("a", "", "r1", 1), says("c", "a", "r2", 2)}, "2"},
-		"two records each":       {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5), says("e", "d", "r2", 5)}, "1 5"},
+		"two records each": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5),
+			says("e", "d", "r2", 5)}, "1 5"},
 	} {
 		text := converted(t, strings.Join(c.lines, "\n")+"\n")
 		var inputs []string

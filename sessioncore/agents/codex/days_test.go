@@ -26,7 +26,8 @@ func TestDays(t *testing.T) {
 	}
 	require.Empty(t, list(""))
 	states := map[storage.Stat]bool{}
-	for i, name := range []string{"sessions/2026/03/30/rollout-a.jsonl", "sessions/2026/04/01/rollout-b.jsonl", "sessions/2026/04/x", "archived_sessions/rollout-c.jsonl"} {
+	for i, name := range []string{"sessions/2026/03/30/rollout-a.jsonl", "sessions/2026/04/01/rollout-b.jsonl", "sessions/2026/04/x",
+		"archived_sessions/rollout-c.jsonl"} {
 		put(name)
 		st, err := days.Stat("")
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,9 +20,13 @@ func TestBare(t *testing.T) {
 		quoted, _ := json.Marshal(text)
 		return `{"type":"message","role":"user","content":[{"type":"input_text","text":` + string(quoted) + `}]}`
 	}
-	context := func(inside string) string {
-		return user("<environment_context>\n" + inside + "\n</environment_context>")
+	environment := func(inside string) string { return "<environment_context>\n" + inside + "\n</environment_context>" }
+	context := func(inside string) string { return user(environment(inside)) }
+	shown := func(entry, inside string) string {
+		return fmt.Sprintf("%s message user %q [%c]", entry, environment(inside), entry[1])
 	}
+	const inTags = "  <cwd>/srv/larder</cwd>\n  <approval_policy>on-request</approval_policy>"
+	const inWords = "Current working directory: /srv/larder\nApproval policy: never"
 	for name, c := range map[string]struct {
 		lines []string
 		cwd   string
@@ -40,17 +45,20 @@ func TestBare(t *testing.T) {
 			},
 		},
 		"a working directory": {
-			[]string{first, state, user("<user_instructions>x"), context("  <cwd>/srv/larder</cwd>\n  <approval_policy>on-request</approval_policy>"), user("beans")}, "/srv/larder",
-			[]string{`l3 <  message user "<user_instructions>x" [3]`, `l4 < l3 message user "<environment_context>\n  <cwd>/srv/larder</cwd>\n  <approval_policy>on-request</approval_policy>\n</environment_context>" [4]`, `l5 < l4 message user "beans" [5]`},
+			[]string{first, state, user("<user_instructions>x"), context(inTags), user("beans")}, "/srv/larder",
+			[]string{`l3 <  message user "<user_instructions>x" [3]`, shown("l4 < l3", inTags), `l5 < l4 message user "beans" [5]`},
 		},
 		"in the words before": {
-			[]string{first, context("Current working directory: /srv/larder\nApproval policy: never"), user("beans")}, "/srv/larder",
-			[]string{`l2 <  message user "<environment_context>\nCurrent working directory: /srv/larder\nApproval policy: never\n</environment_context>" [2]`, `l3 < l2 message user "beans" [3]`},
+			[]string{first, context(inWords), user("beans")}, "/srv/larder",
+			[]string{shown("l2 < ", inWords), `l3 < l2 message user "beans" [3]`},
 		},
-		"nothing but what the program put in": {[]string{first, context("x")}, "", []string{`l2 <  message user "<environment_context>\nx\n</environment_context>" [2]`}},
-		"a newer program went on":             {[]string{first, context("x"), strings.TrimSpace(answered("well"))}, "", []string{`l2 <  message user "<environment_context>\nx\n</environment_context>" [2]`, `l3 < l2 message assistant "well" stop [3]`}},
-		"nothing yet":                         {[]string{first}, "", []string{}},
-		"of wrong types":                      {[]string{first, `{"type":"message","role":"user","content":7}`, `{"type":7}`, `{"type":"reasoning"}`, `{"type":"x_call"}`}, "", []string{`l5 <  message assistant l5:x{} toolUse [5]`}},
+		"nothing but what the program put in": {[]string{first, context("x")}, "",
+			[]string{shown("l2 < ", "x")}},
+		"a newer program went on": {[]string{first, context("x"), strings.TrimSpace(answered("well"))}, "",
+			[]string{shown("l2 < ", "x"), `l3 < l2 message assistant "well" stop [3]`}},
+		"nothing yet": {[]string{first}, "", []string{}},
+		"of wrong types": {[]string{first, `{"type":"message","role":"user","content":7}`, `{"type":7}`, `{"type":"reasoning"}`, `{"type":"x_call"}`},
+			"", []string{`l5 <  message assistant l5:x{} toolUse [5]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), strings.Join(c.lines, "\n")+"\n")

@@ -159,14 +159,19 @@ func TestForks(t *testing.T) {
 		parent, child []string
 		total, own    int
 	}{
-		"written again at one moment":              {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
-		"with the times that the lines had":        {parent, slices.Concat([]string{forked}, parent, own), 1000, 400},
-		"up to an earlier turn":                    {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:3])...), own), 500, 400},
-		"with lines left out":                      {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:1], said[2:4], said[5:])...), own), 1000, 400},
-		"by a subagent":                            {parent, slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)}, at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
-		"nothing, by a subagent":                   {parent, slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)}, own), 400, 400},
-		"from a rollout that is gone":              {nil, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 400, 400},
-		"by a program that writes lines otherwise": {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat([]string{metaOf(1, `,"more":1`)}, said)...), own), 400, 400},
+		"written again at one moment":       {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
+		"with the times that the lines had": {parent, slices.Concat([]string{forked}, parent, own), 1000, 400},
+		"up to an earlier turn":             {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:3])...), own), 500, 400},
+		"with lines left out": {parent,
+			slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:1], said[2:4], said[5:])...), own), 1000, 400},
+		"by a subagent": {parent,
+			slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)},
+				at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
+		"nothing, by a subagent": {parent,
+			slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)}, own), 400, 400},
+		"from a rollout that is gone": {nil, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 400, 400},
+		"by a program that writes lines otherwise": {parent,
+			slices.Concat([]string{forked}, at(15, 0, slices.Concat([]string{metaOf(1, `,"more":1`)}, said)...), own), 400, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
@@ -198,13 +203,15 @@ func TestForks(t *testing.T) {
 
 // based returns the history_base up to the end of some lines.
 func based(n int, ordinal int, lines ...string) string {
-	return fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_ordinal_exclusive":%d,"end_byte_offset":%d}`, rolloutID(n), ordinal, len(strings.Join(append(lines, ""), "\n")))
+	return fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_ordinal_exclusive":%d,"end_byte_offset":%d}`, rolloutID(n), ordinal,
+		len(strings.Join(append(lines, ""), "\n")))
 }
 
 // TestJoined: a rollout that goes on from another one is shown with what it goes on from, each entry with where it is from.
 func TestJoined(t *testing.T) {
 	h := newHome(t)
-	first := append([]string{metaOf(1, "")}, apart(0, user("one"), answered("1"), counted(100, 90, 0, 10), user("two"), answered("2"), counted(300, 190, 0, 10))...)
+	first := append([]string{metaOf(1, "")},
+		apart(0, user("one"), answered("1"), counted(100, 90, 0, 10), user("two"), answered("2"), counted(300, 190, 0, 10))...)
 	second := append([]string{metaOf(2, based(1, 4, first[:4]...))}, apart(20, user("three"), answered("3"), counted(500, 190, 0, 10), user("four"))...)
 	third := append([]string{metaOf(3, based(2, 8, second[:4]...))}, apart(40, user("five"), answered("5"), counted(900, 390, 0, 10))...)
 	h.write(1, first...)

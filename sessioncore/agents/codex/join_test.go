@@ -44,17 +44,20 @@ func TestBrokenChains(t *testing.T) {
 		problems int
 		why      string
 	}{
-		"gone":              {based(7, 3, first...), alone, 1, "not there"},
-		"itself":            {based(2, 3, first...), alone, 1, "circle"},
-		"in a line":         {based(1, 3, first[0], first[1], "x"), append(whole[:1:1], `l3 < l2 message user "mine" [2]`), 1, "whole lines"},
-		"beyond it":         {strings.Replace(based(1, 3, first...), `offset":`, `offset":9`, 1), append(whole[:2:2], `l4 < l3 message user "mine" [2]`), 1, "whole lines"},
-		"its meta":          {based(1, 1, first[0]), alone, 0, ""},
-		"in its meta":       {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":3}`, alone, 0, ""},
-		"no number":         {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":-3}`, alone, 0, ""},
-		"no thread":         {`,"history_base":{"thread_id":7,"end_byte_offset":3}`, alone, 0, ""},
-		"gone behind":       {based(5, 2, on(5, 7, 100)...), []string{`l2 <  message user "of 5" [2]`, `l3 < l2 message user "mine" [2]`}, 1, "not there"},
-		"a circle of three": {based(3, 2, on(3, 4, size)...), []string{`l2 <  message user "of 8" [2]`, `l3 < l2 message user "of 4" [2]`, `l4 < l3 message user "of 3" [2]`, `l5 < l4 message user "mine" [2]`}, 1, "circle"},
-		"no line of it":     {based(6, 2, metaOf(6, ""), "torn"), alone, 1, "whole lines"},
+		"gone":      {based(7, 3, first...), alone, 1, "not there"},
+		"itself":    {based(2, 3, first...), alone, 1, "circle"},
+		"in a line": {based(1, 3, first[0], first[1], "x"), append(whole[:1:1], `l3 < l2 message user "mine" [2]`), 1, "whole lines"},
+		"beyond it": {strings.Replace(based(1, 3, first...), `offset":`, `offset":9`, 1),
+			append(whole[:2:2], `l4 < l3 message user "mine" [2]`), 1, "whole lines"},
+		"its meta":    {based(1, 1, first[0]), alone, 0, ""},
+		"in its meta": {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":3}`, alone, 0, ""},
+		"no number":   {`,"history_base":{"thread_id":"` + rolloutID(1) + `","end_byte_offset":-3}`, alone, 0, ""},
+		"no thread":   {`,"history_base":{"thread_id":7,"end_byte_offset":3}`, alone, 0, ""},
+		"gone behind": {based(5, 2, on(5, 7, 100)...), []string{`l2 <  message user "of 5" [2]`, `l3 < l2 message user "mine" [2]`}, 1, "not there"},
+		"a circle of three": {based(3, 2, on(3, 4, size)...),
+			[]string{`l2 <  message user "of 8" [2]`, `l3 < l2 message user "of 4" [2]`, `l4 < l3 message user "of 3" [2]`,
+				`l5 < l4 message user "mine" [2]`}, 1, "circle"},
+		"no line of it": {based(6, 2, metaOf(6, ""), "torn"), alone, 1, "whole lines"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)

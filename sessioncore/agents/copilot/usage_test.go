@@ -24,8 +24,9 @@ func TestRest(t *testing.T) {
 		runs []run
 		want []int64 // input of each
 	}{
-		"counts on":                 {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 6, false, 2, 250, 50, 11}}, []int64{100, 100}},
-		"begins anew":               {[]run{{"a", 5, false, 24, 900, 0, 5}, {"a", 2, false, 6, 100, 0, 2}, {"a", 9, false, 174, 5000, 0, 9}}, []int64{900, 100, 5000}},
+		"counts on": {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 6, false, 2, 250, 50, 11}}, []int64{100, 100}},
+		"begins anew": {[]run{{"a", 5, false, 24, 900, 0, 5}, {"a", 2, false, 6, 100, 0, 2}, {"a", 9, false, 174, 5000, 0, 9}},
+			[]int64{900, 100, 5000}},
 		"anew with larger totals":   {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 9, false, 9, 900, 0, 9}}, []int64{100, 900}},
 		"another model":             {[]run{{"a", 5, false, 1, 100, 0, 5}, {"b", 7, false, 1, 80, 0, 7}}, []int64{100, 80}},
 		"told":                      {[]run{{"a", 0, true, 1, 100, 0, 5}, {"a", 3, false, 2, 160, 0, 8}}, []int64{0, 60}},

@@ -31,7 +31,8 @@ func TestRenamed(t *testing.T) {
 			return append(items, storage.Item{Name: "x", Kind: storage.KindDir}), nil
 		},
 		Real: func(name string) (string, storage.Kind, error) {
-			at, ok := map[string]string{"in": "in", "in/x": "in/x/events.jsonl", "in/x.jsonl": "in/x/events.jsonl", "in/y.jsonl": "in/y.json", "in/d.jsonl": "in/x"}[name]
+			at, ok := map[string]string{"in": "in", "in/x": "in/x/events.jsonl", "in/x.jsonl": "in/x/events.jsonl", "in/y.jsonl": "in/y.json",
+				"in/d.jsonl": "in/x"}[name]
 			if !ok {
 				return "", 0, missing(name)
 			}

@@ -199,7 +199,8 @@ func (g *generator) subagent(model string) error {
 	g.out.Reset()
 	g.out.Write(session)
 	g.agent, g.parent = "", parent
-	g.put("user", fmt.Sprintf(`"message":{"role":"user","content":[{"tool_use_id":"toolu_%08d","type":"tool_result","content":[{"type":"text","text":"%s"}]}]},`+
+	g.put("user", fmt.Sprintf(`"message":{"role":"user",`+
+		`"content":[{"tool_use_id":"toolu_%08d","type":"tool_result","content":[{"type":"text","text":"%s"}]}]},`+
 		`"toolUseResult":{"status":"completed","agentId":%q,"totalDurationMs":5}`, call, g.draw(200), id))
 	return err
 }

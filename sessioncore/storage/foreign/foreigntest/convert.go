@@ -36,22 +36,23 @@ func convert(t testing.TB, c foreign.Converter, file string) (whole string, stat
 	if isOfRecords {
 		inner = records.Inner()
 	}
-	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, inner, func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.ObjectUnit {
-			text := u.Text
-			before := len(out)
-			if isOfRecords && len(u.Members) > 0 {
-				out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
-			} else {
-				text = bytes.Clone(foreign.OneLine(u))
-				out = c.Add(out, text, u.Line)
+	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, inner,
+		func(u *jsonl.Unit) error {
+			if u.Kind == jsonl.ObjectUnit {
+				text := u.Text
+				before := len(out)
+				if isOfRecords && len(u.Members) > 0 {
+					out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
+				} else {
+					text = bytes.Clone(foreign.OneLine(u))
+					out = c.Add(out, text, u.Line)
+				}
+				clear(text) // a converter keeps no part of a value
+				require.GreaterOrEqual(t, len(out), before)
+				states = append(states, string(c.Tail(bytes.Clone(out))))
 			}
-			clear(text) // a converter keeps no part of a value
-			require.GreaterOrEqual(t, len(out), before)
-			states = append(states, string(c.Tail(bytes.Clone(out))))
-		}
-		return nil
-	})
+			return nil
+		})
 	require.NoError(t, err)
 	return string(c.Tail(out)), states
 }
