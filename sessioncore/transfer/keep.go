@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -57,8 +61,11 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 	if err := os.WriteFile(filepath.Join(to, FromName), []byte(from+"\n"), 0o600); err != nil {
 		return k, err
 	}
+	copies := keeper{deletes: deletes}
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(keepsAtOnce)
 	for _, dir := range dirs {
-		err := filepath.WalkDir(filepath.Join(from, dir), func(file string, item fs.DirEntry, err error) error {
+		err = filepath.WalkDir(filepath.Join(from, dir), func(file string, item fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
@@ -73,21 +80,50 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 			if err != nil {
 				return err
 			}
-			storage.Progress(ctx, k.Copied+k.Unchanged, 0)
-			return k.file(file, filepath.Join(to, below), deletes)
+			storage.Progress(ctx, copies.done(), 0)
+			work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, below)) })
+			return nil
 		})
 		if err != nil {
-			return k, err
+			break
 		}
 	}
-	return k, nil
+	failed := work.Wait()
+	return copies.Kept, cmp.Or(err, failed)
+}
+
+// keepsAtOnce is how many files are kept at a time: most of the time goes into waiting for the
+// disk, which writes several files as fast as one.
+const keepsAtOnce = 8
+
+// keeper keeps files, several at a time.
+type keeper struct {
+	deletes time.Duration
+	// versions has the names under way. A file and those that are kept beside it have one.
+	versions storage.FIFOMutexes[string]
+
+	mu sync.Mutex // guards the fields below
+	Kept
+}
+
+// done returns the number of files so far.
+func (k *keeper) done() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Copied + k.Unchanged
 }
 
 // week is how long before it is deleted a session is told of.
 const week = 7 * 24 * time.Hour
 
-// file keeps a file.
-func (k *Kept) file(file, to string, deletes time.Duration) error {
+// keep keeps a file.
+func (k *keeper) keep(ctx context.Context, file, to string) error {
+	name, _, _ := strings.Cut(filepath.Base(to), ".")
+	_, leave, err := k.versions.Lock(ctx, filepath.Join(filepath.Dir(to), name))
+	if err != nil {
+		return err
+	}
+	defer leave()
 	in, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -101,21 +137,23 @@ func (k *Kept) file(file, to string, deletes time.Duration) error {
 		return err
 	}
 	isSession := filepath.Ext(file) == ".jsonl"
-	if isSession && deletes > 0 && time.Since(info.ModTime()) > deletes-week {
-		k.Soon++
+	at, same, err := copyOf(in, info, to, isSession)
+	if err == nil && !same {
+		err = replace(in, info, at)
 	}
-	copies, same, err := copyOf(in, info, to, isSession)
 	if err != nil {
 		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if isSession && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
+		k.Soon++
 	}
 	if same {
 		k.Unchanged++
 		return nil
 	}
-	if err := replace(in, info, copies); err != nil {
-		return err
-	}
-	if k.Copied++; copies != to {
+	if k.Copied++; at != to {
 		k.Beside++
 	}
 	k.Bytes += info.Size()
@@ -193,7 +231,7 @@ func replace(in *os.File, info fs.FileInfo, to string) error {
 		return err
 	}
 	defer os.Remove(made.Name())
-	_, err = io.Copy(made, io.NewSectionReader(in, 0, info.Size()))
+	_, err = io.Copy(made, io.LimitReader(in, info.Size())) // which the kernel does
 	if err == nil {
 		err = made.Sync()
 	}
