@@ -2,9 +2,13 @@ package mountopts
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -169,4 +173,270 @@ func (o Options) CheckSource() error {
 			"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 	}
 	return nil
+}
+
+// option is one option of -o that has an effect.
+type option struct {
+	name  string
+	value string // placeholder of the value in the help; empty if it takes none
+	help  string
+	set   func(value string) error
+}
+
+// options are the options of -o that have an effect, in the order of the help. The parser, the help
+// and the test of the manual are made from them. They set fields of o.
+func options(o *Options) []option {
+	return []option{
+		{"ro", "", "read-only: every write fails with EROFS", to(&o.ReadOnly, true)},
+		{"rw", "", "writable (default)", to(&o.ReadOnly, false)},
+		{"redact", "", "mask keys, tokens and passwords; implies ro", to(&o.Redact, true)},
+		{"redact-rules", "FILE", "redact, with more rules (gitleaks' format)", o.setRules},
+		{"sync", "", "make every line that is written durable at once", to(&o.Sync, true)},
+		{"async", "", "durable at fsync (default)", to(&o.Sync, false)},
+		{"live", "refuse|allow", "writes to a session that a live client has open", choice("refuse", "allow",
+			&o.LiveAllow)},
+		{"leaf", "durable|memory", "how a move of the leaf is kept", choice("durable", "memory", &o.LeafMemory)},
+		{"context-blobs", "base64|ref", "images in context.json", choice("base64", "ref", &o.ContextBlobsRef)},
+		{"blobs", "DIR", "the directory of blobs of a database", text(&o.Blobs)},
+		{"shared", "", "other machines write there too", o.setShared(true)},
+		{"noshared", "", "they do not (default: by the type)", o.setShared(false)},
+		{"memory", "SIZE", "memory beyond the index, as 150m (default 256m)", o.setMemory},
+		{"prices", "FILE|none", "other prices, as LiteLLM lists them, or none", text(&o.Prices)},
+		{"allow_root", "", "let root in too, for backups", to(&o.AllowRoot, true)},
+		{"nonempty", "", "hide what is in MOUNTPOINT, until it is unmounted", to(&o.NonEmpty, true)},
+		{"fsname", "NAME", "source in the mount table (default SOURCE)", o.setFSName},
+		{"idle", "TIME", "unmount when nothing was asked for so long, as 10m", o.setIdle},
+		{"log-file", "FILE", "the same as --log-file", text(&o.LogFile)},
+		{"loglevel", "info|error|warn|debug", "from which level on is logged", o.setLogLevel},
+		{"debug", "", "the same as --debug", to(&o.Debug, true)},
+		{"noexec", "", "no program in the mount can be run", to(&o.NoExec, true)},
+		{"exec", "", "the opposite (default)", to(&o.NoExec, false)},
+	}
+}
+
+// parseList reads one -o argument, options separated by commas, into o; a backslash before a comma
+// or backslash makes it literal, as in libfuse. Of options that contradict each other the last one
+// wins.
+func parseList(o *Options, list string, sloppy bool) error {
+	known := options(o)
+	for _, word := range splitList(list) {
+		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
+			continue // x-systemd.*, x-gvfs-*: comments for other programs
+		}
+		name, value, hasValue := strings.Cut(word, "=")
+		i := slices.IndexFunc(known, func(k option) bool { return k.name == name })
+		for _, key := range []string{name, word} {
+			if reason, ok := refused[key]; ok {
+				return fmt.Errorf("-o %s is not possible: %s", key, reason)
+			}
+		}
+		if name == "subtype" && value != Subtype { // mounts left by a crash are recognised by it
+			return fmt.Errorf("-o subtype=%s: the type is always %s", value, FSType)
+		}
+		if i < 0 {
+			if sloppy || slices.Contains(accepted, name) {
+				continue
+			}
+			return fmt.Errorf("unknown option %q after -o", name)
+		}
+		k := known[i]
+		switch {
+		case k.value == "" && hasValue:
+			return fmt.Errorf("-o %s takes no value, %q was given", name, value)
+		case k.value != "" && value == "":
+			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
+		}
+		if err := k.set(value); err != nil {
+			return fmt.Errorf("-o %s=%s: %w", name, value, err)
+		}
+	}
+	return nil
+}
+
+// splitList splits at the commas that are not escaped by a backslash.
+func splitList(list string) []string {
+	var words []string
+	var word strings.Builder
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '\\' && i+1 < len(list) && (list[i+1] == ',' || list[i+1] == '\\'):
+			i++
+			word.WriteByte(list[i])
+		case c == ',':
+			words = append(words, word.String())
+			word.Reset()
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return append(words, word.String())
+}
+
+// to returns the setter of an option without a value.
+func to(field *bool, value bool) func(string) error {
+	return func(string) error {
+		*field = value
+		return nil
+	}
+}
+
+// text returns the setter of an option with any value.
+func text(field *string) func(string) error {
+	return func(value string) error {
+		*field = value
+		return nil
+	}
+}
+
+// choice returns the setter of an option with two values, the default and the one that sets the
+// field.
+func choice(off, on string, field *bool) func(string) error {
+	return func(value string) error {
+		if value != off && value != on {
+			return fmt.Errorf("the value must be %s or %s", off, on)
+		}
+		*field = value == on
+		return nil
+	}
+}
+
+func (o *Options) setShared(shared bool) func(string) error {
+	return func(string) error {
+		o.Shared, o.NotShared = shared, !shared
+		return nil
+	}
+}
+
+func (o *Options) setRules(value string) error {
+	o.Redact, o.RedactRules = true, value
+	return nil
+}
+
+func (o *Options) setFSName(value string) error {
+	if strings.ContainsAny(value, "\x00\n") {
+		return fmt.Errorf("a name in the mount table has no line break and no NUL")
+	}
+	o.FSName = value
+	return nil
+}
+
+// minMemory and maxMemory bound the size: with less hardly anything works (sessioncore/budget).
+const (
+	minMemory = 64 << 20
+	maxMemory = 1 << 40
+)
+
+// setMemory reads a number of bytes with one of the suffixes k, m and g, of either case.
+func (o *Options) setMemory(value string) error {
+	digits, shift := value, 0
+	if at := strings.IndexByte("kmg", value[len(value)-1]|0x20); at >= 0 {
+		digits, shift = value[:len(value)-1], 10*(at+1)
+	}
+	n, err := strconv.ParseUint(digits, 10, 40)
+	if err != nil || n<<shift < minMemory || n > maxMemory>>shift {
+		return fmt.Errorf("the value must be a size from %dm to %dg, such as 150m", minMemory>>20, maxMemory>>30)
+	}
+	o.Memory = int64(n << shift)
+	return nil
+}
+
+// minIdle is the least time: the kernel answers some requests itself for a second.
+const minIdle = 2 * time.Second
+
+// setIdle reads a time with units, such as 90s, 10m or 1h30m.
+func (o *Options) setIdle(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < minIdle {
+		return fmt.Errorf("the value must be a time of at least %s, such as 90s, 10m or 1h30m", minIdle)
+	}
+	o.Idle = d
+	return nil
+}
+
+// setLogLevel sets the level; that of debug logs every request too.
+func (o *Options) setLogLevel(value string) error {
+	var level slog.Level
+	if !slices.Contains([]string{"error", "warn", "info", "debug"}, value) || level.UnmarshalText([]byte(value)) != nil {
+		return errors.New("the value must be error, warn, info or debug")
+	}
+	if o.Debug = value == "debug"; !o.Debug {
+		o.LogLevel = level
+	}
+	return nil
+}
+
+// OptionWords returns the options that have an effect as they are typed, with each of their values
+// if these are words, or up to the equals sign.
+func OptionWords() (words []string) {
+	for _, k := range options(&Options{}) {
+		switch {
+		case k.value == "":
+			words = append(words, k.name)
+		case strings.Contains(k.value, "|"):
+			for value := range strings.SplitSeq(k.value, "|") {
+				words = append(words, k.name+"="+value)
+			}
+		default:
+			words = append(words, k.name+"=")
+		}
+	}
+	return words
+}
+
+// String returns the option as it is written in help.
+func (k option) String() string {
+	if k.value == "" {
+		return k.name
+	}
+	return k.name + "=" + k.value
+}
+
+// People and programs pass options of other file systems. Those that may be ignored without harm
+// are accepted; the others are refused with a reason.
+
+// accepted are the options without effect, whatever their value. First come those that mount(8),
+// fstab and systemd pass: the kernel keeps no access times for FUSE; nosuid, nodev and
+// default_permissions are always on; mount.fuse3 adds suid and dev. Then those of other FUSE file
+// systems: caching is a part of the contract (docs/design.md section 6), and requests have the
+// largest sizes. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the
+// next mount in its place cleans up. The last is context, whose one value is the default of earlier
+// versions.
+var accepted = strings.Fields(`
+  defaults default_permissions nosuid suid nodev dev atime noatime relatime
+  norelatime strictatime nostrictatime diratime nodiratime lazytime nolazytime
+  auto noauto nofail _netdev user nouser users nousers owner noowner group
+  nogroup comment silent loud mand nomand dirsync iversion noiversion subtype
+  auto_unmount entry_timeout attr_timeout negative_timeout ac_attr_timeout
+  kernel_cache auto_cache noauto_cache direct_io max_read max_write
+  max_readahead max_background congestion_threshold async_read sync_read
+  big_writes large_read hard_remove use_ino readdir_ino intr context
+`)
+
+// refused are options that users may try, with the reason why they are not supported. Ignoring them
+// silently would suggest that they have an effect. A key with a value refuses that value alone.
+var refused = map[string]string{
+	"blobs=postgres": "this version keeps no images in a database; docs/team.md says how they get into a directory, " +
+		"for blobs=DIR (one named postgres is ./postgres)",
+	"context=sent": "this version does not have it any more: context.json has messages as they are stored; " +
+		"leave it out",
+	"uid":   "files have the owner of the file behind them; leave it out",
+	"gid":   "files have the group of the file behind them; leave it out",
+	"umask": "files have the mode of the file behind them; leave it out",
+	"fmask": "files have the mode of the file behind them; leave it out",
+	"dmask": "files have the mode of the file behind them; leave it out",
+	"allow_other": "each user mounts SOURCE for himself, so that the system checks what he may read there; " +
+		"for root alone there is allow_root",
+	"remount":         "unmount (sessionfs -u) and mount again",
+	"bind":            "use mount --bind on the mounted directory",
+	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",
+	"drop_privileges": "run sessionfs as an ordinary user instead",
+}
+
+// OptionNames returns the names of the options of -o that have an effect, that are accepted
+// without, and that are refused.
+func OptionNames() (effect, without, refusals []string) {
+	for _, k := range options(&Options{}) {
+		effect = append(effect, k.name)
+	}
+	return effect, accepted, slices.Collect(maps.Keys(refused))
 }

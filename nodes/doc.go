@@ -6,5 +6,5 @@
 // Nothing here knows a kernel. A door answers its callers from the nodes: package kernel those of
 // FUSE, package nfs those of NFS, package direct those in this process.
 //
-// Layout has a row for everything that can be seen, with the file that makes it.
+// docs/layout.md has a row for everything that can be seen, with the file that makes it.
 package nodes

@@ -2,6 +2,9 @@ package kernel
 
 import (
 	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	fusefs "github.com/hanwen/go-fuse/v2/fs"
@@ -145,3 +148,208 @@ var _ = (fusefs.NodeFsyncer)((*dirInode)(nil))
 
 // Fsync does nothing, as nothing is written.
 func (d *dirInode) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }
+
+// dirHandle is an open directory. Its list of names is made by the first read and after a rewind.
+type dirHandle struct {
+	base *dirInode
+
+	mu     sync.Mutex // guards the fields below
+	list   nodes.NameList
+	listed bool
+	next   int
+
+	lookups    atomic.Uint32 // lookups of single names since then; counted for long listings only
+	attrPolicy attrPolicy
+
+	// A reply to READDIRPLUS contains many lookups, which share one Look. Each request has its own
+	// context.
+	request context.Context
+	look    nodes.Look // of that request
+}
+
+var _ = (fusefs.NodeOpendirHandler)((*dirInode)(nil))
+
+// OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone, so
+// that the kernel, which may cache it for a second, looks up the path once more.
+func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	if errno := nodes.OpenDir(ctx, d.dir); errno != 0 {
+		return nil, 0, errno
+	}
+	return &dirHandle{base: d}, 0, 0
+}
+
+// fetch lists the directory unless it is listed.
+func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
+	if l.listed {
+		return 0
+	}
+	if l.list, errno = nodes.ListDir(ctx, l.base.dir); errno == 0 {
+		l.listed, l.next = true, 0
+		if len(l.list.Items) > freeLookups {
+			l.base.door().long.add(l)
+		}
+	}
+	return errno
+}
+
+func (l *dirHandle) drop() {
+	if len(l.list.Items) > freeLookups {
+		l.base.door().long.remove(l)
+	}
+	l.listed = false
+	l.list.Close()
+	l.forgetRequest()
+}
+
+var _ = (fusefs.FileReaddirenter)((*dirHandle)(nil))
+
+// Readdirent returns the next name, with the inode number of a lookup.
+func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errno := l.fetch(ctx); errno != 0 {
+		return nil, errno
+	}
+	if l.next >= len(l.list.Items) {
+		l.forgetRequest()
+		return nil, 0
+	}
+	it := &l.list.Items[l.next]
+	l.next++
+	id := stableAttr(l.base.StableAttr(), it.Name, it.Kind)
+	return &fuse.DirEntry{Name: it.Name, Mode: id.Mode, Ino: id.Ino, Off: uint64(l.next)}, 0
+}
+
+var _ = (fusefs.FileLookuper)((*dirHandle)(nil))
+
+// Lookup answers READDIRPLUS for the last returned name.
+func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, syscall.ENOENT // no caller would release the inode
+	}
+	for i := min(l.next, len(l.list.Items)) - 1; i >= 0; i-- {
+		it := &l.list.Items[i]
+		if it.Name != name {
+			continue
+		}
+		if it.Bare || l.attrPolicy.omits(ctx, l.lookups.Load(), i) {
+			return nil, syscall.ENOENT // the kernel then looks the name up itself
+		}
+		return l.enter(ctx, *it, out)
+	}
+	return nil, syscall.ENOENT
+}
+
+// enter looks up a listed name with the Look of the request.
+func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
+	if l.request != ctx {
+		look, err := nodes.NewLook(ctx, l.base.dir)
+		if err != nil {
+			return nil, nodes.NoName(l.base.dir, it.Name, err)
+		}
+		l.forgetRequest()
+		l.request, l.look = ctx, look
+	}
+	return l.base.enter(ctx, &l.look, it, out)
+}
+
+// forgetRequest closes the Look of the last request.
+func (l *dirHandle) forgetRequest() {
+	l.look.Close()
+	l.request = nil
+}
+
+var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
+
+// Seekdir sets the position to an offset of Readdirent. Offset 0 remakes the list.
+func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if off == 0 {
+		l.drop()
+	}
+	if errno := l.fetch(ctx); errno != 0 {
+		return errno
+	}
+	if off > uint64(len(l.list.Items)) {
+		return syscall.EINVAL
+	}
+	l.next = int(off)
+	return 0
+}
+
+var _ = (fusefs.FileReleasedirer)((*dirHandle)(nil))
+
+// Releasedir drops the list.
+func (l *dirHandle) Releasedir(context.Context, uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop()
+}
+
+// freeLookups is the number of names of a listing that always come with attributes, which saves a
+// round trip for each that is opened or stat'ed, at a cost of some 15 ms. Shell patterns rarely
+// match more, as their arguments would be too long for a program.
+const freeLookups = 8 << 10
+
+// longListings are the open directories with more than freeLookups names. Lookups are counted.
+type longListings struct {
+	any  atomic.Bool
+	mu   sync.Mutex // guards open
+	open []*dirHandle
+}
+
+func (o *longListings) add(l *dirHandle) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = append(o.open, l)
+	o.any.Store(true)
+}
+
+func (o *longListings) remove(l *dirHandle) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = slices.DeleteFunc(o.open, func(other *dirHandle) bool { return other == l })
+	o.any.Store(len(o.open) > 0)
+}
+
+// countLookup counts a lookup of one name.
+func (o *longListings) countLookup(in *dirInode) {
+	if !o.any.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.open {
+		if l.base == in {
+			l.lookups.Add(1)
+		}
+	}
+}
+
+// attrPolicy decides which names of a long listing come with attributes: the first ones always, the
+// others only if lookups follow, as with ls -l but not with find. The kernel's own heuristic
+// (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each following
+// open costs a lookup.
+type attrPolicy struct {
+	request  context.Context // the request for which omitAttr was decided
+	omitAttr bool
+	omitted  bool   // some names came without attributes
+	lookups  uint32 // lookups counted at that time
+	wanted   bool   // lookups followed: all other names come with attributes
+}
+
+// omits reports whether the name with that number comes without attributes; lookups is their number
+// in the directory. Beyond freeLookups the decision is the same for all names of a request.
+func (p *attrPolicy) omits(request context.Context, lookups uint32, number int) bool {
+	if number < freeLookups || p.wanted {
+		return false
+	}
+	if p.request != request {
+		p.wanted = p.omitted && lookups != p.lookups
+		p.request, p.omitAttr, p.omitted, p.lookups = request, !p.wanted, true, lookups
+	}
+	return p.omitAttr
+}

@@ -1,0 +1,315 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessionfs/blobfs"
+	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/agents"
+	_ "sessionfs/sessioncore/agents/all" // registers the agents
+	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/program"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/foreign"
+	"sessionfs/sessioncore/storage/gzip"
+	"sessionfs/sessioncore/storage/postgres"
+	"sessionfs/sessioncore/storage/union"
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/sessioncore/writer"
+)
+
+// The visible directories of SOURCE. All else is hidden, as it holds credentials and settings
+// (docs/design.md section 1).
+const (
+	blobsName     = "blobs"
+	terminalsName = "terminal-sessions"
+	archiveName   = "archive/sessions" // of the client (docs/format.md, omp after 18.2.3)
+)
+
+// archivedSnapshots is the maximum number of cached snapshots of archived sessions.
+const archivedSnapshots = 16
+
+// openDir opens the agent directory of omp or pi.
+func (o *opener) openDir(p *place) error {
+	source := p.source
+	flat := piSessionDir(source, o.Source, os.Getenv)
+	onDisk, err1 := p.openSessions(layout.Sessions, flat)
+	blobs, err2 := p.sub(blobsName)
+	terminals, err3 := p.openTerminals(o.State)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	owner, err := source.Stat("")
+	if err != nil {
+		return err
+	}
+	onDisk.SetSharing(sharing(o.Options)) // pi's sessions may be on another file system
+	paths := []string{o.Source, o.SourceAs, source.Path()}
+	for _, path := range clients.AgentDirs(os.Getenv, paths...) {
+		onDisk.AlsoAt(filepath.Join(path, layout.Sessions))
+	}
+	live := clients.New(source, terminals)
+	leases := clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
+	p.files, p.root, p.blobs, p.shared = onDisk, onDisk.Path(), blobfs.New(blobs), onDisk.Shared()
+	p.prompts, p.program = history.New(source), program.NewRoot(source, o.Source, source.Path()).Program
+	p.writer = writer.Options{
+		Journal: onDisk,
+		Crumbs:  terminals,
+		Clients: live,
+		Leases:  leases,
+		Flat:    flat != "",
+		Scopes:  clients.ScopesOf(owner.UID),
+	}
+	if o.Redact {
+		return nil
+	}
+	p.names = func() []nodes.Name {
+		list := p.view.Listing
+		return []nodes.Name{
+			nodes.ArchiveName(p.archive.raw),
+			nodes.SourceName(blobsName, blobs, nil),
+			nodes.UnlessEmpty("continue", layout.Continue{Listing: list, Crumbs: terminals}, "continue"),
+			nodes.UnlessEmpty("running", &layout.Running{Listing: list, Clients: live, Leases: leases}, ""),
+			nodes.SourceName(terminalsName, terminals, nil),
+		}
+	}
+	p.archive, err = o.openArchive(p)
+	return err
+}
+
+// openArchive opens the archived sessions beside others.
+func (o *opener) openArchive(live *place) (*place, error) {
+	p := &place{
+		source: live.source, shownIn: layout.Archive, blobs: live.blobs, keep: archivedSnapshots,
+		frozen:  nodes.ErrArchived,
+		program: func(string) program.Program { return program.OMP }, // pi archives nothing
+	}
+	live.closers = append(live.closers, p.close)
+	onDisk, err := p.sub(archiveName)
+	if err != nil {
+		return nil, err
+	}
+	p.files, p.raw, p.root = gzip.New(onDisk, o.memory, temporaryDir()), onDisk, onDisk.Path()
+	return p, nil
+}
+
+// openTerminals opens the directory of the breadcrumbs, which is in state unless that is empty.
+func (p *place) openTerminals(state string) (*dir.Storage, error) {
+	if state == "" {
+		return p.sub(terminalsName)
+	}
+	parent, err := p.opened(dir.Open(state))
+	if err != nil {
+		return nil, err
+	}
+	return p.opened(parent.Sub(terminalsName))
+}
+
+// sharing returns the sharing with other machines that the options select.
+func sharing(o mountopts.Options) dir.Sharing {
+	switch {
+	case o.Shared:
+		return dir.SharingAlways
+	case o.NotShared:
+		return dir.SharingNever
+	}
+	return dir.SharingDetected
+}
+
+// openForeign opens the directory of another agent, whose sessions are read-only.
+func (o *opener) openForeign(p *place) error {
+	files, kept, err := p.withKept()
+	if err != nil {
+		return err
+	}
+	opened, err := p.agent.Open(agents.Source{
+		Files: files, Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
+		Sub: func(name string) (storage.Files, string, error) {
+			sub, err := p.sub(name)
+			if err != nil {
+				return nil, "", err
+			}
+			if kept == nil {
+				return sub, sub.Path(), nil
+			}
+			more, err := p.opened(kept.Sub(name))
+			return union.Over(sub, more), sub.Path(), err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	raw := foreign.Shown{Files: opened.Files, Agent: opened.Agent}
+	converted := foreign.New(raw, opened.Agent, o.memory, temporaryDir())
+	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
+	p.program = func(string) program.Program { return program.OMP } // they are converted to its format
+	if !o.Redact {
+		p.facts = converted.Facts()
+	}
+	if p.agent.Prompts != nil {
+		p.prompts = p.agent.Prompts(p.source)
+	}
+	return nil
+}
+
+// withKept returns the agent's directory with the copies of sessionfs keep, and those alone or nil.
+func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
+	keptDir, err := KeptDir()
+	if err != nil {
+		return p.source, nil, nil
+	}
+	at := transfer.KeptIn(keptDir, p.agent.Name, p.source.Path())
+	if _, err := os.Stat(filepath.Join(at, transfer.FromName)); err != nil {
+		return p.source, nil, nil
+	}
+	if kept, err = p.opened(dir.Open(at)); err != nil {
+		return nil, nil, err
+	}
+	return union.Over(p.source, kept), kept, nil
+}
+
+// KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user
+// has no home.
+func KeptDir() (string, error) {
+	data, err := userDir("XDG_DATA_HOME", ".local/share")
+	return filepath.Join(data, "kept"), err
+}
+
+// openAll opens several agents. Each is a place of its own, as in a mount of it alone, so that each
+// write follows that agent's rules and locks. The ways to find a session only read all places.
+func (o *opener) openAll(p *place) error {
+	var failed error
+	leftOut := slices.Clip(o.LeftOut)
+	for _, a := range o.Agents {
+		agent := *o
+		agent.Options = o.For(a)
+		part, err := agent.open(a.Name)
+		if err != nil {
+			why := fmt.Errorf("%s: %w", a.Source, err)
+			o.log.Error("an agent is left out", "agent", a.Name, "why", why) // for commands
+			leftOut, failed = append(leftOut, a.Name+" is left out: "+why.Error()), cmp.Or(failed, why)
+			continue
+		}
+		p.closers = append(p.closers, part.close)
+		p.parts, p.shared = append(p.parts, part), p.shared || part.shared
+	}
+	if len(p.parts) == 0 {
+		return cmp.Or(failed, fmt.Errorf("%w: no agent has sessions here", ErrSource))
+	}
+	p.unite()
+	p.ready = func() {
+		for _, part := range p.parts {
+			agent := nodes.Agent{Name: part.name, View: part.view, Files: part.listed()}
+			p.view.Agents = append(p.view.Agents, agent)
+		}
+		for _, out := range leftOut {
+			p.view.LeaveOut(out)
+		}
+	}
+	return nil
+}
+
+// unite makes a place of its parts. Its names are those of the first part that can be written.
+func (p *place) unite() {
+	var sides, bills []union.Part
+	var prompts history.Several
+	for _, part := range p.parts {
+		sides = append(sides, union.Part{Name: part.name, Files: part.files})
+		bills = append(bills, union.Part{Name: part.name, Files: part.billed().Storage()})
+		if part.prompts != nil {
+			prompts = append(prompts, history.Part{Agent: part.name, History: part.prompts})
+		}
+	}
+	p.files, p.facts, p.prompts, p.keep = union.New(sides...), union.New(bills...), prompts, archivedSnapshots
+	p.program = func(name string) program.Program {
+		agent, file, _ := strings.Cut(name, "/")
+		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
+			return p.parts[i].program(file)
+		}
+		return program.Unknown
+	}
+	p.source, p.frozen = p.parts[0].source, nodes.ErrForeign
+	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
+		first := p.parts[i]
+		p.source, p.frozen, p.archive, p.names = first.source, nil, first.archive, first.names
+	}
+	p.top = p.source
+}
+
+// openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,
+// breadcrumbs, archived sessions) are not there.
+func (o *opener) openDatabase(p *place) error {
+	if err := o.CheckSource(); err != nil {
+		return fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	rows, err := o.openRows()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	p.closers = append(p.closers, rows.Close)
+	if o.Blobs != "" {
+		blobs, err := p.opened(dir.Open(o.Blobs))
+		if err != nil {
+			return fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
+		}
+		p.blobs = blobfs.New(blobs)
+		p.names = func() []nodes.Name { return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)} }
+	}
+	p.files, p.top, p.root = rows, rows.Known(), strings.TrimSuffix(rows.Prefix(), "/")
+	p.program = func(string) program.Program { return program.OMP } // no other client has a database
+	p.writer = writer.Options{Journal: rows, Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
+	if rows.Several() {
+		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
+		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
+	}
+	p.space = spaceOfDatabase
+	p.ready = func() { rows.Notify(p.view.Lost, p.view.Back) }
+	return nil
+}
+
+// ownSessions returns the directory of the sessions of this user's clients.
+func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {
+	home := getenv("HOME")
+	var places []string
+	xdg, omp := filepath.Join(getenv("XDG_DATA_HOME"), "omp"), filepath.Join(home, ".omp", "agent")
+	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), xdg, omp} {
+		if !filepath.IsAbs(agent) {
+			continue
+		}
+		place := filepath.Join(agent, layout.Sessions) + "/"
+		if dir, _, ok := strings.Cut(rows.NameOf(place), "/"); ok {
+			return dir, nil
+		}
+		places = append(places, place)
+	}
+	const text = "%w: the sessions of several people are here, and none in %s, where yours would be: " +
+		"mount with prefix=, the path of yours in the table"
+	return "", fmt.Errorf(text, writer.ErrNotOwn, strings.Join(places, " or "))
+}
+
+func (o *opener) openRows() (*postgres.Storage, error) {
+	source, err := postgres.ParseSource(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(context.Background(), source, postgres.Options{
+		Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty,
+	})
+}
+
+// spaceOfDatabase answers statfs for a database, whose free space is unknown.
+func spaceOfDatabase() (nodes.Space, error) {
+	const block = 4096
+	return nodes.Space{BlockSize: block, FragmentSize: block}, nil
+}
