@@ -15,6 +15,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 )
 
@@ -161,14 +162,14 @@ func (l *blamedLine) write(out *screen) {
 	}
 	if !out.people {
 		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
-		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, mask(said, "\t"), l.text)
+		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, names.VisibleExcept(said, "\t"), l.text)
 		return
 	}
 	if l.edit != nil {
 		columns[1] = l.edit.Time.Local().Format(time.DateOnly)
 	}
 	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", columns...)
-	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, visibleText(said)), l.number, onScreen(out, l.text+"\n"))
+	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, names.VisibleLine(said)), l.number, onScreen(out, l.text+"\n"))
 }
 
 // blameJSON has the members of blame --json about the edit of a line.
@@ -199,7 +200,7 @@ func onScreen(out *screen, text string) string {
 	if !out.people {
 		return text
 	}
-	return mask(text, "\n\t")
+	return names.VisibleExcept(text, "\n\t")
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/names"
 )
 
 // checkCommand is sessionfs check.
@@ -198,7 +200,7 @@ func (c *checker) report(name string, kinds []*problems) {
 		return
 	}
 	if len(kinds) > 0 {
-		fmt.Fprintln(c.out, visible(name))
+		fmt.Fprintln(c.out, names.Visible(name))
 	}
 	for _, k := range kinds {
 		k.print(c.out)
@@ -274,7 +276,7 @@ func (p *problems) print(out io.Writer) {
 	if p.Count > 1 {
 		times = fmt.Sprintf(" (and %d more of this kind)", p.Count-1)
 	}
-	fmt.Fprintf(out, "  %s%s: %s%s\n", where, visible(p.Kind), visible(p.Why), times)
+	fmt.Fprintf(out, "  %s%s: %s%s\n", where, names.Visible(p.Kind), names.Visible(p.Why), times)
 	if p.Remedy != "" {
 		fmt.Fprintf(out, "    %s\n", p.Remedy)
 	}

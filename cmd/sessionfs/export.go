@@ -15,6 +15,8 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
 )
@@ -104,11 +106,11 @@ func (src *source) subject(ctx context.Context, at named) (snap *sessioncore.Sna
 	for i, model := range bill.Models {
 		bill.Models[i] = model[strings.LastIndexByte(model, '/')+1:]
 	}
-	of.Model = visible(strings.Join(bill.Models, ", ")) + more
+	of.Model = names.Visible(strings.Join(bill.Models, ", ")) + more
 	if bill.TotalTokens > 0 {
-		of.Tokens = short(float64(bill.TotalTokens))
+		of.Tokens = reports.Short(float64(bill.TotalTokens))
 	}
-	if of.Cost = costText(&bill.Sum); bill.Listed > 0 {
+	if of.Cost = bill.Dollars(); bill.Listed > 0 {
 		of.Cost += " by list prices"
 	}
 	return snap, of, nil

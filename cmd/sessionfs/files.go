@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/names"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -83,7 +85,7 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 			if shown++; shown == 1 {
 				between = ""
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, visible(dir.path))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, names.Visible(dir.path))
 		}
 		if err := f.print(cmd.OutOrStdout(), src, items); err != nil || !f.recursive {
 			return err
@@ -134,7 +136,7 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 		for _, it := range items {
 			name := it.name
 			if isTerminal(w) {
-				name = visible(name)
+				name = names.Visible(name)
 			}
 			text.WriteString(name + "\n")
 		}
@@ -147,13 +149,13 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 		if err != nil {
 			return err
 		}
-		name := visible(it.name)
+		name := names.Visible(it.name)
 		if it.info.Mode()&iofs.ModeSymlink != 0 {
 			target, err := src.ReadLink(it.path)
 			if err != nil && !isGone(err) {
 				return err
 			}
-			name += " -> " + visible(target)
+			name += " -> " + names.Visible(target)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.Replace(it.info.Mode().String(), "L", "l", 1),
 			cmp.Or(h.Uname, fmt.Sprint(h.Uid)), cmp.Or(h.Gname, fmt.Sprint(h.Gid)), it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)

@@ -289,7 +289,7 @@ func (src *source) completeIDs(typed string) (offers []cobra.Completion) {
 			break
 		}
 		if id := names.FileName(i.ID); strings.HasPrefix(id, typed) {
-			offers = append(offers, cobra.CompletionWithDesc(id+behind, visible(i.DisplayName())))
+			offers = append(offers, cobra.CompletionWithDesc(id+behind, names.Visible(i.DisplayName())))
 		}
 	}
 	return offers

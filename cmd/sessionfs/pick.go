@@ -119,7 +119,7 @@ func (p *picker) print(chosen named) error {
 		if err != nil {
 			return err
 		}
-		if at = h.ID; visible(at) != at {
+		if at = h.ID; names.Visible(at) != at {
 			at = names.FileName(at) // by which it is found too
 		}
 		if chosen.entry != "" {
@@ -213,7 +213,7 @@ func (p *picker) meant(text string) (named, error) {
 	}
 	if n := len(found) - 1; n > 0 {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
-			p.cmd.Name(), n, visible(text))
+			p.cmd.Name(), n, names.Visible(text))
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
 	if dir, err = p.src.Resolve(dir); err != nil {
@@ -229,14 +229,14 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	if below, ok := strings.CutPrefix(dir+"/", home+"/"); ok && home != "" {
 		dir = path.Join("~", below)
 	}
-	title := visibleText(i.DisplayName())
+	title := names.VisibleLine(i.DisplayName())
 	title += strings.Repeat(" ", max(0, titleColumn-uniseg.StringWidth(title)))
 	at := i.Path()
-	if visible(at) != at { // lines are cut at line breaks and tabs
+	if names.Visible(at) != at { // lines are cut at line breaks and tabs
 		at = path.Join("by-id", names.FileName(i.ID))
 	}
 	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s",
-		at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, visibleText(dir), visible(i.ID))
+		at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, names.VisibleLine(dir), names.Visible(i.ID))
 }
 
 // titleColumn is how wide the titles are: display names have 40 characters at most.
@@ -280,7 +280,7 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 		f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
 		at, _ := time.Parse(time.RFC3339, f[2])
 		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
-			session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], visible(f[3]), visible(f[5]), f[0])
+			session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], names.Visible(f[3]), names.Visible(f[5]), f[0])
 	}
 	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error { return send(rows...) })
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
@@ -314,7 +314,7 @@ func (p *picker) show(arg string) error {
 		}
 	}
 	var out bytes.Buffer // fzf goes to the end of what comes at once
-	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, visible(h.CWD), visible(h.ID))
+	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, names.Visible(h.CWD), names.Visible(h.ID))
 	f, err := p.src.OpenFile(path.Join(at.branch(), "transcript.md"), os.O_RDONLY)
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func (p *picker) show(arg string) error {
 	text, err = io.ReadAll(f)
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-previewLines):] {
-		fmt.Fprintln(&out, visibleText(line))
+		fmt.Fprintln(&out, names.VisibleLine(line))
 	}
 	_, written := out.WriteTo(p.cmd.OutOrStdout())
 	return cmp.Or(err, written)

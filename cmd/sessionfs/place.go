@@ -20,6 +20,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
 )
 
 // place is a SOURCE that an argument or an option names.
@@ -373,9 +374,9 @@ func sayError(cmd *cobra.Command, err error) {
 func reasonOf(err error) string {
 	text := strings.TrimSpace(err.Error())
 	if at, ok := err.(*iofs.PathError); ok { // not one within an error that says more
-		text = visible(at.Path) + ": " + at.Err.Error()
+		text = names.Visible(at.Path) + ": " + at.Err.Error()
 	}
-	return visibleLines(mountopts.WithoutPassword(text)) // of a URL that was given where none belongs
+	return names.VisibleExcept(mountopts.WithoutPassword(text), "\n") // of a URL that was given where none belongs
 }
 
 // eachPath calls do for each path that arguments stand for.

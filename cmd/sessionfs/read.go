@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -215,11 +214,11 @@ func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool, most uint
 func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine, width int) error {
 	colours, parts := []string{"", colourName, colourMatch, ""}, []string{line.Graph, "", "", ""}
 	if line.Entry != sessioncore.NoEntry {
-		parts[1] = visible(line.ID)
+		parts[1] = names.Visible(line.ID)
 		if len(line.Marks) > 0 {
-			parts[2] = visible("(" + strings.Join(line.Marks, ", ") + ")")
+			parts[2] = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
 		}
-		parts[3] = snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + visible(line.What+": "+line.Said)
+		parts[3] = snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + names.Visible(line.What+": "+line.Said)
 	}
 	text, left := "", width
 	for i, part := range parts {
@@ -284,7 +283,7 @@ func diffCommand() *cobra.Command {
 				case asJSON && !begun:
 					_ = writeJSON(out, differing{args[0], args[1], true})
 				case !begun:
-					out.WriteString("--- " + visible(args[0]) + "\n+++ " + visible(args[1]) + "\n")
+					out.WriteString("--- " + names.Visible(args[0]) + "\n+++ " + names.Visible(args[1]) + "\n")
 				}
 				begun = true
 				if asJSON {
@@ -484,23 +483,4 @@ func terminalWidth(out io.Writer) int {
 // wantsColours reports whether a terminal gets colours (no-color.org).
 func wantsColours(getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && getenv("TERM") != "" && getenv("TERM") != "dumb"
-}
-
-// visible replaces the characters that could change the state of a terminal.
-func visible(name string) string { return mask(name, "") }
-
-// visibleText is visible for text, in which tabs are common.
-func visibleText(text string) string { return visible(strings.ReplaceAll(text, "\t", " ")) }
-
-// visibleLines is visible for a text of lines.
-func visibleLines(text string) string { return mask(text, "\n") }
-
-// mask replaces the control characters in text but for those in keep.
-func mask(text, keep string) string {
-	return strings.Map(func(r rune) rune {
-		if (names.IsControl(r) || r == utf8.RuneError) && !strings.ContainsRune(keep, r) {
-			return '?'
-		}
-		return r
-	}, text)
 }

@@ -92,7 +92,7 @@ func (p *picker) goOn(session string) error {
 	switch {
 	case h.Type != "session":
 		return refuse(exitFailure, "pick: how the agent of %s is started is not known: its id is %s",
-			visible(session), visible(h.ID))
+			names.Visible(session), names.Visible(h.ID))
 	case !ok:
 		return refuse(exitFailure, "pick: %s cannot be started with the id %q: it makes no such id; "+
 			"read the session before you go on with it", name, h.ID)
@@ -113,7 +113,7 @@ func (p *picker) goOn(session string) error {
 			"echo /DIR | sessionfs write %[1]s/cwd", h.ID, h.CWD)
 	}
 	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
-		text := visible(strings.TrimSpace(string(owner)))
+		text := names.Visible(strings.TrimSpace(string(owner)))
 		return refuse(exitFailure, "pick: a running agent has %s open: %s", h.ID, text)
 	}
 	env := os.Environ()

@@ -184,7 +184,7 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 // command with exitNotDone.
 func sayUnread(cmd *cobra.Command, unread []*search.Found) error {
 	for _, u := range unread {
-		sayError(cmd, errors.New(visible(u.Path())+" could not be searched: "+visible(u.Err.Error())))
+		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+names.Visible(u.Err.Error())))
 	}
 	if len(unread) > 0 {
 		return ended(exitNotDone)
@@ -199,9 +199,9 @@ func (f *finding) printSessions(out *screen, all []*search.Found) {
 		case f.json:
 			out.Write(s.AppendJSON(out.AvailableBuffer()))
 		case f.count:
-			fmt.Fprintf(out, "%s\t%d\n", visible(s.Directory()), s.Count)
+			fmt.Fprintf(out, "%s\t%d\n", names.Visible(s.Directory()), s.Count)
 		default:
-			out.WriteString(visible(s.Directory()) + "\n")
+			out.WriteString(names.Visible(s.Directory()) + "\n")
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (f *finding) printHits(out *screen, hits []search.Hit) {
 		if i > 0 {
 			out.WriteString("\n")
 		}
-		out.WriteString(out.coloured(colourTitle, visibleText(of[dir][0].Session)) + "\n")
+		out.WriteString(out.coloured(colourTitle, names.VisibleLine(of[dir][0].Session)) + "\n")
 		for _, h := range of[dir] {
 			f.printHit(out, h)
 		}
@@ -236,17 +236,17 @@ func (f *finding) printHits(out *screen, hits []search.Hit) {
 
 // printHit prints a hit for reading: its path, time, kind and line.
 func (f *finding) printHit(out *screen, h *search.Hit) {
-	out.WriteString(out.coloured(colourPath, visibleText(h.Path())) + "\n")
-	out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + visible(h.What))
+	out.WriteString(out.coloured(colourPath, names.VisibleLine(h.Path())) + "\n")
+	out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + names.Visible(h.What))
 	if h.Copies > 0 {
 		fmt.Fprintf(out, "  (copied by %d)", h.Copies)
 	}
-	line := visibleText(h.Line)
+	line := names.VisibleLine(h.Line)
 	if out.colours && f.marks != nil {
 		line = f.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
 	}
 	out.WriteString("\n    " + line + "\n")
 	if h.Prompt != "" {
-		out.WriteString("    asked: " + visibleText(h.Prompt) + "\n")
+		out.WriteString("    asked: " + names.VisibleLine(h.Prompt) + "\n")
 	}
 }

@@ -91,7 +91,7 @@ func (src *source) byID(key string) (string, error) {
 
 // describeSession tells sessions apart in a line.
 func describeSession(i *listing.Info) string {
-	return visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
+	return names.Visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
 }
 
 // ambiguous refuses an argument that names several, with lines that tell these apart.

@@ -27,6 +27,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
@@ -100,7 +101,7 @@ func (src *source) exportAll(cmd *cobra.Command, path string) (err error) {
 		sayMasked(cmd, "in the pages that were written", s.masked)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d pages written, %d as they were, %d removed: %s\n",
-		len(stale)-s.failed, same, removed, visible(path+"/"+siteIndex))
+		len(stale)-s.failed, same, removed, names.Visible(path+"/"+siteIndex))
 	if err == nil && s.failed > 0 {
 		err = ended(exitFailure)
 	}
@@ -327,7 +328,7 @@ func (s *site) page(ctx context.Context, at stalePage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at.page.State = at.state
-	at.page.Title, at.page.Agent, at.page.Project = visible(title), of.Agent, visible(at.info.CWD)
+	at.page.Title, at.page.Agent, at.page.Project = names.Visible(title), of.Agent, names.Visible(at.info.CWD)
 	began := at.info.Modified()
 	if ms, ok := at.info.Created(); ok {
 		began = time.UnixMilli(ms)
@@ -357,14 +358,11 @@ func (s *site) addUp(ctx context.Context) error {
 		}
 	})
 	for page, sum := range sums {
-		page.Cost, page.Dollars = costText(sum), float64(sum.Cost.Total)
+		page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
 	}
-	s.state.Days, s.state.Total = days, costText(&total)
+	s.state.Days, s.state.Total = days, total.Dollars()
 	return err
 }
-
-// costText returns a cost for people, "" where nobody knows any.
-func costText(sum *reports.Sum) string { return strings.TrimPrefix(dollars(sum), "-") }
 
 // index returns the content of the first page.
 func (s *site) index() view.Site {

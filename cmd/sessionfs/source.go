@@ -20,6 +20,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
 	"sessionfs/testdata"
 )
 
@@ -75,7 +76,7 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	if err != nil {
 		return "", "", refuse(exitSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
 	}
-	names, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
+	items, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
 	if err == nil {
 		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
 	}
@@ -87,9 +88,9 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 		return "", "", refuse(exitSource, "SOURCE %s cannot be read by user %d: %s%s",
 			resolved, os.Geteuid(), err, hint)
 	}
-	warning, err := checkAgentDir(abs, resolved, names, os.Getenv)
+	warning, err := checkAgentDir(abs, resolved, items, os.Getenv)
 	if warning != "" {
-		fmt.Fprintln(stderr, "sessionfs: warning:", visibleLines(warning))
+		fmt.Fprintln(stderr, "sessionfs: warning:", names.VisibleExcept(warning, "\n"))
 	}
 	return resolved, filepath.Clean(abs), err
 }
@@ -117,7 +118,7 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 		return err
 	}
 	for _, out := range o.LeftOut {
-		fmt.Fprintln(stderr, "sessionfs: warning:", visible(out))
+		fmt.Fprintln(stderr, "sessionfs: warning:", names.Visible(out))
 	}
 	return nil
 }

@@ -78,16 +78,6 @@ func TestStats(t *testing.T) {
 	requireStatus(t, exitUsage, s.here("stats", "--json", "--svg", picture))
 }
 
-func TestStatsWords(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.0k", 9949: "9.9k", 12_345: "12k", 999_500: "1.0M", 2e9: "2.0G", 3e13: "30000G"} {
-		require.Equal(t, want, short(n))
-	}
-	require.Equal(t, "…b/c", (&stats{by: []string{byCWD}}).cut(0, "a/b/c", 4))
-	require.Equal(t, "A t…", (&stats{by: []string{bySession}}).cut(0, "A title", 4))
-	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
-	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
-}
-
 // A terminal shows the last 30 days, hours and sessions that have any, and the total of all. --since shows more.
 func TestStatsTerminal(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})

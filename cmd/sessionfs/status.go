@@ -22,6 +22,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/names"
 )
 
 // status is a mount as sessionfs status shows it.
@@ -211,7 +212,7 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tMEMORY\tFILES\tTEMP")
 	for _, s := range all {
-		row := []string{visible(s.Mountpoint), visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
+		row := []string{names.Visible(s.Mountpoint), names.Visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
 		if s.PID != 0 {
 			row[3] = fmt.Sprint(s.PID)
 		}
@@ -225,7 +226,7 @@ func printStatus(out io.Writer, all []status, now time.Time) error {
 	err := table.Flush()
 	for _, s := range all {
 		if s.State == stateFull {
-			fmt.Fprintf(out, "%s: %s; close some\n", visible(s.Mountpoint), s.Full)
+			fmt.Fprintf(out, "%s: %s; close some\n", names.Visible(s.Mountpoint), s.Full)
 		}
 	}
 	return err

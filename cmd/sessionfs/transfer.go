@@ -14,6 +14,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
@@ -64,7 +65,7 @@ func bundleCommand() *cobra.Command {
 		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
 		b := src.Bundler(out, func(what string, err error) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", visible(what), reasonOf(err))
+			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", names.Visible(what), reasonOf(err))
 		})
 		for _, session := range dirs {
 			if err := src.Bundle(cmd.Context(), b, session); err != nil {
@@ -169,7 +170,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		case err == nil && form.json:
 			err = writeJSON(out, importedOf(f, r))
 		case err == nil:
-			_, err = fmt.Fprintln(out, visible(lineOf(f, r)))
+			_, err = fmt.Fprintln(out, names.Visible(lineOf(f, r)))
 		}
 		if err != nil {
 			return err

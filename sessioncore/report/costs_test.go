@@ -242,3 +242,13 @@ func TestNoRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
 }
+
+func TestStatsWords(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.0k", 9949: "9.9k", 12_345: "12k", 999_500: "1.0M", 2e9: "2.0G", 3e13: "30000G"} {
+		require.Equal(t, want, Short(n))
+	}
+	require.Equal(t, "…b/c", (&Stats{by: []string{byCWD}}).cut(0, "a/b/c", 4))
+	require.Equal(t, "A t…", (&Stats{by: []string{bySession}}).cut(0, "A title", 4))
+	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
+	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
+}

@@ -1,0 +1,23 @@
+package names
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Visible returns text with a question mark for each character that could change the state of a
+// terminal (IsControl), and for each byte that is no UTF-8.
+func Visible(text string) string { return VisibleExcept(text, "") }
+
+// VisibleLine is Visible for a line of running text, in which a tab is a blank.
+func VisibleLine(text string) string { return Visible(strings.ReplaceAll(text, "\t", " ")) }
+
+// VisibleExcept is Visible for a text in which the characters of keep stay as they are.
+func VisibleExcept(text, keep string) string {
+	return strings.Map(func(r rune) rune {
+		if (IsControl(r) || r == utf8.RuneError) && !strings.ContainsRune(keep, r) {
+			return '?'
+		}
+		return r
+	}, text)
+}

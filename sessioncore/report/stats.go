@@ -1,0 +1,439 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
+)
+
+// Stats are sums of costs by one or two keys, and that of all, for people.
+type Stats struct {
+	// Prices is the name of the list prices by which costs are made, "" for none.
+	Prices string
+	// Empty is the day that WriteJSON writes where there is nothing, "" for none.
+	Empty string
+
+	by []string
+	// groups are the lines, named by their keys with separator between them; firsts are the sums by
+	// the first key.
+	groups, firsts, total Groups
+	labels                map[string]string // the names for a person of groups that have others
+	latest                map[string]moment // by first key
+	unpriced              []string          // models with an answer without a cost
+}
+
+const (
+	byHour    = "hour"
+	byModel   = "model"
+	byCWD     = "cwd"
+	bySession = "session"
+	byTool    = "tool"
+
+	// ByDay is the key by which costs are added up by default.
+	ByDay = "day"
+)
+
+// Keys are the names of the keys by which costs can be added up, in the order of the help.
+var Keys = []string{byHour, ByDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
+
+// keys return the name of a row's group.
+var keys = map[string]func(r *Row, agent string) string{
+	byHour: func(r *Row, _ string) string { return r.Day.Format("2006-01-02 15:04") },
+	ByDay:  func(r *Row, _ string) string { return r.Day.Format(time.DateOnly) },
+	"week": func(r *Row, _ string) string {
+		year, week := r.Day.ISOWeek()
+		return fmt.Sprintf("%d-W%02d", year, week)
+	},
+	"month":   func(r *Row, _ string) string { return r.Day.Format("2006-01") },
+	byModel:   func(r *Row, _ string) string { return r.Model },
+	byCWD:     func(r *Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
+	bySession: func(r *Row, _ string) string { return r.Session.Path() },
+	"agent":   func(_ *Row, agent string) string { return agent },
+	// where several people share a database
+	"who":  func(r *Row, _ string) string { return cmp.Or(r.Session.Who(), "-") },
+	byTool: func(r *Row, _ string) string { return r.Model },
+}
+
+// isTime reports whether a key is a span of time, whose names are in its order.
+func isTime(by string) bool { return slices.Contains([]string{byHour, ByDay, "week", "month"}, by) }
+
+// NewStats returns empty sums by one of Keys, or by two with a comma between them. Its error words a
+// wrong option --by.
+func NewStats(by string) (*Stats, error) {
+	bys := strings.Split(by, ",")
+	isNone := func(by string) bool { return keys[by] == nil }
+	switch {
+	case len(bys) > 2 || slices.ContainsFunc(bys, isNone) || len(bys) == 2 && bys[0] == bys[1]:
+		return nil, fmt.Errorf("--by is one of %s, or two of them, not %q", strings.Join(Keys, ", "), by)
+	case slices.Contains(bys, byTool) && slices.Contains(bys, byModel):
+		return nil, fmt.Errorf("--by %s: calls of tools are not counted by model", by)
+	}
+	return &Stats{by: bys, labels: map[string]string{}, latest: map[string]moment{}}, nil
+}
+
+// OfTools reports whether calls of tools are counted: rows are those of NewCalls.
+func (s *Stats) OfTools() bool { return slices.Contains(s.by, byTool) }
+
+// ByHours reports whether rows of hours are needed.
+func (s *Stats) ByHours() bool { return slices.Contains(s.by, byHour) }
+
+// separator stands between the keys in the name of a group.
+const separator = "\x00"
+
+// moment is when something was last in use: the span, and for sessions in the same span when they
+// began.
+type moment struct {
+	span  time.Time
+	began int64
+}
+
+func (m moment) compare(other moment) int {
+	return cmp.Or(m.span.Compare(other.span), cmp.Compare(m.began, other.began))
+}
+
+// Add adds a row of the sessions of an agent.
+func (s *Stats) Add(r *Row, agent string) {
+	var group []string
+	for _, by := range s.by {
+		name := keys[by](r, agent)
+		if group = append(group, name); by == bySession {
+			s.labels[name] = r.Session.DisplayName()
+		}
+	}
+	s.groups.Add(strings.Join(group, separator), r)
+	s.firsts.Add(group[0], r)
+	s.total.Add(totalName, r)
+	began, _ := r.Session.Created()
+	if now := (moment{r.Day, began}); now.compare(s.latest[group[0]]) > 0 {
+		s.latest[group[0]] = now
+	}
+	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") && !slices.Contains(s.unpriced, r.Model) {
+		s.unpriced = append(s.unpriced, r.Model)
+	}
+}
+
+// labelsOf returns the keys of a group for a person.
+func (s *Stats) labelsOf(g *Group) []string {
+	labels := strings.Split(g.Name, separator)
+	for i, name := range labels {
+		labels[i] = names.Visible(cmp.Or(s.labels[name], name))
+	}
+	return labels
+}
+
+// maxNamed is how many models without a price are named.
+const maxNamed = 10
+
+// notes returns the lines below the sums: the source of the prices, and the models without a price.
+func (s *Stats) notes() (notes []string) {
+	if all := s.total.All(); len(all) > 0 && all[0].Listed > 0 {
+		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
+			names.Visible(s.Prices)))
+	}
+	if models := slices.Sorted(slices.Values(s.unpriced)); len(models) > 0 && s.Prices != "" {
+		more := ""
+		if len(models) > maxNamed {
+			models, more = models[:maxNamed], fmt.Sprintf(" and %d more", len(models)-maxNamed)
+		}
+		notes = append(notes, fmt.Sprintf("no price is known for answers of %s%s; add one with -o prices=FILE",
+			names.Visible(strings.Join(models, ", ")), more))
+	}
+	return notes
+}
+
+const totalName = "total"
+
+// list returns the lines: spans of time in their order, others by their measure.
+func (s *Stats) list() []*Group {
+	value, firsts := s.measure().of, map[string]*Group{}
+	for _, g := range s.firsts.All() {
+		firsts[g.Name] = g
+	}
+	order := func(by string, a, b *Group) int {
+		if isTime(by) {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(a.Name, b.Name))
+	}
+	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *Group) int {
+		first, _, _ := strings.Cut(a.Name, separator)
+		other, _, _ := strings.Cut(b.Name, separator)
+		if first != other {
+			return order(s.by[0], firsts[first], firsts[other])
+		}
+		return order(s.by[len(s.by)-1], a, b)
+	})
+}
+
+// lastShown is how many days, hours or sessions a terminal shows.
+const lastShown = 30
+
+// last returns the lines of the last days, hours or sessions that have any, and a note if these are
+// not all.
+func (s *Stats) last(groups []*Group) (shown []*Group, note string) {
+	if len(s.latest) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
+		return groups, ""
+	}
+	recent := slices.SortedFunc(maps.Keys(s.latest), func(a, b string) int {
+		return s.latest[b].compare(s.latest[a])
+	})[:lastShown]
+	shown = slices.DeleteFunc(groups, func(g *Group) bool {
+		first, _, _ := strings.Cut(g.Name, separator)
+		return !slices.Contains(recent, first)
+	})
+	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
+		lastShown, len(s.latest), s.by[0])
+}
+
+// measure is the quantity that bars show.
+type measure struct {
+	name string
+	of   func(*Group) float64
+}
+
+// measure returns the quantity of the bars: dollars, or tokens where no cost is known.
+func (s *Stats) measure() measure {
+	known := func(g *Group) bool { return g.Cost.Total > 0 }
+	switch {
+	case s.OfTools():
+		return measure{"calls", func(g *Group) float64 { return float64(g.AssistantMessages) }}
+	case slices.ContainsFunc(s.groups.All(), known):
+		return measure{"cost", func(g *Group) float64 { return float64(g.Cost.Total) }}
+	}
+	return measure{"tokens", func(g *Group) float64 { return float64(g.TotalTokens) }}
+}
+
+// WriteJSON writes an object a line for each group: its name, the sum with the keys of usage.jsonl,
+// and the time zone of a span of time.
+func (s *Stats) WriteJSON(out io.Writer) error {
+	groups := s.list()
+	if len(groups) == 0 && s.Empty != "" && slices.Equal(s.by, []string{ByDay}) {
+		groups = []*Group{{Name: s.Empty}}
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	zone := ""
+	if slices.ContainsFunc(s.by, isTime) {
+		zone = sessioncore.ZoneName()
+	}
+	for _, g := range groups {
+		var sum any = struct {
+			Sessions int `json:"sessions"`
+			*Sum
+			Zone string `json:"tz,omitempty"`
+		}{g.Sessions(), &g.Sum, zone}
+		if s.OfTools() {
+			sum = map[string]int{"sessions": g.Sessions(), "calls": g.AssistantMessages}
+		}
+		group := map[string]string{}
+		for i, name := range strings.Split(g.Name, separator) {
+			group[s.by[i]] = name
+		}
+		if err := enc.Encode(group); err != nil {
+			return err
+		}
+		lines.Truncate(lines.Len() - len("}\n"))
+		at := lines.Len()
+		if err := enc.Encode(sum); err != nil {
+			return err
+		}
+		lines.Bytes()[at] = ',' // one object
+	}
+	_, err := lines.WriteTo(out)
+	return err
+}
+
+// minBar is for how many characters of a bar names are cut, and maxBar is the width of the longest
+// bar, in characters.
+const (
+	minBar = 10
+	maxBar = 40
+)
+
+// cells returns the columns of a line behind the name, as text.
+func (s *Stats) cells(g *Group) []string {
+	cells := []string{fmt.Sprint(g.Sessions()), fmt.Sprint(g.AssistantMessages)}
+	if !s.OfTools() {
+		cells = append(cells, Short(float64(g.TotalTokens)), dollars(&g.Sum))
+	}
+	return cells
+}
+
+func (s *Stats) titles() []string {
+	if s.OfTools() {
+		return []string{"sessions", "calls"}
+	}
+	return []string{"sessions", "answers", "tokens", "cost"}
+}
+
+// dollars returns a cost: - where nobody knows any, with a + where not all is known.
+func dollars(sum *Sum) string { return cmp.Or(sum.Dollars(), "-") }
+
+// Dollars returns a cost for people, such as $1.50: "" where nobody knows any, with a + where not
+// all is known.
+func (u *Sum) Dollars() string {
+	switch {
+	case u.Cost.IsZero():
+		return ""
+	case u.Unpriced > 0:
+		return fmt.Sprintf("$%.2f+", float64(u.Cost.Total))
+	}
+	return fmt.Sprintf("$%.2f", float64(u.Cost.Total))
+}
+
+// Short returns a number that is not negative in at most five characters, such as 1.2k.
+func Short(n float64) string {
+	for _, unit := range []string{"", "k", "M", "G"} {
+		if n < 999.5 || unit == "G" {
+			if unit != "" && n < 9.95 {
+				return fmt.Sprintf("%.1f%s", n, unit)
+			}
+			return fmt.Sprintf("%.0f%s", n, unit)
+		}
+		n /= 1000
+	}
+	return ""
+}
+
+// Table returns the lines with bars, for so many columns. Bars are made of blocks: a whole one, and
+// parts of one by their length. A recent one has the last days, hours or sessions alone.
+func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
+	groups, left := s.list(), ""
+	if len(groups) == 0 {
+		return []byte("no session has a cost there\n")
+	}
+	if recent {
+		groups, left = s.last(groups)
+	}
+	titles, named := s.titles(), len(s.by)
+	rows := [][]string{append(slices.Clone(s.by), titles...)}
+	for _, g := range groups {
+		rows = append(rows, append(s.labelsOf(g), s.cells(g)...))
+	}
+	for _, g := range s.total.All() {
+		rows = append(rows, append(append([]string{totalName}, make([]string, named-1)...), s.cells(g)...))
+	}
+	room := width - 2*(len(titles)+named-1)
+	for i := range titles {
+		room -= widest(rows, named+i)
+	}
+	free, rest := room, widest(rows, 1) // what the other key needs
+	if named == 1 {
+		free, rest = room-minBar, 0
+	}
+	for i := range named {
+		for _, row := range rows {
+			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
+		}
+		free, rest, room = free-widest(rows, i), 0, room-widest(rows, i)
+	}
+	bar := min(maxBar, room-2)
+	share := s.shares(groups)
+	var out bytes.Buffer
+	for i, row := range rows {
+		for k, cell := range row {
+			switch {
+			case k == 0:
+				fmt.Fprintf(&out, "%-*s", widest(rows, k), cell)
+			case k < named:
+				fmt.Fprintf(&out, "  %-*s", widest(rows, k), cell)
+			default:
+				fmt.Fprintf(&out, "  %*s", widest(rows, k), cell)
+			}
+		}
+		if i > 0 && i <= len(groups) {
+			if drawn := drawBar(share[i-1]*float64(max(bar, 0)), blocks); drawn != "" {
+				out.WriteString("  " + drawn)
+			}
+		}
+		out.WriteByte('\n')
+	}
+	for _, note := range s.notes() {
+		out.WriteString(note + "\n")
+	}
+	out.WriteString(left)
+	return out.Bytes()
+}
+
+// shares returns how long the bars are: that of the largest group is 1.
+func (s *Stats) shares(groups []*Group) []float64 {
+	value, most := s.measure().of, 0.0
+	for _, g := range groups {
+		most = max(most, value(g))
+	}
+	shares := make([]float64, len(groups))
+	for i, g := range groups {
+		if most > 0 {
+			shares[i] = value(g) / most
+		}
+	}
+	return shares
+}
+
+func widest(rows [][]string, column int) (width int) {
+	for _, row := range rows {
+		width = max(width, utf8.RuneCountInString(row[column]))
+	}
+	return width
+}
+
+// cut shortens a key: a path at its beginning, as its end tells more, any other one at its end.
+func (s *Stats) cut(key int, name string, width int) string {
+	switch r := []rune(name); {
+	case len(r) <= width:
+		return name
+	case s.by[key] == byCWD:
+		return "…" + string(r[len(r)-width+1:])
+	default:
+		return string(r[:width-1]) + "…"
+	}
+}
+
+func drawBar(length float64, blocks []string) string {
+	parts := int(length*float64(len(blocks)) + 0.5)
+	bar := strings.Repeat(blocks[0], parts/len(blocks))
+	if part := parts % len(blocks); part > 0 {
+		bar += blocks[part]
+	}
+	return bar
+}
+
+// SVG returns the bars as a picture that loads nothing, a line for each group.
+func (s *Stats) SVG() []byte {
+	groups := s.list()
+	const line, left, bar, width = 22, 320, 360, 800
+	share, what := s.shares(groups), s.measure().name+" by "+strings.Join(s.by, ", ")
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
+		width, line*(len(groups)+len(s.notes())+2))
+	fmt.Fprintf(&out, "<title>%s</title>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", what)
+	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", left, line-6, what)
+	for i, g := range groups {
+		y := (i + 1) * line
+		length := share[i] * bar
+		cells, labels := s.cells(g), s.labelsOf(g)
+		for i := range labels {
+			labels[i] = s.cut(i, labels[i], 40/len(labels))
+		}
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(strings.Join(labels, ", ")))
+		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
+		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+15, cells[len(cells)-1])
+	}
+	for i, note := range s.notes() {
+		fmt.Fprintf(&out, `<text x="%d" y="%d">%s</text>`+"\n", 8, (len(groups)+i+2)*line, html.EscapeString(note))
+	}
+	out.WriteString("</svg>\n")
+	return out.Bytes()
+}
