@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	reports "sessionfs/sessioncore/report"
 	"sessionfs/testdata"
 )
 
@@ -144,8 +145,8 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, r.stderr)
 	name, err := filepath.Rel(s.source, found[0])
 	require.NoError(t, err)
-	require.Contains(t, r.stdout, name+"\n  line 70: skipped: not JSON (and 1 more of this kind)\n    "+remedies["skipped"]+
-		"\n  line 71: orphan: its parent is not in the file: it counts as a root\n    "+remedies["orphan"]+"\n")
+	require.Contains(t, r.stdout, name+"\n  line 70: skipped: not JSON (and 1 more of this kind)\n    "+reports.Remedies["skipped"]+
+		"\n  line 71: orphan: its parent is not in the file: it counts as a root\n    "+reports.Remedies["orphan"]+"\n")
 	require.Contains(t, r.stdout, "/empty.jsonl\n  not a session: ")
 	require.Contains(t, r.stdout, "7 sessions, 2 with problems\n")
 	require.Contains(t, s.here("check", "by-id/019d3d9").stdout, "2 sessions, 1 with problems\n", "with its subagent's")
@@ -159,7 +160,7 @@ func TestCheck(t *testing.T) {
 
 	// A missing blob, in whichever session that is.
 	require.NoError(t, os.RemoveAll(filepath.Join(s.source, "blobs")))
-	require.Contains(t, s.here("check").stdout, "    "+remedies["blob"])
+	require.Contains(t, s.here("check").stdout, "    "+reports.Remedies["blob"])
 
 	for _, args := range [][]string{{"none"}, {"index.jsonl"}, {"-o", "bogus"}} {
 		requireStatus(t, exitNotDone, s.here("check", args...))

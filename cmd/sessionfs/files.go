@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -106,7 +107,7 @@ func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
 		it := listed{name: n.Name(), path: path.Join(dir, n.Name()), isDir: n.IsDir()}
 		if f.long || f.byTime {
 			info, err := n.Info()
-			if isGone(err) { // between the listing and the look
+			if storage.IsGone(err) { // between the listing and the look
 				continue
 			} else if err != nil {
 				return nil, err
@@ -152,7 +153,7 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 		name := names.Visible(it.name)
 		if it.info.Mode()&iofs.ModeSymlink != 0 {
 			target, err := src.ReadLink(it.path)
-			if err != nil && !isGone(err) {
+			if err != nil && !storage.IsGone(err) {
 				return err
 			}
 			name += " -> " + names.Visible(target)
@@ -227,7 +228,7 @@ func tarCommand() *cobra.Command {
 				case err != nil && cmd.Context().Err() != nil:
 					return err
 				case err != nil:
-					if !isGone(err) {
+					if !storage.IsGone(err) {
 						sayError(cmd, err)
 						failed = true
 					}

@@ -19,6 +19,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // picker is sessionfs pick.
@@ -201,7 +202,7 @@ func (p *picker) meant(text string) (named, error) {
 		dir, err := p.lastHere()
 		return named{dir: dir}, err
 	}
-	if _, err := p.src.find(text); !isGone(err) || strings.Contains(text, "/") {
+	if _, err := p.src.find(text); !storage.IsGone(err) || strings.Contains(text, "/") {
 		return p.src.session(text)
 	}
 	found, err := withWords("", text, p.list)

@@ -165,7 +165,10 @@ func isCertainAgentDir(dir string) bool {
 func sessionFile(arg string) (realPath string, ok bool) {
 	for _, name := range []string{arg, beforeEntry(arg)} {
 		realPath, err := filepath.EvalSymlinks(name)
-		if info, statErr := os.Lstat(realPath); err == nil && statErr == nil && info.Mode().IsRegular() && strings.HasSuffix(realPath, sessionSuffix) {
+		if err != nil || !strings.HasSuffix(realPath, layout.SessionSuffix) {
+			continue
+		}
+		if info, err := os.Lstat(realPath); err == nil && info.Mode().IsRegular() {
 			realPath, err = filepath.Abs(realPath)
 			return realPath, err == nil
 		}
@@ -206,7 +209,7 @@ func (src *source) local(arg string) (shown string, ok bool) {
 			shown, ok = fs.ShownAs(src.Options, realPath)
 		}
 		if shown = filepath.ToSlash(shown); ok {
-			if file, rest, cut := strings.Cut(shown, sessionSuffix+"/"); cut { // what a session has, behind its file
+			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // what a session has, behind its file
 				shown = file + "/" + rest
 			}
 			if _, err := src.Lstat(shown); err == nil {
@@ -407,9 +410,4 @@ func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
 		return ended(exitFailure)
 	}
 	return nil
-}
-
-// isGone reports whether an error means that a name that was listed is not there any more.
-func isGone(err error) bool {
-	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ESTALE)
 }

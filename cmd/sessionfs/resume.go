@@ -36,7 +36,7 @@ func resumeCommand(agent, id string) (command []string, ok bool) {
 	if a := agents.Find(agent); a != nil {
 		command, isID = a.Resume, a.IsID
 	}
-	if command == nil || !isID(id) || strings.HasSuffix(id, sessionSuffix) {
+	if command == nil || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
 		return nil, false
 	}
 	before, last := command[:len(command)-1], command[len(command)-1]

@@ -12,6 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // clean returns the path in the tree for one that was typed.
@@ -44,12 +45,12 @@ func (src *source) expand(args ...string) (found []string, err error) {
 			found = append(found, matches...)
 			continue
 		}
-		if isGone(missing) {
+		if storage.IsGone(missing) {
 			key, below, _ := strings.Cut(name, "/")
 			session, err := src.byID(key)
 			if err == nil {
 				name = path.Join(session, below)
-			} else if !isGone(err) {
+			} else if !storage.IsGone(err) {
 				return nil, err
 			}
 		}
@@ -159,7 +160,7 @@ func (src *source) session(arg string) (named, error) {
 
 // sessions is session for an argument that may be a pattern of several.
 func (src *source) sessions(arg string) (found []named, err error) {
-	if found, err = src.find(arg); isGone(err) {
+	if found, err = src.find(arg); storage.IsGone(err) {
 		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
 	}
 	return found, err
@@ -168,7 +169,7 @@ func (src *source) sessions(arg string) (found []named, err error) {
 // find is sessions with the file system's error where there is none.
 func (src *source) find(arg string) (found []named, err error) {
 	found, err = src.namedBy(arg)
-	if before := beforeEntry(arg); isGone(err) && before != arg {
+	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
 		found, err = src.namedBy(before)
 		for i := range found {
 			if found[i].entry, err = src.entry(found[i].dir, arg[len(before)+1:]); err != nil {
@@ -219,7 +220,7 @@ func (src *source) sessionOf(resolved string) (named, bool) {
 }
 
 // fileSuffixes end the names of session files: as they are, archived, and as Codex compresses them.
-var fileSuffixes = []string{sessionSuffix + layout.ArchiveSuffix, sessionSuffix + ".zst", sessionSuffix}
+var fileSuffixes = []string{layout.SessionSuffix + layout.ArchiveSuffix, layout.SessionSuffix + ".zst", layout.SessionSuffix}
 
 // entryIn returns the entry that a path without links in a session's directory is about, "" for
 // none.

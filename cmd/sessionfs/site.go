@@ -29,6 +29,7 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
 )
@@ -289,7 +290,7 @@ func (s *site) write(cmd *cobra.Command, stale []stalePage) error {
 			switch {
 			case err == nil || ctx.Err() != nil:
 				return ctx.Err()
-			case isGone(err):
+			case storage.IsGone(err):
 				delete(s.state.Pages, at.name)
 				return s.remove(at.name)
 			}

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -152,6 +153,9 @@ func Guarded(f func()) func() {
 
 // IsMissing reports whether err means that the file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// IsGone reports whether err means that a name that was listed does not exist any more.
+func IsGone(err error) bool { return IsMissing(err) || errors.Is(err, syscall.ESTALE) }
 
 // CheckName returns ErrBadName for a name that could leave the root or cannot name a file.
 func CheckName(name string) error {

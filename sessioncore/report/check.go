@@ -1,0 +1,235 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// Checker looks at the sessions of a tree in the form of a mount, one after the other.
+type Checker struct {
+	Tree  fs.ReadLinkFS
+	Found func(*Checked)    // called with each session, and with each file that should be one
+	Fail  func(error) error // called with the error of a path; what it returns ends Below
+
+	Sessions, Broken int // how many there were
+}
+
+// Checked is a session file, and the kinds of problems in it. It encodes as a line of check --json.
+type Checked struct {
+	Path     string    `json:"path"`
+	Problems []*Defect `json:"problems"`
+}
+
+// Defect is one kind of problems in a session.
+type Defect struct {
+	Kind   string `json:"problem"`
+	Why    string `json:"why"`            // of the first one
+	Line   int64  `json:"line,omitempty"` // of the first one; 0 if it has none
+	Count  int    `json:"count"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+const (
+	// leafName is the link that each session's directory has.
+	leafName = "leaf"
+	// sessionSuffix ends the name of a session file; the directory of the session has the name
+	// without it.
+	sessionSuffix = ".jsonl"
+)
+
+// Below looks at the sessions in a directory, which may be that of one, and below it. Its error is
+// one of Fail.
+func (c *Checker) Below(dir string) error {
+	return fs.WalkDir(c.Tree, dir, func(name string, it fs.DirEntry, err error) error {
+		base, named := strings.CutSuffix(name, sessionSuffix)
+		switch {
+		case err != nil:
+			return c.failed(err)
+		case it.IsDir() && c.has(name+sessionSuffix) && c.isSession(name):
+			if err := c.session(name); err != nil {
+				return err
+			}
+			if err := c.Below(path.Join(name, "artifacts")); err != nil { // most have none
+				return err
+			}
+			return fs.SkipDir
+		case named && it.Type().IsRegular() && !c.isSession(base):
+			return c.file(name)
+		}
+		return nil
+	})
+}
+
+func (c *Checker) has(name string) bool {
+	_, err := c.Tree.Lstat(name)
+	return err == nil
+}
+
+// isSession reports whether a directory is that of a session: beside a file that is none, the
+// directory of its artifacts has the same name.
+func (c *Checker) isSession(dir string) bool { return c.has(path.Join(dir, leafName)) }
+
+// failed passes on the error of a path, unless that is gone.
+func (c *Checker) failed(err error) error {
+	if err == nil || storage.IsGone(err) {
+		return nil
+	}
+	return c.Fail(err)
+}
+
+// file reports a file that is named like a session and is none, unless it holds something else.
+func (c *Checker) file(name string) error {
+	other, err := c.isOther(name)
+	if err != nil || other {
+		return c.failed(err)
+	}
+	c.report(name, []*Defect{{
+		Kind: noSession, Why: "it is empty, or does not begin with the header of one", Count: 1,
+	}})
+	return nil
+}
+
+// maxOther is how much is read of a file that is no session.
+const maxOther = 64 << 10
+
+// isOther reports whether a file without a header begins with whole objects, none of which is an
+// entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
+// Nothing of them is missing.
+func (c *Checker) isOther(name string) (bool, error) {
+	f, err := c.Tree.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxOther))
+	if err != nil {
+		return false, err
+	}
+	for line := range bytes.Lines(text) {
+		var object struct {
+			ParentID json.RawMessage `json:"parentId"`
+			Operator json.RawMessage `json:"parent_id"`
+		}
+		switch err := json.Unmarshal(line, &object); {
+		case len(text) == maxOther && line[len(line)-1] != '\n':
+			return line[0] == '{', nil
+		case err != nil, object.ParentID != nil, object.Operator != nil:
+			return false, nil
+		}
+	}
+	return len(text) > 0, nil
+}
+
+// session looks at a session.
+func (c *Checker) session(dir string) error {
+	kinds, err := c.defects(dir)
+	if storage.IsGone(err) {
+		return nil
+	}
+	if err := c.failed(err); err != nil {
+		return err
+	}
+	if leaf, err := c.Tree.ReadLink(path.Join(dir, leafName)); len(kinds) == 0 && err == nil && leaf == "tree" {
+		if entries, err := fs.ReadDir(c.Tree, path.Join(dir, "entries")); err == nil && len(entries) == 0 {
+			kinds = []*Defect{{Kind: noEntries, Why: "it has a header alone", Count: 1}}
+		}
+	}
+	c.report(dir+sessionSuffix, kinds)
+	return nil
+}
+
+// report counts a file and passes on its problems.
+func (c *Checker) report(name string, kinds []*Defect) {
+	c.Sessions++
+	for _, k := range kinds {
+		k.Remedy = Remedies[k.Kind]
+	}
+	if len(kinds) > 0 && kinds[0].Kind != noEntries {
+		c.Broken++
+	}
+	c.Found(&Checked{name, append([]*Defect{}, kinds...)})
+}
+
+// defects reads problems.jsonl of a session, by kind, in the order of the first of each.
+func (c *Checker) defects(dir string) (kinds []*Defect, err error) {
+	f, err := c.Tree.Open(path.Join(dir, "problems.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for lines := json.NewDecoder(f); ; {
+		var p Defect
+		if err := lines.Decode(&p); err == io.EOF {
+			return kinds, nil
+		} else if err != nil {
+			return kinds, err
+		}
+		i := slices.IndexFunc(kinds, func(k *Defect) bool { return k.Kind == p.Kind })
+		if i < 0 {
+			i = len(kinds)
+			kinds = append(kinds, &Defect{Kind: p.Kind, Why: p.Why, Line: p.Line})
+		}
+		kinds[i].Count++
+	}
+}
+
+// WriteText writes the path and its problems for a person, nothing if there are none.
+func (c *Checked) WriteText(out io.Writer) {
+	if len(c.Problems) > 0 {
+		fmt.Fprintln(out, names.Visible(c.Path))
+	}
+	for _, d := range c.Problems {
+		where, times := "", ""
+		if d.Line > 0 {
+			where = fmt.Sprintf("line %d: ", d.Line)
+		}
+		if d.Count > 1 {
+			times = fmt.Sprintf(" (and %d more of this kind)", d.Count-1)
+		}
+		fmt.Fprintf(out, "  %s%s: %s%s\n", where, names.Visible(d.Kind), names.Visible(d.Why), times)
+		if d.Remedy != "" {
+			fmt.Fprintf(out, "    %s\n", d.Remedy)
+		}
+	}
+}
+
+// The kinds of problems that problems.jsonl does not have.
+const (
+	noSession = "not a session"
+	noEntries = "empty"
+)
+
+// Remedies are the advice for each kind of problem, as sentences.
+var Remedies = map[string]string{
+	noSession: "Clients do not show it either. Restore it from a backup, or move it away.",
+	noEntries: "Nothing is broken. If nobody goes on with it, remove the file.",
+	"skipped": "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, " +
+		"and rewrites keep it.",
+	"no-object": "No program reads this line. Nothing else is lost.",
+	"header": "Two sessions were put into one file. The second header is ignored; " +
+		"its entries are shown with the first.",
+	"no-id": "The entry has no id, so that nothing can follow it. It is shown as entries/~LINE.json.",
+	"repeated": "Clients show the last entry of that id; the earlier ones are entries/ID~LINE.json. " +
+		"The file was perhaps put together from two.",
+	"orphan": "What was before it is missing: look for a backup of the file that has it. " +
+		"The entry and what follows it are a branch of their own.",
+	"unwritten": "The agent did not write what was before it, or has it in another session. " +
+		"The entry and what follows it are a branch of their own.",
+	"own-parent": "The entry names itself as its parent. It is shown as the beginning of a branch.",
+	"cycle":      "Entries name each other as their parents. They are shown from the first one on.",
+	"orphan-call": "Some agents cannot go on with it. Go back to the entry before it (replace the link leaf), or " +
+		"fork there; of a session that cannot be written, sessionfs import PATH#ID takes what is before it.",
+	"orphan-result": "Some agents cannot go on with it: as with orphan-call, go back to the entry before it, " +
+		"or fork there.",
+	"blob": "Restore the file in blobs/ from a backup; until then the image is missing in what the model is " +
+		"sent.",
+}
