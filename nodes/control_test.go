@@ -67,14 +67,21 @@ func unfinished(line []byte) bool {
 // step is a system call on the open file and what it answers.
 type step struct {
 	write string // what is written; "close" is a FLUSH, "read" a READ
-	n     int    // -1: all of it
+	n     int    // how much of it is taken
 	errno syscall.Errno
 	read  string
 }
 
+func all(text string) step            { return step{write: text, n: len(text)} }
+func part(n int, text string) step    { return step{write: text, n: n} }
+func invalid(text string) step        { return step{write: text, errno: syscall.EINVAL} }
+func busy(text string) step           { return step{write: text, errno: syscall.EBUSY} }
+func tooLong(text string) step        { return step{write: text, errno: syscall.EFBIG} }
+func closed(errno syscall.Errno) step { return step{write: "close", errno: errno} }
+func reads(text string) step          { return step{write: "read", read: text} }
+
 // TestControlHandle: how lines are cut from writes, and what the writer is told.
 func TestControlHandle(t *testing.T) {
-	const all, none = -1, 0
 	defer func(n int) { maxControlLine = n }(maxControlLine)
 	maxControlLine = 1 << 16
 	long := strings.Repeat("x", maxControlLine)
@@ -84,40 +91,40 @@ func TestControlHandle(t *testing.T) {
 		steps []step
 		want  []string
 	}{
-		"nothing":                 {steps: []step{{write: "close"}, {write: "", n: all}, {write: "close"}, {write: "read"}}},
-		"a line":                  {steps: []step{{write: "a\n", n: all}, {write: "close"}}, want: []string{"a"}},
-		"no newline":              {steps: []step{{write: "a", n: all}, {write: "read"}, {write: "close"}, {write: "read", read: "<a>\n"}, {write: "close"}}, want: []string{"a"}},
-		"in parts":                {steps: []step{{write: "a", n: all}, {write: "b", n: all}, {write: "\nc\nd", n: all}, {write: "e\n", n: all}}, want: []string{"ab", "c", "de"}},
-		"empty lines":             {steps: []step{{write: "\n\na\n\n\nb\n\n", n: all}, {write: "\n", n: all}, {write: "close"}}, want: []string{"a", "b"}},
-		"empty lines that count":  {empty: true, steps: []step{{write: "\na\n\n", n: all}, {write: "close"}, {write: "b", n: all}, {write: "\n", n: all}}, want: []string{"", "a", "", "b"}},
-		"carriage returns stay":   {steps: []step{{write: "a\r\n\r\n", n: all}}, want: []string{"a\r", "\r"}},
-		"a bad one":               {steps: []step{{write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}, {write: "close"}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
-		"a bad one in parts":      {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
-		"a bad third":             {steps: []step{{write: "a\nb\nbad\nc\nd", n: 4}, {write: "bad\nc\nd", n: none, errno: syscall.EINVAL}, {write: "close"}}, want: []string{"a", "b"}},
-		"empty lines before bad":  {steps: []step{{write: "a\n\n\nbad\n", n: 4}, {write: "bad\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
-		"empty lines, then bad":   {steps: []step{{write: "\n\nbad\n", n: none, errno: syscall.EINVAL}}},
-		"first ends, second bad":  {steps: []step{{write: "{1", n: all}, {write: "}\nbad\nx\n", n: 2}, {write: "bad\nx\n", n: none, errno: syscall.EINVAL}}, want: []string{"{1}"}},
-		"a bad last":              {steps: []step{{write: "a\nbad", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "close"}, {write: "b\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
-		"a bad end, again":        {steps: []step{{write: "ba", n: all}, {write: "d\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}, {write: "d\nc\n", n: none, errno: syscall.EINVAL}}},
-		"an empty bad end, again": {steps: []step{{write: "bad", n: all}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}},
-		"a beginning":             {steps: []step{{write: "{1", n: all}, {write: "close", errno: syscall.EINVAL}, {write: "2}\n", n: all}, {write: "close"}}, want: []string{"{12}"}},
-		"whole without newline":   {steps: []step{{write: "{1}", n: all}, {write: "close"}, {write: "\n{2}\n", n: all}}, want: []string{"{1}", "{2}"}},
-		"answers":                 {steps: []step{{write: "a\nb\n", n: all}, {write: "c\nbad\n", n: 2}, {write: "read", read: "<a>\n<b>\n<c>\n"}, {write: "read"}}, want: []string{"a", "b", "c"}},
-		"the longest in parts":    {steps: []step{{write: long[1:], n: all}, {write: "x\n", n: all}}, want: []string{long}},
-		"too long":                {steps: []step{{write: long + "x\na\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
-		"too long after good":     {steps: []step{{write: "a\n" + long + "x\nb\n", n: 2}, {write: long + "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "c\n", n: none, errno: syscall.EFBIG}}, want: []string{"a"}},
-		"too long in parts":       {steps: []step{{write: long, n: all}, {write: "x", n: none, errno: syscall.EFBIG}, {write: "more", n: none, errno: syscall.EFBIG}, {write: "more\nb", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
-		"too long, the last part": {steps: []step{{write: long, n: all}, {write: "x\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
-		"too long and no newline": {steps: []step{{write: long + "x", n: none, errno: syscall.EFBIG}, {write: "close"}, {write: "x\nb\n", n: none, errno: syscall.EFBIG}, {write: "b\n", n: none, errno: syscall.EFBIG}}},
-		"good, then too long":     {steps: []step{{write: "a\n" + long + "x", n: 2}, {write: long + "x", n: none, errno: syscall.EFBIG}, {write: "x\nbad\n", n: none, errno: syscall.EFBIG}, {write: "bad\n", n: none, errno: syscall.EFBIG}}, want: []string{"a"}},
-		"busy, then taken":        {busy: 2, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "a\nb\n", n: all}, {write: "c\n", n: all}}, want: []string{"a", "b", "c"}},
-		"busy, then another":      {busy: 1, steps: []step{{write: "a\nb\n", n: none, errno: syscall.EBUSY}, {write: "b\n", n: none, errno: syscall.EBUSY}, {write: "a\n", n: all}, {write: "b\n", n: all}}, want: []string{"a", "b"}},
-		"busy, again in parts":    {busy: 1, steps: []step{{write: "{1}\n", n: none, errno: syscall.EBUSY}, {write: "{", n: all}, {write: "1}", n: all}, {write: "close"}, {write: "\nx\n", n: all}}, want: []string{"{1}", "x"}},
-		"busy, then a bad one":    {busy: 1, steps: []step{{write: "a\n", n: none, errno: syscall.EBUSY}, {write: "a\nbad\n", n: 2}, {write: "bad\n", n: none, errno: syscall.EINVAL}, {write: "a\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
-		"busy, half again":        {busy: 1, steps: []step{{write: "ab\n", n: none, errno: syscall.EBUSY}, {write: "a", n: all}, {write: "close"}, {write: "c\n", n: none, errno: syscall.EBUSY}, {write: "ab\n", n: all}}, want: []string{"ab"}},
-		"an empty one, busy":      {empty: true, busy: 1, steps: []step{{write: "\n", n: none, errno: syscall.EBUSY}, {write: "close"}}},
-		"busy at the close":       {busy: 1, steps: []step{{write: "a", n: all}, {write: "close", errno: syscall.EBUSY}, {write: "a", n: all}, {write: "close"}}, want: []string{"a"}},
-		"a short write ignored":   {steps: []step{{write: "a\nbad\n", n: 2}, {write: "c\n", n: none, errno: syscall.EINVAL}}, want: []string{"a"}},
+		"nothing":                 {steps: []step{closed(0), all(""), closed(0), reads("")}},
+		"a line":                  {steps: []step{all("a\n"), closed(0)}, want: []string{"a"}},
+		"no newline":              {steps: []step{all("a"), reads(""), closed(0), reads("<a>\n"), closed(0)}, want: []string{"a"}},
+		"in parts":                {steps: []step{all("a"), all("b"), all("\nc\nd"), all("e\n")}, want: []string{"ab", "c", "de"}},
+		"empty lines":             {steps: []step{all("\n\na\n\n\nb\n\n"), all("\n"), closed(0)}, want: []string{"a", "b"}},
+		"empty lines that count":  {empty: true, steps: []step{all("\na\n\n"), closed(0), all("b"), all("\n")}, want: []string{"", "a", "", "b"}},
+		"carriage returns stay":   {steps: []step{all("a\r\n\r\n")}, want: []string{"a\r", "\r"}},
+		"a bad one":               {steps: []step{invalid("bad\n"), invalid("a\n"), closed(0), invalid("a\n")}},
+		"a bad one in parts":      {steps: []step{all("ba"), invalid("d\n"), invalid("a\n")}},
+		"a bad third":             {steps: []step{part(4, "a\nb\nbad\nc\nd"), invalid("bad\nc\nd"), closed(0)}, want: []string{"a", "b"}},
+		"empty lines before bad":  {steps: []step{part(4, "a\n\n\nbad\n"), invalid("bad\n")}, want: []string{"a"}},
+		"empty lines, then bad":   {steps: []step{invalid("\n\nbad\n")}},
+		"first ends, second bad":  {steps: []step{all("{1"), part(2, "}\nbad\nx\n"), invalid("bad\nx\n")}, want: []string{"{1}"}},
+		"a bad last":              {steps: []step{all("a\nbad"), closed(syscall.EINVAL), closed(0), invalid("b\n")}, want: []string{"a"}},
+		"a bad end, again":        {steps: []step{all("ba"), invalid("d\n"), invalid("d\nc\n"), invalid("d\nc\n")}},
+		"an empty bad end, again": {steps: []step{all("bad"), invalid("\n"), invalid("\n"), invalid("a\n")}},
+		"a beginning":             {steps: []step{all("{1"), closed(syscall.EINVAL), all("2}\n"), closed(0)}, want: []string{"{12}"}},
+		"whole without newline":   {steps: []step{all("{1}"), closed(0), all("\n{2}\n")}, want: []string{"{1}", "{2}"}},
+		"answers":                 {steps: []step{all("a\nb\n"), part(2, "c\nbad\n"), reads("<a>\n<b>\n<c>\n"), reads("")}, want: []string{"a", "b", "c"}},
+		"the longest in parts":    {steps: []step{all(long[1:]), all("x\n")}, want: []string{long}},
+		"too long":                {steps: []step{tooLong(long + "x\na\n"), tooLong("b\n")}},
+		"too long after good":     {steps: []step{part(2, "a\n"+long+"x\nb\n"), tooLong(long + "x\nb\n"), tooLong("c\n")}, want: []string{"a"}},
+		"too long in parts":       {steps: []step{all(long), tooLong("x"), tooLong("more"), tooLong("more\nb"), tooLong("b\n")}},
+		"too long, the last part": {steps: []step{all(long), tooLong("x\n"), tooLong("b\n")}},
+		"too long and no newline": {steps: []step{tooLong(long + "x"), closed(0), tooLong("x\nb\n"), tooLong("b\n")}},
+		"good, then too long":     {steps: []step{part(2, "a\n"+long+"x"), tooLong(long + "x"), tooLong("x\nbad\n"), tooLong("bad\n")}, want: []string{"a"}},
+		"busy, then taken":        {busy: 2, steps: []step{busy("a\nb\n"), busy("a\nb\n"), all("a\nb\n"), all("c\n")}, want: []string{"a", "b", "c"}},
+		"busy, then another":      {busy: 1, steps: []step{busy("a\nb\n"), busy("b\n"), all("a\n"), all("b\n")}, want: []string{"a", "b"}},
+		"busy, again in parts":    {busy: 1, steps: []step{busy("{1}\n"), all("{"), all("1}"), closed(0), all("\nx\n")}, want: []string{"{1}", "x"}},
+		"busy, then a bad one":    {busy: 1, steps: []step{busy("a\n"), part(2, "a\nbad\n"), invalid("bad\n"), invalid("a\n")}, want: []string{"a"}},
+		"busy, half again":        {busy: 1, steps: []step{busy("ab\n"), all("a"), closed(0), busy("c\n"), all("ab\n")}, want: []string{"ab"}},
+		"an empty one, busy":      {empty: true, busy: 1, steps: []step{busy("\n"), closed(0)}},
+		"busy at the close":       {busy: 1, steps: []step{all("a"), closed(syscall.EBUSY), all("a"), closed(0)}, want: []string{"a"}},
+		"a short write ignored":   {steps: []step{part(2, "a\nbad\n"), invalid("c\n")}, want: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(nil)
@@ -132,11 +139,7 @@ func TestControlHandle(t *testing.T) {
 				default:
 					n, errno := h.Write(t.Context(), []byte(s.write), int64(i*7))
 					require.Equal(t, s.errno, errno, "step %d", i)
-					want := s.n
-					if want < 0 {
-						want = len(s.write)
-					}
-					require.EqualValues(t, want, n, "step %d", i)
+					require.EqualValues(t, s.n, n, "step %d", i)
 				}
 			}
 			h.Close()

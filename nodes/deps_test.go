@@ -14,10 +14,13 @@ import (
 // the mount are computed without FUSE. The model has a table of its own.
 var imports = map[string][]string{
 	"nodes/layout": {
-		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
+		"sessionfs/sessioncore", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage",
 	},
 	"nodes": {
-		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
+		"sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/budget",
+		"sessionfs/sessioncore/document", "sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
+		"sessionfs/sessioncore/storage",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
 	},
 	"nodes/direct": {"sessionfs/nodes", "sessionfs/sessioncore/storage"},
@@ -30,11 +33,19 @@ var imports = map[string][]string{
 	"mountopts": {},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fuse",
-		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
-		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report", "sessionfs/sessioncore/spill", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all", "sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
+		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout",
+		"sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients",
+		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/program", "sessionfs/sessioncore/report",
+		"sessionfs/sessioncore/spill", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all",
+		"sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/foreign", "sessionfs/sessioncore/storage/gzip",
+		"sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/storage/union",
 		"sessionfs/nodes/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},
-	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer", "sessionfs/testdata"},
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
+		"sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
+		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres",
+		"sessionfs/sessioncore/storage/redact", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
+		"sessionfs/testdata"},
 }
 
 // TestImports holds what each package imports against the table, which has all packages of nodes.

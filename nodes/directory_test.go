@@ -82,7 +82,8 @@ func TestLinksShareALook(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	file := func(n int) string { return fmt.Sprintf("p%d/2026-01-01_%03d.jsonl", n%dirs, n) }
 	write := func(name string, n int) {
-		text := fmt.Sprintf(`{"type":"session","version":3,"id":"id%03d","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w/%d","title":"title %d"}`+"\n", n, n%2, n)
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":"id%03d","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w/%d",`+
+			`"title":"title %d"}`+"\n", n, n%2, n)
 		require.NoError(t, files.WriteFile(name, []byte(text)))
 	}
 	for n := range sessions {

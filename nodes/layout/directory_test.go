@@ -36,12 +36,14 @@ func TestDirectories(t *testing.T) {
 		{"q/.hidden.jsonl", "ddd", "/w", "hidden"},
 	} {
 		text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-16T10:20:3%d.000Z","cwd":%q,"title":%q}`+"\n", s.id, i, s.cwd, s.title)
-		text += fmt.Sprintf(`{"type":"message","id":"m","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","message":{"role":"user","content":"hello %d"}}`+"\n", i)
+		text += fmt.Sprintf(`{"type":"message","id":"m","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z",`+
+			`"message":{"role":"user","content":"hello %d"}}`+"\n", i)
 		require.NoError(t, files.WriteFile(s.file, []byte(text)))
 	}
 	crumbs := memory.New()
 	for name, file := range map[string]string{
-		"tty1": "/agent/sessions/p/a.jsonl", "tty2": "/elsewhere/sessions/p/b.jsonl", "gone": "/agent/sessions/p/gone.jsonl", ".tty": "/agent/sessions/p/a.jsonl",
+		"tty1": "/agent/sessions/p/a.jsonl", "tty2": "/elsewhere/sessions/p/b.jsonl", "gone": "/agent/sessions/p/gone.jsonl",
+		".tty": "/agent/sessions/p/a.jsonl",
 	} {
 		require.NoError(t, crumbs.WriteFile(name, []byte("/w\n"+file+"\n")))
 	}
@@ -80,8 +82,9 @@ func TestDirectories(t *testing.T) {
 			nil,
 			[]string{"gone", ".tty", "tty3"},
 		},
-		"by-cwd":       {cwd("/"), []string{"w dir"}, nil, []string{"x", "latest", ".git"}},
-		"by-cwd/w":     {cwd("/w"), []string{began + "first ../../sessions/p/a", began + "hello 2 ../../sessions/q/c", "latest ../../sessions/q/c", "sub dir"}, nil, []string{"a", "aaa1", "first"}},
+		"by-cwd": {cwd("/"), []string{"w dir"}, nil, []string{"x", "latest", ".git"}},
+		"by-cwd/w": {cwd("/w"), []string{began + "first ../../sessions/p/a", began + "hello 2 ../../sessions/q/c", "latest ../../sessions/q/c",
+			"sub dir"}, nil, []string{"a", "aaa1", "first"}},
 		"by-cwd/w/sub": {cwd("/w/sub"), []string{began + "a%2Fb ../../../sessions/p/b", "latest ../../../sessions/p/b"}, nil, []string{"b", "sub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +124,8 @@ func TestDirectories(t *testing.T) {
 
 func TestRelativeTarget(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"p/a", "p/b", "../b"}, {"p/a", "q/b", "../../q/b"}, {"a", "b", "../b"}, {"p/a/x", "p/b", "../../b"}, {"p/a", "b", "../../b"}, {"p/a", "p/a/sub", "sub"},
+		{"p/a", "p/b", "../b"}, {"p/a", "q/b", "../../q/b"}, {"a", "b", "../b"}, {"p/a/x", "p/b", "../../b"}, {"p/a", "b", "../../b"},
+		{"p/a", "p/a/sub", "sub"},
 	} {
 		require.Equal(t, c.want, RelativeTarget(c.from, c.to), "%s to %s", c.from, c.to)
 		require.Equal(t, c.to, path.Join(c.from, c.want))
@@ -131,7 +135,8 @@ func TestRelativeTarget(t *testing.T) {
 func TestSourceNames(t *testing.T) {
 	for name, hidden := range map[string]bool{
 		".s.jsonl.lock": true, ".s.jsonl.0aF9.tmp": true, "s.jsonl.12ab.bak": true,
-		"s.jsonl": false, ".lock": false, ".s.lock": false, ".s.jsonl.xyz.tmp": false, ".s.jsonl.tmp": false, "s.jsonl.bak": false, "s.jsonl.12ab.tmp": false, "": false,
+		"s.jsonl": false, ".lock": false, ".s.lock": false, ".s.jsonl.xyz.tmp": false, ".s.jsonl.tmp": false, "s.jsonl.bak": false,
+		"s.jsonl.12ab.tmp": false, "": false,
 	} {
 		require.Equal(t, hidden, Hidden(name), name)
 	}

@@ -203,33 +203,43 @@ func TestLeafTarget(t *testing.T) {
 	const missing, invalid, reset = "missing", "invalid", "before the first entry"
 	for want, targets := range map[string][]string{
 		"a": {
-			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json", "tree/anything/at/all/a", "tree/.deep/a/entry.json",
+			"a", "a.json", "entries/a.json", "./a", "././a.json", ".//entries//a.json", "tree/a", "tree/a/", "tree/a/entry.json",
+			"tree/anything/at/all/a", "tree/.deep/a/entry.json",
 			"branches/a", "branches/.by-id/a", ".by-id/a", "../entries/a.json", "../../../../entries/a.json", "../../tree/.deep/a",
 			"/m/sessions/p/my session/entries/a.json", "../my session/tree/a", "/m/by-id/key/tree/a/entry.json", "/home/tree/m/recent/01-x/branches/a",
 		},
-		"b": {"b", "entries/b.json", "tree/a/b", "branches/last/path/000002-custom-b.json", "branches/current/path/000002-custom-b.json", "branches/.by-id/b/path/000002-custom-b.json", ".by-id/b/path/000002-custom-b.json", "by-label/with%2Fslash", "/m/my session/by-label/with%2Fslash"},
+		"b": {"b", "entries/b.json", "tree/a/b", "branches/last/path/000002-custom-b.json", "branches/current/path/000002-custom-b.json",
+			"branches/.by-id/b/path/000002-custom-b.json", ".by-id/b/path/000002-custom-b.json", "by-label/with%2Fslash",
+			"/m/my session/by-label/with%2Fslash"},
 		"x/y": {
 			"x%2Fy", "x%2Fy.json", "entries/x%2Fy.json", "tree/x%2Fy", "tree/a/b/x%2Fy/entry.json", "branches/x%2Fy", "branches/.by-id/x%2Fy",
 			"by-label/first", // of two, the one that was labelled last
 		},
-		"b.json":     {"b.json.json", "entries/b.json.json", "tree/b.json"},
-		"entry.json": {"branches/entry.json", "branches/.by-id/entry.json", "entries/entry.json.json", "entry.json", "tree/%65ntry.json", "tree/a/b/%65ntry.json/entry.json"},
-		"current":    {"current", "cur", "c", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current", ".by-id/current", "branches/%63urrent/path/000003-custom-current.json"},
-		"last":       {"branches/current", "/m/my session/branches/current"},
-		"entries":    {"entries", "entries/entries.json", "/m/my session/entries/entries.json", "/m/my session/tree/a/b/entries"},
-		reset:        {"tree", "./tree", "tree/", ".//tree//", "/m/sessions/p/my session/tree", "../my session/tree"},
+		"b.json": {"b.json.json", "entries/b.json.json", "tree/b.json"},
+		"entry.json": {"branches/entry.json", "branches/.by-id/entry.json", "entries/entry.json.json", "entry.json", "tree/%65ntry.json",
+			"tree/a/b/%65ntry.json/entry.json"},
+		"current": {"current", "cur", "c", "entries/current.json", "tree/current", "branches/%63urrent", "branches/.by-id/current", ".by-id/current",
+			"branches/%63urrent/path/000003-custom-current.json"},
+		"last":    {"branches/current", "/m/my session/branches/current"},
+		"entries": {"entries", "entries/entries.json", "/m/my session/entries/entries.json", "/m/my session/tree/a/b/entries"},
+		reset:     {"tree", "./tree", "tree/", ".//tree//", "/m/sessions/p/my session/tree", "../my session/tree"},
 		missing: {
-			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/cur.json", "branches/cur", "tree/cur", "entries/.json", "tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
+			"nobody", "nobody.json", "A", "entries/nobody.json", "entries/A.json", "entries/cur.json", "branches/cur", "tree/cur", "entries/.json",
+			"tree/nobody", "tree/nobody/entry.json", "branches/nobody", "branches/.by-id/nobody",
 			"by-label/nobody", "by-label/ghost", "by-label/second", "leaf", "append", "%", "~99", "~99.json", "a.json.json", "/m/other/entries/nobody.json",
 			"entries/~1.json", // the header
-			"branches/~2", "branches/.by-id/%63urrent", ".by-id/nobody", "branches/b/path/000001-custom-b.json", "branches/b/path/000002-user-b.json", "branches/nobody/path/000001-custom-a.json",
+			"branches/~2", "branches/.by-id/%63urrent", ".by-id/nobody", "branches/b/path/000001-custom-b.json", "branches/b/path/000002-user-b.json",
+			"branches/nobody/path/000001-custom-a.json",
 			"../entries/nobody.json", ".by-id",
 		},
 		invalid: {
 			"e", "l", "entr", // the beginnings of several ids
 			"/m/by-id/key", "/m/by-id/key/a", "/m/by-id/key/append/x", "by-id/key/entries/a.json", "../my session/a",
-			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json", "entries/a.json/x", "tree/.deep", "tree/entry.json",
-			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x", "../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json", "/m/my session", "/my session/",
+			"", "/", "//", ".", "..", "./", "../", "./.", "./..", "../a", "../../a", "/a", "/etc/passwd", "entries/a", "entries/a/x.json",
+			"entries/a.json/x", "tree/.deep", "tree/entry.json",
+			"branches/a/path", "branches/.by-id/a/b", "branches/.by-id", "branches/a/entries.jsonl", "branches/a/path/000001-custom-a.json/x",
+			"../append", "../..", "../entries", "x/../entries/a.json", "by-label/a/b", "artifacts/a.json", "a/b", "entries/../a", "entries/./a.json",
+			"/m/my session", "/my session/",
 			"/m/my session/artifacts/a.json", "/m/my session/entries/a.json/..", strings.Repeat("x/", 3000), "\x00/\x01",
 		},
 	} {
