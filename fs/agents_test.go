@@ -67,7 +67,8 @@ func TestForeignMount(t *testing.T) {
 			require.Contains(t, string(read(t, s("usage.json"))), `"totalTokens"`)
 			require.Contains(t, string(read(t, m.path("index.jsonl"))), c.title)
 			require.Contains(t, string(read(t, m.path("usage.jsonl"))), "/home/dev/tidetable")
-			require.Contains(t, string(read(t, m.path("history/prompts.jsonl"))), `"session_id":"`+filepath.Base(c.session)[max(0, len(filepath.Base(c.session))-36):])
+			require.Contains(t, string(read(t, m.path("history/prompts.jsonl"))),
+				`"session_id":"`+filepath.Base(c.session)[max(0, len(filepath.Base(c.session))-36):])
 			require.Equal(t, []string{"01-" + c.title}, names(t, m.path("recent")))
 			id := filepath.Base(c.session)
 			for _, link := range []string{"recent/01-" + c.title, "by-id/" + id[len(id)-36:], "by-cwd/home/dev/tidetable/latest"} {
@@ -161,7 +162,8 @@ func TestAllAgents(t *testing.T) {
 			require.NoError(t, err, "%s %s", query, name)
 		}
 	}
-	require.Equal(t, "claude\nomp\npi\n", shell(t, `cd "$1" && tail -n +2 lost.tsv | cut -f 4 | while read -r p; do [ -e "$p/path" ] && echo "$p"; done | cut -d / -f 2 | sort -u`, m.dir))
+	require.Equal(t, "claude\nomp\npi\n",
+		shell(t, `cd "$1" && tail -n +2 lost.tsv | cut -f 4 | while read -r p; do [ -e "$p/path" ] && echo "$p"; done | cut -d / -f 2 | sort -u`, m.dir))
 	costs := string(read(t, m.path("usage.jsonl")))
 	require.Contains(t, costs, "openai-codex/gpt-5.3-codex")
 	require.Contains(t, costs, "/home/dev/almanac")
@@ -229,8 +231,10 @@ func TestAllAgents(t *testing.T) {
 func TestForeignOpens(t *testing.T) {
 	dirs, all := allAgents(t)
 	for _, secret := range []string{
-		"claude/.credentials.json", "claude/settings.json", "claude/plugins/config.json", "claude/todos/a.json", "claude/projects/-home-dev-tidetable/memory/MEMORY.md",
-		"codex/auth.json", "codex/config.toml", "codex/state_5.sqlite", "codex/log/codex-tui.log", "codex/sessions/2026/05/12/notes.txt", "codex/sessions/2026/secret.jsonl",
+		"claude/.credentials.json", "claude/settings.json", "claude/plugins/config.json", "claude/todos/a.json",
+		"claude/projects/-home-dev-tidetable/memory/MEMORY.md",
+		"codex/auth.json", "codex/config.toml", "codex/state_5.sqlite", "codex/log/codex-tui.log", "codex/sessions/2026/05/12/notes.txt",
+		"codex/sessions/2026/secret.jsonl",
 	} {
 		agent, name, _ := strings.Cut(secret, "/")
 		file := filepath.Join(dirs[agent], name)
@@ -266,7 +270,8 @@ func TestForeignOpens(t *testing.T) {
 	found := opened(t, watch)
 	require.Contains(t, found, filepath.Base(codexDemo)+".jsonl", "the test sees what is opened")
 	for _, name := range found {
-		fine := name == "history.jsonl" || name == "session_index.jsonl" || name == filepath.Base(codexDemo)+".jsonl" || name == filepath.Base(claudeDemo)+".jsonl"
+		fine := name == "history.jsonl" || name == "session_index.jsonl" || name == filepath.Base(codexDemo)+".jsonl" ||
+			name == filepath.Base(claudeDemo)+".jsonl"
 		require.True(t, fine, "%s was opened", name)
 	}
 }
@@ -307,12 +312,15 @@ func TestForeignLive(t *testing.T) {
 			if n == 0 {
 				parent = "a32dc482-96ce-4859-942a-f46d1c8d5358"
 			}
-			return id, text, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:%02d.000Z","message":{"role":"user","content":%q}}`, parent, id, n, text)
+			return id, text, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":%q,`+
+				`"timestamp":"2026-05-12T10:00:%02d.000Z","message":{"role":"user","content":%q}}`, parent, id, n, text)
 		}},
-		{"codex", unpack(t, testdata.DemoOf("codex")), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl", func(n int) (id, text, line string) {
-			id, text = fmt.Sprintf("l%d", 14+n), fmt.Sprintf("codex says %d", n)
-			return id, text, fmt.Sprintf(`{"timestamp":"2026-05-12T14:00:%02d.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, n, text)
-		}},
+		{"codex", unpack(t, testdata.DemoOf("codex")), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
+			func(n int) (id, text, line string) {
+				id, text = fmt.Sprintf("l%d", 14+n), fmt.Sprintf("codex says %d", n)
+				return id, text, fmt.Sprintf(`{"timestamp":"2026-05-12T14:00:%02d.000Z","type":"response_item",`+
+					`"payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, n, text)
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -368,7 +376,8 @@ func TestForeignHostile(t *testing.T) {
 		long = 9 << 20
 	}
 	rec := func(id, parent string) string {
-		return fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:00.000Z","message":{"role":"user","content":"said %s"}}`, parent, id, id) + "\n"
+		return fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"sessionId":"s","type":"user","uuid":%q,"timestamp":"2026-05-12T10:00:00.000Z",`+
+			`"message":{"role":"user","content":"said %s"}}`, parent, id, id) + "\n"
 	}
 	for name, content := range map[string]string{
 		"garbage": good + "\x00\xff\xfe{{{]\n\x1b[2J\n" + rec("after", "none"),
@@ -376,8 +385,9 @@ func TestForeignHostile(t *testing.T) {
 		"cycle":   good + rec("c1", "c2") + rec("c2", "c1") + rec("self", "self"),
 		"long":    good + strings.Replace(rec("long", "x"), "said", "said "+strings.Repeat("x", long), 1) + rec("after", "long"),
 		"nothing": "", "noise": "\x7fELF\x02\x01\x01" + strings.Repeat("\x00\xa5", 4096),
-		"array":  "[1,2,3]\n\"text\"\nnull\n",
-		"wrong":  `{"type":"user","uuid":5,"message":[],"timestamp":{}}` + "\n" + `{"type":"assistant","uuid":"a","message":{"id":"m","content":{"type":"text"}}}` + "\n",
+		"array": "[1,2,3]\n\"text\"\nnull\n",
+		"wrong": `{"type":"user","uuid":5,"message":[],"timestamp":{}}` + "\n" +
+			`{"type":"assistant","uuid":"a","message":{"id":"m","content":{"type":"text"}}}` + "\n",
 		"nested": `{"type":"user","uuid":"n","message":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + "}\n" + good,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(source, "projects/-home-dev-tidetable", name+".jsonl"), []byte(content), 0o600))
@@ -397,7 +407,8 @@ func TestForeignHostile(t *testing.T) {
 				read(t, in(file))
 			}
 		}
-		require.Equal(t, name == "garbage" || name == "torn", strings.Contains(string(read(t, in("problems.jsonl"))), "line "), "%s: %s", name, read(t, in("problems.jsonl")))
+		require.Equal(t, name == "garbage" || name == "torn", strings.Contains(string(read(t, in("problems.jsonl"))), "line "), "%s: %s", name,
+			read(t, in("problems.jsonl")))
 	}
 	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/garbage/entries")), "after.json")
 	require.Contains(t, names(t, m.path("sessions/-home-dev-tidetable/long/entries")), "after.json")

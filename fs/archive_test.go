@@ -47,7 +47,8 @@ func chain(id string, n int) string {
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	text := chain("s", 30) + `{"type":"label","id":"lab","parentId":"` + entryID(29) + `","timestamp":"2026-02-16T12:00:02.000Z","targetId":"` + entryID(3) + `","label":"here"}` + "\n"
+	text := chain("s", 30) + `{"type":"label","id":"lab","parentId":"` + entryID(29) + `","timestamp":"2026-02-16T12:00:02.000Z","targetId":"` +
+		entryID(3) + `","label":"here"}` + "\n"
 	a.write("s", text)
 	file := a.archived(t, "s", text)
 	for _, dir := range []string{a.path("s"), filepath.Join(filepath.Dir(file), "s")} {
@@ -62,7 +63,8 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, text, run(t, "zcat", m.path("archive/p/s.jsonl.gz")))
 	require.Equal(t, names(t, m.session("s")), names(t, m.path("archive/p/s")))
 	run(t, "diff", "-r", "--no-dereference", m.session("s"), m.path("archive/p/s"))
-	for _, name := range []string{"secrets.jsonl", "1.bash.log", "Task/entries/" + entryID(1) + ".json", "branches/" + entryID(7) + "/entries.jsonl", "branches/" + entryID(7) + "/context.json"} {
+	for _, name := range []string{"secrets.jsonl", "1.bash.log", "Task/entries/" + entryID(1) + ".json", "branches/" + entryID(7) + "/entries.jsonl",
+		"branches/" + entryID(7) + "/context.json"} {
 		require.Equal(t, run(t, "cat", m.session("s", name)), run(t, "cat", m.path("archive/p/s", name)), name)
 	}
 	require.Equal(t, run(t, "tar", "-C", m.session("s"), "-cf", "-", "."), run(t, "tar", "-C", m.path("archive/p/s"), "-cf", "-", "."), "modes and times too")
@@ -105,7 +107,8 @@ func TestArchiveIsReadOnly(t *testing.T) {
 	m := mountForTest(t, a.dir)
 	first := entryID(0) + ".json"
 	for _, script := range []string{
-		`echo '{"type":"custom","customType":"x"}' > append`, `echo x > labels`, `echo x > title`, `echo /tmp > cwd`, `echo x > fork`, `echo x > new`, `ln -sfn entries/` + first + ` leaf`,
+		`echo '{"type":"custom","customType":"x"}' > append`, `echo x > labels`, `echo x > title`, `echo /tmp > cwd`, `echo x > fork`, `echo x > new`,
+		`ln -sfn entries/` + first + ` leaf`,
 		`unlink leaf`, `mv -T leaf leaf2`, `chmod 777 append`, `rm -f entries/` + first,
 		`rm -f ../s.jsonl.gz`, `mkdir ../../q`, `echo x > ../new.jsonl`, `chmod 600 ../s.jsonl.gz`,
 	} {

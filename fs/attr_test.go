@@ -50,7 +50,8 @@ print("\n".join(sorted(walk("."))))
 func TestEntryTimes(t *testing.T) {
 	a := newAgent(t)
 	without := func(line string) string { return strings.Replace(line, `"timestamp":"2026`, `"was":"2026`, 1) }
-	a.write("s", header("s"), without(entry(1, "e1", "", "x")), entry(2, "e2", "e1", "x"), without(entry(3, "e3", "e2", "x")), entry(9, "e4", "e3", "x"), entry(7, "e5", "e4", "x"))
+	a.write("s", header("s"), without(entry(1, "e1", "", "x")), entry(2, "e2", "e1", "x"), without(entry(3, "e3", "e2", "x")),
+		entry(9, "e4", "e3", "x"), entry(7, "e5", "e4", "x"))
 	m := mountForTest(t, a.dir)
 	require.Equal(t, "10:20:30.0000000000 11:00:02.0000000000 11:00:02.0000000000 11:00:09.0000000000 11:00:07.0000000000 ",
 		run(t, "find", m.session("s", "entries"), "-name", "e*.json", "-printf", "%TT "))
@@ -175,13 +176,15 @@ func TestArtifactPaths(t *testing.T) {
 	a := newAgent(t)
 	a.write("s", header("s"), entry(0, "e0", "", "x"))
 	require.NoError(t, os.MkdirAll(a.path("s/deep/er"), 0o755))
-	for name, content := range map[string]string{"3.bash.log": "output", "leaf": "trap", "title": "trap", "deep/er/f": "f", "Task.jsonl": header("t") + entry(0, "t0", "", "sub")} {
+	for name, content := range map[string]string{"3.bash.log": "output", "leaf": "trap", "title": "trap", "deep/er/f": "f",
+		"Task.jsonl": header("t") + entry(0, "t0", "", "sub")} {
 		require.NoError(t, os.WriteFile(a.path("s/"+name), []byte(content), 0o644))
 	}
 	m := mountForTest(t, a.dir)
 	require.Equal(t, slices.Insert(slices.Clone(sessionNames), 1, "artifacts"), names(t, m.session("s")))
 	for path, want := range map[string]string{
-		"3.bash.log": "output", "artifacts/3.bash.log": "output", "deep/er/f": "f", "artifacts/Task/leaf": entry(0, "t0", "", "sub"), "Task/leaf": entry(0, "t0", "", "sub"),
+		"3.bash.log": "output", "artifacts/3.bash.log": "output", "deep/er/f": "f", "artifacts/Task/leaf": entry(0, "t0", "", "sub"),
+		"Task/leaf":       entry(0, "t0", "", "sub"),
 		"artifacts/title": "trap", "title": "",
 	} {
 		require.Equal(t, want, run(t, "cat", m.session("s", path)), path)

@@ -19,7 +19,8 @@ func TestBranches(t *testing.T) {
 	require.Equal(t, []string{".by-id", "current", "e3", "e2"}, names(t, w.in("branches")))
 	require.Equal(t, "current\ne2\ne3\n", run(t, "ls", w.in("branches")))
 	require.Equal(t, ".by-id/e3\n.by-id/e3\n.by-id/e2\n", run(t, "readlink", w.in("branches/current"), w.in("branches/e3"), w.in("branches/e2")))
-	require.Equal(t, "id  entries  time                      label  current  said\ne3  2        2026-02-16T11:00:03.000Z  -      yes      three\ne2  3        2026-02-16T11:00:02.000Z  -      lost     two\n",
+	require.Equal(t, "id  entries  time                      label  current  said\ne3  2        2026-02-16T11:00:03.000Z  -      yes      three\n"+
+		"e2  3        2026-02-16T11:00:02.000Z  -      lost     two\n",
 		strings.ReplaceAll(run(t, "column", "-t", w.in("branches.tsv")), " \n", "\n"))
 	require.Equal(t, "context.json\nentries.jsonl\npath\ntranscript.md\n", run(t, "ls", w.in("branches/e2/")))
 	require.Equal(t, "000001-user-e0.json\n000002-user-e1.json\n000003-user-e2.json\n", run(t, "ls", w.in("branches/e2/path")))
@@ -61,7 +62,8 @@ func TestBranchesFollow(t *testing.T) {
 		require.True(t, strings.HasSuffix(w.read("branches/current/entries.jsonl"), w.read("leaf")))
 		require.Equal(t, w.read("leaf"), w.read("entries", id+".json"))
 		require.Equal(t, "entries/"+id+".json", w.leaf())
-		require.Equal(t, text+"\n", shell(t, `cd "$1"; find tree -name "$2" | grep -q . && [ $(stat -c %s context.json) = $(wc -c < context.json) ] && jq -r .messages[-1].content context.json`, w.in(), id))
+		require.Equal(t, text+"\n", shell(t,
+			`cd "$1"; find tree -name "$2" | grep -q . && [ $(stat -c %s context.json) = $(wc -c < context.json) ] && jq -r .messages[-1].content context.json`, w.in(), id))
 	}
 	run(t, "ln", "-sfn", "branches/e2", w.in("leaf"))
 	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))
@@ -87,7 +89,8 @@ func TestBranchOfAnyEntry(t *testing.T) {
 	w := newWriting(t)
 	w.add("s", `{"type":"custom"}`+"\n", entry(5, "e3", "e2", "again"))
 	require.Empty(t, names(t, w.in("branches/.by-id")))
-	for id, flat := range map[string]string{"e0": writtenEntries[0], "e1": writtenEntries[0] + writtenEntries[1], "e3~5": writtenEntries[0] + writtenEntries[3]} {
+	for id, flat := range map[string]string{"e0": writtenEntries[0], "e1": writtenEntries[0] + writtenEntries[1],
+		"e3~5": writtenEntries[0] + writtenEntries[3]} {
 		for _, way := range []string{"branches/" + id, "branches/.by-id/" + id} {
 			require.Equal(t, flat, w.read(way, "entries.jsonl"), way)
 			require.Len(t, names(t, w.in(way, "path")), strings.Count(flat, "\n"))

@@ -14,7 +14,8 @@ import (
 
 // call is a line of a session: an assistant's message that calls a tool on a file, at second n.
 func call(n int, id, parent, tool, file string) string {
-	return fmt.Sprintf(`{"type":"message","id":%s,"parentId":%s,"timestamp":"2026-02-16T11:00:%02d.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":%s,"arguments":{"path":%s}}]}}`,
+	return fmt.Sprintf(`{"type":"message","id":%s,"parentId":%s,"timestamp":"2026-02-16T11:00:%02d.000Z",`+
+		`"message":{"role":"assistant","content":[{"type":"toolCall","id":"t","name":%s,"arguments":{"path":%s}}]}}`,
 		quoted(id), quoted(parent), n, quoted(tool), quoted(file)) + "\n"
 }
 
@@ -23,7 +24,8 @@ func TestByFile(t *testing.T) {
 	t.Parallel()
 	work, a := t.TempDir(), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(a, "sessions/p"), 0o755))
-	one := sessionOf("one", work, "One") + entry(0, "a0", "", "make it quick") + call(1, "a1", "a0", "edit", "main.go") + call(2, "a2", "a1", "read", work+"/sub/x.go:1-9")
+	one := sessionOf("one", work, "One") + entry(0, "a0", "", "make it quick") + call(1, "a1", "a0", "edit", "main.go") +
+		call(2, "a2", "a1", "read", work+"/sub/x.go:1-9")
 	two := sessionOf("two", "/elsewhere", "Two") + call(3, "b0", "", "write", work+"/main.go") + call(4, "b1", "b0", "write", "main.go")
 	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/one.jsonl"), []byte(one), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(a, "sessions/p/two.jsonl"), []byte(two), 0o644))

@@ -40,28 +40,34 @@ var removals = map[string]string{
 // slips are other things that were not meant so: none of them is a whole line for a control file, or a new place for
 // leaf.
 var slips = map[string]string{
-	"chmod -R":            `chmod -R u+w "$1"; chmod -R 777 "$1/sessions"; chmod 000 title leaf .`,
-	"chown -R":            `chown -R 1:1 "$1"; chown -h 1:1 leaf`,
-	"touch":               `find . -exec touch {} +; touch -h leaf; touch -d 2001-01-01 append labels title`,
-	"> each file":         `find . -type f | while read -r f; do : > "$f"; done`,
-	">> each file":        `find . -type f | while read -r f; do : >> "$f"; done`,
-	"truncate":            `find . -type f -exec truncate -s 0 {} \;; truncate -s 100 append labels title fork`,
-	"sed -i":              `sed -i s/a/b/ labels title append context.json; find "$1/sessions" -name '*.jsonl' -exec sed -i s/a/b/ {} +`,
-	"perl -i":             `perl -pi -e s/a/b/ title labels; perl -i.bak -pe s/a/b/ title labels`,
-	"cp -r into":          `cp -r /etc/hostname "$2" "$1"; cp /etc/hostname "$1/sessions"; cp -r "$2" .; cp -r "$2" entries`,
-	"mkdir, mknod":        `mkdir new; mkfifo fifo; ln title title.hard; mkdir "$1/new" "$1/sessions/.new"`,
-	"renames":             `mv title title.bak; mv labels labels.bak; mv leaf leaf.old; mv entries e2; mv leaf "$2"/..; mv "$1/sessions" "$1/old"`,
-	"a link left behind":  `ln -s entries/x.json forgotten; ln -s tree "leaf "; ln -s "$2" linked`,
-	"links of no entry":   `ln -sfn nobody leaf; ln -sfn /etc/passwd leaf; ln -sfn "$2" leaf; ln -sf labels leaf; cp -fP "$2" leaf; mv -T "$2" leaf; busybox ln -sfn nobody leaf`,
-	"what is there again": `sort -o labels labels; cat labels | sponge labels; sponge labels < labels; cp labels "$2/l"; cp "$2/l" labels; sed s/a/a/ labels > labels`,
-	"empty input":         `cat /dev/null > title; cat /dev/null >> append; printf '' > labels; tee append labels title fork < /dev/null; dd if=/dev/null of=title; cp /dev/null labels; sponge title < /dev/null; : | sponge labels`,
-	"vim":                 `vim -es -c wq labels < /dev/null; vim -es -c 'wq!' context.json < /dev/null; vim -es -c 'wq!' leaf < /dev/null; vim -es -c '%d' -c 'wq!' labels < /dev/null`,
-	"ed":                  `printf '1\nd\nw\nq\n' | ed -s context.json; printf '1,$d\nw\nq\n' | ed -s labels`,
-	"tar over it":         `tar cf "$2/x.tar" append leaf labels entries; tar xf "$2/x.tar"; tar xf "$2/x.tar" --overwrite; tar xf "$2/x.tar" --unlink-first; tar xf "$2/x.tar" --recursive-unlink`,
-	"rsync over it":       `rsync -a --exclude title "$PWD/" "$2/copy/"; rsync -aI --exclude title "$2/copy/" "$PWD/"; rsync -a --inplace "$2/copy/" "$PWD/"; rsync -aI --delete --exclude title "$2/copy/" "$PWD/"`,
-	"install":             `install -m 600 /dev/null labels; ln -f labels "$2/l"; install -d x`,
-	"find -empty":         `find "$1" -empty -delete`,
-	"fallocate":           `fallocate -l 10 title; fallocate -p -l 10 labels; dd if=/dev/null of=append seek=5`,
+	"chmod -R":           `chmod -R u+w "$1"; chmod -R 777 "$1/sessions"; chmod 000 title leaf .`,
+	"chown -R":           `chown -R 1:1 "$1"; chown -h 1:1 leaf`,
+	"touch":              `find . -exec touch {} +; touch -h leaf; touch -d 2001-01-01 append labels title`,
+	"> each file":        `find . -type f | while read -r f; do : > "$f"; done`,
+	">> each file":       `find . -type f | while read -r f; do : >> "$f"; done`,
+	"truncate":           `find . -type f -exec truncate -s 0 {} \;; truncate -s 100 append labels title fork`,
+	"sed -i":             `sed -i s/a/b/ labels title append context.json; find "$1/sessions" -name '*.jsonl' -exec sed -i s/a/b/ {} +`,
+	"perl -i":            `perl -pi -e s/a/b/ title labels; perl -i.bak -pe s/a/b/ title labels`,
+	"cp -r into":         `cp -r /etc/hostname "$2" "$1"; cp /etc/hostname "$1/sessions"; cp -r "$2" .; cp -r "$2" entries`,
+	"mkdir, mknod":       `mkdir new; mkfifo fifo; ln title title.hard; mkdir "$1/new" "$1/sessions/.new"`,
+	"renames":            `mv title title.bak; mv labels labels.bak; mv leaf leaf.old; mv entries e2; mv leaf "$2"/..; mv "$1/sessions" "$1/old"`,
+	"a link left behind": `ln -s entries/x.json forgotten; ln -s tree "leaf "; ln -s "$2" linked`,
+	"links of no entry": `ln -sfn nobody leaf; ln -sfn /etc/passwd leaf; ln -sfn "$2" leaf; ln -sf labels leaf; cp -fP "$2" leaf; mv -T "$2" leaf; ` +
+		`busybox ln -sfn nobody leaf`,
+	"what is there again": `sort -o labels labels; cat labels | sponge labels; sponge labels < labels; cp labels "$2/l"; cp "$2/l" labels; ` +
+		`sed s/a/a/ labels > labels`,
+	"empty input": `cat /dev/null > title; cat /dev/null >> append; printf '' > labels; tee append labels title fork < /dev/null; ` +
+		`dd if=/dev/null of=title; cp /dev/null labels; sponge title < /dev/null; : | sponge labels`,
+	"vim": `vim -es -c wq labels < /dev/null; vim -es -c 'wq!' context.json < /dev/null; vim -es -c 'wq!' leaf < /dev/null; ` +
+		`vim -es -c '%d' -c 'wq!' labels < /dev/null`,
+	"ed": `printf '1\nd\nw\nq\n' | ed -s context.json; printf '1,$d\nw\nq\n' | ed -s labels`,
+	"tar over it": `tar cf "$2/x.tar" append leaf labels entries; tar xf "$2/x.tar"; tar xf "$2/x.tar" --overwrite; ` +
+		`tar xf "$2/x.tar" --unlink-first; tar xf "$2/x.tar" --recursive-unlink`,
+	"rsync over it": `rsync -a --exclude title "$PWD/" "$2/copy/"; rsync -aI --exclude title "$2/copy/" "$PWD/"; ` +
+		`rsync -a --inplace "$2/copy/" "$PWD/"; rsync -aI --delete --exclude title "$2/copy/" "$PWD/"`,
+	"install":     `install -m 600 /dev/null labels; ln -f labels "$2/l"; install -d x`,
+	"find -empty": `find "$1" -empty -delete`,
+	"fallocate":   `fallocate -l 10 title; fallocate -p -l 10 labels; dd if=/dev/null of=append seek=5`,
 }
 
 // keep is what must be there as it was after each script: all of SOURCE, and each session's leaf.

@@ -120,12 +120,14 @@ func TestXcshAndPiWriting(t *testing.T) {
 			if client == "xcsh" {
 				require.True(t, strings.HasPrefix(after, before))
 			} else {
-				require.True(t, strings.HasPrefix(after, strings.Replace(strings.SplitN(before, `,"id":`, 2)[0], `"version":2`, `"version":3`, 1)), "the first write migrates")
+				require.True(t, strings.HasPrefix(after, strings.Replace(strings.SplitN(before, `,"id":`, 2)[0], `"version":2`, `"version":3`, 1)),
+					"the first write migrates")
 				require.Contains(t, after, `"role":"custom","customType":"tides"`)
 			}
 			require.Equal(t, shown, shell(t, `cd "$1/entries" && ls -U | head -n -1 | xargs cat`, at), "entries stay as they were shown")
 			shell(t, `echo "$2" >> "$1/append" && echo "$3 found it" >> "$1/labels" && echo "A new title" > "$1/title"`, at, assistant("Here."), first)
-			require.Equal(t, first+"\tfound it\nA new title\nHere.\n", shell(t, `cd "$1" && tail -n 1 labels && cat title && jq -r .messages[-1].content[0].text context.json`, at))
+			require.Equal(t, first+"\tfound it\nA new title\nHere.\n",
+				shell(t, `cd "$1" && tail -n 1 labels && cat title && jq -r .messages[-1].content[0].text context.json`, at))
 			forked := m.path(ask(t, at+"/fork", first))
 			require.Equal(t, filepath.Dir(at), filepath.Dir(forked))
 			require.Equal(t, filepath.Join(dir, session+".jsonl")+"\n", run(t, "jq", "-r", ".parentSession", forked+"/header.json"))

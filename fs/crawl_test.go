@@ -12,11 +12,13 @@ import (
 // crawlers are tools that walk a directory, $1, and print the content of the files that they find; $2 is an empty directory on
 // disk. A copy must be the same tree.
 var crawlers = map[string]string{
-	"grep -r":  `grep -rhoE 'MARK[0-9]{8}' "$1"`,
-	"rg":       `rg --no-config -uuu -INo 'MARK[0-9]{8}' "$1"`,
-	"tar":      `tar -C "$(dirname "$1")" -cf - "$(basename "$1")"`,
-	"rsync -a": `rsync -a "$1/" "$2/copy" && cmp <(cd "$1" && find . -printf '%y %p %l\n' | sort) <(cd "$2/copy" && find . -printf '%y %p %l\n' | sort) && cat $(find "$2" -type f)`,
-	"cp -a":    `cp -a "$1" "$2/copy" && cmp <(cd "$1" && find . -printf '%y %p %l\n' | sort) <(cd "$2/copy" && find . -printf '%y %p %l\n' | sort) && cat $(find "$2" -type f)`,
+	"grep -r": `grep -rhoE 'MARK[0-9]{8}' "$1"`,
+	"rg":      `rg --no-config -uuu -INo 'MARK[0-9]{8}' "$1"`,
+	"tar":     `tar -C "$(dirname "$1")" -cf - "$(basename "$1")"`,
+	"rsync -a": `rsync -a "$1/" "$2/copy" && cmp <(cd "$1" && find . -printf '%y %p %l\n' | sort) <(cd "$2/copy" && find . -printf '%y %p %l\n' | ` +
+		`sort) && cat $(find "$2" -type f)`,
+	"cp -a": `cp -a "$1" "$2/copy" && cmp <(cd "$1" && find . -printf '%y %p %l\n' | sort) <(cd "$2/copy" && find . -printf '%y %p %l\n' | sort) && ` +
+		`cat $(find "$2" -type f)`,
 	"os.walk": `python3 -c '
 import os, sys
 def fail(e): raise e
@@ -31,7 +33,8 @@ for d, dirs, files in os.walk(sys.argv[1], onerror=fail):
 // seesEachOnce runs a script, which must print the marks of all entries of the session in the directory $1 once each.
 func seesEachOnce(t *testing.T, script string, args ...string) {
 	t.Helper()
-	require.Empty(t, shell(t, `set -o pipefail; marks() { grep -aoE 'MARK[0-9]{8}' | sort; }; { `+script+`; } | marks > "$2.seen" && marks < "$1.jsonl" | cmp - "$2.seen"`, args...))
+	require.Empty(t, shell(t, `set -o pipefail; marks() { grep -aoE 'MARK[0-9]{8}' | sort; }; { `+script+
+		`; } | marks > "$2.seen" && marks < "$1.jsonl" | cmp - "$2.seen"`, args...))
 }
 
 // TestCrawlers: every tool walks the directory of a big session to its end, with status 0 and without a

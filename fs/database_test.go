@@ -81,7 +81,8 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	}
 	list := `cd "$1" && find sessions -type f -printf '%P %s %T@\n' -o -printf '%P %y %l\n' | sort`
 	require.Equal(t, shell(t, list, want.dir), shell(t, list, got.dir))
-	require.Equal(t, []string{"README", "blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions"}, names(t, got.dir))
+	require.Equal(t, []string{"README", "blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent",
+		"search", "sessions"}, names(t, got.dir))
 }
 
 // TestDatabaseBlobs mounts a table with and without a blob directory. Without one, images stay in
@@ -165,7 +166,8 @@ func TestDatabasePeople(t *testing.T) {
 	t.Setenv("HOME", "/home/eve")
 	m := mountForTest(t, table.Source(""))
 	require.Equal(t, []string{"ann", "bob"}, names(t, m.path("sessions")))
-	require.Equal(t, "\"ann\" \"sessions/ann/--p--/a\"\n\"bob\" \"sessions/bob/--p--/b\"\n", shell(t, `jq -r '"\(.who|@json) \(.path|@json)"' "$1"/index.jsonl | sort`, m.dir))
+	require.Equal(t, "\"ann\" \"sessions/ann/--p--/a\"\n\"bob\" \"sessions/bob/--p--/b\"\n",
+		shell(t, `jq -r '"\(.who|@json) \(.path|@json)"' "$1"/index.jsonl | sort`, m.dir))
 	require.Len(t, names(t, m.path("by-id")), 2)
 	require.Len(t, names(t, m.path("recent")), 2)
 	require.Equal(t, 3, strings.Count(run(t, "cat", m.path("search/tide/results.tsv")), "\n"))

@@ -77,7 +77,8 @@ func databaseKilled(t *testing.T, pooled bool) {
 		for n := range each {
 			line := entry(n%60, fmt.Sprintf("client-%d", n), "first", "by the client")
 			for {
-				_, err := a.table.Exec(ctx, `UPDATE `+a.table.Name+` SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE position($1 in content) = 0`, line)
+				_, err := a.table.Exec(ctx, `UPDATE `+a.table.Name+
+					` SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE position($1 in content) = 0`, line)
 				if err == nil {
 					break
 				}

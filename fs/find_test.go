@@ -19,7 +19,8 @@ const tick = 11 * time.Millisecond
 
 // sessionOf is a session with a title in a working directory.
 func sessionOf(id, cwd, title string) string {
-	return fmt.Sprintf(`{"type":"session","version":3,"id":%s,"timestamp":"2026-02-16T10:20:30.000Z","cwd":%s,"title":%s}`, quoted(id), quoted(cwd), quoted(title)) + "\n"
+	return fmt.Sprintf(`{"type":"session","version":3,"id":%s,"timestamp":"2026-02-16T10:20:30.000Z","cwd":%s,"title":%s}`, quoted(id), quoted(cwd),
+		quoted(title)) + "\n"
 }
 
 // age sets when a session of sessions/p was modified: that many minutes ago.
@@ -54,7 +55,8 @@ func TestSessionsAreFound(t *testing.T) {
 	recent := func() []string { return names(t, m.path("recent")) }
 
 	require.Equal(t, []string{"%25id", "%2E.%2F..%2Fetc%2Fpasswd", "0197aaaa", "0197bbbb", "asked", "fork"}, names(t, m.path("by-id")))
-	for key, want := range map[string]string{"0197AA": first, "0197": second, "2026-01-01t": first, "Tw": "twin", "odd": "odd", "%2E.%2F..%2Fetc%2Fpasswd": "odd"} {
+	for key, want := range map[string]string{"0197AA": first, "0197": second, "2026-01-01t": first, "Tw": "twin", "odd": "odd",
+		"%2E.%2F..%2Fetc%2Fpasswd": "odd"} {
 		leads("by-id/"+key, want)
 	}
 	require.Equal(t, []string{
@@ -63,7 +65,8 @@ func TestSessionsAreFound(t *testing.T) {
 	for i, name := range recent() {
 		leads("recent/"+name, order[i])
 	}
-	require.Equal(t, []string{"2026-02-16T10-20-First", "2026-02-16T10-20-Tides", "2026-02-16T10-20-Tides (fork)", "latest", "sub"}, names(t, m.path("by-cwd/w")))
+	require.Equal(t, []string{"2026-02-16T10-20-First", "2026-02-16T10-20-Tides", "2026-02-16T10-20-Tides (fork)", "latest", "sub"},
+		names(t, m.path("by-cwd/w")))
 	leads("by-cwd/w/latest", second)
 	require.Equal(t, []string{"2026-02-16"}, names(t, m.path("by-date")))
 	day := names(t, m.path("by-date/2026-02-16"))
@@ -105,7 +108,8 @@ func link(t testing.TB, path string) string {
 // TestByCwd: the shell's own directory is a path in by-cwd/, whatever it is called.
 func TestByCwd(t *testing.T) {
 	a, elsewhere := newAgent(t), t.TempDir()
-	dirs := []string{"plain", ".hidden", "-rf", "%41", "é🌱 a'b\"c", "*", "new\nline", "latest", "deep/" + strings.Repeat("d/", 100) + "end", strings.Repeat("n", 250)}
+	dirs := []string{"plain", ".hidden", "-rf", "%41", "é🌱 a'b\"c", "*", "new\nline", "latest", "deep/" + strings.Repeat("d/", 100) + "end",
+		strings.Repeat("n", 250)}
 	for n, dir := range dirs {
 		dir = filepath.Join(elsewhere, dir)
 		require.NoError(t, os.MkdirAll(dir, 0o755))

@@ -145,7 +145,8 @@ func TestSessionEnds(t *testing.T) {
 			require.NoError(t, os.Mkdir(a.path("s.jsonl"), 0o755))
 		},
 	}
-	looks := []string{"cat $1/leaf", "cat $1/context.json", "cat $1/entries/e0.json", "ls $1/entries", "cat $1/tree/e0/entry.json", "readlink -e $1/leaf", "stat $1/header.json", "ls -d $1/entries/e0.json", "ls $1/tree", "ls -d $1/."}
+	looks := []string{"cat $1/leaf", "cat $1/context.json", "cat $1/entries/e0.json", "ls $1/entries", "cat $1/tree/e0/entry.json",
+		"readlink -e $1/leaf", "stat $1/header.json", "ls -d $1/entries/e0.json", "ls $1/tree", "ls -d $1/."}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

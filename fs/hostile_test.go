@@ -46,7 +46,9 @@ var hurt = map[string]struct {
 	"no id":         {header("s") + `{"type":"custom"}` + "\n" + `{"type":"custom","id":null}`, []string{"~2", "~3"}, "no-id"},
 	"repeated ids":  {header("s") + entry(0, "a", "", "1") + entry(1, "a", "", "2") + entry(2, "a", "", "3"), []string{"a~2", "a~3", "a"}, "repeated"},
 	"odd fields":    {header("s") + `{"type":7,"id":"a","parentId":{},"timestamp":[],"message":7}` + "\n", []string{"a"}, ""},
-	"a call":        {header("s") + `{"type":"message","id":"a","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash"}]}}` + "\n" + entry(1, "b", "a", "x"), []string{"a", "b"}, "the call of bash c has no result"},
+	"a call": {header("s") +
+		`{"type":"message","id":"a","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash"}]}}` + "\n" +
+		entry(1, "b", "a", "x"), []string{"a", "b"}, "the call of bash c has no result"},
 	"second header": {header("s") + entry(0, "a", "", "x") + header("t"), []string{"a"}, "header"},
 }
 
@@ -97,7 +99,8 @@ func TestBlobReferences(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "blobs", strings.Repeat("ef", 32)), 0o755))
 	lines := []string{header("s")}
 	for i, ref := range append(refs, good) {
-		lines = append(lines, fmt.Sprintf(`{"type":"message","id":"m%d","parentId":null,"message":{"role":"user","content":[{"type":"image","data":"blob:sha256:%s"},{"image_url":"blob:sha256:%s"}]}}`+"\n", i, ref, ref))
+		lines = append(lines, fmt.Sprintf(`{"type":"message","id":"m%d","parentId":null,`+
+			`"message":{"role":"user","content":[{"type":"image","data":"blob:sha256:%s"},{"image_url":"blob:sha256:%s"}]}}`+"\n", i, ref, ref))
 	}
 	for i := range refs {
 		a.write(fmt.Sprintf("s%d", i), lines[0], lines[i+1])
@@ -138,7 +141,8 @@ func TestLinksAndOtherFiles(t *testing.T) {
 			require.Equal(t, target, got)
 		}
 		list := names(t, m.path("sessions/p"))
-		require.ElementsMatch(t, []string{"art", "art.jsonl", "dir.jsonl", "file.jsonl", "folder", "healthy", "healthy.jsonl", "inside.jsonl", "loop.jsonl"}, list)
+		require.ElementsMatch(t, []string{"art", "art.jsonl", "dir.jsonl", "file.jsonl", "folder", "healthy", "healthy.jsonl", "inside.jsonl",
+			"loop.jsonl"}, list)
 		for _, no := range []string{"file", "inside", "loop", "dir", "pipe", "pipe.jsonl", "folder/o"} {
 			_, err := os.Stat(m.path("sessions/p", no))
 			require.ErrorIs(t, err, os.ErrNotExist, no)

@@ -57,7 +57,8 @@ func treeNameOf(id string) string {
 // pieces are what random ids are put together of.
 var pieces = []string{
 	"a", "B", "0", "é", "🌱", " ", "/", "..", ".", "-", "%", "%2F", "~", "~1", "\x00", "\n", "\r", "\t", "\x1b", "\x7f",
-	"\u0085", "\u009f", "\u00a0", "\u2028", "\u061c", "\u200d", "\u202e", "\u2069", "\uFFFD", "\xED\xA0\xBC", "\xED\xBF\xBF", "entry.json", ".deep", "leaf", "current",
+	"\u0085", "\u009f", "\u00a0", "\u2028", "\u061c", "\u200d", "\u202e", "\u2069", "\uFFFD", "\xED\xA0\xBC", "\xED\xBF\xBF", "entry.json", ".deep",
+	"leaf", "current",
 	"CON", "\\", "*", `"`, "<", strings.Repeat("x", 60), strings.Repeat("é", 40), strings.Repeat("/", 30),
 }
 

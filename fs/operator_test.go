@@ -20,7 +20,8 @@ func TestOperatorWriting(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	text := `{"type": "session_header", "id": "5d0e8a9c-6f1b-4a0e-9b57-0c8f2d3e4a11", "timestamp": 1705314600.0, "cwd": "/my/project"}` + "\n"
 	for n, parent := range []string{"null", `"e0"`, `"e1"`, `"e0"`} {
-		text += fmt.Sprintf(`{"type": "message", "id": "e%d", "parent_id": %s, "timestamp": %d.25, "message": {"role": "user", "content": "x"}}`, n, parent, 1705314600+n) + "\n"
+		text += fmt.Sprintf(`{"type": "message", "id": "e%d", "parent_id": %s, "timestamp": %d.25, "message": {"role": "user", "content": "x"}}`, n,
+			parent, 1705314600+n) + "\n"
 	}
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	m := mountForTest(t, dir)
@@ -51,6 +52,7 @@ func TestOperatorWriting(t *testing.T) {
 	fresh := ask(t, m.path("new-session"), `{"cwd":"/elsewhere","title":"A title","create":true}`)
 	require.Equal(t, "sessions", filepath.Dir(fresh))
 	ask(t, m.path(fresh, "append"), `{"type":"message","message":{"role":"assistant","content":"hello"}}`)
-	require.Equal(t, "session_header /elsewhere number\n", shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.cwd) \(.timestamp|type)"'`, filepath.Join(dir, fresh+".jsonl")))
+	require.Equal(t, "session_header /elsewhere number\n",
+		shell(t, `head -n 1 "$1" | jq -r '"\(.type) \(.cwd) \(.timestamp|type)"'`, filepath.Join(dir, fresh+".jsonl")))
 	require.Empty(t, run(t, "cat", at+"/problems.jsonl"))
 }

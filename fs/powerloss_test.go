@@ -166,7 +166,8 @@ func (l *lossy) work() {
 	l.appends("p/torn", 100, "a8")
 	image := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 500)))
 	l.does("image", promised{session: "p/plain", lines: []string{`"id":"i1"`}}, false, "append", func() promised {
-		require.NoError(l.t, put(l.in("p/plain", "append"), withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
+		require.NoError(l.t, put(l.in("p/plain", "append"),
+			withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
 		return promised{}
 	})
 	title := "after"

@@ -70,7 +70,8 @@ func TestReplacedIsShown(t *testing.T) {
 			require.Contains(t, w.raw("s0"), "in the second")
 			require.Contains(t, run(t, "cat", s0+"/context.json"), "in the second")
 			ask(t, w.m.path(made, "append"), assistant("answer"))
-			require.Equal(t, "1 question\n1 answer\n", shell(t, `for said in question answer; do echo $(grep -c $said "$1") $said; done`, filepath.Join(dir, made+".jsonl")))
+			require.Equal(t, "1 question\n1 answer\n",
+				shell(t, `for said in question answer; do echo $(grep -c $said "$1") $said; done`, filepath.Join(dir, made+".jsonl")))
 			require.Empty(t, shell(t, `grep -rl 'in the second\|answer' "$1"; true`, old))
 			require.Equal(t, before, inodes())
 

@@ -22,7 +22,8 @@ func (m *mount) searches() int { return strings.Count(m.logged(), "msg=searched"
 func (m *mount) table(dir, query string) (rows [][]string) {
 	m.t.Helper()
 	lines := strings.SplitAfter(run(m.t, "cat", filepath.Join(m.path(dir), query, "results.tsv")), "\n")
-	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n", true: "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n"}[dir == "by-file"]
+	columns := map[bool]string{false: "time\tsession\twhat\tpath\ttext\tcopies\tprompt\n",
+		true: "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n"}[dir == "by-file"]
 	require.Equal(m.t, columns, lines[0])
 	for _, line := range lines[1 : len(lines)-1] {
 		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
@@ -119,7 +120,8 @@ func TestSearch(t *testing.T) {
 func TestCrawlersSearchNothing(t *testing.T) {
 	t.Parallel()
 	m := mountForTest(t, searchStore(t), debugging)
-	for _, line := range []string{`ls -lR "$1"`, `find "$1" -type f -size +1 -ls`, `rg -uuu Zanzibar "$1"`, `grep -r Zanzibar "$1"`, `tar -cf /dev/null -C "$1" .`} {
+	for _, line := range []string{`ls -lR "$1"`, `find "$1" -type f -size +1 -ls`, `rg -uuu Zanzibar "$1"`, `grep -r Zanzibar "$1"`,
+		`tar -cf /dev/null -C "$1" .`} {
 		require.NotEmpty(t, shell(t, line+` | cat; [ -d "$1" ] && echo done`, m.dir), line)
 	}
 	require.Zero(t, m.searches())
@@ -152,7 +154,8 @@ func TestListedHits(t *testing.T) {
 		lines = append(lines, entry(n%60, entryID(n), "", "zanzibar"))
 	}
 	a.write("one", lines...)
-	a.write("other", strings.Split(strings.ReplaceAll(strings.Join(lines, "\x00"), "zanzibar", "a zanzibar"), "\x00")...) // its links have the same names, but for the number
+	a.write("other", strings.Split(strings.ReplaceAll(strings.Join(lines, "\x00"), "zanzibar", "a zanzibar"),
+		"\x00")...) // its links have the same names, but for the number
 	m := mountForTest(t, a.dir, debugging)
 	newer := func(n int, table string) {
 		a.add("one", entry(59, entryID(entries+n), "", "zanzibar"))

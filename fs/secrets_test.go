@@ -36,7 +36,8 @@ func plantedSession(id string) string {
 	for _, c := range plantedToken {
 		escaped += fmt.Sprintf(`\u%04x`, c)
 	}
-	return strings.NewReplacer("ID", id, "TOKEN", plantedToken, "WORD", plantedPassword, "ESCAPED", escaped, "URL", plantedURL, "SETTING", plantedSetting, "BADGE", plantedBadge).Replace(
+	return strings.NewReplacer("ID", id, "TOKEN", plantedToken, "WORD", plantedPassword, "ESCAPED", escaped, "URL", plantedURL, "SETTING",
+		plantedSetting, "BADGE", plantedBadge).Replace(
 		`{"type":"session","version":3,"id":"ID","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/TOKEN/x","title":"about TOKEN"}
 {"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"first WORD then postgres://app:URL@db/x; export DB_PASSWD=SETTING; badge-7-BADGE.","timestamp":1}}
 {"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"TOKEN?"},{"type":"text","text":"ESCAPED"},{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"login","env":{"API_KEY":"WORD"}}}],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}}
@@ -79,7 +80,8 @@ func TestSecrets(t *testing.T) {
 	require.NotContains(t, text, plantedPassword[:8])
 	require.Equal(t, fmt.Sprintln(len(text)), run(t, "stat", "-c", "%s", file))
 
-	grow(t, filepath.Join(a, "sessions", "p", "s.jsonl"), `{"type":"custom","id":"00000007","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":"`+plantedToken+"\"}\n")
+	grow(t, filepath.Join(a, "sessions", "p", "s.jsonl"),
+		`{"type":"custom","id":"00000007","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":"`+plantedToken+"\"}\n")
 	require.Equal(t, "15\n", run(t, "jq", "-s", "length", file))
 	require.Equal(t, `{"line":8,"entry":"00000007","where":"/data","kind":"github-pat"}`, strings.Split(run(t, "cat", file), "\n")[14])
 }
@@ -97,9 +99,12 @@ func TestRedacted(t *testing.T) {
 		"noise.jsonl":   "garbage " + plantedToken + "\n",
 		"Makefile":      "TOKEN=" + plantedToken,
 		"s/x.jsonl.bak": plantedToken,
-		"old.jsonl":     `{"type":"session","id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" + `{"type":"message","message":{"role":"user","content":"` + plantedToken + `"}}` + "\n",
-		"op.jsonl":      `{"type":"session_header","id":"op","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" + `{"type":"session_info","id":"1","parent_id":null,"timestamp":"2026-01-02T03:04:05.000Z","name":"` + plantedToken + `"}` + "\n",
-		"several.jsonl": "{\n \"type\":\"session\",\n \"version\":3,\n \"id\":\"several\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"" + plantedToken + "\"}\n",
+		"old.jsonl": `{"type":"session","id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" +
+			`{"type":"message","message":{"role":"user","content":"` + plantedToken + `"}}` + "\n",
+		"op.jsonl": `{"type":"session_header","id":"op","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}` + "\n" +
+			`{"type":"session_info","id":"1","parent_id":null,"timestamp":"2026-01-02T03:04:05.000Z","name":"` + plantedToken + `"}` + "\n",
+		"several.jsonl": "{\n \"type\":\"session\",\n \"version\":3,\n \"id\":\"several\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"" +
+			plantedToken + "\"}\n",
 		"../../blobs/b": plantedToken,
 	} {
 		file := filepath.Join(p, name)
@@ -156,7 +161,8 @@ func TestRedactedAgents(t *testing.T) {
 	dirs, all := allAgents(t)
 	secrets := "postgres://app:" + plantedURL + "@db/x DB_PASSWD=" + plantedSetting + " badge-7-" + plantedBadge + ". " + plantedToken
 	for agent, file := range map[string]string{
-		"omp": "sessions/--srv-w--/planted.jsonl", "claude": "projects/" + claudeDemo + ".jsonl", "codex": "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
+		"omp": "sessions/--srv-w--/planted.jsonl", "claude": "projects/" + claudeDemo + ".jsonl",
+		"codex": "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
 	} {
 		file = filepath.Join(dirs[agent], file)
 		lines := plantedSession("planted")

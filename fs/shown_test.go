@@ -15,7 +15,8 @@ import (
 func TestShownAs(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	for _, dir := range []string{"omp/archive/sessions/-p", "omp/blobs", "disk/-p", "claude/projects/-p", "codex/sessions/2026/03/01", "codex/archived_sessions"} {
+	for _, dir := range []string{"omp/archive/sessions/-p", "omp/blobs", "disk/-p", "claude/projects/-p", "codex/sessions/2026/03/01",
+		"codex/archived_sessions"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	require.NoError(t, os.Symlink("../disk", filepath.Join(root, "omp/sessions")))

@@ -26,7 +26,8 @@ func TestTranscriptLinksLead(t *testing.T) {
 	image := `{"type":"image","data":"blob:sha256:d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74","mimeType":"image/png"}`
 	long := strings.Repeat("a line of output\\n", sized(500_000, 50_000)/17)
 	id := `a (b) %41 <c> ä`
-	content := header("s") + `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"toolResult","toolName":"bash",` +
+	content := header("s") + `{"type":"message","id":"` + id +
+		`","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"toolResult","toolName":"bash",` +
 		`"content":[{"type":"text","text":"` + long + `"},` + image + `,{"type":"image","data":"R0lG","mimeType":"image/gif"}]}}` + "\n"
 	flat, deep := filepath.Join(a, "sessions/flat.jsonl"), filepath.Join(a, demoSession, "a/b/deep.jsonl")
 	require.NoError(t, os.MkdirAll(filepath.Dir(deep), 0o755))

@@ -12,7 +12,8 @@ import (
 
 // paid is an answer at second n that cost so many dollars.
 func paid(n int, id string, dollars int) string {
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":null,"timestamp":"2026-02-16T11:00:%02d.000Z","message":{"role":"assistant","provider":"p","model":"m",`+
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":null,"timestamp":"2026-02-16T11:00:%02d.000Z",`+
+		`"message":{"role":"assistant","provider":"p","model":"m",`+
 		`"content":[{"type":"text","text":"x"}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,`+
 		`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%d}}}}`, id, n, dollars) + "\n"
 }

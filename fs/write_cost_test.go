@@ -45,7 +45,8 @@ func TestSync(t *testing.T) {
 	// A session that has to go to p, with nothing to change in it, and the directory beside it, which goes first.
 	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/q/m"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "sessions/q/m.jsonl"), []byte(header("m")), 0o600))
-	require.Equal(t, "fsync new, fsync ., rename new, fsync ., rename new, fsync .", w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
+	require.Equal(t, "fsync new, fsync ., rename new, fsync ., rename new, fsync .",
+		w.changes(func() { require.NoError(t, put(w.m.path("sessions/q/m/cwd"), "/home/dev/project\n")) }))
 
 	w.remount(func(c *mountConfig) { c.options.Sync = true })
 	for file, line := range map[string]string{"append": message("x"), "labels": "e2 x"} {

@@ -43,7 +43,8 @@ func newMovable(t *testing.T, opts ...mountOption) *movable {
 		require.NoError(t, os.Chtimes(a.path(older+".jsonl"), time.Time{}, time.Now().Add(-time.Hour)))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(a.dir, "terminal-sessions"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "terminal-sessions/pts-77"), []byte("/home/dev/project\n"+a.path(movedName+".jsonl")+"\ncwdstat 1 2\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "terminal-sessions/pts-77"),
+		[]byte("/home/dev/project\n"+a.path(movedName+".jsonl")+"\ncwdstat 1 2\n"), 0o644))
 	v.m = mountForTest(t, a.dir, opts...)
 	return v
 }
@@ -82,7 +83,8 @@ func TestCWD(t *testing.T) {
 	for i, move := range []struct{ script, project string }{
 		{`echo "$2" >"$1/cwd"`, v.project},
 		{`cat "$1/cwd" >/dev/null; printf %s "$2/" | dd of="$1/cwd" conv=fsync status=none`, filepath.Dir(v.project)},
-		{`python3 -c 'import sys; f = open(sys.argv[1] + "/cwd", "r+"); assert f.read()[0] == "/"; f.write(sys.argv[2] + "\n"); f.close()' "$1" "$2/."`, v.project},
+		{`python3 -c 'import sys; f = open(sys.argv[1] + "/cwd", "r+"); assert f.read()[0] == "/"; f.write(sys.argv[2] + "\n"); f.close()' "$1" "$2/."`,
+			v.project},
 	} {
 		shell(t, move.script, at, move.project)
 		at = v.m.path("sessions", scope(move.project), movedName)
@@ -94,7 +96,8 @@ func TestCWD(t *testing.T) {
 	require.Empty(t, run(t, "find", v.dir, "(", "-type", "l", "-o", "-name", "*.tmp", "-o", "-name", "*.lock", ")"))
 	ask(t, at+"/append", message("and on"))
 	crumb := read(t, filepath.Join(v.dir, "terminal-sessions/pts-77"))
-	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
+	require.Equal(t, v.project+"\n"+filepath.Join(v.dir, "sessions", scope(v.project), movedName)+".jsonl\n"+
+		shell(t, `stat -c 'cwdstat %d %i' "$1"`, v.project), string(crumb))
 }
 
 // TestCWDOpenHandles: what is open when a session moves writes to no other file, and says so.

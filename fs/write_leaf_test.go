@@ -109,7 +109,8 @@ func TestLeafTargets(t *testing.T) {
 	before := w.raw("s")
 	for target, want := range map[string]error{
 		"nobody": syscall.ENOENT, w.in("entries/nobody.json"): syscall.ENOENT, w.m.path("sessions/p/other/entries/nobody.json"): syscall.ENOENT,
-		"entries/e2": syscall.EINVAL, "..": syscall.EINVAL, "/etc/passwd": syscall.EINVAL, w.m.path(): syscall.EINVAL, strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
+		"entries/e2": syscall.EINVAL, "..": syscall.EINVAL, "/etc/passwd": syscall.EINVAL, w.m.path(): syscall.EINVAL,
+		strings.Repeat("x/", 1000) + "x": syscall.EINVAL,
 	} {
 		require.NoError(t, unix.Symlink(target, w.in("new")), "%.99s", target)
 		require.ErrorIs(t, unix.Rename(w.in("new"), w.in("leaf")), want, "%.99s", target)

@@ -31,7 +31,8 @@ func TestLineTooLong(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(chunk), n)
 	}
-	for _, more := range []string{string(chunk), string(chunk), "\n" + message("with the end of that line") + "\n", message("next") + "\n"} { // a stubborn writer goes on
+	for _, more := range []string{string(chunk), string(chunk), "\n" + message("with the end of that line") + "\n",
+		message("next") + "\n"} { // a stubborn writer goes on
 		_, err := unix.Write(fd, []byte(more))
 		require.ErrorIs(t, err, syscall.EFBIG)
 		require.Contains(t, w.read("last-error"), "at most 67108864 bytes")
@@ -58,7 +59,8 @@ func TestLineTooLong(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	w := newWriting(t)
 	for _, sh := range shells {
-		out, problems, err := inShell(t, sh, `exec 3<>"$1" || exit; for n in 1 2 3; do echo "$2" >&3; read -r id <&3; echo "$id"; done; exec 3>&-`, w.in("append"), message(sh))
+		out, problems, err := inShell(t, sh, `exec 3<>"$1" || exit; for n in 1 2 3; do echo "$2" >&3; read -r id <&3; echo "$id"; done; exec 3>&-`,
+			w.in("append"), message(sh))
 		require.NoError(t, err, problems)
 		ids := strings.Fields(out)
 		require.Len(t, ids, 3, sh)

@@ -25,7 +25,8 @@ func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` 
 func TestNewSession(t *testing.T) {
 	w := newWriting(t)
 	for _, sh := range shells {
-		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.m.path("new-session"), anywhere("/home/dev/project"))
+		out, problems, err := inShell(t, sh, `exec 3<>"$1" && echo "$2" >&3 && read -r path <&3 && echo "$path"`, w.m.path("new-session"),
+			anywhere("/home/dev/project"))
 		require.NoError(t, err, problems)
 		require.Regexp(t, `^sessions/p/[0-9TZ-]+_[0-9a-f-]+\n$`, out, "where sessions with that cwd are")
 		require.FileExists(t, filepath.Join(w.dir, strings.TrimSpace(out)+".jsonl"))
@@ -79,7 +80,8 @@ func TestNewSessionImage(t *testing.T) {
 	pixels := strings.Repeat("QUJD", 300)
 	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + pixels + `"}]}}`
 	ask(t, path+"/append", line)
-	blob := filepath.Join(w.dir, "blobs", strings.TrimPrefix(run(t, "sh", "-c", `jq -r 'select(.message).message.content[0].data' "$1" | cut -d: -f3 | tr -d '\n'`, "sh", path+".jsonl"), "\n"))
+	blob := filepath.Join(w.dir, "blobs",
+		strings.TrimPrefix(run(t, "sh", "-c", `jq -r 'select(.message).message.content[0].data' "$1" | cut -d: -f3 | tr -d '\n'`, "sh", path+".jsonl"), "\n"))
 	require.FileExists(t, blob)
 	require.Equal(t, pixels+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", path+"/context.json"))
 	require.NoError(t, os.Chtimes(blob, time.Time{}, time.Now().Add(-time.Hour)))
@@ -98,13 +100,15 @@ func TestNewSessionRefused(t *testing.T) {
 	require.NoError(t, os.Symlink(t.TempDir(), sessions+"/--link--"))
 	before, onDisk := listing(t, w.m.path("sessions")), listing(t, w.dir)
 	for line, want := range map[string]error{
-		"relative": syscall.EINVAL, `{"cwd":"/x"`: syscall.EINVAL, anywhere("/file"): syscall.ENOTDIR, anywhere("/link"): syscall.ENOTDIR, anywhere("/dev/null"): syscall.ENOTDIR, "/no/where": syscall.ENOENT,
+		"relative": syscall.EINVAL, `{"cwd":"/x"`: syscall.EINVAL, anywhere("/file"): syscall.ENOTDIR, anywhere("/link"): syscall.ENOTDIR,
+		anywhere("/dev/null"): syscall.ENOTDIR, "/no/where": syscall.ENOENT,
 	} {
 		require.ErrorIs(t, put(file, line+"\n"), want, "%.100q", line)
 		require.ErrorIs(t, put(file, line), want, "%.100q without newline", line)
 	}
 	require.ErrorIs(t, put(file, "/no/where\n"), syscall.ENOENT)
-	require.Contains(t, run(t, "cat", w.m.path("last-error")), `no such directory: /no/where (0 applied) (no such file or directory); make it first, or write {"cwd": …, "create": true}`)
+	require.Contains(t, run(t, "cat", w.m.path("last-error")),
+		`no such directory: /no/where (0 applied) (no such file or directory); make it first, or write {"cwd": …, "create": true}`)
 	require.Equal(t, before, listing(t, w.m.path("sessions")))
 	require.Equal(t, onDisk, listing(t, w.dir))
 	shell(t, `printf '%s' "$2" > "$1"; printf '\n\n' > "$1"; : > "$1"; touch "$1"; [ ! -s "$1" ]`, file, anywhere("/home/dev/project"))
@@ -127,7 +131,9 @@ func TestScopeRenamed(t *testing.T) {
 			w := newWriting(t)
 			const other = "sessions/--old--/2026-01-01T00-00-00-000Z_019b76a1-0000-7000-8000-000000000000"
 			require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "sessions/--old--"), 0o700))
-			require.NoError(t, os.WriteFile(filepath.Join(w.dir, other+".jsonl"), []byte(`{"type":"session","version":3,"id":"019b76a1-0000-7000-8000-000000000000","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/old"}`+"\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, other+".jsonl"),
+				[]byte(`{"type":"session","version":3,"id":"019b76a1-0000-7000-8000-000000000000","timestamp":"2026-01-01T00:00:00.000Z",`+
+					`"cwd":"/old"}`+"\n"), 0o600))
 			path := ask(t, w.m.path("new-session"), anywhere("/old"))
 			require.Equal(t, filepath.Dir(other), filepath.Dir(path))
 			now := filepath.Join("sessions/-new", filepath.Base(path))

@@ -60,13 +60,15 @@ func (w *writing) refusesTitles() {
 	require.ErrorIs(w.t, put(w.in("title"), strings.Repeat("x", 4097)+"\n"), syscall.EINVAL)
 	require.Regexp(w.t, `title: .*at most 4096 bytes`, w.read("last-error"))
 	for _, script := range []string{
-		`env printf 'one\ntwo\n' | cat > "$1"`, `env printf 'one\ntwo' | cat >> "$1"`, `env printf 'one\n\n' | tee -a "$1" > /dev/null`, `env printf '\n\n' | dd of="$1" status=none`,
+		`env printf 'one\ntwo\n' | cat > "$1"`, `env printf 'one\ntwo' | cat >> "$1"`, `env printf 'one\n\n' | tee -a "$1" > /dev/null`,
+		`env printf '\n\n' | dd of="$1" status=none`,
 		`python3 -c 'import sys; f = open(sys.argv[1], "r+"); f.write("one\ntwo\n"); f.close()' "$1"`,
 	} {
 		_, problems, err := tool(w.t, "bash", "-c", script, "bash", w.in("title"))
 		require.Error(w.t, err, script)
 		require.Contains(w.t, problems, "Invalid argument", script)
-		require.Regexp(w.t, `Z title: line 2: not a valid entry: expected one line, found more than one \(0 applied\) \(invalid argument\)\n$`, w.read("last-error"), script)
+		require.Regexp(w.t, `Z title: line 2: not a valid entry: expected one line, found more than one \(0 applied\) \(invalid argument\)\n$`,
+			w.read("last-error"), script)
 	}
 	w.unchanged(before, "refused titles")
 	require.Equal(w.t, title, w.read("title"))
@@ -95,7 +97,8 @@ func TestTitleCanBeWrittenBack(t *testing.T) {
 		require.Equal(t, shown+"\n", w.read("title"))
 		require.Equal(t, fmt.Sprintln(len(shown)+1), run(t, "stat", "-c", "%s", w.in("title")))
 		before := w.raw("s")
-		shell(t, `cat "$1" > "$2"; cat "$2" > "$1"; cp "$2" "$1"; dd if="$2" of="$1" bs=5 status=none; printf %s "$(cat "$2")" > "$1"`, w.in("title"), tempFile(t, ""))
+		shell(t, `cat "$1" > "$2"; cat "$2" > "$1"; cp "$2" "$1"; dd if="$2" of="$1" bs=5 status=none; printf %s "$(cat "$2")" > "$1"`,
+			w.in("title"), tempFile(t, ""))
 		w.unchanged(before, title)
 	}
 }
