@@ -186,7 +186,9 @@ func (b *browser) requireReadable() {
 func TestPageInBrowser(t *testing.T) {
 	b := newBrowser(t)
 	s := commandStore(t)
-	hostile := `{"type":"message","message":{"role":"user","content":"<script>document.title='run'</script> <img src=https://example.org/x onerror=alert(1)> ![x](https://example.org/y.png)"}}` + "\n"
+	hostile := `{"type":"message",` +
+		`"message":{"role":"user",` +
+		`"content":"<script>document.title='run'</script> <img src=https://example.org/x onerror=alert(1)> ![x](https://example.org/y.png)"}}` + "\n"
 	require.Zero(t, s.fed(hostile, "write", "by-id/019d3d9/append").code)
 	file := filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, os.WriteFile(file, []byte(s.here("export", "019d3d9").ok(t).stdout), 0o600))

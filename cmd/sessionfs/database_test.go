@@ -31,7 +31,8 @@ func TestDatabasePassword(t *testing.T) {
 		for _, args := range [][]string{
 			{source}, {s.source, source}, {"-o", "nope", source, s.mountpoint}, {source, s.mountpoint, "x"}, {"-u", source}, {"status", source},
 			{"import", "-s", s.source, source}, {"ls", "-s", s.source, source}, {"search", "-s", source, "x"}, {"sql-trigger", source}, {"lss", source},
-			{"cat", source}, {"ls", "-R", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source}, {"check", "-s", source}, {source, "/nowhere"},
+			{"cat", source}, {"ls", "-R", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source},
+			{"check", "-s", source}, {source, "/nowhere"},
 		} {
 			r := s.run(args...)
 			require.NotZero(t, r.code, args)
@@ -65,8 +66,9 @@ func TestDatabase(t *testing.T) {
 	bundle := s.run("bundle", "-s", source, strings.Replace(strings.TrimSuffix(sessionPath, ".jsonl"), "sessions/", "sessions/you/", 1))
 	require.Contains(t, bundle.stdout, sessionPath, bundle.stderr)
 	require.NotContains(t, bundle.stdout, "sessions/you/")
-	table.Do(t, `UPDATE `+table.Name+` SET content = content || $1 WHERE starts_with(path, '/home/you/')`, `{"type":"message","id":"dd","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z",`+
-		`"message":{"role":"assistant","content":[],"model":"m","provider":"p","usage":{"input":9,"output":5,"totalTokens":14},"timestamp":1}}`+"\n")
+	table.Do(t, `UPDATE `+table.Name+` SET content = content || $1 WHERE starts_with(path, '/home/you/')`,
+		`{"type":"message","id":"dd","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z",`+
+			`"message":{"role":"assistant","content":[],"model":"m","provider":"p","usage":{"input":9,"output":5,"totalTokens":14},"timestamp":1}}`+"\n")
 	const cost = `"input":9,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":14`
 	require.Regexp(t, `"who":"you",.*`+cost, s.run("stats", "-s", source, "--by", "who", "--json").stdout)
 	require.Regexp(t, `"who":"you",.*`+cost, s.run("cat", "-s", source, "usage.jsonl").stdout)
@@ -97,7 +99,8 @@ func TestSQLTrigger(t *testing.T) {
 	table.Script(t, r.stdout)
 	require.Contains(t, printed().stdout, `ON "omp_session_files"`)
 	for source, want := range map[string]string{
-		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password", "/agent": "URL of a database",
+		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password",
+		"/agent": "URL of a database",
 	} {
 		r := printed(source)
 		requireStatus(t, exitUsage, r, want)

@@ -52,12 +52,17 @@ func TestMistyped(t *testing.T) {
 	for line, want := range map[string]string{
 		"help nosuch": "1: there is no command \"nosuch\" ('sessionfs help' lists all)", "help serch": "1: there is no command \"serch\"; did you mean search?",
 		"completion tcsh": "2: completion: unknown command \"tcsh\" for",
-		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)", "--bogus x": "2: unknown flag: --bogus (see 'sessionfs --help', or",
-		"cat --bogus": "2: cat: unknown flag: --bogus (see 'sessionfs help cat')", "cat": "2: cat: an argument is missing; type: sessionfs cat [-s SOURCE] PATH... (see",
-		"serach x": "2: there is no command serach (see 'sessionfs --help'), nor a directory of that name; did you mean search?", "lss": "2: there is no command lss (see 'sessionfs --help'), nor a directory of that name; did you mean ls?",
-		"list": "2: there is no command list (see 'sessionfs --help'), nor a directory of that name; did you mean ls or status?", "find x": "2: there is no command find (see 'sessionfs --help'), nor a directory of that name; did you mean pick or search?",
-		"umount agent": "7: nothing is mounted at", "unmount -z agent": "7: nothing is mounted at", "unmount": "2: umount: an argument is missing; type: sessionfs umount [-z] MOUNTPOINT",
-		"serch": "4: SOURCE", "./lss": "4: SOURCE", // a directory, or none that is like a command
+		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)",
+		"--bogus x":       "2: unknown flag: --bogus (see 'sessionfs --help', or",
+		"cat --bogus":     "2: cat: unknown flag: --bogus (see 'sessionfs help cat')",
+		"cat":             "2: cat: an argument is missing; type: sessionfs cat [-s SOURCE] PATH... (see",
+		"serach x":        "2: there is no command serach (see 'sessionfs --help'), nor a directory of that name; did you mean search?",
+		"lss":             "2: there is no command lss (see 'sessionfs --help'), nor a directory of that name; did you mean ls?",
+		"list":            "2: there is no command list (see 'sessionfs --help'), nor a directory of that name; did you mean ls or status?",
+		"find x":          "2: there is no command find (see 'sessionfs --help'), nor a directory of that name; did you mean pick or search?",
+		"umount agent":    "7: nothing is mounted at", "unmount -z agent": "7: nothing is mounted at",
+		"unmount": "2: umount: an argument is missing; type: sessionfs umount [-z] MOUNTPOINT",
+		"serch":   "4: SOURCE", "./lss": "4: SOURCE", // a directory, or none that is like a command
 	} {
 		r := s.run(strings.Fields(line)...)
 		code, say, _ := strings.Cut(want, ": ")

@@ -71,7 +71,8 @@ func (s *store) session(id, dir, title string, age time.Duration) {
 	s.mkdir(dir)
 	file := filepath.Join(s.source, "sessions/--project--", "2026-03-01T00-00-00-000Z_"+id+".jsonl")
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o700))
-	text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-03-01T00:00:00.000Z","cwd":%q,"title":%q}`+"\n", id, filepath.Join(s.dir, dir), title)
+	text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-03-01T00:00:00.000Z","cwd":%q,"title":%q}`+"\n", id,
+		filepath.Join(s.dir, dir), title)
 	require.NoError(s.t, os.WriteFile(file, []byte(text), 0o600))
 	at := time.Now().Add(-age)
 	require.NoError(s.t, os.Chtimes(file, at, at))
@@ -141,7 +142,8 @@ func newTerminal(s *store, dir string) *terminal {
 	}
 	term := &terminal{s, filepath.Join(s.dir, "tmux")}
 	// Of several words the program is run as it is; of one, by the shell of the user, who may have none.
-	start := s.command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "24", "-c", dir, "env", "ENV=", "PS1=$ ", "sh", "-i")
+	start := s.command("tmux", "-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "24", "-c", dir, "env", "ENV=",
+		"PS1=$ ", "sh", "-i")
 	// fzf makes the text beside the list without the lock of what it reads for that, which is the race detector's to tell them.
 	// What is ours runs without a terminal too, where every report counts.
 	start.Env = append(start.Env, "PATH="+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "GORACE=exitcode=0 log_path="+filepath.Join(s.dir, "race"))

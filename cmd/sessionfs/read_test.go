@@ -36,12 +36,14 @@ func TestShow(t *testing.T) {
 	coloured := s.onTerminal("PAGER=", "show", "019d3d9")
 	require.Zero(t, coloured.code)
 	for _, want := range []string{
-		colourTitle + "## User · 2026-03-30 07:13:41 · 6d471159" + colourEnd + "\n", colourDim + "```diff" + colourEnd + "\n" + colourRed + "--- main.go" + colourEnd + "\n",
+		colourTitle + "## User · 2026-03-30 07:13:41 · 6d471159" + colourEnd + "\n",
+		colourDim + "```diff" + colourEnd + "\n" + colourRed + "--- main.go" + colourEnd + "\n",
 		colourPath + "@@" + colourEnd + "\n", colourDim + "> *Thinking*" + colourEnd + "\n", "\nFAIL\n", "\n**`read`** — Reading the test\n",
 	} {
 		require.Contains(t, coloured.stdout, want)
 	}
-	require.Equal(t, r.stdout, strings.NewReplacer(colourTitle, "", colourDim, "", colourRed, "", colourGreen, "", colourPath, "", colourEnd, "").Replace(coloured.stdout))
+	require.Equal(t, r.stdout, strings.NewReplacer(colourTitle, "", colourDim, "", colourRed, "", colourGreen, "", colourPath, "", colourEnd,
+		"").Replace(coloured.stdout))
 	first := s.onTerminal("NO_COLOR=1 PAGER='head -n 1'", "show", "019d3d9")
 	require.Equal(t, result{stdout: "# An hour late, a hand too high\n"}, first, "who leaves the pager has read enough")
 }
@@ -103,7 +105,8 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, result{exitFound, "", ""}, s.here("diff", "019d3d9", "by-id/019d3d9/branches/current"))
 	r := s.here("diff", "019d3d9", "019d3d9#6ab2fbe0")
 	require.Equal(t, exitNothing, r.code, r.stderr)
-	require.True(t, strings.HasPrefix(r.stdout, "--- 019d3d9\n+++ 019d3d9#6ab2fbe0\n@@ in common: 12 turns, to Assistant · 2026-03-30 07:48:31 · 3f1db87b · "), r.stdout)
+	require.True(t, strings.HasPrefix(r.stdout,
+		"--- 019d3d9\n+++ 019d3d9#6ab2fbe0\n@@ in common: 12 turns, to Assistant · 2026-03-30 07:48:31 · 3f1db87b · "), r.stdout)
 	require.Contains(t, r.stdout, "\n-## User · 2026-03-30 07:54:32 · f4147cc3\n+## User · 2026-03-30 07:50:59 · 1dff4bf8\n \n-Last thing for today.")
 	require.Equal(t, exitNothing, s.here("diff", "019d3d9", "019d42a").code)
 	require.Contains(t, s.onTerminal("PAGER=cat", "diff", "019d3d9", "019d42a").stdout, colourRed+"-## Compaction")

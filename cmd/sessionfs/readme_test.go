@@ -49,7 +49,8 @@ func TestManual(t *testing.T) { typeDocument(t, "docs/sessionfs.1.md", 5, allShe
 
 // allShells returns how shells are run, as a terminal runs them: zsh takes no comments there. fish has no such difference.
 func allShells() [][]string {
-	shells := [][]string{{"bash", "--norc", "--noediting", "-i"}, {"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"}, {"dash", "-i"}, {"fish", "--no-config"}}
+	shells := [][]string{{"bash", "--norc", "--noediting", "-i"}, {"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"}, {"dash", "-i"},
+		{"fish", "--no-config"}}
 	if testing.Short() {
 		shells = shells[:1] // the others differ in what they read, not in what they may do
 	}

@@ -26,7 +26,8 @@ func TestRefusals(t *testing.T) {
 	s.mkdir("agent/inner/empty")
 	s.mkdir("around/agent")
 	symlink("../disk/blobs", "agent/blobs")
-	for _, dir := range []string{"disk2/archive/sessions/inner", "disk3/terminals/inner", "disk4", "disk5/-srv/inner", "home/.claude", "pi's/own/inner", "home/.pi/agent/sessions", ".omp/run"} {
+	for _, dir := range []string{"disk2/archive/sessions/inner", "disk3/terminals/inner", "disk4", "disk5/-srv/inner", "home/.claude", "pi's/own/inner",
+		"home/.pi/agent/sessions", ".omp/run"} {
 		s.mkdir(dir)
 	}
 	symlink("../disk2/archive", "agent/archive")

@@ -39,7 +39,8 @@ func TestSearch(t *testing.T) {
 	require.Equal(t, s.here("search", "go role:user"), s.here("search", "go", "role:user"))
 	require.Equal(t, s.here("search", "tides -low"), s.here("search", "tides", "--", "-low"))
 	require.Equal(t, result{exitNothing, "", ""}, s.here("search", "zanzibar"))
-	for query, why := range map[string]string{"role:x": "role: is user", "rol:user": "agent: after:", "agent:x": "agent: is omp here", `"a`: "does not end with one", "-o": ""} {
+	for query, why := range map[string]string{"role:x": "role: is user", "rol:user": "agent: after:", "agent:x": "agent: is omp here",
+		`"a`: "does not end with one", "-o": ""} {
 		requireStatus(t, exitNotDone, s.here("search", query), why)
 	}
 	requireStatus(t, exitNotDone, s.here("search"))
@@ -114,7 +115,8 @@ func TestSearchUnreadable(t *testing.T) {
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
 	hits := []search.Hit{
-		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", Entry: "0a", What: "user-tides", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
+		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", Entry: "0a", What: "user-tides", Time: at,
+			Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
 		{Tree: "sessions", File: "p/b.jsonl", Session: "High", Entry: "0b", What: "assistant", Time: at, Line: "tide", Prompt: "why?"},
 		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", What: search.TitleLabel, Time: at, Line: "Tide"},
 	}

@@ -48,7 +48,8 @@ func TestNamedSessions(t *testing.T) {
 	for arg, want := range map[string]string{
 		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
 		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "is not a session of " + s.source, "nothing#3a1": "is not a session",
-		"nothing[": "is not a session", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "is not a session", "recent": "is not a session", "recent/*": "stands for 5 sessions",
+		"nothing[": "is not a session", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "is not a session", "recent": "is not a session",
+		"recent/*": "stands for 5 sessions",
 	} {
 		_, err := src.session(arg)
 		require.ErrorContains(t, err, want, arg)
@@ -81,7 +82,8 @@ func testPlaces(t *testing.T, s *store) {
 	require.NoError(t, os.Symlink(filepath.Join(s.mountpoint, "by-id", hourLate), filepath.Join(s.dir, "favourite")))
 	for _, at := range [][2]string{ // a working directory, and an argument
 		{s.dir, session}, {s.dir, session + ".jsonl"}, {s.dir, filepath.Join(s.mountpoint, "by-id/019d3d9")}, {s.dir, "favourite"},
-		{session, "."}, {session + "/entries", "."}, {s.mountpoint, "019d3d9"}, {s.mountpoint + "/by-id", hourLate}, {s.mountpoint + "/recent", "by-id/019d3d9"},
+		{session, "."}, {session + "/entries", "."}, {s.mountpoint, "019d3d9"}, {s.mountpoint + "/by-id", hourLate},
+		{s.mountpoint + "/recent", "by-id/019d3d9"},
 		{agent, "."}, {s.dir, file}, {filepath.Dir(file), filepath.Base(file)}, {strings.TrimSuffix(file, ".jsonl"), "."},
 	} {
 		if at[0] == agent {
@@ -109,7 +111,8 @@ func testPlaces(t *testing.T, s *store) {
 		require.Equal(t, title+"\n", in(session, "cat", "./title").stdout)
 	}
 	// A new session has a file at once, which a command finds beside the mount.
-	r := s.exec("sh", "-c", `exec 3<>"$1/new-session"; echo "$2" >&3; read -r session <&3; cd "$1/$session" && "$3" export .`, "sh", s.mountpoint, copies, program)
+	r := s.exec("sh", "-c", `exec 3<>"$1/new-session"; echo "$2" >&3; read -r session <&3; cd "$1/$session" && "$3" export .`, "sh",
+		s.mountpoint, copies, program)
 	require.Zero(t, r.code, r)
 	require.Contains(t, r.stdout, "<!DOCTYPE html>")
 	// What a redacted mount shows is redacted, and a file alone is only read.

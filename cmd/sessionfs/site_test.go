@@ -66,8 +66,10 @@ func TestExportSize(t *testing.T) {
 	}
 	text := strings.Repeat("the *tide* table is an hour late; see `main.go`. ", 20)
 	for n := 0; n < 20_000; n += 2 {
-		add(n, fmt.Sprintf(`{"role":"assistant","provider":"p","model":"m","content":[{"type":"text","text":%q},{"type":"toolCall","id":"c%d","name":"bash","arguments":{"command":"go test"}}]}`, text, n))
-		add(n+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"bash","content":[{"type":"text","text":%q}]}`, n, strings.Repeat(text+"\n", 5)))
+		add(n, fmt.Sprintf(`{"role":"assistant","provider":"p","model":"m",`+
+			`"content":[{"type":"text","text":%q},{"type":"toolCall","id":"c%d","name":"bash","arguments":{"command":"go test"}}]}`, text, n))
+		add(n+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"bash","content":[{"type":"text","text":%q}]}`, n,
+			strings.Repeat(text+"\n", 5)))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions", "large.jsonl"), lines.Bytes(), 0o600))
 	cmd := s.command(program, "export", "-s", s.source, "0199aaaa")

@@ -196,7 +196,8 @@ func TestCheckAgentDir(t *testing.T) {
 			refuse: "not an agent", meant: "a",
 		},
 		{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
-		{name: "new, below a sessions of something else", tree: []string{"srv/sessions/me/"}, source: "srv/sessions/me", warn: "has no sessions/", meant: "srv"},
+		{name: "new, below a sessions of something else", tree: []string{"srv/sessions/me/"}, source: "srv/sessions/me",
+			warn: "has no sessions/", meant: "srv"},
 		{name: "session files alone", tree: []string{"backup/--work--/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

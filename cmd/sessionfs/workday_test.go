@@ -403,6 +403,7 @@ func (w *workday) omp(j *journal, verb string, arguments map[string]any, diff st
 	call := fmt.Sprint("call", len(j.lines))
 	entry(0, map[string]any{"role": "user", "content": w.prompt()})
 	id := entry(1, map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "toolCall", "id": call, "name": verb, "arguments": arguments}}})
-	entry(2, map[string]any{"role": "toolResult", "toolCallId": call, "toolName": verb, "isError": fails, "details": map[string]any{"diff": diff}, "content": []any{map[string]any{"type": "text", "text": "ok"}}})
+	entry(2, map[string]any{"role": "toolResult", "toolCallId": call, "toolName": verb, "isError": fails, "details": map[string]any{"diff": diff},
+		"content": []any{map[string]any{"type": "text", "text": "ok"}}})
 	return id
 }
