@@ -58,10 +58,11 @@ var entriesCases = map[string]string{
 	"over lines":       sessiontest.Header + at(1, "a", "", "") + strings.ReplaceAll(at(2, "b", "a", ""), ",", ",\r\n") + at(3, "c", "b", ""),
 	"torn":             sessiontest.Header + at(1, "a", "", "") + "{\"type\":\n" + at(2, "b", "a", ""),
 	"version 1":        strings.Replace(sessiontest.Header, `"version":3`, `"version":1`, 1) + at(1, "a", "", "") + at(2, "b", "", "") + at(3, "c", "", ""),
-	"version 2":        strings.Replace(sessiontest.Header, `"version":3`, `"version":2`, 1) + at(1, "a", "", "") + `{"id":"h","parentId":"a","type":"message","message":{"role":"hookMessage"}}` + "\n" + at(3, "c", "h", ""),
-	"circle":           sessiontest.Header + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
-	"repeated id":      sessiontest.Header + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
-	"one":              sessiontest.Header + at(1, "a", "", ""),
+	"version 2": strings.Replace(sessiontest.Header, `"version":3`, `"version":2`, 1) + at(1, "a", "", "") +
+		`{"id":"h","parentId":"a","type":"message","message":{"role":"hookMessage"}}` + "\n" + at(3, "c", "h", ""),
+	"circle":      sessiontest.Header + at(1, "a", "b", "") + at(2, "b", "a", "") + at(3, "c", "b", ""),
+	"repeated id": sessiontest.Header + at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "b", ""),
+	"one":         sessiontest.Header + at(1, "a", "", ""),
 }
 
 // TestBranchEntriesTogether: entries that follow each other in the file are read with one call.

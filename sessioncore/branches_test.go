@@ -66,7 +66,8 @@ func FuzzBranches(f *testing.F) {
 		f.Add([]byte(text), uint64(0))
 	}
 	for i, text := range []string{
-		at(1, "a", "b", "") + at(2, "b", "c", "") + at(3, "c", "a", "") + at(4, "d", "c", "") + at(5, "e", "d", "") + at(6, "f", "b", ""), // a circle with branches
+		at(1, "a", "b", "") + at(2, "b", "c", "") + at(3, "c", "a", "") + at(4, "d", "c", "") + at(5, "e", "d", "") +
+			at(6, "f", "b", ""), // a circle with branches
 		at(1, "a", "a", "") + at(2, "a", "b", "") + at(3, "b", "a", "") + at(4, "a", "gone", ""),
 		at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x") + at(4, "b", "n", ""),
 		at(1, "a", "", "") + moveAt(2, "m", "a", "a") + labelAt(3, "l", "m", "m", "current") + labelAt(4, "current", "l", "a", "current"),

@@ -96,7 +96,8 @@ func describe(t *testing.T, s *Snapshot) []string {
 			r.Size = state.Size
 			r.Offset = s.records[e].off
 		}
-		out = append(out, fmt.Sprintf("%q %v %q %v %q %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.PathLabel(e), s.Time(e), s.Parent(e), r, state, wholeDocument(t, doc)))
+		out = append(out, fmt.Sprintf("%q %v %q %v %q %v %v %v %v %q", id, ok, s.Name(e), s.Kind(e), s.PathLabel(e), s.Time(e), s.Parent(e), r, state,
+			wholeDocument(t, doc)))
 	}
 	tree := s.Tree()
 	for e := range Entry(s.Len()) {
@@ -338,7 +339,8 @@ func checkContextKeys(t *testing.T, whole []byte, d *Dialect) {
 }
 
 func FuzzNames(f *testing.F) {
-	for _, id := range []string{"", "a", "a/b", "..", ".", "-rf", "~", "%", "a%2Fb", "entry.json", "nul\x00", "\u0085", "\xED\xA0\xBC", "x\xff", strings.Repeat("h", 300), strings.Repeat("é", 101), strings.Repeat("/", 67)} {
+	for _, id := range []string{"", "a", "a/b", "..", ".", "-rf", "~", "%", "a%2Fb", "entry.json", "nul\x00", "\u0085", "\xED\xA0\xBC", "x\xff",
+		strings.Repeat("h", 300), strings.Repeat("é", 101), strings.Repeat("/", 67)} {
 		f.Add(id, "b")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

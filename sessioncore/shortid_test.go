@@ -15,7 +15,8 @@ func TestShortNames(t *testing.T) {
 	text := sessiontest.Header
 	ids := []string{
 		"0a1b2c3d", "0198a000-0000-7000-8000-000000000001", "0198a000-0000-7000-8000-000000000002", "0198a000-1000-7000-8000-000000000003", "short",
-		"été-à-la-mer", "été-à-la-montagne", "0198a000-0000-7000-8000-000000000001-2", "a/b/c/d/e/f/g/h", "0198a0", "zzzzzzzzz", "twice-the-same", "twice-the-same",
+		"été-à-la-mer", "été-à-la-montagne", "0198a000-0000-7000-8000-000000000001-2", "a/b/c/d/e/f/g/h", "0198a0", "zzzzzzzzz", "twice-the-same",
+		"twice-the-same",
 	}
 	for i, id := range ids {
 		text += at(i+1, id, "", "")
@@ -23,7 +24,8 @@ func TestShortNames(t *testing.T) {
 	s := snapshotOf(t, text)
 	want := []string{
 		"0a1b2c3d", "0198a000", "0198a000-0000-7000-8000-000000000002", "0198a000-1", "short",
-		"été-à-la", "été-à-la-mo", "0198a000-0000-7000-8000-000000000001-", "a%2Fb%2Fc%2Fd%2Fe%2Ff%2Fg%2Fh", "0198a0", "zzzzzzzz", "twice-the-same~13", "twice-the-same",
+		"été-à-la", "été-à-la-mo", "0198a000-0000-7000-8000-000000000001-", "a%2Fb%2Fc%2Fd%2Fe%2Ff%2Fg%2Fh", "0198a0", "zzzzzzzz", "twice-the-same~13",
+		"twice-the-same",
 	}
 	for e, name := range want {
 		require.Equal(t, name, s.ShortName(Entry(e)))

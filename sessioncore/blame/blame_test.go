@@ -38,7 +38,8 @@ func TestChanges(t *testing.T) {
 		{"omp, by lines", "edit", `{"input":"[/b.go#00FF]\nCUT 1\n[/a.go#1A2B]\nPUT 3.=4:\n+x\n+y\nCUT 7.=8\nPUT >$:\n+z\nPUT >5:\n+w"}`, []Change{
 			{From: 7, To: 8, Lines: true}, {From: 6, To: 5, New: "w\n", Lines: true}, {From: 3, To: 4, New: "x\ny\n", Lines: true},
 			{From: atEnd, New: "z\n", Lines: true}}},
-		{"patch in a shell", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: /a.go\n+x\n+y\n*** End Patch"]}`, []Change{{New: "x\ny\n", Whole: true}}},
+		{"patch in a shell", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: /a.go\n+x\n+y\n*** End Patch"]}`,
+			[]Change{{New: "x\ny\n", Whole: true}}},
 	} {
 		require.Equal(t, c.want, Changes(c.tool, rawjson.Value(c.arguments), is), c.name)
 	}

@@ -131,7 +131,8 @@ func le(b []byte) uint32 {
 
 // FuzzSearch: any text with a word in it has an answer of JSON lines, any other that or a reason.
 func FuzzSearch(f *testing.F) {
-	for _, text := range append(searches, "README.md", "git-commit", "*", "\"", "a AND", "prompt:x", "- NOT", "{a b}:c", "\x00", "\xff", "ſ\u0301", "NEAR(a b, 99999999999)", "fix)") {
+	for _, text := range append(searches, "README.md", "git-commit", "*", "\"", "a AND", "prompt:x", "- NOT", "{a b}:c", "\x00", "\xff", "ſ\u0301",
+		"NEAR(a b, 99999999999)", "fix)") {
 		f.Add(text)
 	}
 	files := sound(f)

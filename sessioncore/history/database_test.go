@@ -157,8 +157,10 @@ func TestPromptsAreListed(t *testing.T) {
 	want18 = strings.Replace(want18, `"/tmp","session_id":null`, `"/tmp","session_id":"s1"`, 1)
 	require.Equal(t, want18, render(t, h, ""))
 
-	h = open(t, database(t, schema18, rows, "ALTER TABLE history ADD COLUMN use_count INTEGER NOT NULL DEFAULT 1", "UPDATE history SET use_count = 7 WHERE id = 2"))
-	require.True(t, strings.HasPrefix(render(t, h, ""), `{"id":2,"prompt":"Why is it RED?","created_at":"2026-02-02T02:45:00Z","cwd":null,"session_id":null,"use_count":7}`+"\n"))
+	h = open(t, database(t, schema18, rows, "ALTER TABLE history ADD COLUMN use_count INTEGER NOT NULL DEFAULT 1",
+		"UPDATE history SET use_count = 7 WHERE id = 2"))
+	require.True(t, strings.HasPrefix(render(t, h, ""),
+		`{"id":2,"prompt":"Why is it RED?","created_at":"2026-02-02T02:45:00Z","cwd":null,"session_id":null,"use_count":7}`+"\n"))
 }
 
 func TestSearch(t *testing.T) {

@@ -36,7 +36,8 @@ func TestHostileSchema(t *testing.T) {
 		"another module":   {[]string{"CREATE VIRTUAL TABLE history USING fts5(id, prompt, created_at, cwd)"}, ErrUnreadable, ErrUnreadable},
 		"an index as view": {[]string{table, "CREATE VIEW history_fts AS " + endless}, ErrUnreadable, ErrUnreadable},
 		"no index":         {[]string{table}, nil, nil}, // words are found without
-		"other columns":    {[]string{"CREATE TABLE history(a, b);" + strings.Replace(fullText, "new.id, new.prompt", "new.a, new.b", 1)}, ErrUnreadable, ErrUnreadable},
+		"other columns": {[]string{"CREATE TABLE history(a, b);" + strings.Replace(fullText, "new.id, new.prompt", "new.a, new.b", 1)},
+			ErrUnreadable, ErrUnreadable},
 		"no content": {[]string{table, "CREATE VIRTUAL TABLE history_fts USING fts5(prompt, content='nowhere')",
 			"INSERT INTO history VALUES (1, 'fix', 1, '')"}, nil, nil},
 		"a view as content": {[]string{table, "CREATE VIEW v AS " + endless,

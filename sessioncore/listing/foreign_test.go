@@ -112,14 +112,16 @@ func claudeFile(n int, version string, between string, turns int) string {
 	id, parent, b := fmt.Sprintf(claudeID, n), "null", strings.Builder{}
 	record := func(i int, typ, message string) {
 		uuid := fmt.Sprintf("%04d-%04d", n, i)
-		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/home/me/w","sessionId":%q,"version":%q,"type":%q,"message":%s,"uuid":%q,"timestamp":"2026-03-01T10:%02d:%02d.000Z"}`+"\n",
+		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/home/me/w","sessionId":%q,"version":%q,"type":%q,"message":%s,"uuid":%q,`+
+			`"timestamp":"2026-03-01T10:%02d:%02d.000Z"}`+"\n",
 			parent, id, version, typ, message, uuid, i/60%60, i%60)
 		parent = fmt.Sprintf("%q", uuid)
 	}
 	b.WriteString(between)
 	record(0, "user", fmt.Sprintf(`{"role":"user","content":"prompt %d"}`, n))
 	for i := range turns {
-		record(2*i+1, "assistant", fmt.Sprintf(`{"id":"m%d","role":"assistant","model":"m","content":[{"type":"text","text":%q}],"stop_reason":"end_turn"}`, i, strings.Repeat("shingle ", 1000)))
+		record(2*i+1, "assistant", fmt.Sprintf(`{"id":"m%d","role":"assistant","model":"m","content":[{"type":"text","text":%q}],`+
+			`"stop_reason":"end_turn"}`, i, strings.Repeat("shingle ", 1000)))
 		record(2*i+2, "user", fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat("pebble ", 1000)))
 	}
 	return b.String()
@@ -150,7 +152,8 @@ func TestForeignRead(t *testing.T) {
 		5: {claudeFile(5, "2.1.200", snapshotLine(100<<10), 60), "prompt 5", "", 1 << 20},
 		6: {claudeFile(6, "2.1.200", strings.Repeat(snapshotLine(1000), 300), 60), "prompt 6", "", 1 << 20},
 		7: {claudeFile(7, "2.1.200", snapshotLine(6<<20), 1), "", "", 9 << 20},
-		8: {strings.ReplaceAll(middle, "0001", "0008") + titled("custom", "In the middle") + strings.ReplaceAll(plain[len(middle):], "0001", "0008"), "", "prompt 1", most},
+		8: {strings.ReplaceAll(middle, "0001", "0008") + titled("custom", "In the middle") + strings.ReplaceAll(plain[len(middle):], "0001", "0008"),
+			"", "prompt 1", most},
 		9: {claudeFile(9, "2.1.200", "", 1), "", "prompt 9", 64 << 10},
 	} {
 		if n == 0 {
@@ -192,7 +195,8 @@ func TestForeignForks(t *testing.T) {
 	name := func(n int) string { return path.Join("-home-me-w", fmt.Sprintf(claudeID, n)+".jsonl") }
 	require.NoError(t, l.WriteFile(name(1), []byte(file)))
 	for n := 2; n < 6; n++ {
-		more := fmt.Sprintf(`{"parentUuid":null,"sessionId":%q,"type":"user","message":{"role":"user","content":"on"},"uuid":"f%d","timestamp":"2026-03-02T10:00:00.000Z"}`+"\n", fmt.Sprintf(claudeID, n), n)
+		more := fmt.Sprintf(`{"parentUuid":null,"sessionId":%q,"type":"user","message":{"role":"user","content":"on"},"uuid":"f%d",`+
+			`"timestamp":"2026-03-02T10:00:00.000Z"}`+"\n", fmt.Sprintf(claudeID, n), n)
 		require.NoError(t, l.WriteFile(name(n), []byte(strings.ReplaceAll(file, fmt.Sprintf(claudeID, 1), fmt.Sprintf(claudeID, n))+more)))
 	}
 	require.Len(t, l.sessions(), 5)

@@ -261,7 +261,8 @@ func TestListingOfNew(t *testing.T) {
 // wants that; no hidden names and no links.
 func TestListingDirectories(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"p/a.jsonl", "-q/b.jsonl", ".h/c.jsonl", "p/.d.jsonl", "p/e/f.jsonl", "g.jsonl", "p/h.JSONL", "p/i.jsonl.0f.bak", "p/j", "dir.jsonl/k.jsonl"} {
+	for _, name := range []string{"p/a.jsonl", "-q/b.jsonl", ".h/c.jsonl", "p/.d.jsonl", "p/e/f.jsonl", "g.jsonl", "p/h.JSONL", "p/i.jsonl.0f.bak",
+		"p/j", "dir.jsonl/k.jsonl"} {
 		sessiontest.WriteFile(t, filepath.Join(dir, name), headerLine(name, "/"))
 	}
 	require.NoError(t, os.Symlink("a.jsonl", filepath.Join(dir, "p/link.jsonl")))

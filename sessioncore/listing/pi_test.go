@@ -136,7 +136,8 @@ func TestFlat(t *testing.T) {
 func TestPiResume(t *testing.T) {
 	withID := func(id string) string { return strings.Replace(sessiontest.Header, `"s"`, `"`+id+`"`, 1) }
 	l, files := startPi(t, program.Pi, map[string]string{"d/1_job.jsonl": withID("job")})
-	require.NoError(t, files.WriteFile("d/2_job-2.jsonl", []byte(withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))))
+	require.NoError(t, files.WriteFile("d/2_job-2.jsonl",
+		[]byte(withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))))
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {
 		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)

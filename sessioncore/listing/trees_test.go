@@ -70,7 +70,8 @@ func TestCwdNames(t *testing.T) {
 func TestCwdPaths(t *testing.T) {
 	for cwd, dir := range map[string]string{
 		"/": "/", "//": "/", "/a": "/a", "/a/": "/a", "//a/./b/../c": "/a/c", "/../../etc": "/etc", "/a b": "/a b",
-		"": "", "relative": "", "./x": "", "C:\\Users": "/C:/Users", "c:/a\\..\\b": "/C:/b", "~/x": "", "/a\x00b": "", strings.Repeat("/d", 1001): "", "/" + strings.Repeat("l", 256): "", "\\\\host\\share": "/host/share",
+		"": "", "relative": "", "./x": "", "C:\\Users": "/C:/Users", "c:/a\\..\\b": "/C:/b", "~/x": "", "/a\x00b": "", strings.Repeat("/d", 1001): "",
+		"/" + strings.Repeat("l", 256): "", "\\\\host\\share": "/host/share",
 		strings.Repeat("/d", 1000): strings.Repeat("/d", 1000),
 	} {
 		l := cwdListing(t, cwd)

@@ -11,7 +11,8 @@ import (
 
 // TestEachPath: each way in which a tool of any agent is told which files it is about.
 func TestEachPath(t *testing.T) {
-	const patch = `*** Begin Patch\n*** Add File: a b.go\n+*** Update File: no\n*** Update File: src/\u00fc.go\n*** Move to: /abs/x.go\n@@\n-*** Delete File: no\n` +
+	const patch = `*** Begin Patch\n*** Add File: a b.go\n+*** Update File: no\n*** Update File: src/\u00fc.go\n*** Move to: /abs/x.go\n@@\n-*** ` +
+		`Delete File: no\n` +
 		`*** Delete File: gone.go\r\n*** End Patch\n`
 	const patched = "a b.go|src/ü.go|/abs/x.go|gone.go"
 	// again puts the body of a string into a string of another language, which is in one of JSON.
@@ -42,7 +43,8 @@ func TestEachPath(t *testing.T) {
 		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: C:\\new\\readme.txt\n+a\\\n*** Add File: b\n"}`, `C:\new\readme.txt|b`},
 		// omp
 		{"edit", `{"input":"*** Begin Patch\n[src/pump.go#1A2B]\nPUT 3.=3:\n+[no#1A2B]\n*** End Patch","i":"Fixing"}`, "src/pump.go"},
-		{"edit", `{"input":"\n[docs/a b.md#c0de]  \nMV \"docs/c d.md\"\n[/etc/x#00FF]\r\nREM\n[new.go]\nPUT >$:\n+x"}`, "docs/a b.md|docs/c d.md|/etc/x|new.go"},
+		{"edit", `{"input":"\n[docs/a b.md#c0de]  \nMV \"docs/c d.md\"\n[/etc/x#00FF]\r\nREM\n[new.go]\nPUT >$:\n+x"}`,
+			"docs/a b.md|docs/c d.md|/etc/x|new.go"},
 		{"edit", `{"input":"[no#12345]\n[no#1G00]\n[]\n[no\nMV \n x[no#1A2B]"}`, ""},
 		{"edit", `{"_input":"¶a.go#1A2B\n\u00a7b.go\n"}`, "a.go|b.go"},
 		{"edit", `{"input":"[C:\\new\\a.go#1A2B]\n  MV C:\\b.go"}`, `C:\new\a.go|C:\b.go`},
@@ -85,7 +87,8 @@ func TestEachResultPath(t *testing.T) {
 // TestMayBePatched: a byte of a file is held for one of a patch's path where it follows the
 // beginning of such a line.
 func TestMayBePatched(t *testing.T) {
-	for _, line := range []string{`"x\n*** Add File: |dir/name.go\n+name.go"`, `{"input":"[|a#1A2B]\nPUT`, `\u00a7|a.go\n`, `"f(\"*** Move to: |C:\\\\new`, `"MV |a\r\n`} {
+	for _, line := range []string{`"x\n*** Add File: |dir/name.go\n+name.go"`, `{"input":"[|a#1A2B]\nPUT`, `\u00a7|a.go\n`,
+		`"f(\"*** Move to: |C:\\\\new`, `"MV |a\r\n`} {
 		at := strings.IndexByte(line, '|')
 		line = strings.Replace(line, "|", "", 1)
 		require.True(t, MayBePatched([]byte(line), at), line)

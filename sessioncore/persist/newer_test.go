@@ -66,7 +66,8 @@ var keysOf = map[string][]string{
 	"server_tool_use": {"name", "id", "input"}, "web_search_tool_result": {"tool_use_id", "content"}, "other": {"thinkingSignature", "frames", "images"},
 }
 
-var commonKeys = []string{"content", "lineCount", "jsonlEvents", "partialJson", "image_url", "images", "frames", "data", "mimeType", "block", "anthropicCompaction", "details"}
+var commonKeys = []string{"content", "lineCount", "jsonlEvents", "partialJson", "image_url", "images", "frames", "data", "mimeType", "block",
+	"anthropicCompaction", "details"}
 
 func (m *entryMaker) object(depth int) string {
 	types := []string{"thinking", "text", "toolCall", "redactedThinking", "reasoning", "image", "image_generation_call", "anthropicServerTool",
@@ -118,7 +119,8 @@ func (m *entryMaker) entry() string {
 		return `{"type":"custom","data":` + m.object(4) + `}`
 	}
 	signature := func() string {
-		return m.pick(`"{\"type\":\"reasoning\",\"encrypted_content\":\"enc\"}"`, `"{\"type\":\"reasoning\",\"id\":\"rs_1\"}"`, `"{\"type\":\"reasoning\",\"encrypted_content\":\"other\",\"id\":\"rs_1\"}"`,
+		return m.pick(`"{\"type\":\"reasoning\",\"encrypted_content\":\"enc\"}"`, `"{\"type\":\"reasoning\",\"id\":\"rs_1\"}"`,
+			`"{\"type\":\"reasoning\",\"encrypted_content\":\"other\",\"id\":\"rs_1\"}"`,
 			`"{}"`, `"no JSON"`, `" {\"type\":\"reasoning\",\"id\":\"rs_1\"} "`)
 	}
 	var blocks []string

@@ -50,7 +50,8 @@ func settle(t *testing.T, f *sessiontest.File) {
 func TestTextsAreReadOnce(t *testing.T) {
 	text := sessiontest.Header
 	for n := range 200 {
-		text += usageLine(n, "null", `{"role":"assistant","content":[{"type":"text","text":"`+strings.Repeat("text ", 2000)+`"}],"provider":"p","model":"m","usage":{"input":1}}`)
+		text += usageLine(n, "null",
+			`{"role":"assistant","content":[{"type":"text","text":"`+strings.Repeat("text ", 2000)+`"}],"provider":"p","model":"m","usage":{"input":1}}`)
 	}
 	f := sessiontest.NewFile(t, text)
 	settle(t, f)
@@ -104,7 +105,8 @@ func TestUsageAgreesWithPi(t *testing.T) {
 func TestRoom(t *testing.T) {
 	const image, call = `{"type":"image","data":"AAAA","mimeType":"image/png"}`, `{"type":"toolCall","id":"c","name":"read","arguments":{"path":"/x"}}`
 	const thought, words = `{"type":"thinking","thinking":"hm"}`, `{"type":"text","text":"words"}`
-	const result, blob = `{"role":"toolResult","toolName":"read","content":[` + words + `],"details":{"a":1}}`, `{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}`
+	const result, blob = `{"role":"toolResult","toolName":"read","content":[` + words +
+		`],"details":{"a":1}}`, `{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}`
 	s := newTestSession(t, sessiontest.Header)
 	var want roomBytes
 	var repeated repeatedImages
@@ -119,7 +121,8 @@ func TestRoom(t *testing.T) {
 			roomBytes{Thinking: int64(len(thought)), Text: int64(len(words)), ToolCalls: int64(len(call))}, 0},
 		{result, roomBytes{ToolResults: int64(len(sessiontest.MessageLine(3, result)))}, 0},
 		{`{"role":"toolResult","toolName":"read","content":[` + image + `,` + blob + `]}`,
-			roomBytes{ToolResults: int64(len(sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","content":[,]}`))), Images: int64(len(image) + len(blob))}, 1},
+			roomBytes{ToolResults: int64(len(sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","content":[,]}`))),
+				Images: int64(len(image) + len(blob))}, 1},
 		{`{"role":"user","content":[{"type":"tool_result","content":[` + blob + `]}]}`,
 			roomBytes{ToolResults: int64(len(`{"type":"tool_result","content":[]}`)), Images: int64(len(blob))}, 1},
 	} {

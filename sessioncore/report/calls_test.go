@@ -28,20 +28,23 @@ func TestOrphanCalls(t *testing.T) {
 		messages []string
 		want     string // the ids of entries with -call or -result
 	}{
-		"none":                  {[]string{user, answer("a", "b"), result("b"), result("a"), answer(), user}, ""},
-		"a call":                {[]string{user, answer("a", "b"), result("a"), user}, "e1-call"},
-		"a call, and on":        {[]string{answer("a"), answer("b"), result("b"), answer()}, "e0-call"},
-		"running":               {[]string{user, answer("a", "b"), result("a")}, ""},
-		"running, in parts":     {[]string{user, answer("a"), answer("b"), result("b")}, ""},
-		"a result":              {[]string{user, result("a"), answer()}, "e1-result"},
-		"a result before":       {[]string{result("a"), answer("a"), result("a"), user}, "e0-result"},
-		"two results":           {[]string{answer("a"), result("a"), result("a"), user}, ""},
-		"an id again":           {[]string{answer("a"), result("a"), answer("a"), user, answer("a"), result("a"), user}, "e2-call"},
-		"aborted":               {[]string{aborted, user, aborted, result("a"), user}, ""},
-		"no id":                 {[]string{`{"role":"assistant","content":[{"type":"toolCall","name":"x"}]}`, `{"role":"toolResult"}`, user}, ""},
-		"operator's words":      {[]string{`{"role":"assistant","content":[{"type":"tool_call","id":"a"}]}`, `{"role":"tool_result","tool_call_id":"b"}`, user}, "e0-call e1-result"},
-		"a provider's words":    {[]string{`{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}`, user}, ""},
-		"of the provider":       {[]string{`{"role":"assistant","content":[{"type":"server_tool_use","id":"a"},{"type":"toolCall","id":"b","name":"web_search"}]}`, user, result("b")}, ""},
+		"none":              {[]string{user, answer("a", "b"), result("b"), result("a"), answer(), user}, ""},
+		"a call":            {[]string{user, answer("a", "b"), result("a"), user}, "e1-call"},
+		"a call, and on":    {[]string{answer("a"), answer("b"), result("b"), answer()}, "e0-call"},
+		"running":           {[]string{user, answer("a", "b"), result("a")}, ""},
+		"running, in parts": {[]string{user, answer("a"), answer("b"), result("b")}, ""},
+		"a result":          {[]string{user, result("a"), answer()}, "e1-result"},
+		"a result before":   {[]string{result("a"), answer("a"), result("a"), user}, "e0-result"},
+		"two results":       {[]string{answer("a"), result("a"), result("a"), user}, ""},
+		"an id again":       {[]string{answer("a"), result("a"), answer("a"), user, answer("a"), result("a"), user}, "e2-call"},
+		"aborted":           {[]string{aborted, user, aborted, result("a"), user}, ""},
+		"no id":             {[]string{`{"role":"assistant","content":[{"type":"toolCall","name":"x"}]}`, `{"role":"toolResult"}`, user}, ""},
+		"operator's words": {[]string{`{"role":"assistant","content":[{"type":"tool_call","id":"a"}]}`,
+			`{"role":"tool_result","tool_call_id":"b"}`, user}, "e0-call e1-result"},
+		"a provider's words": {[]string{`{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}`, user}, ""},
+		"of the provider": {[]string{`{"role":"assistant",` +
+			`"content":[{"type":"server_tool_use","id":"a"},{"type":"toolCall","id":"b","name":"web_search"}]}`, user, result("b")}, ""},
 		"no content, no object": {[]string{`{"role":"assistant"}`, `{"role":"assistant","content":[7,"x"]}`, `7`, user}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

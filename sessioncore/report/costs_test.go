@@ -210,10 +210,12 @@ func TestOddSessions(t *testing.T) {
 	s := newTestStore(t, 1)
 	require.NoError(t, os.Mkdir(filepath.Join(s.root, "p"), 0o755))
 	for name, text := range map[string]string{
-		"none":   "no session\n",
-		"found":  "{\"type\":\"x\"}\n" + `{"type":"session","version":3,"id":"later","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n",
-		"odd":    `{"type":"session","version":3,"id":"odd","timestamp":"never","cwd":"/w\ud800\n<&>"}` + "\n" + `{"type":"message","id":"a","timestamp":-1,"message":{"role":"assistant","content":[],"usage":{"input":1e400,"output":1e300}}}` + "\n",
-		"future": `{"type":"session","version":3,"id":"future","timestamp":1e300}` + "\n" + `{"type":"message","id":"a","timestamp":8.64e15,"message":{"role":"assistant","content":[],"model":"\ud800"}}` + "\n",
+		"none":  "no session\n",
+		"found": "{\"type\":\"x\"}\n" + `{"type":"session","version":3,"id":"later","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n",
+		"odd": `{"type":"session","version":3,"id":"odd","timestamp":"never","cwd":"/w\ud800\n<&>"}` + "\n" +
+			`{"type":"message","id":"a","timestamp":-1,"message":{"role":"assistant","content":[],"usage":{"input":1e400,"output":1e300}}}` + "\n",
+		"future": `{"type":"session","version":3,"id":"future","timestamp":1e300}` + "\n" +
+			`{"type":"message","id":"a","timestamp":8.64e15,"message":{"role":"assistant","content":[],"model":"\ud800"}}` + "\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(s.root, "p", name+".jsonl"), []byte(text), 0o644))
 	}
@@ -222,7 +224,8 @@ func TestOddSessions(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
-	require.Contains(t, string(text), `{"day":"1969-12-31","cwd":"/w`+"\ufffd"+`\n<&>","model":"unknown/unknown","assistantMessages":1,"input":0,"output":1e+300,`)
+	require.Contains(t, string(text),
+		`{"day":"1969-12-31","cwd":"/w`+"\ufffd"+`\n<&>","model":"unknown/unknown","assistantMessages":1,"input":0,"output":1e+300,`)
 	require.Equal(t, 2, strings.Count(string(text), "\n"), "%s", text)
 }
 

@@ -93,8 +93,9 @@ func record(typ, uuid, parent, session, more string) string {
 
 // block is a record of one block of an answer, with the tokens that the answer had by then.
 func block(uuid, parent, session, id string, side bool, output int) string {
-	return record("assistant", uuid, parent, session, fmt.Sprintf(`"isSidechain":%t,"message":{"id":%q,"role":"assistant","model":"m","content":[{"type":"text","text":%q}],`+
-		`"usage":{"input_tokens":3,"output_tokens":%d,"cache_read_input_tokens":50,"cache_creation_input_tokens":7}}`, side, id, uuid, output))
+	return record("assistant", uuid, parent, session,
+		fmt.Sprintf(`"isSidechain":%t,"message":{"id":%q,"role":"assistant","model":"m","content":[{"type":"text","text":%q}],`+
+			`"usage":{"input_tokens":3,"output_tokens":%d,"cache_read_input_tokens":50,"cache_creation_input_tokens":7}}`, side, id, uuid, output))
 }
 
 func asked(uuid, parent, session string, side bool) string {
@@ -108,9 +109,11 @@ func TestTokensOfClaude(t *testing.T) {
 	files := map[string]string{
 		"p/main.jsonl": begin + asked("s1", "", "main", true) + block("s2", "s1", "main", "S1", true, 5) + block("s3", "s2", "main", "S1", true, 500) +
 			asked("u2", "a2", "main", false) + block("a3", "u2", "main", "M2", false, 6),
-		"p/fork.jsonl":                   strings.ReplaceAll(begin, `"sessionId":"main"`, `"sessionId":"fork","forkedFrom":{"sessionId":"main"}`) + asked("u3", "a2", "fork", false) + block("a4", "u3", "fork", "M3", false, 7),
+		"p/fork.jsonl": strings.ReplaceAll(begin, `"sessionId":"main"`, `"sessionId":"fork","forkedFrom":{"sessionId":"main"}`) +
+			asked("u3", "a2", "fork", false) + block("a4", "u3", "fork", "M3", false, 7),
 		"p/main/subagents/agent-a.jsonl": asked("x1", "", "main", true) + block("x2", "x1", "main", "X1", true, 9000),
-		"p/agent-b.jsonl":                asked("y1", "", "main", true) + block("y2", "y1", "main", "Y1", true, 1) + block("y3", "y2", "main", "Y1", true, 80000),
+		"p/agent-b.jsonl": asked("y1", "", "main", true) + block("y2", "y1", "main", "Y1", true, 1) +
+			block("y3", "y2", "main", "Y1", true, 80000),
 	}
 	s := newForeignStore(t, files, func(s storage.Storage) (storage.Files, foreign.Agent) { return claude.NewProjects(s), claude.Agent{} })
 	require.Equal(t, map[string][3]float64{"anthropic/m": {6, 6*60 + 89553, 89553}}, s.tokens(), "M1, S1, M2, M3, X1 and Y1")
@@ -152,7 +155,9 @@ func TestTokensOfCodex(t *testing.T) {
 		return line("response_item", fmt.Sprintf(`"type":"message","role":%q,"content":[{"type":%q,"text":"text %d"}]`, role, kind, at))
 	}
 	counted := func(total, input, out int) string {
-		return line("event_msg", fmt.Sprintf(`"type":"token_count","info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":{"input_tokens":%d,"cached_input_tokens":0,"output_tokens":%d,"total_tokens":%d}}`, total, input, out, input+out))
+		return line("event_msg", fmt.Sprintf(`"type":"token_count",`+
+			`"info":{"total_token_usage":{"total_tokens":%d},`+
+			`"last_token_usage":{"input_tokens":%d,"cached_input_tokens":0,"output_tokens":%d,"total_tokens":%d}}`, total, input, out, input+out))
 	}
 	turn := line("turn_context", `"model":"m"`)
 	first := meta("11111111-1111-7111-8111-111111111111", "")

@@ -126,8 +126,9 @@ func (s *testStore) dollars() float64 { return float64(s.rnd.IntN(1000)) / 1024 
 
 func (s *testStore) usage() object {
 	return object{
-		"input": s.rnd.IntN(1000), "output": s.rnd.IntN(1000), "cacheRead": s.rnd.IntN(100_000), "cacheWrite": s.rnd.IntN(1000), "premiumRequests": s.rnd.IntN(2),
-		"cost": object{"input": s.dollars(), "output": s.dollars(), "cacheRead": s.dollars(), "cacheWrite": s.dollars(), "total": s.dollars()},
+		"input": s.rnd.IntN(1000), "output": s.rnd.IntN(1000), "cacheRead": s.rnd.IntN(100_000), "cacheWrite": s.rnd.IntN(1000),
+		"premiumRequests": s.rnd.IntN(2),
+		"cost":            object{"input": s.dollars(), "output": s.dollars(), "cacheRead": s.dollars(), "cacheWrite": s.dollars(), "total": s.dollars()},
 	}
 }
 
@@ -156,7 +157,8 @@ func (s *testStore) entries(after []object, n int) (made []object) {
 			}
 		default:
 			e["message"] = object{
-				"role": "assistant", "content": []any{object{"type": "text", "text": "x"}}, "provider": s.one("p", "q"), "model": s.one("large", "small"), "usage": s.usage(),
+				"role": "assistant", "content": []any{object{"type": "text", "text": "x"}}, "provider": s.one("p", "q"),
+				"model": s.one("large", "small"), "usage": s.usage(),
 			}
 		}
 		if s.rnd.IntN(50) == 0 {

@@ -31,7 +31,8 @@ func TestLog(t *testing.T) {
 	said := func(role, text string) string {
 		return fmt.Sprintf(`,"type":"message","message":{"role":%q,"toolName":"bash","content":[{"type":"text","text":%q}]}`, role, text)
 	}
-	const call = `,"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","name":"bash","arguments":{"_i":"x","command":["sh","-c","ls\n-l"],"workdir":"/"}}]}`
+	const call = `,"type":"message",` +
+		`"message":{"role":"assistant","content":[{"type":"toolCall","name":"bash","arguments":{"_i":"x","command":["sh","-c","ls\n-l"],"workdir":"/"}}]}`
 	s := snapshotOf(t, sessiontest.Header+
 		sessiontest.At(1, "a", "", said("user", "one\ntwo"))+sessiontest.At(1, "m", "a", `,"type":"model_change","model":"p/m"`)+
 		sessiontest.At(1, "b", "m", call)+sessiontest.At(1, "r", "b", said("toolResult", "out"))+
@@ -61,8 +62,10 @@ func TestShortIDs(t *testing.T) {
 	const a, b, c = "a32dc482-96ce-4859-942a-f46d1c8d5358", "a32dc482-96ce-4859-942a-f46d1c8d5359", "a32dc482-97ce"
 	require.Equal(t, "* a32dc482-97 [leaf] user: "+c+"\n* a32dc482-96 [] user: "+a+"\n",
 		logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(c, a)), false))
-	require.Equal(t, "* "+b+" [leaf] user: "+b+"\n* "+a+" [] user: "+a+"\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(b, a)), false))
-	require.Equal(t, "* a32dc482 [leaf] user: "+a+"\n* l1 [] user: l1\n", logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry("l1", "")+sessiontest.Entry(a, "l1")), false))
+	require.Equal(t, "* "+b+" [leaf] user: "+b+"\n* "+a+" [] user: "+a+"\n",
+		logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry(a, "")+sessiontest.Entry(b, a)), false))
+	require.Equal(t, "* a32dc482 [leaf] user: "+a+"\n* l1 [] user: l1\n",
+		logOf(t, snapshotOf(t, sessiontest.Header+sessiontest.Entry("l1", "")+sessiontest.Entry(a, "l1")), false))
 }
 
 // checkLog draws the tree of a session and reads it again.

@@ -54,7 +54,8 @@ func TestTable(t *testing.T) {
 		require.NoError(t, files.Chtimes(name, time.Now().Add(-time.Hour)))
 	}
 	write("p/a.jsonl", saidAt(1, "a1", "", "one")+saidAt(2, "a2", "a1", `t\two`)+saidAt(4, "a4", "a1", "four"))
-	write("p/b.jsonl", saidAt(1, "b1", "", "one")+saidAt(3, "b3", "", "three")+`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
+	write("p/b.jsonl", saidAt(1, "b1", "", "one")+saidAt(3, "b3", "", "three")+
+		`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
 	write("p/c.jsonl", saidAt(1, "c1", "", "one"))
 	write("p/d.jsonl", "{\n")
 	want := []string{

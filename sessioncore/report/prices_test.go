@@ -23,7 +23,8 @@ const priceFile = `{
 }`
 
 func answerOf(id, model, usage string) string {
-	return `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-05-01T00:00:00Z","message":{"role":"assistant","content":[],"provider":"p","model":"` +
+	return `{"type":"message","id":"` + id +
+		`","parentId":null,"timestamp":"2026-05-01T00:00:00Z","message":{"role":"assistant","content":[],"provider":"p","model":"` +
 		model + `","usage":` + usage + `}}` + "\n"
 }
 
@@ -153,7 +154,8 @@ func TestPriceOfAName(t *testing.T) {
 		"x/claude-a-4-5-2026-02-02": 1, "router/claude-a-4-5": 3, "open/router/claude-a-4-5": 3, "vertex/claude-a-4-5@20250101": 1,
 		"vertex/claude-a-4-5@default": 1, "bedrock/us.anthropic.claude-a-4-5-20250101-v1:0": 2, "bedrock/anthropic.claude-a-4-5-v1:0": 1,
 		"anthropic/claude-a-4-5[1m]": 1, "open/other/anthropic/claude-a-4.5": 1, "o/gpt-5.1": 4, "o/gpt-5-1": 4, "o/gpt-5.1-2026-01-02": 4, "o/gpt-5-1-mini": 5,
-		"x/claude-a-4-51": 0, "x/claude-a-4": 0, "x/claude-a-4-5-new": 0, "x/gpt-5": 0, "x/gpt-5x1": 0, "": 0, "/": 0, "x/-20260202": 0, "x/@": 0, "x/claude-a-4-5:free": 0,
+		"x/claude-a-4-51": 0, "x/claude-a-4": 0, "x/claude-a-4-5-new": 0, "x/gpt-5": 0, "x/gpt-5x1": 0, "": 0, "/": 0, "x/-20260202": 0, "x/@": 0,
+		"x/claude-a-4-5:free": 0,
 	} {
 		of, ok := table.find(model)
 		require.Equal(t, want != 0, ok, model)
@@ -253,7 +255,8 @@ func TestCallsOfOtherModels(t *testing.T) {
 
 // paidLine is an answer that cost something.
 func paidLine(id, second, cost string) string {
-	return `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-02-16T10:00:` + second + `.000Z","message":{"role":"assistant","provider":"p","model":"m",` +
+	return `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-02-16T10:00:` + second +
+		`.000Z","message":{"role":"assistant","provider":"p","model":"m",` +
 		`"usage":{"input":1,"cost":{"total":` + cost + `}}}}` + "\n"
 }
 
@@ -263,11 +266,13 @@ func TestOwn(t *testing.T) {
 	inherited := paidLine("a", "01", "1") + paidLine("b", "02", "2")
 	noTime := strings.Replace(paidLine("t", "03", "4"), `"timestamp"`, `"when"`, 1)
 	noID := strings.Replace(paidLine("i", "03", "8"), `"id"`, `"name"`, 1)
-	task := `{"type":"message","id":"k","parentId":"a","timestamp":"2026-02-16T10:00:04.000Z","message":{"role":"toolResult","toolName":"task","details":{"usage":{"input":5,"cost":{"total":16}}}}}` + "\n"
+	task := `{"type":"message","id":"k","parentId":"a","timestamp":"2026-02-16T10:00:04.000Z",` +
+		`"message":{"role":"toolResult","toolName":"task","details":{"usage":{"input":5,"cost":{"total":16}}}}}` + "\n"
 	for name, c := range map[string]struct{ parent, child, want string }{
-		"a fork with an answer of its own":      {inherited + paidLine("c", "03", "4"), inherited + paidLine("d", "05", "32"), "[1,0,0,0,1,0,32]"},
-		"a subagent's work is taken over":       {inherited + task, inherited + task, "[0,0,0,0,0,0,0]"},
-		"the fork's copies cost nothing":        {inherited, paidLine("a", "01", "0") + paidLine("b", "02", "0") + paidLine("d", "05", "32"), "[1,0,0,0,1,0,32]"},
+		"a fork with an answer of its own": {inherited + paidLine("c", "03", "4"), inherited + paidLine("d", "05", "32"), "[1,0,0,0,1,0,32]"},
+		"a subagent's work is taken over":  {inherited + task, inherited + task, "[0,0,0,0,0,0,0]"},
+		"the fork's copies cost nothing": {inherited, paidLine("a", "01", "0") + paidLine("b", "02", "0") + paidLine("d", "05", "32"),
+			"[1,0,0,0,1,0,32]"},
 		"other links, another time zone":        {inherited, strings.ReplaceAll(inherited, "T10:00:01.000Z", "T11:00:01+01:00"), "[0,0,0,0,0,0,0]"},
 		"the same id at another time":           {inherited, paidLine("a", "02", "1"), "[1,0,0,0,1,0,1]"},
 		"another id at the same time":           {inherited, paidLine("b", "01", "1"), "[1,0,0,0,1,0,1]"},

@@ -31,7 +31,8 @@ func TestLineOfJSON(t *testing.T) {
 	snap := snapshotOf(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
 		`{"type":"message","id":"<&\ud83c\u2028\"\u0001\u007f","parentId":"gone","message":{"role":"user","content":"b"}}`+"\n"+
 		"garbage\n")
-	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c`+"\u2028"+`\"\u0001`+"\x7f"+`","why":"its parent is not in the file: it counts as a root"}
+	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c`+"\u2028"+`\"\u0001`+"\x7f"+
+		`","why":"its parent is not in the file: it counts as a root"}
 {"line":4,"offset":327,"bytes":7,"problem":"skipped","why":"not JSON"}
 `, problemsOf(t, snap, nil))
 }
@@ -89,7 +90,8 @@ func TestMissingBlobs(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+
 		blobLine("one", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
 		blobLine("url", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
-		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+`"},"other":"blob:sha256:`+c+`"}`)+
+		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+
+			`"},"other":"blob:sha256:`+c+`"}`)+
 		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
 	acquire := func() *sessioncore.Snapshot {
 		return sessiontest.Snapshot(t, s.session)

@@ -59,7 +59,8 @@ func TestEditInTheMiddle(t *testing.T) {
 		s := newTestSession(t, content)
 		was, err := look(s.acquire(t))
 		require.NoError(t, err, name)
-		s.Write(strings.NewReplacer(`"id":"b"`, `"id":"x"`, `"output":1`, `"output":2`, `"label":"old"`, `"label":"new"`).Replace(content) + sessiontest.Entry("d", ""))
+		s.Write(strings.NewReplacer(`"id":"b"`, `"id":"x"`, `"output":1`, `"output":2`, `"label":"old"`, `"label":"new"`).Replace(content) +
+			sessiontest.Entry("d", ""))
 		_, err = look(s.acquire(t))
 		require.ErrorIs(t, err, storage.ErrStale, name)
 		is, err := look(s.acquire(t))

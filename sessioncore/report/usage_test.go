@@ -98,7 +98,8 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 
 // TestUsageIsPrinted: as a person and jq read it.
 func TestUsageIsPrinted(t *testing.T) {
-	answer := `{"role":"assistant","provider":"anthropic","model":"claude","usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
+	answer := `{"role":"assistant","provider":"anthropic","model":"claude",` +
+		`"usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
 		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
 	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer)+usageLine(1, "null", answer))
 	snap := sessiontest.Snapshot(t, s.session)
@@ -110,8 +111,10 @@ func TestUsageIsPrinted(t *testing.T) {
 	both, one := sum(2, "0.000042", "0.0006", "0.00018", "0.03", "0.030822"), sum(1, "0.000021", "0.0003", "0.00009", "0.015", "0.015411")
 	models := func(sum string) string { return `{"anthropic/claude":` + sum + `}` }
 	var want bytes.Buffer
-	require.NoError(t, json.Indent(&want, []byte(`{"total":`+both+`,"own":`+both+`,"subagents":`+sum(0, "0", "0", "0", "0", "0")+`,"models":`+models(both)+`,"branch":{"total":`+one+`,"models":`+models(one)+`},`+
-		`"bytes":{"text":0,"thinking":0,"toolCalls":0,"toolResults":0,"images":0,"other":688},"repeatedImages":{"count":0,"bytes":0}}`), "", "  "))
+	require.NoError(t, json.Indent(&want,
+		[]byte(`{"total":`+both+`,"own":`+both+`,"subagents":`+sum(0, "0", "0", "0", "0", "0")+`,"models":`+models(both)+`,"branch":{"total":`+one+
+			`,"models":`+models(one)+`},`+
+			`"bytes":{"text":0,"thinking":0,"toolCalls":0,"toolResults":0,"images":0,"other":688},"repeatedImages":{"count":0,"bytes":0}}`), "", "  "))
 	require.Equal(t, want.String()+"\n", text)
 }
 
@@ -128,7 +131,8 @@ func TestUsageOfOddMessages(t *testing.T) {
 	answer := func(rest string) string { return `{"role":"assistant","provider":"p","model":"m"` + rest + `}` }
 	for _, c := range []struct{ message, want, models string }{
 		{answer(`,"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"premiumRequests":0.5,"cost":{"total":0.25}}`), "[1,2,3,4,10,0.5,0.25]", "p/m"},
-		{answer(`,"usage":{"input":1,"output":2,"cache_read":3,"cache_write":4,"total_tokens":11,"premium_requests":1,"cost":{"total":1e-7}}`), "[1,2,3,4,11,1,1e-7]", "p/m"},
+		{answer(`,"usage":{"input":1,"output":2,"cache_read":3,"cache_write":4,"total_tokens":11,"premium_requests":1,"cost":{"total":1e-7}}`),
+			"[1,2,3,4,11,1,1e-7]", "p/m"},
 		{answer(``), "[0,0,0,0,0,0,0]", "p/m"},
 		{answer(`,"usage":null`), "[0,0,0,0,0,0,0]", "p/m"},
 		{answer(`,"usage":"much"`), "[0,0,0,0,0,0,0]", "p/m"},
@@ -137,7 +141,8 @@ func TestUsageOfOddMessages(t *testing.T) {
 		{answer(`,"usage":{"input":1,"input":2,"cost":{"total":1},"cost":{"input":2}}`), "[2,0,0,0,2,0,0]", "p/m"},
 		{`{"role":"assistant","model":"m","usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/m"},
 		{`{"role":"assistant","provider":7,"usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/unknown"},
-		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "␛/" + strings.Repeat("x", maxModelName) + "…"},
+		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,null]",
+			"␛/" + strings.Repeat("x", maxModelName) + "…"},
 		{`{"role":"toolResult","toolName":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "(subagents)"},
 		{`{"role":"tool_result","tool_name":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "(subagents)"},
 		{`{"role":"toolResult","toolName":"bash","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},

@@ -43,10 +43,16 @@ func TestTouched(t *testing.T) {
 		{`{"type":"toolCall","name":"bash","arguments":{"command":"cat main.go"}}`, "/home/dev/main.go", ""},
 		{`{"type":"text","text":"main.go","path":"main.go"}`, "/home/dev/main.go", ""},
 		{`{"type":"tool_use","name":"NotebookEdit","input":{"notebook_path":"/a/b.ipynb","new_source":"x"}}`, "/a/b.ipynb", "NotebookEdit /a/b.ipynb"},
-		{`{"type":"toolCall","name":"apply_patch","arguments":{"input":"*** Begin Patch\n*** Update File: ` + strings.Repeat("x/../", 600) + `cmd/main.go\n@@\n-a\n` + strings.Repeat(`+b\n`, 3000) + `*** Move to: cmd/b.go\n*** End Patch"}}`, "/home/dev/cmd/b.go", "apply_patch cmd/b.go"},
-		{`{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],"workdir":"sub"}}`, "/home/dev/sub/a.go", "shell sub/a.go"},
-		{`{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],"workdir":"sub"}}`, "/home/dev/a.go", ""},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a", "edit " + strings.Repeat("./", 87) + ".…"},
+		{`{"type":"toolCall","name":"apply_patch","arguments":{"input":"*** Begin Patch\n*** Update File: ` + strings.Repeat("x/../", 600) +
+			`cmd/main.go\n@@\n-a\n` + strings.Repeat(`+b\n`, 3000) + `*** Move to: cmd/b.go\n*** End Patch"}}`, "/home/dev/cmd/b.go", "apply_patch cmd/b.go"},
+		{`{"type":"toolCall","name":"shell",` +
+			`"arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],` +
+			`"workdir":"sub"}}`, "/home/dev/sub/a.go", "shell sub/a.go"},
+		{`{"type":"toolCall","name":"shell",` +
+			`"arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],` +
+			`"workdir":"sub"}}`, "/home/dev/a.go", ""},
+		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a",
+			"edit " + strings.Repeat("./", 87) + ".…"},
 		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
 		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev", "edit main.go; edit x/y.go"},
 		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev/x/y.go", "edit x/y.go"},
@@ -63,13 +69,17 @@ func TestTouched(t *testing.T) {
 		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, `/C:\Users\Ada/a.txt`, `Read C:\Users\Ada\a.txt`},
 		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, "/home/dev", ""},
 		{`{"type":"tool_use","name":"Read","input":{"file_path":"\\\\host\\share\\a.txt"}}`, "/host/share/a.txt", `Read \\host\share\a.txt`},
-		{`{"type":"toolCall","name":"exec","arguments":{"input":"f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\a.go\\n\")"}}`, `C:\new\a.go`, `exec C:\new\a.go`},
+		{`{"type":"toolCall","name":"exec","arguments":{"input":"f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\a.go\\n\")"}}`, `C:\new\a.go`,
+			`exec C:\new\a.go`},
 	} {
 		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
 		require.Contains(t, text, cwd)
-		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":[{"type":"text","text":"\n do it\nplease"}]}}` + "\n" +
-			`{"type":"message","id":"a","parentId":"u","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n" +
-			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` + c.call + `]}}` + "\n"
+		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z",` +
+			`"message":{"role":"user","content":[{"type":"text","text":"\n do it\nplease"}]}}` + "\n" +
+			`{"type":"message","id":"a","parentId":"u","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[` +
+			c.call + `]}}` + "\n" +
+			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` +
+			c.call + `]}}` + "\n"
 		m, err := NewTouched(c.path)
 		require.NoError(t, err)
 		result, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
@@ -80,7 +90,8 @@ func TestTouched(t *testing.T) {
 			continue
 		}
 		require.Len(t, result.Hits, 2, "%s %s", c.path, c.call)
-		require.Equal(t, []string{c.line, c.line, "do it", ""}, []string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
+		require.Equal(t, []string{c.line, c.line, "do it", ""},
+			[]string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
 		lines := strings.Split(string(result.Table()), "\n")
 		require.Contains(t, lines[1], "/entries/a.json\tdo it\t")
 		require.Contains(t, lines[2], "/entries/b.json\t-\t")
@@ -104,7 +115,8 @@ func TestTouchedByResults(t *testing.T) {
 	}
 	text := sessiontest.Header +
 		entry("u", "", `{"role":"user","content":"go"}`) +
-		entry("a1", "u", call(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},{"type":"toolCall","id":"c2","name":"exec","arguments":{}}`)) +
+		entry("a1", "u", call(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},`+
+			`{"type":"toolCall","id":"c2","name":"exec","arguments":{}}`)) +
 		entry("r1", "a1", result("c1", `{"path":"/w/one.go"}`)) +
 		entry("r2", "r1", result("c2", `{"success":true,"changes":{"/w/two.go":{},"/w/x/three.go":{}}}`)) +
 		entry("r3", "r2", result("gone", `{"perFileResults":[{"path":"four.go"}]}`)) +

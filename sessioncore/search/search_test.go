@@ -47,8 +47,11 @@ func one(t *testing.T, lines ...string) *Searcher {
 func TestVisible(t *testing.T) {
 	s := one(t,
 		sessiontest.MessageLine(0, `{"role":"user","content":"Hello \u0057orld\nline\u005c"}`),
-		sessiontest.MessageLine(1, `{"role":"assistant","provider":"Some","model":"hidden","content":[{"type":"thinking","thinking":"hmm"},{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
-		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"bash","content":[{"type":"text","text":"output"},{"type":"image","data":"hidden"}],"details":"hidden"}`),
+		sessiontest.MessageLine(1, `{"role":"assistant","provider":"Some","model":"hidden",`+
+			`"content":[{"type":"thinking","thinking":"hmm"},`+
+			`{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"bash",`+
+			`"content":[{"type":"text","text":"output"},{"type":"image","data":"hidden"}],"details":"hidden"}`),
 		`{"type":"compaction","id":"c","parentId":"e2","summary":"all in all"}`+"\n",
 		`{"type":"label","id":"l","parentId":"c","targetId":"hidden","label":"keep this"}`+"\n",
 		`{"type":"title_change","id":"t","parentId":"l","title":"A title"}`+"\n",
@@ -56,9 +59,11 @@ func TestVisible(t *testing.T) {
 		"hidden\n")
 	for query, want := range map[string]string{
 		"hello": "e0", "Hello": "e0", "HELLO": "", "world": "e0", "hello world": "e0", `"hello world"`: "e0", `"world hello"`: "", "line\\": "e0",
-		"hmm": "e1", "/tmp": "e1", "8080": "e1", "bash": "e2 e1", "hidden": "", "hiddenkey": "", "role:tool bash": "e2", "role:assistant bash": "e1", "tool:bash output": "e2", "tool:bash": "e2 e1",
+		"hmm": "e1", "/tmp": "e1", "8080": "e1", "bash": "e2 e1", "hidden": "", "hiddenkey": "", "role:tool bash": "e2", "role:assistant bash": "e1",
+		"tool:bash output": "e2", "tool:bash": "e2 e1",
 		"tool:bas": "", `"all in"`: "c", "keep": "l", "title": "t", "output -bash": "", "output -ls": "e2", "hello hmm": "",
-		"hello after:2026-01-05 before:2026-01-06": "e0", "hello before:2026-01-05": "", "hello after:2026-01-05T09:00:01Z": "", "cwd:/w hello": "e0", "cwd:/ hello": "e0", "cwd:/w/x hello": "",
+		"hello after:2026-01-05 before:2026-01-06": "e0", "hello before:2026-01-05": "", "hello after:2026-01-05T09:00:01Z": "", "cwd:/w hello": "e0",
+		"cwd:/ hello": "e0", "cwd:/w/x hello": "",
 		"e0": "", "message": "",
 		"model:hid": "e1", "model:some/HIDDEN": "", "model:Some/hidden hmm": "e1", "model:hidden hello": "", "model:other": "",
 		"title:\"hello World\" hmm": "", "title:\"World\" hmm": "e1", "title:world keep": "l", "title:\"hello worlds\" keep": "",
@@ -74,7 +79,8 @@ func TestHostile(t *testing.T) {
 		size, shifts = 1<<20, 1
 	}
 	long := strings.Repeat("x", size)
-	for _, text := range []string{long + "needle", "needle" + long, long[:window-3] + `n\u0065edle` + long, strings.Repeat(`\ud83d\ude00`, 20_000) + "needle", strings.Repeat("\x80", window+2) + "needle\xff" + strings.Repeat("é", window)} {
+	for _, text := range []string{long + "needle", "needle" + long, long[:window-3] + `n\u0065edle` + long,
+		strings.Repeat(`\ud83d\ude00`, 20_000) + "needle", strings.Repeat("\x80", window+2) + "needle\xff" + strings.Repeat("é", window)} {
 		s := one(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+text+`"}`))
 		require.Equal(t, []string{"e0"}, look(t, s, "needle"))
 		require.Equal(t, []string{"e0"}, look(t, s, "needle -needles"))
@@ -114,7 +120,8 @@ func manyFiles(t *testing.T, n int) *memory.Storage {
 	files := memory.New()
 	for i := range n {
 		require.NoError(t, files.WriteFile(fmt.Sprintf("p/%03d.jsonl", i), []byte(sessiontest.Header+
-			sessiontest.MessageLine(0, fmt.Sprintf(`{"role":"user","content":"common m%03d"}`, i))+sessiontest.MessageLine(1, fmt.Sprintf(`{"role":"user","content":"common n%03d"}`, i)))))
+			sessiontest.MessageLine(0, fmt.Sprintf(`{"role":"user","content":"common m%03d"}`, i))+
+			sessiontest.MessageLine(1, fmt.Sprintf(`{"role":"user","content":"common n%03d"}`, i)))))
 	}
 	return files
 }
@@ -250,7 +257,8 @@ func TestRememberedIsBounded(t *testing.T) {
 // since, and their titles, are their own.
 func TestCopies(t *testing.T) {
 	head := func(at int, parent string) string {
-		return fmt.Sprintf(`{"type":"session","version":3,"id":"s%d","timestamp":"2026-01-05T0%d:00:00.000Z","cwd":"/w","title":"the tides"%s}`+"\n", at, at, parent)
+		return fmt.Sprintf(`{"type":"session","version":3,"id":"s%d","timestamp":"2026-01-05T0%d:00:00.000Z","cwd":"/w","title":"the tides"%s}`+
+			"\n", at, at, parent)
 	}
 	const fork = `,"parentSession":"s8"`
 	said := func(n int, text string) string {
@@ -258,9 +266,10 @@ func TestCopies(t *testing.T) {
 	}
 	files := memory.New()
 	for name, text := range map[string]string{
-		"p/1-grandchild": head(8, fork) + said(0, "tides one") + said(1, "tides two") + said(3, "tides three"), // it has its parent's time, as forks of Claude Code
-		"p/2-parent":     head(8, "") + said(0, "tides one") + said(1, "tides two"),
-		"p/3-child":      head(9, fork) + said(0, "tides one") + said(1, "tides too"),
+		"p/1-grandchild": head(8, fork) + said(0, "tides one") + said(1, "tides two") +
+			said(3, "tides three"), // it has its parent's time, as forks of Claude Code
+		"p/2-parent": head(8, "") + said(0, "tides one") + said(1, "tides two"),
+		"p/3-child":  head(9, fork) + said(0, "tides one") + said(1, "tides too"),
 	} {
 		require.NoError(t, files.WriteFile(name+".jsonl", []byte(text)))
 	}
@@ -300,7 +309,8 @@ func TestRegexp(t *testing.T) {
 		`time\.(Now|Since)`: {"e0", "time."}, `^or`: {"e0", "or"}, `Now$`: {"e0", "Now"}, `now`: {"", "now"}, `(?i)NOW`: {"e0", "now"},
 		`twice\b`: {"e0", "twice"}, `a x+ b`: {"e1", " b"}, `(?:si|No)\w`: {"e0", "No or si"}, `x{3,5}`: {"e1", "x"}, `(?i)kélvin`: {"e1", "élvin"},
 		`.*`: {"e1 e0", ""}, `\d`: {"", ""}, `Now.or`: {"", "Now"}, `(?s)Now.or`: {"e0", "Now"}, `(wi)+ce`: {"e0", "wi"},
-		`twice|kelvin|b K`: {"e1 e0", "b K or kelvin or twice"}, `(Sin|No)[wc]`: {"e0", "No or Sin"}, `twice|.x`: {"e1 e0", "x or twice"}, `twice|.?`: {"e1 e0", ""},
+		`twice|kelvin|b K`: {"e1 e0", "b K or kelvin or twice"}, `(Sin|No)[wc]`: {"e0", "No or Sin"}, `twice|.x`: {"e1 e0", "x or twice"},
+		`twice|.?`:                    {"e1 e0", ""},
 		`a1|b1|c1|d1|e1|f1|g1|h1|ixx`: {"", ""},
 	} {
 		q, err := ParseRegexp(pattern, "")
@@ -354,11 +364,14 @@ func TestParseQuery(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 	for text, why := range map[string]string{
-		"": "empty", "  ": "empty", "-x": "only says what must not", `"a`: "does not end", `"a"b`: "needs a blank", `""`: "phrase is empty", `-""`: "phrase is empty",
+		"": "empty", "  ": "empty", "-x": "only says what must not", `"a`: "does not end", `"a"b`: "needs a blank", `""`: "phrase is empty",
+		`-""`:   "phrase is empty",
 		"role:": "needs a value", "role:x": "user, assistant or tool", "role:user role:tool": "twice", "-tool:x": "cannot be excluded", "cwd:a": "absolute",
 		"after:tomorrow": "needs a date", "before:2026-13-01": "needs a date", "in:x": "in: is archive", "\xff": "UTF-8", "\xed\xa0\x80": "UTF-8",
-		"rol:user": `"rol:" is not a key; these are: role: tool: model: title: cwd: agent: after: before: in:. Put`, "x modle:y": `"modle:" is not`, "roles:a": "not a key", "-titel:x": "not a key",
-		`aent:"a b"`: "not a key", "afer:2026-01-01": "not a key", "im:archive": "not a key", "model:": "needs a value", "-model:x": "cannot be excluded", "title:a title:b": "twice",
+		"rol:user": `"rol:" is not a key; these are: role: tool: model: title: cwd: agent: after: before: in:. Put`, "x modle:y": `"modle:" is not`,
+		"roles:a": "not a key", "-titel:x": "not a key",
+		`aent:"a b"`: "not a key", "afer:2026-01-01": "not a key", "im:archive": "not a key", "model:": "needs a value",
+		"-model:x": "cannot be excluded", "title:a title:b": "twice",
 		"after:2026-02-01 before:2026-02-01": "no time", strings.Repeat("a", maxQuery+1): "more than",
 	} {
 		_, err := ParseQuery(text)

@@ -45,7 +45,8 @@ func TestSpans(t *testing.T) {
 		require.Equal(t, c.end, s.End.UTC().Format(time.RFC3339), "%+v", c)
 		require.Equal(t, c.text[0] > '9' || len(c.text) == 2, s.Relative, "%+v", c)
 	}
-	for _, text := range []string{"", "d", "w", "-1d", "1.5d", "7", "70000d", "tomorrow", "mond", "2026", "2026-13", "2026-02-30", "2026-01-31T25:00", "15:04", "7dd", "now"} {
+	for _, text := range []string{"", "d", "w", "-1d", "1.5d", "7", "70000d", "tomorrow", "mond", "2026", "2026-13", "2026-02-30", "2026-01-31T25:00",
+		"15:04", "7dd", "now"} {
 		_, err := ParseSpan(text, time.Now())
 		require.ErrorContains(t, err, "a date such as 2026-01-31", text)
 	}

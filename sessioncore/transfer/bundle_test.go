@@ -65,20 +65,21 @@ func TestHostileBundles(t *testing.T) {
 	}
 	copy(huge[148:156], fmt.Sprintf("%06o\x00 ", sum))
 	for name, bundle := range map[string]string{
-		"above":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("../x.jsonl")}, text, nil),
-		"absolute":        archived(t, []tar.Header{file("/sessions/p/x.jsonl")}, text, nil),
-		"through":         archived(t, []tar.Header{file("sessions/p/../../../x.jsonl")}, text, nil),
-		"a link":          archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
-		"a hard link":     archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
-		"a device":        archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
-		"twice":           archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"file and dir":    archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl/y.jsonl")}, text, nil),
-		"dir and file":    archived(t, []tar.Header{file("sessions/p/x.jsonl/y.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"no manifest":     archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "" }),
-		"another format":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "sessionfs bundle 2" }),
-		"another hash":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
-		"one too many":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = nil }),
-		"one is missing":  archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
+		"above":          archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("../x.jsonl")}, text, nil),
+		"absolute":       archived(t, []tar.Header{file("/sessions/p/x.jsonl")}, text, nil),
+		"through":        archived(t, []tar.Header{file("sessions/p/../../../x.jsonl")}, text, nil),
+		"a link":         archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
+		"a hard link":    archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
+		"a device":       archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
+		"twice":          archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
+		"file and dir":   archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl/y.jsonl")}, text, nil),
+		"dir and file":   archived(t, []tar.Header{file("sessions/p/x.jsonl/y.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
+		"no manifest":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "" }),
+		"another format": archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "sessionfs bundle 2" }),
+		"another hash":   archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
+		"one too many":   archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = nil }),
+		"one is missing": archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text,
+			func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
 		"after manifest":  archived(t, []tar.Header{file(manifestName), file("sessions/p/x.jsonl")}, `{"format":"sessionfs bundle 1"}`, nil),
 		"cut":             good[:700],
 		"a changed byte":  strings.Replace(good, "one", "two", 1),
@@ -257,7 +258,8 @@ func TestNamesOnDisk(t *testing.T) {
 	})
 	s := newStore(t, nil)
 	for _, text := range s.take(top) {
-		require.True(t, strings.HasPrefix(text, "refused its name") || strings.HasPrefix(text, "partly new sessions/p/y.jsonl; \x1b[2Jz.log beside it is refused: its name"), text)
+		require.True(t, strings.HasPrefix(text, "refused its name") ||
+			strings.HasPrefix(text, "partly new sessions/p/y.jsonl; \x1b[2Jz.log beside it is refused: its name"), text)
 	}
 	require.Equal(t, map[string]string{"sessions/p/y.jsonl": headerOf("y", "/w") + line, "sessions/p/y/fine.log": "fine"}, all(t, s.top))
 }

@@ -34,7 +34,8 @@ func asked(uuid, parent, text string) string {
 }
 
 func answered(uuid, parent, text string) string {
-	return said(uuid, parent, `"type":"assistant","message":{"role":"assistant","id":"m-`+uuid+`","model":"m","content":[{"type":"text","text":"`+text+`"}],"usage":{"input_tokens":1,"output_tokens":2}}`)
+	return said(uuid, parent, `"type":"assistant","message":{"role":"assistant","id":"m-`+uuid+`","model":"m","content":[{"type":"text","text":"`+text+
+		`"}],"usage":{"input_tokens":1,"output_tokens":2}}`)
 }
 
 var (
@@ -42,7 +43,8 @@ var (
 	claudeText = asked("u1", "", "one") + answered("a1", "u1", "first") +
 		asked("u2", "a1", "two") + answered("a2", "u2", "second") +
 		said("u3", "a1", `"type":"user","message":{"role":"user","content":[{"type":"text","text":"otherwise"},`+
-			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"`+base64.StdEncoding.EncodeToString([]byte(picture))+`"}},{"type":"document","title":"x"}]}`) +
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"`+base64.StdEncoding.EncodeToString([]byte(picture))+
+			`"}},{"type":"document","title":"x"}]}`) +
 		said("a3", "u3", `"type":"assistant","message":{"role":"assistant","model":"m","content":[{"type":"text","text":"third"}]}`)
 	claudeMore = asked("u4", "a3", "four") + answered("a4", "u4", "fourth")
 	codexText  = `{"timestamp":"2026-02-16T10:20:30.000Z","type":"session_meta","payload":{"id":"0b7d7a4e-0000-7000-8000-000000000002","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w"}}
@@ -134,7 +136,8 @@ func TestForeignBranch(t *testing.T) {
 	put(t, elsewhere, map[string]string{"x.jsonl": claudeText, "y.jsonl": headerOf("y", "/w") + line, "z#1.jsonl": codexText})
 	said := s.take(filepath.Join(elsewhere, "x.jsonl#a2"), filepath.Join(elsewhere, "x.jsonl"), filepath.Join(elsewhere, "x.jsonl#none"),
 		filepath.Join(elsewhere, "y.jsonl#a"), filepath.Join(elsewhere, "z#1.jsonl"), elsewhere+"#a2", filepath.Join(elsewhere, "x.jsonl#a2"))
-	for i, want := range []string{"new ", "new ", "refused no such entry", "refused only of sessions of other agents", "new ", "refused an entry is that of a session", "same "} {
+	for i, want := range []string{"new ", "new ", "refused no such entry", "refused only of sessions of other agents", "new ",
+		"refused an entry is that of a session", "same "} {
 		require.True(t, strings.HasPrefix(said[i], want), "%s: %s", want, said[i])
 	}
 	ids := func(said string) (ids []string) {
@@ -161,7 +164,8 @@ func TestForeignGrows(t *testing.T) {
 		"another":                 {nil, strings.Replace(claudeText, "second", "other", 1) + claudeMore, "refused " + errGoneOn.Error()},
 		"gone on with":            {func(text string) string { return text + line2 }, claudeText, "same "},
 		"gone on with, and grown": {func(text string) string { return text + line2 }, claudeText + claudeMore, "refused " + errGoneOn.Error()},
-		"with a title of its own": {func(text string) string { return strings.Replace(text, `"cwd"`, `"titleSource":"user","cwd"`, 1) }, claudeText + claudeMore, "refused " + errGoneOn.Error()},
+		"with a title of its own": {func(text string) string { return strings.Replace(text, `"cwd"`, `"titleSource":"user","cwd"`, 1) },
+			claudeText + claudeMore, "refused " + errGoneOn.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, file := newStore(t, nil), filepath.Join(t.TempDir(), claudeID+".jsonl")

@@ -43,7 +43,8 @@ func hashOf(text string) string {
 
 // image is an entry that refers to a blob.
 func image(hash string) string {
-	return `{"type":"message","id":"i","parentId":"a","timestamp":"2026-02-16T10:23:00.000Z","message":{"role":"user","content":[{"type":"image","data":"blob:sha256:` + hash + `"}]}}` + "\n"
+	return `{"type":"message","id":"i","parentId":"a","timestamp":"2026-02-16T10:23:00.000Z",` +
+		`"message":{"role":"user","content":[{"type":"image","data":"blob:sha256:` + hash + `"}]}}` + "\n"
 }
 
 func packed(t *testing.T, text string) string {
@@ -171,24 +172,36 @@ func TestPlaces(t *testing.T) {
 		gets  string   // a file that is in the store then
 	}{
 		{"a file", nil, map[string]string{"x.jsonl": one}, "x.jsonl", "", []string{"new sessions/--w--/x.jsonl"}, "sessions/--w--/x.jsonl"},
-		{"a file, where its cwd is", map[string]string{"sessions/-w/y.jsonl": two}, map[string]string{"x.jsonl": one}, "x.jsonl", "", []string{"new sessions/-w/x.jsonl"}, "sessions/-w/x.jsonl"},
-		{"a file without a cwd", nil, map[string]string{"x.jsonl": headerOf("x", "")}, "x.jsonl", "", []string{"refused its header names no working directory"}, ""},
+		{"a file, where its cwd is", map[string]string{"sessions/-w/y.jsonl": two}, map[string]string{"x.jsonl": one}, "x.jsonl", "",
+			[]string{"new sessions/-w/x.jsonl"}, "sessions/-w/x.jsonl"},
+		{"a file without a cwd", nil, map[string]string{"x.jsonl": headerOf("x", "")}, "x.jsonl", "",
+			[]string{"refused its header names no working directory"}, ""},
 		{"a file, to", nil, map[string]string{"x.jsonl": headerOf("x", "")}, "x.jsonl", "p/q", []string{"new sessions/p/q/x.jsonl"}, "sessions/p/q/x.jsonl"},
 		{"of operator", nil, map[string]string{"x.jsonl": flat}, "x.jsonl", "", []string{"new sessions/x.jsonl"}, "sessions/x.jsonl"},
-		{"an archive", nil, map[string]string{"x.jsonl.gz": packed(t, one)}, "x.jsonl.gz", "", []string{"new sessions/--w--/x.jsonl"}, "sessions/--w--/x.jsonl"},
-		{"a directory", nil, map[string]string{"d/e/x.jsonl": one, "y.jsonl": two}, "", "", []string{"new sessions/--w--/x.jsonl", "new sessions/--w--/y.jsonl"}, "sessions/--w--/y.jsonl"},
-		{"an agent directory", nil, map[string]string{"a/sessions/p/x.jsonl": one, "a/archive/sessions/q/y.jsonl.gz": packed(t, two), "a/log.jsonl": "{}\n", "a/cache/log.jsonl": "{}\n"}, "a", "",
+		{"an archive", nil, map[string]string{"x.jsonl.gz": packed(t, one)}, "x.jsonl.gz", "", []string{"new sessions/--w--/x.jsonl"},
+			"sessions/--w--/x.jsonl"},
+		{"a directory", nil, map[string]string{"d/e/x.jsonl": one, "y.jsonl": two}, "", "",
+			[]string{"new sessions/--w--/x.jsonl", "new sessions/--w--/y.jsonl"}, "sessions/--w--/y.jsonl"},
+		{"an agent directory", nil, map[string]string{"a/sessions/p/x.jsonl": one, "a/archive/sessions/q/y.jsonl.gz": packed(t, two),
+			"a/log.jsonl": "{}\n", "a/cache/log.jsonl": "{}\n"}, "a", "",
 			[]string{"new sessions/q/y.jsonl", "new sessions/p/x.jsonl"}, "sessions/q/y.jsonl"},
-		{"a file in one", nil, map[string]string{"a/sessions/p/x.jsonl": one}, "a/sessions/p/x.jsonl", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
-		{"one at a depth", nil, map[string]string{"b/home/.omp/agent/sessions/p/x.jsonl": one}, "b", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
-		{"one that is elsewhere", map[string]string{"sessions/q/x.jsonl": one}, map[string]string{"a/sessions/p/x.jsonl": one + line2}, "a", "", []string{"longer sessions/q/x.jsonl"}, "sessions/q/x.jsonl"},
-		{"one of another name", map[string]string{"sessions/q/y.jsonl": one + line2}, map[string]string{"x.jsonl": one}, "x.jsonl", "p", []string{"same sessions/q/y.jsonl"}, "sessions/q/y.jsonl"},
-		{"twice in one run", nil, map[string]string{"a/sessions/p/x.jsonl": one, "b/sessions/q/x.jsonl": one + line2}, "", "", []string{"new sessions/p/x.jsonl", "longer sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
-		{"locks and temporary files", nil, map[string]string{"sessions/p/x.jsonl": one, "sessions/p/.x.jsonl.lock": "1", "sessions/p/.y.jsonl": two}, "", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
+		{"a file in one", nil, map[string]string{"a/sessions/p/x.jsonl": one}, "a/sessions/p/x.jsonl", "", []string{"new sessions/p/x.jsonl"},
+			"sessions/p/x.jsonl"},
+		{"one at a depth", nil, map[string]string{"b/home/.omp/agent/sessions/p/x.jsonl": one}, "b", "", []string{"new sessions/p/x.jsonl"},
+			"sessions/p/x.jsonl"},
+		{"one that is elsewhere", map[string]string{"sessions/q/x.jsonl": one}, map[string]string{"a/sessions/p/x.jsonl": one + line2}, "a", "",
+			[]string{"longer sessions/q/x.jsonl"}, "sessions/q/x.jsonl"},
+		{"one of another name", map[string]string{"sessions/q/y.jsonl": one + line2}, map[string]string{"x.jsonl": one}, "x.jsonl", "p",
+			[]string{"same sessions/q/y.jsonl"}, "sessions/q/y.jsonl"},
+		{"twice in one run", nil, map[string]string{"a/sessions/p/x.jsonl": one, "b/sessions/q/x.jsonl": one + line2}, "", "",
+			[]string{"new sessions/p/x.jsonl", "longer sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
+		{"locks and temporary files", nil, map[string]string{"sessions/p/x.jsonl": one, "sessions/p/.x.jsonl.lock": "1", "sessions/p/.y.jsonl": two},
+			"", "", []string{"new sessions/p/x.jsonl"}, "sessions/p/x.jsonl"},
 		{"nothing", nil, nil, "none", "", []string{"refused no such file"}, ""},
 		{"another file", nil, map[string]string{"x.txt": one}, "x.txt", "", []string{"refused it is neither a session"}, ""},
 		{"a name that lies", nil, map[string]string{"x.jsonl": packed(t, one)}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
-		{"no conversation", nil, map[string]string{"x.jsonl": `{"type":"user","sessionId":"x"}` + "\n"}, "x.jsonl", "", []string{"refused there is no conversation in it"}, ""},
+		{"no conversation", nil, map[string]string{"x.jsonl": `{"type":"user","sessionId":"x"}` + "\n"}, "x.jsonl", "",
+			[]string{"refused there is no conversation in it"}, ""},
 		{"half a header", nil, map[string]string{"x.jsonl": one[:40]}, "x.jsonl", "", []string{"refused it does not begin with the header"}, ""},
 		{"a damaged archive", nil, map[string]string{"x.jsonl.gz": packed(t, one)[:60]}, "x.jsonl.gz", "", []string{"refused "}, ""},
 	} {
@@ -221,7 +234,8 @@ func TestPlaces(t *testing.T) {
 func TestAlong(t *testing.T) {
 	const picture, other, small = "a picture", "another picture", "a small picture"
 	files := map[string]string{
-		"sessions/p/x.jsonl":          headerOf("x", "/w") + line + image(hashOf(picture)) + image(hashOf("gone")) + image(hashOf(other)) + `{"type":"custom","data":"` + hashOf("no reference") + ` blob:sha256:`,
+		"sessions/p/x.jsonl": headerOf("x", "/w") + line + image(hashOf(picture)) + image(hashOf("gone")) + image(hashOf(other)) +
+			`{"type":"custom","data":"` + hashOf("no reference") + ` blob:sha256:`,
 		"sessions/p/x/0.log":          "a log\n",
 		"sessions/p/x/local/.hidden":  "hidden\n",
 		"sessions/p/x/sub.jsonl":      headerOf("sub", "/w") + image(hashOf(small)) + line[:30],
@@ -249,7 +263,8 @@ func TestAlong(t *testing.T) {
 		"sessions/p/x.jsonl":     strings.TrimSuffix(files["sessions/p/x.jsonl"], `{"type":"custom","data":"`+hashOf("no reference")+` blob:sha256:`),
 		"sessions/p/x/sub.jsonl": strings.TrimSuffix(files["sessions/p/x/sub.jsonl"], line[:30]),
 	}
-	for _, name := range []string{"sessions/p/x/0.log", "sessions/p/x/local/.hidden", "sessions/p/x/data.jsonl", "blobs/" + hashOf(picture), "blobs/" + hashOf(small)} {
+	for _, name := range []string{"sessions/p/x/0.log", "sessions/p/x/local/.hidden", "sessions/p/x/data.jsonl", "blobs/" + hashOf(picture),
+		"blobs/" + hashOf(small)} {
 		want[name] = files[name]
 	}
 	require.Equal(t, want, all(t, s.top))
@@ -289,9 +304,10 @@ func bundleOf(t *testing.T, top string, redacted bool, names ...string) (text st
 		files = redact.New(files, rules)
 	}
 	var out bytes.Buffer
-	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Masked: map[string]int{}, Left: func(what string, err error) {
-		left = append(left, what+": "+err.Error())
-	}}
+	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Masked: map[string]int{},
+		Left: func(what string, err error) {
+			left = append(left, what+": "+err.Error())
+		}}
 	for _, name := range names {
 		require.NoError(t, b.Add(t.Context(), files, name))
 	}

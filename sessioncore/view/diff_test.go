@@ -27,7 +27,8 @@ func TestDiff(t *testing.T) {
 	long := strings.Repeat(`line\n`, 20)
 	trunk := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"why?"}`) +
 		sessiontest.MessageLine(1, `{"role":"assistant","content":"one\n`+long+`two"}`)
-	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) + sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
+	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) +
+		sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
 		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
 	open := func(text string) *sessioncore.Snapshot {
 		return sessiontest.Snapshot(t, newTestSession(t, text).session)
@@ -74,27 +75,33 @@ func TestDiffOfLongTurns(t *testing.T) {
 // TestEdits: what each tool of each agent that changes files was told to change is a diff.
 func TestEdits(t *testing.T) {
 	const diff = "\n\n```diff\n"
-	for call, want := range map[string]string{
-		`"name":"Edit","input":{"file_path":"/a.go","old_string":"a\nb\nc\n","new_string":"a\nB\nc\n","replace_all":true}`:                 diff + "--- /a.go\n+++ /a.go\n@@\n a\n-b\n+B\n c\n```\n\n*replace\\_all:* `true`\n",
-		`"name":"MultiEdit","input":{"file_path":"/a.go","edits":[{"old_string":"a","new_string":""},{"old_string":"","new_string":"b"}]}`: diff + "--- /a.go\n+++ /a.go\n@@\n-a\n@@\n+b\n```\n",
-		`"name":"edit","arguments":{"_i":"Why","path":"a","oldText":"` + "```" + `","newText":"x\ny"}`:                                     " — Why\n\n````diff\n--- a\n+++ a\n@@\n-```\n+x\n+y\n````\n",
-		`"name":"edit","arguments":{"edits":[{"path":"a","op":"update","diff":"@@\n-x\n+y\n"}]}`:                                           diff + "--- a\n+++ a\n@@\n-x\n+y\n```\n",
-		`"name":"write","arguments":{"path":"a","content":"x\n\ny\n"}`:                                                                     diff + "+++ a\n+x\n+\n+y\n```\n",
-		`"name":"str_replace_based_edit_tool","input":{"command":"create","path":"a","file_text":"x"}`:                                     diff + "+++ a\n+x\n```\n",
-		`"name":"str_replace_based_edit_tool","input":{"command":"insert","path":"a","insert_line":3,"new_str":"x"}`:                       diff + "--- a\n+++ a\n@@\n+x\n```\n\n*insert\\_line:* `3`\n",
-		`"name":"apply_patch","input":"*** Begin Patch\n*** Update File: a\n-x\n+y"`:                                                       diff + "*** Begin Patch\n*** Update File: a\n-x\n+y\n```\n",
-		`"name":"apply_patch","arguments":{"input":"*** Begin Patch\n+y"}`:                                                                 diff + "*** Begin Patch\n+y\n```\n",
-		`"name":"shell","arguments":{"command":["apply_patch","*** Begin Patch\n+y"]}`:                                                     diff + "*** Begin Patch\n+y\n```\n",
-		`"name":"send","arguments":{"path":"a","content":"x"}`:                                                                             "\n\n```\npath: a\ncontent: x\n```\n",
-		`"name":"edit","arguments":{"path":"a","edits":[{"old_text":"x","new_text":"y"},7]}`:                                               "\n\n```\npath: a\nedits: [{\"old_text\":\"x\",\"new_text\":\"y\"},7]\n```\n",
+	for _, c := range []struct{ call, want string }{
+		{`"name":"Edit","input":{"file_path":"/a.go","old_string":"a\nb\nc\n","new_string":"a\nB\nc\n","replace_all":true}`,
+			diff + "--- /a.go\n+++ /a.go\n@@\n a\n-b\n+B\n c\n```\n\n*replace\\_all:* `true`\n"},
+		{`"name":"MultiEdit","input":{"file_path":"/a.go","edits":[{"old_string":"a","new_string":""},{"old_string":"","new_string":"b"}]}`,
+			diff + "--- /a.go\n+++ /a.go\n@@\n-a\n@@\n+b\n```\n"},
+		{`"name":"edit","arguments":{"_i":"Why","path":"a","oldText":"` + "```" + `","newText":"x\ny"}`,
+			" — Why\n\n````diff\n--- a\n+++ a\n@@\n-```\n+x\n+y\n````\n"},
+		{`"name":"edit","arguments":{"edits":[{"path":"a","op":"update","diff":"@@\n-x\n+y\n"}]}`, diff + "--- a\n+++ a\n@@\n-x\n+y\n```\n"},
+		{`"name":"write","arguments":{"path":"a","content":"x\n\ny\n"}`, diff + "+++ a\n+x\n+\n+y\n```\n"},
+		{`"name":"str_replace_based_edit_tool","input":{"command":"create","path":"a","file_text":"x"}`, diff + "+++ a\n+x\n```\n"},
+		{`"name":"str_replace_based_edit_tool","input":{"command":"insert","path":"a","insert_line":3,"new_str":"x"}`,
+			diff + "--- a\n+++ a\n@@\n+x\n```\n\n*insert\\_line:* `3`\n"},
+		{`"name":"apply_patch","input":"*** Begin Patch\n*** Update File: a\n-x\n+y"`, diff + "*** Begin Patch\n*** Update File: a\n-x\n+y\n```\n"},
+		{`"name":"apply_patch","arguments":{"input":"*** Begin Patch\n+y"}`, diff + "*** Begin Patch\n+y\n```\n"},
+		{`"name":"shell","arguments":{"command":["apply_patch","*** Begin Patch\n+y"]}`, diff + "*** Begin Patch\n+y\n```\n"},
+		{`"name":"send","arguments":{"path":"a","content":"x"}`, "\n\n```\npath: a\ncontent: x\n```\n"},
+		{`"name":"edit","arguments":{"path":"a","edits":[{"old_text":"x","new_text":"y"},7]}`,
+			"\n\n```\npath: a\nedits: [{\"old_text\":\"x\",\"new_text\":\"y\"},7]\n```\n"},
 	} {
-		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+call+"}]}"))
+		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+c.call+"}]}"))
 		_, got, _ = strings.Cut(got, "`**")
-		require.Equal(t, want, got, call)
+		require.Equal(t, c.want, got, c.call)
 	}
 	// What is too long, or too much, is cut and said.
 	for _, input := range []string{
-		`"old_string":"` + strings.Repeat(`x\n`, 9000) + `","new_string":"y"`, `"edits":[` + strings.Repeat(`{"new_string":""},`, 100_000) + `{"new_string":""}]`,
+		`"old_string":"` + strings.Repeat(`x\n`, 9000) + `","new_string":"y"`,
+		`"edits":[` + strings.Repeat(`{"new_string":""},`, 100_000) + `{"new_string":""}]`,
 		`"edits":[` + strings.Repeat(`{"new_string":"`+strings.Repeat("x ", 3000)+`"},`, 500) + `{"new_string":""}]`,
 	} {
 		body := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall","name":"Edit","input":{"path":"a",`+input+"}}]}"))
@@ -102,7 +109,8 @@ func TestEdits(t *testing.T) {
 		require.Contains(t, body, "\n\n*Not all of it is shown:* [the whole entry](entries/e0.json)\n")
 	}
 	// The work grows with the arguments, and not faster.
-	transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall","name":"Edit","input":{`+strings.Repeat(`"description":"x",`, 200_000)+`"command":"x"}}]}`))
+	transcriptBody(t, sessiontest.MessageLine(0,
+		asks+`{"type":"toolCall","name":"Edit","input":{`+strings.Repeat(`"description":"x",`, 200_000)+`"command":"x"}}]}`))
 }
 
 // TestCommon: what lists have in common is in both in that order, and of those that differ little it is as much as can be.

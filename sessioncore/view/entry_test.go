@@ -47,7 +47,8 @@ func TestMessagesInTranscripts(t *testing.T) {
 			assistant + "\n**`Bash`** — Look\n\n```sh\nls\n```\n\n*timeout:* `5000`\n"},
 		{asks + `{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","a\nb"],"work_dir":"/w"}}]}`,
 			assistant + "\n**`shell`**\n\n```sh\na\nb\n```\n\n*work\\_dir:* `/w`\n"},
-		{asks + `{"type":"toolCall","name":"shell","arguments":{"command":["ls","-l"]}}]}`, assistant + "\n**`shell`**\n\n```\ncommand: [\"ls\",\"-l\"]\n```\n"},
+		{asks + `{"type":"toolCall","name":"shell","arguments":{"command":["ls","-l"]}}]}`,
+			assistant + "\n**`shell`**\n\n```\ncommand: [\"ls\",\"-l\"]\n```\n"},
 		{asks + `{"type":"toolCall","name":"Task","arguments":{"description":"Look","prompt":"go"}}]}`,
 			assistant + "\n**`Task`**\n\n```\ndescription: Look\nprompt: go\n```\n"},
 		{asks + `{"type":"toolCall","name":"todo","arguments":{}}]}`, assistant + "\n**`todo`**\n"},
@@ -59,12 +60,14 @@ func TestMessagesInTranscripts(t *testing.T) {
 		{asks + `{"type":"new thing","x":[1]}]}`, assistant + "\n```\ntype: new thing\nx: [1]\n```\n"},
 		{`{"role":"toolResult","toolName":"apply_patch","content":[{"type":"text","text":"{\"output\":\"a\\nb\",\"metadata\":{\"exit_code\":1}}"}]}`,
 			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `apply_patch` · 09:00:00 · e0\n\n```\na\nb\n```\n\n*Exit status* `1`\n"},
-		{`{"role":"toolResult","content":"{\"output\":7}"}`, "\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00 · e0\n\n```\n{\"output\":7}\n```\n"},
+		{`{"role":"toolResult","content":"{\"output\":7}"}`,
+			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00 · e0\n\n```\n{\"output\":7}\n```\n"},
 		{`{"role":"toolResult","toolName":"bash","toolCallId":"c","content":[{"type":"text","text":"out\n"}],"isError":true}`,
 			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0 · **error**\n\n```\nout\n```\n"},
 		{`{"role":"tool_result","tool_name":"bash","tool_call_id":"c","content":"out","is_error":false}`,
 			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0\n\n```\nout\n```\n"},
-		{`{"role":"toolResult","toolName":"x","content":[]}`, "\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `x` · 09:00:00 · e0\n\n*No output.*\n"},
+		{`{"role":"toolResult","toolName":"x","content":[]}`,
+			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `x` · 09:00:00 · e0\n\n*No output.*\n"},
 		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]}`,
 			"\n## User · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00\n\n```\nout\n```\n"},
 		{`{"role":"user","content":[{"type":"image","data":"blob:sha256:` + testImage + `","mimeType":"image/png"}]}`,
@@ -89,7 +92,8 @@ func TestMessagesInTranscripts(t *testing.T) {
 		{`{"role":"branchSummary","fromId":"x9","summary":"Left it."}`,
 			"\n## Branch summary · 2026-01-05 09:00:00 · e0\n\n*What happened on the branch that was left at entry* `x9`\n\nLeft it.\n"},
 		{`{"role":"compactionSummary","summary":"All.","tokensBefore":12}`,
-			"\n## Compaction · 2026-01-05 09:00:00 · e0\n\n*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
+			"\n## Compaction · 2026-01-05 09:00:00 · e0\n\n" +
+				"*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
 	} {
 		require.Equal(t, c.want, transcriptBody(t, sessiontest.MessageLine(0, c.message)), c.message)
 	}
@@ -111,15 +115,19 @@ func TestEntriesInTranscripts(t *testing.T) {
 		{`"type":"label","target_id":"e0"`, "\n*Label taken from entry* `e0`\n"},
 		{`"type":"mcp_tool_selection","selectedToolNames":["a","b"]`, "\n*Tools:* `a, b`\n"},
 		{`"type":"ttsr_injection","injectedRules":["r"]`, "\n*Rules brought to mind:* `r`\n"},
-		{`"type":"session_init","tools":["read"],"systemPrompt":"x","task":"y"`, "\n*A task for a subagent, with the tools* `read` [system prompt and task](entries/a%20%28b%29%2525.json)\n"},
+		{`"type":"session_init","tools":["read"],"systemPrompt":"x","task":"y"`,
+			"\n*A task for a subagent, with the tools* `read` [system prompt and task](entries/a%20%28b%29%2525.json)\n"},
 		{`"type":"reset_boundary"`, "\n*The context was cleared.*\n"},
 		{`"type":"archive","targetId":"e0","archived":true`, "\n*Archived, with all that follows it, entry* `e0`\n"},
 		{`"type":"archive","targetId":"e0","archived":false`, "\n*Brought back from the archive, with all that follows it, entry* `e0`\n"},
 		{`"type":"branch_summary","fromId":"e0","summary":"","details":{"kind":"discarded-entry-branch"}`, "\n*Without a summary was left entry* `e0`\n"},
 		{`"type":"compaction","summary":"","short_summary":"Short.","tokens_before":7,"first_kept_entry_id":"e0"`,
-			"\n## Compaction · 2026-01-05 09:00:01 · `a (b)%25`\n\n*The model goes on from this summary of what was said before, 7 tokens, and from the turns that were kept.*\n\nShort.\n"},
-		{`"type":"branch","from_id":"e0","summary":"S"`, "\n## Branch summary · 2026-01-05 09:00:01 · `a (b)%25`\n\n*What happened on the branch that was left at entry* `e0`\n\nS\n"},
-		{`"type":"custom_message","custom_type":"ci","content":[{"type":"text","text":"green"}]`, "\n## Extension · 2026-01-05 09:00:01 · `a (b)%25` · `ci`\n\ngreen\n"},
+			"\n## Compaction · 2026-01-05 09:00:01 · `a (b)%25`\n\n" +
+				"*The model goes on from this summary of what was said before, 7 tokens, and from the turns that were kept.*\n\nShort.\n"},
+		{`"type":"branch","from_id":"e0","summary":"S"`,
+			"\n## Branch summary · 2026-01-05 09:00:01 · `a (b)%25`\n\n*What happened on the branch that was left at entry* `e0`\n\nS\n"},
+		{`"type":"custom_message","custom_type":"ci","content":[{"type":"text","text":"green"}]`,
+			"\n## Extension · 2026-01-05 09:00:01 · `a (b)%25` · `ci`\n\ngreen\n"},
 		{`"type":"custom","customType":"x","data":{"big":"state"}`, ""},
 		{`"type":"custom_info","custom_type":"x"`, ""},
 		{`"type":"sessionfs/<new>"`, "\n*An entry of type* `sessionfs/<new>` [the entry](entries/a%20%28b%29%2525.json)\n"},
@@ -138,7 +146,8 @@ func TestTurns(t *testing.T) {
 	body := transcriptBody(t,
 		sessiontest.MessageLine(0, `{"role":"user","content":"q"}`),
 		sessiontest.MessageLine(1, `{"role":"user","content":"and"}`),
-		sessiontest.MessageLine(2, asks+`{"type":"text","text":"- a list"},`+call("1", "/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go")+","+call("2", "two.go")+"]}"),
+		sessiontest.MessageLine(2, asks+`{"type":"text","text":"- a list"},`+
+			call("1", "/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go")+","+call("2", "two.go")+"]}"),
 		sessiontest.MessageLine(3, `{"role":"toolResult","toolName":"read","toolCallId":"2","content":"2"}`),
 		sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","toolCallId":"1","content":"1"}`),
 		sessiontest.MessageLine(5, asks+`{"type":"text","text":"    not a part of the list"}]}`),
@@ -152,7 +161,8 @@ func TestTurns(t *testing.T) {
 		"**`read`**\n\n```\n/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go\n```\n\n**`read`**\n\n```\ntwo.go\n```\n\n"+
 		"**Result** · `read` · `two.go` · 09:00:03 · e3\n\n```\n2\n```\n\n"+
 		"**Result** · `read` · `…long/path/to/some/directory/that/goes/on/and/on/until/one.go` · 09:00:04 · e4\n\n```\n1\n```\n\n"+
-		"*09:00:05 · e5*\n\nnot a part of the list\n\n*09:00:06 · e6*\n\n**`read`**\n\n```\nthree.go\n```\n\n**Result** · `read` · 09:00:07 · e7\n\n```\n3\n```\n\n"+
+		"*09:00:05 · e5*\n\nnot a part of the list\n\n*09:00:06 · e6*\n\n**`read`**\n\n```\nthree.go\n```\n\n"+
+		"**Result** · `read` · 09:00:07 · e7\n\n```\n3\n```\n\n"+
 		"## Assistant · 2026-01-05 09:00:08 · e8 · `other`\n\nme too\n\n*09:00:09 · e9*\n\n- and more\n", body)
 }
 
@@ -170,10 +180,13 @@ func TestTranscriptHeads(t *testing.T) {
 	require.Equal(t, "# Session s\n\nSession `s`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
 	require.Equal(t, "# Session\n\nSession `?`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
 	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC.",
-		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`, sessiontest.MessageLine(0, `{"role":"user","content":"q"}`)))
+		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`,
+			sessiontest.MessageLine(0, `{"role":"user","content":"q"}`)))
 	require.Equal(t, "# First line\n\nSession `s`, times in `UTC`.",
-		head(`{"type":"session","version":3,"id":"s","title":7}`, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image"}]}`), sessiontest.MessageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
-	require.Equal(t, "# Slot\n\nSession `s`, times in `UTC`.", head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
+		head(`{"type":"session","version":3,"id":"s","title":7}`, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image"}]}`),
+			sessiontest.MessageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
+	require.Equal(t, "# Slot\n\nSession `s`, times in `UTC`.",
+		head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
 }
 
 // TestLongOutputIsCut: head and tail are shown, with a link to the entry between them.
@@ -187,7 +200,8 @@ func TestLongOutputIsCut(t *testing.T) {
 	require.True(t, strings.HasSuffix(body, "a line of output\nlast\n```\n"))
 	// Prose is not.
 	prose := strings.Repeat(`some words. `, 80_000)
-	require.Equal(t, "\n## User · 2026-01-05 09:00:00 · e0\n\n"+strings.TrimSpace(prose)+"\n", transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+`"}`)))
+	require.Equal(t, "\n## User · 2026-01-05 09:00:00 · e0\n\n"+strings.TrimSpace(prose)+"\n",
+		transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+`"}`)))
 	// Unless it is absurd.
 	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+prose+`"}`))
 	require.Less(t, len(body), maxProse+1000)
@@ -196,11 +210,14 @@ func TestLongOutputIsCut(t *testing.T) {
 	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","content":[{"type":"text","text":"`+strings.Repeat("iVBORw0KGgo", 500)+`"}]}`))
 	require.Less(t, len(body), 500)
 	// Many small ones come to an end too.
-	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":[`+strings.Repeat(`{"type":"image"},`, 5000)+`{"type":"text","text":"end"}]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0,
+		`{"role":"user","content":[`+strings.Repeat(`{"type":"image"},`, 5000)+`{"type":"text","text":"end"}]}`))
 	require.Equal(t, maxBlocks, strings.Count(body, "An image in the entry"))
-	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","content":[`+strings.Repeat(`{"type":"text","text":"`+strings.Repeat("x ", 3000)+`"},`, 500)+`""]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0,
+		`{"role":"toolResult","content":[`+strings.Repeat(`{"type":"text","text":"`+strings.Repeat("x ", 3000)+`"},`, 500)+`""]}`))
 	require.Less(t, len(body), maxOutput+10_000)
-	body = transcriptBody(t, sessiontest.MessageLine(0, asks+strings.Repeat(`{"type":"toolCall","name":"t","arguments":{"a":"`+strings.Repeat("x ", 3000)+`","b":1}},`, 500)+`""]}`))
+	body = transcriptBody(t, sessiontest.MessageLine(0,
+		asks+strings.Repeat(`{"type":"toolCall","name":"t","arguments":{"a":"`+strings.Repeat("x ", 3000)+`","b":1}},`, 500)+`""]}`))
 	require.Less(t, len(body), maxOutput+500*7000)
 }
 
@@ -228,7 +245,8 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 func TestBase64IsLeftOut(t *testing.T) {
 	picture := strings.Repeat("iVBORw0KGgo/+", 500)
 	for _, c := range []struct{ in, want string }{
-		{"see data:image/png;base64," + picture + " there", "see data:image/png;base64," + picture[:kept64-len("base64,")+len("base64,")] + "…{6 KB of base64} there"},
+		{"see data:image/png;base64," + picture + " there",
+			"see data:image/png;base64," + picture[:kept64-len("base64,")+len("base64,")] + "…{6 KB of base64} there"},
 		{picture, picture[:kept64] + "…{6 KB of base64}"},
 		{strings.Repeat("=", 3000), strings.Repeat("=", 3000)},
 		{strings.Repeat("word ", 3000), strings.Repeat("word ", 3000)},
@@ -247,18 +265,19 @@ func shownValueText(text string) (string, bool) {
 }
 
 func TestValueText(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"path":"main.go","timeout":300,"none":null}`: "path: main.go\ntimeout: 300\nnone: null\n",
-		`{"new":"a\n\n\tb\n"}`:                         "new:\n  a\n\n  \tb\n",
-		`{"edits": [ {"old":"a \"b\" c", "n": [1.50, {}]},{"new":"x\n\ty"},{} ],"o":{ },"e":"","l":[{},1]}`: "edits:\n- old: a \"b\" c\n  n: [1.50,{}]\n- new:\n    x\n    \ty\n- {}\no: {}\ne: \nl: [{},1]\n",
-		`{"\u001b[0m":"\u001b[31mred"}`: "␛[0m: ␛[31mred\n",
-		`[ 1, "a b", { "c" : null } ]`:  "[1,\"a b\",{\"c\":null}]\n",
-		`"two\nlines"`:                  "two\nlines\n",
-		`42`:                            "42\n",
+	for _, c := range []struct{ in, want string }{
+		{`{"path":"main.go","timeout":300,"none":null}`, "path: main.go\ntimeout: 300\nnone: null\n"},
+		{`{"new":"a\n\n\tb\n"}`, "new:\n  a\n\n  \tb\n"},
+		{`{"edits": [ {"old":"a \"b\" c", "n": [1.50, {}]},{"new":"x\n\ty"},{} ],"o":{ },"e":"","l":[{},1]}`,
+			"edits:\n- old: a \"b\" c\n  n: [1.50,{}]\n- new:\n    x\n    \ty\n- {}\no: {}\ne: \nl: [{},1]\n"},
+		{`{"\u001b[0m":"\u001b[31mred"}`, "␛[0m: ␛[31mred\n"},
+		{`[ 1, "a b", { "c" : null } ]`, "[1,\"a b\",{\"c\":null}]\n"},
+		{`"two\nlines"`, "two\nlines\n"},
+		{`42`, "42\n"},
 	} {
-		got, cut := shownValueText(in)
-		require.Equal(t, want, got)
-		require.False(t, cut, in)
+		got, cut := shownValueText(c.in)
+		require.Equal(t, c.want, got)
+		require.False(t, cut, c.in)
 	}
 }
 

@@ -38,7 +38,8 @@ func (t *sizeCache) known() (n int) {
 // that is read in one go.
 func TestTranscriptGrows(t *testing.T) {
 	content := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"q"}`) +
-		sessiontest.MessageLine(1, asks+`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
+		sessiontest.MessageLine(1, asks+
+			`{"type":"toolCall","id":"1","name":"a","arguments":{"x":"one"}},{"type":"toolCall","id":"2","name":"a","arguments":{"x":"two"}}]}`)
 	s := newTestSession(t, content)
 	before := sessiontest.Snapshot(t, s.session)
 	old, _ := transcriptOf(t, before, 1, testLinks)
@@ -116,10 +117,15 @@ func TestTranscriptsAtOnce(t *testing.T) {
 // hostileSession is a session whose messages are made of texts, in all shapes.
 func hostileSession(rnd *rand.Rand, texts []string) string {
 	var b strings.Builder
-	b.WriteString(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00Z","title":` + hostileJSON(rnd, texts) + `,"cwd":` + hostileJSON(rnd, texts) + "}\n")
+	b.WriteString(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00Z","title":` + hostileJSON(rnd, texts) + `,"cwd":` +
+		hostileJSON(rnd, texts) + "}\n")
 	shapes := []string{
-		`{"role":"user","content":%s}`, `{"role":"user","content":[{"type":"text","text":%s},{"type":"text","text":%s},{"type":"image","data":%s,"mimeType":%s}]}`,
-		`{"role":"assistant","provider":%s,"model":%s,"content":[{"type":"thinking","thinking":%s},{"type":"text","text":%s},{"type":"toolCall","id":"1","name":%s,"intent":%s,"arguments":{"command":%s}},{"type":"toolCall","id":"2","name":"x","arguments":{"a":%s,"b":[%s,1,{"c":%s}]}}],"stopReason":%s,"errorMessage":%s}`,
+		`{"role":"user","content":%s}`,
+		`{"role":"user","content":[{"type":"text","text":%s},{"type":"text","text":%s},{"type":"image","data":%s,"mimeType":%s}]}`,
+		`{"role":"assistant","provider":%s,"model":%s,` +
+			`"content":[{"type":"thinking","thinking":%s},{"type":"text","text":%s},` +
+			`{"type":"toolCall","id":"1","name":%s,"intent":%s,"arguments":{"command":%s}},` +
+			`{"type":"toolCall","id":"2","name":"x","arguments":{"a":%s,"b":[%s,1,{"c":%s}]}}],"stopReason":%s,"errorMessage":%s}`,
 		`{"role":"assistant","content":[{"type":"toolCall","name":%s,"arguments":{"path":%s,"old_string":%s,"new_string":%s}}]}`,
 		`{"role":"assistant","content":%s}`, `{"role":"assistant","content":[{"type":"text","text":%s}]}`,
 		`{"role":"toolResult","toolName":%s,"toolCallId":"2","content":[{"type":"text","text":%s}],"isError":%s}`,
@@ -262,7 +268,8 @@ func TestContinues(t *testing.T) {
 		for range 12 {
 			goesOn := false
 			message := func(id, parent string) string {
-				shapes := []string{`{"role":"user","content":"u %d"}`, `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"1","name":"x","arguments":{"n":%d}}]}`,
+				shapes := []string{`{"role":"user","content":"u %d"}`,
+					`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"1","name":"x","arguments":{"n":%d}}]}`,
 					`{"role":"toolResult","toolCallId":"1","toolName":"x","content":"` + strings.Repeat("long ", 3000*rnd.IntN(2)) + `%d"}`}
 				return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"message":%s}`+"\n", id, parent, fmt.Sprintf(shapes[rnd.IntN(3)], n))
 			}
@@ -281,7 +288,8 @@ func TestContinues(t *testing.T) {
 			case k == 7 && n > 1: // an id comes again
 				more = message(fmt.Sprint("e", rnd.IntN(n)), `"e0"`)
 			case k == 8 && n > 0:
-				more = fmt.Sprintf(`{"type":"label","id":"l%d%d","parentId":"e%d","targetId":"e%d","label":"%d"}`+"\nbroken\n", n, len(content), n-1, rnd.IntN(n), rnd.IntN(3))
+				more = fmt.Sprintf(`{"type":"label","id":"l%d%d","parentId":"e%d","targetId":"e%d","label":"%d"}`+"\nbroken\n", n, len(content), n-1,
+					rnd.IntN(n), rnd.IntN(3))
 			default: // a rewrite: the same entries in another file, or one of them changed
 				if k == 9 && rnd.IntN(2) == 0 {
 					content = strings.Replace(content, "u ", "U ", 1)
@@ -319,7 +327,8 @@ func TestContinues(t *testing.T) {
 
 // TestBranchBelow: where a branch has got to, and which entries end one.
 func TestBranchBelow(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
+	s := newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
+		sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
 		`{"type":"message","id":"x","parentId":"e0","message":{"role":"user","content":"c"}}`+"\n")
 	snap := sessiontest.Snapshot(t, s.session)
 	require.Equal(t, []sessioncore.Entry{2, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})

@@ -100,7 +100,8 @@ func requireHarmless(t *testing.T, body string) {
 // treeLines is a session with a call that failed, one without a result, a label, and two branches.
 var treeLines = sessiontest.MessageLine(0, `{"role":"user","content":"hi\n*there* <b>"}`) +
 	sessiontest.MessageLine(1, `{"role":"assistant","provider":"p","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"so"},`+
-		`{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"go <test>","timeout":9}},{"type":"toolCall","id":"c2","name":"edit","arguments":{"file_path":"a.go","old_string":"a","new_string":"b <i>"}}]}`) +
+		`{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"go <test>","timeout":9}},`+
+		`{"type":"toolCall","id":"c2","name":"edit","arguments":{"file_path":"a.go","old_string":"a","new_string":"b <i>"}}]}`) +
 	sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":true,"content":[{"type":"text","text":"no <u>"}]}`) +
 	sessiontest.MessageLine(3, `{"role":"user","content":"old"}`) +
 	`{"type":"message","id":"new","parentId":"e2","timestamp":"2026-01-05T09:10:00.000Z","message":{"role":"user","content":"new"}}` + "\n" +
@@ -117,7 +118,8 @@ func TestPage(t *testing.T) {
 			`<li class="user"><span class="g" aria-hidden="true">*</span><a href="#new" title="new"><b>user</b> new</a></li>` + "\n" +
 			`<li class="user"><span class="g" aria-hidden="true">| *</span><a href="#e3" title="e3"><b>user</b> <i>lost</i> old</a></li>` + "\n" +
 			`<li class="join"><span class="g" aria-hidden="true">|/</span></li>` + "\n",
-		`<li class="user labelled"><span class="g" aria-hidden="true">*</span><a href="#e0" title="e0"><b>user</b> <i>label: &lt;mark&gt;</i> hi *there* &lt;b&gt;</a></li>` + "\n</ul>\n</nav>\n</div>\n",
+		`<li class="user labelled"><span class="g" aria-hidden="true">*</span><a href="#e0" title="e0"><b>user</b> <i>label: &lt;mark&gt;</i> hi ` +
+			`*there* &lt;b&gt;</a></li>` + "\n</ul>\n</nav>\n</div>\n",
 		"<main id=\"/main\">\n<article id=\"e0\" class=\"user begins labelled\">\n<p class=\"label\">&lt;mark&gt;</p>\n" +
 			"<h2>User · <small>2026-01-05 09:00:00</small> · <a href=\"#e0\">e0</a></h2>\n<p>hi\n<em>there</em> &lt;b&gt;</p>\n</article>\n",
 		"<article id=\"e1\" class=\"entry begins\">\n<h2>Assistant · <small>2026-01-05 09:00:01</small> · <a href=\"#e1\">e1</a> · <code>p/m</code></h2>\n" +
@@ -125,9 +127,11 @@ func TestPage(t *testing.T) {
 			"<details class=\"call failed\">\n<summary><strong><code>bash</code></strong> · <code>go &lt;test&gt;</code> · <em>failed</em></summary>\n" +
 			"<pre><code>go &lt;test&gt;\n</code></pre>\n<p class=\"say\"><em>timeout:</em> <code>9</code></p>\n" +
 			"<div id=\"e2\">\n<p><strong>Result</strong> · <small>09:00:02</small> · <a href=\"#e2\">e2</a> · <strong>error</strong></p>\n" +
-			"<pre><code>no &lt;u&gt;\n</code></pre>\n<p class=\"fork\">Branches from here: <a href=\"#e3\">e3</a> <a href=\"#new\">new</a></p>\n</div>\n</details>\n" +
+			"<pre><code>no &lt;u&gt;\n</code></pre>\n<p class=\"fork\">Branches from here: <a href=\"#e3\">e3</a> <a href=\"#new\">new</a></p>\n" +
+			"</div>\n</details>\n" +
 			"<details class=\"call\">\n<summary><strong><code>edit</code></strong> · <code>a.go</code> · <em>no result</em></summary>\n" +
-			"<pre><code><span class=\"del\">--- a.go</span>\n<span class=\"add\">+++ a.go</span>\n<span class=\"hunk\">@@</span>\n<span class=\"del\">-a</span>\n<span class=\"add\">+b &lt;i&gt;</span>\n</code></pre>\n</details>\n</article>\n" +
+			"<pre><code><span class=\"del\">--- a.go</span>\n<span class=\"add\">+++ a.go</span>\n<span class=\"hunk\">@@</span>\n" +
+			"<span class=\"del\">-a</span>\n<span class=\"add\">+b &lt;i&gt;</span>\n</code></pre>\n</details>\n</article>\n" +
 			"<article id=\"new\" class=\"user begins\">",
 		"<section>\n<h2 class=\"branch\">Another branch, from <a href=\"#e2\">e2</a> <i>lost</i></h2>\n<article id=\"e3\" class=\"user begins\">\n" +
 			"<h2>User · <small>2026-01-05 09:00:03</small> · <a href=\"#e3\">e3</a></h2>\n<p>old</p>\n</article>\n</section>\n</main>\n" + pageEnd,
@@ -144,7 +148,8 @@ func TestPage(t *testing.T) {
 
 // TestPageHasAnchors: each entry of a tree has one anchor, however many branches there are, and each link leads to one.
 func TestPageHasAnchors(t *testing.T) {
-	lines := treeLines + sessiontest.At(1, "odd <'\\\"&", "", "") + sessiontest.Entry("a b%41", "nothing") + sessiontest.Entry("e1", "e3") + sessiontest.Entry("/main", "e0")
+	lines := treeLines + sessiontest.At(1, "odd <'\\\"&", "", "") + sessiontest.Entry("a b%41", "nothing") + sessiontest.Entry("e1", "e3") +
+		sessiontest.Entry("/main", "e0")
 	for n := range 200 {
 		lines += sessiontest.Entry(fmt.Sprint("n", n), fmt.Sprint("n", n/2-1))
 	}
@@ -179,7 +184,8 @@ func TestPagesOfStores(t *testing.T) {
 
 // TestPageOfASession: images are in the page, and errors come back.
 func TestPageOfASession(t *testing.T) {
-	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`)).session)
+	s := sessiontest.Snapshot(t,
+		newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`)).session)
 	of := Subject{Session: s, Blobs: testBlobs}
 	var out bytes.Buffer
 	require.NoError(t, Page(context.Background(), &out, of))
@@ -196,26 +202,28 @@ func TestPageOfASession(t *testing.T) {
 
 // What others wrote cannot run or load anything, nor lead to a file of the reader's.
 func TestHostileText(t *testing.T) {
-	for text, want := range map[string]string{
-		"<script>alert(1)</script>":                   "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n",
-		"a <img src=x onerror=alert(1)> b":            "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n",
-		"<!-- x --> <b>":                              "<p>&lt;!-- x --&gt; &lt;b&gt;</p>\n",
-		"[a](javascript:alert(1))":                    "<p>a</p>\n",
-		"[a](JaVaScRiPt&colon;alert(1))":              "<p>a</p>\n",
-		"[a](data:text/html,x) [b](file:///etc/x)":    "<p>a b</p>\n",
-		"[a](entries/x.json) [b](//host/x) [c](#x)":   "<p>a b c</p>\n",
-		"[a](https://host/?q=1&b=\"x\")":              `<p><a href="https://host/?q=1&amp;b=%22x%22" rel="noopener noreferrer nofollow">a</a></p>` + "\n",
-		"<javascript:alert(1)>":                       "<p>javascript:alert(1)</p>\n",
-		"<me@host.org>":                               `<p><a href="mailto:me@host.org" rel="noopener noreferrer nofollow">me@host.org</a></p>` + "\n",
-		"![a](https://host/track.png)":                `<p><a href="https://host/track.png" rel="noopener noreferrer nofollow">a</a></p>` + "\n",
-		"![a](data:image/svg+xml;base64,AAAA)":        "<p>a</p>\n",
-		"![a\"><script>](../blobs/../../x)":           "<p>a&#34;&gt;&lt;script&gt;</p>\n",
-		"![a](../../blobs/" + hash + "?x)":            "<p>a</p>\n",
-		"![a](../../blobs/" + strings.Repeat("0", 64): "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n",
-		"```\"><script>\nx\n```":                      "<pre><code>x\n</code></pre>\n",
-		"| a |\n| :-: |\n| <i> |":                     "<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">&lt;i&gt;</td>\n</tr>\n</tbody>\n</table>\n",
+	for _, c := range []struct{ text, want string }{
+		{"<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
+		{"a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n"},
+		{"<!-- x --> <b>", "<p>&lt;!-- x --&gt; &lt;b&gt;</p>\n"},
+		{"[a](javascript:alert(1))", "<p>a</p>\n"},
+		{"[a](JaVaScRiPt&colon;alert(1))", "<p>a</p>\n"},
+		{"[a](data:text/html,x) [b](file:///etc/x)", "<p>a b</p>\n"},
+		{"[a](entries/x.json) [b](//host/x) [c](#x)", "<p>a b c</p>\n"},
+		{"[a](https://host/?q=1&b=\"x\")", `<p><a href="https://host/?q=1&amp;b=%22x%22" rel="noopener noreferrer nofollow">a</a></p>` + "\n"},
+		{"<javascript:alert(1)>", "<p>javascript:alert(1)</p>\n"},
+		{"<me@host.org>", `<p><a href="mailto:me@host.org" rel="noopener noreferrer nofollow">me@host.org</a></p>` + "\n"},
+		{"![a](https://host/track.png)", `<p><a href="https://host/track.png" rel="noopener noreferrer nofollow">a</a></p>` + "\n"},
+		{"![a](data:image/svg+xml;base64,AAAA)", "<p>a</p>\n"},
+		{"![a\"><script>](../blobs/../../x)", "<p>a&#34;&gt;&lt;script&gt;</p>\n"},
+		{"![a](../../blobs/" + hash + "?x)", "<p>a</p>\n"},
+		{"![a](../../blobs/" + strings.Repeat("0", 64), "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n"},
+		{"```\"><script>\nx\n```", "<pre><code>x\n</code></pre>\n"},
+		{"| a |\n| :-: |\n| <i> |",
+			"<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">&lt;i&gt;</td>\n</tr>\n" +
+				"</tbody>\n</table>\n"},
 	} {
-		require.Equal(t, want, bodyOf(t, text), text)
+		require.Equal(t, c.want, bodyOf(t, c.text), c.text)
 	}
 }
 

@@ -53,7 +53,8 @@ func TestAppendFillsIn(t *testing.T) {
 			`{"type":"custom_message","customType":"t","id":"x","content":"c","display":true,"parentId":"b",` + stamp + `}`},
 		{"blanks, numbers and escapes stay",
 			"  {\"type\" : \"mode_change\",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }\r",
-			"{\"type\" : \"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp + ",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }"},
+			"{\"type\" : \"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp +
+				",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }"},
 		{"line breaks between tokens become blanks",
 			"{\"type\":\"mode_change\",\n\"mode\":\r\n\"plan\"}",
 			`{"type":"mode_change","id":"00000001","parentId":"b",` + stamp + `, "mode":  "plan"}`},
@@ -336,7 +337,8 @@ func TestBlobsBeforeTheLine(t *testing.T) {
 	require.Equal(t, strings.Repeat("ABC", 256), w.blobs.blobs["9f167a0cd6a6c458fe987389ae9f7ade033e87b3cd888742573f527d1c5d3a29"])
 	require.Contains(t, w.content(), `"data":"blob:sha256:9f167a`)
 
-	_, err := w.append(`{"type":"message","parentId":"gone","message":{"role":"user","content":[{"type":"image","data":"` + strings.Repeat("QUJE", 256) + `"}]}}`)
+	_, err := w.append(`{"type":"message","parentId":"gone","message":{"role":"user","content":[{"type":"image","data":"` +
+		strings.Repeat("QUJE", 256) + `"}]}}`)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Len(t, w.blobs.blobs, 1, "no blob of a refused line")
 }
@@ -398,20 +400,24 @@ func TestAppendBesideRewriter(t *testing.T) {
 		leaf  string
 		err   error
 	}{
-		"taken over":            {whole, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
-		"not taken over":        {before, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
-		"both taken over":       {whole, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
-		"the first taken over":  {first, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
-		"something was added":   {func(s string) string { return s + foreign }, []string{mode}, []string{"00000001"}, "a b 00000001 foreign", "foreign", nil},
-		"something else":        {func(string) string { return plainFile + foreign }, []string{mode}, []string{"00000001"}, "a b foreign 00000001", "00000001", nil},
-		"written in other ways": {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"taken over":           {whole, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"not taken over":       {before, []string{mode}, []string{"00000001"}, "a b 00000001", "00000001", nil},
+		"both taken over":      {whole, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
+		"the first taken over": {first, []string{mode, none}, []string{"00000001", "00000002"}, "a b 00000001 00000002", "00000002", nil},
+		"something was added":  {func(s string) string { return s + foreign }, []string{mode}, []string{"00000001"}, "a b 00000001 foreign", "foreign", nil},
+		"something else": {func(string) string { return plainFile + foreign }, []string{mode}, []string{"00000001"}, "a b foreign 00000001",
+			"00000001", nil},
+		"written in other ways": {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mode},
+			[]string{"00000001"}, "a b 00000001", "00000001", nil},
 		"in another format": {func(s string) string { return string(titleSlot("T", titleByUser, plainNow)) + s }, []string{mode},
 			[]string{"00000001"}, "a b 00000001", "00000001", nil},
-		"with an id":                   {whole, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
-		"with an id, in other ways":    {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
-		"with an id, not taken over":   {before, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
-		"with an id, before another":   {first, []string{mine, mode}, []string{"mine", "00000001"}, "a b mine 00000001", "00000001", nil},
-		"the id of something else":     {func(string) string { return plainFile + strings.Replace(foreign, "foreign", "mine", 1) }, []string{mine}, nil, "a b mine", "mine", sessioncore.ErrExists},
+		"with an id": {whole, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
+		"with an id, in other ways": {func(s string) string { return strings.ReplaceAll(s, `"plan"`, ` "pl\u0061n" `) }, []string{mine},
+			[]string{"mine"}, "a b mine", "mine", nil},
+		"with an id, not taken over": {before, []string{mine}, []string{"mine"}, "a b mine", "mine", nil},
+		"with an id, before another": {first, []string{mine, mode}, []string{"mine", "00000001"}, "a b mine 00000001", "00000001", nil},
+		"the id of something else": {func(string) string { return plainFile + strings.Replace(foreign, "foreign", "mine", 1) }, []string{mine}, nil,
+			"a b mine", "mine", sessioncore.ErrExists},
 		"with something that is wrong": {whole, []string{mode, "{}"}, []string{"00000001"}, "a b 00000001", "00000001", sessioncore.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,11 +34,12 @@ func TestCWDHeader(t *testing.T) {
 		"moved before, without a slot": {false, `"previousSessionFiles":["/a"],"cwd":"/old"`, `"previousSessionFiles":["/a","FROM"],"cwd":"CWD"`},
 		"been there before":            {true, `"cwd":"/old","previousSessionFiles":[ "FROM" ]`, `"cwd":"CWD","previousSessionFiles":[ "FROM" ]`},
 		"no list":                      {true, `"cwd":"/old","previousSessionFiles":7`, `"cwd":"CWD","previousSessionFiles":["FROM"]`},
-		"further directories":          {true, `"additionalDirectories":["/b","CWD","/c"],"cwd":"/old"`, `"additionalDirectories":["/b","/c"],"cwd":"CWD","previousSessionFiles":["FROM"]`},
-		"further directories stay":     {false, `"additionalDirectories":[ "/b" ],"cwd":"/old"`, `"additionalDirectories":[ "/b" ],"cwd":"CWD"`},
-		"the only further directory":   {false, `"additionalDirectories":["CWD"],"cwd":"/old"`, `"cwd":"CWD"`},
-		"no further directories":       {false, `"additionalDirectories":[],"cwd":"/old"`, `"cwd":"CWD"`},
-		"not the client's":             {false, `"additionalDirectories":"CWD","cwd":"/old"`, `"additionalDirectories":"CWD","cwd":"CWD"`},
+		"further directories": {true, `"additionalDirectories":["/b","CWD","/c"],"cwd":"/old"`,
+			`"additionalDirectories":["/b","/c"],"cwd":"CWD","previousSessionFiles":["FROM"]`},
+		"further directories stay":   {false, `"additionalDirectories":[ "/b" ],"cwd":"/old"`, `"additionalDirectories":[ "/b" ],"cwd":"CWD"`},
+		"the only further directory": {false, `"additionalDirectories":["CWD"],"cwd":"/old"`, `"cwd":"CWD"`},
+		"no further directories":     {false, `"additionalDirectories":[],"cwd":"/old"`, `"cwd":"CWD"`},
+		"not the client's":           {false, `"additionalDirectories":"CWD","cwd":"/old"`, `"additionalDirectories":"CWD","cwd":"CWD"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk, cwd := dirtest.New(t), t.TempDir()
@@ -162,7 +163,8 @@ func TestCWDTakenBack(t *testing.T) {
 	snap := w.snapshot()
 	header, _, err := snap.ReadHeader()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"type":"session","version":3,"id":"s1","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi","additionalDirectories":["`+cwd+`"]}`, string(header))
+	require.JSONEq(t, `{"type":"session","version":3,"id":"s1","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/home/dev/pi","additionalDirectories":["`+
+		cwd+`"]}`, string(header))
 	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
 }
 

@@ -55,7 +55,8 @@ func (f *brokenStorage) Sync(name string) error {
 func TestFaults(t *testing.T) {
 	ctx := context.Background()
 	slot := string(titleSlot("old", titleByUser, plainNow))
-	const v1 = `{"type":"session","id":"s1","timestamp":"2026-02-16T10:20:30.000Z"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n"
+	const v1 = `{"type":"session","id":"s1","timestamp":"2026-02-16T10:20:30.000Z"}` + "\n" +
+		`{"type":"message","message":{"role":"user","content":"x"}}` + "\n"
 	mode := func(w *writing) error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err }
 	writes := map[string]struct {
 		content string
@@ -76,7 +77,8 @@ func TestFaults(t *testing.T) {
 			test.fault.Storage = memory.New()
 			w := startWriting(t, &test.fault, test.content, Options{})
 			err := test.do(w)
-			require.ErrorIs(t, err, errors.Join(test.fault.appendErr, test.fault.replaceErr, test.fault.overwriteErr).(interface{ Unwrap() []error }).Unwrap()[0])
+			require.ErrorIs(t, err, errors.Join(test.fault.appendErr, test.fault.replaceErr,
+				test.fault.overwriteErr).(interface{ Unwrap() []error }).Unwrap()[0])
 			require.Equal(t, test.content, w.content())
 			items, err := storage.List(w.storage, "scope")
 			require.NoError(t, err)

@@ -201,7 +201,8 @@ const compacted = plainFile +
 	`{"type":"message","id":"v","parentId":"l2","timestamp":"2026-02-16T10:20:37.000Z","message":{"role":"user","content":"three"}}` + "\n" +
 	`{"type":"message","id":"w","parentId":"v","timestamp":"2026-02-16T10:20:38.000Z","message":{"role":"user","content":"four"}}` + "\n" +
 	`{"type":"label","id":"l3","parentId":"w","timestamp":"2026-02-16T10:20:39.000Z","targetId":"u","label":"N"}` + "\n" +
-	`{"type":"compaction","id":"c","parentId":"l3","timestamp":"2026-02-16T10:20:40.000Z","summary":"s","firstKeptEntryId":"%KEPT%","tokensBefore":1, "providerReplayThroughEntryId":"%KEPT%"}` + "\n" +
+	`{"type":"compaction","id":"c","parentId":"l3","timestamp":"2026-02-16T10:20:40.000Z","summary":"s","firstKeptEntryId":"%KEPT%",` +
+	`"tokensBefore":1, "providerReplayThroughEntryId":"%KEPT%"}` + "\n" +
 	`{"type":"label","id":"l4","parentId":"c","timestamp":"2026-02-16T10:20:41.000Z","targetId":"c","label":"O"}` + "\n" +
 	`{"type":"message","id":"x","parentId":"l4","timestamp":"2026-02-16T10:20:42.000Z","message":{"role":"user","content":"five"}}` + "\n"
 

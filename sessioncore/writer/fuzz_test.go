@@ -25,7 +25,8 @@ import (
 func FuzzNewSession(f *testing.F) {
 	for _, line := range []string{
 		"/home/dev/pi", "/with blank ", "relative", "/", "/..//x/.", `{"cwd":"/w","title":"T","parentSession":"p"}`, ` {"cwd":"/w","title":null} `,
-		`{"cwd":"/w","cwd":"/x"}`, `{"cwd":"\/\u0077","title":" a\u001b[1m "}`, `{"cwd":7}`, `{`, "/a\x00b", "/a\xff", "/" + strings.Repeat("x", 300), `{"cwd":"/\ud800"}`,
+		`{"cwd":"/w","cwd":"/x"}`, `{"cwd":"\/\u0077","title":" a\u001b[1m "}`, `{"cwd":7}`, `{`, "/a\x00b", "/a\xff", "/" + strings.Repeat("x", 300),
+		`{"cwd":"/\ud800"}`,
 	} {
 		f.Add([]byte(line))
 	}
@@ -133,11 +134,15 @@ func FuzzParseLabelLine(f *testing.F) {
 func FuzzAppend(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"message","message":{"role":"user","content":"hi"}}`, testAnswer, `{"type":"custom","customType":"x","data":{"partialJson":1,"a":[]}}`,
-		"{\"type\":\"mode_change\",\"mode\":\"\xff\"}", `{"type":"label","targetId":"a","label":"\ud800"}`, `{"type":"mode_change",` + "\n" + `"mode":"x","id":"y"}`,
+		"{\"type\":\"mode_change\",\"mode\":\"\xff\"}", `{"type":"label","targetId":"a","label":"\ud800"}`,
+		`{"type":"mode_change",` + "\n" + `"mode":"x","id":"y"}`,
 		`{"type":"custom","customType":"x","content":[{"type":"image","data":"` + longBase64 + `"}]}`, `{"type":"branch_summary","fromId":"root","summary":""}`,
-		`{"type":"mode_change","mode":"x","type":"mode_change","id":"q","id":"\ud800"}`, `{"parentId":"a","type":"mode_change","mode":"x"} `, `{}`, `{"type":"session"}`,
-		`{"type":"leaf","target_id":"a"}`, `{"type":"leaf","target_id":null}`, `{"type":"branch","from_id":null,"summary":""}`, `{"type":"custom_info","custom_type":"x","parent_id":"a","timestamp":1e9}`,
-		`{"type":"compaction","summary":"s","first_kept_entry_id":"a"}`, `{"type":"label","target_id":"b","label":null}`, `{"type":"session_info","name":"\ud800"}`,
+		`{"type":"mode_change","mode":"x","type":"mode_change","id":"q","id":"\ud800"}`, `{"parentId":"a","type":"mode_change","mode":"x"} `, `{}`,
+		`{"type":"session"}`,
+		`{"type":"leaf","target_id":"a"}`, `{"type":"leaf","target_id":null}`, `{"type":"branch","from_id":null,"summary":""}`,
+		`{"type":"custom_info","custom_type":"x","parent_id":"a","timestamp":1e9}`,
+		`{"type":"compaction","summary":"s","first_kept_entry_id":"a"}`, `{"type":"label","target_id":"b","label":null}`,
+		`{"type":"session_info","name":"\ud800"}`,
 	} {
 		f.Add(plainFile, seed)
 		f.Add(opFile, seed)
@@ -160,7 +165,8 @@ func FuzzAppend(f *testing.F) {
 		if err != nil {
 			require.Empty(t, ids)
 			require.Equal(t, file, w.content())
-			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrExists) || errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
+			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrExists) ||
+				errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrTooBig), "%v", err)
 			return
 		}
 		require.Len(t, ids, 1)

@@ -202,7 +202,8 @@ func TestSetTitleInSlot(t *testing.T) {
 		before := w.snapshot().Stat()
 		require.NoError(t, w.SetTitle(ctx, w.session, "new"))
 		require.Equal(t, string(titleSlot("new", titleByUser, plainNow))+plainFile+
-			`{"type":"title_change","id":"00000001","parentId":"b","timestamp":"`+plainNow+`","title":"new","source":"user","previousTitle":"old"}`+"\n", w.content())
+			`{"type":"title_change","id":"00000001","parentId":"b","timestamp":"`+plainNow+`","title":"new","source":"user","previousTitle":"old"}`+
+			"\n", w.content())
 		require.True(t, before.SameObject(w.snapshot().Stat().Token), "in place")
 		title, err := w.snapshot().Title()
 		require.NoError(t, err)

@@ -37,7 +37,8 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	a.Crumb(id, "p/s.jsonl")
 	ctx := context.Background()
 	const old = "p/old.jsonl"
-	require.NoError(t, os.WriteFile(filepath.Join(a.Path, "sessions", old), []byte(strings.Replace(clienttest.Session, `"version":3`, `"version":2`, 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(a.Path, "sessions", old),
+		[]byte(strings.Replace(clienttest.Session, `"version":3`, `"version":2`, 1)), 0o600))
 	writes := map[string]func(*Writer, *sessioncore.Session) error{
 		"append": func(w *Writer, s *sessioncore.Session) error {
 			_, err := w.Append(ctx, s, []byte(`{"type":"mode_change","mode":"plan"}`))

@@ -38,7 +38,8 @@ const (
 var mixFiles = map[string]string{
 	mixPlain:           plainFile,
 	"scope/slot.jsonl": string(titleSlot("old", titleByUser, plainNow)) + plainFile,
-	"scope/old.jsonl":  `{"type":"session","id":"s1","timestamp":"` + plainNow + `"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n",
+	"scope/old.jsonl": `{"type":"session","id":"s1","timestamp":"` + plainNow + `"}` + "\n" +
+		`{"type":"message","message":{"role":"user","content":"x"}}` + "\n",
 }
 
 // mixing is a Writer over an unruly storage, and one goroutine's part of the work.

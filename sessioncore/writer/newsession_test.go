@@ -38,7 +38,8 @@ func TestParseNewSession(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 	}
-	for _, line := range []string{"", "relative", "{", `{"title":"x"}`, `{"cwd":7}`, `{"cwd":"x"}`, `{"cwd":"/w","title":1}`, `{"cwd":"/w","create":"yes"}`, "/a\x00b", "/a\xff"} {
+	for _, line := range []string{"", "relative", "{", `{"title":"x"}`, `{"cwd":7}`, `{"cwd":"x"}`, `{"cwd":"/w","title":1}`,
+		`{"cwd":"/w","create":"yes"}`, "/a\x00b", "/a\xff"} {
 		_, err := ParseNewSession([]byte(line))
 		require.ErrorIs(t, err, sessioncore.ErrInvalid, "%q", line)
 	}

@@ -69,7 +69,8 @@ func TestDialectsKeepApart(t *testing.T) {
 	require.Equal(t, "", w.parentOfID("d"))
 	require.Equal(t, "f", w.leaf())
 	require.Empty(t, snap.Labels())
-	require.Equal(t, []sessioncore.EntryType{sessioncore.TypeMessage, sessioncore.TypeUnknown, sessioncore.TypeLabel, sessioncore.TypeUnknown}, []sessioncore.EntryType{snap.Kind(2), snap.Kind(3), snap.Kind(4), snap.Kind(5)})
+	require.Equal(t, []sessioncore.EntryType{sessioncore.TypeMessage, sessioncore.TypeUnknown, sessioncore.TypeLabel, sessioncore.TypeUnknown},
+		[]sessioncore.EntryType{snap.Kind(2), snap.Kind(3), snap.Kind(4), snap.Kind(5)})
 	require.Equal(t, sessioncore.CurrentVersion, snap.Version(), "nothing migrates")
 
 	w = startMemory(t, plainFile+`{"type":"mode_change","id":"o","parentId":"b","mode":"plan"}`+"\n"+ // as only omp writes it
@@ -176,7 +177,8 @@ func TestOperatorTimes(t *testing.T) {
 		before := w.content()
 		require.Equal(t, want, w.snapshot().Time(0).UnixMilli(), test.text)
 		w.adds(`{"type":"custom_info","custom_type":"x"}`)
-		require.Equal(t, []string{`{"type":"custom_info","id":"00000001","parent_id":"a","timestamp":` + test.now + `,"custom_type":"x"}`}, w.added(before), test.text)
+		require.Equal(t, []string{`{"type":"custom_info","id":"00000001","parent_id":"a","timestamp":` + test.now + `,"custom_type":"x"}`},
+			w.added(before), test.text)
 	}
 }
 
@@ -230,19 +232,26 @@ func TestOperatorContext(t *testing.T) {
 	tests := []struct{ name, lines, want string }{
 		{"nothing", "", `{"messages":[],"thinking_level":"off"}`},
 		{"messages as they are",
-			message("a", "", `{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},"content":[{"type":"thinking","thinkingSignature":"s"}]}`) +
+			message("a", "", `{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},`+
+				`"content":[{"type":"thinking","thinkingSignature":"s"}]}`) +
 				message("b", "a", `{"role":"hookMessage","content":"x"}`),
-			`{"messages":[{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},"content":[{"type":"thinking","thinkingSignature":"s"}]},{"role":"hookMessage","content":"x"}],"thinking_level":"off"}`},
+			`{"messages":[{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},` +
+				`"content":[{"type":"thinking","thinkingSignature":"s"}]},{"role":"hookMessage","content":"x"}],"thinking_level":"off"}`},
 		{"settings",
-			opLine(0, "thinking_level_change", `"thinking_level":"low"`) + `{"type":"model_change","id":"x","parent_id":"c","provider":"p","model_id":"m"}` + "\n",
+			opLine(0, "thinking_level_change", `"thinking_level":"low"`) +
+				`{"type":"model_change","id":"x","parent_id":"c","provider":"p","model_id":"m"}` + "\n",
 			`{"messages":[],"thinking_level":"low","model_id":"m"}`},
 		{"settings taken back",
-			opLine(0, "thinking_level_change", `"thinking_level":"low"`) + `{"type":"thinking_level_change","id":"x","parent_id":"c","thinking_level":null}` + "\n" +
-				`{"type":"model_change","id":"y","parent_id":"x","provider":"p","model_id":"m"}` + "\n" + `{"type":"model_change","id":"z","parent_id":"y","provider":"p"}` + "\n",
+			opLine(0, "thinking_level_change", `"thinking_level":"low"`) +
+				`{"type":"thinking_level_change","id":"x","parent_id":"c","thinking_level":null}` + "\n" +
+				`{"type":"model_change","id":"y","parent_id":"x","provider":"p","model_id":"m"}` + "\n" +
+				`{"type":"model_change","id":"z","parent_id":"y","provider":"p"}` + "\n",
 			`{"messages":[],"thinking_level":"off"}`},
 		{"branch and custom entries",
-			message("a", "", `{"role":"user","content":"x"}`) + `{"type":"branch","id":"b","parent_id":"a","timestamp":1771237230250,"from_id":"q","summary":"s"}` + "\n" +
-				`{"type":"branch","id":"c","parent_id":"b","from_id":"q","summary":""}` + "\n" + `{"type":"branch","id":"d","parent_id":"c","summary":"t"}` + "\n" +
+			message("a", "", `{"role":"user","content":"x"}`) +
+				`{"type":"branch","id":"b","parent_id":"a","timestamp":1771237230250,"from_id":"q","summary":"s"}` + "\n" +
+				`{"type":"branch","id":"c","parent_id":"b","from_id":"q","summary":""}` + "\n" +
+				`{"type":"branch","id":"d","parent_id":"c","summary":"t"}` + "\n" +
 				`{"type":"custom_message","id":"e","parent_id":"d","custom_type":"x","content":"for the user interface","display":true}` + "\n" +
 				`{"type":"custom_info","id":"f","parent_id":"e","custom_type":"x"}` + "\n",
 			`{"messages":[{"role":"user","content":"x"},{"role":"branch_summary","summary":"s","from_id":"q","timestamp":1771237230250},` +
@@ -251,9 +260,11 @@ func TestOperatorContext(t *testing.T) {
 			message("a", "", `{"n":1}`) + message("b", "a", `{"n":2}`) +
 				`{"type":"compaction","id":"c","parent_id":"b","timestamp":1771237230.25,"summary":"old","first_kept_entry_id":"a","tokens_before":1}` + "\n" +
 				message("d", "c", `{"n":3}`) +
-				`{"type":"compaction","id":"e","parent_id":"d","timestamp":"2026-02-16T10:20:30.250+00:00","summary":"new","first_kept_entry_id":"b","tokens_before":2.0,"preserveData":{"openaiRemoteCompaction":{"provider":"x","replacementHistory":[]}}}` + "\n" +
+				`{"type":"compaction","id":"e","parent_id":"d","timestamp":"2026-02-16T10:20:30.250+00:00","summary":"new","first_kept_entry_id":"b",` +
+				`"tokens_before":2.0,"preserveData":{"openaiRemoteCompaction":{"provider":"x","replacementHistory":[]}}}` + "\n" +
 				message("f", "e", `{"n":4}`),
-			`{"messages":[{"role":"compaction_summary","summary":"new","tokens_before":2.0,"timestamp":1771237230250},{"n":2},{"n":3},{"n":4}],"thinking_level":"off"}`},
+			`{"messages":[{"role":"compaction_summary","summary":"new","tokens_before":2.0,"timestamp":1771237230250},{"n":2},{"n":3},{"n":4}],` +
+				`"thinking_level":"off"}`},
 		{"compaction that keeps nothing",
 			message("a", "", `{"n":1}`) + `{"type":"compaction","id":"c","parent_id":"a","summary":"s","firstKeptEntryId":"a"}` + "\n",
 			`{"messages":[{"role":"compaction_summary","summary":"s","timestamp":null}],"thinking_level":"off"}`},

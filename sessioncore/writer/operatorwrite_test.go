@@ -106,12 +106,16 @@ func TestStoreDialect(t *testing.T) {
 		want  string // the header, with ID, up to the cwd; "" for omp's
 	}{
 		{"nothing", "/home/u/.omp/agent/sessions", nil, nil, ""},
-		{"nothing, of operator", "/home/u/.operator/profiles/p/sessions", nil, nil, `{"type":"session_header","id":"ID","timestamp":"2026-03-01T00:00:00.000+00:00"`},
+		{"nothing, of operator", "/home/u/.operator/profiles/p/sessions", nil, nil,
+			`{"type":"session_header","id":"ID","timestamp":"2026-03-01T00:00:00.000+00:00"`},
 		{"a name that is like it", "/home/u/x.operator/sessions", nil, nil, ""},
 		{"scope directories in operator's", "/home/u/.operator/profiles/p/sessions", nil, []string{"--w--"}, ""},
 		{"flat", "/data/sessions", map[string]string{later: opHeader}, nil, `{"type":"session_header","id":"ID","timestamp":1772323200.000`},
-		{"flat, with artifacts", "", map[string]string{later: strings.Replace(opHeader, "1771237230.5", "1771237230500", 1)}, []string{"2026-02-16T10-20-30-500000_s"}, `{"type":"session_header","id":"ID","timestamp":1772323200000`},
-		{"flat, and what is no session", "", map[string]string{earlier: strings.Replace(opHeader, "1771237230.5", `"2026-02-16T10:20:30Z"`, 1), later: "x\n", ".x.jsonl": plainHeader}, nil, `{"type":"session_header","id":"ID","timestamp":"2026-03-01T00:00:00.000Z"`},
+		{"flat, with artifacts", "", map[string]string{later: strings.Replace(opHeader, "1771237230.5", "1771237230500", 1)},
+			[]string{"2026-02-16T10-20-30-500000_s"}, `{"type":"session_header","id":"ID","timestamp":1772323200000`},
+		{"flat, and what is no session", "",
+			map[string]string{earlier: strings.Replace(opHeader, "1771237230.5", `"2026-02-16T10:20:30Z"`, 1), later: "x\n", ".x.jsonl": plainHeader},
+			nil, `{"type":"session_header","id":"ID","timestamp":"2026-03-01T00:00:00.000Z"`},
 		{"the latest tells", "", map[string]string{earlier: opHeader, later: plainHeader}, nil, ""},
 		{"nested is omp's", "/x/.operator/sessions", map[string]string{"p/" + later: opHeader}, nil, ""},
 	}
@@ -232,7 +236,8 @@ func TestOperatorFieldAtFault(t *testing.T) {
 	})
 	for _, line := range []string{
 		`{"type":"custom_info","custom_type":"x","parent_id":"gone"}`, `{"type":"custom_info","custom_type":"x","parent_id":""}`,
-		`{"type":"leaf","target_id":"gone"}`, `{"type":"leaf","target_id":""}`, `{"type":"label","target_id":"gone"}`, `{"type":"branch","from_id":"gone","summary":"s"}`,
+		`{"type":"leaf","target_id":"gone"}`, `{"type":"leaf","target_id":""}`, `{"type":"label","target_id":"gone"}`,
+		`{"type":"branch","from_id":"gone","summary":"s"}`,
 	} {
 		w := startMemory(t, opFile, Options{})
 		_, err := w.append(line)

@@ -32,7 +32,8 @@ func TestPiAppends(t *testing.T) {
 		`{"type":"context_edit","targetId":"a","replacement":null}`,
 		`{"type":"context_edit","targetId":"a","replacement":{"content":"x"}}`,
 		`{"type":"context_edit","targetId":"a","replacement":{"content":[{"type":"text","text":"x"}]}}`,
-		`{"type":"message","message":{"role":"system","content":"","sections":{"a":null,"b":"c"},"toolsAdded":[{"name":"read"}],"toolsRemoved":[{"name":"write"}]}}`,
+		`{"type":"message","message":{"role":"system","content":"","sections":{"a":null,"b":"c"},"toolsAdded":[{"name":"read"}],` +
+			`"toolsRemoved":[{"name":"write"}]}}`,
 		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":5},"usage":` + piCost + `}}`,
 		`{"type":"message","message":{"role":"bashExecution","command":"ls","excludeFromContext":true}}`,
 		`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"usage":` + piCost + `,"systemMessage":{"role":"system","content":"x"}}`,
@@ -101,7 +102,8 @@ func TestPiImages(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	const omps = plainFile + `{"type":"model_change","id":"m","parentId":"b","timestamp":"2026-02-16T10:20:30.000Z","model":"openai/gpt"}` + "\n"
 	huge := strings.Repeat("QUJD", 500_000/3)
-	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge + `"}],"image_url":"data:image/png;base64,` + huge + `"}}`
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge +
+		`"}],"image_url":"data:image/png;base64,` + huge + `"}}`
 	for _, test := range []struct {
 		content string
 		root    program.Program

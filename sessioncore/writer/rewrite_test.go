@@ -148,7 +148,8 @@ func childLockedWriter(args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = files.Append(name, fmt.Appendf(nil, `{"type":"custom","customType":"other","id":"other-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow))
+		_, err = files.Append(name, fmt.Appendf(nil,
+			`{"type":"custom","customType":"other","id":"other-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow))
 		if err2 := unlock(); err == nil {
 			err = err2
 		}

@@ -51,11 +51,14 @@ func TestValidMessages(t *testing.T) {
 	for _, message := range []string{
 		`{"role":"user","content":""}`,
 		`{"role":"user","content":[],"timestamp":null}`,
-		`{"role":"user","content":[{"type":"text","text":""},{"type":"image","data":"QUJD","mimeType":"image/png"},{"type":"image","data":"blob:sha256:x"}],"timestamp":1.5,"anything":[{}]}`,
+		`{"role":"user","content":[{"type":"text","text":""},{"type":"image","data":"QUJD","mimeType":"image/png"},` +
+			`{"type":"image","data":"blob:sha256:x"}],"timestamp":1.5,"anything":[{}]}`,
 		`{"role":"developer","content":[{"type":"text","text":"x","textSignature":null}],"synthetic":true}`,
 		`{"role":"assistant","content":[]}`,
-		`{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"s"},{"type":"redactedThinking","data":"x"},{"type":"fallback","from":{},"to":{}},{"type":"something new"}]}`,
-		`{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":["ls"]}}],"stopReason":"toolUse","errorMessage":null,"providerPayload":{"type":"x"}}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"s"},{"type":"redactedThinking","data":"x"},` +
+			`{"type":"fallback","from":{},"to":{}},{"type":"something new"}]}`,
+		`{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":["ls"]}}],"stopReason":"toolUse",` +
+			`"errorMessage":null,"providerPayload":{"type":"x"}}`,
 		`{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"x"}],"isError":true,"details":"as it likes"}`,
 		`{"role":"toolResult","toolCallId":"c","toolName":"mine","content":[],"details":{"images":7,"diff":7,"results":7}}`,
 		`{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":"+1 a","diagnostics":{"summary":"s","messages":["m"]}}}`,
@@ -67,7 +70,8 @@ func TestValidMessages(t *testing.T) {
 		`{"role":"branchSummary","summary":"s","fromId":"a","timestamp":1}`,
 		`{"role":"compactionSummary","summary":"s","shortSummary":null,"tokensBefore":1,"timestamp":null}`,
 		`{"role":"fileMention","files":[]}`,
-		`{"role":"fileMention","files":[{"path":"a","content":"x","lineCount":3},{"path":"b","image":{"type":"image","data":"QUJD","mimeType":"image/png"}},{"path":"c","content":"","byteSize":9,"skippedReason":"tooLarge"}]}`,
+		`{"role":"fileMention","files":[{"path":"a","content":"x","lineCount":3},` +
+			`{"path":"b","image":{"type":"image","data":"QUJD","mimeType":"image/png"}},{"path":"c","content":"","byteSize":9,"skippedReason":"tooLarge"}]}`,
 	} {
 		w := startMemory(t, plainFile, Options{})
 		_, err := w.append(inMessage(message))
@@ -79,7 +83,8 @@ func TestValidMessages(t *testing.T) {
 // what was expected and what was found.
 func TestMessageAtFault(t *testing.T) {
 	const (
-		roles  = "one of assistant, bashExecution, branchSummary, compactionSummary, custom, developer, fileMention, hookMessage, pythonExecution, toolResult, user"
+		roles = "one of assistant, bashExecution, branchSummary, compactionSummary, custom, developer, fileMention, hookMessage, " +
+			"pythonExecution, toolResult, user"
 		blocks = "one of image, text"
 	)
 	refuses(t, plainFile, []fault{
@@ -103,13 +108,20 @@ func TestMessageAtFault(t *testing.T) {
 		{answering(`{"type":"toolCall","id":"c","name":"read","arguments":{"path":7}}`), "message.content[0].arguments.path", "a string or null", "a number"},
 		{inMessage(`{"role":"toolResult","toolCallId":7,"toolName":"x","content":[]}`), "message.toolCallId", "a string", "a number"},
 		{inMessage(`{"role":"toolResult","toolCallId":"c","content":[]}`), "message.toolName", "a string", "none"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"x","content":[],"isError":"no"}`), "message.isError", "true or false or null", "a string"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":7}}`), "message.details.diff", "a string or null", "a number"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"job","content":[],"details":{"jobs":[{"status":"odd"}]}}`), "message.details.jobs[0].status", "one of cancelled, completed, failed, running", `"odd"`},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[],"usage":[]}}`), "message.details.usage", "an object or null", "an array"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[{"id":"1"}]}}`), "message.details.results[0].output", "a string", "none"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"progress":[{"id":"1","recentOutput":[]}]}}`), "message.details.progress[0].recentTools", "an array", "none"},
-		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"web_search","content":[],"details":{"response":{"sources":[null]}}}`), "message.details.response.sources[0]", "an object", "null"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"x","content":[],"isError":"no"}`), "message.isError",
+			"true or false or null", "a string"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":7}}`), "message.details.diff",
+			"a string or null", "a number"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"job","content":[],"details":{"jobs":[{"status":"odd"}]}}`),
+			"message.details.jobs[0].status", "one of cancelled, completed, failed, running", `"odd"`},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[],"usage":[]}}`),
+			"message.details.usage", "an object or null", "an array"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[{"id":"1"}]}}`),
+			"message.details.results[0].output", "a string", "none"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"progress":[{"id":"1","recentOutput":[]}]}}`),
+			"message.details.progress[0].recentTools", "an array", "none"},
+		{inMessage(`{"role":"toolResult","toolCallId":"c","toolName":"web_search","content":[],"details":{"response":{"sources":[null]}}}`),
+			"message.details.response.sources[0]", "an object", "null"},
 		{inMessage(`{"role":"bashExecution","output":"x"}`), "message.command", "a string", "none"},
 		{inMessage(`{"role":"bashExecution","command":"ls","exitCode":"0"}`), "message.exitCode", "a number or null", "a string"},
 		{inMessage(`{"role":"bashExecution","command":"ls","images":[{"type":"image"}]}`), "message.images[0].data", "a string", "none"},
@@ -121,7 +133,8 @@ func TestMessageAtFault(t *testing.T) {
 		{inMessage(`{"role":"compactionSummary","summary":"s"}`), "message.tokensBefore", "a number", "none"},
 		{inMessage(`{"role":"fileMention"}`), "message.files", "an array", "none"},
 		{inMessage(`{"role":"fileMention","files":[{}]}`), "message.files[0].path", "a string", "none"},
-		{`{"type":"custom_message","customType":"irc:relay","content":"x","display":true,"details":{"body":7}}`, "details.body", "a string or null", "a number"},
+		{`{"type":"custom_message","customType":"irc:relay","content":"x","display":true,"details":{"body":7}}`, "details.body",
+			"a string or null", "a number"},
 		{`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":1,"tokensAfter":null}`, "tokensAfter", "a number", "null"},
 	})
 }
@@ -131,9 +144,12 @@ func TestFilledIn(t *testing.T) {
 	tests := []struct{ give, want string }{
 		{`{"role":"bashExecution","command":"ls"}`, `{"role":"bashExecution","command":"ls","output":""}`},
 		{`{"role":"pythonExecution","code":"1", "n":1.0}`, `{"role":"pythonExecution","code":"1", "n":1.0,"output":""}`},
-		{`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x"},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c"}]}`,
-			`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{}},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c","arguments":{}}],` + noUsage + `}`},
-		{`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{}}`, `{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[]}}`},
+		{`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x"},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},` +
+			`{"name":"x","type":"toolCall","id":"c"}]}`,
+			`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{}},` +
+				`{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c","arguments":{}}],` + noUsage + `}`},
+		{`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{}}`,
+			`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[]}}`},
 	}
 	for _, test := range tests {
 		w := startMemory(t, plainFile, Options{})
@@ -218,9 +234,11 @@ func TestValidEntries(t *testing.T) {
 		`{"type":"mcp_tool_selection","selectedToolNames":[]}`,
 		`{"type":"thinking_level_change","thinkingLevel":"high","configured":"auto"}`,
 		`{"type":"model_change","model":"openai/gpt-4o","resolvedModelIsFallback":true}`,
-		`{"type":"compaction","summary":"s","firstKeptEntryId":"","tokensBefore":1,"method":"remote","tokensAfter":1,"providerReplayThroughEntryId":"a","warning":"w"}`,
+		`{"type":"compaction","summary":"s","firstKeptEntryId":"","tokensBefore":1,"method":"remote","tokensAfter":1,` +
+			`"providerReplayThroughEntryId":"a","warning":"w"}`,
 		`{"type":"branch_summary","fromId":"a","summary":"","details":{"kind":"pruned-empty-branches"}}`,
-		`{"type":"session_init","systemPrompt":["a","b"],"task":"t","tools":[],"retryFallback":true,"compactionThreshold":{"thresholdPercent":1,"thresholdTokens":2},"workPoolYieldItems":[]}`,
+		`{"type":"session_init","systemPrompt":["a","b"],"task":"t","tools":[],"retryFallback":true,` +
+			`"compactionThreshold":{"thresholdPercent":1,"thresholdTokens":2},"workPoolYieldItems":[]}`,
 		`{"type":"reset_boundary"}`,
 		`{"type":"archive","targetId":"a","archived":true}`,
 		`{"\u0074ype":"\u006dode_change","mode":"x"}`,
@@ -247,8 +265,10 @@ func TestFieldAtFault(t *testing.T) {
 		{`{"type":"message","message":{}}`, "message.role", "a string", "none"},
 		{`{"type":"message","message":{"role":"user"}}`, "message.content", "a string or an array", "none"},
 		{`{"type":"message","message":{"role":"assistant","content":[],"usage":null}}`, "message.usage", "an object", "null"},
-		{`{"type":"message","message":{"role":"assistant","content":[],"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0}}}`, "message.usage.cost", "an object", "none"},
-		{`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"usage":{}}}}`, "message.details.usage.input", "a number", "none"},
+		{`{"type":"message","message":{"role":"assistant","content":[],"usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0}}}`,
+			"message.usage.cost", "an object", "none"},
+		{`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"usage":{}}}}`,
+			"message.details.usage.input", "a number", "none"},
 		{`{"type":"thinking_level_change"}`, "thinkingLevel", "a string or null", "none"},
 		{`{"type":"model_change"}`, "model", "a string", "none"},
 		{`{"type":"model_change","provider":"x"}`, "modelId", "a string", "none"},

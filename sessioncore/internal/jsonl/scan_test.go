@@ -127,7 +127,8 @@ func checkChunks(t *testing.T, data []byte) {
 		l := &loader{ctx: t.Context(), obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, limit: MaxLine, emit: func(u *Unit) error {
 			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.Kind, u.Reason, u.Line, u.Off, u.Size, u.Text, u.EndsLine, u.Trailing))
 			if u.Info != nil {
-				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.Info.CRC, u.Info.Type, u.Info.ID, u.Info.Parents, u.Info.Time, u.Info.Message, u.Info.Role, u.Info.Tool))
+				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.Info.CRC, u.Info.Type, u.Info.ID, u.Info.Parents, u.Info.Time,
+					u.Info.Message, u.Info.Role, u.Info.Tool))
 			}
 			return nil
 		}}

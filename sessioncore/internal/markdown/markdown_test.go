@@ -124,7 +124,9 @@ func TestLongTexts(t *testing.T) {
 	if sessiontest.UnderRace {
 		size /= 32
 	}
-	for _, piece := range []string{"> ", "- ", "1. ", "`", "` ``", "<b", "\\<b", "http://<b", "http://a`", "[", "[a]: ", "](", "](\"`", "](<", "|", "-|-\n", "2. x\n", "* * *\n", "\n", "#\n", "-\n", "a\n===\n", "\t", "\\\n", "- a\n ", "``` \n", "<https://a>", "    x\n", "a|b\n-|-\n2. x\n", "*a_ ", "[a](", "<b> `", "-\t"} {
+	for _, piece := range []string{"> ", "- ", "1. ", "`", "` ``", "<b", "\\<b", "http://<b", "http://a`", "[", "[a]: ", "](", "](\"`", "](<", "|",
+		"-|-\n", "2. x\n", "* * *\n", "\n", "#\n", "-\n", "a\n===\n", "\t", "\\\n", "- a\n ", "``` \n", "<https://a>", "    x\n", "a|b\n-|-\n2. x\n",
+		"*a_ ", "[a](", "<b> `", "-\t"} {
 		text := bytes.Repeat([]byte(piece), size/len(piece))
 		require.Less(t, len(Append(nil, append(text, "<b>"...))), 5*len(text), "%q", piece)
 	}

@@ -74,7 +74,8 @@ func TestSkipStringByPlace(t *testing.T) {
 			}
 		}
 	}
-	for _, piece := range []string{`"`, `\"`, `\\`, `\\"`, `\\\"`, `\n\t`, `\u00e9`, `\u12`, `\u12g4`, `\x`, `\`, "\x1f", "é", "─", "\xff", "\xc3\"", `""`, "é\x01", "\x01é"} {
+	for _, piece := range []string{`"`, `\"`, `\\`, `\\"`, `\\\"`, `\n\t`, `\u00e9`, `\u12`, `\u12g4`, `\x`, `\`, "\x1f", "é", "─", "\xff", "\xc3\"",
+		`""`, "é\x01", "\x01é"} {
 		check(piece, shortWords*wordSize+2*blockSize+2, 0, 1, 7, 8, 63, 64, 65, 200)
 	}
 	for c := range 256 {
@@ -86,7 +87,8 @@ func TestSkipStringByPlace(t *testing.T) {
 // FuzzSkipString: SkipString finds the same as a look at each byte. The text is also repeated, so that
 // short inputs reach the blocks.
 func FuzzSkipString(f *testing.F) {
-	for _, seed := range []string{`abc"`, `a\n\"\\b"`, "\xff é\"", `漢字\u00e9\ud800"`, "\x00", `\`, strings.Repeat("x", 200) + `"`, strings.Repeat(`\\`, 70) + `"`} {
+	for _, seed := range []string{`abc"`, `a\n\"\\b"`, "\xff é\"", `漢字\u00e9\ud800"`, "\x00", `\`, strings.Repeat("x", 200) + `"`,
+		strings.Repeat(`\\`, 70) + `"`} {
 		f.Add([]byte(seed), uint8(0), uint8(1))
 		f.Add([]byte(seed), uint8(60), uint8(3))
 	}

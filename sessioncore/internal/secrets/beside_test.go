@@ -96,7 +96,8 @@ func TestNames(t *testing.T) {
 	secret := mixed(14)
 	for _, text := range []string{
 		"FROM x\nENV API_TOKEN " + secret + "\nRUN y", "ENV DB_PASSWORD correcthorse", "ENV  SECRET_KEY \"" + secret + "\"", "ARG NPM_TOKEN=" + secret,
-		"set -x GITHUB_TOKEN " + secret, "set -gx OPENAI_API_KEY '" + secret + "'; and y", "set --global --export API_KEY " + secret, "set -Ux my_secret " + secret,
+		"set -x GITHUB_TOKEN " + secret, "set -gx OPENAI_API_KEY '" + secret + "'; and y", "set --global --export API_KEY " + secret,
+		"set -Ux my_secret " + secret,
 		"setenv DB_PASSWORD " + secret, "setx API_KEY " + secret + "\r\n", `setx API_KEY "` + secret + `" /M`,
 		"mysql -u root -p" + secret + " db", "mysqldump -h db -p'" + secret + "' x > y", "mariadb --host=db -p" + secret, "mysqladmin -p" + secret + " ping",
 		"redis-cli -h x -a " + secret, "curl -s -u me:" + secret + " https://x.org", "curl --user me:" + secret + " x",

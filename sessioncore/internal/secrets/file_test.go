@@ -104,23 +104,24 @@ paths = ['''x''']
 
 // TestBadRules: a file that cannot be used as it is meant is refused, with what of it and where.
 func TestBadRules(t *testing.T) {
-	for text, want := range map[string]string{
-		"[[rules]]\nid = \"a\"\nregex = 'x'\n\n[[rules]]\nid = \"b\"\nregex = '(?=x)'\n": `rule "b" (line 5): error parsing regexp: invalid or unsupported Perl syntax: ` + "`(?=`",
-		"[[rules]]\nid = \"a\"\nregex = '(x)'\nsecretGroup = 2":                          `rule "a" (line 1): its regex has 1 groups, and secretGroup is 2`,
-		"[[rules]]\nid = \"a\"":                                                              `rule "a" (line 1): it has no regex`,
-		"[[rules]]\nregex = 'x'":                                                             `rule "" (line 1): it has no id`,
-		"rules = [{id = \"a\", regex = 'x*'}]":                                               `rule "a": its regex matches an empty text`,
-		"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.required]]\nid = \"b\"":                 `rule "a" (line 1): it needs matches of other rules`,
-		"[[rules]]\nid = \"a\"\nregex = 'x'\n[rules.allowlist]\nregexes = ['(']":             `rule "a" (line 1): allowlist: error parsing regexp`,
-		"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.allowlists]]\ncondition = \"XOR\"":      `the condition is "XOR"`,
-		"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.allowlists]]\nregexTarget = \"commit\"": `regexTarget is "commit"`,
-		"[[allowlists]]\nstopwords = [\"\"]":                                                 "a stopword has at least 2 letters",
-		"[[rules]]\nid = \"a\"\nregexp = 'x'":                                                "rules.regexp is not known here",
-		"[[rules]]\nid = \"a\"\nregex = \"\\d\"":                                             "line 3",
-		"[extend]\npath = \"x.toml\"":                                                        "put those rules into this file",
+	for _, c := range []struct{ text, want string }{
+		{"[[rules]]\nid = \"a\"\nregex = 'x'\n\n[[rules]]\nid = \"b\"\nregex = '(?=x)'\n",
+			`rule "b" (line 5): error parsing regexp: invalid or unsupported Perl syntax: ` + "`(?=`"},
+		{"[[rules]]\nid = \"a\"\nregex = '(x)'\nsecretGroup = 2", `rule "a" (line 1): its regex has 1 groups, and secretGroup is 2`},
+		{"[[rules]]\nid = \"a\"", `rule "a" (line 1): it has no regex`},
+		{"[[rules]]\nregex = 'x'", `rule "" (line 1): it has no id`},
+		{"rules = [{id = \"a\", regex = 'x*'}]", `rule "a": its regex matches an empty text`},
+		{"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.required]]\nid = \"b\"", `rule "a" (line 1): it needs matches of other rules`},
+		{"[[rules]]\nid = \"a\"\nregex = 'x'\n[rules.allowlist]\nregexes = ['(']", `rule "a" (line 1): allowlist: error parsing regexp`},
+		{"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.allowlists]]\ncondition = \"XOR\"", `the condition is "XOR"`},
+		{"[[rules]]\nid = \"a\"\nregex = 'x'\n[[rules.allowlists]]\nregexTarget = \"commit\"", `regexTarget is "commit"`},
+		{"[[allowlists]]\nstopwords = [\"\"]", "a stopword has at least 2 letters"},
+		{"[[rules]]\nid = \"a\"\nregexp = 'x'", "rules.regexp is not known here"},
+		{"[[rules]]\nid = \"a\"\nregex = \"\\d\"", "line 3"},
+		{"[extend]\npath = \"x.toml\"", "put those rules into this file"},
 	} {
-		_, err := ownRules(t, text)
-		require.ErrorContains(t, err, want, text)
+		_, err := ownRules(t, c.text)
+		require.ErrorContains(t, err, c.want, c.text)
 		require.ErrorContains(t, err, "rules.toml")
 	}
 	_, err := Read(t.TempDir())

@@ -167,14 +167,16 @@ func TestFormats(t *testing.T) {
 				continue // what stands before a secret says where it ends
 			}
 			for _, text := range []string{plain(text), plain(plain("a\n" + text + "\nb"))} {
-				begin, end := `{"type":"message","id":"019e2c5b-77aa-7c01-9d3e-6a5b4c3d2e1f","parentId":"4f6a9d31","signature":"EqQBCkYI`+mixed(33)+`","text":`, `,"tokens":12,"max_tokens":4096}`
+				begin, end := `{"type":"message","id":"019e2c5b-77aa-7c01-9d3e-6a5b4c3d2e1f","parentId":"4f6a9d31","signature":"EqQBCkYI`+mixed(33)+
+					`","text":`, `,"tokens":12,"max_tokens":4096}`
 				line := begin + text + end
 				out := masked(scan(t, line), line)
 				require.True(t, json.Valid([]byte(out)), what)
 				require.True(t, strings.HasPrefix(out, begin) && strings.HasSuffix(out, end), "all but the secret stays: %s", out)
 				out = out[len(begin):]
 				require.Contains(t, out, "*****", "%s in %s", what, line)
-				for _, secret := range []string{mixed(9), mixed(40)[30:], lower(40)[30:], hexed(40)[30:], digits(13)[5:], upper(24)[10:], uuid[10:], "correcthorse", "swordfish"} {
+				for _, secret := range []string{mixed(9), mixed(40)[30:], lower(40)[30:], hexed(40)[30:], digits(13)[5:], upper(24)[10:], uuid[10:],
+					"correcthorse", "swordfish"} {
 					require.NotContains(t, out, secret, "%s in %s", what, line)
 				}
 			}
@@ -186,40 +188,63 @@ func TestFormats(t *testing.T) {
 func TestNoSecrets(t *testing.T) {
 	for class, texts := range map[string][]string{
 		"tokens": {
-			"sk-ant-api03-...", "sk-ant-oat01-xxxxxxxxxxxxxxxxxxxxxxxxxxxx", "gsk_" + mixed(12), "ghp_" + strings.Repeat("x", 36), "<div class=\"sk-toggleable__content-arrow\">",
-			"the xai-sdk package", "GOCSPX-your-client-secret", "whsec_...", "task-" + hexed(32), "live_session_manager_with_a_long_name_here", "napi_create_reference", "hf_hub_download",
-			"test_live_" + strings.Repeat("a", 30), "r8_optimizer", "pk_" + digits(4), "eyJhbGciOi", "-----BEGIN PUBLIC KEY-----\n" + mixed(64), "sdk-4.5.6", "desk-" + mixed(30), "dp.st.", "sl.example.com",
+			"sk-ant-api03-...", "sk-ant-oat01-xxxxxxxxxxxxxxxxxxxxxxxxxxxx", "gsk_" + mixed(12), "ghp_" + strings.Repeat("x", 36),
+			"<div class=\"sk-toggleable__content-arrow\">",
+			"the xai-sdk package", "GOCSPX-your-client-secret", "whsec_...", "task-" + hexed(32), "live_session_manager_with_a_long_name_here",
+			"napi_create_reference", "hf_hub_download",
+			"test_live_" + strings.Repeat("a", 30), "r8_optimizer", "pk_" + digits(4), "eyJhbGciOi", "-----BEGIN PUBLIC KEY-----\n" + mixed(64),
+			"sdk-4.5.6", "desk-" + mixed(30), "dp.st.", "sl.example.com",
 		},
 		"hashes": {
-			hexed(40), "sha256:" + hexed(64), "commit " + hexed(40), uuid, `"id": "0123abcd"`, `"parentId": "` + uuid + `"`, `"integrity": "sha512-` + mixed(86) + `=="`, "index 83db48f..bf2a1c9 100644",
-			`"signature": "` + mixed(300) + `"`, `"thinkingSignature": "` + mixed(300) + `"`, `"encrypted_content": "gAAAA` + mixed(300) + `"`, "data:image/png;base64," + mixed(4000),
+			hexed(40), "sha256:" + hexed(64), "commit " + hexed(40), uuid, `"id": "0123abcd"`, `"parentId": "` + uuid + `"`,
+			`"integrity": "sha512-` + mixed(86) + `=="`, "index 83db48f..bf2a1c9 100644",
+			`"signature": "` + mixed(300) + `"`, `"thinkingSignature": "` + mixed(300) + `"`, `"encrypted_content": "gAAAA` + mixed(300) + `"`,
+			"data:image/png;base64," + mixed(4000),
 		},
-		"usage": {"max_tokens=4096", `"tokens": 12`, `"input_tokens": 123456, "token_count": 99`, "--max-tokens 4096", "MAX_TOKENS=128000", "token: 12", "total_tokens=1234567890", "TOKEN_LIMIT=200000", "PAD_TOKEN=0", "EOS_TOKEN='<|endoftext|>'"},
+		"usage": {"max_tokens=4096", `"tokens": 12`, `"input_tokens": 123456, "token_count": 99`, "--max-tokens 4096", "MAX_TOKENS=128000", "token: 12",
+			"total_tokens=1234567890", "TOKEN_LIMIT=200000", "PAD_TOKEN=0", "EOS_TOKEN='<|endoftext|>'"},
 		"URLs": {
-			"postgres://app:${DB_PASSWORD}@db/x", "postgres://user:password@localhost/db", "http://localhost:8080/a@b", "https://user@host:8443/x", "mongodb://$USER:$PASS@host", "http://a:***@b", "ssh://git@host:22/x@y", "https://u:<password>@h", "redis://:%s@x", "see http://x.org: me@x.org", "https://x:{password}@h",
+			"postgres://app:${DB_PASSWORD}@db/x", "postgres://user:password@localhost/db", "http://localhost:8080/a@b", "https://user@host:8443/x",
+			"mongodb://$USER:$PASS@host", "http://a:***@b", "ssh://git@host:22/x@y", "https://u:<password>@h", "redis://:%s@x",
+			"see http://x.org: me@x.org", "https://x:{password}@h",
 		},
-		"headers": {"Authorization: Bearer $TOKEN", "Authorization: Bearer ${TOKEN}", "Authorization: Bearer <token>", "Bearer authentication-required", `"Authorization": "Bearer " + token`, "Authorization: Bearer YOUR_API_KEY", `f"Bearer {token}"`, "Authorization: token", `"token_type": "Bearer"`, "Bearer ********", "Bearer xxxxxxxxxxxxxxxx"},
+		"headers": {"Authorization: Bearer $TOKEN", "Authorization: Bearer ${TOKEN}", "Authorization: Bearer <token>", "Bearer authentication-required",
+			`"Authorization": "Bearer " + token`, "Authorization: Bearer YOUR_API_KEY", `f"Bearer {token}"`, "Authorization: token",
+			`"token_type": "Bearer"`, "Bearer ********", "Bearer xxxxxxxxxxxxxxxx"},
 		"assignments": {
-			"DB_PASSWORD=${DB_PASSWORD}", "DB_PASSWORD=$DB_PASSWORD", `TOKEN="$(cat file)"`, "PASSWORD=", `PASSWORD=""`, "API_KEY=<your key>", "API_KEY=your-api-key-here", "PASSWORD=changeme", "PASSWORD=***", "SECRET=xxxxxxxx", "TOKEN=os.environ[\"TOKEN\"]", "API_KEY=process.env.API_KEY",
-			"TOKEN=get_token()", "POSTGRES_PASSWORD_FILE=/run/secrets/db", "SSH_PRIVATE_KEY=~/.ssh/id_rsa", "PWD=/home/dev/project", "OLDPWD=/home/dev", "API_KEY={{ api_key }}", "TOKEN=op://vault/item/field", "PASSWORD=%PASSWORD%", "SECRET=true", "TOKEN=null",
+			"DB_PASSWORD=${DB_PASSWORD}", "DB_PASSWORD=$DB_PASSWORD", `TOKEN="$(cat file)"`, "PASSWORD=", `PASSWORD=""`, "API_KEY=<your key>",
+			"API_KEY=your-api-key-here", "PASSWORD=changeme", "PASSWORD=***", "SECRET=xxxxxxxx", "TOKEN=os.environ[\"TOKEN\"]", "API_KEY=process.env.API_KEY",
+			"TOKEN=get_token()", "POSTGRES_PASSWORD_FILE=/run/secrets/db", "SSH_PRIVATE_KEY=~/.ssh/id_rsa", "PWD=/home/dev/project", "OLDPWD=/home/dev",
+			"API_KEY={{ api_key }}", "TOKEN=op://vault/item/field", "PASSWORD=%PASSWORD%", "SECRET=true", "TOKEN=null",
 		},
 		"names": {
-			"cache_key_" + hexed(64), "is_live_" + strings.Repeat("session_", 5), "x_api-" + uuid, "client_secret_store_for_all_tenants_of_the_cluster", "core_re_compile_x",
-			"\x1b[31mtask-" + hexed(32) + "\x1b[m", "a%3Dbook%2020", "x=3Dtoken", "sha%3D" + hexed(40), `C:\table\new`, "desk%2D" + mixed(30), "\x1b[32mPASS\x1b[0m pkg/a 1.203s",
+			"cache_key_" + hexed(64), "is_live_" + strings.Repeat("session_", 5), "x_api-" + uuid, "client_secret_store_for_all_tenants_of_the_cluster",
+			"core_re_compile_x",
+			"\x1b[31mtask-" + hexed(32) + "\x1b[m", "a%3Dbook%2020", "x=3Dtoken", "sha%3D" + hexed(40), `C:\table\new`, "desk%2D" + mixed(30),
+			"\x1b[32mPASS\x1b[0m pkg/a 1.203s",
 		},
 		"arguments": {
-			"ENV TOKEN_LIMIT 200000", "ENV PATH /usr/local/bin:$PATH", "ENV DB_PASSWORD_FILE /run/secrets/db", "ENV API_KEY $API_KEY", "ENV SECRET_KEY changeme", "ENV variables with a token in them",
-			"set -x API_KEY (cat key)", "set -e; token 12345678", "set -euo pipefail", "set -x MAX_TOKENS 128000", "setenv TOKEN $1", "set -gx GITHUB_TOKEN your-token-here",
-			"mysql -u root -p db", "mysql -P 3306 -h db", "docker run --name mysql -p3306:3306 x", "mysql -p$MYSQL_PASSWORD x", "mysqldump --protocol=tcp x", "mkdir -p/a/b", "curl -u $U:$P x", "curl -u user:password x",
+			"ENV TOKEN_LIMIT 200000", "ENV PATH /usr/local/bin:$PATH", "ENV DB_PASSWORD_FILE /run/secrets/db", "ENV API_KEY $API_KEY",
+			"ENV SECRET_KEY changeme", "ENV variables with a token in them",
+			"set -x API_KEY (cat key)", "set -e; token 12345678", "set -euo pipefail", "set -x MAX_TOKENS 128000", "setenv TOKEN $1",
+			"set -gx GITHUB_TOKEN your-token-here",
+			"mysql -u root -p db", "mysql -P 3306 -h db", "docker run --name mysql -p3306:3306 x", "mysql -p$MYSQL_PASSWORD x",
+			"mysqldump --protocol=tcp x", "mkdir -p/a/b", "curl -u $U:$P x", "curl -u user:password x",
 			"redis-cli -a $REDIS_AUTH ping", "curl -H 'Accept: a/b1' -L http://x:8080/a",
 		},
 		"pairs": {
-			`<input type="password" value="Log in">`, `<add key="Timeout" value="12345678"/>`, `{"name":"max_tokens","value":"12345678"}`, `{"key":"token","value":"$TOKEN_2"}`, `<string name="password">Password</string>`,
-			"- name: TOKEN\n  valueFrom: secretKeyRef1", "password, value = parse2(x)", `{"name":"token","value":"string"}`, `<label for="password">Your password 1</label>`,
+			`<input type="password" value="Log in">`, `<add key="Timeout" value="12345678"/>`, `{"name":"max_tokens","value":"12345678"}`,
+			`{"key":"token","value":"$TOKEN_2"}`, `<string name="password">Password</string>`,
+			"- name: TOKEN\n  valueFrom: secretKeyRef1", "password, value = parse2(x)", `{"name":"token","value":"string"}`,
+			`<label for="password">Your password 1</label>`,
 		},
 		"parameters": {
-			`password: "string"`, `"password": "Enter your password"`, "password: hunter2", "password: z.string().min(8)", "token: string", "token=self.token", "apiKey: process.env.API_KEY", `token = tokens[1]`, "password=args.password1", "secretKey: []byte{0x01, 0x02, 0x03}", `type: "password"`,
-			"f(token=token2)", `"password": {"type": "string"}`, "password=None", `"token": "identifier"`, "passwordHash: sha256Sum", "token := sha256Token", "secret: SHA256withRSA", `"apiKey": "${API_KEY_2}"`, "<label>Password</label>", "--token TOKEN", "--password-stdin", "--token $GH_TOKEN2", "machine learning login page",
+			`password: "string"`, `"password": "Enter your password"`, "password: hunter2", "password: z.string().min(8)", "token: string",
+			"token=self.token", "apiKey: process.env.API_KEY", `token = tokens[1]`, "password=args.password1", "secretKey: []byte{0x01, 0x02, 0x03}",
+			`type: "password"`,
+			"f(token=token2)", `"password": {"type": "string"}`, "password=None", `"token": "identifier"`, "passwordHash: sha256Sum",
+			"token := sha256Token", "secret: SHA256withRSA", `"apiKey": "${API_KEY_2}"`, "<label>Password</label>", "--token TOKEN", "--password-stdin",
+			"--token $GH_TOKEN2", "machine learning login page",
 		},
 	} {
 		for _, text := range texts {
@@ -238,7 +263,8 @@ func TestNoSecrets(t *testing.T) {
 		}
 		return err
 	}))
-	for _, member := range []string{`{"id":"0123abcd4","token":"$TOKEN"}`, `{"password":""}`, `{"password":null,"token":12345678}`, `{"signature":"` + mixed(300) + `"}`, `{"toolCallId":"call_` + mixed(24) + `"}`} {
+	for _, member := range []string{`{"id":"0123abcd4","token":"$TOKEN"}`, `{"password":""}`, `{"password":null,"token":12345678}`,
+		`{"signature":"` + mixed(300) + `"}`, `{"toolCallId":"call_` + mixed(24) + `"}`} {
 		require.Empty(t, scan(t, member).Places, member)
 	}
 }

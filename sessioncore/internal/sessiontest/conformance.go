@@ -26,7 +26,8 @@ func Cases(t *testing.T) (cases []Case) {
 	folders := []string{filepath.Join(TestData(t), "conformance"), whole}
 	if _, err := os.Stat(whole); err != nil {
 		if os.Getenv("SESSIONFS_REQUIRE_FUSE") != "" {
-			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE names their folder", err)
+			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE "+
+				"names their folder", err)
 		}
 		folders = folders[:1]
 	}

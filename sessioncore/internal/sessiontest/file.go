@@ -23,7 +23,8 @@ func Entry(id, parent string) string {
 	if parent != "" {
 		p = `"` + parent + `"`
 	}
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-05T09:00:01.000Z",`+
+		`"message":{"role":"user","content":"%s"}}`+"\n", id, p, id)
 }
 
 // MessageLine returns the line of an entry with the id e<n> below e<n-1>. message is the JSON object of its

@@ -108,9 +108,10 @@ func TestAppendKeepsWhatOthersWrote(t *testing.T) {
 		want      string
 		truncate  func(int, int64) error
 	}{
-		"behind our part":                 {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
-		"where we failed":                 {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n", unix.Ftruncate},
-		"more than we meant":              {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil, "one\n" + strings.Repeat("theirs\n", 9), unix.Ftruncate},
+		"behind our part": {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
+		"where we failed": {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n", unix.Ftruncate},
+		"more than we meant": {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil,
+			"one\n" + strings.Repeat("theirs\n", 9), unix.Ftruncate},
 		"made it shorter":                 {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on", unix.Ftruncate},
 		"nobody, and it cannot be undone": {func(int) {}, []int{5}, "one\ntwo i", fails},
 	} {

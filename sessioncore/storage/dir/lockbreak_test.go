@@ -97,7 +97,8 @@ func TestBreakingPutsBackAnothersLock(t *testing.T) {
 // FuzzLockContent: what is taken for a lock says which process and when, in the form in which locks are written; a lock
 // that was cut anywhere names no other process than one whose number begins so.
 func FuzzLockContent(f *testing.F) {
-	for _, text := range []string{"1:1700000000000\n", "1:1", "0:1\n", "-1:1\n", "2147483648:1\n", "007:08\n", "1:\n", ":1\n", "1:2:3\n", " 1:2\n", "1:99999999999999999999\n", "\xd9\xa1:1\n", ""} {
+	for _, text := range []string{"1:1700000000000\n", "1:1", "0:1\n", "-1:1\n", "2147483648:1\n", "007:08\n", "1:\n", ":1\n", "1:2:3\n", " 1:2\n",
+		"1:99999999999999999999\n", "\xd9\xa1:1\n", ""} {
 		f.Add(text, uint(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, cut uint) {

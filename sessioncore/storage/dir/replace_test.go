@@ -103,7 +103,8 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 			}
 			return errno
 		}
-		st, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content(errno.Error())})
+		st, err := s.replaceWith(sys, "x.jsonl",
+			storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content(errno.Error())})
 		assert.ErrorIs(t, err, want)
 		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 		assert.Equal(t, errno.Error(), readDisk(t, s, "x.jsonl"))

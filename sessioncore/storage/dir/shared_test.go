@@ -23,7 +23,8 @@ func TestSharedIsDetected(t *testing.T) {
 	var st unix.Statfs_t
 	for _, local := range []string{t.TempDir(), "/dev/shm"} {
 		require.NoError(t, unix.Statfs(local, &st))
-		if !assert.Contains(t, []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC}, st.Type) {
+		if !assert.Contains(t, []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
+			unix.OVERLAYFS_SUPER_MAGIC}, st.Type) {
 			continue
 		}
 		s, err := Open(local)

@@ -102,7 +102,8 @@ func TestReplaceCarriesOver(t *testing.T) {
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
 	token := storagetest.Stat(t, s, "x.jsonl").Token
-	st, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil }})
+	st, err := s.replaceWith(sys, "x.jsonl",
+		storage.Replacement{Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil }})
 	require.NoError(t, err)
 	require.NoError(t, <-done)
 	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
@@ -110,7 +111,9 @@ func TestReplaceCarriesOver(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))
 
 	before := readDisk(t, s, "x.jsonl")
-	_, err = s.Replace("x.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("no\n"), Ready: func(io.Writer) (storage.Token, error) { return st.Token, errors.ErrUnsupported }})
+	_, err = s.Replace("x.jsonl",
+		storage.Replacement{Expect: st.Token, Write: storagetest.Content("no\n"),
+			Ready: func(io.Writer) (storage.Token, error) { return st.Token, errors.ErrUnsupported }})
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Equal(t, before, readDisk(t, s, "x.jsonl"))
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))

@@ -17,7 +17,9 @@ import (
 func TestReadAheadOfNames(t *testing.T) {
 	const rows = 3000
 	table, s := openTable(t, Options{Fresh: time.Hour})
-	table.Do(t, `INSERT INTO `+table.Name+` SELECT $1 || 'd' || n % 7 || '/' || n, repeat('é' || n || E'\n', CASE n % 100 WHEN 99 THEN 20000 ELSE n END), n FROM generate_series(0, $2) n`, prefix, rows-1)
+	table.Do(t, `INSERT INTO `+table.Name+
+		` SELECT $1 || 'd' || n % 7 || '/' || n, repeat('é' || n || `+
+		`E'\n', CASE n % 100 WHEN 99 THEN 20000 ELSE n END), n FROM generate_series(0, $2) n`, prefix, rows-1)
 	want := func(n int) string {
 		if n%100 == 99 {
 			return strings.Repeat(fmt.Sprintf("é%d\n", n), 20000)

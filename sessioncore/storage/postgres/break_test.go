@@ -103,7 +103,8 @@ func TestLockedTable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	role := "refused" + strings.Split(table.Name, ".")[0]
-	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+strings.Split(table.Name, ".")[0]+` TO `+role+`; GRANT SELECT, UPDATE ON `+table.Name+` TO `+role)
+	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+strings.Split(table.Name, ".")[0]+` TO `+role+`; GRANT SELECT, UPDATE ON `+
+		table.Name+` TO `+role)
 	table.Write(t, prefix+"kept", lines(500))
 	table.Write(t, prefix+"other", lines(500))
 	passwords := filepath.Join(t.TempDir(), "pgpass")

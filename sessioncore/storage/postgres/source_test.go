@@ -48,7 +48,8 @@ func TestParseSourceErrors(t *testing.T) {
 		require.NotContains(t, err.Error(), secret)
 	}
 	for _, table := range []string{
-		"", "a b", `x"; DROP TABLE t; --`, "a.b.c", ".a", "a.", "1a", "a-b", "tä", "a'b", "a\x00b", "a\nb", "(SELECT 1)", strings.Repeat("a", 64), "pg_catalog.pg_authid;",
+		"", "a b", `x"; DROP TABLE t; --`, "a.b.c", ".a", "a.", "1a", "a-b", "tä", "a'b", "a\x00b", "a\nb", "(SELECT 1)", strings.Repeat("a", 64),
+		"pg_catalog.pg_authid;",
 	} {
 		_, err := ParseSource("postgres://me@h/d?" + "table=" + url.QueryEscape(table))
 		require.ErrorContains(t, err, "table=", table)

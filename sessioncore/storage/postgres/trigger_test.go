@@ -86,7 +86,8 @@ func TestNotedAlways(t *testing.T) {
 	s := open(t, table.Source("&prefix="+prefix), Options{Fresh: time.Nanosecond})
 	change := func(random *rand.Rand, tx pgx.Tx) error {
 		path := func() string { return fmt.Sprint(prefix, random.IntN(names)) }
-		sql, args := `INSERT INTO `+table.Name+` AS t VALUES ($1, $2, 1) ON CONFLICT (path) DO UPDATE SET content = t.content || excluded.content`, []any{path(), lines(random.IntN(90))}
+		sql, args := `INSERT INTO `+table.Name+
+			` AS t VALUES ($1, $2, 1) ON CONFLICT (path) DO UPDATE SET content = t.content || excluded.content`, []any{path(), lines(random.IntN(90))}
 		switch random.IntN(8) {
 		case 0:
 			sql, args = `UPDATE `+table.Name+` SET path = $2 WHERE path = $1`, []any{path(), path()}
@@ -168,7 +169,8 @@ func TestNotedHeads(t *testing.T) {
 	installTrigger(t, table)
 	table.Write(t, prefix+"short", "short")
 	table.Append(t, prefix+"old", "more\n")
-	table.Do(t, `DO $$ BEGIN BEGIN UPDATE `+table.Name+` SET content = 'IN PART' || content WHERE path LIKE '%/in part'; EXCEPTION WHEN OTHERS THEN RAISE; END; END $$`)
+	table.Do(t, `DO $$ BEGIN BEGIN UPDATE `+table.Name+
+		` SET content = 'IN PART' || content WHERE path LIKE '%/in part'; EXCEPTION WHEN OTHERS THEN RAISE; END; END $$`)
 	table.Do(t, `ALTER TABLE `+table.Name+` DISABLE TRIGGER USER`)
 	table.Do(t, `UPDATE `+table.Name+` SET content = 'UNNOTICED' || content WHERE path LIKE '%/unnoticed'`)
 	table.Do(t, `ALTER TABLE `+table.Name+` ENABLE TRIGGER USER`)
@@ -180,7 +182,8 @@ func TestNotedHeads(t *testing.T) {
 		require.Equal(t, table.Content(t, prefix+name), storagetest.Read(t, s, name))
 	}
 	var noted int
-	require.NoError(t, table.QueryRow(t.Context(), `SELECT count(*) FROM `+tableOfChanges(table)+` c JOIN `+table.Name+` t USING (path) WHERE t.xmin = c.version`).Scan(&noted))
+	require.NoError(t, table.QueryRow(t.Context(),
+		`SELECT count(*) FROM `+tableOfChanges(table)+` c JOIN `+table.Name+` t USING (path) WHERE t.xmin = c.version`).Scan(&noted))
 	require.Equal(t, 2, noted)
 }
 
@@ -217,7 +220,8 @@ func TestTriggerOfOthers(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	schema := strings.Split(table.Name, ".")[0]
 	role := func(name, rights string) string {
-		table.Do(t, `CREATE ROLE `+name+schema+` LOGIN; GRANT USAGE ON SCHEMA `+schema+` TO `+name+schema+`; GRANT `+rights+` ON `+table.Name+` TO `+name+schema)
+		table.Do(t, `CREATE ROLE `+name+schema+` LOGIN; GRANT USAGE ON SCHEMA `+schema+` TO `+name+schema+`; GRANT `+rights+` ON `+table.Name+
+			` TO `+name+schema)
 		return name + schema
 	}
 	writer, reader := role("writer", "SELECT, INSERT, UPDATE"), role("reader", "SELECT")
@@ -232,7 +236,9 @@ func TestTriggerOfOthers(t *testing.T) {
 	require.False(t, as(late).look.noted.Load())
 	tx, err := table.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `SET LOCAL ROLE `+writer+`; SET LOCAL search_path = pg_temp; CREATE TEMP TABLE sessionfs_changes (no int) ON COMMIT DROP; UPDATE `+table.Name+` SET content = content || 'more'`)
+	_, err = tx.Exec(t.Context(),
+		`SET LOCAL ROLE `+writer+`; SET LOCAL search_path = pg_temp; CREATE TEMP TABLE sessionfs_changes (no int) ON COMMIT DROP; UPDATE `+table.Name+
+			` SET content = content || 'more'`)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, int64(8), storagetest.Stat(t, s, "a").Size)

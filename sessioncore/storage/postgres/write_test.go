@@ -129,7 +129,8 @@ func TestClientWaits(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		var n int
-		err := table.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%'||$1||'%'`, table.Name).Scan(&n)
+		err := table.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%'||$1||'%'`,
+			table.Name).Scan(&n)
 		return err == nil && n > 0
 	}, storagetest.Generous, time.Millisecond)
 	_, err := s.Append("a", []byte("mount\n"))

@@ -45,7 +45,8 @@ func (s *Server) StartPooler(mode string, connections int) (*Pooler, error) {
 		return nil, errNoPooler
 	}
 	p := &Pooler{dir: filepath.Join(s.dir, mode)}
-	config := fmt.Sprintf("[databases]\npostgres = host=%s user=tester\n[pgbouncer]\nauth_type = any\nlisten_addr =\nlisten_port = 5432\nunix_socket_dir = %s\npidfile = %s/pid\npool_mode = %s\ndefault_pool_size = %d\nmax_client_conn = 2000\n",
+	config := fmt.Sprintf("[databases]\npostgres = host=%s user=tester\n[pgbouncer]\nauth_type = any\nlisten_addr =\nlisten_port = 5432\n"+
+		"unix_socket_dir = %s\npidfile = %s/pid\npool_mode = %s\ndefault_pool_size = %d\nmax_client_conn = 2000\n",
 		s.dir, p.dir, p.dir, mode, connections)
 	if err := errors.Join(os.Mkdir(p.dir, 0o755), os.WriteFile(filepath.Join(p.dir, "ini"), []byte(config), 0o644)); err != nil {
 		return nil, err
