@@ -195,20 +195,12 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 		return
 	}
 	for at := 0; at < len(c.buf); {
-		info := LineInfo{start: uint32(at), number: uint32(c.newlines)}
-		rest := c.buf[at:]
-		if !classifyValue(s, rest, notes, &info) {
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			info = LineInfo{start: info.start, number: info.number, length: uint32(end)}
-			classify(s, rest[:end], notes, &info)
-		}
-		if info.class != lineBlank {
+		line, _, ended := bytes.Cut(c.buf[at:], []byte("\n"))
+		info := LineInfo{start: uint32(at), number: uint32(c.newlines), length: uint32(len(line))}
+		if classify(s, line, notes, &info); info.class != lineBlank {
 			c.lines = append(c.lines, info)
 		}
-		if at += int(info.length) + 1; at <= len(c.buf) {
+		if at += len(line) + 1; ended {
 			c.newlines++
 		}
 	}

@@ -95,45 +95,14 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 		out.class = lineLoose
 		return
 	}
-	out.setValue(s, line, start, end, n != nil)
-}
-
-// setValue sets the fields about the value text[start:end], which was just scanned.
-func (l *LineInfo) setValue(s *rawjson.Scanner, text []byte, start, end int, isRecord bool) {
-	l.value = part{uint32(start), uint32(end)}
-	l.Flags = s.Flags
-	l.class = lineOther
-	switch {
-	case text[start] != '{':
-	case isRecord:
-		l.class = lineObject
-	default:
-		l.class = lineObject
-		l.noteText(text[start:end])
-		l.rebase(uint32(start))
+	out.value, out.Flags, out.class = part{uint32(start), uint32(end)}, s.Flags, lineOther
+	if line[start] != '{' {
+		return
 	}
-}
-
-// classifyValue is classify for a text whose first line is one value, as nearly all lines are. It
-// needs no pass to find the line's end. It returns false for other lines.
-func classifyValue(s *rawjson.Scanner, text []byte, n *notes, out *LineInfo) bool {
-	start := rawjson.SkipBlanks(text, 0)
-	if start == len(text) || text[start] == '\n' {
-		return false
+	if out.class = lineObject; n == nil {
+		out.noteText(line[start:end])
+		out.rebase(uint32(start))
 	}
-	s.Flags, s.OneLine = 0, true
-	end, st := scanLine(s, text, start, n, out)
-	s.OneLine = false
-	if st != rawjson.OK {
-		return false
-	}
-	length := rawjson.SkipBlanks(text, end)
-	if length < len(text) && text[length] != '\n' {
-		return false
-	}
-	out.length = uint32(length)
-	out.setValue(s, text, start, end, n != nil)
-	return true
 }
 
 // scanText validates the value at text[start], sets the members of an object in out, and returns

@@ -37,43 +37,21 @@ const (
 // Scanner holds the state of scans. The zero value is ready. It is for one goroutine at a time.
 type Scanner struct {
 	Flags Flags
-	// OneLine makes a newline a byte that is not valid, so that a scan that succeeds has met none.
-	OneLine bool
 	// deep has a bit for each open container beyond the first 64: 1 for an object.
 	deep []uint64
 }
 
-// SkipSpace returns the offset of the first byte at or after i that is not JSON white space.
+// SkipSpace returns the offset of the first byte at or after i that is not JSON white space. It is
+// inlined for text without white space.
 func SkipSpace(b []byte, i int) int {
-	for i < len(b) {
-		switch b[i] {
-		case ' ', '\t', '\n', '\r':
-			i++
-		default:
-			return i
-		}
-	}
-	return i
-}
-
-// skipSpace is SkipSpace that heeds OneLine. It is inlined for text without white space.
-func (s *Scanner) skipSpace(b []byte, i int) int {
 	if i < len(b) && b[i] > ' ' {
 		return i
 	}
-	return s.skipBlanks(b, i)
+	return skipBlanks(b, i)
 }
 
-func (s *Scanner) skipBlanks(b []byte, i int) int {
-	if !s.OneLine {
-		return SkipSpace(b, i)
-	}
-	return SkipBlanks(b, i)
-}
-
-// SkipBlanks is SkipSpace that stops at a newline.
-func SkipBlanks(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r') {
+func skipBlanks(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
 	}
 	return i
@@ -201,7 +179,7 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 	var st Status
 	for {
-		if i = s.skipSpace(b, i); i >= len(b) {
+		if i = SkipSpace(b, i); i >= len(b) {
 			return i, Short
 		}
 		// A value begins here.
@@ -210,7 +188,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			s.noteString(b[i+1:])
 			i, st = s.SkipString(b, i+1)
 		case c == '{':
-			if i = s.skipSpace(b, i+1); i >= len(b) {
+			if i = SkipSpace(b, i+1); i >= len(b) {
 				return i, Short
 			}
 			if b[i] == '}' {
@@ -223,7 +201,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			}
 			continue
 		case c == '[':
-			if i = s.skipSpace(b, i+1); i >= len(b) {
+			if i = SkipSpace(b, i+1); i >= len(b) {
 				return i, Short
 			}
 			if b[i] == ']' {
@@ -247,7 +225,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			if open.depth == 0 {
 				return i, OK
 			}
-			if i = s.skipSpace(b, i); i >= len(b) {
+			if i = SkipSpace(b, i); i >= len(b) {
 				return i, Short
 			}
 			c := b[i]
@@ -256,7 +234,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 				if !open.inObject() {
 					break
 				}
-				if i = s.skipSpace(b, i); i >= len(b) {
+				if i = SkipSpace(b, i); i >= len(b) {
 					return i, Short
 				}
 				if i, st = s.skipKey(b, i); st != OK {
@@ -282,7 +260,7 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 	if st != OK {
 		return i, st
 	}
-	if i = s.skipSpace(b, i); i >= len(b) {
+	if i = SkipSpace(b, i); i >= len(b) {
 		return i, Short
 	}
 	if b[i] != ':' {
@@ -295,7 +273,7 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 // calls visit with the key, quoted and with escapes decoded, and the offset of the value. visit
 // must scan the value and return the offset after it.
 func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
-	if i = s.skipSpace(text, i+1); i >= len(text) {
+	if i = SkipSpace(text, i+1); i >= len(text) {
 		return i, Short
 	}
 	if text[i] == '}' {
@@ -307,13 +285,13 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if st != OK {
 			return valueAt, st
 		}
-		if i = s.skipSpace(text, valueAt); i >= len(text) {
+		if i = SkipSpace(text, valueAt); i >= len(text) {
 			return i, Short
 		}
 		if i, st = visit(plainKey(text[key:]), i); st != OK {
 			return i, st
 		}
-		if i = s.skipSpace(text, i); i >= len(text) {
+		if i = SkipSpace(text, i); i >= len(text) {
 			return i, Short
 		}
 		if text[i] == '}' {
@@ -322,7 +300,7 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if text[i] != ',' {
 			return i, Bad
 		}
-		if i = s.skipSpace(text, i+1); i >= len(text) {
+		if i = SkipSpace(text, i+1); i >= len(text) {
 			return i, Short
 		}
 	}

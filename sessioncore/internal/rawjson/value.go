@@ -95,12 +95,16 @@ func (m Member) KeyIs(key string) bool { return m.Key.Is(key) }
 
 // EachMember calls f for each member of a validated object in order until f returns false.
 func (v Value) EachMember(f func(Member) bool) {
-	if !v.IsObject() {
-		return
+	if v.IsObject() {
+		var s Scanner
+		s.eachMember(v, 0, f)
 	}
-	var s Scanner
-	i := SkipSpace(v, 1)
-	for v[i] != '}' {
+}
+
+// eachMember is EachMember for the object at v[i]. It returns the offset after the object if f never
+// returned false.
+func (s *Scanner) eachMember(v Value, i int, f func(Member) bool) int {
+	for i = SkipSpace(v, i+1); v[i] != '}'; {
 		m := Member{start: i}
 		keyEnd, _ := s.SkipString(v, i+1)
 		m.Key = v[i:keyEnd]
@@ -109,12 +113,13 @@ func (v Value) EachMember(f func(Member) bool) {
 		m.End, _ = s.SkipValue(v, i)
 		m.Value = v[i:m.End]
 		if !f(m) {
-			return
+			break
 		}
 		if i = SkipSpace(v, m.End); v[i] == ',' {
 			i = SkipSpace(v, i+1)
 		}
 	}
+	return i + 1
 }
 
 // EachObject is EachElement that also passes the members of an element that is an object. It makes
@@ -129,7 +134,10 @@ func (v Value) EachObject(memory []Member, f func(element Value, members []Membe
 		start := i
 		members := memory[:0]
 		if v[i] == '{' {
-			members, i = s.appendMembers(v, i, members)
+			i = s.eachMember(v, i, func(m Member) bool {
+				members = append(members, m)
+				return true
+			})
 		} else {
 			i, _ = s.SkipValue(v, i)
 		}
@@ -141,24 +149,6 @@ func (v Value) EachObject(memory []Member, f func(element Value, members []Membe
 			i = SkipSpace(v, i+1)
 		}
 	}
-}
-
-// appendMembers appends the members of the object at v[i], and returns the offset after the object.
-func (s *Scanner) appendMembers(v Value, i int, members []Member) ([]Member, int) {
-	for i = SkipSpace(v, i+1); v[i] != '}'; {
-		m := Member{start: i}
-		keyEnd, _ := s.SkipString(v, i+1)
-		m.Key = v[i:keyEnd]
-		i = SkipSpace(v, keyEnd)
-		i = SkipSpace(v, i+1) // after the colon
-		m.End, _ = s.SkipValue(v, i)
-		m.Value = v[i:m.End]
-		members = append(members, m)
-		if i = SkipSpace(v, m.End); v[i] == ',' {
-			i = SkipSpace(v, i+1)
-		}
-	}
-	return members, i + 1
 }
 
 // EachElement calls f for each element of an array and its offset, in order, until f returns false.
