@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,25 +19,27 @@ type Converted struct {
 	Names func() []string
 	// Append appends the prompts in a file's text in the form of Lines.
 	Append func(dst []byte, name string, text []byte) []byte
+	// subject begins the error for prompts that are too big; "" for "the prompts have".
+	subject string
 }
 
 // State implements History.
 func (m Converted) State() (all State, err error) {
-	all.database.Kind = storage.KindFile
 	missing := fs.ErrNotExist
 	for _, name := range m.Names() {
 		s, err := stateOf(m.Files, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		switch st := &all.database; {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
 			return State{}, err
+		case missing != nil:
+			missing, all = nil, s
+		default:
+			st.Size += s.database.Size
+			st.Inode = st.Inode*31 + s.database.Inode
+			st.Modified = max(st.Modified, s.database.Modified)
+			st.Changed = max(st.Changed, s.database.Changed)
 		}
-		st := s.Stat()
-		missing, all.database.Device, all.database.Size = nil, st.Device, all.database.Size+st.Size
-		all.database.Inode = all.database.Inode*31 + st.Inode
-		all.database.Modified = max(all.database.Modified, st.Modified)
-		all.database.Changed = max(all.database.Changed, st.Changed)
 	}
 	return all, missing
 }
@@ -53,7 +56,8 @@ func (m Converted) render(ctx context.Context, match string, out *lines) (r Rend
 		return r, err
 	}
 	if size := state.database.Size; size > maxFileBytes {
-		return r, fmt.Errorf("%w: the prompts have %d MiB, and may have %d", ErrTooBig, size>>20, maxFileBytes>>20)
+		subject := cmp.Or(m.subject, "the prompts have")
+		return r, fmt.Errorf("%w: %s %d MiB, and may have %d", ErrTooBig, subject, size>>20, maxFileBytes>>20)
 	}
 	room := out.hold.Another()
 	defer room.Close()

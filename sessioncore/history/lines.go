@@ -20,15 +20,11 @@ import (
 // LinesName is the file of prompts of Claude Code and Codex (docs/format.md, Claude Code; Codex).
 const LinesName = "history.jsonl"
 
-// Lines is the history of Claude Code or Codex, which need not exist.
-type Lines struct{ Files storage.Files }
-
-// State implements History.
-func (h Lines) State() (State, error) { return stateOf(h.Files, LinesName) }
-
-// Render implements History.
-func (h Lines) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	return renderOrClose(hold, func(out *lines) (Rendering, error) { return h.render(ctx, match, out) })
+// Lines returns the history of Claude Code or Codex in files, which need not exist.
+func Lines(files storage.Files) Converted {
+	names := func() []string { return []string{LinesName} }
+	unchanged := func(dst []byte, _ string, text []byte) []byte { return append(dst, text...) }
+	return Converted{Files: files, Names: names, Append: unchanged, subject: LinesName + " has"}
 }
 
 // renderOrClose returns the result of render, and closes hold after an error.
@@ -76,33 +72,6 @@ type promptLine struct {
 	at   int64 // in s since the epoch
 	line int
 	text []byte
-}
-
-// render writes the prompts of the file.
-func (h Lines) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
-	obj, err := h.Files.Open(LinesName)
-	if err != nil {
-		return r, err
-	}
-	defer obj.Close()
-	at := time.Now()
-	st, err := obj.Stat()
-	if err != nil {
-		return r, err
-	}
-	if st.Size > maxFileBytes {
-		return r, fmt.Errorf("%w: %s has %d MiB, and may have %d", ErrTooBig, LinesName, st.Size>>20, maxFileBytes>>20)
-	}
-	room := out.hold.Another()
-	defer room.Close()
-	if err := room.Resize(st.Size); err != nil {
-		return r, err
-	}
-	text := make([]byte, st.Size)
-	if err := storage.ReadFull(obj, text, 0); err != nil {
-		return r, err
-	}
-	return out.render(ctx, match, text, State{database: st}, at)
 }
 
 // render writes the prompts in text, read at a time, that have all words of match, newest

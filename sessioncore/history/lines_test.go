@@ -18,7 +18,7 @@ import (
 func typed(t *testing.T, lines ...string) (dir string, h History) {
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, LinesName), []byte(strings.Join(lines, "\n")), 0o600))
-	return dir, Lines{Files: sessiontest.OpenDir(t, dir)}
+	return dir, Lines(sessiontest.OpenDir(t, dir))
 }
 
 const (

@@ -28,7 +28,7 @@ func init() {
 		Detect:  detect,
 		Open:    open,
 		NameOf:  func(_, below string) string { return below },
-		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
+		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
 		Wrote: func(v rawjson.Value) bool {
 			typ := v.Member("type")
 			return typ.IsString() && v.Member("sessionId").IsString() ||

@@ -25,7 +25,7 @@ func init() {
 		Detect:  detect,
 		Open:    open,
 		NameOf:  nameOf,
-		Prompts: func(files storage.Files) history.History { return history.Lines{Files: files} },
+		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
 		Tools: message.Tools{
 			"apply_patch": {Arguments: map[string]message.Argument{
 				"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole},
