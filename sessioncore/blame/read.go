@@ -21,7 +21,7 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 	results := map[string]result{}
 	var calls []message.Members
 	m := message.Read(snap.Message(e, text))
-	eachCall(m[message.Content], 0, func(b message.Members) { calls = append(calls, b) })
+	message.EachCall(m[message.Content], func(b *message.Members) { calls = append(calls, *b) })
 	for _, call := range calls {
 		if id, ok := call[message.ID].Text(); ok {
 			results[id] = result{}
@@ -43,19 +43,6 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 		list = append(list, changes...)
 	}
 	return list, nil
-}
-
-// eachCall calls f for each call of a tool in the content of a message.
-func eachCall(content rawjson.Value, depth int, f func(message.Members)) {
-	for block := range content.EachElement {
-		b := message.Read(block)
-		if b.Kind() == message.CallKind {
-			f(b)
-		}
-		if depth < maxDepth {
-			eachCall(b[message.Block], depth+1, f)
-		}
-	}
 }
 
 // maxBetween is how many entries behind a call are looked at for its result.

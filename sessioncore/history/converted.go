@@ -66,29 +66,12 @@ func (m Converted) render(ctx context.Context, match string, out *lines) (r Rend
 	}
 	var all []byte
 	for _, name := range m.Names() {
-		text, err := m.read(name)
-		if err != nil {
+		text, err := storage.ReadFile(m.Files, name, maxFileBytes)
+		if err == nil {
+			all = m.Append(all, name, text)
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrNotRegular) {
 			return r, err
 		}
-		all = m.Append(all, name, text)
 	}
 	return out.render(ctx, match, all, state, at)
-}
-
-// read returns the text of a file, nil for a missing one.
-func (m Converted) read(name string) ([]byte, error) {
-	obj, err := m.Files.Open(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil, err
-	}
-	text := make([]byte, min(st.Size, maxFileBytes))
-	return text, storage.ReadFull(obj, text, 0)
 }

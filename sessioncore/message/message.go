@@ -130,3 +130,27 @@ func (m *Members) Kind() Kind {
 	}
 	return kind
 }
+
+// MaxDepth bounds the depth of contents in contents. A result in a message has depth 2.
+const MaxDepth = 4
+
+// EachCall calls f for each call of a tool in a message's content.
+func EachCall(content rawjson.Value, f func(*Members)) { eachCall(content, 0, f) }
+
+func eachCall(content rawjson.Value, depth int, f func(*Members)) {
+	check := func(v rawjson.Value) {
+		b := Read(v)
+		if b.Kind() == CallKind {
+			f(&b)
+		}
+		if depth < MaxDepth {
+			eachCall(b[Block], depth+1, f)
+		}
+	}
+	if content.IsObject() {
+		check(content)
+	}
+	for block := range content.EachElement {
+		check(block)
+	}
+}

@@ -197,9 +197,6 @@ func lineAt(text []byte, at int) string {
 
 // docs/design.md section 5, search/, defines the visible text of an entry.
 
-// maxContentDepth bounds the depth of contents in contents. A result in a message has depth 2.
-const maxContentDepth = 4
-
 // messageTexts and blockTexts are the members with texts, besides content.
 var (
 	messageTexts = []message.Key{message.Command, message.Code, message.Output, message.ErrorMessage,
@@ -279,7 +276,7 @@ func (c *checker) block(v rawjson.Value, depth int) bool {
 	if source := b[message.Source]; source.IsObject() && !c.document(source, depth) {
 		return false
 	}
-	if depth == maxContentDepth {
+	if depth == message.MaxDepth {
 		return true
 	}
 	return c.content(b[message.Content], depth+1) &&
@@ -292,7 +289,7 @@ func (c *checker) document(source rawjson.Value, depth int) bool {
 		return c.string(source.Member("data"))
 	}
 	blocks := source.Member("content")
-	return !blocks.IsArray() || depth == maxContentDepth || c.content(blocks, depth+1)
+	return !blocks.IsArray() || depth == message.MaxDepth || c.content(blocks, depth+1)
 }
 
 // scalars checks the strings and numbers in a value, except keys. The value may be deep.

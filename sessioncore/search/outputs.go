@@ -107,17 +107,8 @@ func (w *worker) output(file string, text rawjson.Value) []byte {
 	if name == "" {
 		return nil
 	}
-	obj, err := w.s.Files.Open(path.Join(outputsOf(file), name))
+	output, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), maxOutput)
 	if err != nil {
-		return nil
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil
-	}
-	output := make([]byte, min(st.Size, maxOutput))
-	if storage.ReadFull(obj, output, 0) != nil {
 		return nil
 	}
 	return output

@@ -126,7 +126,7 @@ func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]
 	if err != nil {
 		return nil, err
 	}
-	eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) {
+	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) {
 		if id, ok := b[message.ID].Text(); ok {
 			ids = append(ids, maphash.String(hashSeed, id))
 		}
@@ -142,7 +142,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	}
 	c.found = c.found[:0]
 	results := c.results[e]
-	eachCall(s.Message(e, text).Member("content"), 0, func(b *message.Members) { results = c.call(b, results) })
+	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) { results = c.call(b, results) })
 	for _, r := range results { // without a call
 		c.files = c.files[:0]
 		c.addResult(r.tool, r)

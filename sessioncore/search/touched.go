@@ -90,26 +90,6 @@ func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
 	}
 }
 
-// eachCall calls f for each call of a tool in a message's content.
-func eachCall(content rawjson.Value, depth int, f func(*message.Members)) {
-	if depth > maxContentDepth {
-		return
-	}
-	check := func(v rawjson.Value) {
-		b := message.Read(v)
-		if b.Kind() == message.CallKind {
-			f(&b)
-		}
-		eachCall(b[message.Block], depth+1, f)
-	}
-	if content.IsObject() {
-		check(content)
-	}
-	for block := range content.EachElement {
-		check(block)
-	}
-}
-
 // Names returns the test whether a path in a call of a session is that of the file or below it.
 func (t *Touched) Names(header rawjson.Value) func(path string) bool {
 	return t.pathsOf(header).isNamed

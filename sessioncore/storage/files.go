@@ -132,6 +132,21 @@ func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	return err
 }
 
+// ReadFile returns the first bytes of a file, at most limit.
+func ReadFile(files Files, name string, limit int64) ([]byte, error) {
+	obj, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, min(st.Size, limit))
+	return text, ReadFull(obj, text, 0)
+}
+
 // RecoverTo stores a panic in err: no file may crash the process (docs/design.md section 7).
 func RecoverTo(err *error) {
 	if r := recover(); r != nil {

@@ -194,7 +194,7 @@ func (h *Home) title(id string) string {
 }
 
 func (h *Home) readTitles(size int64) (map[string]string, error) {
-	text, err := foreign.ReadFile(h.Home, titlesName, size)
+	text, err := storage.ReadFile(h.Home, titlesName, size)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,6 @@ func (h *Home) title(id string) string {
 	if h.Raw == nil {
 		return ""
 	}
-	text, _ := foreign.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
+	text, _ := storage.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
 	return foreign.FirstLine(cmp.Or(foreign.YAMLText(string(text), "name"), foreign.YAMLText(string(text), "summary")))
 }

@@ -43,21 +43,6 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	return value, err
 }
 
-// ReadFile returns the first bytes of a file, at most limit.
-func ReadFile(files storage.Files, name string, limit int64) ([]byte, error) {
-	obj, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil, err
-	}
-	text := make([]byte, min(st.Size, limit))
-	return text, storage.ReadFull(obj, text, 0)
-}
-
 // Texts caches the texts of small files.
 type Texts struct{ Cached[[]byte] }
 
@@ -67,7 +52,7 @@ const maxSmall = 1 << 20
 // Text returns the text of a file without surrounding blanks, "" if it cannot be read.
 func (c *Texts) Text(files storage.Files, name string) []byte {
 	text, _ := c.Get(files, name, func(storage.Stat) ([]byte, error) {
-		text, err := ReadFile(files, name, maxSmall)
+		text, err := storage.ReadFile(files, name, maxSmall)
 		return bytes.TrimSpace(text), err
 	})
 	return text

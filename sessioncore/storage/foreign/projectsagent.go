@@ -81,7 +81,7 @@ func (p *Projects) isStub(file string) bool {
 		if st.Size > maxStub || !strings.HasSuffix(file, sessionEnding) {
 			return false, nil
 		}
-		text, err := ReadFile(p.Raw, file, maxStub)
+		text, err := storage.ReadFile(p.Raw, file, maxStub)
 		return err == nil && !p.builder(About{}).HasTalk(text), err
 	})
 	return is
