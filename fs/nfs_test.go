@@ -74,7 +74,8 @@ func (m *nfsMount) walk(dir []byte, at string, see func(path string, h []byte, a
 		a, err := m.GetAttr(h)
 		require.NoError(m.t, err, name)
 		require.Equal(m.t, it.FileID, a.FileID, name)
-		if it.Known {
+		require.Equal(m.t, it.Attr.Type, a.Type, name)
+		if it.Handle != nil {
 			require.Equal(m.t, it.Attr, a, name)
 		}
 		if see(name, h, a); a.Type == 2 {

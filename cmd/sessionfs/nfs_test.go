@@ -23,6 +23,7 @@ import (
 type nfsServer struct {
 	*testing.T
 	cmd   *exec.Cmd
+	log   string // a file
 	lines *bufio.Scanner
 }
 
@@ -34,8 +35,12 @@ func (s *store) serveNFS(args ...string) *nfsServer {
 	cmd.Env, cmd.Dir = limited.Env, limited.Dir
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
+	log, err := os.Create(filepath.Join(s.dir, "nfs.log"))
+	require.NoError(s.t, err)
+	defer log.Close()
+	cmd.Stderr = log
 	require.NoError(s.t, cmd.Start())
-	n := &nfsServer{s.t, cmd, bufio.NewScanner(out)}
+	n := &nfsServer{s.t, cmd, log.Name(), bufio.NewScanner(out)}
 	s.t.Cleanup(n.kill)
 	return n
 }
@@ -130,30 +135,47 @@ ls ../*_many/entries | wc -l | sed 's/^/many /'
 md5sum ../*_big.jsonl | cut -c1-32 | sed 's/^/big /'
 `
 
-// missingForGuest returns a thing without which no guest runs here, "" if all are there.
-func missingForGuest() string {
+// inGuest runs a script in a guest, and calls hear with each line that the script prints.
+func inGuest(t *testing.T, script string, hear func(line string)) {
+	file := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(file, []byte(script), 0o600))
+	cmd := exec.Command("../../scripts/nfsguest", file)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	var said []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said = append(said, strings.TrimSpace(lines.Text()))
+		hear(said[len(said)-1])
+	}
+	require.NoError(t, cmd.Wait(), strings.Join(said, "\n"))
+}
+
+// needGuest skips a test where no guest runs.
+func needGuest(t *testing.T) {
+	if os.Getenv("SESSIONFS_TEST_FULL") != "1" {
+		t.Skip("SESSIONFS_TEST_FULL=1 runs it")
+	}
+	missing := ""
 	for _, tool := range []string{"qemu-system-x86_64", "busybox", "cpio", "apt-get"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return tool
+			missing = tool
 		}
 	}
 	if os.Geteuid() != 0 {
-		return "root"
+		missing = "root"
 	}
-	return ""
+	if missing != "" && os.Getenv(requireEnv) != "" {
+		t.Fatalf("%s is set, but there is no %s", requireEnv, missing)
+	} else if missing != "" {
+		t.Skip("there is no " + missing)
+	}
 }
 
 // TestNFSGuest: the NFS client of a real kernel sees what a FUSE mount shows, and writes.
 func TestNFSGuest(t *testing.T) {
-	if os.Getenv("SESSIONFS_TEST_FULL") != "1" {
-		t.Skip("SESSIONFS_TEST_FULL=1 runs it")
-	}
-	if missing := missingForGuest(); missing != "" {
-		if os.Getenv(requireEnv) != "" {
-			t.Fatalf("%s is set, but there is no %s", requireEnv, missing)
-		}
-		t.Skip("there is no " + missing)
-	}
+	needGuest(t)
 	s := newMountable(t, user{"root", 0})
 	dir := filepath.Join(s.source, "sessions/--guest--")
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -178,23 +200,14 @@ func TestNFSGuest(t *testing.T) {
 	s.unmount()
 	n := s.serveNFS(s.source)
 	options, port, path := n.mountLine()
-	script := filepath.Join(s.dir, "script")
-	require.NoError(t, os.WriteFile(script, fmt.Appendf(nil, guestScript, options, path, guestWalk), 0o600))
-	cmd := exec.Command("../../scripts/nfsguest", script)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
 	var said []string
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
+	inGuest(t, fmt.Sprintf(guestScript, options, path, guestWalk), func(line string) {
 		if said = append(said, line); line == "KILL" {
 			time.Sleep(time.Second)
 			n.kill()
 			n = s.serveNFS("--port", port, s.source)
 		}
-	}
-	require.NoError(t, cmd.Wait(), strings.Join(said, "\n"))
+	})
 	text := strings.Join(said, "\n")
 	require.Greater(t, len(want), 200)
 	for line := range want {
@@ -220,4 +233,62 @@ func TestNFSGuest(t *testing.T) {
 	for i := range 300 {
 		require.Equal(t, 1, strings.Count(raw, fmt.Sprintf(`"writer %d line %d."`, i/100+1, i%100)))
 	}
+}
+
+// findScript is run in a guest. GNU find asks for the attributes of directories alone, that of
+// busybox for those of each file. README is the first file that is read.
+const findScript = `
+echo
+mount -i -t nfs -o addr=10.0.2.2,%s 10.0.2.2:%s /mnt || exit 1
+cd /mnt/sessions/--find--
+find . | wc -l | sed 's/^/found /'
+find . -type f | wc -l | sed 's/^/files /'
+find ../../by-id -type l | wc -l | sed 's/^/links /'
+cat ../../README >/tmp/readme
+cd ./*_find0
+ls -l transcript.md | awk '{ print "size " $5 }'
+cat transcript.md >/tmp/all
+(i=0; while [ $i -lt 50 ]; do find . -name 'x*'; i=$((i+1)); done) &
+i=0; while [ $i -lt 100 ]; do cmp transcript.md /tmp/all || echo failed; i=$((i+1)); done
+wait
+cd ../*_find1
+busybox find . -type f | wc -l | sed 's/^/busybox /'
+`
+
+// TestNFSGuestFinds: find over 700 sessions in a mount of a real kernel renders nothing. Sizes are
+// exact afterwards, and a listing cuts no reader off.
+func TestNFSGuestFinds(t *testing.T) {
+	needGuest(t)
+	s := newMountable(t, user{"root", 0})
+	dir := filepath.Join(s.source, "sessions/--find--")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	const sessions = 700
+	for i := range sessions {
+		id := fmt.Sprint("find", i)
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/find"}
+{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","message":{"role":"user","content":"%s"}}
+`, id, strings.Repeat("words ", 20_000))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "2026-02-16T10-20-30-000Z_"+id+".jsonl"), []byte(text), 0o600))
+	}
+	n := s.serveNFS("-o", "loglevel=debug", s.source)
+	options, _, path := n.mountLine()
+	said := map[string]int{}
+	inGuest(t, fmt.Sprintf(findScript, options, path), func(line string) {
+		var name string
+		var number int
+		if _, err := fmt.Sscan(line, &name, &number); err == nil {
+			said[name] = number
+		}
+		said[line]++
+	})
+	found, later, ok := strings.Cut(string(readFile(t, n.log)), "msg=opened name=README")
+	require.True(t, ok)
+	require.NotContains(t, found, "msg=opened")
+	require.Zero(t, said["failed"])
+	require.Greater(t, said["found"], 20*sessions)
+	require.Greater(t, said["files"], 10*sessions)
+	require.GreaterOrEqual(t, said["links"], sessions)
+	require.Greater(t, said["size"], 100_000)
+	require.Greater(t, said["busybox"], 10)
+	require.Greater(t, strings.Count(later, "msg=opened"), said["busybox"]/2)
 }

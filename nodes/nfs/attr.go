@@ -100,14 +100,14 @@ func (r *request) putStat(o *object, n nodes.Node) {
 	r.putOptional(o, a, a.Kind != storage.KindOther)
 }
 
-// putChild encodes the attributes of a child that was found in a directory, if they take no
+// childAttr returns the attributes of a child that was found in a directory, if they take no
 // rendering.
-func (r *request) putChild(look *nodes.Look, o *object, c *nodes.Child) {
+func (r *request) childAttr(look *nodes.Look, o *object, c *nodes.Child) nodes.Attr {
 	n, a := o.makeNode(c), c.Attr
 	if file, _ := generatedFile(n); a.Kind == storage.KindOther && file == nil {
 		a, _ = look.Attr(r.ctx, o.name, c, n)
 	}
-	r.putOptional(o, a, a.Kind != storage.KindOther)
+	return a
 }
 
 // rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does

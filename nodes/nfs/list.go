@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -76,7 +77,9 @@ func (r *request) readDir(plus bool) {
 	list, errno := r.list(dir, n.(nodes.Dir), age)
 	r.check(errno)
 	defer list.Done()
-	r.putStat(dir, n)
+	like, err := n.Stat(r.ctx)
+	r.check(nodes.Stale(n, dir.name, "stat", err))
+	r.putOptional(dir, like, true)
 	r.out.putLong(0) // the verifier
 	start, full := len(r.out), false
 	put := func(o listedName, at uint64) {
@@ -89,14 +92,14 @@ func (r *request) readDir(plus bool) {
 		r.out.putOpaque([]byte(o.item.Name))
 		r.out.putLong(at)
 		if plus {
-			r.putListed(dir, &look, o.item, at)
+			r.putListed(dir, &look, o, like)
 		}
 		if full = len(r.out)-start > limit; full {
 			r.out = r.out[:before]
 		}
 	}
-	put(listedName{dir.id, nodes.Named(".")}, 1)
-	put(listedName{dir.parent.id, nodes.Named("..")}, 2)
+	put(listedName{dir.id, nodes.Item{Name: ".", Kind: storage.KindDir, Bare: true}}, 1)
+	put(listedName{dir.parent.id, nodes.Item{Name: "..", Kind: storage.KindDir, Bare: true}}, 2)
 	next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
 	for _, o := range list.value[search(list.value, next):] {
 		if put(o, o.id.number()); full {
@@ -110,17 +113,23 @@ func (r *request) readDir(plus bool) {
 	r.out.putBool(!full)
 }
 
-// putListed encodes the attributes and the handle of a listed name. A name whose attributes may
-// take long has neither: a client that needs them looks it up.
-func (r *request) putListed(dir *object, look *nodes.Look, it nodes.Item, cookie uint64) {
-	if cookie >= firstCookie && !it.Bare && r.ctx.Err() == nil {
-		if child, errno := look.Find(r.ctx, it); errno == 0 {
-			o := r.child(dir, it.Name, &child)
-			r.putChild(look, o, &child)
-			r.out.put(1)
-			r.out.putOpaque(r.handle(o))
-			return
+// putListed encodes the attributes and the handle of a listed name. One whose attributes may take
+// long has no handle, and a kind beside the attributes of the directory: find needs no more, and a
+// client that has no handle keeps no attributes, so that it asks for a size before it uses one.
+func (r *request) putListed(dir *object, look *nodes.Look, n listedName, like nodes.Attr) {
+	if !n.item.Bare && r.ctx.Err() == nil {
+		if child, errno := look.Find(r.ctx, n.item); errno == 0 {
+			o := r.child(dir, n.item.Name, &child)
+			if a := r.childAttr(look, o, &child); a.Kind != storage.KindOther {
+				r.putOptional(o, a, true)
+				r.out.put(1)
+				r.out.putOpaque(r.handle(o))
+				return
+			}
 		}
 	}
-	r.out.put(0, 0)
+	const readable = 0o444
+	like.Kind, like.Mode = n.item.Kind, like.Mode&readable
+	r.putOptional(&object{key: key{id: n.id}}, like, true)
+	r.out.put(0)
 }

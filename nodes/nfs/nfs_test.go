@@ -296,7 +296,7 @@ func (s *served) client() (c *nfstest.Client, dir []byte) {
 }
 
 // TestNames: a listing has each name once, in replies of any size, while names come and go;
-// READDIRPLUS renders nothing.
+// READDIRPLUS renders nothing, and tells the kind of each.
 func TestNames(t *testing.T) {
 	items := map[string]nodes.Node{"link": &fakeLink{target: "x"}, "dir": newFakeDir(nil)}
 	var files []*fakeFile
@@ -307,6 +307,7 @@ func TestNames(t *testing.T) {
 	}
 	s := serve(t, newFakeDir(items))
 	c, dir := s.client()
+	kinds := map[string]uint32{"f": 1, "n": 1, "d": 2, ".": 2, "l": 5}
 	for _, size := range []uint32{600, 8 << 10, 1 << 20} {
 		names := map[string]int{}
 		for cookie, end := uint64(0), false; !end; {
@@ -317,8 +318,11 @@ func TestNames(t *testing.T) {
 			for _, it := range got {
 				names[it.Name]++
 				cookie = it.Cookie
-				require.Equal(t, it.Name == "link" || it.Name == "dir", it.Known, it.Name)
-				if it.Handle != nil && it.Known {
+				require.True(t, it.Known)
+				require.Equal(t, it.FileID, it.Attr.FileID)
+				require.Equal(t, kinds[it.Name[:1]], it.Attr.Type, it.Name)
+				require.Equal(t, it.Name == "link" || it.Name == "dir", it.Handle != nil, it.Name)
+				if it.Handle != nil {
 					a, err := c.GetAttr(it.Handle)
 					require.NoError(t, err)
 					require.Equal(t, it.FileID, a.FileID)

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
 )
 
 // procedure is one of a program.
@@ -112,7 +113,8 @@ func (r *request) lookup() {
 		defer look.Close()
 		o, child := r.find(&look, dir, name)
 		r.out.putOpaque(r.handle(o))
-		r.putChild(&look, o, child)
+		a := r.childAttr(&look, o, child)
+		r.putOptional(o, a, a.Kind != storage.KindOther)
 	}
 	r.out.put(0)
 }

@@ -35,6 +35,7 @@ func (r *request) open(o *object, file nodes.File, now bool) *cached[*openFile] 
 	if open := r.files.take(o, good); open != nil {
 		return open
 	}
+	r.log.Debug("opened", "name", o.name)
 	made := time.Now()
 	h, errno := nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
 	r.check(errno)
