@@ -42,7 +42,7 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 		return nil, err
 	}
 	n := &NFS{tree: t, listener: listener}
-	root := t.root.With(nodes.LastResultName(t.top, func() []byte { return n.Result() }))
+	root := t.root.With(nodes.LastResultName(func() []byte { return n.Result() }))
 	if t.source != nil {
 		root.Space = spaceOf(t.source)
 	}

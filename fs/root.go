@@ -78,9 +78,9 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		nodes.ByFileName,
 		nodes.LinksName("by-id", byID, "by-id"),
 		nodes.IndexName,
-		nodes.LastErrorName(p.top),
-		nodes.ReadmeName(p.top),
-		nodes.NewSessionName(p.store.Storage(), p.top),
+		nodes.LastErrorName,
+		nodes.ReadmeName,
+		nodes.NewSessionName,
 		nodes.LinksName("recent", layout.Recent{Listing: list}, ""),
 		nodes.SearchName,
 		sessions,
@@ -91,7 +91,7 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		names = append(names, p.names()...)
 	}
 	if !view.Redacted && p.prompts != nil {
-		names = append(names, nodes.HistoryName(p.top, p.prompts))
+		names = append(names, nodes.HistoryName(p.prompts))
 	}
 	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
 	root := nodes.NewRootDir(view, p.top, names...)

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"time"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -23,7 +22,7 @@ func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Ite
 			return &BranchIDsDir{d.part(it.Name)}
 		}}, nil
 	case layout.CurrentBranch:
-		return d.link(inSession(d.session, currentBranch)), nil
+		return d.link(inSession(d.session, currentBranch), Changing), nil
 	}
 	e, err := snap.FindBranch(it.Name, layout.CurrentBranch)
 	if err != nil {
@@ -34,12 +33,12 @@ func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Ite
 }
 
 // currentBranch returns the target of branches/current, the branch that ends at the leaf.
-func currentBranch(snap *sessioncore.Snapshot) (target string, t time.Time, err error) {
+func currentBranch(snap *sessioncore.Snapshot) (target, error) {
 	leaf, err := layout.CurrentLeaf(snap)
 	if err != nil {
-		return "", t, err
+		return target{}, err
 	}
-	return layout.BranchIDs + "/" + snap.Name(leaf), t, nil
+	return target{path: layout.BranchIDs + "/" + snap.Name(leaf), st: snap.Stat()}, nil
 }
 
 // List implements Dir.

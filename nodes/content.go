@@ -47,17 +47,14 @@ func textContent(text []byte, st storage.Stat) content {
 
 // Stat makes the content, or measures it.
 func (f *ContentFile) Stat(ctx context.Context) (Attr, error) {
-	measure := f.measure
-	if measure == nil {
-		measure = f.render
-	}
 	hold := f.view().Memory.Hold()
 	defer hold.Close()
-	c, err := measure(ctx, &hold)
-	if err != nil {
-		return Attr{}, err
+	measure := f.render
+	if f.measure != nil {
+		measure = f.measure
 	}
-	return c.attr(), nil
+	c, err := measure(ctx, &hold)
+	return c.attr(), err
 }
 
 // attr returns the attributes of a file with the content.
@@ -152,43 +149,36 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 //go:embed readme.txt
 var readme []byte
 
-// ReadmeName is README: how to begin. source has the attributes of the file.
-func ReadmeName(source storage.Files) Name {
-	return Name{"README", storage.KindFile, func(d *Directory) Node {
-		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
-			st, err := source.Stat("")
-			return textContent(readme, st), err
-		}}
-	}, nil}
-}
-
-// makeLastError makes last-error: the reason for which the last write to the session was refused,
-// with its time and a hint. It is empty after the next write that succeeds.
-func makeLastError(d *SessionDir) Node {
-	return newLastErrorFile(&d.Directory, d.session.Name(), d.session.Probe)
-}
+// ReadmeName is README: how to begin.
+var ReadmeName = Name{"README", storage.KindFile, func(d *Directory) Node {
+	return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
+		st, err := d.view.rootStat()
+		return textContent(readme, st), err
+	}}
+}, nil}
 
 // LastErrorName is last-error of a mount's root: the reason for which the last write or lookup
 // outside of sessions was refused.
-func LastErrorName(source storage.Files) Name {
-	stat := func(context.Context) (storage.Stat, error) { return source.Stat("") }
-	return Name{"last-error", storage.KindFile, func(d *Directory) Node {
-		return newLastErrorFile(d, outside, stat)
-	}, nil}
-}
+var LastErrorName = Name{"last-error", storage.KindFile, newLastErrorFile, nil}
 
-func newLastErrorFile(d *Directory, session string, stat func(context.Context) (storage.Stat, error)) *ContentFile {
+// newLastErrorFile returns last-error of a session or the root: the reason for which the last write
+// was refused, with its time and a hint. It is empty after the next write that succeeds.
+func newLastErrorFile(d *Directory) Node {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
-		st, err := stat(ctx)
+		of := d.refusalKey()
+		var st storage.Stat
+		var err error
+		if of != outside {
+			st, err = d.session.Probe(ctx)
+		} else if st, err = d.view.rootStat(); d.view.Memory.Full() == "" {
+			d.view.clearLookup(memoryFull)
+		}
 		if err != nil {
 			return content{}, err
 		}
-		if session == outside && d.view.Memory.Full() == "" {
-			d.view.clearLookup(memoryFull)
-		}
-		text, at := d.view.refusalsOf(session).get(session)
+		text, at := d.view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
-		c.at, c.private = at, session == outside
+		c.at, c.private = at, of == outside
 		return c, nil
 	}
 	return &ContentFile{node: d.file(), render: render}
@@ -204,19 +194,14 @@ func makeOwner(d *SessionDir) Node {
 			return content{}, err
 		}
 		owner, err := d.view.Writer.Owner(ctx, d.session)
-		if err != nil {
-			return content{}, err
-		}
 		var text []byte
-		if owner != nil {
-			if text, err = json.Marshal(owner); err != nil {
-				return content{}, err
-			}
+		if err == nil && owner != nil {
+			text, err = json.Marshal(owner)
 			text = append(text, '\n')
 		}
 		c := textContent(text, st)
 		c.private = true
-		return c, nil
+		return c, err
 	}
 	return &ContentFile{node: d.file(), render: render}
 }
@@ -231,11 +216,11 @@ func (d *SessionDir) hasOwner(context.Context) Presence {
 }
 
 // LastResultName is last-result: the answers to the last written lines, for doors through which an
-// open file is not read back. source has the attributes of the file.
-func LastResultName(source storage.Files, last func() []byte) Name {
+// open file is not read back.
+func LastResultName(last func() []byte) Name {
 	return Name{"last-result", storage.KindFile, func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
-			st, err := source.Stat("")
+			st, err := d.view.rootStat()
 			c := textContent(last(), st)
 			c.private = true
 			return c, err
@@ -247,14 +232,13 @@ func LastResultName(source storage.Files, last func() []byte) Name {
 // the attributes of SOURCE.
 type HistoryDir struct {
 	Directory
-	source  storage.Files
 	prompts history.History
 }
 
-// HistoryName is the directory of the prompt history of source.
-func HistoryName(source storage.Files, prompts history.History) Name {
+// HistoryName is the directory of the prompt history.
+func HistoryName(prompts history.History) Name {
 	return Name{"history", storage.KindDir, func(d *Directory) Node {
-		return &HistoryDir{d.below("history"), source, prompts}
+		return &HistoryDir{d.below("history"), prompts}
 	}, nil}
 }
 
@@ -272,9 +256,10 @@ func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item)
 }
 
 func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
-	if _, err := d.prompts.State(); errors.Is(err, fs.ErrNotExist) {
+	switch _, err := d.prompts.State(); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return historyNames.list(ctx, d), nil
@@ -284,12 +269,9 @@ func (d *HistoryDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	st := state.Stat()
 	if errors.Is(err, fs.ErrNotExist) {
-		st, err = d.source.Stat("")
+		st, err = d.view.rootStat()
 	}
-	if err != nil {
-		return Attr{}, err
-	}
-	return d.view.dirAttr(st).private(), nil
+	return d.view.dirAttr(st).private(), err
 }
 
 // HistorySearchDir is history/search/: a lookup of a query finds the file of the matching prompts.
@@ -300,10 +282,7 @@ type HistorySearchDir struct {
 
 func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
-	if err != nil {
-		return Attr{}, err
-	}
-	return d.view.dirAttr(state.Stat()).private(), nil
+	return d.view.dirAttr(state.Stat()).private(), err
 }
 
 func (d *HistorySearchDir) Noted() string { return "history/search" }

@@ -25,9 +25,7 @@ var maxControlLine = writer.MaxLine // tests have a shorter one
 // effect twice because a program got an error after the first. Waits for locks are limited.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// applyLines executes lines written to a control file, in order, and returns their results, which
-// the writer can read back. At a bad line it stops and returns the number of lines before it, which
-// took effect, with the error.
+// applyLines executes lines like Control.Lines.
 type applyLines func(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 
 // ControlFile is a file that accepts commands, a line each: in a session's directory append,
@@ -55,23 +53,20 @@ type ControlFile struct {
 // control returns the node of a control file; r is nil for one of size 0.
 func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r render) *ControlFile {
 	f := &ControlFile{of: d.session.Name(), name: name}
-	f.probe = func(ctx context.Context) (st storage.Stat, err error) {
-		err = d.retryIfMoved(ctx, func(d *SessionDir) (err error) {
-			st, err = d.session.Probe(ctx)
-			return err
-		})
-		return st, err
+	f.probe = func(ctx context.Context) (storage.Stat, error) {
+		return retryIfMoved(ctx, d, func(d *SessionDir) (storage.Stat, error) { return d.session.Probe(ctx) })
 	}
 	f.do = func(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
-		err = d.retryIfMoved(ctx, func(d *SessionDir) error {
+		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
 			more, n, err := do(d)(ctx, lines[done:])
 			results, done = append(results, more...), done+n
-			return err
+			return done, err
 		})
 		return results, done, err
 	}
 	f.makeDurable = func(ctx context.Context) error {
-		return d.retryIfMoved(ctx, func(d *SessionDir) error { return d.view.Writer.Sync(d.session) })
+		_, err := retryIfMoved(ctx, d, func(d *SessionDir) (any, error) { return nil, d.view.Writer.Sync(d.session) })
+		return err
 	}
 	f.init(&d.Directory, r)
 	f.writable = true
@@ -80,24 +75,24 @@ func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r ren
 
 // retryIfMoved calls do. If the session's file was moved meanwhile, it calls do once more with the
 // new path: clients rename directories of sessions when they start, and open files must go on.
-func (d *SessionDir) retryIfMoved(ctx context.Context, do func(*SessionDir) error) error {
-	err := do(d)
+func retryIfMoved[T any](ctx context.Context, d *SessionDir, do func(*SessionDir) (T, error)) (T, error) {
+	result, err := do(d)
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) {
-		return err
+		return result, err
 	}
 	if to := d.moved.Load(); to != nil {
-		return to.retryIfMoved(ctx, do)
+		return retryIfMoved(ctx, to, do)
 	}
 	now, missing := d.view.Listing.Moved(ctx, d.session)
 	if missing != nil || now.Name() == d.session.Name() { // another file is missing
-		return err
+		return result, err
 	}
 	d.session.Drop() // the snapshot under the old name
 	dir, file := path.Split(now.Name())
 	beside := d.beside.at(d.beside.Directory, path.Clean(dir))
 	to := newSessionDir(beside, strings.TrimSuffix(file, layout.SessionSuffix))
 	d.moved.Store(to)
-	return to.retryIfMoved(ctx, do)
+	return retryIfMoved(ctx, to, do)
 }
 
 // Stat returns the attributes of the content for reads, or of a file of size 0.
@@ -106,10 +101,7 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 		return f.GeneratedFile.Stat(ctx)
 	}
 	st, err := f.probe(ctx)
-	if err != nil {
-		return Attr{}, err
-	}
-	return f.view().writableAttr(st, 0), nil
+	return f.view().writableAttr(st, 0), err
 }
 
 // Settable lets > and touch set a size and times, and an editor's fchmod the current mode. Other
@@ -221,12 +213,8 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 func makeLabels(d *SessionDir) Node {
 	f := d.control("labels", eachLine((*SessionDir).setLabel), atOnce(report.Labels))
 	f.growing()
-	f.shown = func(ctx context.Context) (lines map[string]string, err error) {
-		err = d.retryIfMoved(ctx, func(d *SessionDir) (err error) {
-			lines, err = d.shownLabels(ctx)
-			return err
-		})
-		return lines, err
+	f.shown = func(ctx context.Context) (map[string]string, error) {
+		return retryIfMoved(ctx, d, func(d *SessionDir) (map[string]string, error) { return d.shownLabels(ctx) })
 	}
 	return f
 }
@@ -279,7 +267,10 @@ func (d *SessionDir) wholeID(ctx context.Context, text string) (string, error) {
 
 // makeTitle makes title. An empty line clears the title, and the file accepts only one line.
 func makeTitle(d *SessionDir) Node {
-	f := d.control("title", eachLine((*SessionDir).setTitle), atOnce(renderTitle))
+	set := func(d *SessionDir, ctx context.Context, line string) (string, error) {
+		return "", d.view.Writer.SetTitle(ctx, d.session, line)
+	}
+	f := d.control("title", eachLine(set), atOnce(renderTitle))
 	f.empty, f.single = true, true
 	return f
 }
@@ -293,14 +284,13 @@ func renderTitle(snap *sessioncore.Snapshot) (*document.Document, error) {
 	return lineOf(snap, title), nil
 }
 
-// setTitle sets the title to a line; an empty line clears it.
-func (d *SessionDir) setTitle(ctx context.Context, line string) (string, error) {
-	return "", d.view.Writer.SetTitle(ctx, d.session, line)
-}
-
-// makeCWD makes cwd. It accepts one line, as the session is then at another path.
+// makeCWD makes cwd, which moves the session to a working directory. It accepts one line, as the
+// session is then at another path.
 func makeCWD(d *SessionDir) Node {
-	f := d.control("cwd", eachLine((*SessionDir).setCWD), atOnce(renderCWD))
+	set := func(d *SessionDir, ctx context.Context, line string) (string, error) {
+		return "", d.view.Writer.SetCWD(ctx, d.session, line)
+	}
+	f := d.control("cwd", eachLine(set), atOnce(renderCWD))
 	f.single = true
 	durable := f.makeDurable
 	f.makeDurable = func(ctx context.Context) error {
@@ -332,17 +322,8 @@ func lineOf(snap *sessioncore.Snapshot, text string) *document.Document {
 	return document.OfText(snap, line)
 }
 
-// setCWD moves the session to a working directory.
-func (d *SessionDir) setCWD(ctx context.Context, line string) (string, error) {
-	return "", d.view.Writer.SetCWD(ctx, d.session, line)
-}
-
-// makeFork makes fork: an id creates a session from the path to that entry.
-func makeFork(d *SessionDir) Node {
-	return d.control("fork", eachLine((*SessionDir).fork), nil)
-}
-
-// fork creates a session. Reading the same open file returns the path of its directory.
+// fork creates a session from the path to an entry. Reading the same open file returns the path of
+// its directory.
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
 	if err != nil {
@@ -352,31 +333,25 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 		return "", err
 	}
 	file, err := d.view.Writer.Fork(ctx, d.session, id)
-	if err != nil {
-		return "", err
-	}
-	return d.view.Listing.PathOf(file), nil
+	return d.view.Listing.PathOf(file), err
 }
 
 // NewSessionName is new-session: a working directory, or an object with cwd, title, parentSession
-// and agent, makes a session in sessions, a directory of source that may be missing. Reading back
+// and agent, makes a session in the directory of the sessions, which may be missing. Reading back
 // returns the path of its directory from the mount's root (docs/design.md section 2). The file has
 // the mode of the directory above the sessions.
-func NewSessionName(sessions, source storage.Files) Name {
-	probe := func(context.Context) (storage.Stat, error) {
-		st, err := sessions.Stat("")
+var NewSessionName = Name{"new-session", storage.KindFile, func(d *Directory) Node {
+	f := &ControlFile{of: outside, name: "new-session", do: oneByOne(d.view.newSession)}
+	f.in = d
+	f.probe = func(context.Context) (storage.Stat, error) {
+		st, err := d.view.Sessions.Storage().Stat("")
 		if storage.IsMissing(err) {
-			st, err = source.Stat("")
+			st, err = d.view.rootStat()
 		}
 		return st, err
 	}
 	// An incomplete object may continue in another write.
-	isPartial := func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
-	return Name{"new-session", storage.KindFile, func(d *Directory) Node {
-		f := &ControlFile{of: outside, name: "new-session", probe: probe, do: oneByOne(d.view.newSession)}
-		f.isPartial = isPartial
-		f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
-		f.in = d
-		return f
-	}, nil}
-}
+	f.isPartial = func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
+	f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
+	return f
+}, nil}

@@ -18,15 +18,13 @@ type LeafLink struct {
 }
 
 // leafPath returns the target of leaf.
-func leafPath(snap *sessioncore.Snapshot) (path string, t time.Time, err error) {
+func leafPath(snap *sessioncore.Snapshot) (target, error) {
 	leaf, err := snap.Leaf()
-	switch {
-	case err != nil:
-		return "", t, err
-	case leaf == sessioncore.NoEntry:
-		return layout.Tree, t, nil
+	to := target{path: layout.Tree, st: snap.Stat()}
+	if err == nil && leaf != sessioncore.NoEntry {
+		to.path = layout.EntryPath(snap, leaf)
 	}
-	return layout.EntryPath(snap, leaf), t, nil
+	return to, err
 }
 
 // Waits reports whether the link is about to be renamed: a door must keep the unused node.

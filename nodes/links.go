@@ -15,22 +15,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// targetLink is a symbolic link whose target is found by each read: branches/current, a label in
-// by-label/, a link of SOURCE.
+// targetLink is a symbolic link whose target is found by each read. Links to sessions are Relinked,
+// those with a constant target Fixed; others change: branches/current, a label in by-label/, a link
+// of SOURCE.
 type targetLink struct {
 	node
-	find findTarget
+	find      findTarget
+	stability Stability
 }
 
-// sessionLink is a link to a session.
-type sessionLink struct{ targetLink }
-
-func (l *sessionLink) Stability() Stability { return Relinked }
-
-// steadyLink is a link with a constant target.
-type steadyLink struct{ targetLink }
-
-func (l *steadyLink) Stability() Stability { return Fixed }
+func (l *targetLink) Stability() Stability { return l.stability }
 
 // findTarget finds the current target of a link.
 type findTarget func(context.Context) (target, error)
@@ -44,10 +38,7 @@ type target struct {
 
 func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
 	to, err := l.find(ctx)
-	if err != nil {
-		return Attr{}, err
-	}
-	return to.attr(), nil
+	return to.attr(), err
 }
 
 // attr returns the attributes of a symbolic link.
@@ -65,37 +56,33 @@ func (l *targetLink) Target(ctx context.Context) (string, error) {
 	return to.path, err
 }
 
-// inSession returns a findTarget over the current snapshot of a session, whose owner the link has.
-// A zero time stands for the times of the session file.
-func inSession(
-	session *sessioncore.Session, find func(*sessioncore.Snapshot) (path string, t time.Time, err error),
-) findTarget {
+// inSession returns a findTarget over the current snapshot of a session.
+func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (target, error)) findTarget {
 	return func(ctx context.Context) (target, error) {
 		snap, err := session.Acquire(ctx)
 		if err != nil {
 			return target{}, err
 		}
 		defer snap.Release()
-		path, t, err := find(snap)
-		return target{path, snap.Stat(), t}, err
+		return find(snap)
 	}
 }
 
-// link returns the child of a targetLink.
-func (d *Directory) link(find findTarget) Child {
-	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find} }}
+// link returns the child of a link.
+func (d *Directory) link(find findTarget, stability Stability) Child {
+	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find, stability} }}
 }
 
-// sessionLink returns the child of a sessionLink, with its current target.
+// sessionLink returns the child of a link to a session, with its current target.
 func (d *Directory) sessionLink(find findTarget, now target) Child {
-	makeNode := func() Node { return &sessionLink{targetLink{d.file(), find}} }
-	return Child{Kind: storage.KindLink, Attr: now.attr(), Make: makeNode}
+	c := d.link(find, Relinked)
+	c.Attr = now.attr()
+	return c
 }
 
-// steadyLink returns the child of a steadyLink, whose target does not change while the session only
-// grows: in tree/ entry.json, or a child whose directory is in .deep; a branch in branches/; an
-// entry in path/. After a rewrite of the session, a link with another target or time is another
-// node.
+// steadyLink returns the child of a link whose target does not change while the session only grows:
+// in tree/ entry.json, or a child whose directory is in .deep; a branch in branches/; an entry in
+// path/. After a rewrite of the session, a link with another target or time is another node.
 func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	path, time := to.path, to.time
 	find := func(ctx context.Context) (target, error) {
@@ -105,10 +92,11 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 		}
 		return target{path, st, time}, err
 	}
-	makeNode := func() Node { return &steadyLink{targetLink{d.file(), find}} }
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
-	return Child{Kind: storage.KindLink, Content: sum.Sum64(), Attr: to.attr(), Make: makeNode}
+	c := d.link(find, Fixed)
+	c.Content, c.Attr = sum.Sum64(), to.attr()
+	return c
 }
 
 // LinksDir is a directory of links to sessions, by a layout: by-id/, by-cwd/, by-date/ and the
@@ -157,10 +145,7 @@ func (d *LinksDir) Noted() string { return d.refusalName }
 // Stat returns the attributes of the layout's directory.
 func (d *LinksDir) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.layout.Stat(ctx)
-	if err != nil {
-		return Attr{}, err
-	}
-	return d.view.dirAttr(st).private(), nil
+	return d.view.dirAttr(st).private(), err
 }
 
 // Find finds a link to a session or a subdirectory.
@@ -201,10 +186,7 @@ func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	if err == nil && e.Sub != nil {
 		err = sessioncore.ErrNotFound
 	}
-	if err != nil {
-		return target{}, err
-	}
-	return d.linkTo(e), nil
+	return d.linkTo(e), err
 }
 
 func (d *LinksDir) linkTo(e layout.Entry) target {
@@ -221,11 +203,9 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 	d.scannedAt.Store(now.UnixNano())
 	items := make([]Item, len(entries))
 	for i, e := range entries {
-		if e.Sub != nil {
-			items[i] = Item{Name: e.Name, Kind: storage.KindDir}
-		} else {
-			// The name of a link is looked up before each use anyway.
-			items[i] = Item{Name: e.Name, Kind: storage.KindLink, Bare: true}
+		items[i] = Item{Name: e.Name, Kind: storage.KindDir}
+		if e.Sub == nil { // the name of a link is looked up before each use anyway
+			items[i].Kind, items[i].Bare = storage.KindLink, true
 		}
 	}
 	return items, nil
@@ -270,18 +250,13 @@ type ByLabelDir struct{ snapshotDir }
 
 // Find implements Dir.
 func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	return d.link(inSession(d.session, labelledEntry(it.Name))), nil
-}
-
-// labelledEntry returns a function that finds the entry with a label.
-func labelledEntry(name string) func(*sessioncore.Snapshot) (string, time.Time, error) {
-	return func(snap *sessioncore.Snapshot) (string, time.Time, error) {
-		l, err := report.FindByLabel(snap, name)
+	return d.link(inSession(d.session, func(snap *sessioncore.Snapshot) (target, error) {
+		l, err := report.FindByLabel(snap, it.Name)
 		if err != nil {
-			return "", time.Time{}, err
+			return target{}, err
 		}
-		return "../" + layout.EntryPath(snap, l.Entry), l.Time, nil
-	}
+		return target{"../" + layout.EntryPath(snap, l.Entry), snap.Stat(), l.Time}, nil
+	}), Changing), nil
 }
 
 // List implements Dir.

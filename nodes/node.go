@@ -12,7 +12,8 @@ import (
 
 // Node is implemented by each Dir, File and Link.
 type Node interface {
-	// Stat returns the current attributes; the size of a file is exact.
+	// Stat returns the current attributes; the size of a file is exact. They mean nothing beside an
+	// error.
 	Stat(context.Context) (Attr, error)
 	// Stability returns how long a door may use an answer.
 	Stability() Stability

@@ -32,6 +32,14 @@ type refusals struct {
 // outside is the key of refusals that concern no session.
 const outside = ""
 
+// refusalKey returns the key of refusals in a directory.
+func (d *Directory) refusalKey() string {
+	if d.session == nil {
+		return outside
+	}
+	return d.session.Name()
+}
+
 type refusal struct {
 	subject string // the file of the write, or the directory of the lookup
 	text    func() string
@@ -332,10 +340,7 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 }
 
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
-	v, session, inSession := d.view, outside, d.session != nil
-	if inSession {
-		session = d.session.Name()
-	}
+	v, session, inSession := d.view, d.refusalKey(), d.session != nil
 	subject, why, hint := at, cmp.Or(v.Frozen, errDenied), ""
 	if inSession && why != errDenied {
 		subject = path.Base(at)

@@ -25,7 +25,7 @@ import (
 type RootDir struct {
 	Directory
 	names  fixedNames[*Directory]
-	source storage.Files
+	source storage.Files // has the attributes
 	// Space returns the numbers of the file system behind the mount; nil if they are unknown.
 	Space func() (Space, error)
 	// Closed admits only the user who mounts, and root. A door's own rules may be coarser.
@@ -41,6 +41,7 @@ type Space struct {
 
 // NewRootDir returns the root of a mount of source with those names, in order.
 func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
+	view.source = source
 	return &RootDir{Directory: NewDirectory(view), names: names, source: source}
 }
 
@@ -111,6 +112,7 @@ type View struct {
 	// Prices are the prices of answers without a cost (-o prices), set in the root's View.
 	Prices report.Prices
 
+	source   storage.Files // has the attributes of the root, in the root's View
 	refusals refusals
 }
 
@@ -119,6 +121,9 @@ func (v *View) Archived() bool { return errors.Is(v.Frozen, ErrArchived) }
 
 // rootView returns the View of the mount's root.
 func (v *View) rootView() *View { return cmp.Or(v.Root, v) }
+
+// rootStat returns the state of SOURCE.
+func (v *View) rootStat() (storage.Stat, error) { return v.rootView().source.Stat("") }
 
 // contextBlobs returns the blobs with which contexts resolve references, or nil.
 func (v *View) contextBlobs() document.Blobs {
@@ -198,8 +203,5 @@ func (v *View) newSession(ctx context.Context, line string) (string, error) {
 		return "", err
 	}
 	file, err := v.Writer.NewSession(ctx, spec)
-	if err != nil {
-		return "", err
-	}
-	return v.Listing.PathOf(file), nil
+	return v.Listing.PathOf(file), err
 }

@@ -132,20 +132,28 @@ func (h *hits) last() *search.Result {
 	return h.view.Search.Last(m, in)
 }
 
-// HitsDir is search/<query>/: a table of the hits, and links to them. Listing it searches nothing.
+// HitsDir is search/<query>/, or the directory of a file below by-file/ for the calls that touched it,
+// or files below it: a table of the hits, and links to them. Lookups and listings search nothing.
 type HitsDir struct{ hits }
 
 var hitsNames = fixedNames[*HitsDir]{
+	{"edits.diff", storage.KindFile, newEdits, (*HitsDir).hasEdits},
 	{layout.Entries, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.Entries), true} }, nil},
-	{layout.HitsTable, storage.KindFile, newHitsTable, nil},
+	{layout.HitsTable, storage.KindFile, func(d *HitsDir) Node {
+		return d.result(func(_ context.Context, r *search.Result, _ *budget.Hold) ([]byte, error) { return r.Table(), nil })
+	}, nil},
 	{layout.HitsSessions, storage.KindDir, func(d *HitsDir) Node {
 		return &HitLinksDir{d.part(layout.HitsSessions), false}
 	}, nil},
 }
 
-// Find implements Dir.
+// Find finds a fixed name, else in by-file/ the directory of a file below.
 func (d *HitsDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	return hitsNames.find(ctx, d, it)
+	c, err := hitsNames.find(ctx, d, it)
+	if err != nil && d.touched != "" {
+		return d.fileDir(d.touched, it.Name)
+	}
+	return c, err
 }
 
 // List implements Dir.
@@ -153,10 +161,16 @@ func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, er
 	return hitsNames.list(ctx, d), nil
 }
 
-// newHitsTable returns results.tsv: a line for each hit.
-func newHitsTable(d *HitsDir) Node {
+func (d *HitsDir) hasEdits(context.Context) Presence { return presentIf(d.touched != "") }
+
+// result returns a file whose text is made of the hits.
+func (d *HitsDir) result(text func(context.Context, *search.Result, *budget.Hold) ([]byte, error)) Node {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
 		result, err := d.search(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		text, err := text(ctx, result, hold)
 		if err != nil {
 			return content{}, err
 		}
@@ -164,11 +178,37 @@ func newHitsTable(d *HitsDir) Node {
 		if err != nil {
 			return content{}, err
 		}
-		c := textContent(result.Table(), st)
+		c := textContent(text, st)
 		c.at = time.Unix(0, result.Modified)
-		return c, hold.Resize(c.size)
+		return c, hold.Resize(int64(cap(text)))
 	}
 	return &ContentFile{node: d.file(), render: render}
+}
+
+// newEdits returns edits.diff: the edits of the file by agents as diffs, newest first.
+func newEdits(d *HitsDir) Node {
+	return d.result(func(ctx context.Context, result *search.Result, hold *budget.Hold) (text []byte, err error) {
+		touched, err := search.NewTouched(d.touched)
+		if err != nil {
+			return nil, err
+		}
+		edits, err := blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+			return d.view.Sessions.Session(h.File).Acquire(ctx)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range slices.Backward(edits) {
+			if i < len(edits)-1 {
+				text = append(text, '\n')
+			}
+			text = append(text, e.Diff(d.touched, e.When())...)
+			if err := hold.Resize(int64(cap(text))); err != nil {
+				return nil, err
+			}
+		}
+		return text, nil
+	})
 }
 
 // HitLinksDir is entries/ or sessions/ in the directory of a query: links to the hits.
@@ -266,68 +306,6 @@ func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 	return d.fileDir("/", it.Name)
 }
 
-// FileDir is the directory of a file below by-file/: the calls that touched it, or files below it.
-// Lookups and listings search nothing.
-type FileDir struct{ HitsDir }
-
-// Find finds a name of a HitsDir, else the directory of a file below.
-func (d *FileDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
-	if it.Name == editsName {
-		return Child{Kind: storage.KindFile, Make: d.newEdits}, nil
-	}
-	if c, err := d.HitsDir.Find(ctx, snap, it); err == nil {
-		return c, nil
-	}
-	return d.fileDir(d.touched, it.Name)
-}
-
-// editsName is edits.diff in the directory of a file.
-const editsName = "edits.diff"
-
-// List lists edits.diff beside the names of a HitsDir.
-func (d *FileDir) List(ctx context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
-	items, err := d.HitsDir.List(ctx, snap)
-	return append([]Item{{Name: editsName, Kind: storage.KindFile, Bare: true}}, items...), err
-}
-
-// newEdits returns edits.diff: the edits of the file by agents as diffs, newest first.
-func (d *FileDir) newEdits() Node {
-	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		touched, err := search.NewTouched(d.touched)
-		if err != nil {
-			return content{}, err
-		}
-		result, err := d.search(ctx)
-		if err != nil {
-			return content{}, err
-		}
-		edits, err := blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
-			return d.view.Sessions.Session(h.File).Acquire(ctx)
-		})
-		if err != nil {
-			return content{}, err
-		}
-		st, err := d.stat(ctx)
-		if err != nil {
-			return content{}, err
-		}
-		var text []byte
-		for i, e := range slices.Backward(edits) {
-			if i < len(edits)-1 {
-				text = append(text, '\n')
-			}
-			text = append(text, e.Diff(d.touched, e.When())...)
-			if err := hold.Resize(int64(cap(text))); err != nil {
-				return content{}, err
-			}
-		}
-		c := textContent(text, st)
-		c.at = time.Unix(0, result.Modified)
-		return c, nil
-	}
-	return &ContentFile{node: d.file(), render: render}
-}
-
 // fileDir returns the directory in d of a file, whose own directory is dir.
 func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
@@ -335,6 +313,6 @@ func (d *Directory) fileDir(dir, name string) (Child, error) {
 		return Child{}, syscall.ENOENT
 	}
 	return Child{Kind: storage.KindDir, Make: func() Node {
-		return &FileDir{HitsDir{hits{d.about(name), "", file}}}
+		return &HitsDir{hits{d.about(name), "", file}}
 	}}, nil
 }

@@ -53,16 +53,18 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
 	{"cwd", storage.KindFile, makeCWD, nil},
 	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
-	{"fork", storage.KindFile, makeFork, nil},
+	{"fork", storage.KindFile, func(d *SessionDir) Node {
+		return d.control("fork", eachLine((*SessionDir).fork), nil)
+	}, nil},
 	{"header.json", storage.KindFile, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
 	{"labels", storage.KindFile, makeLabels, nil},
-	{"last-error", storage.KindFile, makeLastError, nil},
+	{"last-error", storage.KindFile, func(d *SessionDir) Node { return newLastErrorFile(&d.Directory) }, nil},
 	{leafName, storage.KindLink, func(d *SessionDir) Node {
 		return &LeafLink{targetLink: targetLink{node: d.file(), find: inSession(d.session, leafPath)}}
 	}, (*SessionDir).hasLeaf},
 	{"owner", storage.KindFile, makeOwner, (*SessionDir).hasOwner},
 	{"parent", storage.KindLink, func(d *SessionDir) Node {
-		return &sessionLink{targetLink{d.file(), d.parentTarget}}
+		return &targetLink{d.file(), d.parentTarget, Relinked}
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
@@ -136,10 +138,7 @@ func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
 // Stat returns directory attributes from the session file, or from the directory of all.
 func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.stat(ctx)
-	if err != nil {
-		return Attr{}, err
-	}
-	return d.view.dirAttr(st), nil
+	return d.view.dirAttr(st), err
 }
 
 // member returns the session for a search of its parents and children.
@@ -253,10 +252,7 @@ func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
 		return target{}, err
 	}
 	st, err := d.session.Probe(ctx)
-	if err != nil {
-		return target{}, err
-	}
-	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, nil
+	return target{path: layout.RelativeTarget(d.path(), parent.Path()), st: st}, err
 }
 
 // hasParent reports whether the session's parent is in the mount. An error counts as no, so that

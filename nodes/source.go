@@ -82,13 +82,10 @@ func (d *SourceDir) at(base Directory, dir string) *SourceDir {
 // Stat returns the attributes of the directory in SOURCE.
 func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	st, err := d.storage.Stat(d.dir)
-	if err != nil {
-		return Attr{}, err
+	if err == nil && st.Kind != storage.KindDir {
+		err = fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
 	}
-	if st.Kind != storage.KindDir {
-		return Attr{}, fmt.Errorf("%w: it is no directory any more", fs.ErrNotExist)
-	}
-	return d.view.dirAttr(st), nil
+	return d.view.dirAttr(st), err
 }
 
 // IsOutdated reports whether the name of a plain directory has become that of a session, for
@@ -181,7 +178,7 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
 			return sub
 		}
 	case storage.KindLink:
-		return d.link(d.sourceTarget(path))
+		return d.link(d.sourceTarget(path), Changing)
 	default:
 		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
 		c.Make = func() Node {
@@ -279,10 +276,7 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 // Stat returns the attributes of the file.
 func (f *SourceFile) Stat(context.Context) (Attr, error) {
 	st, err := f.stat()
-	if err != nil {
-		return Attr{}, err
-	}
-	return sourceAttr(st), nil
+	return sourceAttr(st), err
 }
 
 func sourceAttr(st storage.Stat) Attr {
