@@ -91,7 +91,8 @@ func TestArchiveIsFound(t *testing.T) {
 	require.Equal(t, "1\n", shell(t, `wc -l < "$1"`, m.path("index.jsonl")))
 	size := len(sessionOf("1111old", "/w", "old") + entry(0, "e0", "", "x"))
 	require.Equal(t, fmt.Sprintf("archive/p/old %d\narchive/p/other %d\n", size, size+4),
-		shell(t, `cd "$1"; jq -r '"\(.path) \(.size)"' archive/index.jsonl | sort | while read -r path size; do [ -d "$path" ] && echo "$path $size"; done`, m.dir))
+		shell(t, `cd "$1"; jq -r '"\(.path) \(.size)"' archive/index.jsonl | sort |
+			while read -r path size; do [ -d "$path" ] && echo "$path $size"; done`, m.dir))
 
 	a.archived(t, "new", sessionOf("4444new", "/w", "new"))
 	require.Equal(t, "../archive/p/new", link(t, m.path("by-id/44")), "archived after the mount")

@@ -45,7 +45,8 @@ func resticBackup(t *testing.T) func(string) string {
 	t.Setenv("RESTIC_CACHE_DIR", t.TempDir())
 	run(t, "restic", "init")
 	return func(dir string) string {
-		return shell(t, `set -o pipefail; restic backup --json --verbose=2 "$1" | jq -r --arg dir "$1/" 'select(.message_type == "verbose_status" and .action != "unchanged" and
+		return shell(t, `set -o pipefail; restic backup --json --verbose=2 "$1" |
+			jq -r --arg dir "$1/" 'select(.message_type == "verbose_status" and .action != "unchanged" and
 			.action != "scan_finished" and (.item | startswith($dir) and (endswith("/") | not))) | "\(.action) \(.item)"'`, dir)
 	}
 }
@@ -57,6 +58,7 @@ func borgBackup(t *testing.T) func(string) string {
 	repository := filepath.Join(t.TempDir(), "repository")
 	run(t, "borg", "init", "--encryption=none", repository)
 	return func(dir string) string {
-		return shell(t, `set -o pipefail; newest=$2/newest; touch "$newest"; borg create --list --filter AMCE "$1::$(date +%N)" "$3" "$newest" 2>&1 | { grep -v 'newest$' || true; }`, repository, t.TempDir(), dir)
+		return shell(t, `set -o pipefail; newest=$2/newest; touch "$newest"; 
+			borg create --list --filter AMCE "$1::$(date +%N)" "$3" "$newest" 2>&1 | { grep -v 'newest$' || true; }`, repository, t.TempDir(), dir)
 	}
 }

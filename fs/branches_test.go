@@ -63,7 +63,8 @@ func TestBranchesFollow(t *testing.T) {
 		require.Equal(t, w.read("leaf"), w.read("entries", id+".json"))
 		require.Equal(t, "entries/"+id+".json", w.leaf())
 		require.Equal(t, text+"\n", shell(t,
-			`cd "$1"; find tree -name "$2" | grep -q . && [ $(stat -c %s context.json) = $(wc -c < context.json) ] && jq -r .messages[-1].content context.json`, w.in(), id))
+			`cd "$1"; find tree -name "$2" | grep -q . && [ $(stat -c %s context.json) = $(wc -c < context.json) ] &&
+				jq -r .messages[-1].content context.json`, w.in(), id))
 	}
 	run(t, "ln", "-sfn", "branches/e2", w.in("leaf"))
 	require.Equal(t, ".by-id/e2\n", run(t, "readlink", w.in("branches/current")))

@@ -114,7 +114,8 @@ func TestParent(t *testing.T) {
 	}
 	children := func(session string) (found []string) { // which all have it as their parent, and lend the link its name
 		return strings.Fields(shell(t, `cd "$1/$2/children" && ls -U | while read -r name; do
-			[ "$(realpath "$name/parent")" = "$1/$2" ] && child=$(realpath --relative-to="$1" "$name") && [ "$(basename "$child")" = "${name%%~*}" ] && echo "$child" || echo "wrong: $name"; done`, m.dir, session))
+			[ "$(realpath "$name/parent")" = "$1/$2" ] && child=$(realpath --relative-to="$1" "$name") &&
+				[ "$(basename "$child")" = "${name%%~*}" ] && echo "$child" || echo "wrong: $name"; done`, m.dir, session))
 	}
 	top := []string{"sessions/p/byid", "sessions/p/bypath", "sessions/q/copied", "archive/p/old", "sessions/p/twin", "sessions/q/twin", "sessions/p/top/Task"}
 	require.ElementsMatch(t, top, children("sessions/p/top"))

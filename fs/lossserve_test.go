@@ -105,7 +105,9 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	return child, errno
 }
 
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno) {
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (
+	child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno,
+) {
 	errno = n.change(func() syscall.Errno {
 		child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out)
 		return errno

@@ -39,9 +39,16 @@ func plantedSession(id string) string {
 	return strings.NewReplacer("ID", id, "TOKEN", plantedToken, "WORD", plantedPassword, "ESCAPED", escaped, "URL", plantedURL, "SETTING",
 		plantedSetting, "BADGE", plantedBadge).Replace(
 		`{"type":"session","version":3,"id":"ID","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/TOKEN/x","title":"about TOKEN"}
-{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"first WORD then postgres://app:URL@db/x; export DB_PASSWD=SETTING; badge-7-BADGE.","timestamp":1}}
-{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"TOKEN?"},{"type":"text","text":"ESCAPED"},{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"login","env":{"API_KEY":"WORD"}}}],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}}
-{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-02T03:04:08.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"{\"password\":\"WORD\"}"}],"isError":false,"timestamp":3}}
+{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z",` +
+			`"message":{"role":"user","content":"first WORD then postgres://app:URL@db/x; export DB_PASSWD=SETTING; badge-7-BADGE.","timestamp":1}}
+{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:07.000Z",` +
+			`"message":{"role":"assistant","content":[{"type":"thinking","thinking":"TOKEN?"},{"type":"text","text":"ESCAPED"},` +
+			`{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"login","env":{"API_KEY":"WORD"}}}],` +
+			`"api":"a","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,` +
+			`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":2}}
+{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-02T03:04:08.000Z",` +
+			`"message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"{\"password\":\"WORD\"}"}],` +
+			`"isError":false,"timestamp":3}}
 {"type":"label","id":"00000004","parentId":"00000003","timestamp":"2026-01-02T03:04:09.000Z","targetId":"00000003","label":"TOKEN"}
 {"type":"custom","id":"TOKEN","parentId":"00000004","timestamp":"2026-01-02T03:04:10.000Z","customType":"x","data":{"TOKEN":["WORD"]}}
 not JSON: TOKEN
@@ -116,7 +123,8 @@ func TestRedacted(t *testing.T) {
 	writeFile(t, filepath.Join(a, "terminal-sessions", "pts-1"), plantedToken)
 
 	m := mountForTest(t, a, redacted, ownRules(t))
-	seen := shell(t, `cd "$1"; find . -printf '%p %l\n'; for f in $(find . -type f ! -name '*.log' ! -name '*.bak' ! -name Makefile); do cat "$f" || echo "failed $f"; done
+	seen := shell(t, `cd "$1"; find . -printf '%p %l\n'
+		for f in $(find . -type f ! -name '*.log' ! -name '*.bak' ! -name Makefile); do cat "$f" || echo "failed $f"; done
 		for s in sessions/p/s sessions/p/s/sub/a sessions/p/t; do for b in "$s"/entries/*; do i=$(basename "$b" .json)
 		find "$s/branches/.by-id/$i" "$s/tree/$i" -printf '%p %l\n'; cat "$s/branches/.by-id/$i"/*.* "$s/branches/.by-id/$i"/path/*; done; done
 		ls -la --full-time sessions/p/s by-cwd by-date/* by-id recent; tail -c +1 last-error`, m.dir)
@@ -174,7 +182,8 @@ func TestRedactedAgents(t *testing.T) {
 	}
 	m := mountForTest(t, mountopts.All, all, redacted, ownRules(t))
 	found := shell(t, `cd "$1"; shift; for secret; do cat "search/$secret/results.tsv" | tail -n +2; grep -rl -e "$secret" . ; find . -name "*$secret*"
-		grep -l -e "$secret" lost.tsv usage.jsonl sessions/*/*/*/secrets.jsonl sessions/*/*/secrets.jsonl; done 2>&1 | grep -v 'Permission denied\|No such file'; cat last-error`,
+		grep -l -e "$secret" lost.tsv usage.jsonl sessions/*/*/*/secrets.jsonl sessions/*/*/secrets.jsonl
+		done 2>&1 | grep -v 'Permission denied\|No such file'; cat last-error`,
 		m.dir, plantedToken[4:20], plantedPassword[5:], plantedURL, plantedSetting, plantedBadge)
 	require.Empty(t, found)
 	require.Equal(t, "3\n", shell(t, `grep -rlE 'app:\*{9}@db/x.*DB_PASSWD=\*{8}.*badge-7-\*{13}' "$1" --include='*.jsonl' | wc -l`, m.path("sessions")))

@@ -33,9 +33,10 @@ var linkers = map[string]string{
 	"ln and rename":              `ln -s "$2" "$1/l" && python3 -c 'import os, sys; os.rename(sys.argv[1] + "/l", sys.argv[1] + "/leaf")' "$1"`,
 	"perl":                       `perl -e '($d, $t) = @ARGV; unlink "$d/leaf"; symlink $t, "$d/leaf" or die' "$1" "$2"`,
 	"rm and ln":                  `rm "$1/leaf" && ln -s "$2" "$1/leaf"`,
-	"os.replace":                 `python3 -c 'import os, sys; os.symlink(sys.argv[2], sys.argv[1] + "/x"); os.replace(sys.argv[1] + "/x", sys.argv[1] + "/leaf")' "$1" "$2"`,
-	"os.unlink":                  `python3 -c 'import os, sys; l = sys.argv[1] + "/leaf"; os.unlink(l); os.symlink(sys.argv[2], l)' "$1" "$2"`,
-	"dash":                       `dash -c 'ln -sfn "$2" "$1/leaf"' dash "$1" "$2"`,
+	"os.replace": `python3 -c 'import os, sys; os.symlink(sys.argv[2], sys.argv[1] + "/x")
+os.replace(sys.argv[1] + "/x", sys.argv[1] + "/leaf")' "$1" "$2"`,
+	"os.unlink": `python3 -c 'import os, sys; l = sys.argv[1] + "/leaf"; os.unlink(l); os.symlink(sys.argv[2], l)' "$1" "$2"`,
+	"dash":      `dash -c 'ln -sfn "$2" "$1/leaf"' dash "$1" "$2"`,
 }
 
 // requireMoves requires that what was added to the file are moves of the leaf, the last one to an entry.

@@ -343,7 +343,8 @@ for i in range(lines):
     fd = os.open(raw, os.O_WRONLY|os.O_APPEND)
     size = os.fstat(fd).st_size
     time.sleep(0.0002) # for others to write, if they do
-    line = ('{"type":"custom","customType":"x","id":"%s-%d","parentId":null,"timestamp":"2026-02-16T11:00:00.000Z","data":"%s"}\n' % (who, i, "x" * (i * 37 % 3000))).encode()
+    line = ('{"type":"custom","customType":"x","id":"%s-%d","parentId":null,'
+        '"timestamp":"2026-02-16T11:00:00.000Z","data":"%s"}\n' % (who, i, "x" * (i * 37 % 3000))).encode()
     assert os.write(fd, line) == len(line)
     assert os.fstat(fd).st_size == size + len(line), "somebody wrote under our lock"
     os.close(fd)

@@ -157,7 +157,8 @@ func (b *browser) search(text string) {
 const faint = `(() => {
 	const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
 	const rgb = color => { paint.clearRect(0, 0, 1, 1); paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); return [...paint.getImageData(0, 0, 1, 1).data]; };
-	const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+	const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+		return .2126 * r + .7152 * g + .0722 * b; };
 	const found = new Set();
 	for (const e of document.querySelectorAll("body *")) {
 		if (!e.offsetParent || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || e.matches(".skip, legend")) continue;
@@ -241,7 +242,8 @@ func TestPageInBrowser(t *testing.T) {
 	pick("user")
 	b.do(`new Promise(done => { location.hash = "#" + ` + id + `; setTimeout(done, 200); })`)
 	require.Equal(t, "true", b.do(`document.querySelector("main .call").open && document.querySelector(":target").offsetParent !== null`), "an anchor unfolds")
-	require.Equal(t, "[]", b.do(`[...document.querySelectorAll("a[href^='#']")].map(a => decodeURIComponent(a.hash.slice(1))).filter(id => !document.getElementById(id))`))
+	require.Equal(t, "[]", b.do(`[...document.querySelectorAll("a[href^='#']")].
+		map(a => decodeURIComponent(a.hash.slice(1))).filter(id => !document.getElementById(id))`))
 
 	b.requireReadable()
 	b.do("scrollTo(0, 0)")

@@ -98,7 +98,8 @@ func TestNFS(t *testing.T) {
 
 // guestWalk prints a checksum of each file, and each path, but of the sessions that are large.
 const guestWalk = `
-find . \( -name '*_many' -o -name '*_big*' -o -name '*_many.jsonl' \) -prune -o -type f ! -name last-result ! -name last-error -print | sort | while read -r f; do md5sum "$f"; done
+find . \( -name '*_many' -o -name '*_big*' -o -name '*_many.jsonl' \) -prune -o -type f ! -name last-result ! -name last-error -print | sort |
+	while read -r f; do md5sum "$f"; done
 find . \( -name '*_many' -o -name '*_big*' -o -name '*_many.jsonl' \) -prune -o -print | sed 's/^/path /' | sort
 `
 
@@ -111,12 +112,13 @@ cd /mnt
 %star cf - by-id sessions/--work-- sessions/--guest--/*_guest >/dev/null || exit 1
 cp -a by-date /tmp/copy || exit 1
 cd "$(echo sessions/*/*_guest)" || exit 1
+say() { echo '{"type":"message","message":{"role":"user","content":"'"$1"'"}}' >>append; }
 ls entries | wc -l | sed 's/^/entries /'
-(i=0; while [ $i -lt 200 ]; do echo '{"type":"message","message":{"role":"user","content":"grow '$i'."}}' >>append || echo failed grow $i; i=$((i+1)); done) &
+(i=0; while [ $i -lt 200 ]; do say "grow $i." || echo failed grow $i; i=$((i+1)); done) &
 ls ../*_many/entries entries | sort | uniq -d | sed 's/^/twice /'
 wait
-i=0; while [ $i -lt 1000 ]; do echo '{"type":"message","message":{"role":"user","content":"append '$i'."}}' >>append || echo failed $i; i=$((i+1)); done
-w() { j=0; while [ $j -lt 100 ]; do echo '{"type":"message","message":{"role":"user","content":"writer '$1' line '$j'."}}' >>append || echo failed $1 $j; j=$((j+1)); done; }
+i=0; while [ $i -lt 1000 ]; do say "append $i." || echo failed $i; i=$((i+1)); done
+w() { j=0; while [ $j -lt 100 ]; do say "writer $1 line $j." || echo failed $1 $j; j=$((j+1)); done; }
 w 1 & w 2 & w 3 & wait
 echo junk >>append; echo "junk $?"
 cat last-error
@@ -128,7 +130,7 @@ touch new; echo "new $?"
 set -- ../*_guest.jsonl
 exec 3<"$1"
 echo KILL
-i=0; while [ $i -lt 100 ]; do echo '{"type":"message","message":{"role":"user","content":"kill '$i'."}}' >>append && echo "acked kill $i."; i=$((i+1)); sleep 0.05; done
+i=0; while [ $i -lt 100 ]; do say "kill $i." && echo "acked kill $i."; i=$((i+1)); sleep 0.05; done
 md5sum <&3 >/dev/null && echo open file read
 cat title
 ls ../*_many/entries | wc -l | sed 's/^/many /'

@@ -86,7 +86,8 @@ func TestStatsTerminal(t *testing.T) {
 		text := fmt.Sprintf(`{"type":"session","version":3,"id":"0123456789abc%03d","timestamp":%q,"cwd":"/work","title":"Talk %[1]d"}
 {"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":%[2]q,"message":{"role":"user","content":"hello"}}
 {"type":"message","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":%[2]q,"message":{"role":"assistant","provider":"p","model":"m%[1]d","content":[],`+
-			`"usage":{"input":1,"output":%[3]d,"cacheRead":0,"cacheWrite":0,"totalTokens":%[3]d,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%[3]d}}}}
+			`"usage":{"input":1,"output":%[3]d,"cacheRead":0,"cacheWrite":0,"totalTokens":%[3]d,`+
+			`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%[3]d}}}}
 `, i, at.Format(time.RFC3339), 100+i)
 		file := filepath.Join(s.source, filepath.Dir(sessionPath), fmt.Sprintf("2026-03-01T00-00-00-000Z_0123456789abc%03d.jsonl", i))
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

@@ -47,7 +47,8 @@ func TestResume(t *testing.T) {
 	for name, want := range map[string]string{
 		"0197aaaa": "0197aaaa", "0197A": "0197aaaa", "0197": "0197bbbb", "019": "other", "0198": "other", "OTHER": "other",
 		"2026-01-01": "0197aaaa", "2026-01-01t": "0197aaaa", "2026-01-03T00-00-00-000Z_0198": "other", "2026-01-03T00-00-00-000Z_0198.jsonl": "",
-		"named_BY": "ΟΔΥΣΣΕΥΣ", "hand": "ΟΔΥΣΣΕΥΣ", "by": "", "οδυσσευς": "", "οδυσσ": "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣ": "ΟΔΥΣΣΕΥΣ",
+		"named_BY": "ΟΔΥΣΣΕΥΣ", "hand": "ΟΔΥΣΣΕΥΣ", "by": "", "οδυσσευς": "",
+		"οδυσσ": "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣ": "ΟΔΥΣΣΕΥΣ",
 		"twin": "TWIN", "TWIN": "TWIN", "twin-1": "twin", "TWIN-2": "TWIN",
 		"100%25": "100%", "100%": "100%", "100": "100%", "100%2": "",
 		names.FileName(long): long, "long%2Flong": long, "long%2Flong%2F": long, "long%2F~": "",

@@ -35,7 +35,8 @@ func TestEachPath(t *testing.T) {
 		{"x", `7`, ""},
 		// a program that has the patch as a string, or several
 		{"exec", `{"input":"await tools.apply_patch(\"` + again(patch) + `\");"}`, patched},
-		{"exec", `{"input":"f(\"*** Begin Patch\\n*** Update File: a.go\\r\\n@@\\n+x\\n*** End Patch\");\ng(\"*** Begin Patch\\n*** Add File: b.go\");"}`, "a.go|b.go"},
+		{"exec", `{"input":"f(\"*** Begin Patch\\n*** Update File: a.go\\r\\n@@\\n+x\\n*** End Patch\");\n` +
+			`g(\"*** Begin Patch\\n*** Add File: b.go\");"}`, "a.go|b.go"},
 		{"exec", `{"input":"const p = [\n  '*** Begin Patch',\n  '*** Update File: it.go',\n  \"*** Move to: it's.go\",\n].join('\\n')"}`, "it.go|it's.go"},
 		{"exec", "{\"input\":\"f(`*** Begin Patch\\n*** Update File: a.go\\n*** Add File: ${dir}/b.go\\n*** Delete File: c.go`)\"}", "a.go|c.go`)"},
 		{"bash", `{"command":"node -e 'f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\readme\\n+x\")'"}`, `C:\new\readme`},

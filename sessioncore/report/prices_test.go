@@ -169,8 +169,9 @@ func TestRates(t *testing.T) {
 		"claude": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_read_input_token_cost": 0.25, "cache_creation_input_token_cost": 4,
 			"input_cost_per_token_above_200k_tokens": 6, "output_cost_per_token_above_200k_tokens": 20, "provider_specific_entry": {"fast": 6.0, "us": "odd"}},
 		"hour": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_creation_input_token_cost_above_1hr": 7},
-		"tiers": {"input_cost_per_token": 1, "output_cost_per_token": 1, "input_cost_per_token_above_128k_tokens": 2, "input_cost_per_token_above_1000k_tokens": 4,
-			"cache_read_input_token_cost_above_128k_tokens": 0.5, "max_tokens": "odd", "provider_specific_entry": "odd"}
+		"tiers": {"input_cost_per_token": 1, "output_cost_per_token": 1, "input_cost_per_token_above_128k_tokens": 2,
+			"input_cost_per_token_above_1000k_tokens": 4, "cache_read_input_token_cost_above_128k_tokens": 0.5,
+			"max_tokens": "odd", "provider_specific_entry": "odd"}
 	}`))
 	require.NoError(t, err)
 	for _, c := range []struct {

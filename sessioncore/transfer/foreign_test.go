@@ -47,9 +47,11 @@ var (
 			`"}},{"type":"document","title":"x"}]}`) +
 		said("a3", "u3", `"type":"assistant","message":{"role":"assistant","model":"m","content":[{"type":"text","text":"third"}]}`)
 	claudeMore = asked("u4", "a3", "four") + answered("a4", "u4", "fourth")
-	codexText  = `{"timestamp":"2026-02-16T10:20:30.000Z","type":"session_meta","payload":{"id":"0b7d7a4e-0000-7000-8000-000000000002","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w"}}
+	codexText  = `{"timestamp":"2026-02-16T10:20:30.000Z","type":"session_meta",` +
+		`"payload":{"id":"0b7d7a4e-0000-7000-8000-000000000002","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w"}}
 {"timestamp":"2026-02-16T10:20:31.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
-{"timestamp":"2026-02-16T10:20:32.000Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"first"}]}}
+{"timestamp":"2026-02-16T10:20:32.000Z","type":"response_item",` +
+		`"payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"first"}]}}
 `
 )
 
@@ -197,7 +199,8 @@ func TestForeignJoined(t *testing.T) {
 	s, elsewhere := newStore(t, nil), t.TempDir()
 	const id = "0b7d7a4e-0000-7000-8000-000000000003"
 	later := strings.ReplaceAll(codexFile, "000000000002", "000000000003")
-	text := fmt.Sprintf(`{"timestamp":"2026-02-17T10:20:30.000Z","type":"session_meta","payload":{"id":"%s","cwd":"/w","history_base":{"thread_id":"0b7d7a4e-0000-7000-8000-000000000002","end_ordinal_exclusive":3,"end_byte_offset":%d}}}
+	text := fmt.Sprintf(`{"timestamp":"2026-02-17T10:20:30.000Z","type":"session_meta","payload":{"id":"%s","cwd":"/w",`+
+		`"history_base":{"thread_id":"0b7d7a4e-0000-7000-8000-000000000002","end_ordinal_exclusive":3,"end_byte_offset":%d}}}
 {"timestamp":"2026-02-17T10:20:31.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}
 `, id, len(codexText))
 	put(t, elsewhere, map[string]string{codexFile: codexText, later: text, "x.jsonl": text})

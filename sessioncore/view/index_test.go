@@ -11,8 +11,10 @@ import (
 )
 
 // indexTags are the elements of the first page of a site beyond those of pages.
-var indexTags = regexp.MustCompile(`</?(?:figure|figcaption|svg|title|text|rect|time)>|<figure tabindex="0">|<svg viewBox="[0-9 ]+" role="img" aria-label="[^"<>]*">|` +
-	`<text x="\d+" y="\d+">|<rect x="\d+" y="\d+" class="l[0-4]">|<(?:h[23]) id="/[a-z0-9-]+">|<(?:div|details) class="group">|<ul class="rows">|<li class="row">|` +
+var indexTags = regexp.MustCompile(`</?(?:figure|figcaption|svg|title|text|rect|time)>|<figure tabindex="0">|` +
+	`<svg viewBox="[0-9 ]+" role="img" aria-label="[^"<>]*">|` +
+	`<text x="\d+" y="\d+">|<rect x="\d+" y="\d+" class="l[0-4]">|<(?:h[23]) id="/[a-z0-9-]+">|` +
+	`<(?:div|details) class="group">|<ul class="rows">|<li class="row">|` +
 	`<nav aria-label="Days">|<a href="[A-Za-z0-9%._-]+">`)
 
 // TestIndex: the first page of a site has sessions by day, project and agent, the newest first, and what they say is text.

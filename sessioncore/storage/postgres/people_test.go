@@ -13,7 +13,13 @@ import (
 
 // TestPeopleNames: everybody has a name of his own, which is nobody else's later.
 func TestPeopleNames(t *testing.T) {
-	const ann, mac, data, bob, root = "/home/ann/.omp/agent/sessions/", "/Users/ann/.omp/agent/sessions/", "/home/ann/.local/share/omp/sessions/", "/srv/bob/sessions/", "/root/.omp/agent/sessions/"
+	const (
+		ann  = "/home/ann/.omp/agent/sessions/"
+		mac  = "/Users/ann/.omp/agent/sessions/"
+		data = "/home/ann/.local/share/omp/sessions/"
+		bob  = "/srv/bob/sessions/"
+		root = "/root/.omp/agent/sessions/"
+	)
 	meet := func(batches ...[]string) map[string]string {
 		p := &people{nameOf: map[string]string{}, prefixOf: map[string]string{}}
 		for _, batch := range batches {

@@ -14,7 +14,8 @@ func TestSlotLine(t *testing.T) {
 	for _, c := range []struct{ text, source, want string }{
 		{"A title", "user", `{"type":"title","v":1,"title":"A title","source":"user","updatedAt":"` + at + `","pad":"`},
 		{"", "", `{"type":"title","v":1,"title":"","updatedAt":"` + at + `","pad":"`},
-		{"a\"b\\c\n<é日本\u2028", "auto", `{"type":"title","v":1,"title":"a\"b\\c\n<é日本` + "\u2028" + `","source":"auto","updatedAt":"` + at + `","pad":"`},
+		{"a\"b\\c\n<é日本\u2028", "auto",
+			`{"type":"title","v":1,"title":"a\"b\\c\n<é日本` + "\u2028" + `","source":"auto","updatedAt":"` + at + `","pad":"`},
 		{"x", "somebody", `{"type":"title","v":1,"title":"x","updatedAt":"` + at + `","pad":"`},
 	} {
 		line := title{ptr(c.text), ptr(c.source), ptr(at)}.line()
