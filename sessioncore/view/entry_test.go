@@ -225,7 +225,7 @@ func TestLongOutputIsCut(t *testing.T) {
 // without halves of characters or escapes.
 func TestExcerptCutsAnywhere(t *testing.T) {
 	body := `a\"\\\\\u0041ä\ud83d\ude00 語\n` + "\xff" + `\/z\\`
-	whole := string(markdown.AppendVisible(nil, rawjson.AppendDecoded(nil, []byte(body))))
+	whole := string(markdown.Visible(rawjson.AppendDecoded(nil, []byte(body))))
 	v := rawjson.Value(`"` + body + `"`)
 	for head := range len(body) {
 		for tail := range len(body) - head {

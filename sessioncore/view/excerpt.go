@@ -57,7 +57,7 @@ func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 // shownText returns the visible text of the body of a JSON string, or of a part of it.
 func shownText(body []byte) (text []byte, cut bool) {
 	text, cut = withoutBase64(rawjson.AppendDecoded(nil, body))
-	return markdown.AppendVisible(nil, text), cut
+	return markdown.Visible(text), cut
 }
 
 // shownLine returns the beginning of a string as one line of visible text, or nothing for any other
@@ -74,22 +74,33 @@ const (
 	kept64 = 48
 )
 
-func isBase64(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=' ||
-		c == '_' || c == '-'
-}
+// isBase64 is the set of characters of base64, for files and for URLs.
+var isBase64 = func() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
+		t[c] = true
+	}
+	return t
+}()
 
 // withoutBase64 returns text without the middle of long runs of base64, which nobody reads, and
 // whether there are any.
 func withoutBase64(text []byte) (short []byte, cut bool) {
 	done := 0
-	for begin := 0; begin < len(text); begin++ {
-		end := begin
-		for end < len(text) && isBase64(text[end]) {
+	for begin := 0; begin+shortest64 <= len(text); {
+		end := begin + shortest64 // of the shortest run that may begin here
+		before := end
+		for before > begin && isBase64[text[before-1]] {
+			before--
+		}
+		if before > begin { // text[before-1] is in none
+			begin = before
+			continue
+		}
+		for end < len(text) && isBase64[text[end]] {
 			end++
 		}
 		// A line of hyphens, for example, is not base64.
-		if n := end - begin; n >= shortest64 && longestRepeat(text[begin:end]) <= n/2 {
+		if n := end - begin; longestRepeat(text[begin:end]) <= n/2 {
 			short = append(short, text[done:begin+kept64]...)
 			short = append(short, "…{"+sizeText(n-kept64)+" of base64}"...)
 			done, cut = end, true

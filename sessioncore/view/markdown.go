@@ -89,7 +89,7 @@ func appendName(dst []byte, name string) []byte {
 
 // visibleName returns the visible text of a name, which may be cut within a character.
 func visibleName(name string) []byte {
-	return markdown.AppendVisible(nil, []byte(strings.ToValidUTF8(name, "\uFFFD")))
+	return markdown.Visible([]byte(strings.ToValidUTF8(name, "\uFFFD")))
 }
 
 // isPlainName reports whether a name has letters, digits and hyphens alone.

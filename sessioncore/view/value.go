@@ -126,7 +126,7 @@ func (b *builder) shortened(v rawjson.Value) []byte {
 func (t *valueText) compact(v rawjson.Value) {
 	text := rawjson.AppendUTF8(nil, compactJSON(v[:min(len(v), maxCompact)]))
 	t.b.cut = t.b.cut || len(v) > maxCompact
-	t.out = append(markdown.AppendLine(t.out, markdown.AppendVisible(nil, text), maxCompact), '\n')
+	t.out = append(markdown.AppendLine(t.out, markdown.Visible(text), maxCompact), '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
 	}

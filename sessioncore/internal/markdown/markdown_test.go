@@ -113,7 +113,7 @@ func FuzzMarkdown(f *testing.F) {
 		if mix != 0 {
 			in += markdowntest.HostileText(rand.New(rand.NewPCG(mix, 6)))
 		}
-		keepsToItself(t, string(AppendVisible(nil, rawjson.AppendUTF8(nil, []byte(in)))))
+		keepsToItself(t, string(Visible(rawjson.AppendUTF8(nil, []byte(in)))))
 	})
 }
 
@@ -147,7 +147,7 @@ func TestVisible(t *testing.T) {
 		"\u2027\u202f\u2065\u206a":      "\u2027\u202f\u2065\u206a",
 		"":                              "",
 	} {
-		require.Equal(t, want, string(AppendVisible(nil, []byte(in))), "%q", in)
+		require.Equal(t, want, string(Visible([]byte(in))), "%q", in)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // Text that people read in a terminal or a browser must have no other effect. This file makes
 // control characters and the like harmless.
 
-// suspicious is the set of bytes that AppendVisible has to check: control characters, and the first
+// suspicious is the set of bytes that Visible has to check: control characters, and the first
 // bytes of longer characters that may be among those.
 var suspicious = func() (t [256]bool) {
 	for c := range 0x20 {
@@ -23,20 +23,28 @@ var suspicious = func() (t [256]bool) {
 	return t
 }()
 
-// AppendVisible appends WTF-8 text as UTF-8 that has no effect on a terminal. Control characters
-// are replaced by their pictures (ESC by ␛) or code points, and so are characters that change the
-// direction of writing or break lines in some programs. Lone surrogates become U+FFFD. Line ends of
-// all kinds become newlines.
-func AppendVisible(dst, text []byte) []byte {
+// Visible returns WTF-8 text as UTF-8 that has no effect on a terminal: text itself if that is so
+// already. Control characters are replaced by their pictures (ESC by ␛) or code points, and so are
+// characters that change the direction of writing or break lines in some programs. Lone surrogates
+// become U+FFFD. Line ends of all kinds become newlines.
+func Visible(text []byte) []byte {
+	var dst []byte
 	for {
 		i := 0
 		for i < len(text) && !suspicious[text[i]] {
 			i++
 		}
-		dst = append(dst, text[:i]...)
-		if text = text[i:]; len(text) == 0 {
-			return dst
+		if i == len(text) {
+			if dst == nil {
+				return text
+			}
+			return append(dst, text...)
 		}
+		if dst == nil {
+			dst = make([]byte, 0, len(text)+len(text)/8)
+		}
+		dst = append(dst, text[:i]...)
+		text = text[i:]
 		n := 1
 		switch c := text[0]; {
 		case c == '\r':
@@ -90,9 +98,9 @@ func AppendLine(dst, text []byte, characters int) []byte {
 	return dst
 }
 
-// Line returns WTF-8 text as AppendVisible and AppendLine do.
+// Line returns WTF-8 text as Visible and AppendLine do.
 func Line(text []byte, characters int) string {
-	return string(AppendLine(nil, AppendVisible(nil, text[:min(len(text), 16*characters)]), characters))
+	return string(AppendLine(nil, Visible(text[:min(len(text), 16*characters)]), characters))
 }
 
 // longestRun returns the length of the longest run of c in text.

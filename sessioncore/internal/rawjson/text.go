@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -20,13 +21,21 @@ const Replacement = "�"
 // AppendDecoded appends the text of a validated JSON string, given without its quotes, to dst as
 // WTF-8. A backslash that begins no escape, as where a body is cut, is kept.
 func AppendDecoded(dst, body []byte) []byte {
+	dst = slices.Grow(dst, len(body)) // text is seldom longer than its escapes
+	valid := utf8.Valid(body)
 	for len(body) > 0 {
 		n := bytes.IndexByte(body, '\\')
 		if n < 0 {
-			return AppendUTF8(dst, body)
+			n = len(body)
 		}
-		dst = AppendUTF8(dst, body[:n])
-		body = body[n:]
+		if valid {
+			dst = append(dst, body[:n]...)
+		} else {
+			dst = AppendUTF8(dst, body[:n])
+		}
+		if body = body[n:]; len(body) == 0 {
+			break
+		}
 		if r, size := ReadEscape(body); size > 0 {
 			dst = AppendCodePoint(dst, r)
 			body = body[size:]
