@@ -54,6 +54,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}
 		defer snap.Release()
+		leaveGarbage(pageGarbage)
 		err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
 		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
 			sayMasked(cmd, "in the whole session", masked)
@@ -65,20 +66,28 @@ func exportCommand() *cobra.Command {
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if site == "" && os.Getenv("GOGC") == "" {
-			// Little is live while a page is written. With GOGC set the budget leaves the percent
-			// as it is.
-			debug.SetGCPercent(pageGarbage)
-			_ = os.Setenv("GOGC", strconv.Itoa(pageGarbage))
+		if site == "" {
+			leaveGarbage(indexGarbage)
 		}
 		return masked(cmd, args)
 	}
 	return cmd
 }
 
-// pageGarbage is how much garbage there may be while a page is written, in percent of the live
-// memory.
-const pageGarbage = 40
+// How much garbage there may be while a session is indexed and while its page is written, in
+// percent of the live memory: little is live, and texts become garbage soon.
+const (
+	indexGarbage = 40
+	pageGarbage  = 70
+)
+
+// leaveGarbage sets that percent, unless the user has set it. The budget then leaves it as it is.
+func leaveGarbage(percent int) {
+	if set := os.Getenv("GOGC"); set == "" || set == strconv.Itoa(indexGarbage) {
+		debug.SetGCPercent(percent)
+		_ = os.Setenv("GOGC", strconv.Itoa(percent))
+	}
+}
 
 // maxModels is how many models of a session a page names.
 const maxModels = 3

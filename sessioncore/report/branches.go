@@ -71,7 +71,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 	for _, e := range rows {
 		path := paths[e]
 		if _, known := said[path.said]; !known {
-			text, err := shortText(ctx, s, path.said)
+			text, err := shortText(ctx, s, s.EntryText, path.said)
 			if err != nil {
 				return nil, err
 			}

@@ -36,7 +36,7 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	if err != nil {
 		return err
 	}
-	l := logTree{standing: where}
+	l := logTree{standing: where, reader: sessioncore.NewEntryReader(s)}
 	l.join(all)
 	short := shortName(s)
 	show := func(line *LogLine) error {
@@ -86,7 +86,8 @@ func shortName(s *sessioncore.Snapshot) int {
 // logTree is the tree of the entries that are shown.
 type logTree struct {
 	*standing
-	kids [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
+	reader sessioncore.EntryReader
+	kids   [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
 }
 
 // isShown reports whether an entry is one of those that a person looks for.
@@ -198,7 +199,7 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 
 // said returns the beginning of the first text of an entry, else of its first call of a tool.
 func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, isCall bool, err error) {
-	text, err := shortText(ctx, l.s, e)
+	text, err := shortText(ctx, l.s, l.reader.Read, e)
 	if err != nil || text == nil {
 		return "", false, err
 	}

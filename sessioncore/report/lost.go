@@ -166,7 +166,7 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		if s.Kind(e) != sessioncore.TypeMessage || !isWanted {
 			continue
 		}
-		text, err := shortText(ctx, s, e)
+		text, err := shortText(ctx, s, s.EntryText, e)
 		if err != nil {
 			return "", false, err
 		}

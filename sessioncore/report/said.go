@@ -18,11 +18,13 @@ const (
 )
 
 // shortText reads an entry, nil if it is too long.
-func shortText(ctx context.Context, s *sessioncore.Snapshot, e sessioncore.Entry) (rawjson.Value, error) {
+func shortText(
+	ctx context.Context, s *sessioncore.Snapshot, read func(sessioncore.Entry) (rawjson.Value, error), e sessioncore.Entry,
+) (rawjson.Value, error) {
 	if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
 		return nil, ctx.Err()
 	}
-	text, err := s.EntryText(e)
+	text, err := read(e)
 	return text, cmp.Or(err, ctx.Err())
 }
 

@@ -145,11 +145,13 @@ func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool
 func (p *page) code(isDiff bool, text []byte) {
 	p.write("<pre><code>")
 	for line := range bytes.Lines(text) {
-		shown := string(util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n"))))
+		begin, end := "", "\n"
 		if class := diffClasses[line[0]]; isDiff && class != "" {
-			shown = `<span class="` + class + `">` + shown + "</span>"
+			begin, end = `<span class="`+class+`">`, "</span>\n"
 		}
-		p.write(shown, "\n")
+		p.write(begin)
+		_, _ = p.out.Write(util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n"))))
+		p.write(end)
 	}
 	p.write("</code></pre>\n")
 }

@@ -44,14 +44,15 @@ type Subject struct {
 
 // Page writes a session as one self-contained HTML page: the tree of its entries, the current
 // branch, and of each other branch the entries that it does not share. Its only script is its own,
-// nothing is loaded from elsewhere, and images are inside as data. The page is written entry by
-// entry, so memory does not grow with the texts.
+// nothing is loaded from elsewhere, and images are inside as data. Several parts of the page are
+// made at once and written in order, so memory does not grow with the texts.
 //
 // The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store
 // becomes a link, and links lead to the web or nowhere.
 func Page(ctx context.Context, w io.Writer, of Subject) error {
 	s := of.Session
 	p := newPage(w, s, of.Blobs)
+	p.alone = of.Alone
 	var path []sessioncore.Entry
 	if of.End != sessioncore.NoEntry {
 		path = s.Path(of.End)
@@ -59,26 +60,11 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 	if err := p.header(&of, path); err != nil {
 		return err
 	}
-	if err := p.outline(ctx, &of, path); err != nil {
+	if err := p.parts(ctx, p.plan(path)); err != nil {
 		return err
-	}
-	p.write("<main id=\"/main\">\n")
-	if err := p.branch(ctx, path, sessioncore.NoEntry); err != nil {
-		return err
-	}
-	if of.Alone {
-		return p.end()
-	}
-	for _, tip := range report.Tips(s) {
-		if p.written[tip] {
-			continue
-		}
-		if err := p.otherBranch(ctx, tip); err != nil {
-			return err
-		}
 	}
 	for e := range p.written { // such as moves of the leaf
-		if !p.written[e] {
+		if !p.written[e] && !of.Alone {
 			p.anchor(sessioncore.Entry(e))
 		}
 	}
@@ -93,20 +79,29 @@ type page struct {
 	s        *sessioncore.Snapshot
 	entries  *transcript
 	results  *transcript                  // makes the blocks of results while those of their message are in use
-	forks    bool                         // other branches are shown
-	written  []bool                       // by entry
+	alone    bool                         // one branch is shown
+	written  []bool                       // by entry; each is written by one copy
 	marks    map[sessioncore.Entry]string // of the ends of branches
+	outlined chan struct{}                // closed when marks is whole
+	source   []byte                       // the Markdown that is written
 	err      error                        // the first
 }
 
 func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 	p := &page{
-		htmlWriter: htmlWriter{bufio.NewWriter(w)}, blobs: blobs, s: s,
-		entries: emptyTranscript(s, bareWriter.links), results: emptyTranscript(s, bareWriter.links),
-		written: make([]bool, s.Len()), marks: map[sessioncore.Entry]string{},
+		blobs: blobs, s: s, written: make([]bool, s.Len()),
+		marks: map[sessioncore.Entry]string{}, outlined: make(chan struct{}),
 	}
-	p.markdown = newMarkdown(p)
-	return p
+	return p.copy(w)
+}
+
+// copy returns a page that writes other entries of the same page to w.
+func (p *page) copy(w io.Writer) *page {
+	other := *p
+	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
+	other.entries, other.results = emptyTranscript(p.s, bareWriter.links), emptyTranscript(p.s, bareWriter.links)
+	other.source, other.markdown = nil, newMarkdown(&other)
+	return &other
 }
 
 // newMarkdown returns a renderer of Markdown in which raw HTML is text.
@@ -165,18 +160,18 @@ func (p *page) nameOf(e sessioncore.Entry) (id, href string) {
 
 // outline writes the tree as report.Log draws it, each entry a link; of one branch alone its
 // entries.
-func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entry) error {
-	p.forks = !of.Alone
+func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
+	defer close(p.outlined)
 	on := map[sessioncore.Entry]bool{}
 	for _, e := range path {
-		on[e] = of.Alone
+		on[e] = p.alone
 	}
 	p.write("<nav aria-label=\"Entries\">\n<ul>\n")
 	err := report.Log(ctx, p.s, false, func(l *report.LogLine) error {
 		switch {
-		case of.Alone && !on[l.Entry]:
+		case p.alone && !on[l.Entry]:
 			return nil
-		case of.Alone:
+		case p.alone:
 			l.Graph = "*"
 		}
 		graph := `<span class="g" aria-hidden="true">` + l.Graph + "</span>"
@@ -206,82 +201,14 @@ func (p *page) outline(ctx context.Context, of *Subject, path []sessioncore.Entr
 		p.write(html.EscapeString(l.Said), "</a></li>\n")
 		return nil
 	})
-	p.write("</ul>\n</nav>\n</div>\n")
+	p.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n")
 	return err
-}
-
-// maxUp is how many entries above a branch the message is looked for whose calls its first results
-// answer.
-const maxUp = 1000
-
-// otherBranch writes the entries of a branch that are not written yet.
-func (p *page) otherBranch(ctx context.Context, tip sessioncore.Entry) error {
-	var path []sessioncore.Entry
-	tree, e := p.s.Tree(), tip
-	for ; e != sessioncore.NoEntry && !p.written[e]; e = tree.Parent(e) {
-		path = append(path, e)
-	}
-	slices.Reverse(path)
-	p.write("<section>\n<h2 class=\"branch\">Another branch")
-	if e != sessioncore.NoEntry {
-		_, href := p.nameOf(e)
-		p.write(", from <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(e), maxWord)), "</a>")
-	}
-	if marks := p.marks[tip]; marks != "" {
-		p.write(" <i>", html.EscapeString(marks), "</i>")
-	}
-	p.write("</h2>\n")
-	for range maxUp {
-		if e == sessioncore.NoEntry || p.isAnswer(e) {
-			break
-		}
-		e = tree.Parent(e)
-	}
-	if e != sessioncore.NoEntry && !p.isAnswer(e) {
-		e = sessioncore.NoEntry
-	}
-	err := p.branch(ctx, path, e)
-	p.write("</section>\n")
-	return err
-}
-
-func (p *page) isAnswer(e sessioncore.Entry) bool {
-	return p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) == sessioncore.RoleAssistant
-}
-
-// branch writes the entries of a path. asked is the message of the model before them.
-func (p *page) branch(ctx context.Context, path []sessioncore.Entry, asked sessioncore.Entry) error {
-	var turn turnStart
-	for i, e := range path {
-		if p.written[e] {
-			continue
-		}
-		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: asked})
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return err
-		}
-		var outcomes []outcome
-		if p.isAnswer(e) {
-			asked = e
-			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
-				if outcomes, err = p.outcomesIn(path[i+1:], e); err != nil {
-					return err
-				}
-			}
-		}
-		p.entry(e, turn.begins(blocks.flags, blocks.speaker), blocks, outcomes)
-		if p.err != nil {
-			return p.err
-		}
-	}
-	return nil
 }
 
 // outcome is the result of a call.
 type outcome struct {
 	entry, asked sessioncore.Entry
 	call         string
-	failed       bool
 }
 
 // outcomesIn returns the results of tools with which a path begins, at most maxCalls.
@@ -293,13 +220,12 @@ func (p *page) outcomesIn(path []sessioncore.Entry, asked sessioncore.Entry) (li
 		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
 			break
 		}
-		text, err := p.results.reader.Read(e)
-		if err != nil {
+		if err := p.results.read(e); err != nil {
 			return nil, err
 		}
-		m := message.Read(p.s.Message(e, text))
+		m := message.Read(p.s.Message(e, p.results.text))
 		call, _ := m[message.CallID].Text()
-		list = append(list, outcome{e, asked, call, isFailed(&m)})
+		list = append(list, outcome{e, asked, call})
 	}
 	return list, nil
 }
@@ -378,7 +304,7 @@ const maxForks = 20
 // links writes links to the branches that begin at an entry.
 func (p *page) links(e sessioncore.Entry) {
 	tree := p.s.Tree()
-	if !p.forks || !tree.Has(e) || len(tree.Children(e)) < 2 {
+	if p.alone || !tree.Has(e) || len(tree.Children(e)) < 2 {
 		return
 	}
 	p.write(`<p class="fork">Branches from here:`)
@@ -398,9 +324,12 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	at := slices.IndexFunc(outcomes, func(o outcome) bool {
 		return o.call == b.call && b.call != "" && !p.written[o.entry]
 	})
-	state := "no result"
+	state, result := "no result", []block(nil)
 	if at >= 0 {
-		state = map[bool]string{true: "failed"}[outcomes[at].failed]
+		state = ""
+		if result = p.result(&outcomes[at]); len(result) > 0 && result[0].failed {
+			state = "failed"
+		}
 	}
 	line := block{kind: resultLine, line: b.line[:1:1]}
 	line.add(codeOf(b.info))
@@ -419,26 +348,33 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	}
 	p.blocks(parts)
 	if at >= 0 {
-		p.result(&outcomes[at])
+		e := outcomes[at].entry
+		p.written[e] = true
+		id, _ := p.nameOf(e)
+		p.write(`<div id="`, id, "\">\n")
+		p.blocks(result)
+		p.links(e)
+		p.write("</div>\n")
 	}
 	p.write("</details>\n")
 }
 
-// result writes the result of a call within it, with an anchor.
-func (p *page) result(of *outcome) {
-	blocks, err := p.results.blocksOf(shownEntry{entry: of.entry, asked: of.asked})
-	p.err = cmp.Or(p.err, err)
-	p.written[of.entry] = true
-	id, _ := p.nameOf(of.entry)
-	p.write(`<div id="`, id, "\">\n")
-	if err == nil && len(blocks.body) > 0 {
-		line := &blocks.body[0]
-		isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
-		line.line = slices.DeleteFunc(line.line, isOfCall)
-		p.blocks(blocks.body)
+// result returns the blocks of the result of a call, which stand within it.
+func (p *page) result(of *outcome) []block {
+	if p.results.textOf != of.entry {
+		p.err = cmp.Or(p.err, p.results.read(of.entry))
 	}
-	p.links(of.entry)
-	p.write("</div>\n")
+	if p.err != nil {
+		return nil
+	}
+	blocks, err := p.results.builder.build(of.entry, of.asked, p.results.text)
+	if p.err = err; err != nil || len(blocks.body) == 0 {
+		return nil
+	}
+	line := &blocks.body[0]
+	isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
+	line.line = slices.DeleteFunc(line.line, isOfCall)
+	return blocks.body
 }
 
 // fold writes a line that unfolds blocks.
@@ -468,10 +404,10 @@ func (p *page) block(b *block) {
 	switch b.kind {
 	case thoughtText:
 		p.write("<details class=\"thinking\">\n<summary>Thinking</summary>\n")
-		p.convert(bareWriter.append(nil, block{kind: proseText, text: b.text}))
+		p.prose(b.text)
 		p.write("</details>\n")
 	case proseText:
-		p.convert(bareWriter.append(nil, *b))
+		p.prose(b.text)
 	case codeText:
 		p.code(b.info == "diff", b.text)
 	default:
@@ -508,6 +444,12 @@ func (p *page) line(b *block) {
 		}
 		p.write(tags[0], shown, tags[1])
 	}
+}
+
+// prose writes text of Markdown.
+func (p *page) prose(text []byte) {
+	p.source = bareWriter.append(p.source[:0], block{kind: proseText, text: text})
+	p.convert(p.source)
 }
 
 // maxPiece is the longest piece of Markdown that is rendered, in bytes. Nobody writes so much.

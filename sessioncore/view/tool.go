@@ -15,8 +15,8 @@ import (
 
 // toolCall is a call in an assistant's message, as results refer to it.
 type toolCall struct {
-	id    string
-	about string // the first argument
+	id        string
+	arguments rawjson.Value
 }
 
 const (
@@ -241,14 +241,20 @@ func (b *builder) about(id rawjson.Value) string {
 			b.err = err
 			return ""
 		}
-		b.calls, b.callsOf = callsIn(text.Member("message").Member("content")), asked
+		b.answered(asked, text)
 	}
 	for i := range b.calls {
 		if len(b.calls) > 1 && id.Is(b.calls[i].id) {
-			return b.calls[i].about
+			return b.calls[i].about()
 		}
 	}
 	return ""
+}
+
+// answered gives the builder the message to which the next results belong. Its text must stay until
+// they are made.
+func (b *builder) answered(asked sessioncore.Entry, text rawjson.Value) {
+	b.calls, b.callsOf = callsIn(text.Member("message").Member("content")), asked
 }
 
 // callsIn returns the calls in an assistant's content, at most maxCalls.
@@ -259,15 +265,22 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 			continue
 		}
 		id, _ := m[message.ID].Text()
-		call := toolCall{id: id}
-		for argument := range m[message.Arguments].EachMember {
-			if call.about == "" && !argument.KeyIs(intentKey) {
-				call.about = shownEnd(argument.Value)
-			}
-		}
-		calls = append(calls, call)
+		calls = append(calls, toolCall{id, m[message.Arguments]})
 	}
 	return calls
+}
+
+// about returns the first argument of a call.
+func (c *toolCall) about() string {
+	for argument := range c.arguments.EachMember {
+		if argument.KeyIs(intentKey) {
+			continue
+		}
+		if about := shownEnd(argument.Value); about != "" {
+			return about
+		}
+	}
+	return ""
 }
 
 // shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more

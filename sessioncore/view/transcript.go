@@ -12,6 +12,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -49,6 +50,9 @@ type transcript struct {
 	head    []block      // stands before the entries
 	entries []shownEntry // a piece of the document each
 	scratch []byte       // the entry that is measured
+
+	text   rawjson.Value // of textOf, the entry that was read last
+	textOf sessioncore.Entry
 }
 
 // shownEntry is an entry that a transcript shows.
@@ -75,7 +79,9 @@ func newTranscript(
 
 func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
 	writer := markdownWriter{links: links}
-	return &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer}
+	return &transcript{
+		builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer, textOf: sessioncore.NoEntry,
+	}
 }
 
 // sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry
@@ -174,11 +180,19 @@ func (t *transcript) measure(shown shownEntry, size *entrySize) error {
 
 // blocksOf returns the blocks of an entry, which are valid until the next call.
 func (t *transcript) blocksOf(shown shownEntry) (*entryBlocks, error) {
-	text, err := t.reader.Read(shown.entry)
-	if err != nil {
+	if err := t.read(shown.entry); err != nil {
 		return nil, err
 	}
-	return t.builder.build(shown.entry, shown.asked, text)
+	return t.builder.build(shown.entry, shown.asked, t.text)
+}
+
+// read reads the text of an entry.
+func (t *transcript) read(e sessioncore.Entry) (err error) {
+	t.textOf = sessioncore.NoEntry
+	if t.text, err = t.reader.Read(e); err == nil {
+		t.textOf = e
+	}
+	return err
 }
 
 // Make implements document.Maker: it renders an entry.

@@ -1,0 +1,228 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"html"
+	"io"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
+)
+
+// The entries of a page are made by several copies of it at once, a part each, and written in
+// order.
+
+// leastPart is how many entries of a branch are a part, if as many are left. Tests change it.
+var leastPart = 128
+
+const (
+	// maxCopies is how many parts are made at once.
+	maxCopies = 4
+	// maxHeld is how many bytes of a part are held until those before it are written.
+	maxHeld = 512 << 10
+	// maxUp is how many entries above a branch the message is looked for whose calls its first
+	// results answer.
+	maxUp = 1000
+)
+
+// part writes a part of a page.
+type part func(context.Context, *page) error
+
+// plan returns the parts of a page: the outline, the current branch, then each other branch.
+func (p *page) plan(current []sessioncore.Entry) []part {
+	parts := []part{func(ctx context.Context, p *page) error { return p.outline(ctx, current) }}
+	parts = append(parts, p.cut(current)...)
+	if p.alone {
+		return parts
+	}
+	planned := make([]bool, p.s.Len())
+	for _, e := range current {
+		planned[e] = true
+	}
+	tree := p.s.Tree()
+	for _, tip := range report.Tips(p.s) {
+		if planned[tip] {
+			continue
+		}
+		var path []sessioncore.Entry
+		e := tip
+		for ; e != sessioncore.NoEntry && !planned[e]; e = tree.Parent(e) {
+			path, planned[e] = append(path, e), true
+		}
+		slices.Reverse(path)
+		parts = append(parts, func(ctx context.Context, p *page) error {
+			p.branchHeading(tip, e)
+			err := p.branch(ctx, path, 0, p.answerAbove(e))
+			p.write("</section>\n")
+			return err
+		})
+	}
+	return parts
+}
+
+// cut returns the parts of a branch. Each begins with a message that is no result of a tool.
+func (p *page) cut(path []sessioncore.Entry) (parts []part) {
+	begin, asked, last := 0, sessioncore.NoEntry, sessioncore.NoEntry
+	add := func(end int) {
+		from, before := begin, asked
+		parts = append(parts, func(ctx context.Context, p *page) error {
+			return p.branch(ctx, path[:end], from, before)
+		})
+		begin, asked = end, last
+	}
+	for i, e := range path {
+		if i-begin >= leastPart && p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) != sessioncore.RoleToolResult {
+			add(i)
+		}
+		if p.isAnswer(e) {
+			last = e
+		}
+	}
+	add(len(path))
+	return parts
+}
+
+// answerAbove returns the message of the model at or above an entry, NoEntry if there is none near.
+func (p *page) answerAbove(e sessioncore.Entry) sessioncore.Entry {
+	for range maxUp {
+		if e == sessioncore.NoEntry || p.isAnswer(e) {
+			return e
+		}
+		e = p.s.Tree().Parent(e)
+	}
+	return sessioncore.NoEntry
+}
+
+func (p *page) isAnswer(e sessioncore.Entry) bool {
+	return p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) == sessioncore.RoleAssistant
+}
+
+// branchHeading begins the section of a branch that begins below an entry.
+func (p *page) branchHeading(tip, from sessioncore.Entry) {
+	p.write("<section>\n<h2 class=\"branch\">Another branch")
+	if from != sessioncore.NoEntry {
+		_, href := p.nameOf(from)
+		p.write(", from <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(from), maxWord)), "</a>")
+	}
+	<-p.outlined
+	if marks := p.marks[tip]; marks != "" {
+		p.write(" <i>", html.EscapeString(marks), "</i>")
+	}
+	p.write("</h2>\n")
+}
+
+// parts writes parts.
+func (p *page) parts(ctx context.Context, parts []part) error {
+	written := make([]chan struct{}, len(parts)+1)
+	for i := range written {
+		written[i] = make(chan struct{})
+	}
+	close(written[0])
+	var taken atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(len(parts), runtime.GOMAXPROCS(0), maxCopies) {
+		group.Go(func() error {
+			out := &turnWriter{out: p.out}
+			other := p.copy(out)
+			for {
+				i := int(taken.Add(1))
+				if i > len(parts) {
+					return nil
+				}
+				out.turn = written[i-1]
+				err := cmp.Or(parts[i-1](ctx, other), other.out.Flush(), out.flush())
+				close(written[i])
+				if err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// branch writes the entries of a branch from an index on. asked is the message of the model before
+// them.
+func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, asked sessioncore.Entry) error {
+	turn, err := p.turnBefore(path[:from])
+	if err != nil {
+		return err
+	}
+	for i := from; i < len(path); i++ {
+		e := path[i]
+		if p.written[e] {
+			continue
+		}
+		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: asked})
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		var outcomes []outcome
+		if p.isAnswer(e) {
+			asked = e
+			p.results.builder.answered(e, p.entries.text)
+			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
+				if outcomes, err = p.outcomesIn(path[i+1:], e); err != nil {
+					return err
+				}
+			}
+		}
+		p.entry(e, turn.begins(blocks.flags, blocks.speaker), blocks, outcomes)
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+// turnBefore returns the turn with which entries end. It depends on those from the last one that is
+// part of a turn and no result of a tool.
+func (p *page) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
+	var ends []turnStart
+	for _, e := range slices.Backward(path) {
+		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: sessioncore.NoEntry})
+		if err != nil {
+			return turn, err
+		}
+		ends = append(ends, turnStart{blocks.flags, blocks.speaker})
+		if blocks.flags&inTurn != 0 && blocks.flags&joinsTurn == 0 {
+			break
+		}
+	}
+	for _, end := range slices.Backward(ends) {
+		turn.begins(end.flags, end.speaker)
+	}
+	return turn, nil
+}
+
+// turnWriter writes to out when its turn has come. Until then it holds the text, and waits when
+// that is long.
+type turnWriter struct {
+	out  io.Writer
+	turn <-chan struct{} // closed when the turn comes
+	held []byte
+}
+
+// Write implements io.Writer.
+func (w *turnWriter) Write(text []byte) (int, error) {
+	w.held = append(w.held, text...)
+	if len(w.held) < maxHeld {
+		return len(text), nil
+	}
+	return len(text), w.flush()
+}
+
+// flush writes the text that is held.
+func (w *turnWriter) flush() error {
+	<-w.turn
+	_, err := w.out.Write(w.held)
+	w.held = w.held[:0]
+	return err
+}
