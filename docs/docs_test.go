@@ -250,7 +250,7 @@ func TestContents(t *testing.T) {
 	sections := regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(prose, -1)
 	recipes := regexp.MustCompile(`(?m)^###? (.+)\n\n(.*)`).FindAllStringSubmatch(prose, -1)
 	require.NotEmpty(t, sections)
-	require.Greater(t, len(recipes), 35)
+	require.Greater(t, len(recipes), 50)
 	for _, m := range sections {
 		require.Contains(t, prose, "](#"+anchor(m[1])+")")
 	}
