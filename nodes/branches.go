@@ -70,7 +70,7 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 		return Child{}, err
 	}
 	return Child{Kind: storage.KindDir, Attr: d.view.branchAttr(snap, e), Make: func() Node {
-		return &BranchDir{d.part(it.Name)}
+		return &BranchDir{branchDir{d.part(it.Name), branch(it.Name)}}
 	}}, nil
 }
 
@@ -93,17 +93,35 @@ func (b branch) grows(snap *sessioncore.Snapshot) bool {
 	return err == nil && snap.EndsBranch(e)
 }
 
-// BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
-type BranchDir struct{ snapshotDir }
+// branchDir is the base of directories of a branch.
+type branchDir struct {
+	snapshotDir
+	branch branch
+}
 
-func (d *BranchDir) branch() branch { return branch(d.name) }
+// Stat finds the last entry.
+func (d *branchDir) Stat(ctx context.Context) (Attr, error) {
+	snap, err := d.session.Acquire(ctx)
+	if err != nil {
+		return Attr{}, err
+	}
+	defer snap.Release()
+	e, _, err := d.branch.end(snap, false)
+	if err != nil {
+		return Attr{}, err
+	}
+	return d.view.branchAttr(snap, e), nil
+}
+
+// BranchDir is branches/.by-id/<id>/: the branch that ends at an entry.
+type BranchDir struct{ branchDir }
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
 	{"context.json", storage.KindFile, func(d *BranchDir) Node { return d.generated(d.view.contextAt) }, nil},
 	{entriesName, storage.KindFile, nil, nil}, // see Find
 	{layout.BranchPath, storage.KindDir, func(d *BranchDir) Node {
-		return &BranchPathDir{d.part(layout.BranchPath), d}
+		return &BranchPathDir{branchDir{d.part(layout.BranchPath), d.branch}}
 	}, nil},
 	{"transcript.md", storage.KindFile, makeBranchTranscript, nil},
 }
@@ -113,8 +131,16 @@ const entriesName = "entries.jsonl"
 
 // generated returns the node of a generated file that is rendered at the end of the branch.
 func (d *BranchDir) generated(r renderAt) *GeneratedFile {
-	f := &GeneratedFile{branch: d.branch(), atEnd: r}
+	f := &GeneratedFile{}
 	f.init(&d.Directory, nil)
+	f.render = func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
+		end, isLonger, err := d.branch.end(snap, extended)
+		if err == nil {
+			s.isLonger = isLonger
+			s.version, err = r(ctx, snap, end)
+		}
+		return s, err
+	}
 	return f
 }
 
@@ -125,7 +151,7 @@ const belowSession = 3
 // continues after the branch's entry.
 func makeBranchTranscript(d *BranchDir) Node {
 	f := d.generated(renderTranscript(&d.Directory, belowSession))
-	f.grows = d.branch().grows
+	f.grows = d.branch.grows
 	return f
 }
 
@@ -136,27 +162,13 @@ func (v *View) branchAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr 
 	return v.dirAttr(snap.Stat()).at(t, t)
 }
 
-// Stat finds the last entry.
-func (d *BranchDir) Stat(ctx context.Context) (Attr, error) {
-	snap, err := d.session.Acquire(ctx)
-	if err != nil {
-		return Attr{}, err
-	}
-	defer snap.Release()
-	e, _, err := d.branch().end(snap, false)
-	if err != nil {
-		return Attr{}, err
-	}
-	return d.view.branchAttr(snap, e), nil
-}
-
 // Find finds a fixed name. The node of entries.jsonl stands for its content.
 func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	c, err := branchFiles.find(ctx, d, it)
 	if err != nil {
 		return Child{}, err
 	}
-	e, _, err := d.branch().end(snap, false)
+	e, _, err := d.branch.end(snap, false)
 	if err == nil && it.Name == entriesName {
 		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
@@ -174,17 +186,11 @@ func (d *BranchDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 const pathToSession = "../../../../"
 
 // BranchPathDir is branches/<id>/path/: a link to each entry of a branch, with a telling name.
-type BranchPathDir struct {
-	snapshotDir
-	of *BranchDir
-}
-
-// Stat implements Dir.
-func (d *BranchPathDir) Stat(ctx context.Context) (Attr, error) { return d.of.Stat(ctx) }
+type BranchPathDir struct{ branchDir }
 
 // Find finds an entry of the branch by its full name: number, path label and file name.
 func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
-	end, _, err := d.of.branch().end(snap, false)
+	end, _, err := d.branch.end(snap, false)
 	if err != nil {
 		return Child{}, err
 	}
@@ -198,7 +204,7 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 
 // List implements Dir.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
-	end, _, err := d.of.branch().end(snap, false)
+	end, _, err := d.branch.end(snap, false)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +228,7 @@ type EntriesFile struct {
 }
 
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
-	f := &EntriesFile{node: d.file(), branch: d.branch(), state: state}
+	f := &EntriesFile{node: d.file(), branch: d.branch, state: state}
 	f.session, f.show, f.grows, f.content = d.session, f.render, f.branch.grows, state.Sum
 	return f
 }

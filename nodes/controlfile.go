@@ -32,7 +32,7 @@ type applyLines func(ctx context.Context, lines [][]byte) (results []string, don
 // labels, fork, title and cwd, in the root new-session. labels, title and cwd can be read too; the
 // others have size 0 (docs/design.md section 2).
 type ControlFile struct {
-	GeneratedFile // the content for reads; its render is nil if there is none
+	GeneratedFile // the content for reads
 	of, name      string
 	// probe returns the state of the file or directory that gives it its owner and mode.
 	probe func(context.Context) (storage.Stat, error)
@@ -126,14 +126,11 @@ func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	if !writes(flag) {
 		return f.GeneratedFile.Open(ctx, flag)
 	}
+	var err error
 	if flag&os.O_RDWR != 0 {
-		shown, err := f.GeneratedFile.handle(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.shown = shown
+		h.shown, err = f.GeneratedFile.Open(ctx, flag)
 	}
-	return h, nil
+	return h, err
 }
 
 // Sync makes the session's writes durable, through any open file: sync(1) opens it for reading.

@@ -26,10 +26,10 @@ type controlHandle struct {
 
 	// mu guards the fields below. It is held while lines are executed, to keep their order.
 	mu      sync.Mutex
-	pending [][]byte // the beginning of a line, in pieces; all but the last are full
-	cut     bool     // a close was refused since pending is an incomplete line
-	lines   int      // accepted newlines, including those of empty lines
-	applied int      // lines that took effect
+	pending []byte // the beginning of a line
+	cut     bool   // a close was refused since pending is an incomplete line
+	lines   int    // accepted newlines, including those of empty lines
+	applied int    // lines that took effect
 	refused refusedLine
 	results answers
 	// leftOut are the lines of the file that were not written since the first write, by their first
@@ -38,7 +38,7 @@ type controlHandle struct {
 	isWhole bool
 	hold    budget.Hold // pending, the refused line and results
 
-	shown *documentHandle // the content for reads; nil for results
+	shown Handle // the content for reads; nil for results
 }
 
 // refusedLine is a refused line. After it an open file accepts only the same line: a script that
@@ -76,7 +76,7 @@ func (h *controlHandle) isRetry(data []byte) bool {
 	if h.refused.line == nil {
 		return false
 	}
-	rest := h.refused.line[sizeOf(h.pending):]
+	rest := h.refused.line[len(h.pending):]
 	n := min(len(rest), len(data))
 	return n > 0 && bytes.Equal(rest[:n], data[:n])
 }
@@ -87,7 +87,7 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if end > 0 {
 		if len(h.pending) > 0 {
-			if err := h.join(ctx, bytes.IndexByte(data, '\n')); err != nil {
+			if err := h.grow(ctx, bytes.IndexByte(data, '\n')); err != nil {
 				return 0, h.refuse(err, nil, 0)
 			}
 		}
@@ -116,9 +116,10 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	if h.file.single && h.applied > 0 && len(rest) > 0 {
 		return end, h.refuse(errManyLines, nil, 0)
 	}
-	if err := h.appendPending(rest); err != nil {
+	if err := h.grow(ctx, len(rest)); err != nil {
 		return end, h.refuse(err, nil, 0)
 	}
+	h.pending = append(h.pending, rest...)
 	return len(data), 0
 }
 
@@ -162,14 +163,14 @@ func (e *lineError) Unwrap() error { return e.err }
 var newline = []byte{'\n'}
 
 // cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first
-// one, in one piece. It omits empty lines unless empty is true. ends holds the offset in data after
-// each line and the empty lines that follow it.
-func cutLines(pending [][]byte, data []byte, empty bool) (lines [][]byte, ends []int) {
+// one, with room for the rest. It omits empty lines unless empty is true. ends holds the offset in
+// data after each line and the empty lines that follow it.
+func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')
 		line := data[at:n]
 		if len(pending) > 0 {
-			line = append(pending[0], line...)
+			line = append(pending, line...)
 			pending = nil
 		}
 		at = n + 1
@@ -264,10 +265,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		return 0 // the write has failed
 	}
 	if len(h.pending) > 0 {
-		if err := h.join(ctx, 0); err != nil {
-			return h.refuse(err, nil, 0)
-		}
-		line := h.pending[0]
+		line := h.pending
 		if h.file.isPartial != nil && h.file.isPartial(line) {
 			h.cut = true
 			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
@@ -324,69 +322,32 @@ func (h *controlHandle) Close() {
 // cannot be refused afterwards. Ids of the writer's own may be longer.
 const answerRoom = 128
 
-// maxPiece is the largest piece, in bytes, that is allocated before it is filled.
-const maxPiece = 1 << 20
-
-// appendPending adds to the beginning of a line. That grows by pieces without a copy, so that a
-// line that is too long is refused before memory runs out.
-func (h *controlHandle) appendPending(data []byte) error {
-	size := sizeOf(h.pending)
-	if size+len(data) > maxControlLine {
-		return errLineTooLong
-	}
-	for len(data) > 0 {
-		last := len(h.pending) - 1
-		if last < 0 || len(h.pending[last]) == cap(h.pending[last]) {
-			room := max(len(data), min(size, maxPiece))
-			if err := h.hold.Resize(int64(size + room + h.results.held())); err != nil {
-				return err
-			}
-			h.pending, last = append(h.pending, make([]byte, 0, room)), last+1
-		}
-		piece := h.pending[last]
-		n := min(cap(piece)-len(piece), len(data))
-		h.pending[last], data, size = append(piece, data[:n]...), data[n:], size+n
-	}
-	return nil
-}
-
-// join joins the pieces of the beginning of a line, with room for n more bytes.
-func (h *controlHandle) join(ctx context.Context, n int) error {
-	size := sizeOf(h.pending) + n
+// grow makes room for n more bytes in the beginning of a line, so that a line that is too long is
+// refused before memory runs out.
+func (h *controlHandle) grow(ctx context.Context, n int) error {
+	size := len(h.pending) + n
 	if size > maxControlLine {
 		return errLineTooLong
 	}
-	if first := h.pending[0]; len(h.pending) == 1 && size <= cap(first) {
+	if size <= cap(h.pending) {
 		return nil
 	}
-	done, err := h.file.view().Memory.Work(ctx, int64(size))
+	done, err := h.file.view().Memory.Work(ctx, int64(len(h.pending))) // both copies are there for a moment
 	if err != nil {
 		return err
 	}
 	defer done()
-	line := make([]byte, 0, size)
-	for _, piece := range h.pending {
-		line = append(line, piece...)
+	room := max(size, min(2*cap(h.pending), maxControlLine))
+	if err := h.hold.Resize(int64(room + h.results.held())); err != nil {
+		return err
 	}
-	h.pending = [][]byte{line}
+	h.pending = append(make([]byte, 0, room), h.pending...)
 	return nil
-}
-
-// sizeOf returns the length of a text in pieces.
-func sizeOf(pieces [][]byte) (n int) {
-	for _, piece := range pieces {
-		n += len(piece)
-	}
-	return n
 }
 
 // account reports the current memory to the budget.
 func (h *controlHandle) account() {
-	room := 0
-	for _, piece := range h.pending {
-		room += cap(piece)
-	}
-	h.hold.Set(int64(room + cap(h.refused.line) + h.results.held()))
+	h.hold.Set(int64(cap(h.pending) + cap(h.refused.line) + h.results.held()))
 }
 
 // reserve reserves the memory to execute lines: for their answers and, for a moment, for a copy of

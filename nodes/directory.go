@@ -134,10 +134,8 @@ func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
 	if o, ok := dir.(Outdated); ok && o.IsOutdated(ctx) {
 		return syscall.ESTALE
 	}
-	if _, err := dir.Stat(ctx); err != nil {
-		return Fail(dir, "", "opendir", staleIfGone(err))
-	}
-	return 0
+	_, err := dir.Stat(ctx)
+	return Stale(dir, "", "opendir", err)
 }
 
 // NameList is a listing of a directory, whose memory counts until it is closed.
@@ -156,7 +154,7 @@ func (l *NameList) Close() {
 func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	items, err := list(ctx, dir)
 	if err = cmp.Or(err, ctx.Err()); err != nil { // an incomplete list would look complete
-		return NameList{}, Fail(dir, "", "readdir", staleIfGone(err))
+		return NameList{}, Stale(dir, "", "readdir", err)
 	}
 	l := NameList{Items: items, hold: dir.Base().view.Memory.Hold()}
 	if err := l.hold.ResizeShown(memoryOf(items)); err != nil {
@@ -222,6 +220,17 @@ func presentIf(exists bool) Presence {
 	}
 	return Absent
 }
+
+// hiddenIf returns Hidden for an empty or missing directory. Another error is for a caller that opens it.
+func hiddenIf(isEmpty bool, err error) Presence {
+	if err == nil && isEmpty || storage.IsMissing(err) {
+		return Hidden
+	}
+	return Listed
+}
+
+// hidden is for names that are never listed.
+func hidden[D any](D, context.Context) Presence { return Hidden }
 
 // fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]

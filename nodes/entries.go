@@ -113,18 +113,18 @@ func (f *EntryFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &entryHandle{f, entryAttr(snap, e, f.state), doc}, nil
+	return &EntryHandle{f, entryAttr(snap, e, f.state), doc}, nil
 }
 
-// entryHandle is an open entry.
-type entryHandle struct {
+// EntryHandle is an open entry.
+type EntryHandle struct {
 	file *EntryFile
 	attr Attr // at the open
 	doc  *document.Document
 }
 
 // Stat returns the attributes of the file, or of the handle's version after a rewrite.
-func (h *entryHandle) Stat(ctx context.Context) (Attr, error) {
+func (h *EntryHandle) Stat(ctx context.Context) (Attr, error) {
 	a, err := h.file.Stat(ctx)
 	if err != nil {
 		a = h.attr
@@ -133,14 +133,14 @@ func (h *entryHandle) Stat(ctx context.Context) (Attr, error) {
 }
 
 // Size returns the size of the entry.
-func (h *entryHandle) Size() int64 { return h.doc.Size() }
+func (h *EntryHandle) Size() int64 { return h.doc.Size() }
 
-func (h *entryHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+func (h *EntryHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.doc.ReadAt(p, off)
 }
 
 // Close releases the pinned file.
-func (h *entryHandle) Close() { h.doc.Close() }
+func (h *EntryHandle) Close() { h.doc.Close() }
 
 // TreeDir is tree/, tree/.deep/ or the directory of an entry below one of them: directories that
 // mirror parentId. tree/ lists the roots and .deep, which lists the entries at which the nesting

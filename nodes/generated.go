@@ -39,10 +39,9 @@ func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
 type GeneratedFile struct {
 	node
 	line
-	render render
-	// branch is the branch at whose end atEnd renders, instead of render.
-	branch branch
-	atEnd  renderAt
+	// render renders the file as its name shows it, or extended as its readers continue; nil for a
+	// control file without content.
+	render func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
 	// otherState returns the state of another file that the content depends on, zero if it is
 	// missing; nil if there is no such file.
 	otherState func(context.Context) (storage.Token, error)
@@ -58,9 +57,15 @@ type renderedSize struct {
 	other         storage.Token
 }
 
-// init prepares a file of a session.
+// init prepares a file of a session; r is nil for one without content.
 func (f *GeneratedFile) init(in *Directory, r render) {
-	f.in, f.session, f.render, f.show = in, in.session, r, f.version
+	f.in, f.session, f.show = in, in.session, f.version
+	if r != nil {
+		f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (s rendering, err error) {
+			s.version, err = r(ctx, snap)
+			return s, err
+		}
+	}
 }
 
 // generated returns the maker of a generated file whose open handles keep their version.
@@ -85,11 +90,11 @@ func (f *GeneratedFile) Stat(ctx context.Context) (Attr, error) {
 	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		size := f.size.Load()
 		if !f.isExact(ctx, size, snap) {
-			doc, measured, err := f.measured(ctx, snap)
+			s, measured, err := f.measured(ctx, snap)
 			if err != nil {
 				return Attr{}, err
 			}
-			doc.Close()
+			s.version.Close()
 			size = measured
 		}
 		return f.attr(snap, size.bytes), nil
@@ -106,40 +111,24 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 // measured renders the file and caches its size.
 func (f *GeneratedFile) measured(
 	ctx context.Context, snap *sessioncore.Snapshot,
-) (*document.Document, *renderedSize, error) {
+) (s rendering, size *renderedSize, err error) {
 	blobs, now := f.view().blobsState(), time.Now().UnixNano()
 	other, err := f.other(ctx)
 	if err != nil {
-		return nil, nil, err
+		return s, nil, err
 	}
-	doc, _, err := f.document(ctx, snap, false)
-	if err != nil {
-		return nil, nil, err
+	if s, err = f.render(ctx, snap, false); err != nil {
+		return s, nil, err
 	}
-	size := &renderedSize{serial: snap.Serial(), bytes: doc.Size(), other: other}
+	size = &renderedSize{serial: snap.Serial(), bytes: s.version.Size(), other: other}
 	exact := other == storage.Token{} || !other.Racy(now)
-	if doc.HasBlobs() {
+	if s.version.HasBlobs() {
 		size.blobs, exact = blobs, exact && blobs != nil && !blobs.Racy(now)
 	}
 	if exact {
 		f.size.Store(size)
 	}
-	return doc, size, nil
-}
-
-// document renders the file as its name shows it, or extended as its readers continue.
-func (f *GeneratedFile) document(
-	ctx context.Context, snap *sessioncore.Snapshot, extended bool,
-) (doc *document.Document, isLonger bool, err error) {
-	if f.atEnd == nil {
-		doc, err = f.render(ctx, snap)
-		return doc, false, err
-	}
-	end, isLonger, err := f.branch.end(snap, extended)
-	if err == nil {
-		doc, err = f.atEnd(ctx, snap, end)
-	}
-	return doc, isLonger, err
+	return s, size, nil
 }
 
 func (f *GeneratedFile) other(ctx context.Context) (storage.Token, error) {
@@ -170,9 +159,9 @@ func (f *GeneratedFile) version(
 	ctx context.Context, snap *sessioncore.Snapshot, extended bool,
 ) (s rendering, err error) {
 	if extended {
-		s.version, s.isLonger, err = f.document(ctx, snap, true)
+		s, err = f.render(ctx, snap, true)
 	} else {
-		s.version, _, err = f.measured(ctx, snap)
+		s, _, err = f.measured(ctx, snap)
 	}
 	if err != nil {
 		return s, err
@@ -188,26 +177,19 @@ func (f *GeneratedFile) version(
 
 // Open renders the file from the current snapshot.
 func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
-	h, err := f.handle(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
-}
-
-func (f *GeneratedFile) handle(ctx context.Context) (*documentHandle, error) {
-	joined, err := false, error(nil)
 	if f.Follows() {
-		if joined, err = f.open(ctx); joined {
+		if joined, err := f.open(ctx); err != nil {
+			return nil, err
+		} else if joined {
 			return &documentHandle{&f.line, true}, nil
 		}
 	}
 	// A file that follows has changed in another way since its name was looked up.
 	h := &documentHandle{&line{session: f.session, show: f.show}, false}
-	if err == nil {
-		_, err = h.line.open(ctx)
+	if _, err := h.line.open(ctx); err != nil {
+		return nil, err
 	}
-	return h, err
+	return h, nil
 }
 
 // documentHandle is an open file that is rendered from a session.

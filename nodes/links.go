@@ -127,10 +127,8 @@ func LinksName(name string, dir layout.Directory, refusalName string) Name {
 func UnlessEmpty(name string, dir layout.Directory, refusalName string) Name {
 	n := LinksName(name, dir, refusalName)
 	n.Is = func(_ *Directory, ctx context.Context) Presence {
-		if entries, err := dir.List(ctx); err == nil && len(entries) == 0 || storage.IsMissing(err) {
-			return Hidden
-		}
-		return Listed // an error is for a caller that opens it
+		entries, err := dir.List(ctx)
+		return hiddenIf(len(entries) == 0, err)
 	}
 	return n
 }

@@ -108,22 +108,6 @@ type AttrHandle interface {
 	Attr(context.Context) (Attr, error)
 }
 
-// EntryHandle is a handle of a file that is nearly always short and never changes.
-type EntryHandle interface {
-	VersionHandle
-	// Size returns the size in bytes.
-	Size() int64
-}
-
-// SourceHandle is a handle of a file of SOURCE.
-type SourceHandle interface {
-	VersionHandle
-	// Token identifies the content when the file was opened.
-	Token() storage.Token
-	// Descriptor returns the descriptor of the open file behind it; ok is false if there is none.
-	Descriptor() (fd uintptr, ok bool)
-}
-
 // Stability is the time for which an answer about a node holds.
 type Stability uint8
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"strings"
 	"sync"
@@ -87,13 +88,34 @@ func (r *refusals) forget(session, subject string) {
 }
 
 // refuse records in last-error and in the log the reason for which a write to a session was
-// refused, and returns the errno. The process of a live client is searched afterwards: the writer
-// does not wait for that, but readers of last-error do.
+// refused, and returns the errno.
 func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
-	errno := Errno(err)
-	makeText := v.noteRefusal(session, subject, subject, errno, err, func() {
-		v.Log.Warn("refused", "op", "write", "path", path, "errno", errno, "why", err)
+	return v.noteRefusal(session, subject, subject, err, func() {
+		v.logRefusal(slog.LevelWarn, "write", path, err)
 	})
+}
+
+// refuseLookup records the reason for which the lookup of a name in a directory outside of the
+// sessions was refused, and returns the errno.
+func (v *View) refuseLookup(dir, name, path string, err error) syscall.Errno {
+	return v.noteRefusal(outside, dir, dir+"/"+name, err, func() {
+		v.logRefusal(slog.LevelInfo, "lookup", path, err)
+	})
+}
+
+// noteRefusal records a refusal, calls log and returns the errno. The process of a live client is
+// searched afterwards: the writer does not wait for that, but readers of last-error do.
+func (v *View) noteRefusal(session, subject, shown string, err error, log func()) syscall.Errno {
+	now, errno := time.Now(), Errno(err)
+	makeText := sync.OnceValue(func() string {
+		log()
+		text := err.Error()
+		if !strings.Contains(text, errno.Error()) { // a system call's error does
+			text += " (" + errno.Error() + ")"
+		}
+		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+hintFor(session, err)) + "\n"
+	})
+	v.refusalsOf(session).note(session, refusal{subject, makeText, now})
 	if errors.Is(err, sessioncore.ErrBusy) {
 		go storage.Guarded(func() { makeText() })()
 	} else {
@@ -102,32 +124,8 @@ func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 	return errno
 }
 
-// refuseLookup records the reason for which the lookup of a name in a directory outside of the
-// sessions was refused, and returns the errno.
-func (v *View) refuseLookup(dir, name, path string, err error) syscall.Errno {
-	errno := Errno(err)
-	v.noteRefusal(outside, dir, dir+"/"+name, errno, err, func() {
-		v.Log.Info("refused", "op", "lookup", "path", path, "errno", errno, "why", err)
-	})()
-	return errno
-}
-
-// noteRefusal records a refusal. Its text is made, after a call of log, by the first call of the
-// returned function or the first reader of last-error.
-func (v *View) noteRefusal(
-	session, subject, shown string, errno syscall.Errno, err error, log func(),
-) (text func() string) {
-	now := time.Now()
-	text = sync.OnceValue(func() string {
-		log()
-		text := err.Error()
-		if !strings.Contains(text, errno.Error()) { // a system call's error does
-			text += " (" + errno.Error() + ")"
-		}
-		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+hintFor(session, err)) + "\n"
-	})
-	v.refusalsOf(session).note(session, refusal{subject, text, now})
-	return text
+func (v *View) logRefusal(level slog.Level, op, path string, err error) {
+	v.Log.Log(context.Background(), level, "refused", "op", op, "path", path, "errno", Errno(err), "why", err)
 }
 
 // refusedTime is the layout of times in last-error.
@@ -147,7 +145,7 @@ const memoryFull = "memory"
 
 // Lost records in the root's last-error that the database cannot be reached, until Back is called.
 func (v *View) Lost(err error) {
-	v.noteRefusal(outside, database, database, Errno(err), err, func() {})()
+	v.noteRefusal(outside, database, database, err, func() {})
 }
 
 // LeaveOut records in the root's last-error the reason for which an agent is left out.
@@ -238,10 +236,12 @@ func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
 	}
-	errno := syscall.EIO
-	if k := kindOf(err); k.errno != 0 {
+	k := kindOf(err)
+	if k.errno != 0 {
 		return k.errno
-	} else if k.err == fs.ErrPermission {
+	}
+	errno := syscall.EIO
+	if k.err == fs.ErrPermission {
 		errno = syscall.EACCES
 	}
 	_ = errors.As(err, &errno)
@@ -310,7 +310,7 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 		if v.Memory.Full() != "" {
 			of = memoryFull
 		}
-		v.noteRefusal(outside, of, path, errno, err, func() {})()
+		v.noteRefusal(outside, of, path, err, func() {})
 	}
 	return errno
 }
@@ -360,17 +360,16 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 		hint = "new-session makes sessions, and sessionfs import brings in those of elsewhere; in a session's " +
 			"directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
 	}
-	errno, reason := Errno(why), why
+	reason := why
 	if hint != "" {
 		reason = fmt.Errorf("%w; %s", why, hint)
 	}
-	log := func() { v.Log.Info("refused", "op", op, "path", at, "errno", errno, "why", why) }
+	log := func() { v.logRefusal(slog.LevelInfo, op, at, why) }
 	if logOnly {
 		log()
-		return errno
+		return Errno(why)
 	}
-	v.noteRefusal(session, subject, subject, errno, reason, log)()
-	return errno
+	return v.noteRefusal(session, subject, subject, reason, log)
 }
 
 // AttrChange is a request to set attributes; nil leaves one unchanged.
@@ -393,12 +392,12 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	}
 	a, err := n.Stat(ctx)
 	if err != nil {
-		return a, Fail(n, name, "stat", staleIfGone(err))
+		return a, Stale(n, name, "stat", err)
 	}
 	differs := func(wanted *uint32, current uint32) bool { return wanted != nil && *wanted != current }
 	isMode := change.Mode == nil || *change.Mode&07777 == a.Mode
 	if !isMode || differs(change.UID, a.UID) || differs(change.GID, a.GID) {
-		v.Log.Info("refused", "op", "setattr", "path", pathOf(n, name), "errno", syscall.EPERM, "why", errDenied)
+		v.logRefusal(slog.LevelInfo, "setattr", pathOf(n, name), errDenied)
 		return a, syscall.EPERM
 	}
 	return a, 0
@@ -410,10 +409,7 @@ func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, sysca
 		return nil, Deny(f, name, "open")
 	}
 	h, err := f.Open(ctx, flag)
-	if err != nil {
-		return nil, Fail(f, name, "open", staleIfGone(err))
-	}
-	return h, 0
+	return h, Stale(f, name, "open", err)
 }
 
 // NoName returns the errno of a failed lookup. Names such as .git, for which programs look in every

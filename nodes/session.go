@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,7 @@ type SessionDir struct {
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	base := dir.below(name)
-	base.subject = &subject{dir.view, dir.sessions.Session(join(dir.dir, name+layout.SessionSuffix))}
+	base.subject = &subject{dir.view, dir.sessions.Session(path.Join(dir.dir, name+layout.SessionSuffix))}
 	return &SessionDir{aboutSessions: aboutSessions{base}, beside: dir}
 }
 
@@ -68,7 +69,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
-	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), (*SessionDir).hasSecrets},
+	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]}, // redacted: the masked places
 	{"title", storage.KindFile, makeTitle, nil},
 	{"transcript.md", storage.KindFile, makeTranscript, nil},
 	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {
@@ -117,9 +118,6 @@ func makeProblems(d *SessionDir) Node {
 		return report.Problems(ctx, snap, d.view.Blobs)
 	}).growing()
 }
-
-// hasSecrets hides secrets.jsonl. In a redacted mount it lists the masked places.
-func (d *SessionDir) hasSecrets(context.Context) Presence { return Hidden }
 
 // aboutSessions is the base of directories about one session, or all.
 type aboutSessions struct{ Directory }
@@ -205,8 +203,12 @@ func (d *SessionDir) subagents() report.Subagents {
 func (d *SessionDir) renderUsage(
 	ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry,
 ) (*document.Document, error) {
-	parent, err := d.usageParent(ctx)
-	if err != nil {
+	var parent *sessioncore.Snapshot
+	of, err := d.parent(ctx)
+	if err == nil {
+		parent, err = of.Session.Acquire(ctx)
+	}
+	if err = ignoreMissing(err); err != nil {
 		return nil, err
 	}
 	if parent != nil {
@@ -218,16 +220,6 @@ func (d *SessionDir) renderUsage(
 		return nil, err
 	}
 	return report.Usage(ctx, snap, leaf, parent, prices, subagents)
-}
-
-// usageParent returns the session's parent, or nil.
-func (d *SessionDir) usageParent(ctx context.Context) (*sessioncore.Snapshot, error) {
-	parent, err := d.parent(ctx)
-	if err != nil {
-		return nil, ignoreMissing(err)
-	}
-	snap, err := parent.Session.Acquire(ctx)
-	return snap, ignoreMissing(err)
 }
 
 // ignoreMissing returns nil for errors that mean that the caller can read no parent.

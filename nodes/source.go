@@ -45,17 +45,12 @@ func SourceName(name string, files storage.Files, sessions *sessioncore.Store) N
 // unlessEmpty lists the name of a directory of SOURCE only while the directory shows something.
 func unlessEmpty(files storage.Files) func(*Directory, context.Context) Presence {
 	return func(*Directory, context.Context) Presence {
-		presence := Hidden
+		isEmpty := true
 		err := files.List("", nil, func(item storage.Item) bool {
-			if item.Kind != storage.KindOther && !layout.Hidden(item.Name) {
-				presence = Listed
-			}
-			return presence == Hidden
+			isEmpty = item.Kind == storage.KindOther || layout.Hidden(item.Name)
+			return isEmpty
 		})
-		if err != nil && !storage.IsMissing(err) {
-			return Listed // the error is for a caller that opens it
-		}
-		return presence
+		return hiddenIf(isEmpty, err)
 	}
 }
 
@@ -112,7 +107,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 	if layout.Hidden(name) {
 		return Child{}, syscall.ENOENT
 	}
-	st, err := d.storage.Stat(join(d.dir, name))
+	st, err := d.storage.Stat(path.Join(d.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		st.Kind = storage.KindOther
 	} else if err != nil {
@@ -138,7 +133,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 // isMoving reports whether a link leads to the artifacts of the session of its name, whose move is
 // in progress or was interrupted. Then the link is not shown.
 func (d *SourceDir) isMoving(name string) bool {
-	at := join(d.dir, name)
+	at := path.Join(d.dir, name)
 	return d.sessions != nil && storage.BesideOf(d.storage, at+layout.SessionSuffix, layout.SessionSuffix) != at
 }
 
@@ -155,7 +150,7 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
 		return false, nil
 	}
-	_, err := d.sessions.Probe(ctx, join(d.dir, name+layout.SessionSuffix))
+	_, err := d.sessions.Probe(ctx, path.Join(d.dir, name+layout.SessionSuffix))
 	switch {
 	case err == nil:
 		return true, nil
@@ -168,22 +163,25 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 
 // sourceChild returns the child of a file, link or directory of SOURCE.
 func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
-	path := join(d.dir, name)
+	at := path.Join(d.dir, name)
 	c := Child{Kind: sourceKind(st.Kind)}
 	switch st.Kind {
 	case storage.KindDir:
 		c.Make = func() Node {
-			sub := d.at(d.below(name), path)
+			sub := d.at(d.below(name), at)
 			sub.plain = true
 			return sub
 		}
 	case storage.KindLink:
-		return d.link(d.sourceTarget(path), Changing)
+		return d.link(func(context.Context) (target, error) { // it is shown and never followed
+			st, err := d.storage.Stat(at)
+			return target{path: st.Link, st: st}, err
+		}, Changing)
 	default:
 		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
 		c.Make = func() Node {
 			return &SourceFile{
-				node: d.file(), storage: d.storage, file: path,
+				node: d.file(), storage: d.storage, file: at,
 				object: storage.Token{Device: st.Device, Inode: st.Inode},
 			}
 		}
@@ -248,9 +246,6 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 	return items, nil
 }
 
-// join joins a directory's path in a storage, where "" is the root, and a name.
-func join(dir, name string) string { return path.Join(dir, name) }
-
 // SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a
 // breadcrumb. It is read-only. Like EntryFile it stands for one file: a replacement is another
 // node.
@@ -300,33 +295,33 @@ func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 		_ = obj.Close()
 		return nil, err
 	}
-	return &sourceHandle{f, obj, st.Token}, nil
+	return &SourceHandle{f, obj, st.Token}, nil
 }
 
-// sourceHandle is an open file of SOURCE.
-type sourceHandle struct {
+// SourceHandle is an open file of SOURCE.
+type SourceHandle struct {
 	file  *SourceFile
 	obj   storage.Object
 	token storage.Token // at the open
 }
 
 // Stat returns the attributes of the open file, also after it is replaced.
-func (h *sourceHandle) Stat(ctx context.Context) (Attr, error) {
+func (h *SourceHandle) Stat(ctx context.Context) (Attr, error) {
 	if st, err := h.obj.Stat(); err == nil {
 		return sourceAttr(st), nil
 	}
 	return h.file.Stat(ctx)
 }
 
-func (h *sourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+func (h *SourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.obj.ReadAt(p, off)
 }
 
 // Token identifies the content when the file was opened.
-func (h *sourceHandle) Token() storage.Token { return h.token }
+func (h *SourceHandle) Token() storage.Token { return h.token }
 
 // Descriptor returns the descriptor of the file, if it is an open file of this process.
-func (h *sourceHandle) Descriptor() (fd uintptr, ok bool) {
+func (h *SourceHandle) Descriptor() (fd uintptr, ok bool) {
 	file, ok := h.obj.(interface{ Fd() uintptr })
 	if ok {
 		fd = file.Fd()
@@ -334,13 +329,4 @@ func (h *sourceHandle) Descriptor() (fd uintptr, ok bool) {
 	return fd, ok
 }
 
-func (h *sourceHandle) Close() { _ = h.obj.Close() }
-
-// sourceTarget returns the findTarget of a symbolic link, which is shown and never followed.
-func (d *SourceDir) sourceTarget(file string) findTarget {
-	s := d.storage
-	return func(context.Context) (target, error) {
-		st, err := s.Stat(file)
-		return target{path: st.Link, st: st}, err
-	}
-}
+func (h *SourceHandle) Close() { _ = h.obj.Close() }

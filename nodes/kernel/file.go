@@ -72,7 +72,7 @@ func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	e.store(ctx, h.(nodes.EntryHandle))
+	e.store(ctx, h.(*nodes.EntryHandle))
 	return &fileHandle{&e.inode, h}, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
 }
 
@@ -89,7 +89,7 @@ var storeBuffers = sync.Pool{New: func() any { return new([storeLimit]byte) }}
 //
 // Unlike other notifications this one can be sent from a handler: the kernel takes only the locks
 // of the file's pages for it, and only reads of this file hold these.
-func (e *entryInode) store(ctx context.Context, h nodes.EntryHandle) {
+func (e *entryInode) store(ctx context.Context, h *nodes.EntryHandle) {
 	size := h.Size()
 	if size > storeLimit || e.stored.Swap(true) {
 		return
@@ -119,7 +119,7 @@ func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	source := h.(nodes.SourceHandle)
+	source := h.(*nodes.SourceHandle)
 	fuseFlags, now := uint32(readOnlyFlags), source.Token()
 	if before := s.cached.Swap(&now); before != nil && *before == now {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
@@ -180,7 +180,7 @@ func (h *writeHandle) Flush(ctx context.Context) syscall.Errno { return h.lines.
 // sourceHandle is an open file of SOURCE.
 type sourceHandle struct {
 	fileHandle
-	source nodes.SourceHandle
+	source *nodes.SourceHandle
 }
 
 // Read reads the pinned file, if possible by splicing it to the kernel. The kernel's cache reads
