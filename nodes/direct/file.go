@@ -119,15 +119,6 @@ func (f *File) Write(p []byte) (written int, err error) {
 // maxWrite bounds the bytes of one write, as in the kernel.
 const maxWrite = 128 << 10
 
-// Sync makes the written data durable.
-func (f *File) Sync() (err error) {
-	defer f.fs.answer("sync", f.path, &err)
-	if c, ok := f.node.(nodes.Control); ok {
-		return errorOf(c.Sync(f.fs.ctx))
-	}
-	return syscall.ENOTSUP
-}
-
 // Flush does the work of close(2) on a descriptor: it executes the written lines and returns the
 // error. The file stays open.
 func (f *File) Flush() (err error) {

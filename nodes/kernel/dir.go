@@ -13,6 +13,25 @@ import (
 	"sessionfs/nodes"
 )
 
+// go-fuse finds the requests that are answered by these interfaces.
+var (
+	_ fusefs.NodeLookuper       = (*dirInode)(nil)
+	_ fusefs.NodeSymlinker      = (*dirInode)(nil)
+	_ fusefs.NodeUnlinker       = (*dirInode)(nil)
+	_ fusefs.NodeRenamer        = (*dirInode)(nil)
+	_ fusefs.NodeCreater        = (*dirInode)(nil)
+	_ fusefs.NodeMkdirer        = (*dirInode)(nil)
+	_ fusefs.NodeMknoder        = (*dirInode)(nil)
+	_ fusefs.NodeLinker         = (*dirInode)(nil)
+	_ fusefs.NodeRmdirer        = (*dirInode)(nil)
+	_ fusefs.NodeFsyncer        = (*dirInode)(nil)
+	_ fusefs.NodeOpendirHandler = (*dirInode)(nil)
+	_ fusefs.FileReaddirenter   = (*dirHandle)(nil)
+	_ fusefs.FileLookuper       = (*dirHandle)(nil)
+	_ fusefs.FileSeekdirer      = (*dirHandle)(nil)
+	_ fusefs.FileReleasedirer   = (*dirHandle)(nil)
+)
+
 // dirInode is the inode of a directory. It refuses all changes (docs/design.md section 7), except
 // those of a nodes.LinkDir; go-fuse allows removals by default.
 type dirInode struct {
@@ -21,8 +40,6 @@ type dirInode struct {
 }
 
 func (d *dirInode) node() nodes.Node { return d.dir }
-
-var _ = (fusefs.NodeLookuper)((*dirInode)(nil))
 
 // Lookup finds a name.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
@@ -65,8 +82,6 @@ func (d *dirInode) enter(
 	return found, 0
 }
 
-var _ = (fusefs.NodeSymlinker)((*dirInode)(nil))
-
 // Symlink makes a link in a nodes.LinkDir. No signal interrupts it: a program that repeats the call
 // after EINTR would find its own link.
 func (d *dirInode) Symlink(
@@ -83,8 +98,6 @@ func (d *dirInode) Symlink(
 	return d.Lookup(ctx, name, out)
 }
 
-var _ = (fusefs.NodeUnlinker)((*dirInode)(nil))
-
 // Unlink removes a link of a nodes.LinkDir.
 func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 	if links, ok := d.dir.(nodes.LinkDir); ok {
@@ -92,8 +105,6 @@ func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 	}
 	return nodes.DenyName(d.dir, name, "unlink")
 }
-
-var _ = (fusefs.NodeRenamer)((*dirInode)(nil))
 
 // Rename renames a link in a nodes.LinkDir. No signal interrupts it, as for Symlink.
 func (d *dirInode) Rename(
@@ -105,8 +116,6 @@ func (d *dirInode) Rename(
 	return nodes.DenyName(d.dir, name, "rename")
 }
 
-var _ = (fusefs.NodeCreater)((*dirInode)(nil))
-
 // Create is refused.
 func (d *dirInode) Create(
 	_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut,
@@ -114,21 +123,15 @@ func (d *dirInode) Create(
 	return nil, nil, 0, nodes.DenyName(d.dir, name, "create")
 }
 
-var _ = (fusefs.NodeMkdirer)((*dirInode)(nil))
-
 // Mkdir is refused.
 func (d *dirInode) Mkdir(_ context.Context, name string, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return nil, nodes.DenyName(d.dir, name, "mkdir")
 }
 
-var _ = (fusefs.NodeMknoder)((*dirInode)(nil))
-
 // Mknod is refused.
 func (d *dirInode) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return nil, nodes.DenyName(d.dir, name, "mknod")
 }
-
-var _ = (fusefs.NodeLinker)((*dirInode)(nil))
 
 // Link is refused.
 func (d *dirInode) Link(
@@ -137,14 +140,10 @@ func (d *dirInode) Link(
 	return nil, nodes.DenyName(d.dir, name, "link")
 }
 
-var _ = (fusefs.NodeRmdirer)((*dirInode)(nil))
-
 // Rmdir is refused.
 func (d *dirInode) Rmdir(_ context.Context, name string) syscall.Errno {
 	return nodes.DenyName(d.dir, name, "rmdir")
 }
-
-var _ = (fusefs.NodeFsyncer)((*dirInode)(nil))
 
 // Fsync does nothing, as nothing is written.
 func (d *dirInode) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno { return 0 }
@@ -166,8 +165,6 @@ type dirHandle struct {
 	request context.Context
 	look    nodes.Look // of that request
 }
-
-var _ = (fusefs.NodeOpendirHandler)((*dirInode)(nil))
 
 // OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone, so
 // that the kernel, which may cache it for a second, looks up the path once more.
@@ -201,8 +198,6 @@ func (l *dirHandle) drop() {
 	l.forgetRequest()
 }
 
-var _ = (fusefs.FileReaddirenter)((*dirHandle)(nil))
-
 // Readdirent returns the next name, with the inode number of a lookup.
 func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
@@ -219,8 +214,6 @@ func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Err
 	id := stableAttr(l.base.StableAttr(), it.Name, it.Kind)
 	return &fuse.DirEntry{Name: it.Name, Mode: id.Mode, Ino: id.Ino, Off: uint64(l.next)}, 0
 }
-
-var _ = (fusefs.FileLookuper)((*dirHandle)(nil))
 
 // Lookup answers READDIRPLUS for the last returned name.
 func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
@@ -261,8 +254,6 @@ func (l *dirHandle) forgetRequest() {
 	l.request = nil
 }
 
-var _ = (fusefs.FileSeekdirer)((*dirHandle)(nil))
-
 // Seekdir sets the position to an offset of Readdirent. Offset 0 remakes the list.
 func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	l.mu.Lock()
@@ -279,8 +270,6 @@ func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	l.next = int(off)
 	return 0
 }
-
-var _ = (fusefs.FileReleasedirer)((*dirHandle)(nil))
 
 // Releasedir drops the list.
 func (l *dirHandle) Releasedir(context.Context, uint32) {

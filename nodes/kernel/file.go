@@ -15,6 +15,19 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// go-fuse finds the requests that are answered by these interfaces.
+var (
+	_ fusefs.NodeOpener          = (*fileInode)(nil)
+	_ fusefs.NodeFsyncer         = (*fileInode)(nil)
+	_ fusefs.NodeOpener          = (*entryInode)(nil)
+	_ fusefs.NodeOpener          = (*sourceInode)(nil)
+	_ fusefs.FileReader          = (*fileHandle)(nil)
+	_ fusefs.FileReleaser        = (*fileHandle)(nil)
+	_ fusefs.FileWriter          = (*writeHandle)(nil)
+	_ fusefs.FileFlusher         = (*writeHandle)(nil)
+	_ fusefs.FilePassthroughFder = (*sourceHandle)(nil)
+)
+
 // fileInode is the inode of a file whose handles each show their own version, or of one that grows.
 type fileInode struct {
 	inode
@@ -26,8 +39,6 @@ func (f *fileInode) node() nodes.Node { return f.file }
 // readOnlyFlags are the flags of every handle that is only read: the kernel need not send FLUSH,
 // which saves a round trip for each close.
 const readOnlyFlags = fuse.FOPEN_NOFLUSH
-
-var _ = (fusefs.NodeOpener)((*fileInode)(nil))
 
 // Open opens the file. After ESTALE the kernel looks up the path once more and retries.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
@@ -45,8 +56,6 @@ func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 	return &handle, readOnlyFlags | fuse.FOPEN_DIRECT_IO, 0
 }
 
-var _ = (fusefs.NodeFsyncer)((*fileInode)(nil))
-
 // Fsync makes the writes to a control file durable.
 func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
 	if c, ok := f.file.(nodes.Control); ok {
@@ -63,8 +72,6 @@ type entryInode struct {
 }
 
 func (e *entryInode) node() nodes.Node { return e.file }
-
-var _ = (fusefs.NodeOpener)((*entryInode)(nil))
 
 // Open opens the entry, and sends its content to the kernel.
 func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
@@ -111,8 +118,6 @@ type sourceInode struct {
 
 func (s *sourceInode) node() nodes.Node { return s.file }
 
-var _ = (fusefs.NodeOpener)((*sourceInode)(nil))
-
 // Open opens the file. The kernel keeps its pages while it does not change.
 func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := nodes.OpenFile(ctx, s.file, s.name(), int(flags))
@@ -135,8 +140,6 @@ type fileHandle struct {
 
 func (h *fileHandle) open() nodes.Handle { return h.handle }
 
-var _ = (fusefs.FileReader)((*fileHandle)(nil))
-
 // Read reads a part of the file. It does not splice entries from the session file: for a range that
 // is not aligned to pages go-fuse's pipe can return a page too little, which the kernel would take
 // for the entry's end.
@@ -150,8 +153,6 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
 
-var _ = (fusefs.FileReleaser)((*fileHandle)(nil))
-
 // Release ends the handle.
 func (h *fileHandle) Release(context.Context) syscall.Errno {
 	h.handle.Close()
@@ -164,15 +165,11 @@ type writeHandle struct {
 	lines nodes.WriteHandle
 }
 
-var _ = (fusefs.FileWriter)((*writeHandle)(nil))
-
 // Write executes lines.
 func (h *writeHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	n, errno := h.lines.Write(ctx, data, off)
 	return uint32(n), errno
 }
-
-var _ = (fusefs.FileFlusher)((*writeHandle)(nil))
 
 // Flush executes a last line without a newline.
 func (h *writeHandle) Flush(ctx context.Context) syscall.Errno { return h.lines.Flush(ctx) }
@@ -196,8 +193,6 @@ func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.R
 
 // pageSize is the size of a page of the kernel's cache.
 const pageSize = 4096
-
-var _ = (fusefs.FilePassthroughFder)((*sourceHandle)(nil))
 
 // PassthroughFd gives the kernel the file, to read it without requests. That needs privilege and
 // Linux 6.9, which go-fuse checks. The kernel accepts one file for each node, and a node stands for

@@ -16,6 +16,15 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// go-fuse finds the requests that are answered by these interfaces.
+var (
+	_ fusefs.NodeGetattrer  = (*inode)(nil)
+	_ fusefs.NodeSetattrer  = (*inode)(nil)
+	_ fusefs.NodeStatfser   = (*inode)(nil)
+	_ fusefs.NodeOnAdder    = (*inode)(nil)
+	_ fusefs.NodeReadlinker = (*linkInode)(nil)
+)
+
 // inode is the base of all inodes.
 type inode struct{ fusefs.Inode }
 
@@ -72,8 +81,6 @@ var cacheRules = [...]cacheRule{
 
 func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
 
-var _ = (fusefs.NodeGetattrer)((*inode)(nil))
-
 // Getattr returns the current attributes, or those of the version that an open handle shows.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
@@ -113,8 +120,6 @@ func typeBits(k storage.Kind) uint32 {
 	}
 }
 
-var _ = (fusefs.NodeSetattrer)((*inode)(nil))
-
 // Setattr ignores a size and times for a writable file or link, and refuses all other changes.
 func (i *inode) Setattr(
 	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
@@ -138,8 +143,6 @@ func (i *inode) Setattr(
 	return errno
 }
 
-var _ = (fusefs.NodeStatfser)((*inode)(nil))
-
 // Statfs returns the numbers of the backing file system.
 func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	space := i.door().root.Space
@@ -157,8 +160,6 @@ func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-var _ = (fusefs.NodeOnAdder)((*inode)(nil))
-
 // OnAdd counts the inode.
 func (i *inode) OnAdd(context.Context) { i.door().inodes.add() }
 
@@ -169,8 +170,6 @@ type linkInode struct {
 }
 
 func (l *linkInode) node() nodes.Node { return l.link }
-
-var _ = (fusefs.NodeReadlinker)((*linkInode)(nil))
 
 // Readlink returns the link's current target.
 func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
