@@ -1,6 +1,7 @@
 package mountopts
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -172,67 +173,26 @@ func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error)
 // Flags returns the flags of a mount, for completions.
 func Flags() *pflag.FlagSet { return flags(&Command{}, &flagValues{}) }
 
+// The texts of help: summary.txt fits a screen, usage.txt is that of a mount.
+var (
+	//go:embed summary.txt
+	summary string
+	//go:embed usage.txt
+	usage string
+)
+
 // Summary is the help that fits a screen. others are the usual agent directories besides omp's.
-func Summary(others string) string {
-	return `Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT  mount in the background
-       sessionfs --all|--demo MOUNTPOINT           of all your agents; a sample
-       sessionfs -u [-z] MOUNTPOINT                unmount; -z: in use, too
-       sessionfs COMMAND ...                       look without a mount
-
-` + Wrap(`Shows a coding agent's sessions as directories in MOUNTPOINT, which is empty.
-SOURCE is ~/.omp/agent by default, or `+others+`.`) + `Example: sessionfs --all ~/agent-sessions
-
-  -o OPTIONS       separated by commas: ro, redact, sync, idle=10m, ...
-  -f, -d           stay in front; log every request
-  --log-file FILE  instead of stderr or syslog
-
-Commands:
-  ls cat tar write        as those in a mount
-  show log diff blame     a session; its tree; branches compared; who wrote what
-  pick search touched     choose a session; find text; find who changed a file
-  export import bundle    sessions as pages; sessions from and for elsewhere
-  check stats status keep what is broken, spent, mounted; copies of sessions
-  completion shell-init   completions for a shell; s, which goes to a session
-  nfs skill sql-trigger   serve without FUSE; teach an agent; a database trigger
-  help version            help on a command, or all options: help mount
-`
-}
+func Summary(others string) string { return Wrap(fmt.Sprintf(summary, others)) }
 
 // Usage is the help of a mount. Flags and options come from the lists that the parser uses. others
 // says where the directories of other agents are.
 func Usage(others string) string {
-	var b strings.Builder
-	b.WriteString(`Usage: sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT
-       sessionfs --all [-o OPTIONS] MOUNTPOINT
-       sessionfs --demo [-o OPTIONS] MOUNTPOINT
-       sessionfs -u [-z] MOUNTPOINT
-
-` + Wrap("Mounts the data directory of a coding agent: each session as a directory of entries, branches and control files. "+
-		"SOURCE is the agent directory; the default is $PI_CODING_AGENT_DIR, else $XDG_DATA_HOME/omp if that exists, "+
-		"else "+
-		"~/.omp/agent, or ~/.pi/agent if there is none of omp. "+others+"; they are read-only, "+
-		"and the default where there are no "+
-		"others. Sessions in PostgreSQL: SOURCE is postgres://USER@HOST/DATABASE?table=TABLE&prefix=PATH, "+
-		"without a password. "+
-		"MOUNTPOINT is an empty directory outside SOURCE. Runs in the background once the mount is ready.") + `
-Flags:
-`)
-	b.WriteString(Flags().FlagUsages())
-	b.WriteString("\nMount options (-o); of several values the first is the default:\n")
+	var list strings.Builder
 	for _, k := range options(&Options{}) {
-		fmt.Fprintf(&b, "  %-24s  %s\n", k, k.help)
+		fmt.Fprintf(&list, "  %-24s  %s\n", k, k.help)
 	}
-	b.WriteString(`
-Others that mount(8), systemd and FUSE have are accepted without effect, or are
-refused with the reason; the manual ('man sessionfs') lists them.
-
-With mount(8) and in /etc/fstab:
-  mount -t fuse.sessionfs SOURCE MOUNTPOINT
-  SOURCE  MOUNTPOINT  fuse.sessionfs  noauto,user  0  0
-A link /sbin/mount.sessionfs to this program makes "-t sessionfs" work as well.
-The flags that mount(8) gives its helpers are accepted: -n -s -v -t TYPE.
-`)
-	return b.String()
+	intro, rest, _ := strings.Cut(usage, "\nFlags:\n")
+	return Wrap(fmt.Sprintf(intro, others)) + fmt.Sprintf("\nFlags:\n"+rest, Flags().FlagUsages(), &list)
 }
 
 // HelpWidth is how many columns help has.
