@@ -27,7 +27,6 @@ type NFS struct {
 // OpenNFS opens o.Source as Mount does, and listens at a port of the loopback interface; 0 is any.
 // Callers must call Serve.
 func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
-	o.ReadOnly = o.ReadOnly || o.Redact
 	key, err := handleKey()
 	if err != nil {
 		return nil, err
@@ -43,9 +42,6 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	}
 	n := &NFS{tree: t, listener: listener}
 	root := t.root.With(nodes.LastResultName(func() []byte { return n.Result() }))
-	if t.source != nil {
-		root.Space = spaceOf(t.source)
-	}
 	n.Door = nfs.New(root, o.TableSource(), key, log)
 	return n, nil
 }

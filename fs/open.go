@@ -239,12 +239,13 @@ func (p *place) unite() {
 		}
 		return program.Unknown
 	}
-	p.source, p.frozen = p.parts[0].source, nodes.ErrForeign
+	first := p.parts[0]
+	p.frozen = nodes.ErrForeign
 	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
-		first := p.parts[i]
-		p.source, p.frozen, p.archive, p.names = first.source, nil, first.archive, first.names
+		first = p.parts[i]
+		p.frozen, p.archive, p.names = nil, first.archive, first.names
 	}
-	p.top = p.source
+	p.source, p.top, p.space = first.source, first.source, first.space
 }
 
 // openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,
@@ -253,7 +254,13 @@ func (o *opener) openDatabase(p *place) error {
 	if err := o.CheckSource(); err != nil {
 		return fmt.Errorf("%w: %w", ErrSource, err)
 	}
-	rows, err := o.openRows()
+	source, err := postgres.ParseSource(o.Source)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	rows, err := postgres.Open(context.Background(), source, postgres.Options{
+		Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty,
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -273,7 +280,10 @@ func (o *opener) openDatabase(p *place) error {
 		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
 		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
 	}
-	p.space = spaceOfDatabase
+	p.space = func() (nodes.Space, error) { // the free space is unknown
+		const block = 4096
+		return nodes.Space{BlockSize: block, FragmentSize: block}, nil
+	}
 	p.ready = func() { rows.Notify(p.view.Lost, p.view.Back) }
 	return nil
 }
@@ -296,20 +306,4 @@ func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string
 	const text = "%w: the sessions of several people are here, and none in %s, where yours would be: " +
 		"mount with prefix=, the path of yours in the table"
 	return "", fmt.Errorf(text, writer.ErrNotOwn, strings.Join(places, " or "))
-}
-
-func (o *opener) openRows() (*postgres.Storage, error) {
-	source, err := postgres.ParseSource(o.Source)
-	if err != nil {
-		return nil, err
-	}
-	return postgres.Open(context.Background(), source, postgres.Options{
-		Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty,
-	})
-}
-
-// spaceOfDatabase answers statfs for a database, whose free space is unknown.
-func spaceOfDatabase() (nodes.Space, error) {
-	const block = 4096
-	return nodes.Space{BlockSize: block, FragmentSize: block}, nil
 }

@@ -46,7 +46,7 @@ type place struct {
 	archive *place                      // the archived sessions, nil for none
 	parts   []*place                    // of the agents, if there are several
 	shared  bool                        // other machines may write to the sessions
-	space   func() (nodes.Space, error) // answers statfs, nil for that of source
+	space   func() (nodes.Space, error) // answers statfs
 	// names returns the names of the root that a redacted mount does not have: they cannot be
 	// masked, or concern all sessions and people at work (docs/design.md section 8).
 	names func() []nodes.Name
@@ -92,7 +92,7 @@ func (o *opener) fill(p *place) error {
 		return err
 	}
 	source.SetSharing(sharing(o.Options))
-	p.source, p.top = source, source
+	p.source, p.top, p.space = source, source, spaceOf(source)
 	if p.agent = agents.Of(source.Path()); p.agent != nil {
 		return o.openForeign(p)
 	}

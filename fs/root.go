@@ -31,6 +31,7 @@ var ErrOption = errors.New("-o")
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
+	o.ReadOnly = o.ReadOnly || o.Redact // written text would have to be read back
 	var prices report.Prices
 	var rules *redact.Rules
 	var err error

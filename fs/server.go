@@ -41,7 +41,6 @@ var ErrFuse = errors.New("FUSE")
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the
 // directories of SOURCE and reads nothing, so its time does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
-	o.ReadOnly = o.ReadOnly || o.Redact // written text would have to be read back
 	t, err := openTree(o, log)
 	if err != nil {
 		return nil, err
@@ -55,9 +54,6 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
-	if t.source != nil {
-		t.root.Space = spaceOf(t.source)
-	}
 	s := &Server{door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
 	var err error
 	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {

@@ -33,7 +33,6 @@ type Unmounted struct {
 
 // Open opens o.Source like Mount, and mounts nothing. Callers must close it.
 func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
-	o.ReadOnly = o.ReadOnly || o.Redact
 	t, err := openTree(o, log)
 	if err != nil {
 		return nil, err

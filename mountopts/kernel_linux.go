@@ -10,7 +10,7 @@ import "golang.org/x/sys/unix"
 func (o Options) KernelOptions() (options []string, directFlags uintptr) {
 	options = []string{"default_permissions", "nosuid", "nodev"}
 	directFlags = unix.MS_NOSUID | unix.MS_NODEV
-	if o.ReadOnly {
+	if o.ReadOnly || o.Redact {
 		options, directFlags = append(options, "ro"), directFlags|unix.MS_RDONLY
 	}
 	if o.NoExec {
