@@ -50,20 +50,18 @@ type ControlFile struct {
 	single bool // each open file accepts one line; if more are written, all are refused
 }
 
+// sessionCommand executes a line about a session.
+type sessionCommand func(d *SessionDir, ctx context.Context, line string) (result string, err error)
+
 // control returns the node of a control file; r is nil for one of size 0.
-func (d *SessionDir) control(name string, do func(*SessionDir) applyLines, r render) *ControlFile {
+func (d *SessionDir) control(name string, do sessionCommand, r render) *ControlFile {
 	f := &ControlFile{of: d.session.Name(), name: name}
 	f.probe = func(ctx context.Context) (storage.Stat, error) {
 		return retryIfMoved(ctx, d, func(d *SessionDir) (storage.Stat, error) { return d.session.Probe(ctx) })
 	}
-	f.do = func(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
-		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
-			more, n, err := do(d)(ctx, lines[done:])
-			results, done = append(results, more...), done+n
-			return done, err
-		})
-		return results, done, err
-	}
+	f.do = oneByOne(func(ctx context.Context, line string) (string, error) {
+		return retryIfMoved(ctx, d, func(d *SessionDir) (string, error) { return do(d, ctx, line) })
+	})
 	f.makeDurable = func(ctx context.Context) error {
 		_, err := retryIfMoved(ctx, d, func(d *SessionDir) (any, error) { return nil, d.view.Writer.Sync(d.session) })
 		return err
@@ -178,17 +176,18 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 	}
 }
 
-// eachLine is oneByOne for a method of a session's directory.
-func eachLine(do func(d *SessionDir, ctx context.Context, line string) (string, error)) func(*SessionDir) applyLines {
-	return func(d *SessionDir) applyLines {
-		return oneByOne(func(ctx context.Context, line string) (string, error) { return do(d, ctx, line) })
-	}
-}
-
 // makeAppend makes append, which accepts entries, a JSON object a line. A close does not execute an
 // incomplete object, whose line may continue through another descriptor.
 func makeAppend(d *SessionDir) Node {
-	f := d.control("append", func(d *SessionDir) applyLines { return d.appendLines }, nil)
+	f := d.control("append", nil, nil)
+	f.do = func(ctx context.Context, lines [][]byte) (ids []string, done int, err error) {
+		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
+			more, n, err := d.appendLines(ctx, lines[done:])
+			ids, done = append(ids, more...), done+n
+			return done, err
+		})
+		return ids, done, err
+	}
 	f.isPartial = writer.Unfinished
 	return f
 }
@@ -208,7 +207,7 @@ func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string,
 
 // makeLabels makes labels; its open handles continue with labels that are set later.
 func makeLabels(d *SessionDir) Node {
-	f := d.control("labels", eachLine((*SessionDir).setLabel), atOnce(report.Labels))
+	f := d.control("labels", (*SessionDir).setLabel, atOnce(report.Labels))
 	f.growing()
 	f.shown = func(ctx context.Context) (map[string]string, error) {
 		return retryIfMoved(ctx, d, func(d *SessionDir) (map[string]string, error) { return d.shownLabels(ctx) })
@@ -267,7 +266,7 @@ func makeTitle(d *SessionDir) Node {
 	set := func(d *SessionDir, ctx context.Context, line string) (string, error) {
 		return "", d.view.Writer.SetTitle(ctx, d.session, line)
 	}
-	f := d.control("title", eachLine(set), atOnce(renderTitle))
+	f := d.control("title", set, atOnce(renderTitle))
 	f.empty, f.single = true, true
 	return f
 }
@@ -287,7 +286,7 @@ func makeCWD(d *SessionDir) Node {
 	set := func(d *SessionDir, ctx context.Context, line string) (string, error) {
 		return "", d.view.Writer.SetCWD(ctx, d.session, line)
 	}
-	f := d.control("cwd", eachLine(set), atOnce(renderCWD))
+	f := d.control("cwd", set, atOnce(renderCWD))
 	f.single = true
 	durable := f.makeDurable
 	f.makeDurable = func(ctx context.Context) error {

@@ -54,9 +54,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
 	{"cwd", storage.KindFile, makeCWD, nil},
 	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
-	{"fork", storage.KindFile, func(d *SessionDir) Node {
-		return d.control("fork", eachLine((*SessionDir).fork), nil)
-	}, nil},
+	{"fork", storage.KindFile, func(d *SessionDir) Node { return d.control("fork", (*SessionDir).fork, nil) }, nil},
 	{"header.json", storage.KindFile, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
 	{"labels", storage.KindFile, makeLabels, nil},
 	{"last-error", storage.KindFile, func(d *SessionDir) Node { return newLastErrorFile(&d.Directory) }, nil},

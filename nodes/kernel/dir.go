@@ -44,6 +44,7 @@ func (d *dirInode) node() nodes.Node { return d.dir }
 // Lookup finds a name.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	door := d.door()
+	door.countRequest()
 	door.long.countLookup(d)
 	found, errno := d.lookUp(ctx, name, out)
 	if errno == syscall.ENOENT {
@@ -169,9 +170,11 @@ type dirHandle struct {
 // OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone, so
 // that the kernel, which may cache it for a second, looks up the path once more.
 func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
+	d.door().countRequest()
 	if errno := nodes.OpenDir(ctx, d.dir); errno != 0 {
 		return nil, 0, errno
 	}
+	d.door().open.Add(1)
 	return &dirHandle{base: d}, 0, 0
 }
 
@@ -276,6 +279,7 @@ func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop()
+	l.base.door().open.Add(-1)
 }
 
 // freeLookups is the number of names of a listing that always come with attributes, which saves a

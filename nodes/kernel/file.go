@@ -40,9 +40,19 @@ func (f *fileInode) node() nodes.Node { return f.file }
 // which saves a round trip for each close.
 const readOnlyFlags = fuse.FOPEN_NOFLUSH
 
-// Open opens the file. After ESTALE the kernel looks up the path once more and retries.
+// openFile opens a file of the inode. After ESTALE the kernel looks up the path once more and retries.
+func (i *inode) openFile(ctx context.Context, f nodes.File, flags uint32) (nodes.Handle, syscall.Errno) {
+	i.door().countRequest()
+	h, errno := nodes.OpenFile(ctx, f, i.name(), int(flags))
+	if errno == 0 {
+		i.door().open.Add(1)
+	}
+	return h, errno
+}
+
+// Open opens the file.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	h, errno := nodes.OpenFile(ctx, f.file, f.name(), int(flags))
+	h, errno := f.openFile(ctx, f.file, flags)
 	if errno != 0 {
 		return nil, 0, errno
 	}
@@ -75,7 +85,7 @@ func (e *entryInode) node() nodes.Node { return e.file }
 
 // Open opens the entry, and sends its content to the kernel.
 func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	h, errno := nodes.OpenFile(ctx, e.file, e.name(), int(flags))
+	h, errno := e.openFile(ctx, e.file, flags)
 	if errno != 0 {
 		return nil, 0, errno
 	}
@@ -120,7 +130,7 @@ func (s *sourceInode) node() nodes.Node { return s.file }
 
 // Open opens the file. The kernel keeps its pages while it does not change.
 func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	h, errno := nodes.OpenFile(ctx, s.file, s.name(), int(flags))
+	h, errno := s.openFile(ctx, s.file, flags)
 	if errno != 0 {
 		return nil, 0, errno
 	}
@@ -156,6 +166,7 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 // Release ends the handle.
 func (h *fileHandle) Release(context.Context) syscall.Errno {
 	h.handle.Close()
+	h.inode.door().open.Add(-1)
 	return 0
 }
 
