@@ -46,7 +46,6 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	return n, nil
 }
 
-// Port implements Dir.
 func (n *NFS) Port() int { return n.listener.Addr().(*net.TCPAddr).Port }
 
 // Serve answers clients until ctx is done.

@@ -152,7 +152,6 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 
 var errNotBundled = errors.New("it is not a session")
 
-// Close implements Dir.
 func (u *Unmounted) Close() { u.tree.close() }
 
 // Searcher returns a searcher of a query's sessions, for nil of all, for so many hits, 0 for all.

@@ -41,7 +41,6 @@ func currentBranch(snap *sessioncore.Snapshot) (target, error) {
 	return target{path: layout.BranchIDs + "/" + snap.Name(leaf), st: snap.Stat()}, nil
 }
 
-// List implements Dir.
 func (d *BranchesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
@@ -177,7 +176,6 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	return c, err
 }
 
-// List implements Dir.
 func (d *BranchDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return branchFiles.list(ctx, d), nil
 }
@@ -202,7 +200,6 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 	return d.steadyLink(d.session, to), nil
 }
 
-// List implements Dir.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	end, _, err := d.branch.end(snap, false)
 	if err != nil {
@@ -233,7 +230,6 @@ func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
 	return f
 }
 
-// Stability is that of a content that grows.
 func (f *EntriesFile) Stability() Stability { return Growing }
 
 // Stat returns the attributes of the open handles' version, or of the branch.

@@ -69,7 +69,6 @@ func (c *content) attr() Attr {
 	return a
 }
 
-// Open makes the content.
 func (f *ContentFile) Open(ctx context.Context, _ int) (Handle, error) {
 	hold := f.view().Memory.Hold()
 	c, err := f.render(ctx, &hold)
@@ -86,14 +85,12 @@ type contentHandle struct {
 	hold budget.Hold
 }
 
-// Attr returns the attributes of the version that the handle shows.
 func (h *contentHandle) Attr(context.Context) (Attr, error) { return h.attr(), nil }
 
 func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.text.ReadAt(p, off)
 }
 
-// Close releases the content.
 func (h *contentHandle) Close() { h.hold.Close() }
 
 // maxIndexListed is the number of sessions up to which index.jsonl is listed. Programs that stat

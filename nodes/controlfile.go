@@ -106,7 +106,6 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 // modes and owners are refused.
 func (f *ControlFile) Settable() {}
 
-// Lines executes lines.
 func (f *ControlFile) Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
 	return f.do(uninterrupted(ctx), lines)
 }

@@ -42,13 +42,11 @@ func (d Directory) of(view *View) Directory {
 // file returns the base of a file or a link in d.
 func (d *Directory) file() node { return node{d} }
 
-// Base returns the directory.
 func (d *Directory) Base() *Directory { return d }
 
 // View returns the part of the mount that the directory is in.
 func (d *Directory) View() *View { return d.view }
 
-// Stability implements Dir.
 func (d *Directory) Stability() Stability { return Fixed }
 
 // Acquire is for directories whose names are not found in a session's snapshot.

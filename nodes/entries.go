@@ -38,7 +38,6 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	}}, nil
 }
 
-// List implements Dir.
 func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	items := make([]Item, snap.Len())
 	for e := range items {
@@ -80,7 +79,6 @@ func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncor
 	return snap, e, nil
 }
 
-// Stat returns size and times of the entry.
 func (f *EntryFile) Stat(ctx context.Context) (Attr, error) {
 	snap, e, err := f.find(ctx)
 	if err != nil {
@@ -98,7 +96,6 @@ func entryAttr(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncor
 	return fileAttr(snap.Stat(), state.Size).at(modified, modified.Add(time.Duration(state.Sum%1e6)))
 }
 
-// Stability implements Dir.
 func (f *EntryFile) Stability() Stability { return Fixed }
 
 // Open pins the entry. It returns errReplaced if the entry is no longer in the node's state: the
@@ -139,7 +136,6 @@ func (h *EntryHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error
 	return h.doc.ReadAt(p, off)
 }
 
-// Close releases the pinned file.
 func (h *EntryHandle) Close() { h.doc.Close() }
 
 // TreeDir is tree/, tree/.deep/ or the directory of an entry below one of them: directories that

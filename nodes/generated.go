@@ -207,7 +207,6 @@ func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, 
 	return h.line.readAt(p, off)
 }
 
-// Attr returns the attributes of the version that the handle shows.
 func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
 	if h.line.Follows() {
 		return h.line.stat(ctx, nil) // the line has this handle
@@ -216,7 +215,6 @@ func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
 	return a, nil
 }
 
-// Close releases the document.
 func (h *documentHandle) Close() { h.line.release() }
 
 // line is the version that the open handles of a file share. When a reader comes to its end, it

@@ -137,10 +137,8 @@ func newLinksDir(base Directory, dir layout.Directory, refusalName string) *Link
 	return &LinksDir{Directory: base, layout: dir, refusalName: refusalName}
 }
 
-// Noted implements Dir.
 func (d *LinksDir) Noted() string { return d.refusalName }
 
-// Stat returns the attributes of the layout's directory.
 func (d *LinksDir) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.layout.Stat(ctx)
 	return d.view.dirAttr(st).private(), err
@@ -191,7 +189,6 @@ func (d *LinksDir) linkTo(e layout.Entry) target {
 	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 
-// List implements Dir.
 func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	now := time.Now()
 	entries, err := d.layout.List(ctx)
@@ -213,7 +210,6 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 // They are found by a listing; its attributes are those of the session's directory.
 type ChildrenDir struct{ aboutSessions }
 
-// Find implements Dir.
 func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
 	to, err := find(ctx)
@@ -230,7 +226,6 @@ func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), child.Path()), st: st}, err
 }
 
-// List implements Dir.
 func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	children, err := d.view.Family.Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
@@ -246,7 +241,6 @@ func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 // ByLabelDir is by-label/: a link to the entry of each label in effect, in the order of setting.
 type ByLabelDir struct{ snapshotDir }
 
-// Find implements Dir.
 func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return d.link(inSession(d.session, func(snap *sessioncore.Snapshot) (target, error) {
 		l, err := report.FindByLabel(snap, it.Name)
@@ -257,7 +251,6 @@ func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (
 	}), Changing), nil
 }
 
-// List implements Dir.
 func (d *ByLabelDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	labels := report.ByLabel(snap)
 	items := make([]Item, len(labels))

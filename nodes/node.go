@@ -175,7 +175,6 @@ func Named(name string) Item { return Item{Name: name, number: unnumbered} }
 // node is the base of all files and links.
 type node struct{ in *Directory }
 
-// Base returns the directory that the node is in.
 func (n *node) Base() *Directory { return n.in }
 
 func (n *node) Stability() Stability { return Changing }

@@ -53,17 +53,14 @@ func (d *RootDir) With(more Name) *RootDir {
 	return to
 }
 
-// Find implements Dir.
 func (d *RootDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return d.names.find(ctx, &d.Directory, it)
 }
 
-// List implements Dir.
 func (d *RootDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return d.names.list(ctx, &d.Directory), nil
 }
 
-// Stat returns the attributes of SOURCE.
 func (d *RootDir) Stat(context.Context) (Attr, error) {
 	st, err := d.source.Stat("")
 	if err != nil {

@@ -27,7 +27,6 @@ var SearchName = Name{
 	layout.Search, storage.KindDir, func(d *Directory) Node { return &SearchDir{d.about(layout.Search)} }, nil,
 }
 
-// Noted implements Dir.
 func (d *SearchDir) Noted() string { return layout.Search }
 
 // Find finds the directory of a query. A name that is no query is EINVAL, with the reason in the
@@ -156,7 +155,6 @@ func (d *HitsDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (C
 	return c, err
 }
 
-// List implements Dir.
 func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return hitsNames.list(ctx, d), nil
 }

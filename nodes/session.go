@@ -93,7 +93,6 @@ func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it It
 	return d.artifacts(d.Directory).Find(ctx, snap, it)
 }
 
-// List implements Dir.
 func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	return sessionFiles.list(ctx, d), nil
 }
@@ -148,7 +147,6 @@ type snapshotDir struct{ aboutSessions }
 // part returns the base of a directory in d that shows a part of the same session.
 func (d *aboutSessions) part(name string) snapshotDir { return snapshotDir{d.about(name)} }
 
-// Acquire acquires the session.
 func (d *snapshotDir) Acquire(ctx context.Context) (*sessioncore.Snapshot, error) {
 	return d.session.Acquire(ctx)
 }

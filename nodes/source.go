@@ -74,7 +74,6 @@ func (d *SourceDir) at(base Directory, dir string) *SourceDir {
 	return &SourceDir{Directory: base, storage: d.storage, dir: dir, sessions: d.sessions}
 }
 
-// Stat returns the attributes of the directory in SOURCE.
 func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	st, err := d.storage.Stat(d.dir)
 	if err == nil && st.Kind != storage.KindDir {
@@ -268,7 +267,6 @@ func (f *SourceFile) stat() (storage.Stat, error) {
 	return st, err
 }
 
-// Stat returns the attributes of the file.
 func (f *SourceFile) Stat(context.Context) (Attr, error) {
 	st, err := f.stat()
 	return sourceAttr(st), err

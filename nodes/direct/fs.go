@@ -342,21 +342,17 @@ type Info struct {
 
 var _ = (iofs.FileInfo)(Info{})
 
-// Name returns the last part of the path by which the node was looked up.
 func (i Info) Name() string { return i.name }
 
 // Size returns the size in bytes; for a link, of its target.
 func (i Info) Size() int64 { return i.attr.Size }
 
-// Mode returns type and permissions.
 func (i Info) Mode() iofs.FileMode {
 	return typeOf(i.attr.Kind) | iofs.FileMode(i.attr.Mode)&iofs.ModePerm
 }
 
-// ModTime returns the time of the last change.
 func (i Info) ModTime() time.Time { return i.attr.Modified.Local() }
 
-// IsDir reports whether it is a directory.
 func (i Info) IsDir() bool { return i.attr.Kind == storage.KindDir }
 
 // Sys returns a *syscall.Stat_t with user and group, as tar.FileInfoHeader wants it.

@@ -33,7 +33,7 @@ var (
 )
 
 // dirInode is the inode of a directory. It refuses all changes (docs/design.md section 7), except
-// those of a nodes.LinkDir; go-fuse allows removals by default.
+// those of a nodes.LinkDir, with a hint in last-error; go-fuse allows removals by default.
 type dirInode struct {
 	inode
 	dir nodes.Dir
@@ -41,7 +41,6 @@ type dirInode struct {
 
 func (d *dirInode) node() nodes.Node { return d.dir }
 
-// Lookup finds a name.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	door := d.door()
 	door.countRequest()
@@ -99,7 +98,6 @@ func (d *dirInode) Symlink(
 	return d.Lookup(ctx, name, out)
 }
 
-// Unlink removes a link of a nodes.LinkDir.
 func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 	if links, ok := d.dir.(nodes.LinkDir); ok {
 		return links.Remove(ctx, name)
@@ -117,31 +115,26 @@ func (d *dirInode) Rename(
 	return nodes.DenyName(d.dir, name, "rename")
 }
 
-// Create is refused.
 func (d *dirInode) Create(
 	_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut,
 ) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
 	return nil, nil, 0, nodes.DenyName(d.dir, name, "create")
 }
 
-// Mkdir is refused.
 func (d *dirInode) Mkdir(_ context.Context, name string, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return nil, nodes.DenyName(d.dir, name, "mkdir")
 }
 
-// Mknod is refused.
 func (d *dirInode) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	return nil, nodes.DenyName(d.dir, name, "mknod")
 }
 
-// Link is refused.
 func (d *dirInode) Link(
 	_ context.Context, _ fusefs.InodeEmbedder, name string, _ *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
 	return nil, nodes.DenyName(d.dir, name, "link")
 }
 
-// Rmdir is refused.
 func (d *dirInode) Rmdir(_ context.Context, name string) syscall.Errno {
 	return nodes.DenyName(d.dir, name, "rmdir")
 }
@@ -274,7 +267,6 @@ func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	return 0
 }
 
-// Releasedir drops the list.
 func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,7 +50,6 @@ func (i *inode) openFile(ctx context.Context, f nodes.File, flags uint32) (nodes
 	return h, errno
 }
 
-// Open opens the file.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := f.openFile(ctx, f.file, flags)
 	if errno != 0 {
@@ -163,7 +162,6 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
 
-// Release ends the handle.
 func (h *fileHandle) Release(context.Context) syscall.Errno {
 	h.handle.Close()
 	h.inode.door().open.Add(-1)
@@ -176,13 +174,11 @@ type writeHandle struct {
 	lines nodes.WriteHandle
 }
 
-// Write executes lines.
 func (h *writeHandle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	n, errno := h.lines.Write(ctx, data, off)
 	return uint32(n), errno
 }
 
-// Flush executes a last line without a newline.
 func (h *writeHandle) Flush(ctx context.Context) syscall.Errno { return h.lines.Flush(ctx) }
 
 // sourceHandle is an open file of SOURCE.

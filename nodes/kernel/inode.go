@@ -160,7 +160,6 @@ func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// OnAdd counts the inode.
 func (i *inode) OnAdd(context.Context) { i.door().inodes.add() }
 
 // linkInode is the inode of a symbolic link.
@@ -171,7 +170,6 @@ type linkInode struct {
 
 func (l *linkInode) node() nodes.Node { return l.link }
 
-// Readlink returns the link's current target.
 func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	target, err := l.link.Target(ctx)
 	if err != nil {

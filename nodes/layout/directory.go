@@ -21,7 +21,7 @@ import (
 // Directory is a directory of the mount with links to sessions, or with directories like itself.
 // Its content is computed at each call.
 type Directory interface {
-	// Stat returns the directory's owner and times.
+	// Stat returns the directory's owner and times, which change when a session is added or removed.
 	Stat(ctx context.Context) (storage.Stat, error)
 	// List returns the names in the order of a listing, without the fields that Find sets.
 	List(ctx context.Context) ([]Entry, error)
@@ -60,7 +60,6 @@ type ByID struct {
 
 var _ = (Directory)(ByID{})
 
-// Stat returns the time at which a session was last added or removed.
 func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the ids in the order of names, each once.
@@ -120,7 +119,6 @@ type Nested struct {
 
 var _ = (Directory)(Nested{})
 
-// Stat returns the time at which a session was last added or removed.
 func (d Nested) Stat(ctx context.Context) (storage.Stat, error) {
 	return d.Listing.TreeStat(ctx, d.Tree, d.Dir)
 }
@@ -167,7 +165,6 @@ type Recent struct{ Listing *listing.Listing }
 
 var _ = (Directory)(Recent{})
 
-// Stat returns the time at which a session was last added or removed.
 func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions by rank, with the fields that Find sets.
@@ -280,7 +277,6 @@ type Running struct {
 
 var _ = (Directory)((*Running)(nil))
 
-// Stat returns the time at which a session was last added or removed.
 func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions in the order of names, with the fields that Find sets.
