@@ -122,7 +122,11 @@ var branchFiles = fixedNames[*BranchDir]{
 	{layout.BranchPath, storage.KindDir, func(d *BranchDir) Node {
 		return &BranchPathDir{branchDir{d.part(layout.BranchPath), d.branch}}
 	}, nil},
-	{"transcript.md", storage.KindFile, makeBranchTranscript, nil},
+	{"transcript.md", storage.KindFile, func(d *BranchDir) Node {
+		f := d.generated(renderTranscript(&d.Directory, belowSession))
+		f.grows = d.branch.grows // open handles continue while the session continues after the branch's entry
+		return f
+	}, nil},
 }
 
 // entriesName is the only file whose node stands for one content.
@@ -145,14 +149,6 @@ func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 
 // belowSession is how many directories branches/.by-id/<id>/ is below a session's directory.
 const belowSession = 3
-
-// makeBranchTranscript makes branches/<id>/transcript.md. Open handles continue while the session
-// continues after the branch's entry.
-func makeBranchTranscript(d *BranchDir) Node {
-	f := d.generated(renderTranscript(&d.Directory, belowSession))
-	f.grows = d.branch.grows
-	return f
-}
 
 // branchAttr returns the attributes of a branch's directory. Its content does not change, so its
 // time is that of its last entry.

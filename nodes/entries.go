@@ -160,11 +160,6 @@ func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 
 func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
-// child returns the directory of an entry in d, at a place of a stretch.
-func (d *TreeDir) child(name string, at layout.Nesting) Child {
-	return Child{Kind: storage.KindDir, Make: func() Node { return &TreeDir{d.part(name), at, d.up, true} }}
-}
-
 // Find finds the directory of an entry, a link to it where a stretch ends, or entry.json.
 func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if d.isTree() && it.Name == layout.Deep {
@@ -193,9 +188,9 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name, snap.Stat(), snap.Time(e)}
 		return d.steadyLink(d.session, to), nil
 	}
-	c := d.child(it.Name, at)
-	c.Attr = d.view.treeAttr(snap, e)
-	return c, nil
+	return Child{Kind: storage.KindDir, Attr: d.view.treeAttr(snap, e), Make: func() Node {
+		return &TreeDir{d.part(it.Name), at, d.up, true}
+	}}, nil
 }
 
 // treeAttr returns the attributes of an entry's directory. Its time is that of the last child, as
@@ -245,12 +240,11 @@ func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, e
 		entries = layout.StretchStarts(snap)
 	}
 	for _, e := range entries {
-		name := layout.TreeName(snap, e)
-		if _, ok := d.at.Below(name); ok {
-			items = append(items, Item{Name: name, Kind: storage.KindDir})
-		} else {
-			items = append(items, Item{Name: name, Kind: storage.KindLink})
+		it := Item{Name: layout.TreeName(snap, e), Kind: storage.KindDir}
+		if _, ok := d.at.Below(it.Name); !ok {
+			it.Kind = storage.KindLink
 		}
+		items = append(items, it)
 	}
 	return items, nil
 }

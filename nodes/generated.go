@@ -204,7 +204,9 @@ func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, 
 	if h.advances {
 		h.line.advance(ctx, off+int64(len(p)))
 	}
-	return h.line.readAt(p, off)
+	h.line.mu.RLock()
+	defer h.line.mu.RUnlock()
+	return h.line.version.ReadAt(p, off)
 }
 
 func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
@@ -386,13 +388,6 @@ func (l *line) advance(ctx context.Context, off int64) {
 		l.update(ctx, snap)
 		snap.Release()
 	}
-}
-
-// readAt reads a part of the version.
-func (l *line) readAt(p []byte, off int64) (int, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.version.ReadAt(p, off)
 }
 
 // release removes a handle; the last one closes the version.

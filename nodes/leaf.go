@@ -81,28 +81,13 @@ const leafHidden = time.Second
 
 // hasLeaf reports whether leaf exists.
 func (d *SessionDir) hasLeaf(context.Context) Presence {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return presentIf(!time.Now().Before(d.leafBack))
+	return presentIf(time.Now().UnixNano() >= d.leafBack.Load())
 }
 
 // hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
 func (d *SessionDir) hideLeaf() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	if now.Before(d.leafBack) {
-		return false
-	}
-	d.leafBack = now.Add(leafHidden)
-	return true
-}
-
-// showLeaf undoes hideLeaf after the tool that removed leaf has made a new link, accepted or not.
-func (d *SessionDir) showLeaf() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.leafBack = time.Time{}
+	now, back := time.Now(), d.leafBack.Load()
+	return now.UnixNano() >= back && d.leafBack.CompareAndSwap(back, now.Add(leafHidden).UnixNano())
 }
 
 // Symlink moves the leaf if name is leaf. Any other name becomes a pending link.
@@ -155,7 +140,7 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	if isNew && d.hasLeaf(ctx) == Listed {
 		return syscall.EEXIST
 	}
-	defer d.showLeaf()
+	defer d.leafBack.Store(0) // the tool that removed leaf has made a new link, accepted or not
 	id, err := d.branchPoint(ctx, target)
 	switch {
 	case err != nil:

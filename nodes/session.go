@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -28,10 +27,10 @@ type SessionDir struct {
 	// moved is the session's new directory, if it was moved; see retryIfMoved.
 	moved atomic.Pointer[SessionDir]
 
-	mu      sync.Mutex        // guards the fields below
-	pending map[string]string // targets of links that wait to be renamed to leaf
-	// leafBack is the time from which leaf exists after it was removed.
-	leafBack time.Time
+	// leafBack is the time from which leaf exists after it was removed, in nanoseconds since 1970.
+	leafBack atomic.Int64
+	mu       sync.Mutex        // guards pending
+	pending  map[string]string // targets of links that wait to be renamed to leaf
 }
 
 // newSessionDir returns the directory of the session file name.jsonl in dir.
