@@ -195,12 +195,9 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 		all = report.NewCalls(t.store)
 	}
 	all.During(c.From, c.Until, c.Hours)
-	return all.Rows(ctx, sessions, func(r report.Row) { each(r, u.AgentOf(r.Session)) })
-}
-
-// AgentOf returns the agent of a session.
-func (u *Unmounted) AgentOf(info *listing.Info) string {
-	return cmp.Or(info.Agent(), u.tree.agentOf(info.Name()))
+	return all.Rows(ctx, sessions, func(r report.Row) {
+		each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name())))
+	})
 }
 
 // StateOf returns a text that changes when a session or one of its subagents' sessions does.
