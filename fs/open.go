@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/union"
@@ -150,8 +149,8 @@ func (o *opener) openForeign(p *place) error {
 	if err != nil {
 		return err
 	}
-	raw := foreign.Shown{Files: opened.Files, Agent: opened.Agent}
-	converted := foreign.New(raw, opened.Agent, o.memory, temporaryDir())
+	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
+	converted := agents.NewFiles(raw, opened.Format, o.memory, temporaryDir())
 	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
 	p.program = func(string) program.Program { return program.OMP } // they are converted to its format
 	if !o.Redact {

@@ -12,7 +12,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // Agent describes a coding agent: where its files are, and the functions that read them. A function
@@ -50,7 +49,7 @@ type Agent struct {
 	Wrote func(record rawjson.Value) bool
 	// Alone returns the converter of a file anywhere in files, for whose record Wrote is true, or
 	// an error if the session needs other files.
-	Alone func(files storage.Files, record rawjson.Value) (foreign.Agent, error)
+	Alone func(files storage.Files, record rawjson.Value) (Format, error)
 	// IsPart reports whether the file at a path belongs to another session. Nil: none does.
 	IsPart func(path string) bool
 
@@ -78,10 +77,10 @@ type Source struct {
 // Store is an agent's sessions in its own form.
 type Store struct {
 	// Files has a directory at the root for each group of sessions, such as a project, with
-	// sessions X.jsonl and their subagents' below X/. foreign.Shown hides all else.
+	// sessions X.jsonl and their subagents' below X/. Shown hides all else.
 	Files storage.Files
-	// Agent converts the sessions.
-	Agent foreign.Agent
+	// Format converts the sessions.
+	Format Format
 	// Path is the absolute path of Files, for messages and parents.
 	Path string
 }

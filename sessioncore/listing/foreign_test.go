@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/agents/codex"
 	"sessionfs/sessioncore/agents/copilot"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -61,26 +61,26 @@ func (o readObject) ReadAt(p []byte, off int64) (int, error) {
 type foreignList struct {
 	*readingStorage
 	t     *testing.T
-	files *foreign.Files
+	files *agents.Files
 	list  *Listing
 }
 
-func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, foreign.Agent)) *foreignList {
+func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agents.Format)) *foreignList {
 	l := &foreignList{t: t, readingStorage: &readingStorage{Storage: memory.New(), bytes: map[string]int64{}}}
 	raw, agent := show(l.readingStorage)
-	l.files = foreign.New(foreign.Shown{Files: raw, Agent: agent}, agent, nil, t.TempDir())
+	l.files = agents.NewFiles(agents.Shown{Files: raw, Format: agent}, agent, nil, t.TempDir())
 	store := sessioncore.NewStore(l.files)
 	t.Cleanup(store.Close)
 	l.list = New(store, "")
 	return l
 }
 
-func ofClaude(files storage.Files) (storage.Files, foreign.Agent) {
+func ofClaude(files storage.Files) (storage.Files, agents.Format) {
 	p := claude.NewProjects(files)
-	return p, claude.Agent{Projects: p}
+	return p, claude.Format{Projects: p}
 }
 
-func ofCodex(files storage.Files) (storage.Files, foreign.Agent) {
+func ofCodex(files storage.Files) (storage.Files, agents.Format) {
 	home := codex.New(gzip.NewZstd(files, nil, ""), "/")
 	return home, home
 }
@@ -260,7 +260,7 @@ func TestCodexRead(t *testing.T) {
 // TestCopilotRead: a list reads 64 KiB of a session of GitHub Copilot CLI and its title from another file, and lists a session
 // that gets its first event later.
 func TestCopilotRead(t *testing.T) {
-	l := newForeignList(t, func(files storage.Files) (storage.Files, foreign.Agent) {
+	l := newForeignList(t, func(files storage.Files) (storage.Files, agents.Format) {
 		home := copilot.New(files)
 		return home, home
 	})

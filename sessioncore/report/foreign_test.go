@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/agents/codex"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // foreignStore is the sessions of another agent in files below root.
@@ -29,14 +29,14 @@ type foreignStore struct {
 	bill *sessioncore.Store // the same sessions without texts
 }
 
-func newForeignStore(t *testing.T, files map[string]string, show func(storage.Storage) (storage.Files, foreign.Agent)) *foreignStore {
+func newForeignStore(t *testing.T, files map[string]string, show func(storage.Storage) (storage.Files, agents.Format)) *foreignStore {
 	root := t.TempDir()
 	for name, text := range files {
 		sessiontest.WriteFile(t, filepath.Join(root, name), text)
 	}
 	settleAll()
 	raw, agent := show(sessiontest.OpenDir(t, root))
-	converted := foreign.New(raw, agent, nil, t.TempDir())
+	converted := agents.NewFiles(raw, agent, nil, t.TempDir())
 	s := &testStore{t: t, root: root, store: sessioncore.NewStore(converted), files: &opens{}}
 	t.Cleanup(s.store.Close)
 	s.list = listing.New(s.store, root)
@@ -115,7 +115,7 @@ func TestTokensOfClaude(t *testing.T) {
 		"p/agent-b.jsonl": asked("y1", "", "main", true) + block("y2", "y1", "main", "Y1", true, 1) +
 			block("y3", "y2", "main", "Y1", true, 80000),
 	}
-	s := newForeignStore(t, files, func(s storage.Storage) (storage.Files, foreign.Agent) { return claude.NewProjects(s), claude.Agent{} })
+	s := newForeignStore(t, files, func(s storage.Storage) (storage.Files, agents.Format) { return claude.NewProjects(s), claude.Format{} })
 	require.Equal(t, map[string][3]float64{"anthropic/m": {6, 6*60 + 89553, 89553}}, s.tokens(), "M1, S1, M2, M3, X1 and Y1")
 	require.Equal(t, [2]float64{2*60 + 46, 2*60 + 46}, s.ofSession("p/main.jsonl", ""))
 	require.Equal(t, [2]float64{2*60 + 47, 67}, s.ofSession("p/fork.jsonl", "p/main.jsonl"))
@@ -171,7 +171,7 @@ func TestTokensOfCodex(t *testing.T) {
 		dir + "9-22222222-2222-7222-8222-222222222222.jsonl": forked + first + rest +
 			said("user", "input_text") + said("assistant", "output_text") + counted(1160, 900, 100),
 	}
-	s := newForeignStore(t, files, func(s storage.Storage) (storage.Files, foreign.Agent) {
+	s := newForeignStore(t, files, func(s storage.Storage) (storage.Files, agents.Format) {
 		home := codex.New(s, "")
 		return home, home
 	})

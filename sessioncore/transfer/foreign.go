@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -55,7 +54,7 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 	})
 	if err == nil && agent == nil { // one object over many lines may be too long to be read whole
 		none := func([]byte) bool { return false }
-		err = foreign.Ends(obj, st.Size, none, func(v rawjson.Value, isHead bool) {
+		err = agents.Ends(obj, st.Size, none, func(v rawjson.Value, isHead bool) {
 			if isHead {
 				agent, record = agents.WriterOf(v), v
 			}
@@ -68,14 +67,14 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 }
 
 // named takes a file for a session whatever its name.
-type named struct{ foreign.Agent }
+type named struct{ agents.Format }
 
-// IsSession implements foreign.Agent.
+// IsSession implements agents.Format.
 func (named) IsSession(string) bool { return true }
 
-// Join implements foreign.Joiner.
+// Join implements agents.Joiner.
 func (n named) Join(name string, obj storage.Object) storage.Object {
-	if j, ok := n.Agent.(foreign.Joiner); ok {
+	if j, ok := n.Format.(agents.Joiner); ok {
 		return j.Join(name, obj)
 	}
 	return obj
@@ -103,9 +102,9 @@ func (f *Found) settleIn(agent *agents.Agent) (done func(), ok bool, err error) 
 		return nil, false, nil
 	}
 	store, done, err := openHome(agent, home, f.temporary)
-	if err == nil && store.Agent.IsSession(name) {
+	if err == nil && store.Format.IsSession(name) {
 		if _, err := store.Files.Stat(name); err == nil {
-			f.files, f.how, f.name = store.Files, store.Agent, name
+			f.files, f.how, f.name = store.Files, store.Format, name
 			return done, true, nil
 		}
 	}
@@ -154,7 +153,7 @@ func (s *Sources) hides(file string) bool {
 			store, done, _ = openHome(a, home, s.temporary)
 			s.homes[at], s.done = store, append(s.done, done)
 		}
-		if store.Files == nil || !store.Agent.IsSession(name) {
+		if store.Files == nil || !store.Format.IsSession(name) {
 			return false
 		}
 		_, err := store.Files.Stat(name)
@@ -191,7 +190,7 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	if !how.IsSession(name) {
 		how = named{how}
 	}
-	store := sessioncore.NewStore(foreign.New(f.files, how, nil, f.temporary))
+	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.temporary))
 	defer store.Close()
 	store.SetProgram(func(string) program.Program { return program.OMP })
 	if m.at, err = os.MkdirTemp(f.temporary, "sessionfs-import-"); err != nil {
@@ -251,7 +250,7 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 		skipped := 0
 		list, _ := snap.Problems()
 		for _, p := range list {
-			if p.What == sessioncore.ProblemNoObject { // foreign.Files says so of what is no record
+			if p.What == sessioncore.ProblemNoObject { // agents.Files says so of what is no record
 				skipped++
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 )
 
@@ -34,7 +33,7 @@ type Found struct {
 	entry string // to which the branch is taken alone; "" for all
 
 	source string        // the other agent that wrote it, "" for none
-	how    foreign.Agent // that shows its sessions
+	how    agents.Format // that shows its sessions
 	path   string        // absolute, of the file
 	// temporary is a directory for unpacked files.
 	temporary string

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -20,14 +20,14 @@ const (
 	chainPrefix = "sidechain-"
 )
 
-// Agent reads Claude Code's sessions: PROJECT/ID.jsonl, and subagents below PROJECT/ID/subagents.
-type Agent struct {
+// Format reads Claude Code's sessions: PROJECT/ID.jsonl, and subagents below PROJECT/ID/subagents.
+type Format struct {
 	// Projects are searched for a fork's original; nil for no search.
 	Projects *Projects
 }
 
-// IsSession implements foreign.Agent.
-func (Agent) IsSession(name string) bool {
+// IsSession implements agents.Format.
+func (Format) IsSession(name string) bool {
 	base := path.Base(name)
 	return strings.HasSuffix(base, ending) && (strings.Count(name, "/") == 1 || isSubagent(base))
 }
@@ -37,16 +37,16 @@ func isSubagent(base string) bool {
 	return strings.HasPrefix(base, agentPrefix) || strings.HasPrefix(base, chainPrefix)
 }
 
-// Converter implements foreign.Agent.
-func (a Agent) Converter(about foreign.About, _ storage.Object) foreign.Converter {
+// Converter implements agents.Format.
+func (a Format) Converter(about agents.About, _ storage.Object) agents.Converter {
 	c := newConverter(about, newLearned())
 	c.projects = a.Projects
 	return c
 }
 
-// About implements foreign.Agent. The records copied into a fork name their session in a member of
+// About implements agents.Format. The records copied into a fork name their session in a member of
 // their own or in one of two spellings of the same, or they are exact copies.
-func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
+func (a Format) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := a.FactsAbout(name)
 	if about.Side {
 		return about, nil
@@ -59,8 +59,8 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 		isNeeded := first == "" || listed && !titles.done
 		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || namesParent(line)
 	}
-	err := foreign.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
-		r := foreign.Read(v)
+	err := agents.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
+		r := agents.Read(v)
 		if isHead {
 			titles.add(r)
 		} else {
@@ -91,8 +91,8 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 		return about, err
 	}
 	if titles.title() == "" && !titles.done {
-		err = foreign.Beyond(obj, size, want, func(v rawjson.Value) bool {
-			titles.add(foreign.Read(v))
+		err = agents.Beyond(obj, size, want, func(v rawjson.Value) bool {
+			titles.add(agents.Read(v))
 			return !titles.done
 		})
 	}
@@ -100,9 +100,9 @@ func (a Agent) About(name string, obj storage.Object, size int64, listed bool) (
 	return about, err
 }
 
-// FactsAbout implements foreign.FactsAgent.
-func (Agent) FactsAbout(name string) foreign.About {
-	about := foreign.About{ID: strings.TrimSuffix(path.Base(name), ending)}
+// FactsAbout implements agents.FactsFormat.
+func (Format) FactsAbout(name string) agents.About {
+	about := agents.About{ID: strings.TrimSuffix(path.Base(name), ending)}
 	if about.Side = isSubagent(about.ID); about.Side {
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
 		if about.Chain == about.ID {
@@ -128,7 +128,7 @@ func namesParent(line []byte) bool {
 type whereabouts struct{ relocated, worktree, branchOf string }
 
 // add adds a record. The last one of several counts.
-func (w *whereabouts) add(r foreign.Object) {
+func (w *whereabouts) add(r agents.Object) {
 	switch typ := r.Member("type"); {
 	case typ.Is("relocated"):
 		w.relocated, _ = r.Member("relocatedCwd").Text()

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // maxAfter bounds the entries behind an open answer, in bytes. Its records come one after the
@@ -18,7 +18,7 @@ const maxAnswer = 32 << 20
 // answer is one answer of the model. The client writes a record for each block of it, all with the
 // id of the message and with the answer's usage.
 type answer struct {
-	foreign.Entry
+	agents.Entry
 	place   *place
 	key     string // the id of the message, and of the record if several answers have it
 	removed bool   // it is not sent any more
@@ -78,7 +78,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 	parent := c.parentOf(r)
 	parent.extended = true
 	a := &answer{
-		Entry: foreign.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
+		Entry: agents.Entry{Type: "message", ID: r.id(), Parent: parent.id, Time: slices.Clone(r.time())},
 		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
 		id: id, request: request,
 	}
@@ -97,7 +97,7 @@ func (c *converter) assistant(out []byte, r *record) []byte {
 }
 
 // add adds a record to an answer.
-func (c *converter) add(a *answer, r *record, message foreign.Object) {
+func (c *converter) add(a *answer, r *record, message agents.Object) {
 	c.at(r, a.place, a.ID)
 	c.leaf.pinned, c.leaf.cleared = false, false
 	a.Lines = append(a.Lines, r.line)
@@ -117,7 +117,7 @@ func isError(r *record) bool {
 }
 
 // hasContent reports whether a record has a block that is not empty.
-func (c *converter) hasContent(message foreign.Object) (has bool) {
+func (c *converter) hasContent(message agents.Object) (has bool) {
 	content := message.Member("content")
 	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
 		has = block.IsObject() && !isEmptyText(members)
@@ -136,7 +136,7 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		return
 	}
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
-		members := foreign.Object(of)
+		members := agents.Object(of)
 		if !block.IsObject() || isEmptyText(members) {
 			return true
 		}
@@ -159,20 +159,20 @@ func (a *answer) separate() {
 }
 
 // appendAnswerBlock appends a block of an answer in a session's words. Others are unchanged.
-func appendAnswerBlock(dst []byte, text rawjson.Value, block foreign.Object) []byte {
+func appendAnswerBlock(dst []byte, text rawjson.Value, block agents.Object) []byte {
 	typ := block.Member("type")
 	switch {
 	case typ.Is("thinking"):
-		dst = foreign.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", block.Member("thinking"))
-		return append(foreign.AppendMember(dst, "thinkingSignature", block.Member("signature")), '}')
+		dst = agents.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", block.Member("thinking"))
+		return append(agents.AppendMember(dst, "thinkingSignature", block.Member("signature")), '}')
 	case typ.Is("redacted_thinking"):
 		dst = append(dst, `{"type":"redactedThinking"`...)
-		return append(foreign.AppendMember(dst, "data", block.Member("data")), '}')
+		return append(agents.AppendMember(dst, "data", block.Member("data")), '}')
 	case typ.Is("tool_use"), typ.Is("server_tool_use"):
-		dst = foreign.AppendMember(append(dst, `{"type":"toolCall"`...), "id", block.Member("id"))
-		dst = foreign.AppendMember(dst, "name", block.Member("name"))
+		dst = agents.AppendMember(append(dst, `{"type":"toolCall"`...), "id", block.Member("id"))
+		dst = agents.AppendMember(dst, "name", block.Member("name"))
 		if input := block.Member("input"); input.IsObject() {
-			return append(foreign.AppendMember(dst, "arguments", input), '}')
+			return append(agents.AppendMember(dst, "arguments", input), '}')
 		}
 		return append(dst, `,"arguments":{}}`...)
 	}
@@ -180,23 +180,23 @@ func appendAnswerBlock(dst []byte, text rawjson.Value, block foreign.Object) []b
 }
 
 // members returns the members of an answer's message that its last record decides.
-func (c *converter) members(a *answer, r *record, message foreign.Object) []byte {
+func (c *converter) members(a *answer, r *record, message agents.Object) []byte {
 	dst := a.members[:0]
 	reason := stopReason(message.Member("stop_reason"), a.hasCall)
 	if isError(r) {
 		reason = "error"
 	}
 	dst = append(append(append(dst, `,"stopReason":"`...), reason...), '"')
-	dst = foreign.AppendMember(dst, "responseId", message.Member("id"))
+	dst = agents.AppendMember(dst, "responseId", message.Member("id"))
 	if text := r.Member("error"); text.IsString() {
-		dst = foreign.AppendMember(dst, "errorMessage", text)
+		dst = agents.AppendMember(dst, "errorMessage", text)
 	} else if isError(r) {
 		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), textOf(message.Member("content")))
 	}
 	if status := r.Member("apiErrorStatus"); status.IsNumber() {
-		dst = foreign.AppendMember(dst, "errorStatus", status)
+		dst = agents.AppendMember(dst, "errorStatus", status)
 	}
-	return foreign.AppendMillis(dst, r.time())
+	return agents.AppendMillis(dst, r.time())
 }
 
 // stopReason returns the reason for an answer's end in a session's words. It is missing until then.

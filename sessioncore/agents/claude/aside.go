@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strconv"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // This file separates a person's words from the client's in records of the same kind, and makes
@@ -53,15 +53,15 @@ func sayerOf(content rawjson.Value, isMeta bool) sayer {
 }
 
 // saying returns the entry of a part of a record with texts and images.
-func (c *converter) saying(r *record, part int, content []byte, by sayer) foreign.Entry {
+func (c *converter) saying(r *record, part int, content []byte, by sayer) agents.Entry {
 	if by != person {
 		return c.custom(r, part, content, by)
 	}
 	body := append(append(c.body, `"message":{"role":"user","content":`...), content...)
-	return entryOf(r, part, append(foreign.AppendMillis(body, r.time()), '}'))
+	return entryOf(r, part, append(agents.AppendMillis(body, r.time()), '}'))
 }
 
-func (c *converter) custom(r *record, part int, content []byte, by sayer) foreign.Entry {
+func (c *converter) custom(r *record, part int, content []byte, by sayer) agents.Entry {
 	body := append(append(append(c.body, `"customType":"`...), by...), `","content":`...)
 	body = append(append(body, content...), `,"display":`...)
 	e := entryOf(r, part, strconv.AppendBool(body, by != meta))
@@ -70,7 +70,7 @@ func (c *converter) custom(r *record, part int, content []byte, by sayer) foreig
 }
 
 // aside returns the entry of a client's record with words outside the talk, if it is one.
-func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
+func (c *converter) aside(r *record) (e agents.Entry, ok bool) {
 	if r.typ.Is("attachment") {
 		return c.mention(r)
 	}
@@ -87,7 +87,7 @@ func (c *converter) aside(r *record) (e foreign.Entry, ok bool) {
 }
 
 // notSent is custom for content that is not sent to the model.
-func (c *converter) notSent(r *record, part int, content []byte, by sayer) foreign.Entry {
+func (c *converter) notSent(r *record, part int, content []byte, by sayer) agents.Entry {
 	e := c.custom(r, part, content, by)
 	e.Body = append(e.Body, `,"excludeFromContext":true`...)
 	return e
@@ -109,7 +109,7 @@ func (c *converter) replace(r *record) {
 
 // sentResult returns the content of a result as it is sent, and the original of a replacement,
 // which becomes an entry that is not sent, else nil.
-func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, original []byte) {
+func (c *converter) sentResult(result agents.Object) (content rawjson.Value, original []byte) {
 	id, _ := result.Member("tool_use_id").Text()
 	content = result.Member("content")
 	replacement, ok := c.learned.replaced[id]
@@ -123,8 +123,8 @@ func (c *converter) sentResult(result foreign.Object) (content rawjson.Value, or
 }
 
 // mention returns the entry of an attachment with a file or directory from a prompt.
-func (c *converter) mention(r *record) (e foreign.Entry, ok bool) {
-	attachment := foreign.Read(r.Member("attachment"))
+func (c *converter) mention(r *record) (e agents.Entry, ok bool) {
+	attachment := agents.Read(r.Member("attachment"))
 	if kind := attachment.Member("type"); !kind.Is("file") && !kind.Is("directory") {
 		return e, false
 	}
@@ -139,14 +139,14 @@ func (c *converter) mention(r *record) (e foreign.Entry, ok bool) {
 	body := append(append(c.body, `"message":{"role":"fileMention","files":[{"path":`...), name...)
 	switch text := file.Member("content"); {
 	case content.IsString():
-		body = foreign.AppendMember(body, "content", content)
+		body = agents.AppendMember(body, "content", content)
 	case text.IsString():
-		body = foreign.AppendMember(body, "content", text)
+		body = agents.AppendMember(body, "content", text)
 	case content.Member("type").Is("image") && file.Member("base64").IsString() && file.Member("type").IsString():
-		body = foreign.AppendMember(append(body, `,"image":{"type":"image"`...), "data", file.Member("base64"))
-		body = append(foreign.AppendMember(body, "mimeType", file.Member("type")), '}')
+		body = agents.AppendMember(append(body, `,"image":{"type":"image"`...), "data", file.Member("base64"))
+		body = append(agents.AppendMember(body, "mimeType", file.Member("type")), '}')
 	default:
 		return e, false
 	}
-	return entryOf(r, 0, append(foreign.AppendMillis(append(body, "}]"...), r.time()), '}')), true
+	return entryOf(r, 0, append(agents.AppendMillis(append(body, "}]"...), r.time()), '}')), true
 }

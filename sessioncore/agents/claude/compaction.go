@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // boundary is a record of a compaction. Another record with the summary follows it.
@@ -54,7 +54,7 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 			b.parent = c.last
 		}
 	}
-	e := foreign.Entry{Type: "compaction", ID: b.uuid, Parent: b.parent, Time: b.time, Lines: []int64{b.line}}
+	e := agents.Entry{Type: "compaction", ID: b.uuid, Parent: b.parent, Time: b.time, Lines: []int64{b.line}}
 	if r.line != b.line {
 		e.Lines = append(e.Lines, r.line)
 	}
@@ -63,7 +63,7 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 		e.Body = rawjson.AppendQuoted(append(e.Body, `,"firstKeptEntryId":`...), cmp.Or(p.first, p.id))
 	}
 	if b.tokens.IsNumber() {
-		e.Body = foreign.AppendMember(e.Body, "tokensBefore", b.tokens)
+		e.Body = agents.AppendMember(e.Body, "tokensBefore", b.tokens)
 	}
 	at := &place{id: b.uuid, first: b.uuid, up: c.end}
 	for _, uuid := range []string{b.uuid, b.end} {

@@ -3,14 +3,14 @@ package claude
 import (
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // part is a run of texts and images in a user record, or one result.
 type part struct {
 	content []byte // JSON
-	result  foreign.Object
+	result  agents.Object
 }
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
@@ -30,7 +30,7 @@ func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 		}
 	}
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
-		switch members := foreign.Object(of); {
+		switch members := agents.Object(of); {
 		case members.Member("type").Is("tool_result"):
 			end()
 			parts, results = append(parts, part{result: slices.Clone(members)}), results+1
@@ -60,7 +60,7 @@ func (c *converter) sent(content rawjson.Value) rawjson.Value {
 }
 
 // isEmptyText reports whether a block is an empty text.
-func isEmptyText(block foreign.Object) bool {
+func isEmptyText(block agents.Object) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
@@ -89,6 +89,6 @@ func appendBlock(dst []byte, block rawjson.Value) []byte {
 	if !data.IsString() || !mime.IsString() {
 		return append(dst, block...)
 	}
-	dst = foreign.AppendMember(append(dst, `{"type":"image"`...), "data", data)
-	return append(foreign.AppendMember(dst, "mimeType", mime), '}')
+	dst = agents.AppendMember(append(dst, `{"type":"image"`...), "data", data)
+	return append(agents.AppendMember(dst, "mimeType", mime), '}')
 }

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"strconv"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // converter makes the lines of a session from the records of one file (docs/format.md, Claude
 // Code). The tree is that of the records, without the empty ones.
 type converter struct {
-	foreign.About
+	agents.About
 	learned *learned
 	titles  titles
 
@@ -40,7 +40,7 @@ type converter struct {
 	latest int64  // that time, in milliseconds since the epoch
 
 	// Recycled memory: of a block, of an entry's body, and of answers.
-	ofBlock  foreign.Object
+	ofBlock  agents.Object
 	body     []byte
 	recycled *answer
 }
@@ -63,26 +63,26 @@ type call struct {
 }
 
 // newConverter returns a converter for a file.
-func newConverter(about foreign.About, known *learned) *converter {
+func newConverter(about agents.About, known *learned) *converter {
 	return &converter{
 		About: about, learned: known, places: map[string]*place{},
 		passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{},
-		ofBlock: make(foreign.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
+		ofBlock: make(agents.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
 		queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 	}
 }
 
-// Inner implements foreign.RecordConverter.
+// Inner implements agents.RecordConverter.
 func (*converter) Inner() string { return "message" }
 
-// Add implements foreign.Converter.
+// Add implements agents.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	members := foreign.Read(v)
-	return c.AddRecord(out, v, members, foreign.Read(members.Member("message")), line)
+	members := agents.Read(v)
+	return c.AddRecord(out, v, members, agents.Read(members.Member("message")), line)
 }
 
-// AddRecord implements foreign.RecordConverter.
-func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message foreign.Object, line int64) []byte {
+// AddRecord implements agents.RecordConverter.
+func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message agents.Object, line int64) []byte {
 	r := &record{Object: members, message: message, line: line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
@@ -173,8 +173,8 @@ func (c *converter) control(r *record) {
 
 // record is a value of the file.
 type record struct {
-	foreign.Object
-	message      foreign.Object
+	agents.Object
+	message      agents.Object
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
@@ -199,15 +199,15 @@ func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 func (c *converter) header(out []byte, r *record) []byte {
 	out = append(out, `{"type":"session","version":3,"id":`...)
 	out = rawjson.AppendQuoted(out, c.ID)
-	out = foreign.AppendMember(out, "timestamp", r.time())
+	out = agents.AppendMember(out, "timestamp", r.time())
 	if c.Moved != "" {
 		out = rawjson.AppendQuoted(append(out, `,"cwd":`...), c.Moved)
 	} else {
-		out = foreign.AppendText(out, "cwd", r.Member("cwd"))
+		out = agents.AppendText(out, "cwd", r.Member("cwd"))
 	}
 	out = c.AppendMembers(out)
-	out = foreign.AppendText(out, "cliVersion", r.Member("version"))
-	out = foreign.AppendText(out, "gitBranch", r.Member("gitBranch"))
+	out = agents.AppendText(out, "cliVersion", r.Member("version"))
+	out = agents.AppendText(out, "gitBranch", r.Member("gitBranch"))
 	return append(out, "}\n"...)
 }
 
@@ -217,7 +217,7 @@ func (c *converter) pass(r *record) {
 }
 
 // put appends an entry to out, or behind the open answer.
-func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
+func (c *converter) put(out []byte, e *agents.Entry, at *place) []byte {
 	c.noteLast(e, at)
 	if c.open == nil {
 		return e.AppendTo(out)
@@ -231,7 +231,7 @@ func (c *converter) put(out []byte, e *foreign.Entry, at *place) []byte {
 
 // noteLast makes an entry the last one, whose children hang on at. Any pin of the leaf ends. The
 // entry is the newest by its time, or if it hangs on the newest.
-func (c *converter) noteLast(e *foreign.Entry, at *place) {
+func (c *converter) noteLast(e *agents.Entry, at *place) {
 	e.Path = c.path
 	c.last, c.end = e.ID, at
 	c.leaf.pinned, c.leaf.cleared = false, false
@@ -282,7 +282,7 @@ func (c *converter) say(out []byte, r *record, parts []part, results int, by say
 }
 
 // hang makes an entry that hangs on a place and becomes the place of its record.
-func (c *converter) hang(out []byte, r *record, e foreign.Entry, on *place) []byte {
+func (c *converter) hang(out []byte, r *record, e agents.Entry, on *place) []byte {
 	e.Parent, on.extended = on.id, true
 	at := &place{id: e.ID, first: r.id(), up: on}
 	out = c.put(out, &e, at)
@@ -292,9 +292,9 @@ func (c *converter) hang(out []byte, r *record, e foreign.Entry, on *place) []by
 }
 
 // entryOf returns the entry of a part of a record, a message without a parent.
-func entryOf(r *record, part int, body []byte) foreign.Entry {
+func entryOf(r *record, part int, body []byte) agents.Entry {
 	lines := append(r.more[:len(r.more):len(r.more)], r.line)
-	e := foreign.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: lines, Body: body}
+	e := agents.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: lines, Body: body}
 	if part > 0 {
 		e.ID += "." + strconv.Itoa(part+1)
 	}
@@ -311,7 +311,7 @@ func reuse(b []byte) []byte {
 
 // resultPlace returns the place of a result: after the answer with its call and the results so far.
 // If the conversation has continued, it is the end of that.
-func (c *converter) resultPlace(result foreign.Object, at *place) *place {
+func (c *converter) resultPlace(result agents.Object, at *place) *place {
 	id, _ := result.Member("tool_use_id").Text()
 	known, ok := c.calls[id]
 	switch {
@@ -331,20 +331,20 @@ func (c *converter) resultPlace(result foreign.Object, at *place) *place {
 const billedTool = "task"
 
 // result returns the body of a tool result's entry. The record's details belong to its only result.
-func (c *converter) result(r *record, result foreign.Object, content rawjson.Value, only bool) []byte {
+func (c *converter) result(r *record, result agents.Object, content rawjson.Value, only bool) []byte {
 	id := result.Member("tool_use_id")
 	text, _ := id.Text()
 	name := c.calls[text].name
-	b := appendContent(foreign.AppendResult(c.body, id, name), c.sent(content))
+	b := appendContent(agents.AppendResult(c.body, id, name), c.sent(content))
 	if only && (!c.Facts || name.Is(billedTool)) {
-		b = foreign.AppendMember(b, "details", r.Member("toolUseResult"))
+		b = agents.AppendMember(b, "details", r.Member("toolUseResult"))
 	}
 	b = append(b, `,"isError":`...)
 	b = strconv.AppendBool(b, isTrue(result.Member("is_error")))
-	return append(foreign.AppendMillis(b, r.time()), '}')
+	return append(agents.AppendMillis(b, r.time()), '}')
 }
 
-// Tail implements foreign.Converter: the open answer, and a move of the leaf if needed.
+// Tail implements agents.Converter: the open answer, and a move of the leaf if needed.
 func (c *converter) Tail(out []byte) []byte {
 	if c.open != nil {
 		out = c.open.appendTo(out, &c.body)
@@ -353,7 +353,7 @@ func (c *converter) Tail(out []byte) []byte {
 		out = c.unsent(out)
 	}
 	if at := c.current(); at != c.last {
-		return foreign.AppendLeaf(out, at, c.leaf.line)
+		return agents.AppendLeaf(out, at, c.leaf.line)
 	}
 	return out
 }

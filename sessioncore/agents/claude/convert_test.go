@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 )
 
 // rec returns a record of the conversation. parent may be empty.
@@ -71,11 +71,11 @@ func withoutUUID(record string) string {
 
 // TestConvert: each case of testdata/convert is shown as it says, whole and as it grows.
 func TestConvert(t *testing.T) {
-	foreigntest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
-		require.Equal(t, append([]string{"session s"}, want...), foreigntest.Outline(t, whole))
+	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
+		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, newLearned()), file)
+		require.Equal(t, append([]string{"session s"}, want...), agentstest.Outline(t, whole))
 		for _, state := range states {
-			foreigntest.Outline(t, state) // each is lines of whole entries
+			agentstest.Outline(t, state) // each is lines of whole entries
 		}
 		checkFile(t, "s.jsonl", file)
 		checkGrowth(t, file, 400)
@@ -106,9 +106,9 @@ func FuzzConvert(f *testing.F) {
 		f.Add(strings.Join(lines, "\n"))
 	}
 	f.Fuzz(func(t *testing.T, file string) {
-		for _, about := range []foreign.About{{ID: "s", Title: "t"}, {ID: "s", Side: true}, {ID: "s", Side: true, Chain: "x1"}} {
-			whole, _ := foreigntest.Convert(t, newConverter(about, newLearned()), file)
-			foreigntest.Entries(t, whole)
+		for _, about := range []agents.About{{ID: "s", Title: "t"}, {ID: "s", Side: true}, {ID: "s", Side: true, Chain: "x1"}} {
+			whole, _ := agentstest.Convert(t, newConverter(about, newLearned()), file)
+			agentstest.Entries(t, whole)
 			if strings.HasPrefix(whole, "{") {
 				require.True(t, strings.HasPrefix(whole, `{"type":"session"`))
 			}

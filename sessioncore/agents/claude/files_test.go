@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 // projects is a directory with the file -w/s.jsonl, and its sessions.
 type projects struct {
-	*foreign.Files
+	*agents.Files
 	dir string
 }
 
@@ -29,7 +29,7 @@ const session = "-w/s.jsonl"
 func newProjects(t testing.TB) *projects {
 	p := &projects{dir: t.TempDir()}
 	require.NoError(t, os.MkdirAll(filepath.Join(p.dir, "-w"), 0o700))
-	p.Files = foreign.New(NewProjects(sessiontest.OpenDir(t, p.dir)), Agent{}, nil, t.TempDir())
+	p.Files = agents.NewFiles(NewProjects(sessiontest.OpenDir(t, p.dir)), Format{}, nil, t.TempDir())
 	return p
 }
 
@@ -91,7 +91,7 @@ func checkGrowth(t *testing.T, file string, steps ...int) {
 			again := fresh.open(t)
 			require.Equal(t, read(t, again), now)
 			require.NoError(t, again.Close())
-			foreigntest.Entries(t, now)
+			agentstest.Entries(t, now)
 			st, err := live.Stat(session)
 			require.NoError(t, err)
 			opened, err := obj.Stat()

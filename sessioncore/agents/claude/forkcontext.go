@@ -5,9 +5,9 @@ import (
 	"path"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // This file begins the session of a subagent that continues its parent's talk (docs/format.md,
@@ -35,7 +35,7 @@ func (c *converter) beginFork(out []byte) []byte {
 		return out
 	}
 	name := path.Join(c.Before, c.fork.session+ending)
-	p := newConverter(foreign.About{ID: c.fork.session}, newLearned())
+	p := newConverter(agents.About{ID: c.fork.session}, newLearned())
 	p.path = name
 	var text []byte
 	for range maxContextReadings {
@@ -54,7 +54,7 @@ func (c *converter) beginFork(out []byte) []byte {
 // convertTo returns the entries of a file's records up to one of them.
 func (c *converter) convertTo(files *Projects, name, last string) (out []byte) {
 	files.eachRecord(name, maxContext, func(u *jsonl.Unit) error {
-		out = c.Add(out, foreign.OneLine(u), u.Line)
+		out = c.Add(out, agents.OneLine(u), u.Line)
 		if c.places[last] != nil {
 			return jsonl.ErrStop
 		}

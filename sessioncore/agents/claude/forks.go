@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // This file finds the original of a fork whose records do not name it: --fork-session copies a
@@ -69,7 +69,7 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 func (p *Projects) anyLong(dir string, sessions []string) bool {
 	return slices.ContainsFunc(sessions, func(session string) bool {
 		st, err := p.Files.Stat(path.Join(dir, session+ending))
-		return err == nil && st.Size > foreign.ShortSize
+		return err == nil && st.Size > agents.ShortSize
 	})
 }
 
@@ -93,7 +93,7 @@ func (p *Projects) times(name string) map[uint64]int64 {
 		if !bytes.Contains(u.Text, []byte(`"uuid"`)) {
 			return nil
 		}
-		r := foreign.Read(u.Text)
+		r := agents.Read(u.Text)
 		uuid, _ := r.Member("uuid").Bytes()
 		ms, _, timed := rawjson.ReadTimestamp(r.Member("timestamp"))
 		if typ := r.Member("type"); timed && len(uuid) > 0 && (typ.Is("user") || typ.Is("assistant")) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
@@ -70,15 +70,15 @@ func (p *projects) putAs(t *testing.T, id string, lines ...string) {
 }
 
 // newForked returns projects and the agent that looks for forks among them.
-func newForked(t *testing.T) (*projects, Agent) {
+func newForked(t *testing.T) (*projects, Format) {
 	p := newProjects(t)
 	files, err := dir.Open(p.dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
-	return p, Agent{Projects: NewProjects(files)}
+	return p, Format{Projects: NewProjects(files)}
 }
 
-func (p *projects) about(t *testing.T, agent Agent, name string) foreign.About {
+func (p *projects) about(t *testing.T, agent Format, name string) agents.About {
 	obj, err := agent.Projects.Open(name)
 	require.NoError(t, err)
 	defer obj.Close()

@@ -1,8 +1,8 @@
 package claude
 
 import (
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // learned has facts about records that stand in the file before them. They require another reading.
@@ -35,8 +35,8 @@ func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
 	return isNew
 }
 
-// Restart implements foreign.Rereader.
-func (c *converter) Restart() foreign.Converter {
+// Restart implements agents.Rereader.
+func (c *converter) Restart() agents.Converter {
 	isShown := c.Facts || c.Title() == c.About.Title && c.moves.cwd() == c.Moved
 	if !c.learned.news && isShown {
 		return nil
@@ -53,7 +53,7 @@ func (c *converter) Restart() foreign.Converter {
 	return next
 }
 
-// Title implements foreign.Titler.
+// Title implements agents.Titler.
 func (c *converter) Title() string { return c.titles.title() }
 
 // isOutdated reports whether the record is repeated later. It learns of repetitions.

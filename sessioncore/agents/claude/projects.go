@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // Projects shows Claude Code's projects with all subagents in PROJECT/ID/subagents/, as of newer
@@ -234,7 +234,7 @@ func chainsIn(obj storage.Object, size int64) (names []string, err error) {
 		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain"`)) {
 			return nil
 		}
-		r := foreign.Read(u.Text)
+		r := agents.Read(u.Text)
 		uuid, _ := r.Member("uuid").Text()
 		parent, _ := r.Member("parentUuid").Text()
 		if isTrue(r.Member("isSidechain")) && side.add(uuid, parent) == uuid && isName(uuid) {

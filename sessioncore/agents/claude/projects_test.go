@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -28,7 +28,7 @@ func (p *projects) outline(t *testing.T, name string) []string {
 	obj, err := p.Open(name)
 	require.NoError(t, err)
 	defer obj.Close()
-	return foreigntest.Outline(t, read(t, obj))
+	return agentstest.Outline(t, read(t, obj))
 }
 
 func (p *projects) names(t *testing.T, dir string) (names []string) {
@@ -134,7 +134,7 @@ func TestAbout(t *testing.T) {
 		require.NoError(t, err)
 		st, err := obj.Stat()
 		require.NoError(t, err)
-		about, err := Agent{}.About(session, obj, st.Size, true)
+		about, err := Format{}.About(session, obj, st.Size, true)
 		require.NoError(t, err)
 		require.Equal(t, []string{c.title, c.parent}, []string{about.Title, about.Parent}, c.lines)
 		require.NoError(t, obj.Close())
@@ -164,7 +164,7 @@ func TestLongLines(t *testing.T) {
 	require.Equal(t, []string{
 		"session s", `u1 <  message user "hello" [2]`,
 		`u2 < u1 message user "see \"this\"" image image/png [41943040 bytes, in line 3 of the agent's own file] [3]`, `u3 < u2 message user "on" [4]`,
-	}, foreigntest.Outline(t, strings.Join(lines, "")))
+	}, agentstest.Outline(t, strings.Join(lines, "")))
 	require.Len(t, problems, 4)
 	require.Contains(t, problems[0], "line 1, 14 bytes: not JSON")
 	require.Contains(t, problems[1], "line 3, 41943")

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // This file handles prompts that a person typed while the client worked (docs/format.md, Claude
@@ -143,7 +143,7 @@ func (c *converter) attach(r *record) {
 
 // queuedCommand returns the prompt of an attachment, and whether it is the client's.
 func queuedCommand(r *record) (content rawjson.Value, isMeta bool) {
-	attachment := foreign.Read(r.Member("attachment"))
+	attachment := agents.Read(r.Member("attachment"))
 	mode := attachment.Member("commandMode")
 	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || isTrue(attachment.Member("isMeta"))
 }
@@ -183,6 +183,6 @@ func (c *converter) unsent(out []byte) []byte {
 
 // record returns the record of a prompt's entries.
 func (q *queued) record() *record {
-	members := foreign.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
+	members := agents.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
 	return &record{Object: members, line: q.lines[len(q.lines)-1], more: q.lines[:len(q.lines)-1]}
 }

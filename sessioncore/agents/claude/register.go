@@ -11,7 +11,6 @@ import (
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // projectsDir is the directory with the sessions.
@@ -34,7 +33,7 @@ func init() {
 			return typ.IsString() && v.Member("sessionId").IsString() ||
 				(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString()
 		},
-		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return Agent{}, nil },
+		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
 		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},
@@ -59,5 +58,5 @@ func open(source agents.Source) (agents.Store, error) {
 		return agents.Store{}, err
 	}
 	projects := NewProjects(files)
-	return agents.Store{Files: projects, Agent: Agent{Projects: projects}, Path: at}, nil
+	return agents.Store{Files: projects, Format: Format{Projects: projects}, Path: at}, nil
 }

@@ -3,8 +3,8 @@ package claude
 import (
 	"hash/maphash"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // shownIn is the directory of subagents below a session's directory.
@@ -59,7 +59,7 @@ func hashOf(text string) uint64 {
 }
 
 // prompt returns the hash of a call's prompt for a subagent, 0 for other calls.
-func (c *converter) prompt(call foreign.Object) uint64 {
+func (c *converter) prompt(call agents.Object) uint64 {
 	if name := call.Member("name"); c.Facts || !name.Is("Task") && !name.Is("Agent") {
 		return 0
 	}
@@ -69,7 +69,7 @@ func (c *converter) prompt(call foreign.Object) uint64 {
 
 // subagent returns the path of the session of a result, from the session's directory, or "". Newer
 // clients name it; else the prompts match.
-func (c *converter) subagent(r *record, result foreign.Object) string {
+func (c *converter) subagent(r *record, result agents.Object) string {
 	if c.Facts {
 		return ""
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // titles finds the title of a session in its records: a person's, else the client's, else a
@@ -31,9 +31,9 @@ func (t *titles) title() string {
 }
 
 // add adds a record. Callers add its size to t.read.
-func (t *titles) add(r foreign.Object) {
+func (t *titles) add(r agents.Object) {
 	t.named(r)
-	t.pastList = t.pastList || t.read > foreign.HeadSize
+	t.pastList = t.pastList || t.read > agents.HeadSize
 	typ := r.Member("type")
 	switch {
 	case t.done || isTrue(r.Member("isSidechain")):
@@ -47,7 +47,7 @@ func (t *titles) add(r foreign.Object) {
 }
 
 // named sets a title.
-func (t *titles) named(r foreign.Object) {
+func (t *titles) named(r agents.Object) {
 	switch typ := r.Member("type"); {
 	case typ.Is("custom-title"):
 		t.custom, _ = r.Member("customTitle").Text()
@@ -59,7 +59,7 @@ func (t *titles) named(r foreign.Object) {
 }
 
 // goOn handles an answer to the typed text. A list still finds a first message behind a short one.
-func (t *titles) goOn(r foreign.Object) {
+func (t *titles) goOn(r agents.Object) {
 	t.before += len(r.Member("message"))
 	if t.pastList = t.pastList || t.before > maxBefore; t.waiting != "" {
 		t.settle(t.waiting)
@@ -68,7 +68,7 @@ func (t *titles) goOn(r foreign.Object) {
 
 // settle sets the first prompt.
 func (t *titles) settle(prompt string) {
-	t.prompt, t.waiting, t.done = foreign.FirstLine(prompt), "", true
+	t.prompt, t.waiting, t.done = agents.FirstLine(prompt), "", true
 }
 
 // say adds the texts of a person's record.
@@ -102,7 +102,7 @@ func (t *titles) text(text string) {
 		if t.pastList = true; slices.Contains(localCommands, name) {
 			t.local = cmp.Or(t.local, name)
 		} else {
-			t.waiting = foreign.FirstLine(name + " " + args)
+			t.waiting = agents.FirstLine(name + " " + args)
 		}
 	case isShell:
 		t.settle("! " + typed)

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
@@ -61,7 +61,7 @@ func (s *spent) appendTo(dst []byte, start rawjson.Value, cost []byte) []byte {
 }
 
 // appendUsage appends the members of an answer's usage and the end of their object, with the calls
-// of other models. ended is as in foreign.Usage.
+// of other models. ended is as in agents.Usage.
 func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
 	u, iterations := usageOf(usage)
 	u.Ended = ended
@@ -95,18 +95,18 @@ func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
 }
 
 // usageOf returns the tokens of an answer, and its list of calls of models.
-func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
+func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 	var cached rawjson.Value
 	v.EachMember(func(m rawjson.Member) bool {
 		switch string(m.Key) {
 		case `"input_tokens"`:
-			u.Input = foreign.Count(m.Value)
+			u.Input = agents.Count(m.Value)
 		case `"output_tokens"`:
-			u.Output = foreign.Count(m.Value)
+			u.Output = agents.Count(m.Value)
 		case `"cache_read_input_tokens"`:
-			u.CacheRead = foreign.Count(m.Value)
+			u.CacheRead = agents.Count(m.Value)
 		case `"cache_creation_input_tokens"`:
-			u.CacheWrite = foreign.Count(m.Value)
+			u.CacheWrite = agents.Count(m.Value)
 		case `"cache_creation"`:
 			cached = m.Value
 		case `"speed"`:
@@ -121,9 +121,9 @@ func usageOf(v rawjson.Value) (u foreign.Usage, iterations rawjson.Value) {
 		cached.EachMember(func(m rawjson.Member) bool {
 			switch string(m.Key) {
 			case `"ephemeral_1h_input_tokens"`:
-				u.CacheWrite1h = foreign.Count(m.Value)
+				u.CacheWrite1h = agents.Count(m.Value)
 			case `"ephemeral_5m_input_tokens"`:
-				short = foreign.Count(m.Value)
+				short = agents.Count(m.Value)
 			}
 			return true
 		})

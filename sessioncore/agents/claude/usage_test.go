@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 // converted returns the session that is made of a file.
 func converted(t *testing.T, file string) string {
-	whole, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, newLearned()), file)
+	whole, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, newLearned()), file)
 	return whole
 }
 

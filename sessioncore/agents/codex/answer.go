@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // maxWaiting bounds an answer with its followers that waits for its tokens, in bytes.
@@ -13,10 +13,10 @@ const maxWaiting = 8 << 20
 
 // answer is one answer of the model: the items between two messages or results.
 type answer struct {
-	foreign.Entry
+	agents.Entry
 	blocks  []byte
 	model   rawjson.Value
-	usage   foreign.Usage
+	usage   agents.Usage
 	stop    string
 	failure rawjson.Value
 	ended   bool   // the next item begins another answer
@@ -47,13 +47,13 @@ func (c *converter) begin(out []byte, r *record) []byte {
 		r = &c.hidden[0].at
 	}
 	a := &answer{model: c.model.value, usage: c.lateUsage}
-	a.Entry = foreign.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time), Path: r.path}
+	a.Entry = agents.Entry{Type: "message", Parent: c.at, Time: slices.Clone(r.time), Path: r.path}
 	a.ID = r.nextID()
 	for _, h := range c.hidden {
 		a.add(h.block, h.at.line)
 	}
 	c.at, c.last, c.open, c.isPrompted = a.ID, a.ID, a, false
-	c.hidden, c.lateUsage = nil, foreign.Usage{}
+	c.hidden, c.lateUsage = nil, agents.Usage{}
 	return out
 }
 
@@ -69,7 +69,7 @@ func (a *answer) add(blocks []byte, line int64) {
 }
 
 // reasoning adds reasoning to its answer. Unreadable reasoning waits for a readable item.
-func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte {
+func (c *converter) reasoning(out []byte, r *record, item agents.Object) []byte {
 	var blocks []byte
 	for _, key := range [...]string{"summary", "content"} {
 		item.Member(key).EachElement(func(part rawjson.Value, _ int) bool {
@@ -82,10 +82,10 @@ func (c *converter) reasoning(out []byte, r *record, item foreign.Object) []byte
 	sealed := item.Member("encrypted_content")
 	switch {
 	case sealed.IsString() && len(blocks) > 0:
-		blocks = append(foreign.AppendMember(blocks[:len(blocks)-1], "thinkingSignature", sealed), '}')
+		blocks = append(agents.AppendMember(blocks[:len(blocks)-1], "thinkingSignature", sealed), '}')
 	case sealed.IsString():
 		blocks = []byte(`{"type":"thinking","thinking":""`)
-		blocks = append(foreign.AppendMember(blocks, "thinkingSignature", sealed), '}')
+		blocks = append(agents.AppendMember(blocks, "thinkingSignature", sealed), '}')
 		if c.open == nil || c.open.ended {
 			c.hidden = append(c.hidden, hidden{blocks, r.snapshot()})
 			return out
@@ -99,13 +99,13 @@ func thinkingBlock(dst []byte, text rawjson.Value) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
 	}
-	return append(foreign.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", text), '}')
+	return append(agents.AppendMember(append(dst, `{"type":"thinking"`...), "thinking", text), '}')
 }
 
 // tokensOf reads a count of tokens.
 func tokensOf(v rawjson.Value) tokens {
-	o := foreign.Read(v)
-	n := func(key string) int64 { return foreign.Count(o.Member(key)) }
+	o := agents.Read(v)
+	n := func(key string) int64 { return agents.Count(o.Member(key)) }
 	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"),
 		n("output_tokens"), n("total_tokens")}
 }
@@ -172,15 +172,15 @@ func (a *answer) appendTo(out []byte) []byte {
 	b := append(append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...), ']')
 	b = append(b, `,"api":"openai-codex-responses","provider":"openai-codex"`...)
 	if len(a.model) > 0 {
-		b = foreign.AppendMember(b, "model", a.model)
+		b = agents.AppendMember(b, "model", a.model)
 	} else {
 		b = append(b, `,"model":"codex"`...)
 	}
-	if a.usage != (foreign.Usage{}) {
+	if a.usage != (agents.Usage{}) {
 		b = a.usage.AppendTo(b)
 	}
 	b = append(append(append(b, `,"stopReason":"`...), cmp.Or(a.stop, "stop")...), '"')
-	b = foreign.AppendMember(b, "errorMessage", a.failure)
-	a.Body = append(foreign.AppendMillis(b, a.Time), '}')
+	b = agents.AppendMember(b, "errorMessage", a.failure)
+	a.Body = append(agents.AppendMillis(b, a.Time), '}')
 	return append(a.AppendTo(out), a.after...)
 }

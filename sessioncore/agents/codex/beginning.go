@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"maps"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -74,7 +74,7 @@ func baseOf(line rawjson.Value) (b base) {
 	}
 	from := line.Member("payload").Member("history_base")
 	b.thread, _ = from.Member("thread_id").Text()
-	if b.size = foreign.Count(from.Member("end_byte_offset")); b.size == 0 {
+	if b.size = agents.Count(from.Member("end_byte_offset")); b.size == 0 {
 		return base{}
 	}
 	return b

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // converter makes the lines of a session from the lines of one rollout (docs/format.md, Codex). The
 // conversation is linear, and returns to an earlier entry when turns are rolled back.
 type converter struct {
-	foreign.About
+	agents.About
 	lineage
 
 	hasHeader   bool // it is written
@@ -35,8 +35,8 @@ type converter struct {
 	waitingSize int                 // of these results
 	model       setting
 	effort      setting
-	totals      tokens        // the last ones counted
-	lateUsage   foreign.Usage // for an answer that is written already
+	totals      tokens       // the last ones counted
+	lateUsage   agents.Usage // for an answer that is written already
 }
 
 // hidden is unreadable reasoning.
@@ -60,7 +60,7 @@ func (s *setting) change(v rawjson.Value, r *record) {
 
 // newConverter returns a converter for a file. before is the chain with which it is joined, or nil.
 // parent has the lines of the rollout from which it may have copies, or is nil.
-func newConverter(about foreign.About, before *chain, parent *lines) *converter {
+func newConverter(about agents.About, before *chain, parent *lines) *converter {
 	if before == nil {
 		before = &chain{}
 	}
@@ -72,7 +72,7 @@ func newConverter(about foreign.About, before *chain, parent *lines) *converter 
 
 // record is a line of the file.
 type record struct {
-	payload foreign.Object
+	payload agents.Object
 	time    rawjson.Value
 	id      string // of its first entry
 	part    int    // number of its entries
@@ -93,10 +93,10 @@ func (r *record) nextID() string {
 	return r.id
 }
 
-// Add implements foreign.Converter.
+// Add implements agents.Converter.
 func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	o := foreign.Read(v)
-	r := &record{payload: foreign.Read(o.Member("payload")), time: o.Member("timestamp")}
+	o := agents.Read(v)
+	r := &record{payload: agents.Read(o.Member("payload")), time: o.Member("timestamp")}
 	if c.place(r, o, line) && c.open != nil {
 		c.open.ended = true // the next lines are the session's own
 	}
@@ -126,7 +126,7 @@ func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
 }
 
 // item makes entries of an item to or from the model.
-func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
+func (c *converter) item(out []byte, r *record, item agents.Object) []byte {
 	typ, _ := item.Member("type").Text()
 	content := item.Member("content")
 	isAnswer := typ == "message" && item.Member("role").Is("assistant")
@@ -152,7 +152,7 @@ func (c *converter) item(out []byte, r *record, item foreign.Object) []byte {
 }
 
 // message makes an entry of a message of the person, the program or another agent.
-func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
+func (c *converter) message(out []byte, r *record, item agents.Object) []byte {
 	blocks := contentBlocks(item.Member("content"))
 	if len(blocks) == 0 {
 		return out
@@ -174,12 +174,12 @@ func (c *converter) message(out []byte, r *record, item foreign.Object) []byte {
 
 // custom makes an entry of a text for the model that is not the person's.
 func (c *converter) custom(
-	out []byte, r *record, kind string, item foreign.Object, blocks []byte, display bool,
+	out []byte, r *record, kind string, item agents.Object, blocks []byte, display bool,
 ) []byte {
-	e := foreign.Entry{Type: "custom_message", Time: r.time}
+	e := agents.Entry{Type: "custom_message", Time: r.time}
 	e.Body = rawjson.AppendQuoted([]byte(`"customType":`), kind)
-	e.Body = foreign.AppendMember(e.Body, "role", item.Member("role"))
-	e.Body = foreign.AppendMember(e.Body, "author", item.Member("author"))
+	e.Body = agents.AppendMember(e.Body, "role", item.Member("role"))
+	e.Body = agents.AppendMember(e.Body, "author", item.Member("author"))
 	e.Body = append(append(append(e.Body, `,"content":[`...), blocks...), `],"display":`...)
 	e.Body = strconv.AppendBool(e.Body, display)
 	return c.put(out, r, &e)
@@ -190,12 +190,12 @@ func (c *converter) prompt(out []byte, r *record, blocks []byte, context bool) [
 	if !context {
 		c.turns, c.isPrompted, c.hidden = append(c.turns, c.at), true, nil
 	}
-	e := foreign.Entry{Type: "message", Time: r.time}
+	e := agents.Entry{Type: "message", Time: r.time}
 	e.Body = append(append([]byte(`"message":{"role":"user","content":[`), blocks...), ']')
 	if context {
 		e.Body = append(e.Body, `,"synthetic":true`...)
 	}
-	e.Body = append(foreign.AppendMillis(e.Body, r.time), '}')
+	e.Body = append(agents.AppendMillis(e.Body, r.time), '}')
 	return c.put(out, r, &e)
 }
 
@@ -217,13 +217,13 @@ func isContext(content rawjson.Value) (is bool) {
 }
 
 // put appends an entry to out, or behind the open answer.
-func (c *converter) put(out []byte, r *record, e *foreign.Entry) []byte {
+func (c *converter) put(out []byte, r *record, e *agents.Entry) []byte {
 	out = c.settings(out)
 	return c.add(out, r, e)
 }
 
 // add is put without the settings before it.
-func (c *converter) add(out []byte, r *record, e *foreign.Entry) []byte {
+func (c *converter) add(out []byte, r *record, e *agents.Entry) []byte {
 	e.ID, e.Parent, e.Lines, e.Path = r.nextID(), c.at, []int64{r.line}, r.path
 	c.at, c.last = e.ID, e.ID
 	if c.open == nil {
@@ -243,12 +243,12 @@ func (c *converter) settings(out []byte) []byte {
 		name, _ := s.value.Text()
 		body := rawjson.AppendQuoted([]byte(`"model":`), "openai-codex/"+name)
 		s.set, s.at.part = false, 0
-		out = c.add(out, &s.at, &foreign.Entry{Type: "model_change", Time: s.at.time, Body: body})
+		out = c.add(out, &s.at, &agents.Entry{Type: "model_change", Time: s.at.time, Body: body})
 	}
 	if s := &c.effort; s.set {
 		s.set, s.at.part = false, 1
 		body := append([]byte(`"thinkingLevel":`), s.value...)
-		out = c.add(out, &s.at, &foreign.Entry{Type: "thinking_level_change", Time: s.at.time, Body: body})
+		out = c.add(out, &s.at, &agents.Entry{Type: "thinking_level_change", Time: s.at.time, Body: body})
 	}
 	return out
 }
@@ -267,7 +267,7 @@ func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
 // compacted makes the entries of a compaction and of the items that replace the history.
 func (c *converter) compacted(out []byte, r *record) []byte {
 	out = c.settings(c.flush(c.settle(out)))
-	e := foreign.Entry{Type: "compaction", Time: r.time}
+	e := agents.Entry{Type: "compaction", Time: r.time}
 	summary := r.payload.Member("message")
 	if !summary.IsString() {
 		summary = rawjson.Value(`""`)
@@ -276,14 +276,14 @@ func (c *converter) compacted(out []byte, r *record) []byte {
 	out = c.add(out, r, &e)
 	c.replay = true
 	r.payload.Member("replacement_history").EachElement(func(item rawjson.Value, _ int) bool {
-		out = c.item(out, r, foreign.Read(item))
+		out = c.item(out, r, agents.Read(item))
 		return true
 	})
 	c.replay, c.hidden = false, nil
 	return out
 }
 
-// Tail implements foreign.Converter. After a rollback without further items it moves the leaf.
+// Tail implements agents.Converter. After a rollback without further items it moves the leaf.
 func (c *converter) Tail(out []byte) []byte {
 	if c.old.first != nil {
 		c = c.copy()
@@ -299,7 +299,7 @@ func (c *converter) Tail(out []byte) []byte {
 	if c.at == c.last {
 		return out
 	}
-	return foreign.AppendLeaf(out, c.at, c.rolled)
+	return agents.AppendLeaf(out, c.at, c.rolled)
 }
 
 // copy returns a converter that can continue without a change of c.

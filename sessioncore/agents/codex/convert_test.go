@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 func line(typ, payload string) string {
@@ -61,11 +61,11 @@ const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
 
 // TestConvert: each case of testdata/convert is shown as it says.
 func TestConvert(t *testing.T) {
-	foreigntest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), file)
-		require.Equal(t, append([]string{"session s"}, want...), foreigntest.Outline(t, whole))
+	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
+		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), file)
+		require.Equal(t, append([]string{"session s"}, want...), agentstest.Outline(t, whole))
 		for _, state := range states {
-			foreigntest.Outline(t, state)
+			agentstest.Outline(t, state)
 		}
 		requireWhole(t, file, whole)
 	})
@@ -149,10 +149,10 @@ func FuzzConvert(f *testing.F) {
 		for n := range int64(before) { // with a line each
 			chained.parts = append(chained.parts, part{path: "/x", lines: 1, lineAt: n, skipped: 1})
 		}
-		c := newConverter(foreign.About{ID: "s"}, chained, &lines{open: func() (storage.Object, error) {
+		c := newConverter(agents.About{ID: "s"}, chained, &lines{open: func() (storage.Object, error) {
 			return memory{strings.NewReader(parent)}, nil
 		}})
-		whole, states := foreigntest.Convert(t, c, write(own))
+		whole, states := agentstest.Convert(t, c, write(own))
 		for _, state := range append(states, whole) {
 			requireTree(t, state)
 		}
@@ -163,7 +163,7 @@ func FuzzConvert(f *testing.F) {
 func requireTree(t *testing.T, session string) {
 	ids := map[string]bool{"": true}
 	require.True(t, session == "" || strings.HasPrefix(session, `{"type":"session",`), session)
-	foreigntest.Entries(t, session)
+	agentstest.Entries(t, session)
 	for line := range strings.Lines(session) {
 		var e struct {
 			Type, ID, ParentID string

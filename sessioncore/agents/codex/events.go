@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // The speakers of texts.
@@ -130,7 +130,7 @@ func (c *converter) flushEvents(out []byte, n int) []byte {
 }
 
 // searchCall makes entries of a call of the web search. An event may have its results.
-func (c *converter) searchCall(out []byte, r *record, item foreign.Object, id rawjson.Value) []byte {
+func (c *converter) searchCall(out []byte, r *record, item agents.Object, id rawjson.Value) []byte {
 	i := c.searchEvent(id)
 	args := item.AnyOf("action", "arguments", "input")
 	if i < 0 {
@@ -183,7 +183,7 @@ func (c *converter) event(out []byte, r *record) []byte {
 	case "error":
 		return c.fail(c.settle(out), r)
 	case "thread_rolled_back":
-		return c.rollBack(out, int(foreign.Count(r.payload.Member("num_turns"))), r.line)
+		return c.rollBack(out, int(agents.Count(r.payload.Member("num_turns"))), r.line)
 	case "web_search_end":
 		return c.searchResult(out, r)
 	case "mcp_tool_call_end", "dynamic_tool_call_response", "exec_command_end", "patch_apply_end":

@@ -4,23 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // header appends the session's header. meta is the session_meta, or nil if that is damaged.
-func (c *converter) header(out []byte, at rawjson.Value, meta foreign.Object) []byte {
+func (c *converter) header(out []byte, at rawjson.Value, meta agents.Object) []byte {
 	c.hasHeader = true
 	if own := meta.Member("timestamp"); !own.Missing() {
 		at = own
 	}
 	out = rawjson.AppendQuoted(append(out, `{"type":"session","version":3,"id":`...), c.ID)
-	out = c.AppendMembers(foreign.AppendText(foreign.AppendMember(out, "timestamp", at), "cwd", meta.Member("cwd")))
-	out = foreign.AppendText(out, "originator", meta.Member("originator"))
-	out = foreign.AppendText(out, "cliVersion", meta.Member("cli_version"))
-	out = foreign.AppendMember(out, "git", meta.Member("git"))
-	out = foreign.AppendMember(out, "historyBase", meta.Member("history_base"))
-	out = foreign.AppendMember(out, "subagent", subagentOf(meta.Member("source"), meta.Member("thread_source")))
+	out = c.AppendMembers(agents.AppendText(agents.AppendMember(out, "timestamp", at), "cwd", meta.Member("cwd")))
+	out = agents.AppendText(out, "originator", meta.Member("originator"))
+	out = agents.AppendText(out, "cliVersion", meta.Member("cli_version"))
+	out = agents.AppendMember(out, "git", meta.Member("git"))
+	out = agents.AppendMember(out, "historyBase", meta.Member("history_base"))
+	out = agents.AppendMember(out, "subagent", subagentOf(meta.Member("source"), meta.Member("thread_source")))
 	out = append(out, "}\n"...)
 	for _, problem := range c.problems { // a line that is no object is in problems.jsonl
 		out = append(rawjson.AppendQuoted(out, problem), '\n')
@@ -41,7 +41,7 @@ type oldRollout struct {
 const maxHeld = 256 << 10
 
 // addOld handles a line without an envelope.
-func (c *converter) addOld(out []byte, r *record, line foreign.Object, v rawjson.Value) []byte {
+func (c *converter) addOld(out []byte, r *record, line agents.Object, v rawjson.Value) []byte {
 	typ, _ := line.Member("type").Text()
 	b := &c.old
 	isFirst := !c.hasHeader && b.first == nil
@@ -73,7 +73,7 @@ func (c *converter) beginOld(out []byte) []byte {
 	if c.hasHeader || b.first == nil {
 		return out
 	}
-	meta := foreign.Read(b.first)
+	meta := agents.Read(b.first)
 	if b.cwd != "" {
 		meta = append(meta, rawjson.Member{Key: rawjson.Value(`"cwd"`), Value: rawjson.AppendQuoted(nil, b.cwd)})
 	}

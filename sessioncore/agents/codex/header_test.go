@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 )
 
 // TestBare: rollouts of mid-2025 have items without an envelope, and the working directory in one of the first.
@@ -61,8 +61,8 @@ func TestBare(t *testing.T) {
 			"", []string{`l5 <  message assistant l5:x{} toolUse [5]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole, states := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), strings.Join(c.lines, "\n")+"\n")
-			outline := foreigntest.Outline(t, whole)
+			whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), strings.Join(c.lines, "\n")+"\n")
+			outline := agentstest.Outline(t, whole)
 			require.Equal(t, append([]string{"session b"}, c.want...), outline)
 			var header struct{ Timestamp, CWD string }
 			first, _, _ := strings.Cut(whole, "\n")

@@ -9,9 +9,9 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -42,8 +42,8 @@ type Home struct {
 }
 
 var (
-	_ foreign.Agent  = (*Home)(nil)
-	_ foreign.Joiner = (*Home)(nil)
+	_ agents.Format = (*Home)(nil)
+	_ agents.Joiner = (*Home)(nil)
 )
 
 // New returns a Home of files, whose absolute path is root.
@@ -54,7 +54,7 @@ func New(files storage.Files, root string) *Home {
 	return h
 }
 
-// IsSession implements foreign.Agent.
+// IsSession implements agents.Format.
 func (*Home) IsSession(name string) bool {
 	base := path.Base(name)
 	return strings.HasPrefix(base, prefix) && strings.HasSuffix(base, ending)
@@ -66,9 +66,9 @@ func idOf(name string) string {
 	return base[max(0, len(base)-uuidSize):]
 }
 
-// Converter implements foreign.Agent.
-func (h *Home) Converter(about foreign.About, obj storage.Object) foreign.Converter {
-	begin := func(about foreign.About) *converter {
+// Converter implements agents.Format.
+func (h *Home) Converter(about agents.About, obj storage.Object) agents.Converter {
+	begin := func(about agents.About) *converter {
 		if j, ok := obj.(*joined); ok {
 			return newConverter(about, j.chain, nil)
 		}
@@ -78,7 +78,7 @@ func (h *Home) Converter(about foreign.About, obj storage.Object) foreign.Conver
 }
 
 // parentLines returns the lines of the rollout from which one may have copies, or nil.
-func (h *Home) parentLines(about foreign.About) *lines {
+func (h *Home) parentLines(about agents.About) *lines {
 	if about.Parent == "" || about.Listed {
 		return nil
 	}
@@ -95,17 +95,17 @@ func (h *Home) parentLines(about foreign.About) *lines {
 	}}
 }
 
-// About implements foreign.Agent. The title is from the program's list; for a list of sessions also
+// About implements agents.Format. The title is from the program's list; for a list of sessions also
 // from the rollout (titles).
-func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
-	about := foreign.About{ID: idOf(name), Title: h.title(idOf(name))}
+func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
+	about := agents.About{ID: idOf(name), Title: h.title(idOf(name))}
 	if j, ok := obj.(*joined); ok {
 		about.Before = j.identity()
 	}
 	var titles titles
 	base := ""
 	metas := 0
-	err := foreign.Ends(obj, size, mayHaveFacts, func(v rawjson.Value, isHead bool) {
+	err := agents.Ends(obj, size, mayHaveFacts, func(v rawjson.Value, isHead bool) {
 		payload := payloadOf(v)
 		if v.Member("type").Is("session_meta") && isHead {
 			if metas++; metas <= 2 {
@@ -127,7 +127,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 		about.Title = h.titleOf(base)
 	}
 	if about.Title == "" && titles.prompt == "" {
-		err = foreign.Beyond(obj, size, mayHaveFacts, func(v rawjson.Value) bool {
+		err = agents.Beyond(obj, size, mayHaveFacts, func(v rawjson.Value) bool {
 			titles.add(payloadOf(v), true)
 			return titles.prompt == ""
 		})
@@ -137,7 +137,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 }
 
 // parentOf returns the parent thread of a fork or subagent, from its first or second session_meta.
-func parentOf(meta rawjson.Value, about foreign.About, nth int) (parent string, side bool) {
+func parentOf(meta rawjson.Value, about agents.About, nth int) (parent string, side bool) {
 	if nth == 2 {
 		if id, ok := meta.Member("id").Text(); ok && about.Parent == "" && id != about.ID {
 			return id, about.Side

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 // home is a ~/.codex and its sessions.
 type home struct {
-	*foreign.Files
+	*agents.Files
 	t   testing.TB
 	dir string
 }
@@ -29,7 +29,7 @@ type home struct {
 func newHome(t testing.TB) *home {
 	h := &home{t: t, dir: t.TempDir()}
 	made := New(sessiontest.OpenDir(t, h.dir), h.dir)
-	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
 	return h
 }
 
@@ -191,11 +191,11 @@ func TestForks(t *testing.T) {
 			require.Equal(t, c.total, total)
 			require.Equal(t, c.own, own)
 			require.Equal(t, rolloutID(1), h.header(2).ParentSession)
-			outline := foreigntest.Outline(t, h.read(2))
+			outline := agentstest.Outline(t, h.read(2))
 			require.Contains(t, outline[len(outline)-1], `"3"`)
 			if c.parent != nil {
 				h.write(1, append(c.parent, user("on"), answered("2"), counted(900, 290, 0, 10))...)
-				require.Equal(t, outline, foreigntest.Outline(t, h.read(2)))
+				require.Equal(t, outline, agentstest.Outline(t, h.read(2)))
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestJoined(t *testing.T) {
 		"session " + rolloutID(3) + " one", `l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop 90+10 [3]`,
 		`l5 < l3 message user "three" [2]`, `l6 < l5 message assistant "3" stop 190+10 [3]`,
 		`l8 < l6 message user "five" [2]`, `l9 < l8 message assistant "5" stop 390+10 [3]`,
-	}, foreigntest.Outline(t, h.read(3)))
+	}, agentstest.Outline(t, h.read(3)))
 	require.Equal(t, rolloutID(2), h.header(3).ParentSession)
 	whole := h.read(3)
 	for n, text := range map[int]string{1: "one", 2: "three"} {
@@ -243,7 +243,7 @@ func TestJoined(t *testing.T) {
 		h.write(3, more...)
 		grown := h.read(3)
 		require.True(t, strings.HasPrefix(grown, whole) || step == 0)
-		fresh := &home{foreign.New(h.Files.Files, h.Files.Files.(*Home), nil, t.TempDir()), t, h.dir}
+		fresh := &home{agents.NewFiles(h.Files.Files, h.Files.Files.(*Home), nil, t.TempDir()), t, h.dir}
 		require.Equal(t, fresh.read(3), grown)
 	}
 	s := sessioncore.NewStore(h.Files).Session(day + "/" + name(3))
@@ -272,7 +272,7 @@ func TestGrowth(t *testing.T) {
 			now := live.read(1)
 			lines := slices.DeleteFunc(slices.Collect(strings.Lines(now)), func(line string) bool { return line[0] == '"' }) // what is said of no record
 			requireTree(t, strings.Join(lines, ""))
-			fresh := &home{foreign.New(live.Files.Files, live.Files.Files.(*Home), nil, t.TempDir()), t, live.dir}
+			fresh := &home{agents.NewFiles(live.Files.Files, live.Files.Files.(*Home), nil, t.TempDir()), t, live.dir}
 			require.Equal(t, fresh.read(1), now)
 		}
 	}

@@ -39,7 +39,7 @@ type joined struct {
 	parents *parents
 }
 
-// Join implements foreign.Joiner. If the chain cannot be shown, it says why.
+// Join implements agents.Joiner. If the chain cannot be shown, it says why.
 func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	st, err := obj.Stat()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 // problemsOf returns the lines of a session that are no entries, and the outline of the others.
@@ -26,7 +26,7 @@ func problemsOf(t *testing.T, session string) (problems, outline []string) {
 			entries.WriteString(line)
 		}
 	}
-	return problems, foreigntest.Outline(t, entries.String())
+	return problems, agentstest.Outline(t, entries.String())
 }
 
 // TestBrokenChains: the content of a chain is shown once, and each part left out is a problem.
@@ -123,7 +123,7 @@ func TestCircle(t *testing.T) {
 	h := newHome(t)
 	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
 	made := New(w, h.dir)
-	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
 	const lines = 3000
 	of := func(n, other int, size int) (all []string) {
 		all = []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%07d}`, rolloutID(other), size))}
@@ -177,7 +177,7 @@ func TestLongChain(t *testing.T) {
 	h := newHome(t)
 	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
 	made := New(w, h.dir)
-	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
 	h.writeChain(length, answered("well"))
 	var group sync.WaitGroup
 	objects := make([]storage.Object, length)
@@ -226,7 +226,7 @@ func TestStateOfChain(t *testing.T) {
 	h := newHome(t)
 	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
 	made := New(w, h.dir)
-	h.Files = foreign.New(made, made, nil, t.TempDir())
+	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
 	h.writeChain(40)
 	told := map[int]storage.Token{}
 	for i := range 40 { // more than are kept

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // lineage detects the lines at the beginning of a session that are another rollout's, and the
@@ -29,7 +29,7 @@ type lineage struct {
 const batchGap = 1000
 
 // place sets the origin of a record. It returns true for the session's first own one.
-func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
+func (l *lineage) place(r *record, o agents.Object, line int64) (own bool) {
 	if o.Member("type").Is("session_meta") && line == l.metas+1 {
 		l.metas++
 	}
@@ -58,7 +58,7 @@ func (l *lineage) place(r *record, o foreign.Object, line int64) (own bool) {
 
 // isCopied reports whether a line is another rollout's, and sets the record's time to that in the
 // original. soon: the line was written right after the previous one.
-func (l *lineage) isCopied(r *record, o foreign.Object, line int64, soon bool) bool {
+func (l *lineage) isCopied(r *record, o agents.Object, line int64, soon bool) bool {
 	if l.chain.lines > 0 {
 		return line <= l.chain.lines+1
 	}
@@ -102,14 +102,14 @@ const (
 
 // next returns the members of the next line, none for other values. They are valid until the next
 // call. ok is false at the end, or after an error.
-func (l *lines) next() (o foreign.Object, ok bool) {
+func (l *lines) next() (o agents.Object, ok bool) {
 	for {
 		if end := bytes.IndexByte(l.text, '\n'); end >= 0 {
 			line := rawjson.Value(bytes.TrimSpace(l.text[:end]))
 			l.text = l.text[end+1:]
 			l.read++
 			if rawjson.IsValidObject(line) {
-				o = foreign.Read(line)
+				o = agents.Read(line)
 			}
 			return o, true
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // outcome is the result of a call. An event has it before the item, or without an item.
@@ -49,16 +49,16 @@ func (c *converter) toolResult(out []byte, r *record, typ string) []byte {
 }
 
 // outcomeOf returns the outcome in an event, and its call.
-func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Value) {
+func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
 	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
 	switch typ {
 	case "mcp_tool_call_end":
-		invocation, result := foreign.Read(p.Member("invocation")), p.Member("result")
+		invocation, result := agents.Read(p.Member("invocation")), p.Member("result")
 		server, _ := invocation.Member("server").Text()
 		name = qualified(rawjson.AppendQuoted(nil, "mcp__"+server), invocation.Member("tool"))
 		args = invocation.Member("arguments")
-		failure := foreign.Object{}.Read(result).AnyOf("Err", "err")
+		failure := agents.Object{}.Read(result).AnyOf("Err", "err")
 		if len(failure) == 0 {
 			failure = p.Member("error")
 		}
@@ -72,7 +72,7 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 			o.blocks = textBlock(nil, failure)
 		case len(result) > 0 && string(result) != "null":
 			if o.blocks = outputBlocks(result); len(o.blocks) == 0 {
-				o.blocks = outputBlocks(foreign.Read(result).AnyOf("structuredContent", "structured_content"))
+				o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
 			}
 		}
 	case "dynamic_tool_call_response":
@@ -83,8 +83,8 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 		}
 	case "exec_command_end":
 		name = rawjson.Value(`"exec_command"`)
-		args = foreign.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
-		args = append(foreign.AppendMember(args, "workdir", p.Member("cwd")), '}')
+		args = agents.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
+		args = append(agents.AppendMember(args, "workdir", p.Member("cwd")), '}')
 		o.failed = o.failed || len(p.Member("exit_code")) > 0 && string(p.Member("exit_code")) != "0"
 		o.blocks = texts(p, "aggregated_output")
 		if len(o.blocks) == 0 {
@@ -107,7 +107,7 @@ func outcomeOf(typ string, p foreign.Object) (o *outcome, name, args rawjson.Val
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
 // texts returns a block for each member that is a text and not empty.
-func texts(p foreign.Object, keys ...string) (blocks []byte) {
+func texts(p agents.Object, keys ...string) (blocks []byte) {
 	for _, key := range keys {
 		if text := p.Member(key); text.IsString() && len(text) > len(`""`) {
 			if len(blocks) > 0 {

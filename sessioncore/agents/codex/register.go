@@ -11,7 +11,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 	"sessionfs/sessioncore/storage/gzip"
 )
 
@@ -53,7 +52,7 @@ func detect(dir string) bool {
 // open returns the rollouts below a directory of Codex.
 func open(source agents.Source) (agents.Store, error) {
 	home := New(gzip.NewZstd(source.Files, source.Memory, source.Temporary), source.Path)
-	return agents.Store{Files: home, Agent: home, Path: filepath.Join(source.Path, sessionsDir)}, nil
+	return agents.Store{Files: home, Format: home, Path: filepath.Join(source.Path, sessionsDir)}, nil
 }
 
 // nameOf returns the name of a file or directory as Days shows it.
@@ -69,7 +68,7 @@ func nameOf(dir, below string) string {
 }
 
 // alone returns the converter of a rollout anywhere.
-func alone(files storage.Files, meta rawjson.Value) (foreign.Agent, error) {
+func alone(files storage.Files, meta rawjson.Value) (agents.Format, error) {
 	if meta.Member("payload").Member("history_base").IsObject() {
 		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")
 	}

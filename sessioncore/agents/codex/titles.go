@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // titles finds the title of a thread in the lines of its rollout, else the first prompt.
@@ -48,7 +48,7 @@ func firstLine(v rawjson.Value) string {
 	if _, after, found := strings.Cut(text, request); found {
 		text = after
 	}
-	return foreign.FirstLine(text)
+	return agents.FirstLine(text)
 }
 
 // payloadOf returns the item in a line, which is all of a line of mid-2025.
@@ -120,9 +120,9 @@ func (h *Home) firstPrompt(name string) (title, base string, err error) {
 		return titles.prompt == "" && base == ""
 	}
 	more := true
-	err = foreign.Head(obj, st.Size, mayHaveFacts, func(v rawjson.Value) { more = more && add(v) })
+	err = agents.Head(obj, st.Size, mayHaveFacts, func(v rawjson.Value) { more = more && add(v) })
 	if err == nil && more {
-		err = foreign.Beyond(obj, st.Size, mayHaveFacts, add)
+		err = agents.Beyond(obj, st.Size, mayHaveFacts, add)
 	}
 	return titles.prompt, base, err
 }
@@ -130,14 +130,14 @@ func (h *Home) firstPrompt(name string) (title, base string, err error) {
 // titleFinder is a converter that finds the title of a session without one in the program's list.
 type titleFinder struct {
 	*converter
-	begin     func(foreign.About) *converter
+	begin     func(agents.About) *converter
 	home      *Home
 	listTitle string // the title in the list
 	titles    titles
 	metas     int
 }
 
-// Add implements foreign.Converter.
+// Add implements agents.Converter.
 func (t *titleFinder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	if mayHaveFacts(v) {
 		payload := payloadOf(v)
@@ -152,11 +152,11 @@ func (t *titleFinder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	return t.converter.Add(out, v, line)
 }
 
-// Title implements foreign.Titler.
+// Title implements agents.Titler.
 func (t *titleFinder) Title() string { return cmp.Or(t.listTitle, t.titles.name, t.titles.prompt) }
 
-// Restart implements foreign.Rereader.
-func (t *titleFinder) Restart() foreign.Converter {
+// Restart implements agents.Rereader.
+func (t *titleFinder) Restart() agents.Converter {
 	about := t.About
 	if about.Title = t.Title(); about.Title == t.About.Title {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // tool is a call of a tool for later records.
@@ -20,7 +20,7 @@ type tool struct {
 }
 
 // toolCall adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) toolCall(out []byte, r *record, item foreign.Object, kind string) []byte {
+func (c *converter) toolCall(out []byte, r *record, item agents.Object, kind string) []byte {
 	name, id := qualified(item.Member("namespace"), item.Member("name")), item.AnyOf("call_id", "id")
 	if kind == "web_search" {
 		return c.searchCall(out, r, item, id)
@@ -69,9 +69,9 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 	}
 	text, _ := id.Text()
 	c.tools[text] = tool{name: slices.Clone(name), events: c.tools[text].events}
-	b := foreign.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
-	b = foreign.AppendMember(b, "name", name)
-	b = append(append(b, `,"arguments":`...), foreign.Arguments(args)...)
+	b := agents.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
+	b = agents.AppendMember(b, "name", name)
+	b = append(append(b, `,"arguments":`...), agents.Arguments(args)...)
 	if c.open == nil || c.open.ended {
 		out = c.begin(out, r)
 	}
@@ -83,7 +83,7 @@ func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []
 
 // output makes an entry of an item with the result of a call. One without a call is a message of
 // another thread or of a scheduled task.
-func (c *converter) output(out []byte, r *record, item foreign.Object) []byte {
+func (c *converter) output(out []byte, r *record, item agents.Object) []byte {
 	output, id := item.AnyOf("output", "tools"), item.Member("call_id")
 	name := qualified(item.Member("namespace"), item.Member("name"))
 	out = c.flushEvents(out, len(c.events))
@@ -127,7 +127,7 @@ func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *out
 	if known {
 		name = t.name
 	}
-	b := append(append(foreign.AppendResult(nil, id, name), o.blocks...), `],"isError":`...)
+	b := append(append(agents.AppendResult(nil, id, name), o.blocks...), `],"isError":`...)
 	b = strconv.AppendBool(b, o.failed)
 	if t.events != nil {
 		b = t.events.appendTo(b)
@@ -139,6 +139,6 @@ func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *out
 	if known {
 		c.tools[call] = tool{name: t.name, done: true}
 	}
-	b = append(foreign.AppendMillis(b, r.time), '}')
-	return c.put(out, r, &foreign.Entry{Type: "message", Time: r.time, Body: b})
+	b = append(agents.AppendMillis(b, r.time), '}')
+	return c.put(out, r, &agents.Entry{Type: "message", Time: r.time, Body: b})
 }

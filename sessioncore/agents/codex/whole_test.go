@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 )
 
 // rolloutsVariable names a directory of rollouts that TestRollouts looks at besides those in testdata.
@@ -36,7 +36,7 @@ func TestRollouts(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			require.NoError(t, err)
-			session, _ := foreigntest.Convert(t, newConverter(foreign.About{ID: "s"}, nil, nil), string(text))
+			session, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), string(text))
 			requireWhole(t, string(text), session)
 		})
 	}

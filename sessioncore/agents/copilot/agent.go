@@ -6,25 +6,25 @@ import (
 	"regexp"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 var (
-	_ foreign.FactsAgent = (*Home)(nil)
-	_ foreign.Joiner     = (*Home)(nil)
+	_ agents.FactsFormat = (*Home)(nil)
+	_ agents.Joiner      = (*Home)(nil)
 )
 
-// IsSession implements foreign.Agent.
+// IsSession implements agents.Format.
 func (*Home) IsSession(name string) bool {
 	return strings.HasSuffix(name, ending) && strings.Contains(name, "/")
 }
 
-// Join implements foreign.Joiner: it shows a document of the first clients as lines.
+// Join implements agents.Joiner: it shows a document of the first clients as lines.
 func (*Home) Join(name string, obj storage.Object) storage.Object {
 	if strings.HasPrefix(name, oldDir+"/") || strings.HasSuffix(name, oldEnding) {
-		return foreign.Unfold(obj, "chatMessages")
+		return agents.Unfold(obj, "chatMessages")
 	}
 	return obj
 }
@@ -32,8 +32,8 @@ func (*Home) Join(name string, obj storage.Object) storage.Object {
 // Beside returns the title that a session has in another file, for a search.
 func (h *Home) Beside(name string) string { return h.title(h.FactsAbout(name).ID) }
 
-// FactsAbout implements foreign.FactsAgent. A file that lies elsewhere names its session itself.
-func (h *Home) FactsAbout(name string) (about foreign.About) {
+// FactsAbout implements agents.FactsFormat. A file that lies elsewhere names its session itself.
+func (h *Home) FactsAbout(name string) (about agents.About) {
 	if h.Raw == nil {
 		return about
 	}
@@ -47,15 +47,15 @@ func (h *Home) FactsAbout(name string) (about foreign.About) {
 	return about
 }
 
-// Converter implements foreign.Agent.
-func (*Home) Converter(about foreign.About, _ storage.Object) foreign.Converter {
+// Converter implements agents.Format.
+func (*Home) Converter(about agents.About, _ storage.Object) agents.Converter {
 	b, _ := newConverter(about)
 	return b
 }
 
-// About implements foreign.Agent. The title is that of workspace.yaml; for a list also the first
+// About implements agents.Format. The title is that of workspace.yaml; for a list also the first
 // prompt.
-func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (foreign.About, error) {
+func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := h.FactsAbout(name)
 	if about.Side {
 		return about, nil
@@ -64,7 +64,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	b, c := newConverter(about)
 	title, err := b.FindTitle(obj, size, tells)
 	if !listed && c.isCopy && c.parent == "" && err == nil {
-		err = foreign.Beyond(obj, size, tells, func(v rawjson.Value) bool {
+		err = agents.Beyond(obj, size, tells, func(v rawjson.Value) bool {
 			b.Add(nil, v, 1)
 			return c.parent == ""
 		})

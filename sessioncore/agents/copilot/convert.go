@@ -5,28 +5,28 @@ import (
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // maxImages is how many bytes of images are kept until a message names them.
 const maxImages = 32 << 20
 
-var provider = foreign.Provider{API: "github-copilot", Name: "github-copilot", Model: "unknown"}
+var provider = agents.Provider{API: "github-copilot", Name: "github-copilot", Model: "unknown"}
 
 // converter makes entries of the events of a session, or of one of its subagents (docs/format.md,
 // GitHub Copilot CLI).
 type converter struct {
-	*foreign.Builder
+	*agents.Builder
 	callers       callers
 	usage         usage
-	members, data foreign.Object // memory for those of an event
-	first         rawjson.Value  // data of the file's first event, for a subagent's session, which begins later
-	began         rawjson.Value  // the time of messages in a document of the first clients
-	id, parent    string         // of the session, and of the one that it is a fork of
-	started       int64          // the time in ms at which the session began
-	isCopy        bool           // it has older messages, as a fork has
-	answered      bool           // the last message
+	members, data agents.Object // memory for those of an event
+	first         rawjson.Value // data of the file's first event, for a subagent's session, which begins later
+	began         rawjson.Value // the time of messages in a document of the first clients
+	id, parent    string        // of the session, and of the one that it is a fork of
+	started       int64         // the time in ms at which the session began
+	isCopy        bool          // it has older messages, as a fork has
+	answered      bool          // the last message
 	thoughts      []rawjson.Value
 	images        map[string]rawjson.Value // by asset
 	kept          int                      // bytes of images
@@ -34,9 +34,9 @@ type converter struct {
 	paths         map[string]rawjson.Value // the files that a shell's command may name, by call
 }
 
-func newConverter(about foreign.About) (*foreign.Builder, *converter) {
+func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
-	b := foreign.NewBuilder(about, provider, func(b *foreign.Builder) func(rawjson.Value) {
+	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(rawjson.Value) {
 		*c = converter{
 			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},
@@ -69,7 +69,7 @@ func (c *converter) event(v rawjson.Value) {
 		c.asset(asset, event.Member("data"))
 	case agent == c.Chain && typ != "subagent.started":
 		if c.first != nil {
-			c.begin(foreign.Read(c.first), nil)
+			c.begin(agents.Read(c.first), nil)
 			c.first = nil
 		}
 		if typ == "user.message" && c.Chain == "" {
@@ -81,7 +81,7 @@ func (c *converter) event(v rawjson.Value) {
 }
 
 // start handles the event that begins a file.
-func (c *converter) start(event, data foreign.Object) {
+func (c *converter) start(event, data agents.Object) {
 	c.id, _ = data.Member("sessionId").Text()
 	c.started, _, _ = rawjson.ReadTimestamp(data.Member("startTime"))
 	c.Model(data.Member("selectedModel"))
@@ -95,9 +95,9 @@ func (c *converter) start(event, data foreign.Object) {
 
 // begin begins the session by the first event of the file. Its id counts where the file's name says
 // none.
-func (c *converter) begin(data foreign.Object, at rawjson.Value) {
-	context := foreign.Read(data.Member("context"))
-	h := foreign.Header{Time: at, Cwd: context.Member("cwd"), Branch: context.Member("branch")}
+func (c *converter) begin(data agents.Object, at rawjson.Value) {
+	context := agents.Read(data.Member("context"))
+	h := agents.Header{Time: at, Cwd: context.Member("cwd"), Branch: context.Member("branch")}
 	h.Version = data.Member("copilotVersion")
 	if c.ID == "" {
 		h.ID = data.Member("sessionId")
@@ -116,10 +116,10 @@ func (c *converter) asset(id string, data rawjson.Value) {
 
 // addImage adds the image that an attachment or a part of a result is, or names. It returns false
 // for another one.
-func (c *converter) addImage(to *foreign.Blocks, v foreign.Object) bool {
+func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 	id, _ := v.Member("assetId").Text()
 	if asset, ok := c.images[id]; ok {
-		v = foreign.Read(asset)
+		v = agents.Read(asset)
 	}
 	mimeType, _ := v.Member("mimeType").Text()
 	if !strings.HasPrefix(mimeType, "image/") || !v.Member("data").IsString() {
@@ -130,7 +130,7 @@ func (c *converter) addImage(to *foreign.Blocks, v foreign.Object) bool {
 }
 
 // own handles an event of the session's own agent.
-func (c *converter) own(typ, id string, data foreign.Object) {
+func (c *converter) own(typ, id string, data agents.Object) {
 	call, _ := data.Member("toolCallId").Text()
 	switch typ {
 	case "session.resume":
@@ -161,7 +161,7 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 		c.result(call, data)
 	case "session.compaction_complete":
 		if isTrue(data.Member("success")) {
-			c.Compaction(data.Member("summaryContent"), "", foreign.Count(data.Member("preCompactionTokens")))
+			c.Compaction(data.Member("summaryContent"), "", agents.Count(data.Member("preCompactionTokens")))
 		}
 	case "session.context_cleared":
 		c.Hang("")
@@ -174,12 +174,12 @@ func (c *converter) own(typ, id string, data foreign.Object) {
 		c.Answer("").Error(data.Member("message"))
 		c.answered = false
 	case "system.notification", "skill.invoked":
-		var content foreign.Blocks
+		var content agents.Blocks
 		content.Text(data.Member("content"))
 		kind, _, _ := strings.Cut(typ, ".")
 		c.Custom("copilot/"+kind, content, kind == "system")
 	case "session.import_legacy":
-		c.document(id, foreign.Read(data.Member("legacySession")))
+		c.document(id, agents.Read(data.Member("legacySession")))
 	case "session.shutdown":
 		if rest := c.usage.rest(data); c.Open() != nil && c.Chain == "" {
 			c.Open().Count(rest)
@@ -191,7 +191,7 @@ func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
 // isPerson reports whether a person typed a message: with a source, the client or another agent
 // sends it.
-func isPerson(data foreign.Object) bool {
+func isPerson(data agents.Object) bool {
 	source, _ := data.Member("source").Text()
 	return !isTrue(data.Member("isAutopilotContinuation")) &&
 		(source == "" || source == "user" || source == "immediate-prompt" || strings.HasPrefix(source, "command-"))
@@ -199,14 +199,14 @@ func isPerson(data foreign.Object) bool {
 
 // message handles a message to the agent. The names of attached files follow it; the client shows
 // them as a list.
-func (c *converter) message(m foreign.Object) {
-	var content, files foreign.Blocks
+func (c *converter) message(m agents.Object) {
+	var content, files agents.Blocks
 	text, _ := m.Member("content").Text()
 	if text = typed(text); text != "" {
 		content.Text(rawjson.AppendQuoted(nil, text))
 	}
 	for v := range m.Member("attachments").EachElement {
-		if attached := foreign.Read(v); !c.addImage(&content, attached) {
+		if attached := agents.Read(v); !c.addImage(&content, attached) {
 			files.Text(attached.AnyOf("path", "filePath", "url"))
 			files.Text(attached.Member("text"))
 		}
@@ -234,7 +234,7 @@ func typed(text string) string {
 }
 
 // answer adds a message of the model to its answer: those of one call of the model are one.
-func (c *converter) answer(data foreign.Object) {
+func (c *converter) answer(data agents.Object) {
 	api, _ := data.Member("apiCallId").Text()
 	if api == "" {
 		c.Close()
@@ -259,8 +259,8 @@ func (c *converter) answer(data foreign.Object) {
 }
 
 // result adds the result of a call, or a command that the person ran.
-func (c *converter) result(call string, data foreign.Object) {
-	result := foreign.Read(data.Member("result"))
+func (c *converter) result(call string, data agents.Object) {
+	result := agents.Read(data.Member("result"))
 	text := result.Member("content")
 	if !text.IsString() {
 		text = data.Member("error").Member("message")
@@ -270,21 +270,21 @@ func (c *converter) result(call string, data foreign.Object) {
 		c.Bash(command, output, data.Member("shellExecution").Member("exitCode"))
 		return
 	}
-	r := foreign.Result{Call: data.Member("toolCallId"), IsError: !isTrue(data.Member("success"))}
+	r := agents.Result{Call: data.Member("toolCallId"), IsError: !isTrue(data.Member("success"))}
 	r.Content.Text(text)
 	for part := range result.AnyOf("binaryResultsForLlm", "contents").EachElement {
-		c.addImage(&r.Content, foreign.Read(part))
+		c.addImage(&r.Content, agents.Read(part))
 	}
 	var details []byte
 	if detailed := result.Member("detailedContent"); string(detailed) != string(text) {
-		details = foreign.AppendMember(details, "detailedContent", detailed)
+		details = agents.AppendMember(details, "detailedContent", detailed)
 	}
-	details = foreign.AppendMember(details, "fileEdits", data.Member("fileEdits"))
-	if details = foreign.AppendMember(details, "possiblePaths", c.paths[call]); len(details) > 0 {
+	details = agents.AppendMember(details, "fileEdits", data.Member("fileEdits"))
+	if details = agents.AppendMember(details, "possiblePaths", c.paths[call]); len(details) > 0 {
 		details[0] = '{'
 		r.Details = append(details, '}')
 	}
-	if agent := c.callers[call]; agent != c.Chain && foreign.IsSubagent(agent) {
+	if agent := c.callers[call]; agent != c.Chain && agents.IsSubagent(agent) {
 		r.Session = "artifacts/" + agent
 		if c.Chain != "" {
 			r.Session = "../" + agent
@@ -294,7 +294,7 @@ func (c *converter) result(call string, data foreign.Object) {
 }
 
 // older handles the first line of a document of the first clients, or a message in it.
-func (c *converter) older(v foreign.Object) {
+func (c *converter) older(v agents.Object) {
 	if v.Member("role").IsString() {
 		c.From("", c.began)
 		c.Chat(v, typed)
@@ -304,12 +304,12 @@ func (c *converter) older(v foreign.Object) {
 }
 
 // document adds a document, or the part of it that its messages follow. These have no times.
-func (c *converter) document(id string, doc foreign.Object) {
+func (c *converter) document(id string, doc agents.Object) {
 	c.began = slices.Clone(doc.Member("startTime"))
 	c.From(id, c.began)
 	c.begin(doc, nil)
 	c.Model(doc.Member("selectedModel"))
 	for message := range doc.Member("chatMessages").EachElement {
-		c.Chat(foreign.Read(message), typed)
+		c.Chat(agents.Read(message), typed)
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 const sampleID = "d1d1d1d1-0000-4000-8000-000000000001"
@@ -19,11 +19,11 @@ const sampleID = "d1d1d1d1-0000-4000-8000-000000000001"
 // agentsOf are the subagents in the samples.
 var agentsOf = []string{"a8a8a8a8-0000-4000-8000-00000000000a", "t1", "crane-agent", "oil-agent"}
 
-var kit = foreigntest.Kit{
+var kit = agentstest.Kit{
 	Home: func(testing.TB, string) {},
-	Open: func(t testing.TB, home string) *foreign.Files {
+	Open: func(t testing.TB, home string) *agents.Files {
 		h := New(sessiontest.OpenDir(t, home))
-		return foreign.New(foreign.Shown{Files: h, Agent: h}, h, nil, t.TempDir())
+		return agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
 	},
 	Place: func(sample string) (file string, sessions []string) {
 		if filepath.Ext(sample) == oldEnding {
@@ -54,12 +54,12 @@ func FuzzConvert(f *testing.F) {
 		f.Add(string(text), "a8a8a8a8-0000-4000-8000-00000000000a")
 	}
 	f.Fuzz(func(t *testing.T, file, agent string) {
-		about, objects := foreign.About{ID: "s", Chain: agent, Side: agent != ""}, ""
+		about, objects := agents.About{ID: "s", Chain: agent, Side: agent != ""}, ""
 		for line := range strings.Lines(file[:min(len(file), 16<<10)]) {
 			if v := rawjson.Value(strings.TrimSpace(line)); len(v) > 0 && v[0] == '{' && rawjson.IsValidObject(v) {
 				objects += string(v) + "\n"
 			}
 		}
-		foreigntest.Prefixes(t, func() foreign.Converter { return New(nil).Converter(about, nil) }, objects)
+		agentstest.Prefixes(t, func() agents.Converter { return New(nil).Converter(about, nil) }, objects)
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"path"
 	"regexp"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 )
 
 // Home is ~/.copilot, with its sessions as session files lie.
-type Home struct{ foreign.Folders }
+type Home struct{ agents.Folders }
 
 // New returns the sessions in a directory of the client; nil is for a file that lies elsewhere.
 func New(files storage.Files) *Home {
-	h := &Home{foreign.Folders{Dir: stateDir, File: eventsName, Old: oldDir, ID: oldID}}
+	h := &Home{agents.Folders{Dir: stateDir, File: eventsName, Old: oldDir, ID: oldID}}
 	h.Inside.May, h.Inside.Of, h.Raw = mayBeOfAgents, ofEvents, files
 	h.Init()
 	return h
@@ -48,7 +48,7 @@ type callers map[string]string
 
 // of returns the id of the subagent that has an event, "" for the session itself. Old clients name
 // the call alone.
-func (c callers) of(event, data foreign.Object) string {
+func (c callers) of(event, data agents.Object) string {
 	agent, _ := event.Member("agentId").Text()
 	call, _ := data.Member("parentToolCallId").Text()
 	started := event.Member("type").Is("subagent.started")
@@ -72,8 +72,8 @@ func (c callers) of(event, data foreign.Object) string {
 func ofEvents() func(rawjson.Value) string {
 	c := callers{}
 	return func(v rawjson.Value) string {
-		event := foreign.Read(v)
-		return c.of(event, foreign.Read(event.Member("data")))
+		event := agents.Read(v)
+		return c.of(event, agents.Read(event.Member("data")))
 	}
 }
 
@@ -89,5 +89,5 @@ func (h *Home) title(id string) string {
 		return ""
 	}
 	text, _ := storage.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
-	return foreign.FirstLine(cmp.Or(foreign.YAMLText(string(text), "name"), foreign.YAMLText(string(text), "summary")))
+	return agents.FirstLine(cmp.Or(agents.YAMLText(string(text), "name"), agents.YAMLText(string(text), "summary")))
 }

@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 func init() {
@@ -22,7 +21,7 @@ func init() {
 		Detect: func(dir string) bool { return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir) },
 		Open: func(source agents.Source) (agents.Store, error) {
 			home := New(source.Files)
-			return agents.Store{Files: home, Agent: home, Path: source.Path}, nil
+			return agents.Store{Files: home, Format: home, Path: source.Path}, nil
 		},
 		NameOf: nameOf,
 		Prompts: func(files storage.Files) history.History {
@@ -33,7 +32,7 @@ func init() {
 			isEvent := strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString()
 			return isEvent || v.Member("chatMessages").IsArray()
 		},
-		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return New(nil), nil },
+		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return New(nil), nil },
 		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
 			_, below, ok := strings.Cut("/"+file, "/"+stateDir+"/")
 			return ok && strings.Contains(below, "/") && path.Base(file) != eventsName

@@ -4,29 +4,29 @@ import (
 	"maps"
 	"strconv"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // usage counts the tokens of answers. New clients tell those of each call of the model, before its
 // answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the
 // totals of the session or of the run.
 type usage struct {
-	calls  map[string]foreign.Usage // of calls whose answers are to come
-	last   string                   // the call with the answer that was counted last
-	spoken float64                  // the tokens that answers told since the totals before
-	told   bool                     // calls were told since then
-	totals map[string]totals        // the totals before, by model
+	calls  map[string]agents.Usage // of calls whose answers are to come
+	last   string                  // the call with the answer that was counted last
+	spoken float64                 // the tokens that answers told since the totals before
+	told   bool                    // calls were told since then
+	totals map[string]totals       // the totals before, by model
 }
 
 // totals are numbers of requests and of tokens: of the input with those of the cache, of the
 // output, read from the cache and written to it; and of the requests that are billed.
 type totals [6]float64
 
-func newUsage() usage { return usage{calls: map[string]foreign.Usage{}, totals: map[string]totals{}} }
+func newUsage() usage { return usage{calls: map[string]agents.Usage{}, totals: map[string]totals{}} }
 
 // totalsOf returns the numbers of a usage.
-func totalsOf(usage foreign.Object, requests, billed rawjson.Value) (t totals) {
+func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 	for i, v := range [...]rawjson.Value{
 		requests, usage.Member("inputTokens"), usage.Member("outputTokens"), usage.Member("cacheReadTokens"),
 		usage.Member("cacheWriteTokens"), billed,
@@ -39,19 +39,19 @@ func totalsOf(usage foreign.Object, requests, billed rawjson.Value) (t totals) {
 }
 
 // tokens returns the tokens as a session has them.
-func (t totals) tokens() foreign.Usage {
+func (t totals) tokens() agents.Usage {
 	count := func(n float64) int64 { return int64(max(0, n)) }
-	u := foreign.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: max(0, t[5])}
+	u := agents.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: max(0, t[5])}
 	u.CacheRead, u.CacheWrite = count(t[3]), count(t[4])
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
 }
 
 // note notes an event of any agent in the file.
-func (u *usage) note(typ, agent string, data foreign.Object) {
+func (u *usage) note(typ, agent string, data agents.Object) {
 	switch typ {
 	case "session.usage_record":
-		of := foreign.Read(data.Member("usage"))
+		of := agents.Read(data.Member("usage"))
 		call, _ := of.Member("apiCallId").Text()
 		billed := of.Member("cost")
 		if !of.Member("initiator").Is("user") {
@@ -64,7 +64,7 @@ func (u *usage) note(typ, agent string, data foreign.Object) {
 }
 
 // of returns the tokens that an event adds to the answer of a call.
-func (u *usage) of(agent, call string, data foreign.Object) foreign.Usage {
+func (u *usage) of(agent, call string, data agents.Object) agents.Usage {
 	key := agent + " " + call
 	used, ok := u.calls[key]
 	switch {
@@ -80,11 +80,11 @@ func (u *usage) of(agent, call string, data foreign.Object) foreign.Usage {
 // rest returns the tokens in the totals of the session that no answer has. They are none where
 // calls were told. Totals that are smaller than those before, or are those of the answers since
 // then, began anew.
-func (u *usage) rest(data foreign.Object) foreign.Usage {
+func (u *usage) rest(data agents.Object) agents.Usage {
 	now, spoken := map[string]totals{}, 0.0
 	for m := range data.Member("modelMetrics").EachMember {
 		requests := m.Value.Member("requests")
-		t := totalsOf(foreign.Read(m.Value.Member("usage")), requests.Member("count"), requests.Member("cost"))
+		t := totalsOf(agents.Read(m.Value.Member("usage")), requests.Member("count"), requests.Member("cost"))
 		now[m.Name()] = t
 		spoken += t[2]
 	}
@@ -105,7 +105,7 @@ func (u *usage) rest(data foreign.Object) foreign.Usage {
 	maps.Copy(u.totals, now)
 	told := u.told
 	if u.spoken, u.told = 0, false; told {
-		return foreign.Usage{}
+		return agents.Usage{}
 	}
 	return sum.tokens()
 }

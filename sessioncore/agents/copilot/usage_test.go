@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // TestRest: totals that count on are counted once, those that begin anew are added up, and where
@@ -35,11 +35,11 @@ func TestRest(t *testing.T) {
 	} {
 		u := newUsage()
 		for i, r := range c.runs {
-			u.note("assistant.message", "", foreign.Read(rawjson.Value(fmt.Sprintf(`{"outputTokens":%d}`, r.said))))
+			u.note("assistant.message", "", agents.Read(rawjson.Value(fmt.Sprintf(`{"outputTokens":%d}`, r.said))))
 			if r.told {
-				u.note("session.usage_record", "", foreign.Read(rawjson.Value(`{"usage":{"inputTokens":100,"apiCallId":"x"}}`)))
+				u.note("session.usage_record", "", agents.Read(rawjson.Value(`{"usage":{"inputTokens":100,"apiCallId":"x"}}`)))
 			}
-			rest := u.rest(foreign.Read(rawjson.Value(fmt.Sprintf(
+			rest := u.rest(agents.Read(rawjson.Value(fmt.Sprintf(
 				`{"modelMetrics":{%q:{"requests":{"count":%d},"usage":{"inputTokens":%d,"outputTokens":%d,"cacheReadTokens":%d}}}}`,
 				r.model, r.requests, r.input, r.output, r.read,
 			))))

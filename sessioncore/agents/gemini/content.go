@@ -3,8 +3,8 @@ package gemini
 import (
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // members has the members of a message.
@@ -22,8 +22,8 @@ type message struct {
 // userOf reads a message.
 func userOf(m members) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
-	u.text = foreign.TextIn(u.content)
-	foreign.EachPart(u.content, func(part rawjson.Value) {
+	u.text = agents.TextIn(u.content)
+	agents.EachPart(u.content, func(part rawjson.Value) {
 		u.results = u.results || part.Member("functionResponse").IsObject()
 	})
 	return u
@@ -43,7 +43,7 @@ func isSnapshot(text string) bool {
 
 // title returns a text that may be the session's title, "" for one that is no prompt.
 func (u message) title() string {
-	text := strings.TrimSpace(foreign.TextIn(u.display))
+	text := strings.TrimSpace(agents.TextIn(u.display))
 	if text == "" {
 		text = strings.TrimSpace(u.text)
 	}
@@ -53,7 +53,7 @@ func (u message) title() string {
 	if u.results || u.isContext() || isSnapshot(u.text) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
 		return ""
 	}
-	return foreign.FirstLine(text)
+	return agents.FirstLine(text)
 }
 
 // directory returns the working directory that the program names in the session's context, "" for
@@ -76,12 +76,12 @@ func (u message) command() (command, output string, ok bool) {
 }
 
 // blocks returns the content that is shown, and the texts that the program added to what was typed.
-func (u message) blocks() (shown, added foreign.Blocks) {
-	typed := foreign.TextIn(u.display)
+func (u message) blocks() (shown, added agents.Blocks) {
+	typed := agents.TextIn(u.display)
 	if typed != "" {
-		shown.Text(foreign.Quoted(typed))
+		shown.Text(agents.Quoted(typed))
 	}
-	foreign.EachPart(u.content, func(part rawjson.Value) {
+	agents.EachPart(u.content, func(part rawjson.Value) {
 		text := part.Member("text")
 		said, _ := text.Text()
 		switch {
@@ -102,22 +102,22 @@ func isMarker(text string) bool {
 
 // saidBy returns the text of a message with the ids of its calls, by which a copy of it is known.
 func saidBy(m members) string {
-	said := foreign.TextIn(m.Member("content"))
+	said := agents.TextIn(m.Member("content"))
 	note := func(call rawjson.Value) {
 		id, _ := call.Member("id").Text()
 		said += id
 	}
-	foreign.EachPart(m.Member("toolCalls"), note)
+	agents.EachPart(m.Member("toolCalls"), note)
 	if !m.Member("toolCalls").IsArray() {
-		foreign.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
+		agents.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
 	}
 	return said
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.
-func usageOf(tokens rawjson.Value) foreign.Usage {
-	n := func(key string) int64 { return foreign.Count(tokens.Member(key)) }
-	u := foreign.Usage{CacheRead: n("cached"), Output: n("output") + n("thoughts")}
+func usageOf(tokens rawjson.Value) agents.Usage {
+	n := func(key string) int64 { return agents.Count(tokens.Member(key)) }
+	u := agents.Usage{CacheRead: n("cached"), Output: n("output") + n("thoughts")}
 	u.Input = max(0, n("input")-u.CacheRead) + n("tool")
 	u.Total = u.Input + u.CacheRead + u.Output
 	return u

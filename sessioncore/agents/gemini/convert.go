@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 // converter makes the entries of the records of one file, a log in which a message is replaced by a
 // later one with its id (docs/format.md, Gemini CLI).
 type converter struct {
-	*foreign.Builder
+	*agents.Builder
 	live   []*place          // the messages that the model is sent, in order
 	places map[string]*place // all, by their ids
 	last   *place            // the message of the person or the model made last, in the order of the file
@@ -29,14 +29,14 @@ type place struct {
 	failed bool // it ended with an error
 }
 
-func newConverter(b *foreign.Builder) func(rawjson.Value) {
+func newConverter(b *agents.Builder) func(rawjson.Value) {
 	c := &converter{Builder: b, places: map[string]*place{}, done: map[string]bool{}}
 	return c.record
 }
 
 // record makes what it is of a record.
 func (c *converter) record(v rawjson.Value) {
-	r := foreign.Read(v)
+	r := agents.Read(v)
 	set := r.Member("$set")
 	for _, facts := range [...]rawjson.Value{r.Member("summary"), set.Member("summary")} {
 		title, _ := facts.Text()
@@ -50,17 +50,17 @@ func (c *converter) record(v rawjson.Value) {
 	case r.Member("id").IsString():
 		c.message(r)
 	case r.Member("sessionId").IsString():
-		h := foreign.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: foreign.Quoted(c.Moved)}
+		h := agents.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: agents.Quoted(c.Moved)}
 		if kind := r.Member("kind"); kind.Is("subagent") {
 			h.Subagent = kind
 		}
 		c.Begin(h)
-		foreign.EachPart(r.Member("messages"), func(m rawjson.Value) { c.message(foreign.Read(m)) })
+		agents.EachPart(r.Member("messages"), func(m rawjson.Value) { c.message(agents.Read(m)) })
 	}
 }
 
 // message makes the entries of a message, unless it stands before.
-func (c *converter) message(r foreign.Object) {
+func (c *converter) message(r agents.Object) {
 	id, ok := r.Member("id").Text()
 	typ, p := r.Member("type"), c.places[id]
 	switch {
@@ -89,17 +89,17 @@ func (c *converter) message(r foreign.Object) {
 }
 
 // user makes the entries of a message in the person's name.
-func (c *converter) user(r foreign.Object, p *place) {
+func (c *converter) user(r agents.Object, p *place) {
 	u := userOf(r)
 	command, output, isCommand := u.command()
 	shown, added := u.blocks()
 	c.Prompted(u.title())
 	switch {
 	case u.results:
-		foreign.EachPart(u.content, c.lateResult)
+		agents.EachPart(u.content, c.lateResult)
 		return
 	case u.isContext():
-		c.Directory(foreign.Quoted(u.directory()))
+		c.Directory(agents.Quoted(u.directory()))
 		c.Custom("gemini/context", shown, false)
 		return
 	case len(shown)+len(added) == 0:
@@ -121,39 +121,39 @@ func (c *converter) lateResult(part rawjson.Value) {
 		c.done[id] = true
 		c.Tool(result.Member("id"), result.Member("name"))
 		failed := !result.Member("response").Member("error").Missing()
-		shown := foreign.Result{Call: result.Member("id"), IsError: failed}
+		shown := agents.Result{Call: result.Member("id"), IsError: failed}
 		shown.Content.Response(part)
 		c.Result(shown)
 	}
 }
 
 // answer makes the entries of an answer and of the results of its calls.
-func (c *converter) answer(r foreign.Object, p *place) {
+func (c *converter) answer(r agents.Object, p *place) {
 	content, isWhole := r.Member("content"), false
-	foreign.EachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
-		isWhole = isWhole || foreign.IsThought(part) || part.Member("functionCall").IsObject()
+	agents.EachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
+		isWhole = isWhole || agents.IsThought(part) || part.Member("functionCall").IsObject()
 	})
 	c.Model(r.Member("model"))
 	a := c.Answer(p.id)
 	if !isWhole {
-		foreign.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
+		agents.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
 	}
-	foreign.EachPart(content, func(part rawjson.Value) {
+	agents.EachPart(content, func(part rawjson.Value) {
 		switch call := part.Member("functionCall"); {
 		case call.IsObject():
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
-		case foreign.IsThought(part):
+		case agents.IsThought(part):
 			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
 			a.Text(part.Member("text"))
 		}
 	})
 	a.Count(usageOf(r.Member("tokens")))
-	if input := foreign.Count(r.Member("tokens").Member("input")); input > 0 {
+	if input := agents.Count(r.Member("tokens").Member("input")); input > 0 {
 		c.input = input
 	}
-	foreign.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
-		call := foreign.Read(v)
+	agents.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
+		call := agents.Read(v)
 		if !isWhole {
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		}
@@ -173,7 +173,7 @@ func thoughtOf(t rawjson.Value) rawjson.Value {
 }
 
 // result makes an entry of the result of a call, once it has one.
-func (c *converter) result(call foreign.Object) {
+func (c *converter) result(call agents.Object) {
 	id, ok := call.Member("id").Text()
 	result, status := call.Member("result"), call.Member("status")
 	failed := status.Is("error") || status.Is("cancelled")
@@ -181,21 +181,21 @@ func (c *converter) result(call foreign.Object) {
 		return
 	}
 	c.done[id] = true
-	shown := foreign.Result{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
+	shown := agents.Result{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
 	shown.Content.Response(result)
 	if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
 		shown.Details = display
 	}
 	if side, _ := call.Member("agentId").Text(); side != "" && !strings.Contains(side, "/") {
-		shown.Session = foreign.Subagents + "/" + side + ending
+		shown.Session = agents.Subagents + "/" + side + ending
 	}
 	c.Result(shown)
 }
 
 // failed makes an error the end of the answer before it, or an answer to the last message of the
 // person, which the client may have taken out of the conversation.
-func (c *converter) failed(r foreign.Object, id string) {
-	text := rawjson.AppendQuoted(nil, foreign.TextIn(r.Member("content")))
+func (c *converter) failed(r agents.Object, id string) {
+	text := rawjson.AppendQuoted(nil, agents.TextIn(r.Member("content")))
 	p, at := c.last, c.At()
 	if a := c.Open(); p != nil && p.answer && !p.failed && a != nil && a.ID == p.id {
 		a.Error(text)

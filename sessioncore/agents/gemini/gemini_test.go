@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage/foreign"
-	"sessionfs/sessioncore/storage/foreign/foreigntest"
 )
 
 const samples = "../../../testdata/agents/gemini"
 
 // kit has a home with one project, garden, whose directory is /srv/garden.
-var kit = foreigntest.Kit{
+var kit = agentstest.Kit{
 	Home: func(t testing.TB, dir string) {
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/garden/.project_root"), "/srv/garden")
 	},
-	Open: func(t testing.TB, dir string) *foreign.Files {
+	Open: func(t testing.TB, dir string) *agents.Files {
 		h := newHome(sessiontest.OpenDir(t, dir))
-		return foreign.New(h, h, nil, t.TempDir())
+		return agents.NewFiles(h, h, nil, t.TempDir())
 	},
 	Place: func(sample string) (string, []string) {
 		base, _, _ := strings.Cut(sample, ".")
@@ -59,7 +59,7 @@ func FuzzRecords(f *testing.F) {
 			record := kinds[int(n)%len(kinds)]
 			file.WriteString(strings.NewReplacer("ID", id, "TEXT", text).Replace(record) + "\n")
 		}
-		converter := func() foreign.Converter { return newHome(nil).Converter(foreign.About{ID: "s"}, nil) }
-		foreigntest.Prefixes(t, converter, file.String())
+		converter := func() agents.Converter { return newHome(nil).Converter(agents.About{ID: "s"}, nil) }
+		agentstest.Prefixes(t, converter, file.String())
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 var seed = maphash.MakeSeed()
@@ -42,7 +42,7 @@ func (c *converter) replace(list rawjson.Value) {
 	old, at := c.live, ""
 	c.live = nil
 	var summary *place
-	foreign.EachPart(list, func(v rawjson.Value) {
+	agents.EachPart(list, func(v rawjson.Value) {
 		id, ok := v.Member("id").Text()
 		p := c.places[id]
 		switch {
@@ -51,12 +51,12 @@ func (c *converter) replace(list rawjson.Value) {
 		case p != nil:
 		case summary != nil: // the client's answer to the summary, and copies of what is kept
 			p = &place{id: id, before: summary.end, end: summary.end}
-		case v.Member("type").Is("user") && isSnapshot(foreign.TextIn(v.Member("content"))):
+		case v.Member("type").Is("user") && isSnapshot(agents.TextIn(v.Member("content"))):
 			p = c.compress(v, id, keptFrom(list, id, old))
 			summary = p
 		default:
 			c.hang(at)
-			c.message(foreign.Read(v))
+			c.message(agents.Read(v))
 			at = c.At()
 			return
 		}
@@ -69,7 +69,7 @@ func (c *converter) replace(list rawjson.Value) {
 func (c *converter) compress(v rawjson.Value, id, kept string) *place {
 	p := &place{id: id, before: c.At()}
 	c.From(id, v.Member("timestamp"))
-	c.Compaction(foreign.Quoted(foreign.TextIn(v.Member("content"))), kept, c.input)
+	c.Compaction(agents.Quoted(agents.TextIn(v.Member("content"))), kept, c.input)
 	p.end, c.last = c.At(), nil
 	return p
 }
@@ -79,7 +79,7 @@ func (c *converter) compress(v rawjson.Value, id, kept string) *place {
 func keptFrom(list rawjson.Value, summary string, old []*place) (kept string) {
 	var copies []uint64
 	behind := 0
-	foreign.EachPart(list, func(v rawjson.Value) {
+	agents.EachPart(list, func(v rawjson.Value) {
 		if behind > 1 {
 			typ, _ := v.Member("type").Text()
 			copies = append(copies, hashOf(typ, saidBy(v)))

@@ -7,9 +7,9 @@ import (
 	"path"
 	"strings"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -24,14 +24,14 @@ const (
 // sessions of subagents in tmp/PROJECT/chats/ID/. A resume leaves a second file with the beginning
 // of the id that has no conversation.
 type home struct {
-	foreign.Projects
-	texts foreign.Texts
+	agents.Projects
+	texts agents.Texts
 }
 
 func newHome(files storage.Files) *home {
-	h := &home{Projects: foreign.Projects{
+	h := &home{Projects: agents.Projects{
 		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Records: "messages", Begin: newConverter,
-		Provider: foreign.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
+		Provider: agents.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
 		HasTitle: func(line []byte) bool {
 			return bytes.Contains(line, []byte(`"summary"`)) || bytes.Contains(line, []byte(`"user"`))
 		},

@@ -14,7 +14,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 const (
@@ -32,7 +31,7 @@ func tree(t *testing.T, files map[string]string) (names []string, shown storage.
 		sessiontest.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	h := newHome(sessiontest.OpenDir(t, dir))
-	shown = foreign.New(foreign.Shown{Files: h, Agent: h}, h, nil, t.TempDir())
+	shown = agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
 	var walk func(dir string)
 	walk = func(dir string) {
 		items, err := storage.List(shown, dir)
@@ -148,7 +147,7 @@ func TestList(t *testing.T) {
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/p/.project_root"), "/srv/p")
 		h := newHome(counted{sessiontest.OpenDir(t, dir), &bytes})
 		base, _, _ := strings.Cut(name, ".")
-		obj, err := foreign.New(h, h, nil, t.TempDir()).Open("p/" + base + ending)
+		obj, err := agents.NewFiles(h, h, nil, t.TempDir()).Open("p/" + base + ending)
 		require.NoError(t, err)
 		text, _, _, err := obj.(interface {
 			Beginning() ([]byte, storage.Stat, int64, error)

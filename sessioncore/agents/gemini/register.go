@@ -11,7 +11,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	calls "sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/foreign"
 )
 
 func init() {
@@ -28,7 +27,7 @@ func init() {
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source.Files)
-			return agents.Store{Files: h, Agent: h, Path: filepath.Join(source.Path, projectsDir)}, nil
+			return agents.Store{Files: h, Format: h, Path: filepath.Join(source.Path, projectsDir)}, nil
 		},
 		NameOf: func(_, below string) string {
 			project, file, _ := strings.Cut(below, "/")
@@ -51,7 +50,7 @@ func init() {
 		Wrote: func(v rawjson.Value) bool {
 			return v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
 		},
-		Alone: func(storage.Files, rawjson.Value) (foreign.Agent, error) { return newHome(nil), nil },
+		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
 		IsPart: func(file string) bool { // a subagent's comes with the session that called it
 			return path.Base(path.Dir(path.Dir(file))) == chatsDir
 		},

@@ -1,0 +1,315 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// maxWaiting bounds the bytes of the entries behind an answer that may still change.
+const maxWaiting = 8 << 20
+
+// Provider names the origin of an agent's answers. Model is for answers that name none.
+type Provider struct{ API, Name, Model string }
+
+// Builder makes the lines of a session for an agent whose part is a function of a record. The
+// records come in the order of the file. Each entry hangs on the one before it, or on the one that
+// Hang names. The last answer may still change, so it and the entries behind it are the tail; all
+// others are final. Builder implements Converter, Titler and Rereader.
+//
+// Its methods copy their arguments. Values of a wrong kind count as missing.
+type Builder struct {
+	About
+	provider Provider
+	begin    func(*Builder) func(rawjson.Value)
+	record   func(rawjson.Value)
+
+	out     []byte
+	line    int64 // of the record
+	from    origin
+	id      string // of the session in its records
+	header  Header
+	started bool   // Begin was called
+	headed  bool   // the header is written
+	at      string // the parent of the next entry
+	last    string // the last entry in the order of the text
+	moved   int64  // the line of the record that called Hang last
+	open    *Answer
+	ids     map[string]struct{}
+	tools   map[string][]byte // their names, by call
+	model   setting
+	level   setting
+	title   string // given by a person or the agent
+	prompt  string
+	isTail  bool   // the records' prompts are not the first
+	body    []byte // memory for an entry's body
+}
+
+// origin is the record of an entry.
+type origin struct {
+	id   string
+	part int
+	time rawjson.Value
+	line int64
+}
+
+// Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
+// has the id. Subagent is the kind of a subagent's session.
+type Header struct{ ID, Time, Cwd, Version, Branch, Subagent rawjson.Value }
+
+// setting is a value that becomes an entry before the next one when it changes.
+type setting struct {
+	value   []byte
+	at      origin
+	changed bool
+}
+
+// NewBuilder returns a Builder. It calls begin, with itself, for the agent's function of a record,
+// and once more if a title found late requires a second conversion.
+func NewBuilder(about About, provider Provider, begin func(*Builder) func(rawjson.Value)) *Builder {
+	b := &Builder{About: about, provider: provider, begin: begin}
+	b.ids, b.tools = map[string]struct{}{}, map[string][]byte{}
+	b.record = begin(b)
+	return b
+}
+
+// Add implements Converter.
+func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
+	b.out, b.line = out, line
+	b.From("", nil)
+	b.record(v)
+	if b.started && !b.headed && len(b.header.Cwd) > 0 {
+		b.writeHeader()
+	}
+	out, b.out = b.out, nil
+	return out
+}
+
+// Tail implements Converter. It ends with a move of the leaf if the next entry hangs elsewhere.
+func (b *Builder) Tail(out []byte) []byte {
+	if b.started && !b.headed {
+		out = b.appendHeader(out)
+	}
+	if b.open != nil {
+		out = b.open.appendTo(out)
+	}
+	if b.at != b.last {
+		out = AppendLeaf(out, b.at, b.moved)
+	}
+	return out
+}
+
+// Title implements Titler.
+func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
+
+// Restart implements Rereader.
+func (b *Builder) Restart() Converter {
+	about := b.About
+	if about.Title = b.Title(); about.Title == b.About.Title || b.Facts {
+		return nil
+	}
+	return NewBuilder(about, b.provider, b.begin)
+}
+
+// FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
+// It skips lines for which want is false. Afterwards the Builder is useless.
+func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
+	err := Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
+		b.isTail = !isHead
+		b.Add(nil, v, 1)
+	})
+	if b.isTail = false; err == nil && b.Title() == "" {
+		err = Beyond(obj, size, want, func(v rawjson.Value) bool {
+			b.Add(nil, v, 1)
+			return b.Title() == ""
+		})
+	}
+	return b.Title(), err
+}
+
+// HasTalk reports whether the records in lines become messages. Afterwards the Builder is useless.
+func (b *Builder) HasTalk(lines []byte) bool {
+	var out []byte
+	every := func([]byte) bool { return true }
+	eachObject(lines, every, func(v rawjson.Value) { out = b.Add(out, v, 1) })
+	return bytes.Contains(b.Tail(out), []byte(`"message":{`))
+}
+
+// Named sets the title that a person or the agent gave. The last one counts.
+func (b *Builder) Named(title string) {
+	if title != "" {
+		b.title = title
+	}
+}
+
+// Prompted adds a prompt. The first line of the first one is the default title.
+func (b *Builder) Prompted(text string) {
+	if b.prompt == "" && !b.isTail {
+		b.prompt = FirstLine(text)
+	}
+}
+
+// Begin sets the header once. A header without a directory is written with the first entry, as
+// Directory may still set one.
+func (b *Builder) Begin(h Header) {
+	if b.started || b.headed {
+		return
+	}
+	if b.started = true; h.Time.Missing() {
+		h.Time = b.from.time
+	}
+	if id, _ := h.ID.Text(); id != "" {
+		b.id = id
+	}
+	b.header.Time = slices.Clone(h.Time)
+	b.Directory(h.Cwd)
+	b.header.Version, b.header.Branch, b.header.Subagent = textOf(h.Version), textOf(h.Branch), textOf(h.Subagent)
+}
+
+// Directory sets the working directory of an unwritten header that has none.
+func (b *Builder) Directory(cwd rawjson.Value) {
+	if len(b.header.Cwd) == 0 {
+		b.header.Cwd = textOf(cwd)
+	}
+}
+
+// textOf returns a copy of a text, or nil for another value.
+func textOf(v rawjson.Value) rawjson.Value {
+	if !v.IsString() {
+		return nil
+	}
+	return slices.Clone(v)
+}
+
+func (b *Builder) writeHeader() {
+	if !b.headed {
+		b.out, b.headed = b.appendHeader(b.out), true
+	}
+}
+
+func (b *Builder) appendHeader(dst []byte) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `{"type":"session","version":3,"id":`...), cmp.Or(b.id, b.ID))
+	at := b.header.Time
+	if !b.started {
+		at = b.from.time
+	}
+	dst = AppendMember(AppendMember(dst, "timestamp", at), "cwd", b.header.Cwd)
+	dst = AppendMember(b.AppendMembers(dst), "cliVersion", b.header.Version)
+	dst = AppendMember(AppendMember(dst, "gitBranch", b.header.Branch), "subagent", b.header.Subagent)
+	return append(dst, "}\n"...)
+}
+
+// From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
+// A record without an id is named by its line.
+func (b *Builder) From(id string, time rawjson.Value) {
+	if id == "" {
+		id = "l" + strconv.FormatInt(b.line, 10)
+	}
+	b.from = origin{id: id, time: time, line: b.line}
+}
+
+// nextID returns the unused id of the record's next entry.
+func (b *Builder) nextID() string {
+	for {
+		id := b.from.id
+		if b.from.part++; b.from.part > 1 {
+			id += "." + strconv.Itoa(b.from.part)
+		}
+		if b.claim(id) {
+			return id
+		}
+	}
+}
+
+// claim uses an id, and reports whether it was free.
+func (b *Builder) claim(id string) bool {
+	_, used := b.ids[id]
+	b.ids[id] = struct{}{}
+	return !used
+}
+
+// Has reports whether an entry has an id.
+func (b *Builder) Has(id string) bool {
+	_, has := b.ids[id]
+	return has
+}
+
+// At returns the entry on which the next one hangs, or "".
+func (b *Builder) At() string { return b.at }
+
+// Hang makes the next entry hang on another one, or on none if id is "" or unknown.
+func (b *Builder) Hang(id string) {
+	if id != "" && !b.Has(id) {
+		id = ""
+	}
+	b.at, b.moved = id, b.line
+}
+
+// Model sets the model from now on.
+func (b *Builder) Model(name rawjson.Value) { b.model.note(name, &b.from) }
+
+// Level sets the thinking level from now on.
+func (b *Builder) Level(level rawjson.Value) { b.level.note(level, &b.from) }
+
+func (s *setting) note(v rawjson.Value, at *origin) {
+	if v.IsString() && !bytes.Equal(v, s.value) {
+		*s = setting{slices.Clone(v), origin{id: at.id, time: slices.Clone(at.time), line: at.line}, true}
+	}
+}
+
+// settings adds an entry for each setting that changed.
+func (b *Builder) settings() {
+	if s := &b.model; s.changed {
+		name, _ := rawjson.Value(s.value).Text()
+		body := rawjson.AppendQuoted(append(b.body[:0], `"model":`...), b.provider.Name+"/"+name)
+		b.set(s, Entry{Type: "model_change", ID: s.at.id + ".model", Body: body})
+	}
+	if s := &b.level; s.changed {
+		body := append(append(b.body[:0], `"thinkingLevel":`...), s.value...)
+		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + ".level", Body: body})
+	}
+}
+
+// set adds the entry of a setting.
+func (b *Builder) set(s *setting, e Entry) {
+	for s.changed = false; !b.claim(e.ID); {
+		e.ID += ".2"
+	}
+	e.Time, e.Lines = s.at.time, []int64{s.at.line}
+	b.add(&e)
+}
+
+// start adds the settings that changed, and returns memory for the body of the next entry.
+func (b *Builder) start() []byte {
+	b.settings()
+	return b.body[:0]
+}
+
+// put adds an entry of the record.
+func (b *Builder) put(typ string, body []byte) {
+	b.add(&Entry{Type: typ, ID: b.nextID(), Time: b.from.time, Body: body, Lines: []int64{b.from.line}})
+}
+
+// add adds an entry to the text, or behind the open answer.
+func (b *Builder) add(e *Entry) {
+	b.writeHeader()
+	e.Parent = b.at
+	b.at, b.last = e.ID, e.ID
+	if b.open == nil {
+		b.out = e.AppendTo(b.out)
+	} else {
+		b.open.follow(e)
+	}
+	b.reuse(e.Body)
+}
+
+// reuse keeps memory for the next body unless it is too large.
+func (b *Builder) reuse(body []byte) {
+	if b.body = body[:0]; cap(body) > inMemory {
+		b.body = nil
+	}
+}

@@ -1,0 +1,59 @@
+package agents
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Cached caches values read from files or directories by state. It is safe for concurrent use.
+type Cached[T any] struct {
+	mu     sync.Mutex // guards values
+	values map[string]cachedValue[T]
+}
+
+type cachedValue[T any] struct {
+	token storage.Token
+	value T
+}
+
+// Get returns the value of a file. It calls read if the file is new or changed.
+func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat) (T, error)) (value T, err error) {
+	now := time.Now().UnixNano()
+	st, err := files.Stat(name)
+	if err != nil {
+		return value, err
+	}
+	c.mu.Lock()
+	known, ok := c.values[name]
+	c.mu.Unlock()
+	if ok && known.token == st.Token {
+		return known.value, nil
+	}
+	if value, err = read(st); err == nil && !st.Racy(now) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.values == nil {
+			c.values = map[string]cachedValue[T]{}
+		}
+		c.values[name] = cachedValue[T]{st.Token, value}
+	}
+	return value, err
+}
+
+// Texts caches the texts of small files.
+type Texts struct{ Cached[[]byte] }
+
+// maxSmall bounds the text read of a small file.
+const maxSmall = 1 << 20
+
+// Text returns the text of a file without surrounding blanks, "" if it cannot be read.
+func (c *Texts) Text(files storage.Files, name string) []byte {
+	text, _ := c.Get(files, name, func(storage.Stat) ([]byte, error) {
+		text, err := storage.ReadFile(files, name, maxSmall)
+		return bytes.TrimSpace(text), err
+	})
+	return text
+}

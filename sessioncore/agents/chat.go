@@ -1,0 +1,53 @@
+package agents
+
+import (
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids.
+// typed returns the part of a text that the person typed.
+func (b *Builder) Chat(m Object, typed func(text string) string) {
+	content := m.Member("content")
+	text := ChatText(content)
+	switch role := m.Member("role"); {
+	case role.Is("user"):
+		b.Prompted(typed(text))
+		b.User(chatBlocks(typed(text), content))
+	case role.Is("assistant"):
+		b.Close()
+		a := b.Answer("")
+		a.Text(rawjson.AppendQuoted(nil, text))
+		for call := range m.Member("tool_calls").EachElement {
+			function := Read(call.Member("function"))
+			a.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
+		}
+	case role.Is("tool"):
+		b.Result(Result{Call: m.Member("tool_call_id"), Content: chatBlocks(text, content)})
+	}
+}
+
+// ChatText returns the text of such content: a string, or the texts of its parts.
+func ChatText(content rawjson.Value) string {
+	text, _ := content.Text()
+	for part := range content.EachElement {
+		more, _ := part.Member("text").Text()
+		text += more
+	}
+	return text
+}
+
+// chatBlocks returns a text and the images in content.
+func chatBlocks(text string, content rawjson.Value) (blocks Blocks) {
+	if text != "" {
+		blocks.Text(rawjson.AppendQuoted(nil, text))
+	}
+	for part := range content.EachElement {
+		url, _ := part.Member("image_url").Member("url").Text()
+		if mimeType, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,"); ok {
+			blocks.Image(rawjson.AppendQuoted(nil, mimeType), rawjson.AppendQuoted(nil, data))
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,231 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"slices"
+	"sync"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// checked is the number of known bytes before a file's growth that must be unchanged.
+	checked = 4 << 10
+	// chunk is the size of a write of converted text: all of it, if it stays in memory.
+	chunk = inMemory
+	// lineMemory is about the converter's memory for a line of the file.
+	lineMemory = 256
+	// maxProblems bounds the lines for problems before the first record.
+	maxProblems = 64 << 10
+)
+
+var seed = maphash.MakeSeed()
+
+// outBuffers recycles buffers of converted text.
+var outBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// conversion is the converted part of a file.
+type conversion struct {
+	about     About
+	converter Converter      // nil if it was evicted; then growth restarts the conversion
+	at        jsonl.Position // in the file
+	raw       storage.Token  // the converted state
+	own       storage.Token  // raw without joined files, see ownState
+	check     uint64         // hash of the bytes before at
+	texts     *spill.Room    // of text
+	text      text
+	problems  []byte // lines for values before the first record that are no records
+	rewrites  uint64 // counts changes of lines that were readable
+}
+
+// ownState returns the state of a session's own file, which may be joined with others to obj.
+func ownState(obj storage.Object, to storage.Token) storage.Token {
+	if joined, ok := obj.(interface{ Joined() int64 }); ok {
+		to.Size -= joined.Joined()
+	}
+	return to
+}
+
+// token returns the state of the converted session. It remains the same object while it only grows.
+func (c *conversion) token() storage.Token {
+	t := c.raw
+	t.Inode ^= c.rewrites * 0x9E3779B97F4A7C15
+	t.Size = c.text.size()
+	return t
+}
+
+// toConvert returns how many bytes of a file in the state st are not converted. c may be nil.
+func (c *conversion) toConvert(st storage.Stat) int64 {
+	if c == nil || c.converter == nil || !c.raw.SameObject(st.Token) || st.Size < c.at.Off {
+		return st.Size
+	}
+	return st.Size - c.at.Off
+}
+
+// extend converts the growth of a file. ok is false if it has changed otherwise.
+func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
+	if c.converter == nil || to.Size < c.at.Off || c.at.Guessed {
+		return false, nil
+	}
+	if sum, err := sumBefore(obj, c.at.Off); err != nil || sum != c.check {
+		return false, err
+	}
+	if c.at.MidLine {
+		var next [1]byte
+		if err := storage.ReadFull(obj, next[:], c.at.Off); err != nil || next[0] != '\n' {
+			return false, err
+		}
+		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
+	}
+	before := c.text
+	before.tail.Retain()
+	defer before.tail.Close()
+	if err := c.convert(ctx, obj, to); err != nil {
+		return false, err
+	}
+	if !c.text.continues(&before) {
+		c.rewrites++
+	}
+	return true, nil
+}
+
+// convert converts the file from c.at on.
+func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
+	buffer := outBuffers.Get().(*[]byte)
+	out := (*buffer)[:0]
+	defer func() {
+		if cap(out) <= 2*chunk {
+			*buffer = out
+			outBuffers.Put(buffer)
+		}
+	}()
+	// problems has complete bytes of lines that cannot become records. lastAt and written are the
+	// offsets of its last line and of the last one that is written.
+	problems, complete := slices.Clone(c.problems), len(c.problems)
+	lastAt, written := int64(-1), int64(-1)
+	hasHeader := func() bool { return c.text.stable+int64(len(out)) > 0 }
+	write := func() error {
+		_, err := c.text.begin.Write(out)
+		c.text.stable += int64(len(out))
+		out = out[:0]
+		return err
+	}
+	records, _ := c.converter.(RecordConverter)
+	inner := ""
+	if records != nil {
+		inner = records.Inner()
+	}
+	at, err := jsonl.LoadRecords(ctx, obj, c.at, to.Size, maxLine, inner, func(u *jsonl.Unit) error {
+		if hasHeader() && len(problems) > 0 {
+			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
+		}
+		text := OneLine(u)
+		if u.Kind != jsonl.ObjectUnit {
+			why := u.Reason
+			if why == jsonl.ReasonTooLong {
+				why = reasonTooLong
+				if text = shortened(obj, u); text != nil {
+					why = reasonShortened
+				}
+			}
+			if complete = len(problems); complete < maxProblems {
+				problems, lastAt = appendProblem(problems, u, why), u.Off
+			}
+			if text == nil {
+				return nil
+			}
+		}
+		if records != nil && len(u.Members) > 0 {
+			out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
+		} else {
+			out = c.converter.Add(out, text, u.Line)
+		}
+		if len(out) < chunk {
+			return nil
+		}
+		return write()
+	})
+	if err != nil {
+		return err
+	}
+	if lastAt < at.Off { // otherwise it may still become a record
+		complete = len(problems)
+	}
+	c.problems = problems[:complete]
+	if hasHeader() {
+		out, c.problems = append(out, c.problems...), nil
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	c.at, c.raw, c.own = at, to, ownState(obj, to)
+	c.at.Guessed = at.Guessed || written >= at.Off
+	tail := c.converter.Tail(nil)
+	if c.text.stable > 0 {
+		tail = append(tail, problems[complete:]...)
+	}
+	if err := c.setTail(tail); err != nil {
+		return err
+	}
+	c.check, err = sumBefore(obj, at.Off)
+	return err
+}
+
+// setTail sets the lines that may still change. Readers keep the tails of their versions.
+func (c *conversion) setTail(tail []byte) error {
+	c.text.tail.Close()
+	c.text.tail, c.text.end = nil, int64(len(tail))
+	if len(tail) == 0 {
+		return nil
+	}
+	c.text.tail = c.texts.New()
+	_, err := c.text.tail.Write(tail)
+	return err
+}
+
+// state returns about the converter's memory: a place for each line, and the tail.
+func (c *conversion) state() int64 {
+	if c.converter == nil {
+		return 0
+	}
+	return c.at.Lines*lineMemory + c.text.end
+}
+
+// restart returns a converter for the next reading of the file, or nil.
+func (c *conversion) restart() Converter {
+	if r, ok := c.converter.(Rereader); ok {
+		return r.Restart()
+	}
+	return nil
+}
+
+// OneLine returns the text of a value without line breaks between its parts.
+func OneLine(u *jsonl.Unit) []byte {
+	if !u.Loose {
+		return u.Text
+	}
+	return oneLine(u.Text)
+}
+
+// appendProblem appends a line that is no entry, so that problems.jsonl lists a value that was left
+// out.
+func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
+	if why == "" {
+		why = "a JSON value that is no object"
+	}
+	dst = rawjson.AppendQuoted(dst, fmt.Sprintf("line %d, %d bytes: %s", u.Line, u.Size, why))
+	return append(dst, '\n')
+}
+
+// sumBefore returns a hash of the bytes before an offset.
+func sumBefore(obj io.ReaderAt, off int64) (uint64, error) {
+	p := make([]byte, min(off, checked))
+	err := storage.ReadFull(obj, p, off-int64(len(p)))
+	return maphash.Bytes(seed, p), err
+}

@@ -1,0 +1,135 @@
+package agents
+
+import (
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// Format reads the sessions of an agent.
+type Format interface {
+	// IsSession reports whether a file is a session of the agent.
+	IsSession(name string) bool
+	// About returns the facts about a session outside its records, of which obj has size bytes. For
+	// a list (listed) they have the title at both ends of obj; no other file is read completely.
+	About(name string, obj storage.Object, size int64, listed bool) (About, error)
+	// Converter returns a converter of a file's records to session lines. obj is the open file.
+	Converter(about About, obj storage.Object) Converter
+}
+
+// Joiner is a Format whose sessions may begin in other files.
+type Joiner interface {
+	// Join returns the object of a session's file: another one that closes obj, or obj. Its method
+	// Joined returns how many bytes of its size are of other files.
+	Join(name string, obj storage.Object) storage.Object
+}
+
+// FactsFormat is a Format that offers less than About for a bill.
+type FactsFormat interface {
+	Format
+	// FactsAbout returns the facts on which a session's ids and usage depend.
+	FactsAbout(name string) About
+}
+
+// Converter makes the lines of a session from the values of a file, in their order.
+type Converter interface {
+	// Add takes the next value of the file, an object, and the number of its line, from 1. It
+	// appends final lines to out. v is valid until Add returns.
+	Add(out []byte, v rawjson.Value, line int64) []byte
+	// Tail appends the lines that later values may still change.
+	Tail(out []byte) []byte
+}
+
+// RecordConverter is a Converter that needs the members of each value and of one member of it.
+type RecordConverter interface {
+	Converter
+	// Inner returns the key of that member.
+	Inner() string
+	// AddRecord is Add for a value with members, which are valid until it returns.
+	AddRecord(out []byte, v rawjson.Value, members, inner Object, line int64) []byte
+}
+
+// Titler is a Converter that finds the title among the records.
+type Titler interface {
+	Converter
+	// Title returns the title found so far. If the header has another, Restart corrects it.
+	Title() string
+}
+
+// Rereader is a Converter that may learn from a value that its earlier lines are wrong.
+type Rereader interface {
+	Converter
+	// Restart returns a Converter that must reread the file from its start, or nil.
+	Restart() Converter
+}
+
+// About has the facts about a session outside its records. It is comparable.
+type About struct {
+	ID     string // of the session
+	Title  string
+	Moved  string // the working directory to which it moved, or ""
+	Parent string // path or id of the session from which it was forked, or ""
+	Before string // identifies the files that are joined before it
+	Side   bool   // it is a subagent's session
+	Chain  string // the first record of the subagent, in a file with other conversations
+	Listed bool   // it is for a list, and its converter reads no other file
+	Facts  bool   // its converter writes ids, parents, times, models and usages, but no contents
+}
+
+// AppendMembers appends an About's members of a header.
+func (a *About) AppendMembers(dst []byte) []byte {
+	if a.Title != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"title":`...), a.Title)
+	}
+	if a.Parent != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), a.Parent)
+	}
+	return dst
+}
+
+// Usage has the tokens of an answer.
+type Usage struct {
+	Input, Output, CacheRead, CacheWrite, Total int64
+	CacheWrite1h                                int64   // the part of CacheWrite that the cache keeps for an hour
+	Fast                                        bool    // the answer is of the fast mode, which costs more
+	Premium                                     float64 // requests that the provider bills
+	// end in ms, if on a later day (UTC or local) than the begin; else 0
+	Ended int64
+}
+
+// AppendTo appends the member usage of a message.
+func (u Usage) AppendTo(dst []byte) []byte {
+	return append(u.AppendMembers(append(dst, `,"usage":{`...)), '}')
+}
+
+// AppendMembers appends the members of a usage.
+func (u Usage) AppendMembers(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `"input":`...), u.Input, 10)
+	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Output, 10)
+	dst = strconv.AppendInt(append(dst, `,"cacheRead":`...), u.CacheRead, 10)
+	dst = strconv.AppendInt(append(dst, `,"cacheWrite":`...), u.CacheWrite, 10)
+	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.Total, 10)
+	if u.CacheWrite1h > 0 {
+		dst = strconv.AppendInt(append(dst, `,"cacheWrite1h":`...), u.CacheWrite1h, 10)
+	}
+	if u.Fast {
+		dst = append(dst, `,"speed":"fast"`...)
+	}
+	if u.Premium > 0 {
+		dst = rawjson.AppendNumber(append(dst, `,"premiumRequests":`...), u.Premium)
+	}
+	if u.Ended > 0 {
+		dst = strconv.AppendInt(append(dst, `,"ended":`...), u.Ended, 10)
+	}
+	return dst
+}
+
+// Count returns a number of tokens, 0 for other values.
+func Count(v rawjson.Value) int64 {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

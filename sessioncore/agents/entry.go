@@ -1,0 +1,112 @@
+package agents
+
+import (
+	"strconv"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Entry is an entry of a session, made of another agent's records.
+type Entry struct {
+	Type   string
+	ID     string        // WTF-8 text
+	Parent string        // "" for none
+	Time   rawjson.Value // a JSON value as in the record; may be missing
+	Body   []byte        // the other members, as in `"message":{…}`
+	Lines  []int64       // the lines of its records in the agent's file, from 1
+	Path   string        // the path of that file, if it is not the session's own
+	// Session is the path of a subagent's session that it is about, or "".
+	Session string
+}
+
+// AppendTo appends the entry as a line.
+func (e *Entry) AppendTo(dst []byte) []byte {
+	dst = append(append(append(dst, `{"type":"`...), e.Type...), `","id":`...)
+	dst = append(rawjson.AppendQuoted(dst, e.ID), `,"parentId":`...)
+	if e.Parent == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = rawjson.AppendQuoted(dst, e.Parent)
+	}
+	dst = AppendMember(dst, "timestamp", e.Time)
+	dst = append(append(append(dst, ','), e.Body...), `,"origin":{`...)
+	if e.Path != "" {
+		dst = append(rawjson.AppendQuoted(append(dst, `"path":`...), e.Path), ',')
+	}
+	dst = strconv.AppendInt(append(dst, `"line":`...), e.Lines[0], 10)
+	if len(e.Lines) > 1 {
+		dst = append(dst, `,"lines":[`...)
+		for i, line := range e.Lines {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, line, 10)
+		}
+		dst = append(dst, ']')
+	}
+	if e.Session != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"session":`...), e.Session)
+	}
+	return append(dst, "}}\n"...)
+}
+
+// maxTitle bounds a title from a prompt, in bytes.
+const maxTitle = 200
+
+// FirstLine returns the first line of a prompt as a title.
+func FirstLine(text string) string {
+	text = rawjson.TrimSpace(text)
+	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
+		text = rawjson.TrimSpace(text[:at])
+	}
+	if len(text) > maxTitle {
+		text = strings.ToValidUTF8(text[:maxTitle], "") + "…"
+	}
+	return text
+}
+
+// AppendMember appends a comma and a member of an object, unless its value is missing.
+func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	return append(append(append(append(dst, `,"`...), key...), `":`...), value...)
+}
+
+// AppendText is AppendMember for texts. It omits other values.
+func AppendText(dst []byte, key string, value rawjson.Value) []byte {
+	if !value.IsString() {
+		return dst
+	}
+	return AppendMember(dst, key, value)
+}
+
+// AppendMillis appends the member timestamp of a message, in milliseconds.
+func AppendMillis(dst []byte, time rawjson.Value) []byte {
+	ms, _, ok := rawjson.ReadTimestamp(time)
+	if !ok {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
+}
+
+// AppendResult appends the message of a tool's result up to its content. A missing tool is unknown.
+func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
+	if len(tool) == 0 {
+		tool = rawjson.Value(`"unknown"`)
+	}
+	dst = AppendMember(append(dst, `"message":{"role":"toolResult"`...), "toolCallId", call)
+	return append(AppendMember(dst, "toolName", tool), `,"content":[`...)
+}
+
+// AppendLeaf appends a move of the leaf to an entry, or with "" to before the first.
+func AppendLeaf(dst []byte, id string, line int64) []byte {
+	target := []byte("null")
+	if id != "" {
+		target = rawjson.AppendQuoted(nil, id)
+	}
+	body := append(append([]byte(`"customType":"sessionfs/leaf","data":{"targetId":`), target...), '}')
+	e := Entry{Type: "custom", ID: "leaf", Parent: id, Body: body, Lines: []int64{max(1, line)}}
+	return e.AppendTo(dst)
+}

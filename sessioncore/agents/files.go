@@ -1,0 +1,251 @@
+package agents
+
+import (
+	"context"
+	"path"
+	"sync"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// maxKept bounds the converted sessions that nobody has open.
+	maxKept = 32
+	// enough is the size of a session's beginning for a list.
+	enough = 8 << 10
+	// maxReadings bounds the conversions of a file by Converters that restart: a correction may
+	// move a record, and so require the next one.
+	maxReadings = 4
+	// longMemory is the memory for each concurrent long conversion, which takes several times the
+	// longest answer for a moment.
+	longMemory = 128 << 20
+	// longSize is the size from which on a conversion is long, so that a Stat does not wait for it.
+	longSize = 4 << 20
+)
+
+// Files shows the sessions of another agent as session files, and all other files as they are.
+//
+// A session has the size of the agent's file until it is converted, as listings must not read it.
+type Files struct {
+	storage.Files
+	format Format
+	texts  spill.Room
+	turns  chan struct{} // a value for each long conversion under way
+	facts  FactsFormat   // the format, if sessions have only facts; else nil
+
+	mu      sync.Mutex // guards the fields below
+	slots   map[string]*slot
+	evicted map[string]reported
+	clock   int64
+	states  budget.Hold // of converters
+}
+
+// reported is the last reported state of a session, and the data to report it without a conversion.
+type reported struct {
+	about      About
+	title      string        // found in the records
+	raw, shown storage.Token // of the session's own file, and of the session
+	rewrites   uint64
+}
+
+// NewFiles returns the sessions of an agent among files. Texts are kept in memory within limit,
+// which may be nil, else in nameless files in the directory temporary.
+func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporary string) *Files {
+	f := &Files{
+		Files: files, format: format, states: limit.Kept(),
+		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
+		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
+		slots: map[string]*slot{}, evicted: map[string]reported{},
+	}
+	limit.OnFull(f.evict)
+	return f
+}
+
+// Facts returns the same sessions without texts, for a bill, or f if the agent has no such form.
+func (f *Files) Facts() storage.Files {
+	format, ok := f.format.(FactsFormat)
+	if !ok {
+		return f
+	}
+	facts := NewFiles(f.Files, format, f.texts.Limit, f.texts.Dir)
+	facts.facts = format
+	return facts
+}
+
+// about returns the facts about a session outside its records.
+func (f *Files) about(name string, obj storage.Object, size int64) (about About, err error) {
+	if f.facts == nil {
+		return f.format.About(name, obj, size, false)
+	}
+	about = f.facts.FactsAbout(name)
+	about.Facts = true
+	return about, nil
+}
+
+// List implements storage.Files.
+func (f *Files) List(dir string, only []string, call func(storage.Item) bool) error {
+	return f.Files.List(dir, only, func(item storage.Item) bool {
+		if name := path.Join(dir, item.Name); item.Kind == storage.KindFile && f.format.IsSession(name) {
+			state := item.State
+			item.State = func() (storage.Stat, error) { return f.converted(name, state) }
+		}
+		return call(item)
+	})
+}
+
+// Stat implements storage.Files.
+func (f *Files) Stat(name string) (storage.Stat, error) {
+	return f.converted(name, func() (storage.Stat, error) { return f.Files.Stat(name) })
+}
+
+// converted returns the state of a session. It converts the growth of a converted session unless
+// that is long: then the token is of no object, and the caller opens the session to be able to give
+// up.
+func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storage.Stat, error) {
+	st, err := raw()
+	if err != nil || st.Kind != storage.KindFile || !f.format.IsSession(name) {
+		return st, err
+	}
+	s, last := f.find(name)
+	if last.raw == st.Token {
+		st.Token = last.shown
+		return st, nil
+	}
+	unknown := st
+	unknown.Inode = ^unknown.Inode
+	switch {
+	case s == nil:
+		return st, nil
+	case s.busy.Load():
+		return unknown, nil
+	}
+	obj, err := f.open(name)
+	if err != nil {
+		return st, err
+	}
+	defer obj.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now == nil {
+		return st, nil
+	}
+	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > longSize {
+		return unknown, err
+	}
+	if st, err = f.update(context.Background(), s, name, obj); err == nil {
+		st.Token = s.now.token()
+	}
+	return st, err
+}
+
+// update converts the current state of the file. Callers must hold s.mu.
+func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Object) (storage.Stat, error) {
+	st, err := obj.Stat()
+	if err != nil || s.now != nil && s.now.raw == st.Token {
+		return st, err
+	}
+	if s.now.toConvert(st) > longSize {
+		s.busy.Store(true)
+		defer s.busy.Store(false)
+		select {
+		case f.turns <- struct{}{}:
+			defer func() { <-f.turns }()
+		case <-ctx.Done():
+			return st, ctx.Err()
+		}
+	}
+	about, err := f.about(name, obj, st.Size)
+	if err != nil {
+		return st, err
+	}
+	converter := Converter(nil)
+	if c := s.now; c != nil {
+		if c.about == about && c.raw.SameObject(st.Token) {
+			ok, err := c.extend(ctx, obj, st.Token)
+			if err != nil {
+				s.drop()
+				return st, err
+			}
+			if ok {
+				next := c.restart()
+				if next == nil {
+					f.keep(s)
+					return st, nil
+				}
+				converter = next
+			}
+		}
+		s.drop()
+	}
+	if converter == nil {
+		likely := about
+		if likely.Title == "" && !about.Facts {
+			listed, err := f.format.About(name, obj, st.Size, true)
+			if err != nil {
+				return st, err
+			}
+			likely.Title = listed.Title
+		}
+		converter = f.format.Converter(likely, obj)
+	}
+	return st, f.convert(ctx, s, about, converter, obj, st.Token)
+}
+
+// convert converts a file from its start. Callers must hold s.mu.
+func (f *Files) convert(
+	ctx context.Context, s *slot, about About, converter Converter, obj storage.Object, to storage.Token,
+) error {
+	rewrites := s.before.rewrites
+	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != ownState(obj, to)) {
+		rewrites++
+	}
+	for range maxReadings {
+		c := &conversion{about: about, converter: converter, rewrites: rewrites, texts: &f.texts}
+		c.text.begin = f.texts.New()
+		if err := c.convert(ctx, obj, to); err != nil {
+			c.text.close()
+			s.drop()
+			return err
+		}
+		if s.now != nil {
+			s.now.text.close()
+		}
+		s.now = c
+		if converter = c.restart(); converter == nil {
+			break
+		}
+	}
+	f.keep(s)
+	return nil
+}
+
+// Open implements storage.Files.
+func (f *Files) Open(name string) (storage.Object, error) {
+	if !f.format.IsSession(name) {
+		return f.Files.Open(name)
+	}
+	raw, err := f.Files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &object{files: f, name: name, file: raw}, nil
+}
+
+// open opens the records of a session.
+func (f *Files) open(name string) (storage.Object, error) {
+	obj, err := f.Files.Open(name)
+	if err == nil {
+		obj = f.join(name, obj)
+	}
+	return obj, err
+}
+
+// join returns the object with all records of a session; obj is its own file.
+func (f *Files) join(name string, obj storage.Object) storage.Object {
+	if j, ok := f.format.(Joiner); ok {
+		return j.Join(name, obj)
+	}
+	return obj
+}

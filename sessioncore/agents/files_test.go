@@ -1,0 +1,276 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
+)
+
+// doubling makes two lines of each.
+type doubling struct{}
+
+func (doubling) IsSession(name string) bool                               { return strings.HasSuffix(name, ".jsonl") }
+func (doubling) About(string, storage.Object, int64, bool) (About, error) { return About{}, nil }
+func (doubling) Converter(About, storage.Object) Converter                { return doubling{} }
+func (doubling) Add(out []byte, v rawjson.Value, _ int64) []byte {
+	return append(append(append(append(out, v...), '\n'), v...), '\n')
+}
+func (doubling) Tail(out []byte) []byte { return out }
+
+// TestGivenBack: a session whose conversion was given back has the state that it had with it, until its file changes. So
+// what was found in it need not be looked for again.
+func TestGivenBack(t *testing.T) {
+	const sessions = 3 * maxKept
+	raw := memory.New()
+	name := func(i int) string { return fmt.Sprintf("p/%03d.jsonl", i) }
+	for i := range sessions {
+		require.NoError(t, raw.WriteFile(name(i), []byte(`{"a":1}`+"\n")))
+	}
+	files := NewFiles(raw, doubling{}, nil, t.TempDir())
+	token := map[int]storage.Token{}
+	for round := range 2 {
+		for i := range sessions {
+			obj, err := files.Open(name(i))
+			require.NoError(t, err)
+			st, err := obj.Stat()
+			require.NoError(t, err)
+			require.EqualValues(t, 16, st.Size)
+			require.NoError(t, obj.Close())
+			if round > 0 {
+				require.Equal(t, token[i], st.Token, "it was converted again")
+			}
+			token[i] = st.Token
+		}
+		require.LessOrEqual(t, len(files.slots), maxKept)
+		for i := range sessions {
+			st, err := files.Stat(name(i))
+			require.NoError(t, err)
+			require.Equal(t, token[i], st.Token, "%d", i)
+		}
+	}
+	require.NoError(t, raw.WriteFile(name(0), []byte(`{"b":1}`+"\n")))
+	st, err := files.Stat(name(0))
+	require.NoError(t, err)
+	require.NotEqual(t, token[0], st.Token)
+}
+
+// line returns a value of about n bytes.
+func line(i, n int) string { return fmt.Sprintf(`{"%d":"%s"}`, i, strings.Repeat("x", n)) + "\n" }
+
+// TestMemory: more sessions are open than may be kept, as a Store keeps them, with texts that need
+// more memory than there is. Clients may have all memory nevertheless, everything stays readable,
+// and nothing is left when all is closed.
+func TestMemory(t *testing.T) {
+	const sessions = 5 * maxKept
+	raw, limit := memory.New(), budget.New(budget.Min)
+	files := NewFiles(raw, doubling{}, limit, t.TempDir())
+	name := func(i int) string { return fmt.Sprintf("p/%03d.jsonl", i) }
+	var open []storage.Object
+	for i := range sessions {
+		require.NoError(t, raw.WriteFile(name(i), []byte(line(i, 64<<10))))
+		obj, err := files.Open(name(i))
+		require.NoError(t, err)
+		_, err = obj.Stat()
+		require.NoError(t, err)
+		open = append(open, obj)
+	}
+	require.LessOrEqual(t, limit.Idle(), limit.Limit()/2)
+	require.Equal(t, limit.Idle(), limit.Held())
+	client := limit.Hold()
+	require.NoError(t, client.Resize(limit.Limit()))
+	require.Zero(t, limit.Idle())
+	for i, obj := range open {
+		require.True(t, strings.Repeat(line(i, 64<<10), 2) == storagetest.ReadObject(t, obj))
+	}
+	client.Close()
+	for _, obj := range open {
+		require.NoError(t, obj.Close())
+	}
+	require.LessOrEqual(t, len(files.slots), maxKept)
+
+	held := int64(0)
+	for round := range 4 { // beside sessions that are open
+		for i := range 2 * maxKept {
+			first, err := files.Open(name(i))
+			require.NoError(t, err)
+			defer first.Close()
+			for _, n := range []int{i, sessions - 1 - i} {
+				obj, err := files.Open(name(n))
+				require.NoError(t, err)
+				_, err = obj.Stat()
+				require.NoError(t, err)
+				require.NoError(t, obj.Close())
+			}
+		}
+		if round == 0 {
+			held = limit.Held()
+		}
+		require.LessOrEqual(t, limit.Held(), held)
+	}
+	limit.Evict()
+	require.Zero(t, limit.Held())
+}
+
+// TestTemporaryFiles: sessions that nobody uses give their temporary files back before these take
+// more room than all may have, also those that a cache has open.
+func TestTemporaryFiles(t *testing.T) {
+	const size = 3 << 20 // of a text
+	defer func(before int64) { spill.MaxIdle = before }(spill.MaxIdle)
+	before := spill.InUse()
+	spill.MaxIdle = before + 4*size
+	raw, limit, dir := memory.New(), budget.New(budget.Default), t.TempDir()
+	files := NewFiles(raw, doubling{}, limit, dir)
+	var cached []storage.Object
+	closeAll := func() {
+		for _, obj := range cached {
+			require.NoError(t, obj.Close())
+		}
+		cached = nil
+	}
+	limit.OnFull(closeAll)
+	for i := range 20 {
+		name := fmt.Sprintf("p/%d.jsonl", i)
+		require.NoError(t, raw.WriteFile(name, []byte(line(i, size/2))))
+		obj, err := files.Open(name)
+		require.NoError(t, err)
+		_, err = obj.Stat()
+		require.NoError(t, err)
+		require.LessOrEqual(t, spill.InUse(), spill.MaxIdle+2*size)
+		if i%2 == 0 {
+			cached = append(cached, obj)
+		} else {
+			require.NoError(t, obj.Close())
+		}
+	}
+	require.NoError(t, os.Remove(dir)) // no room
+	require.NoError(t, raw.WriteFile("p/x.jsonl", []byte(line(1, size))))
+	obj, err := files.Open("p/x.jsonl")
+	require.NoError(t, err)
+	_, err = obj.Stat()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "set TMPDIR")
+	require.Empty(t, cached, "what was idle was given back first")
+	require.Equal(t, before, spill.InUse())
+	require.NoError(t, obj.Close())
+}
+
+// openEnd makes lines of all values but the last, which may still become more.
+type openEnd struct {
+	doubling
+	last []byte
+	stop chan struct{} // closed when all may go on; nil for no stop
+	seen chan struct{}
+}
+
+func (o *openEnd) Converter(About, storage.Object) Converter {
+	return &openEnd{stop: o.stop, seen: o.seen}
+}
+func (o *openEnd) Tail(out []byte) []byte { return append(out, o.last...) }
+func (o *openEnd) Add(out []byte, v rawjson.Value, _ int64) []byte {
+	if o.stop != nil {
+		o.seen <- struct{}{}
+		<-o.stop
+	}
+	out = append(out, o.last...)
+	o.last = append(append(o.last[:0], v...), '\n')
+	return out
+}
+
+// TestLongEnds: the open ends of sessions are not kept in memory for all of them, and a reader that
+// has a session open reads the same text, or more, when it goes on.
+func TestLongEnds(t *testing.T) {
+	const sessions, long = 10, 4 << 20
+	raw, limit := memory.New(), budget.New(budget.Min)
+	files := NewFiles(raw, &openEnd{}, limit, t.TempDir())
+	var open []storage.Object
+	for i := range sessions {
+		name := fmt.Sprintf("p/%d.jsonl", i)
+		require.NoError(t, raw.WriteFile(name, []byte(line(i, 10)+line(i, long))))
+		obj, err := files.Open(name)
+		require.NoError(t, err)
+		_, err = obj.Stat()
+		require.NoError(t, err)
+		open = append(open, obj)
+		require.LessOrEqual(t, limit.Held(), max(limit.Limit()/4, 2*long))
+	}
+	for i, obj := range open {
+		_, err := raw.Append(fmt.Sprintf("p/%d.jsonl", i), []byte(line(i, 20)))
+		require.NoError(t, err)
+		want := line(i, 10) + line(i, long)
+		st, err := files.Stat(fmt.Sprintf("p/%d.jsonl", i))
+		require.NoError(t, err)
+		require.EqualValues(t, len(want+line(i, 20)), st.Size)
+		text := storagetest.ReadObject(t, obj)
+		require.True(t, text == want || text == want+line(i, 20), "%d: %d bytes", i, len(text))
+		require.NoError(t, obj.Close())
+	}
+	limit.Evict()
+	require.Zero(t, limit.Held())
+}
+
+// TestCanceled: a caller that gives up does not wait for a conversion, which goes on for the others
+// and ends with the last.
+func TestCanceled(t *testing.T) {
+	raw, agent := memory.New(), &openEnd{stop: make(chan struct{}), seen: make(chan struct{}, 10)}
+	text := strings.Repeat(line(1, 1<<20), 6)
+	require.NoError(t, raw.WriteFile("p/s.jsonl", []byte(text)))
+	files := NewFiles(raw, agent, nil, t.TempDir())
+	stat := func(ctx context.Context) <-chan error {
+		done := make(chan error, 1)
+		obj, err := files.Open("p/s.jsonl")
+		require.NoError(t, err)
+		go func() {
+			_, err := storage.StatUntil(ctx, obj)
+			_ = obj.Close()
+			done <- err
+		}()
+		return done
+	}
+	first, leaveFirst := context.WithCancel(t.Context())
+	second, leaveSecond := context.WithCancel(t.Context())
+	converts := stat(first)
+	<-agent.seen
+	files.mu.Lock()
+	slot := files.slots["p/s.jsonl"]
+	files.mu.Unlock()
+	others := []<-chan error{stat(second), stat(t.Context())}
+	for slot.waiters.Count() < 3 {
+		runtime.Gosched()
+	}
+	leaveSecond()
+	require.ErrorIs(t, <-others[0], context.Canceled, "it waits for nothing")
+	leaveFirst()
+	st, err := files.Stat("p/s.jsonl")
+	require.NoError(t, err, "nor does a look at the name")
+	require.EqualValues(t, len(text), st.Size)
+	close(agent.stop)
+	require.NoError(t, <-converts)
+	require.NoError(t, <-others[1])
+	require.Len(t, agent.seen, 5, "it was converted once")
+
+	agent.stop = make(chan struct{})
+	require.NoError(t, raw.WriteFile("p/s.jsonl", []byte(text)))
+	for range 5 {
+		<-agent.seen
+	}
+	alone, leave := context.WithCancel(t.Context())
+	converts = stat(alone)
+	<-agent.seen
+	leave()
+	close(agent.stop)
+	require.ErrorIs(t, <-converts, context.Canceled)
+	require.Less(t, len(agent.seen), 5, "nobody waited for it")
+}

@@ -1,0 +1,143 @@
+package agents
+
+import (
+	"slices"
+	"strconv"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Blocks is the content of a message: JSON values with commas between them.
+type Blocks []byte
+
+// Text adds a text.
+func (l *Blocks) Text(text rawjson.Value) {
+	if text.IsString() {
+		l.begin(`{"type":"text"`)
+		*l = AppendMember(*l, "text", text)
+		l.end()
+	}
+}
+
+// Image adds an image of base64 data.
+func (l *Blocks) Image(mimeType, data rawjson.Value) {
+	if mimeType.IsString() && data.IsString() {
+		l.begin(`{"type":"image"`)
+		*l = AppendMember(AppendMember(*l, "data", data), "mimeType", mimeType)
+		l.end()
+	}
+}
+
+// Other adds a block of the agent's.
+func (l *Blocks) Other(block rawjson.Value) {
+	if block.IsObject() {
+		l.begin("")
+		*l = append(*l, block...)
+	}
+}
+
+func (l *Blocks) begin(text string) {
+	if len(*l) > 0 {
+		*l = append(*l, ',')
+	}
+	*l = append(*l, text...)
+}
+
+func (l *Blocks) end() { *l = append(*l, '}') }
+
+// appendContent appends the content of a message, or an empty one for facts.
+func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
+	if b.Facts {
+		content = nil
+	}
+	return append(append(append(dst, '['), content...), ']')
+}
+
+// User adds a message of a person.
+func (b *Builder) User(content Blocks) {
+	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
+	b.put("message", append(AppendMillis(body, b.from.time), '}'))
+}
+
+// Custom adds a message of the program, which readers show if display is true.
+func (b *Builder) Custom(kind string, content Blocks, display bool) {
+	body := rawjson.AppendQuoted(append(b.start(), `"customType":`...), kind)
+	body = append(b.appendContent(append(body, `,"content":`...), content), `,"display":`...)
+	b.put("custom_message", strconv.AppendBool(body, display))
+}
+
+// Bash adds a command that the person ran. The exit status may be missing.
+func (b *Builder) Bash(command, output string, exit rawjson.Value) {
+	if b.Facts {
+		command, output = "", ""
+	}
+	body := rawjson.AppendQuoted(append(b.start(), `"message":{"role":"bashExecution","command":`...), command)
+	body = rawjson.AppendQuoted(append(body, `,"output":`...), output)
+	if exit.IsNumber() {
+		body = AppendMember(body, "exitCode", exit)
+	}
+	b.put("message", append(AppendMillis(body, b.from.time), '}'))
+}
+
+// Compaction adds a compaction. firstKept is the first entry whose message is kept, or ""; tokens
+// are those before the compaction, or 0.
+func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int64) {
+	if !summary.IsString() || b.Facts {
+		summary = rawjson.Value(`""`)
+	}
+	body := append(append(b.start(), `"summary":`...), summary...)
+	if firstKept != "" {
+		body = rawjson.AppendQuoted(append(body, `,"firstKeptEntryId":`...), firstKept)
+	}
+	if tokens > 0 {
+		body = strconv.AppendInt(append(body, `,"tokensBefore":`...), tokens, 10)
+	}
+	b.put("compaction", body)
+}
+
+// Result is the result of a tool's call.
+type Result struct {
+	Call    rawjson.Value
+	Time    rawjson.Value // if it is not the record's
+	Content Blocks
+	Details rawjson.Value // may be missing
+	IsError bool
+	Session string // path of the subagent's session, from the session's directory
+}
+
+// Tool sets the tool of a call, for its results.
+func (b *Builder) Tool(call, name rawjson.Value) {
+	if id, ok := call.Text(); ok && name.IsString() {
+		b.tools[id] = slices.Clone(name)
+	}
+}
+
+// Result adds the result of a call. A result from the record of the open answer belongs to that
+// answer, and precedes other entries behind it.
+func (b *Builder) Result(r Result) {
+	id, ok := r.Call.Text()
+	if !ok {
+		return
+	}
+	e := Entry{Type: "message", Time: r.Time, Lines: []int64{b.from.line}, Session: r.Session}
+	if e.Time.Missing() {
+		e.Time = b.from.time
+	}
+	a := b.open
+	isOwn := a != nil && a.from.id == b.from.id && a.from.line == b.from.line
+	body := b.body[:0]
+	if !isOwn {
+		body = b.start()
+	}
+	if b.Facts {
+		r.Content, r.Details = nil, nil
+	}
+	body = append(append(AppendResult(body, r.Call, b.tools[id]), r.Content...), ']')
+	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
+	e.Body, e.ID = append(AppendMillis(body, e.Time), '}'), b.nextID()
+	if isOwn {
+		a.addResult(&e)
+	} else {
+		b.add(&e)
+	}
+}

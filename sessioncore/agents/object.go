@@ -1,0 +1,52 @@
+package agents
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Object has the members of a JSON object, found in one pass.
+type Object []rawjson.Member
+
+// Read returns the members of an object, or none.
+func Read(v rawjson.Value) Object { return make(Object, 0, 16).Read(v) }
+
+// Read is the function Read in the memory of an unused Object.
+func (o Object) Read(v rawjson.Value) Object {
+	o = o[:0]
+	v.EachMember(func(m rawjson.Member) bool {
+		o = append(o, m)
+		return true
+	})
+	return o
+}
+
+// Member returns the last value of a member, or nil.
+func (o Object) Member(key string) rawjson.Value {
+	for i := len(o) - 1; i >= 0; i-- {
+		if k := o[i].Key; len(k) == len(key)+2 && string(k[1:len(k)-1]) == key {
+			return o[i].Value
+		}
+	}
+	return nil
+}
+
+// AnyOf returns the first existing one of some members.
+func (o Object) AnyOf(keys ...string) rawjson.Value {
+	for _, key := range keys {
+		if v := o.Member(key); len(v) > 0 {
+			return v
+		}
+	}
+	return nil
+}
+
+// objectIn returns the JSON object in a text, without the blanks around it, or nil.
+func objectIn(text []byte) rawjson.Value {
+	v := rawjson.Value(bytes.TrimSpace(text))
+	if len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
+		return nil
+	}
+	return v
+}

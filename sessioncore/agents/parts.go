@@ -1,0 +1,81 @@
+package agents
+
+import (
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// EachPart calls f for the parts of content in Google's form: a text, an object, or a list of both.
+func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
+	switch {
+	case content.IsArray():
+		content.EachElement(func(part rawjson.Value, _ int) bool {
+			EachPart(part, f)
+			return true
+		})
+	case content.IsString():
+		f(append(append(rawjson.Value(`{"text":`), content...), '}'))
+	case content.IsObject():
+		f(content)
+	}
+}
+
+// TextIn returns the texts in content of that form without thoughts.
+func TextIn(content rawjson.Value) string {
+	var all strings.Builder
+	EachPart(content, func(part rawjson.Value) {
+		if text, ok := part.Member("text").Text(); ok && !IsThought(part) {
+			all.WriteString(text)
+		}
+	})
+	return all.String()
+}
+
+// IsThought reports whether a part is a thought of the model.
+func IsThought(part rawjson.Value) bool { return part.Member("thought").Truthy() }
+
+// Part adds a part that is no call: a text, an image, or the name of other data.
+func (l *Blocks) Part(part rawjson.Value) {
+	data, file := part.Member("inlineData"), part.Member("fileData")
+	kind, _ := data.Member("mimeType").Text()
+	switch {
+	case strings.HasPrefix(kind, "image/"):
+		l.Image(data.Member("mimeType"), data.Member("data"))
+	case data.IsObject():
+		l.Text(Quoted("[" + kind + "]"))
+	case file.IsObject():
+		l.Text(file.Member("fileUri"))
+	case !part.Member("text").Is(""):
+		l.Text(part.Member("text"))
+	}
+}
+
+// Response adds the result of a tool: a text, or parts, one of which has the tool's answer.
+func (l *Blocks) Response(result rawjson.Value) {
+	EachPart(result, func(part rawjson.Value) {
+		answer := part.Member("functionResponse")
+		if !answer.IsObject() {
+			l.Part(part)
+			return
+		}
+		response := answer.Member("response")
+		text := response.AnyOf("output", "error")
+		if len(text) == 0 && response.IsObject() && string(response) != "{}" {
+			text = response
+		}
+		if len(text) > 0 && !text.IsString() {
+			text = Quoted(string(text))
+		}
+		l.Text(text)
+		EachPart(answer.Member("parts"), l.Part)
+	})
+}
+
+// Quoted returns a text as a JSON text, or nil for "".
+func Quoted(text string) rawjson.Value {
+	if text == "" {
+		return nil
+	}
+	return rawjson.AppendQuoted(nil, text)
+}

@@ -1,0 +1,201 @@
+package agents
+
+import (
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// Projects is an agent with sessions in directories of projects. It shows DIR/PROJECT/BELOW/FILE as
+// PROJECT/SESSION.jsonl, and DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as
+// PROJECT/SESSION/subagents/FILE. A file without the ending .jsonl is one JSON object.
+type Projects struct {
+	Renamed    // Init sets all but Raw, which is nil for a file elsewhere
+	Dir, Below string
+	// Session returns the session of a file, or "". Of two files the one in .jsonl counts.
+	Session func(file string) string
+	// Key returns a text common to a session and the directory of its subagents.
+	Key func(name string) string
+	// Copied reports whether a session is shown in another project.
+	Copied func(project, session string) bool
+	// Cwd returns the working directory of a project, "" if only records name it.
+	Cwd func(project string) string
+
+	// Records is the member of a JSON object that has its records.
+	Records string
+	// HasTitle reports whether a line may have the title.
+	HasTitle func(line []byte) bool
+	Provider Provider
+	Begin    func(*Builder) func(rawjson.Value)
+
+	lists Cached[map[string]*projectSession]
+	stubs Cached[bool]
+}
+
+// Subagents is the directory of subagents' sessions in a session's directory.
+const Subagents = "subagents"
+
+// projectSession is a session in a project.
+type projectSession struct {
+	file  string
+	side  string   // the directory of its subagents, or ""
+	twins []string // the files of all sessions with its key
+}
+
+// Init must be called before other methods.
+func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
+
+// chats returns the directory of a project's sessions.
+func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
+
+// sessions returns the sessions of a project, by their names without the ending.
+func (p *Projects) sessions(project string) (map[string]*projectSession, error) {
+	dir := p.chats(project)
+	return p.lists.Get(p.Raw, dir, func(storage.Stat) (map[string]*projectSession, error) {
+		all, sides, twins := map[string]*projectSession{}, map[string]string{}, map[string][]string{}
+		err := p.Raw.List(dir, nil, func(item storage.Item) bool {
+			at, session := path.Join(dir, item.Name), p.Session(item.Name)
+			switch known := all[session]; {
+			case item.Kind == storage.KindDir:
+				sides[p.Key(item.Name)] = at
+			case item.Kind != storage.KindFile || session == "":
+			case known == nil || strings.HasSuffix(at, sessionEnding):
+				all[session] = &projectSession{file: at}
+			}
+			return true
+		})
+		for session, s := range all {
+			twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
+		}
+		for session, s := range all {
+			s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]
+		}
+		return all, err
+	})
+}
+
+// session returns a session unless it is hidden.
+func (p *Projects) session(project, name string) *projectSession {
+	all, err := p.sessions(project)
+	if s := all[name]; err == nil && s != nil && !p.hidden(project, name, s) {
+		return s
+	}
+	return nil
+}
+
+// Has reports whether a project has a session, hidden or not.
+func (p *Projects) Has(project, session string) bool {
+	all, _ := p.sessions(project)
+	return all[session] != nil
+}
+
+// real returns the file or directory of a shown name.
+func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
+	parts := strings.Split(name, "/")
+	switch {
+	case name == "":
+		return p.Dir, storage.KindDir, nil
+	case len(parts) == 1:
+		return p.chats(name), storage.KindDir, nil
+	}
+	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
+	switch s := p.session(parts[0], base); {
+	case s == nil:
+	case isFile && len(parts) == 2:
+		return s.file, storage.KindFile, nil
+	case isFile || s.side == "" || len(parts) > 2 && parts[2] != Subagents:
+	case len(parts) < 4:
+		return s.side, storage.KindDir, nil
+	case len(parts) == 4 && strings.HasSuffix(name, sessionEnding):
+		return path.Join(s.side, parts[3]), storage.KindFile, nil
+	}
+	return "", 0, missing(name)
+}
+
+// names returns the names in a directory: projects, sessions and their directories, or subagents'
+// sessions.
+func (p *Projects) names(dir string) (items []storage.Item, err error) {
+	add := func(kind storage.Kind, names ...string) {
+		for _, name := range names {
+			items = append(items, storage.Item{Name: name, Kind: kind})
+		}
+	}
+	depth := strings.Count(dir, "/")
+	if dir == "" {
+		depth = -1
+	}
+	switch depth {
+	case -1:
+		add(storage.KindDir, p.withSessions()...)
+		return items, nil
+	case 0:
+		all, err := p.sessions(dir)
+		for name := range all {
+			if s := p.session(dir, name); s != nil {
+				add(storage.KindFile, name+sessionEnding)
+				if s.side != "" {
+					add(storage.KindDir, name)
+				}
+			}
+		}
+		return items, err
+	case 1:
+		add(storage.KindDir, Subagents)
+		return items, nil
+	}
+	at, _, err := p.real(dir)
+	if err == nil {
+		err = p.Raw.List(at, nil, func(item storage.Item) bool {
+			if item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) {
+				add(item.Kind, item.Name)
+			}
+			return true
+		})
+	}
+	return items, err
+}
+
+// InEach returns the paths of a file in the directories of projects.
+func (p *Projects) InEach(file string) (paths []string) {
+	for _, project := range p.all() {
+		paths = append(paths, path.Join(p.Dir, project, file))
+	}
+	return paths
+}
+
+// all returns the directories of projects, in order.
+func (p *Projects) all() (names []string) {
+	_ = p.Raw.List(p.Dir, nil, func(item storage.Item) bool {
+		if item.Kind == storage.KindDir {
+			names = append(names, item.Name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// withSessions returns the projects that have sessions.
+func (p *Projects) withSessions() []string {
+	return slices.DeleteFunc(p.all(), func(name string) bool {
+		st, err := p.Raw.Stat(p.chats(name))
+		return err != nil || st.Kind != storage.KindDir
+	})
+}
+
+// Stat implements storage.Files. The state of the root changes with the projects that have
+// sessions.
+func (p *Projects) Stat(name string) (storage.Stat, error) {
+	st, err := p.Renamed.Stat(name)
+	if err == nil && name == "" {
+		sum := fnv.New64a()
+		fmt.Fprint(sum, p.withSessions())
+		st.Inode ^= sum.Sum64()
+	}
+	return st, err
+}

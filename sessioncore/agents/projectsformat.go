@@ -1,0 +1,88 @@
+package agents
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// maxStub is the size of the largest file that may lack a conversation.
+const maxStub = 64 << 10
+
+var (
+	_ FactsFormat = (*Projects)(nil)
+	_ Joiner      = (*Projects)(nil)
+)
+
+// IsSession implements Format.
+func (p *Projects) IsSession(name string) bool {
+	return strings.HasSuffix(name, sessionEnding) && (isSide(name) || p.Session(path.Base(name)) != "")
+}
+
+// isSide reports whether a name is that of a subagent's session.
+func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
+
+// document returns the file of a session, and whether it is one JSON object.
+func (p *Projects) document(name string) (file string, isOne bool) {
+	if file = name; p.Raw != nil {
+		file, _, _ = p.real(name)
+	}
+	return file, file != "" && !strings.HasSuffix(file, sessionEnding)
+}
+
+// Join implements Joiner.
+func (p *Projects) Join(name string, obj storage.Object) storage.Object {
+	if _, isOne := p.document(name); isOne {
+		return Unfold(obj, p.Records)
+	}
+	return obj
+}
+
+// Converter implements Format.
+func (p *Projects) Converter(about About, _ storage.Object) Converter { return p.builder(about) }
+
+func (p *Projects) builder(about About) *Builder { return NewBuilder(about, p.Provider, p.Begin) }
+
+// FactsAbout implements FactsFormat. A session of one object restarts at each change.
+func (p *Projects) FactsAbout(name string) About {
+	about := About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
+	if file, isOne := p.document(name); isOne && p.Raw != nil {
+		st, _ := p.Raw.Stat(file)
+		about.Before = fmt.Sprint(st.Token)
+	}
+	return about
+}
+
+// About implements Format.
+func (p *Projects) About(name string, obj storage.Object, size int64, listed bool) (about About, err error) {
+	about = p.FactsAbout(name)
+	if project, _, _ := strings.Cut(name, "/"); p.Raw != nil {
+		about.Moved = p.Cwd(project)
+	}
+	if listed {
+		about.Title, err = p.builder(about).FindTitle(obj, size, p.HasTitle)
+	}
+	return about, err
+}
+
+// hidden reports whether a session is a copy: without a conversation beside one that has it, or
+// copied to another project.
+func (p *Projects) hidden(project, name string, s *projectSession) bool {
+	isTalk := func(file string) bool { return !p.isStub(file) }
+	return len(s.twins) > 1 && p.isStub(s.file) && slices.ContainsFunc(s.twins, isTalk) || p.Copied(project, name)
+}
+
+// isStub reports whether a session has no conversation.
+func (p *Projects) isStub(file string) bool {
+	is, _ := p.stubs.Get(p.Raw, file, func(st storage.Stat) (bool, error) {
+		if st.Size > maxStub || !strings.HasSuffix(file, sessionEnding) {
+			return false, nil
+		}
+		text, err := storage.ReadFile(p.Raw, file, maxStub)
+		return err == nil && !p.builder(About{}).HasTalk(text), err
+	})
+	return is
+}

@@ -1,0 +1,194 @@
+package agents
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// object is an open session. Until it is read it has no slot, and its file is not joined with
+// others, as a list opens all sessions.
+type object struct {
+	files  *Files
+	name   string
+	file   storage.Object
+	closed atomic.Bool
+
+	mu       sync.Mutex     // guards the fields below
+	raw      storage.Object // the file, joined with others
+	slot     *slot
+	rewrites uint64
+	text     text          // the version read last; may be empty
+	token    storage.Token // of text
+	source   storage.Token // the state of the agent's file of text
+}
+
+// Raw returns the agent's file, and the title that the session has elsewhere.
+func (o *object) Raw() (file storage.Object, beside string) {
+	if format, ok := o.files.format.(interface{ Beside(name string) string }); ok {
+		beside = format.Beside(o.name)
+	}
+	if _, isJoined := o.files.format.(Joiner); !isJoined {
+		return o.file, beside
+	}
+	if raw, _ := o.prepare(); raw != nil {
+		return raw, beside
+	}
+	return o.file, beside
+}
+
+// prepare joins the file and acquires the slot, unless the object is closed.
+func (o *object) prepare() (storage.Object, *slot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.slot == nil && !o.closed.Load() {
+		o.raw = o.files.join(o.name, o.file)
+		o.slot = o.files.acquire(o.name)
+	}
+	return o.raw, o.slot
+}
+
+// refresh advances the object to the newest version that continues its own. It ends early with
+// ctx's error; then the conversion continues only for other callers.
+func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
+	raw, s := o.prepare()
+	if o.closed.Load() {
+		return storage.Stat{}, fs.ErrClosed
+	}
+	st, err := raw.Stat()
+	if err != nil || o.isCurrent(&st) {
+		return st, err
+	}
+	leave := s.waiters.Join(ctx)
+	defer leave()
+	if err := storage.LockUntil(ctx, &s.mu); err != nil {
+		return st, err
+	}
+	defer s.mu.Unlock()
+	if o.isReplaced(s.now, st.Token) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		st.Token = o.token
+		return st, nil
+	}
+	work, done := s.waiters.Work()
+	defer done()
+	if st, err = o.files.update(work, s, o.name, raw); err != nil {
+		return st, err
+	}
+	st.Token, err = o.advance(s.now)
+	return st, err
+}
+
+// isReplaced reports whether the agent's file is another than the converted one.
+func (o *object) isReplaced(now *conversion, file storage.Token) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.begin != nil && now != nil && !now.raw.SameObject(file)
+}
+
+// isCurrent reports whether the object's version is of the file's state, and sets its token.
+func (o *object) isCurrent(st *storage.Stat) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.begin == nil || o.source != st.Token {
+		return false
+	}
+	st.Token = o.token
+	return true
+}
+
+// advance makes the object show a conversion, if that continues its version, and returns its token.
+func (o *object) advance(c *conversion) (storage.Token, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed.Load():
+		return storage.Token{}, fs.ErrClosed
+	case o.text.begin == nil:
+		c.text.retain()
+		o.rewrites, o.text = c.rewrites, c.text
+	case o.rewrites == c.rewrites && o.text.begin == c.text.begin:
+		c.text.tail.Retain()
+		o.text.tail.Close()
+		o.text = c.text
+	default:
+		return o.token, nil
+	}
+	o.token, o.source = c.token(), c.raw
+	return o.token, nil
+}
+
+// Stat implements storage.Object.
+func (o *object) Stat() (storage.Stat, error) { return o.refresh(context.Background()) }
+
+// StatUntil implements storage.StatUntil.
+func (o *object) StatUntil(ctx context.Context) (storage.Stat, error) { return o.refresh(ctx) }
+
+// ReadAt implements storage.Object.
+func (o *object) ReadAt(p []byte, off int64) (int, error) {
+	t := o.version()
+	if t.begin == nil || off+int64(len(p)) > t.size() {
+		t.tail.Close()
+		if _, err := o.refresh(context.Background()); err != nil {
+			return 0, err
+		}
+		t = o.version()
+	}
+	defer t.tail.Close()
+	return t.ReadAt(p, off)
+}
+
+// version returns the version read last. The caller must close its tail, which another reader may
+// replace.
+func (o *object) version() text {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.tail.Retain()
+	return o.text
+}
+
+// Beginning returns the beginning of a session for a list, its state, and the size of the agent's
+// file, without a conversion. It has the facts that an earlier conversion of this state found.
+func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
+	raw, err := o.file.Stat()
+	if err == nil {
+		st, err = o.files.converted(o.name, func() (storage.Stat, error) { return raw, nil })
+	}
+	if err != nil {
+		return nil, st, 0, err
+	}
+	h, err := newHead(o.file, raw.Size)
+	if err != nil {
+		return nil, st, 0, err
+	}
+	var about About
+	if _, last := o.files.find(o.name); last.raw == raw.Token {
+		about, about.Title, about.Before = last.about, last.title, ""
+	} else if about, err = o.files.format.About(o.name, h, raw.Size, true); err != nil {
+		return nil, st, 0, err
+	}
+	about.Listed = true
+	text, err = h.convert(o.files.format, about, raw.Size)
+	return text, st, raw.Size, err
+}
+
+// Close implements storage.Object.
+func (o *object) Close() error {
+	if o.closed.Swap(true) {
+		return fs.ErrClosed
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.begin != nil {
+		o.text.close()
+	}
+	if o.slot == nil {
+		return o.file.Close()
+	}
+	o.files.release(o.slot)
+	return o.raw.Close()
+}

@@ -1,0 +1,81 @@
+package agents
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Shown limits an agent's files to its sessions, which lie in directories, and files beside them.
+type Shown struct {
+	storage.Files
+	Format Format
+}
+
+// idSize is the length of a UUID, the name of a directory beside a session. Old stores use its
+// name.
+const idSize, sessionEnding = 36, ".jsonl"
+
+// has reports whether an existing name is shown.
+func (s Shown) has(name string, kind storage.Kind) bool {
+	dir, base, isBelow := strings.Cut(name, "/")
+	base, _, isDeep := strings.Cut(base, "/")
+	at := path.Join(dir, base)
+	switch {
+	case !isBelow:
+		return kind == storage.KindDir
+	case !isDeep && s.Format.IsSession(at):
+		return kind == storage.KindFile
+	}
+	// A directory may outlive the session of its id.
+	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(at))
+}
+
+// isBeside reports whether a directory lies beside a session of its name.
+func (s Shown) isBeside(dir string) bool {
+	st, err := s.Files.Stat(dir + sessionEnding)
+	return err == nil && st.Kind == storage.KindFile && s.Format.IsSession(dir+sessionEnding)
+}
+
+// List implements storage.Files.
+func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error {
+	if dir != "" && !s.has(dir, storage.KindDir) {
+		return missing(dir)
+	}
+	var others []string
+	stopped := false
+	err := s.Files.List(dir, only, func(item storage.Item) bool {
+		if item.Kind == storage.KindDir && dir != "" && !strings.Contains(dir, "/") && len(item.Name) != idSize {
+			others = append(others, item.Name)
+			return true
+		}
+		stopped = s.has(path.Join(dir, item.Name), item.Kind) && !f(item)
+		return !stopped
+	})
+	if err != nil || stopped {
+		return err
+	}
+	return storage.ListOnly(s, dir, others, f)
+}
+
+// Stat implements storage.Files.
+func (s Shown) Stat(name string) (storage.Stat, error) {
+	st, err := s.Files.Stat(name)
+	if err == nil && name != "" && !s.has(name, st.Kind) {
+		return storage.Stat{}, missing(name)
+	}
+	return st, err
+}
+
+// Open implements storage.Files.
+func (s Shown) Open(name string) (storage.Object, error) {
+	if !s.has(name, storage.KindFile) {
+		return nil, missing(name)
+	}
+	return s.Files.Open(name)
+}
+
+func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }

@@ -1,0 +1,180 @@
+package agents
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/storage"
+)
+
+// slot is a session that was opened, with its conversion once it is read.
+type slot struct {
+	before reported // the last report of an evicted conversion
+
+	waiters storage.Waiters // for the conversion
+	mu      sync.Mutex      // guards now and before; held while the file is converted
+	now     *conversion
+
+	reported atomic.Pointer[reported] // the report of now, or nil
+	busy     atomic.Bool              // a long conversion is under way
+	open     atomic.Int32             // number of objects
+
+	used  int64 // time of Files.clock; Files.mu guards this and state
+	state int64 // bytes of the converter
+}
+
+// find returns the slot of a converted session or nil, and its last report.
+func (f *Files) find(name string) (*slot, reported) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.slots[name]; s != nil {
+		if now := s.reported.Load(); now != nil {
+			return s, *now
+		}
+	}
+	return nil, f.evicted[name]
+}
+
+// acquire returns the slot of a session for an object, which must call release.
+func (f *Files) acquire(name string) *slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.slots[name]
+	if s == nil {
+		s = &slot{before: f.evicted[name]}
+		f.slots[name] = s
+	}
+	f.clock++
+	s.used = f.clock
+	s.open.Add(1)
+	return s
+}
+
+func (f *Files) release(s *slot) {
+	if s.open.Add(-1) == 0 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.trim(nil)
+	}
+}
+
+// keep counts a conversion's memory, and evicts others beyond the limits. Callers must hold s.mu.
+func (f *Files) keep(s *slot) {
+	s.reported.Store(s.now.reported())
+	f.mu.Lock()
+	s.state = s.now.state()
+	f.trim(s)
+	f.mu.Unlock()
+	if spill.Full() {
+		f.texts.Limit.Evict()
+	}
+}
+
+// trim evicts beyond the limits: closed sessions, the one used least recently first, then the
+// converters of others. It keeps that of the slot but, so that a growing session does not restart
+// each time. Callers must hold f.mu.
+func (f *Files) trim(but *slot) {
+	if f.fits() {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
+		s, t := f.slots[a], f.slots[b]
+		return cmp.Or(cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)), cmp.Compare(s.used, t.used))
+	})
+	for _, name := range names {
+		if s := f.slots[name]; s != but {
+			f.evictSlot(name, s)
+		}
+		if f.fits() {
+			return
+		}
+	}
+	f.states.Set(f.stateSize())
+}
+
+// fits reports whether the kept conversions are within the limits.
+func (f *Files) fits() bool {
+	idle := 0
+	for _, s := range f.slots {
+		if s.open.Load() == 0 {
+			idle++
+		}
+	}
+	return idle <= maxKept && (idle == 0 || !spill.Full() && f.hasRoom()) &&
+		f.states.Resize(f.stateSize()) == nil
+}
+
+// hasRoom reports whether the next text fits into memory. Another conversion is cheaper than files.
+func (f *Files) hasRoom() bool {
+	if f.texts.Memory.Add(inMemory) != nil {
+		return false
+	}
+	_ = f.texts.Memory.Add(-inMemory)
+	return true
+}
+
+func (f *Files) stateSize() (n int64) {
+	for _, s := range f.slots {
+		n += s.state
+	}
+	return n
+}
+
+// evictSlot evicts a session that nobody has open, or the converter of another one, unless it is in
+// use. Callers must hold f.mu.
+func (f *Files) evictSlot(name string, s *slot) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	switch s.state = 0; {
+	case s.open.Load() == 0:
+		delete(f.slots, name)
+		s.drop()
+		if s.before.raw != (storage.Token{}) {
+			f.evicted[name] = s.before
+		}
+	case s.now != nil:
+		s.now.converter = nil
+	}
+}
+
+// evict evicts as much as it can. Texts in use move from memory to files.
+func (f *Files) evict() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, s := range f.slots {
+		f.evictSlot(name, s)
+		if s.mu.TryLock() {
+			if s.now != nil {
+				s.now.text.spill()
+			}
+			s.mu.Unlock()
+		}
+	}
+	f.states.Set(f.stateSize())
+}
+
+// drop drops the conversion. Callers must hold s.mu.
+func (s *slot) drop() {
+	if s.now == nil {
+		return
+	}
+	if now := s.reported.Swap(nil); now != nil {
+		s.before = *now
+	}
+	s.now.text.close()
+	s.now = nil
+}
+
+func (c *conversion) reported() *reported {
+	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), rewrites: c.rewrites}
+	if t, ok := c.converter.(Titler); ok {
+		r.title = t.Title()
+	}
+	return r
+}

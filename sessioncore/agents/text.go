@@ -1,0 +1,80 @@
+package agents
+
+import (
+	"bytes"
+	"io"
+
+	"sessionfs/sessioncore/spill"
+)
+
+const (
+	// inMemory bounds a session's text in memory. Longer ones go to a nameless file.
+	inMemory = 1 << 20
+	// small is the size up to which a text is not counted, and not worth a file.
+	small = 16 << 10
+)
+
+// text is a version of a session's text: a stable part, and a tail that may change. Both only grow,
+// so that readers of a version need no lock.
+type text struct {
+	begin  *spill.Text
+	stable int64
+	tail   *spill.Text // nil if it is empty
+	end    int64       // size of tail
+}
+
+func (t *text) size() int64 { return t.stable + t.end }
+
+// retain adds a user of both parts, which must close the text.
+func (t *text) retain() {
+	t.begin.Retain()
+	t.tail.Retain()
+}
+
+func (t *text) close() {
+	t.begin.Close()
+	t.tail.Close()
+}
+
+func (t *text) spill() {
+	t.begin.Spill()
+	t.tail.Spill()
+}
+
+// ReadAt implements io.ReaderAt.
+func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
+	if n = int(max(0, min(int64(len(p)), t.stable-off))); n > 0 {
+		if _, err := t.begin.ReadAt(p[:n], off); err != nil {
+			return 0, err
+		}
+	}
+	at := off + int64(n) - t.stable
+	if m := int(max(0, min(int64(len(p)-n), t.end-at))); m > 0 && at >= 0 {
+		if _, err := t.tail.ReadAt(p[n:n+m], at); err != nil {
+			return 0, err
+		}
+		n += m
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// continues reports whether the text begins with an earlier version.
+func (t *text) continues(before *text) bool {
+	if t.size() < before.size() {
+		return false
+	}
+	size := min(before.end, 64<<10)
+	now, old := make([]byte, size), make([]byte, size)
+	for at := before.stable; at < before.size(); at += size {
+		n := min(size, before.size()-at)
+		_, err1 := t.ReadAt(now[:n], at)
+		_, err2 := before.ReadAt(old[:n], at)
+		if err1 != nil || err2 != nil || !bytes.Equal(now[:n], old[:n]) {
+			return false
+		}
+	}
+	return true
+}
