@@ -42,8 +42,7 @@ type GeneratedFile struct {
 	// render renders the file as its name shows it, or extended as its readers continue; nil for a
 	// control file without content.
 	render func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
-	// otherState returns the state of another file that the content depends on, zero if it is
-	// missing; nil if there is no such file.
+	// otherState returns the state of another file that the content depends on, zero if there is none.
 	otherState func(context.Context) (storage.Token, error)
 	writable   bool // it is a control file too
 	// size caches the size for a snapshot, so that a stat does not render the file once more.
@@ -60,6 +59,7 @@ type renderedSize struct {
 // init prepares a file of a session; r is nil for one without content.
 func (f *GeneratedFile) init(in *Directory, r render) {
 	f.in, f.session, f.show = in, in.session, f.version
+	f.otherState = func(context.Context) (storage.Token, error) { return storage.Token{}, nil }
 	if r != nil {
 		f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (s rendering, err error) {
 			s.version, err = r(ctx, snap)
@@ -113,7 +113,7 @@ func (f *GeneratedFile) measured(
 	ctx context.Context, snap *sessioncore.Snapshot,
 ) (s rendering, size *renderedSize, err error) {
 	blobs, now := f.view().blobsState(), time.Now().UnixNano()
-	other, err := f.other(ctx)
+	other, err := f.otherState(ctx)
 	if err != nil {
 		return s, nil, err
 	}
@@ -131,20 +131,13 @@ func (f *GeneratedFile) measured(
 	return s, size, nil
 }
 
-func (f *GeneratedFile) other(ctx context.Context) (storage.Token, error) {
-	if f.otherState == nil {
-		return storage.Token{}, nil
-	}
-	return f.otherState(ctx)
-}
-
 // isExact reports whether a size is that of the file in a snapshot. Blobs and another session can
 // come and go without a change of the session.
 func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *sessioncore.Snapshot) bool {
 	if size == nil || size.serial != snap.Serial() {
 		return false
 	}
-	if other, err := f.other(ctx); err != nil || other != size.other {
+	if other, err := f.otherState(ctx); err != nil || other != size.other {
 		return false
 	}
 	if size.blobs == nil {

@@ -212,9 +212,7 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 	isTaken := make(map[string]bool) // names of real files and links, which win over sessions' directories
 	sessions := make(map[string]bool)
 	for _, f := range found {
-		if f.Kind == storage.KindFile || f.Kind == storage.KindLink && !d.isMoving(f.Name) {
-			isTaken[f.Name] = true
-		}
+		isTaken[f.Name] = f.Kind == storage.KindFile || f.Kind == storage.KindLink && !d.isMoving(f.Name)
 	}
 	items := d.ownNames.list(ctx, &d.Directory)
 	for _, f := range found {

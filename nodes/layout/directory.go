@@ -174,7 +174,7 @@ func (d Recent) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	var entries []Entry
-	infos := d.infos(sessions)
+	infos := sessions.Newest(recentCount)
 	for i := range infos {
 		entries = append(entries, linkTo(recentName(infos, i), infos[i]))
 	}
@@ -189,7 +189,7 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 			return Entry{}, err
 		}
 	}
-	infos := d.infos(sessions)
+	infos := sessions.Newest(recentCount)
 	rank, _, _ := strings.Cut(name, "-")
 	if i, err := strconv.Atoi(rank); err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
 		if info := infos[i-1]; !known || d.Listing.IsCurrent(info) {
@@ -197,11 +197,6 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 		}
 	}
 	return Entry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
-}
-
-// infos returns the sessions by rank.
-func (d Recent) infos(sessions *listing.Sessions) []*listing.Info {
-	return sessions.Newest(recentCount)
 }
 
 // recentName returns the name of the link to infos[i].
@@ -279,33 +274,9 @@ var _ = (Directory)((*Running)(nil))
 
 func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
-// List returns the sessions in the order of names, with the fields that Find sets.
+// List returns the sessions in the order of names, with the fields that Find sets. Sessions that
+// share a name have their id appended, except the oldest.
 func (d *Running) List(ctx context.Context) ([]Entry, error) {
-	entries, err := d.links(ctx)
-	if err == nil {
-		d.last.Store(&entries)
-	}
-	return entries, err
-}
-
-// Find finds a link by its full name.
-func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
-	var entries []Entry
-	var err error
-	if last := d.last.Load(); known && last != nil {
-		entries = *last
-	} else if entries, err = d.List(ctx); err != nil {
-		return Entry{}, err
-	}
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
-	if i < 0 {
-		return Entry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
-	}
-	return entries[i], nil
-}
-
-// links makes the links. Sessions that share a name have their id appended, except the oldest.
-func (d *Running) links(ctx context.Context) ([]Entry, error) {
 	infos, err := d.infos(ctx)
 	if err != nil {
 		return nil, err
@@ -324,7 +295,24 @@ func (d *Running) links(ctx context.Context) ([]Entry, error) {
 		entries = append(entries, linkTo(names.FileName(name), info))
 	}
 	sortByName(entries)
+	d.last.Store(&entries)
 	return entries, nil
+}
+
+// Find finds a link by its full name.
+func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
+	var entries []Entry
+	var err error
+	if last := d.last.Load(); known && last != nil {
+		entries = *last
+	} else if entries, err = d.List(ctx); err != nil {
+		return Entry{}, err
+	}
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		return Entry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
+	}
+	return entries[i], nil
 }
 
 // infos returns the sessions that are open.
