@@ -172,10 +172,8 @@ func (v *View) viewFor(agent string) (*View, error) {
 	var can []string
 	for _, a := range v.Agents {
 		switch {
-		case a.Name == agent && a.View.Frozen != nil:
-			return nil, ErrForeign
 		case a.Name == agent, agent == "" && a.View.Frozen == nil:
-			return a.View, nil
+			return a.View, a.View.Frozen
 		case a.View.Frozen == nil:
 			can = append(can, a.Name)
 		}

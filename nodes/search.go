@@ -33,7 +33,14 @@ func (d *SearchDir) Noted() string { return layout.Search }
 // root's last-error. Names with a leading dot, which programs look up in every directory, get a
 // directory without a search.
 func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	query, view, err := d.parse(it.Name)
+	query, err := search.ParseQuery(slashes.Replace(it.Name))
+	if err == nil && d.session != nil && query.Archive() {
+		err = fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+	}
+	if err != nil {
+		return Child{}, err
+	}
+	view, err := d.view.Searched(query)
 	return Child{Kind: storage.KindDir, Make: func() Node {
 		return &HitsDir{hits{aboutSessions{d.below(it.Name).of(view)}, query.Key(), ""}}
 	}}, err
@@ -41,23 +48,6 @@ func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 
 // slashes decodes the escapes of slashes in names, and of the escape itself.
 var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
-
-// parse returns the query of a name, and the View of its sessions.
-func (d *SearchDir) parse(name string) (*search.Query, *View, error) {
-	query, err := search.ParseQuery(slashes.Replace(name))
-	if err != nil {
-		return nil, nil, err
-	}
-	if d.session != nil {
-		if query.Archive() {
-			err := fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
-			return nil, nil, err
-		}
-		return query, d.view, d.view.Search.CheckAgent(query)
-	}
-	view, err := d.view.Searched(query)
-	return query, view, err
-}
 
 // Searched returns the View of the sessions of a query.
 func (v *View) Searched(query *search.Query) (*View, error) {
