@@ -165,13 +165,16 @@ func newLastErrorFile(d *Directory) Node {
 		of := d.refusalKey()
 		var st storage.Stat
 		var err error
-		if of != outside {
+		if of == outside {
+			st, err = d.view.rootStat()
+		} else {
 			st, err = d.session.Probe(ctx)
-		} else if st, err = d.view.rootStat(); d.view.Memory.Full() == "" {
-			d.view.clearLookup(memoryFull)
 		}
 		if err != nil {
 			return content{}, err
+		}
+		if of == outside && d.view.Memory.Full() == "" {
+			d.view.clearLookup(memoryFull)
 		}
 		text, at := d.view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
