@@ -21,93 +21,79 @@ const (
 // statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
 // that is no access, as are those that the protocol has no number for.
 var statuses = map[syscall.Errno]uint32{
-	0: nfsOK, syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
+	syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
 	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: 22, syscall.EFBIG: 27, syscall.ENOSPC: 28,
 	syscall.EROFS: 30, syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70,
 	syscall.EBUSY: nfsAccess, syscall.ENOMEM: nfsAccess, syscall.EOPNOTSUPP: nfsAccess,
 }
 
-// attr returns the attributes of a node now. Those of a generated file take rendering it.
-func (r *request) attr(o *object, n nodes.Node) nodes.Attr {
+// types are those of RFC 1813, ftype3.
+var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}
+
+// isRendered reports whether a node is a file that is rendered for its size.
+func isRendered(n nodes.Node) bool {
+	switch n := n.(type) {
+	case *nodes.SourceFile, *nodes.EntryFile:
+		return false
+	case nodes.Control:
+		return n.Readable()
+	case nodes.File:
+		return true
+	}
+	return false
+}
+
+// knownAttr returns the attributes of an object now if they take no rendering, else those of no
+// kind.
+func (r *request) knownAttr(o *object) (a nodes.Attr) {
+	if !isRendered(o.node) {
+		a, _ = o.node.Stat(r.ctx) // a client that needs them gets the error
+	}
+	return a
+}
+
+// attr returns the attributes of an object now. Those of a generated file take rendering it.
+func (r *request) attr(o *object) nodes.Attr {
 	if o.sum.Load() != 0 { // so that o.changed is right
-		if list, errno := r.list(o, n.(nodes.Dir), justNow); errno == 0 {
-			list.Done()
+		if list, errno := r.list(o, justNow); errno == 0 {
+			list.RUnlock()
 		}
 	}
-	file, control := generatedFile(n)
-	if file == nil {
-		a, err := n.Stat(r.ctx)
-		r.check(nodes.Stale(n, o.name, "stat", err))
+	if !isRendered(o.node) {
+		a, err := o.node.Stat(r.ctx)
+		r.check(nodes.Stale(o.node, o.name, "stat", err))
 		return a
 	}
-	open := r.open(o, file, true)
-	defer open.Done()
-	a := open.value.attr
-	if control != nil {
+	v := r.open(o, true)
+	defer v.RUnlock()
+	a := v.attr
+	if o.lines != nil {
 		tail := make([]byte, min(a.Size, tailSize))
-		if _, err := open.value.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail))); err == nil || len(tail) == 0 {
-			o.linesOf(control).show(a.Size, tail)
+		if _, err := v.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail))); err == nil || len(tail) == 0 {
+			o.lines.show(a.Size, tail)
 		}
 	}
 	return a
 }
 
-// generatedFile returns a node as a file if it is rendered for its size, else nil; control is the
-// same file if it also accepts lines.
-func generatedFile(n nodes.Node) (file nodes.File, control nodes.Control) {
-	switch n := n.(type) {
-	case *nodes.SourceFile, *nodes.EntryFile:
-		return nil, nil
-	case nodes.Control:
-		if !n.Readable() {
-			return nil, nil
-		}
-		return n, n
-	case nodes.File:
-		return n, nil
-	}
-	return nil, nil
-}
-
 // putAttr encodes a fattr3.
 func (r *request) putAttr(o *object, a nodes.Attr) {
-	if l := o.lines.Load(); l != nil {
-		a.Size = l.taken()
+	if o.lines != nil {
+		a.Size = o.lines.taken()
 	}
-	kind := map[storage.Kind]uint32{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}[a.Kind]
-	r.out.put(kind, a.Mode, 1, a.UID, a.GID)
-	r.out.putLong(uint64(a.Size), uint64(a.Size), 0, r.root.id.number(), o.id.number())
+	r.out.put(types[a.Kind], a.Mode, 1, a.UID, a.GID, a.Size, a.Size, int64(0), r.root.ID.number(), o.ID.number())
 	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} {
 		ns := max(t.UnixNano(), o.changed.Load(), 0)
 		r.out.put(uint32(ns/1e9), uint32(ns%1e9))
 	}
 }
 
-// putOptional encodes attributes that may be left out.
-func (r *request) putOptional(o *object, a nodes.Attr, known bool) {
-	if r.out.putBool(known); known {
+// putKnown encodes attributes that may be left out, which those of no kind are.
+func (r *request) putKnown(o *object, a nodes.Attr) {
+	known := a.Kind != storage.KindOther
+	if r.out.put(known); known {
 		r.putAttr(o, a)
 	}
-}
-
-// putStat encodes the attributes of a node after an operation, if they take no rendering.
-func (r *request) putStat(o *object, n nodes.Node) {
-	var a nodes.Attr
-	file, _ := generatedFile(n)
-	if file == nil {
-		a, _ = n.Stat(r.ctx) // a client that needs them gets the error
-	}
-	r.putOptional(o, a, a.Kind != storage.KindOther)
-}
-
-// childAttr returns the attributes of a child that was found in a directory, if they take no
-// rendering.
-func (r *request) childAttr(look *nodes.Look, o *object, c *nodes.Child) nodes.Attr {
-	n, a := o.makeNode(c), c.Attr
-	if file, _ := generatedFile(n); a.Kind == storage.KindOther && file == nil {
-		a, _ = look.Attr(r.ctx, o.name, c, n)
-	}
-	return a
 }
 
 // rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/errgroup"
 
 	"sessionfs/nodes"
 	"sessionfs/sessioncore/storage"
@@ -32,19 +33,21 @@ const (
 
 // Door answers NFS clients for one tree.
 type Door struct {
-	root    *object                  // its own parent
-	objects *lru.Cache[key, *object] // those that were used last
-	files   *cache[*openFile]
-	lists   *cache[[]listedName]
-	replies *lru.Cache[[sha256.Size]byte, func() []byte] // to the last calls that changed something
-	secret  []byte
-	space   func() (nodes.Space, error)
-	changed atomic.Int64           // when a client changed something last, in nanoseconds since 1970
-	result  atomic.Pointer[[]byte] // the answer to the lines that were written last
-	uid     uint32                 // of the owner
-	epoch   uint64                 // tells a client that the server was restarted
-	busy    chan struct{}          // has room for maxRequests
-	log     *slog.Logger
+	root     *object                     // its own parent
+	objects  *lru.Cache[handle, *object] // those that were used last
+	versions *lru.Cache[*object, *version]
+	replies  *lru.Cache[[sha256.Size]byte, func() []byte] // to the last calls that changed something
+	secret   []byte
+	space    func() (nodes.Space, error)
+	changed  atomic.Int64           // when a client changed something last, in nanoseconds since 1970
+	result   atomic.Pointer[[]byte] // the answer to the lines that were written last
+	uid      uint32                 // of the owner
+	epoch    uint64                 // tells a client that the server was restarted
+	busy     chan struct{}          // has room for maxRequests
+	log      *slog.Logger
+
+	replacing sync.Mutex     // held while a version takes the place of another
+	closing   sync.WaitGroup // of versions
 
 	mu       sync.Mutex // guards the rest
 	path     string
@@ -55,15 +58,15 @@ type Door struct {
 // are kept, makes its handles, which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
 	d := &Door{
-		root: &object{key: key{kind: storage.KindDir}, node: root}, secret: secret,
-		files: newCache[*openFile](), lists: newCache[[]listedName](), space: root.Space,
-		uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
+		root: &object{handle: handle{Kind: storage.KindDir}, node: root}, secret: secret,
+		space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
 		busy: make(chan struct{}, maxRequests),
 	}
 	d.root.parent = d.root
-	copy(d.root.id[:], d.mac([]byte(source)))
+	d.root.ID = nodeID(d.mac([]byte(source)))
 	d.result.Store(new([]byte))
-	d.objects, _ = lru.New[key, *object](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
+	d.objects, _ = lru.New[handle, *object](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
+	d.versions, _ = lru.NewWithEvict(maxVersions, d.drop)
 	d.replies, _ = lru.New[[sha256.Size]byte, func() []byte](maxReplies)
 	return d
 }
@@ -96,23 +99,15 @@ func (d *Door) useExport(path string) (below string, ok bool) {
 // Serve answers the clients that connect, until ctx is done.
 func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer d.files.expire(0)
-	defer d.lists.expire(0)
-	defer all.Wait()
-	defer cancel()
+	var connections errgroup.Group
+	connections.SetLimit(maxConnections)
+	defer func() {
+		cancel()
+		_ = connections.Wait() // that of a client that left
+		d.versions.Purge()
+		d.closing.Wait()
+	}()
 	context.AfterFunc(ctx, func() { l.Close() })
-	all.Go(func() {
-		for tick := time.Tick(time.Second); ctx.Err() == nil; {
-			d.files.expire(idleTime)
-			d.lists.expire(idleTime)
-			select {
-			case <-tick:
-			case <-ctx.Done():
-			}
-		}
-	})
-	connections := make(chan struct{}, maxConnections)
 	for {
 		c, err := l.Accept()
 		switch {
@@ -123,15 +118,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil: // no descriptors, for example
 			d.log.Warn("a client cannot connect", "err", err)
 			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-		select {
-		case connections <- struct{}{}:
-			all.Go(func() {
-				d.serve(ctx, &connection{Conn: c})
-				<-connections
-			})
-		default:
+		case !connections.TryGo(func() error { return d.serve(ctx, &connection{Conn: c}) }):
 			c.Close()
 		}
 	}
@@ -147,7 +134,7 @@ type connection struct {
 func (c *connection) trust() { _ = c.SetReadDeadline(time.Time{}) }
 
 // serve answers the calls of a connection, each as soon as it can.
-func (d *Door) serve(ctx context.Context, c *connection) {
+func (d *Door) serve(ctx context.Context, c *connection) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -157,7 +144,7 @@ func (d *Door) serve(ctx context.Context, c *connection) {
 	for {
 		message, err := readRecord(c)
 		if err != nil {
-			return
+			return err
 		}
 		d.busy <- struct{}{}
 		calls.Go(func() {

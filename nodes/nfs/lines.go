@@ -46,12 +46,8 @@ type lines struct {
 	giveUp  *time.Timer // ends a line that has no end
 }
 
-// linesOf returns the state of an object whose node is file.
-func (o *object) linesOf(file nodes.Control) *lines {
-	if o.lines.Load() == nil {
-		o.lines.CompareAndSwap(nil, &lines{file: file, name: o.name, more: make(chan struct{}), first: math.MaxInt64})
-	}
-	return o.lines.Load()
+func newLines(file nodes.Control, name string) *lines {
+	return &lines{file: file, name: name, more: make(chan struct{}), first: math.MaxInt64}
 }
 
 // taken returns how many bytes were taken.

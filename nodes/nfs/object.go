@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -13,171 +12,137 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A handle has 64 bytes, so that a restarted server finds the node again in the listings of its
-// ancestors:
-//
-//	 0  1  kind of the node
-//	 1  1  depth below the root
-//	 2 16  id: a hash of the parent's id and the name
-//	18  8  content of the child, as in nodes.Child
-//	26 22  the first bytes of the ids of the ancestors below the root, prefixSize each, the first ancestor first
-//	48 16  MAC of all before
-const (
-	handleSize   = 64
-	idAt         = 2
-	contentAt    = 18
-	prefixesAt   = 26
-	macAt        = 48
-	prefixSize   = 3
-	maxAncestors = 7 // a deeper node is found in the table alone
-)
+// handle identifies a node. A client has its 48 bytes and their MAC, so that a restarted server
+// finds the node again in the listings of its ancestors.
+type handle struct {
+	Kind    storage.Kind
+	Depth   uint8 // below the root; 255 is any deeper one too
+	ID      nodeID
+	Content uint64 // as in nodes.Child
+	// Ancestors are the first bytes of the ids of those below the root, the highest first. A node
+	// with more of them is found in the table alone.
+	Ancestors [7][3]byte
+	_         byte
+}
 
-// nodeID identifies a path of the mount.
-type nodeID [contentAt - idAt]byte
+const handleSize, macSize = 64, 16
+
+// nodeID identifies a path of the mount: it is a hash of the directory's id and the name.
+type nodeID [16]byte
 
 // child returns the id of a name in the directory.
-func (id nodeID) child(name string) (c nodeID) {
-	h := sha256.New()
-	h.Write(id[:])
-	h.Write([]byte(name))
-	copy(c[:], h.Sum(nil))
-	return c
+func (id nodeID) child(name string) nodeID {
+	sum := sha256.Sum256(append(id[:], name...))
+	return nodeID(sum[:])
 }
 
 // number is the fileid of the node, and the cookie of its name in a listing. Clients take cookies
 // for signed numbers.
 func (id nodeID) number() uint64 { return max(binary.BigEndian.Uint64(id[:])>>1, firstCookie) }
 
-// key is the identity of an object.
-type key struct {
-	kind    storage.Kind
-	id      nodeID
-	content uint64
-}
-
-// keyOf returns the key in a handle.
-func keyOf(handle []byte) key {
-	return key{storage.Kind(handle[0]), nodeID(handle[idAt:contentAt]), binary.BigEndian.Uint64(handle[contentAt:])}
-}
-
 // object is a node that clients have a handle of.
 type object struct {
-	key
+	handle
 	name   string
 	parent *object
-	depth  int
+	node   nodes.Node
+	lines  *lines // of a file that accepts lines, else nil
 
-	sum     atomic.Uint64         // of the names of the directory when it was listed; 0 if it was not
-	changed atomic.Int64          // when another sum was seen, in nanoseconds since 1970
-	lines   atomic.Pointer[lines] // of a file that accepts lines; nil until it is needed
-
-	mu   sync.Mutex // guards node
-	node nodes.Node // nil until it is needed
+	sum     atomic.Uint64 // of the names of the directory when it was listed; 0 if it was not
+	changed atomic.Int64  // when another sum was seen, in nanoseconds since 1970
 }
 
-// makeNode makes the node of the object unless it has one, and returns it.
-func (o *object) makeNode(c *nodes.Child) nodes.Node {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.node == nil && c != nil {
-		o.node = c.Make()
+// child returns the object of a child that was found in a directory.
+func (d *Door) child(dir *object, name string, c *nodes.Child) *object {
+	h := handle{c.Kind, min(dir.Depth, 254) + 1, dir.ID.child(name), c.Content, dir.Ancestors, 0}
+	if above := int(dir.Depth); above > 0 && above <= len(h.Ancestors) {
+		h.Ancestors[above-1] = [3]byte(dir.ID[:])
 	}
-	return o.node
+	if o, ok := d.objects.Get(h); ok {
+		return o
+	}
+	o := &object{handle: h, name: name, parent: dir, node: c.Make()}
+	if file, ok := o.node.(nodes.Control); ok {
+		o.lines = newLines(file, name)
+	}
+	if other, ok, _ := d.objects.PeekOrAdd(h, o); ok { // found by another request at the same time
+		return other
+	}
+	return o
 }
 
-// mac returns the MAC of the beginning of a handle.
+// mac returns the MAC of a handle.
 func (d *Door) mac(b []byte) []byte {
 	h := hmac.New(sha256.New, d.secret)
 	h.Write(b)
-	return h.Sum(nil)[:handleSize-macAt]
+	return h.Sum(nil)[:macSize]
 }
 
-// handle returns the handle of an object.
-func (d *Door) handle(o *object) []byte {
-	b := make([]byte, macAt, handleSize)
-	b[0], b[1] = byte(o.kind), byte(min(o.depth, 255))
-	copy(b[idAt:], o.id[:])
-	binary.BigEndian.PutUint64(b[contentAt:], o.content)
-	for p := o.parent; p.depth > 0; p = p.parent {
-		if p.depth <= maxAncestors {
-			copy(b[prefixesAt+prefixSize*(p.depth-1):], p.id[:prefixSize])
-		}
-	}
+// sign returns a handle as clients have it.
+func (d *Door) sign(h handle) []byte {
+	b, _ := binary.Append(make([]byte, 0, handleSize), binary.BigEndian, h) // it has a fixed size
 	return append(b, d.mac(b)...)
 }
 
 // object decodes a handle.
-func (r *request) object() (*object, nodes.Node) {
-	handle := r.in.opaque(handleSize)
-	if len(handle) != handleSize || !hmac.Equal(handle[macAt:], r.mac(handle[:macAt])) {
+func (r *request) object() *object {
+	b := r.in.opaque(handleSize)
+	var h handle
+	n, _ := binary.Decode(b, binary.BigEndian, &h)
+	if len(b) != handleSize || !hmac.Equal(b[n:], r.mac(b[:n])) {
 		panic(r.failed(nfsBadHandle))
 	}
 	r.from.trust()
-	r.resolving = true
-	defer func() { r.resolving = false }()
-	o := r.root
-	if want := keyOf(handle); want != o.key {
-		var known bool
-		if o, known = r.objects.Get(want); !known {
-			o = r.resolve(r.root, handle)
-		}
+	o, known := r.objects.Get(h)
+	switch {
+	case h == r.root.handle:
+		o = r.root
+	case !known:
+		r.resolving = true
+		o = r.resolve(r.root, h)
+		r.resolving = false
 	}
 	if o == nil {
 		r.check(syscall.ESTALE)
 	}
-	return o, r.node(o)
+	return o
 }
 
 // resolve finds the object of a handle that an earlier server has made, or that the table has
 // forgotten, in the listings of its ancestors, of which dir is one. It returns nil if there is
 // none.
-func (r *request) resolve(dir *object, handle []byte) *object {
-	depth, prefix := int(handle[1]), handle[idAt:contentAt]
-	if depth == 0 || depth > maxAncestors+1 {
+func (r *request) resolve(dir *object, h handle) *object {
+	if h.Depth == 0 || int(h.Depth) > len(h.Ancestors)+1 {
 		return nil
 	}
-	isLast := dir.depth+1 == depth
+	isLast, prefix := dir.Depth+1 == h.Depth, h.ID[:]
 	if !isLast {
-		prefix = handle[prefixesAt+prefixSize*dir.depth:][:prefixSize]
+		prefix = h.Ancestors[dir.Depth][:]
 	}
-	list, errno := r.list(dir, r.dir(dir), fresh)
+	list, errno := r.list(dir, fresh)
 	r.check(errno)
-	defer list.Done()
+	defer list.RUnlock()
 	look := r.look(dir)
 	defer look.Close()
-	for _, n := range list.value[search(list.value, prefix):] {
+	for _, n := range list.from(prefix) {
 		if !bytes.HasPrefix(n.id[:], prefix) {
 			break
 		}
-		found, _ := r.find(&look, dir, n.item.Name)
-		if !isLast && found.kind == storage.KindDir {
-			found = r.resolve(found, handle)
+		found, _, errno := r.find(&look, dir, n.item)
+		r.check(errno)
+		if !isLast && found.Kind == storage.KindDir {
+			found = r.resolve(found, h)
 		}
-		if found != nil && found.key == keyOf(handle) {
+		if found != nil && found.handle == h {
 			return found
 		}
 	}
 	return nil
 }
 
-// node returns the node of an object. It looks the name up where the node is not made yet.
-func (r *request) node(o *object) nodes.Node {
-	if n := o.makeNode(nil); n != nil {
-		return n
-	}
-	look := r.look(o.parent)
-	defer look.Close()
-	child, errno := look.Find(r.ctx, nodes.Named(o.name))
-	if errno == 0 && (child.Content != o.content || child.Kind != o.kind) {
-		errno = syscall.ESTALE
-	}
-	r.check(errno)
-	return o.makeNode(&child)
-}
-
 // dir returns the node of a directory.
 func (r *request) dir(o *object) nodes.Dir {
-	in, ok := r.node(o).(nodes.Dir)
+	in, ok := o.node.(nodes.Dir)
 	if !ok {
 		r.check(syscall.ENOTDIR)
 	}
@@ -186,28 +151,30 @@ func (r *request) dir(o *object) nodes.Dir {
 
 // look returns the state of a directory now. The caller must close it.
 func (r *request) look(dir *object) nodes.Look {
-	in := r.dir(dir)
-	look, err := nodes.NewLook(r.ctx, in)
-	r.check(nodes.Fail(in, "", "lookup", err))
+	look, err := nodes.NewLook(r.ctx, r.dir(dir))
+	r.check(nodes.Fail(dir.node, "", "lookup", err))
 	return look
 }
 
-// find finds a name in a look at a directory.
-func (r *request) find(look *nodes.Look, dir *object, name string) (*object, *nodes.Child) {
-	child, errno := look.Find(r.ctx, nodes.Named(name))
-	r.check(errno)
-	return r.child(dir, name, &child), &child
+// find finds the object of a name in a look at a directory, and its attributes if they take no
+// rendering.
+func (r *request) find(look *nodes.Look, dir *object, it nodes.Item) (o *object, a nodes.Attr, errno syscall.Errno) {
+	child, errno := look.Find(r.ctx, it)
+	if errno != 0 {
+		return nil, a, errno
+	}
+	o = r.child(dir, it.Name, &child)
+	if !isRendered(o.node) {
+		a, _ = look.Attr(r.ctx, it.Name, &child, o.node) // a client that needs them gets the error
+	}
+	return o, a, 0
 }
 
-// child returns the object of a child that was found in a directory.
-func (d *Door) child(dir *object, name string, c *nodes.Child) *object {
-	k := key{c.Kind, dir.id.child(name), c.Content}
-	if o, ok := d.objects.Get(k); ok {
-		return o
-	}
-	o := &object{key: k, name: name, parent: dir, depth: dir.depth + 1}
-	if other, ok, _ := d.objects.PeekOrAdd(k, o); ok { // found by another request at the same time
-		return other
-	}
-	return o
+// lookIn finds a name in a directory.
+func (r *request) lookIn(dir *object, name string) (*object, nodes.Attr) {
+	look := r.look(dir)
+	defer look.Close()
+	o, a, errno := r.find(&look, dir, nodes.Named(name))
+	r.check(errno)
+	return o, a
 }

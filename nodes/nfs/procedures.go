@@ -6,7 +6,6 @@ import (
 	"syscall"
 
 	"sessionfs/nodes"
-	"sessionfs/sessioncore/storage"
 )
 
 // procedure is one of a program.
@@ -61,74 +60,61 @@ func (r *request) mount() {
 	r.from.trust()
 	dir := r.root
 	for name := range strings.FieldsFuncSeq(below, func(c rune) bool { return c == '/' }) {
-		look := r.look(dir)
-		defer look.Close()
-		dir, _ = r.find(&look, dir, name)
+		dir, _ = r.lookIn(dir, name)
 	}
 	r.dir(dir)
-	r.out.putOpaque(r.handle(dir))
-	r.out.put(1, authSys)
+	r.out.put(r.sign(dir.handle), 1, authSys)
 }
 
 // name decodes a directory and a name in it.
-func (r *request) name() (*object, nodes.Dir, string) {
-	o, n := r.object()
-	name := r.in.text()
-	dir, ok := n.(nodes.Dir)
+func (r *request) name() (dir *object, in nodes.Dir, name string) {
+	dir, name = r.object(), r.in.text()
+	in = r.dir(dir)
 	switch {
-	case !ok:
-		r.check(syscall.ENOTDIR)
 	case len(name) > 255:
 		r.check(syscall.ENAMETOOLONG)
 	case name == "":
 		r.check(syscall.EINVAL)
 	}
-	return o, dir, name
+	return dir, in, name
 }
 
 func (r *request) getAttr() {
-	o, n := r.object()
-	r.putAttr(o, r.attr(o, n))
+	o := r.object()
+	r.putAttr(o, r.attr(o))
 }
 
 func (r *request) access() {
-	o, n := r.object()
-	want := r.in.u32()
-	a := r.attr(o, n)
-	r.putOptional(o, a, true)
+	o, want := r.object(), r.in.u32()
+	a := r.attr(o)
+	r.putKnown(o, a)
 	r.out.put(want & rights(a.Mode))
 }
 
 func (r *request) lookup() {
 	dir, _, name := r.name()
+	o, a := dir, nodes.Attr{}
 	switch name {
-	case "..":
-		dir = dir.parent
-		fallthrough
 	case ".":
-		r.out.putOpaque(r.handle(dir))
-		r.out.put(0)
+	case "..":
+		o = dir.parent
 	default:
-		look := r.look(dir)
-		defer look.Close()
-		o, child := r.find(&look, dir, name)
-		r.out.putOpaque(r.handle(o))
-		a := r.childAttr(&look, o, child)
-		r.putOptional(o, a, a.Kind != storage.KindOther)
+		o, a = r.lookIn(dir, name)
 	}
-	r.out.put(0)
+	r.out.put(r.sign(o.handle))
+	r.putKnown(o, a)
+	r.out.put(false)
 }
 
 func (r *request) readLink() {
-	o, n := r.object()
-	link, ok := n.(nodes.Link)
+	o := r.object()
+	link, ok := o.node.(nodes.Link)
 	if !ok {
 		r.check(syscall.EINVAL)
 	}
 	target, err := link.Target(r.ctx)
-	r.check(nodes.Stale(n, o.name, "readlink", err))
-	r.out.put(0)
-	r.out.putOpaque([]byte(target))
+	r.check(nodes.Stale(o.node, o.name, "readlink", err))
+	r.out.put(false, target)
 }
 
 // newAttr decodes a sattr3. Times are ignored, and so is a size but 0, which > sends.
@@ -149,43 +135,39 @@ func (r *request) newAttr() (to nodes.AttrChange, empties bool) {
 }
 
 func (r *request) setAttr() {
-	o, n := r.object()
+	o := r.object()
 	to, empties := r.newAttr()
-	_, errno := nodes.SetAttr(r.ctx, n, o.name, to)
+	_, errno := nodes.SetAttr(r.ctx, o.node, o.name, to)
 	r.check(errno)
-	if file, ok := n.(nodes.Control); ok && empties {
-		o.linesOf(file).empty()
+	if o.lines != nil && empties {
+		o.lines.empty()
 	}
-	r.out.put(0, 0)
+	r.out.put(false, false)
 }
 
 // write answers WRITE. All bytes that it takes are durable.
 func (r *request) write() {
-	o, n := r.object()
-	off := int64(r.in.u64())
+	o, off := r.object(), int64(r.in.u64())
 	r.in.u64() // how many bytes, and how durable they must be
 	data := r.in.opaque(maxWrite)
-	file, ok := n.(nodes.Control)
-	if !ok {
-		r.check(nodes.Deny(n, o.name, "write"))
+	if o.lines == nil {
+		r.check(nodes.Deny(o.node, o.name, "write"))
 	}
 	if off < 0 {
 		r.check(syscall.EINVAL)
 	}
 	r.ctx = context.WithoutCancel(r.ctx)
-	taken := o.linesOf(file).write(r, data, off)
-	r.check(file.Sync(r.ctx))
+	taken := o.lines.write(r, data, off)
+	r.check(o.lines.file.Sync(r.ctx))
 	const fileSync = 2
-	r.out.put(0)
-	r.putStat(o, n)
-	r.out.put(uint32(taken), fileSync)
-	r.out.putLong(r.epoch)
+	r.out.put(false)
+	r.putKnown(o, r.knownAttr(o))
+	r.out.put(taken, fileSync, r.epoch)
 }
 
 func (r *request) commit() {
 	r.object() // all is durable
-	r.out.put(0, 0)
-	r.out.putLong(r.epoch)
+	r.out.put(false, false, r.epoch)
 }
 
 // linkDir decodes a directory in which links are replaced, and a name in it. In others that is
@@ -204,13 +186,13 @@ func (r *request) symlink() {
 	links, name := r.linkDir("symlink")
 	r.newAttr()
 	r.check(links.Symlink(r.ctx, r.in.text(), name))
-	r.out.put(0, 0, 0, 0)
+	r.out.put(false, false, false, false)
 }
 
 func (r *request) remove() {
 	links, name := r.linkDir("unlink")
 	r.check(links.Remove(r.ctx, name))
-	r.out.put(0, 0)
+	r.out.put(false, false)
 }
 
 func (r *request) rename() {
@@ -220,7 +202,7 @@ func (r *request) rename() {
 		r.check(nodes.DenyName(links, name, "rename"))
 	}
 	r.check(links.Rename(r.ctx, name, newName, 0))
-	r.out.put(0, 0, 0, 0)
+	r.out.put(false, false, false, false)
 }
 
 // refuse answers a change that no directory allows.
@@ -236,31 +218,28 @@ func refuse(op string) func(*request) {
 
 // fsStat answers FSSTAT with the numbers of the file system of SOURCE.
 func (r *request) fsStat() {
-	o, n := r.object()
-	var space nodes.Space
+	o := r.object()
+	var s nodes.Space
 	if r.space != nil {
 		var err error
-		space, err = r.space()
-		r.check(nodes.Fail(n, o.name, "statfs", err))
+		s, err = r.space()
+		r.check(nodes.Fail(o.node, o.name, "statfs", err))
 	}
-	unit := uint64(space.FragmentSize)
-	r.out.put(0)
-	r.out.putLong(space.Blocks*unit, space.Free*unit, space.Available*unit)
-	r.out.putLong(space.Files, space.FreeFiles, space.FreeFiles)
-	r.out.put(0) // how long that holds
+	unit := uint64(s.FragmentSize)
+	const holdsFor = 0
+	r.out.put(false, s.Blocks*unit, s.Free*unit, s.Available*unit, s.Files, s.FreeFiles, s.FreeFiles, holdsFor)
 }
 
 func (r *request) fsInfo() {
 	r.object()
 	const links, sameEverywhere, setsTime = 2, 8, 16
-	r.out.put(0, maxRead, maxRead, 1, maxWrite, maxWrite, 1, maxWrite)
-	r.out.putLong(1<<63 - 1) // the largest file
-	r.out.put(0, 1)          // times count nanoseconds
-	r.out.put(links | sameEverywhere | setsTime)
+	const largestFile, nanosecond = int64(1<<63 - 1), uint64(1)
+	r.out.put(false, maxRead, maxRead, 1, maxWrite, maxWrite, 1, maxWrite, largestFile, nanosecond,
+		links|sameEverywhere|setsTime)
 }
 
 func (r *request) pathConf() {
 	r.object()
-	r.out.put(0, 1, 255)  // hard links, length of a name
-	r.out.put(1, 1, 0, 1) // long names fail, chown is restricted, case counts, and is kept
+	r.out.put(false, 1, 255)           // hard links, length of a name
+	r.out.put(true, true, false, true) // long names fail, chown is restricted, case counts, and is kept
 }

@@ -1,82 +1,239 @@
 package nfs
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
-	justNow   = 100 * time.Millisecond // how old a version may be: to open a file takes two requests
-	maxReader = time.Minute            // how long a reader keeps its version
-	maxRead   = 128 << 10              // the most that a READ or a listing returns, in bytes
+	justNow     = 100 * time.Millisecond // how old a version may be: to open a file takes two requests
+	fresh       = time.Second            // the same for a listing in which a client goes on
+	maxReader   = time.Minute            // how long a reader keeps its version
+	idleTime    = 3 * time.Second        // how long one is kept without use
+	maxVersions = 128                    // that are kept
+	maxRead     = 128 << 10              // the most that a READ or a listing returns, in bytes
+	firstCookie = 3                      // is the smallest of a name; 1 and 2 are those of "." and ".."
 )
 
-// openFile is an open file. A client of NFS opens nothing: it asks for the attributes, and then
-// reads so many bytes. One version answers all of these.
-type openFile struct {
-	handle nodes.Handle
-	attr   nodes.Attr   // of the version
-	read   atomic.Int64 // how far it was read
+// version is a version of a file, or a listing of a directory. A client of NFS opens nothing: it
+// asks for the attributes, and then reads so many bytes, or one page of names after the other. One
+// version answers all of these.
+type version struct {
+	sync.RWMutex // held for reading by each user, and for ever once it is closed
+	made         time.Time
+	close        func()
+	idle         *time.Timer // drops it
+
+	handle nodes.Handle // of a file
+	attr   nodes.Attr
+	read   atomic.Int64 // how far the file was read
+	readAt atomic.Int64 // when, in nanoseconds since 1970
+	names  []listedName // of a directory
+}
+
+// listedName is a name of a listing, which is in the order of ids. A cookie is made of an id, so a
+// client goes on behind the same name, however the directory changes, and after a restart of the
+// server.
+type listedName struct {
+	id   nodeID
+	item nodes.Item
+}
+
+// version returns the version of an object that is kept, if it is good, else a new one that fill
+// makes. The caller must call RUnlock.
+func (d *Door) version(o *object, good func(*version) bool, fill func(*version) syscall.Errno) (*version, syscall.Errno) {
+	if v, ok := d.versions.Get(o); ok && good(v) && v.TryRLock() {
+		v.idle.Reset(idleTime)
+		return v, 0
+	}
+	v := &version{made: time.Now()}
+	if errno := fill(v); errno != 0 {
+		return nil, errno
+	}
+	v.RLock()
+	v.idle = time.AfterFunc(idleTime, func() {
+		if kept, _ := d.versions.Peek(o); kept == v {
+			d.versions.Remove(o)
+		}
+	})
+	d.replacing.Lock()
+	defer d.replacing.Unlock()
+	d.versions.Remove(o)
+	d.versions.Add(o, v)
+	return v, 0
+}
+
+// drop closes a version that is not kept any more, after its last user.
+func (d *Door) drop(_ *object, v *version) {
+	d.closing.Go(func() {
+		v.Lock()
+		v.close()
+	})
 }
 
 // open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
-// a reader is in the middle of it. The caller must call Done.
-func (r *request) open(o *object, file nodes.File, now bool) *cached[*openFile] {
-	good := func(f *cached[*openFile]) bool {
-		read := f.value.read.Load()
-		reads := read > 0 && read < f.value.attr.Size && time.Since(f.used) < fresh && time.Since(f.made) < maxReader
-		return !now || reads || time.Since(f.made) < justNow && f.made.UnixNano() > r.changed.Load()
+// a reader is in the middle of it. The caller must call RUnlock.
+func (r *request) open(o *object, now bool) *version {
+	good := func(v *version) bool {
+		read, age := v.read.Load(), time.Since(v.made)
+		reads := read > 0 && read < v.attr.Size && time.Since(time.Unix(0, v.readAt.Load())) < fresh && age < maxReader
+		return !now || reads || age < justNow && v.made.UnixNano() > r.changed.Load()
 	}
-	if open := r.files.take(o, good); open != nil {
-		return open
-	}
-	r.log.Debug("opened", "name", o.name)
-	made := time.Now()
-	h, errno := nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
+	v, errno := r.version(o, good, func(v *version) (errno syscall.Errno) {
+		r.log.Debug("opened", "name", o.name)
+		file := o.node.(nodes.File)
+		if v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY); errno != 0 {
+			return errno
+		}
+		stat := file.Stat
+		switch h := v.handle.(type) {
+		case nodes.VersionHandle:
+			stat = h.Stat
+		case nodes.AttrHandle:
+			stat = h.Attr
+		}
+		var err error
+		if v.attr, err = stat(r.ctx); err != nil {
+			v.handle.Close()
+		}
+		v.close = v.handle.Close
+		return nodes.Stale(file, o.name, "stat", err)
+	})
 	r.check(errno)
-	stat := file.Stat
-	switch h := h.(type) {
-	case nodes.VersionHandle:
-		stat = h.Stat
-	case nodes.AttrHandle:
-		stat = h.Attr
-	}
-	a, err := stat(r.ctx)
-	if err != nil {
-		h.Close()
-		r.check(nodes.Stale(file, o.name, "stat", err))
-	}
-	return r.files.put(o, &cached[*openFile]{value: &openFile{handle: h, attr: a}, made: made, close: h.Close})
+	return v
 }
 
 // read answers READ.
 func (r *request) read() {
-	o, n := r.object()
+	o := r.object()
 	off, count := int64(r.in.u64()&(1<<62-1)), min(r.in.u32(), maxRead)
-	file, ok := n.(nodes.File)
-	if !ok {
+	if _, ok := o.node.(nodes.File); !ok {
 		r.check(syscall.EINVAL)
 	}
-	buf, read, size := make([]byte, count), 0, int64(0)
-	if control, ok := n.(nodes.Control); ok && !control.Readable() {
-		read, size = o.linesOf(control).readTail(buf, off)
+	buf, n, size := make([]byte, count), 0, int64(0)
+	if o.lines != nil && !o.lines.file.Readable() {
+		n, size = o.lines.readTail(buf, off)
 	} else {
-		open := r.open(o, file, false)
-		defer open.Done()
+		v := r.open(o, false)
+		defer v.RUnlock()
 		var err error
-		if read, err = open.value.handle.ReadAt(r.ctx, buf, off); err != io.EOF {
-			r.check(nodes.Fail(n, o.name, "read", err))
+		if n, err = v.handle.ReadAt(r.ctx, buf, off); err != io.EOF {
+			r.check(nodes.Fail(o.node, o.name, "read", err))
 		}
-		size = open.value.attr.Size
-		open.value.read.Store(off + int64(read))
+		size = v.attr.Size
+		v.read.Store(off + int64(n))
+		v.readAt.Store(time.Now().UnixNano())
 	}
-	r.out.put(0) // no attributes: they may be those of a later version
-	r.out.put(uint32(read))
-	r.out.putBool(read < len(buf) || off+int64(read) >= size)
-	r.out.putOpaque(buf[:read])
+	const noAttr = false // they may be those of a later version
+	r.out.put(noAttr, n, n < len(buf) || off+int64(n) >= size, buf[:n])
+}
+
+// list lists a directory, or returns a listing that is not older than age. The caller must call
+// RUnlock.
+func (r *request) list(dir *object, age time.Duration) (*version, syscall.Errno) {
+	good := func(v *version) bool { return time.Since(v.made) < age }
+	return r.version(dir, good, func(v *version) syscall.Errno {
+		in := r.dir(dir)
+		if errno := nodes.OpenDir(r.ctx, in); errno != 0 {
+			return errno
+		}
+		held, errno := nodes.ListDir(r.ctx, in)
+		if errno != 0 {
+			return errno
+		}
+		v.names, v.close = make([]listedName, len(held.Items)), held.Close
+		sum := uint64(1)
+		for i, it := range held.Items {
+			v.names[i] = listedName{dir.ID.child(it.Name), it}
+			sum += v.names[i].id.number() + uint64(it.Kind)
+		}
+		slices.SortFunc(v.names, func(a, b listedName) int { return bytes.Compare(a.id[:], b.id[:]) })
+		if before := dir.sum.Swap(sum); before != 0 && before != sum {
+			dir.changed.Store(v.made.UnixNano()) // clients keep a listing until the times of the directory change
+		}
+		return 0
+	})
+}
+
+// from returns the names of a listing whose ids begin with prefix, and those behind them.
+func (v *version) from(prefix []byte) []listedName {
+	i, _ := slices.BinarySearchFunc(v.names, prefix, func(n listedName, prefix []byte) int {
+		return bytes.Compare(n.id[:len(prefix)], prefix)
+	})
+	return v.names[i:]
+}
+
+// readDir answers READDIR, and with plus READDIRPLUS.
+func (r *request) readDir(plus bool) {
+	dir, cookie := r.object(), r.in.u64()
+	r.in.u64() // the verifier: cookies stay good
+	if plus {
+		r.in.u32() // how much of the reply may be names
+	}
+	limit := int(min(r.in.u32(), maxRead)) - 128 // of it is for the rest of the reply
+	look := r.look(dir)
+	defer look.Close()
+	age := justNow
+	if cookie != 0 {
+		age = fresh
+	}
+	list, errno := r.list(dir, age)
+	r.check(errno)
+	defer list.RUnlock()
+	like := r.knownAttr(dir)
+	r.putKnown(dir, like)
+	r.out.put(uint64(0)) // the verifier
+	start, full := len(r.out), false
+	put := func(n listedName, at uint64) {
+		if at <= cookie || full {
+			return
+		}
+		before := len(r.out)
+		r.out.put(true, n.id.number(), n.item.Name, at)
+		if plus {
+			r.putListed(dir, &look, n, like)
+		}
+		if full = len(r.out)-start > limit; full {
+			r.out = r.out[:before]
+		}
+	}
+	put(listedName{dir.ID, nodes.Item{Name: ".", Kind: storage.KindDir, Bare: true}}, 1)
+	put(listedName{dir.parent.ID, nodes.Item{Name: "..", Kind: storage.KindDir, Bare: true}}, 2)
+	next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
+	for _, n := range list.from(next) {
+		if put(n, n.id.number()); full {
+			break
+		}
+	}
+	if full && len(r.out) == start {
+		panic(r.failed(nfsTooSmall))
+	}
+	r.out.put(false, !full)
+}
+
+// putListed encodes the attributes and the handle of a listed name. One whose attributes may take
+// long has no handle, and a kind beside the attributes of the directory: find needs no more, and a
+// client that has no handle keeps no attributes, so that it asks for a size before it uses one.
+func (r *request) putListed(dir *object, look *nodes.Look, n listedName, like nodes.Attr) {
+	if !n.item.Bare && r.ctx.Err() == nil {
+		if o, a, _ := r.find(look, dir, n.item); a.Kind != storage.KindOther {
+			r.putKnown(o, a)
+			r.out.put(true, r.sign(o.handle))
+			return
+		}
+	}
+	const readable = 0o444
+	like.Kind, like.Mode = n.item.Kind, like.Mode&readable
+	r.putKnown(&object{handle: handle{ID: n.id}}, like)
+	r.out.put(false)
 }

@@ -57,29 +57,23 @@ func (m *message) u32() uint32  { return binary.BigEndian.Uint32(m.fixed(4)) }
 func (m *message) u64() uint64  { return binary.BigEndian.Uint64(m.fixed(8)) }
 func (m *message) bool() bool   { return m.u32() != 0 }
 
-func (m *message) put(words ...uint32) {
-	for _, v := range words {
-		*m = binary.BigEndian.AppendUint32(*m, v)
-	}
-}
-
-func (m *message) putLong(values ...uint64) {
+// put encodes values. An int is a word, like a bool; bytes and text have their length before them.
+func (m *message) put(values ...any) {
 	for _, v := range values {
-		*m = binary.BigEndian.AppendUint64(*m, v)
+		switch v := v.(type) {
+		case int:
+			*m = binary.BigEndian.AppendUint32(*m, uint32(v))
+		case bool:
+			m.put(map[bool]int{true: 1}[v])
+		case string:
+			m.put([]byte(v))
+		case []byte:
+			m.put(len(v))
+			*m = append(append(*m, v...), make([]byte, -len(v)&3)...)
+		default: // a number of a fixed size, or several
+			*m, _ = binary.Append(*m, binary.BigEndian, v)
+		}
 	}
-}
-
-func (m *message) putBool(v bool) {
-	if v {
-		m.put(1)
-	} else {
-		m.put(0)
-	}
-}
-
-func (m *message) putOpaque(v []byte) {
-	m.put(uint32(len(v)))
-	*m = append(append(*m, v...), make([]byte, -len(v)&3)...)
 }
 
 // maxRecord is the longest message of a client: a WRITE of maxWrite, and the words before its data.
@@ -206,10 +200,9 @@ func (r *request) check(errno syscall.Errno) {
 // reply returns the reply that do makes, or that with which it fails. One that fails with a bug
 // fails alone.
 func (r *request) reply(do func()) (reply []byte) {
-	begin := func(words []uint32) {
+	begin := func(words failure) {
 		r.out = append(r.out[:0], 0, 0, 0, 0) // the mark of the record
-		r.out.put(r.xid, rpcReply)
-		r.out.put(words...)
+		r.out.put(r.xid, rpcReply, words)
 	}
 	defer func() {
 		switch reason := recover().(type) {
