@@ -71,14 +71,9 @@ func handleKey() ([]byte, error) {
 	defer f.Close()
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX) // another server may be making it
 	key, err := io.ReadAll(f)
-	const size = 32
-	if err == nil && len(key) == 0 {
-		key = make([]byte, size)
-		_, _ = rand.Read(key) // never fails
-		_, err = f.Write(key)
-	}
-	if err == nil && len(key) != size {
-		err = fmt.Errorf("%s is no key: remove it", f.Name())
+	if err == nil && len(key) < 32 { // it is new, or was cut short by a loss of power
+		key = []byte(rand.Text() + rand.Text())
+		_, err = f.WriteAt(key, 0)
 	}
 	return key, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,59 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
 )
 
-// readyEnv asks the process that serves a mount to say on stdout when it is ready.
-const readyEnv = "SESSIONFS_SAY_READY"
-
-// mount mounts by NFS, or unmounts; it returns the exit status.
-func mount(args []string, s streams) int {
-	c, status, done := mountCommand(args, s)
-	ctx, release := untilSignal(context.Background())
-	defer release()
-	switch at := (place{Options: c.Options}); {
-	case done:
-		return status
-	case c.Unmount:
-		return report(unmountNFS(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
-	case c.Options.Foreground:
-		return report(serveMount(ctx, at, s), c.Helper, s.err)
-	}
-	return report(mountInBackground(args, s), c.Helper, s.err)
-}
-
-// mountInBackground serves the mount in a process of its own, and returns when it is ready.
-func mountInBackground(args []string, s streams) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self, append([]string{"-f"}, args[1:]...)...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), readyEnv+"=1"), s.err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return err
-	}
-	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "" {
-		return nil
-	}
-	if err = cmd.Wait(); err != nil { // it has said why
-		return ended(cmd.ProcessState.ExitCode())
-	}
-	return nil
-}
-
-// serveMount mounts a place and serves it until it is unmounted or a signal comes.
-func serveMount(ctx context.Context, at place, s streams) error {
+// serve mounts by NFS, and serves the mount until it is unmounted or a signal comes. In the
+// background, ready is the pipe to the waiting process.
+func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	at := place{Options: c.Options}
 	defer at.remove()
 	mountpoint, err := filepath.EvalSymlinks(at.Mountpoint)
 	if err == nil {
@@ -72,15 +32,10 @@ func serveMount(ctx context.Context, at place, s streams) error {
 	if items, readErr := os.ReadDir(mountpoint); errors.Join(err, readErr) != nil || len(items) > 0 {
 		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", at.Mountpoint)
 	}
-	log, background := s.err, os.Getenv(readyEnv) != ""
-	if background { // that is the terminal's
-		log = io.Discard
-	}
-	server, err := at.openNFS(0, s.err, log)
+	server, err := at.openNFS(0, stderr)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx) }()
 	defer func() { stop(); <-served }()
@@ -88,14 +43,16 @@ func serveMount(ctx context.Context, at place, s streams) error {
 	if text, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 		return refuse(exitMount, "mounting at %s failed: %s %s", mountpoint, err, text)
 	}
-	if background {
-		fmt.Fprintln(s.out, "ready")
+	if ready != nil {
+		if err := sayReady(ready); err != nil {
+			return errors.Join(err, unmountCommand(mountpoint, true))
+		}
 	}
 	for look := time.Tick(5 * time.Second); slices.Contains(ourMountpoints(), mountpoint); {
 		select {
 		case <-look:
 		case <-ctx.Done():
-			return unmountNFS(mountpoint, true)
+			return unmountCommand(mountpoint, true)
 		}
 	}
 	return nil
@@ -115,8 +72,8 @@ func ourMountpoints() (found []string) {
 	return found
 }
 
-// unmountNFS unmounts, with force also a mount that is in use.
-func unmountNFS(mountpoint string, force bool) error {
+// unmountCommand unmounts, with force also a mount that is in use.
+func unmountCommand(mountpoint string, force bool) error {
 	ours := ourMountpoints()
 	if !slices.ContainsFunc(realPaths(mountpoint), func(real string) bool { return slices.Contains(ours, real) }) {
 		return refuse(exitUnmount, "%s is no mount of sessionfs", mountpoint)
@@ -144,6 +101,7 @@ func systemCommands() []*cobra.Command {
 	}}
 }
 
-func toldMounts() []place { return nil }
+// closeLater does nothing: this system has no call for all descriptors.
+func closeLater() {}
 
-func mountedAt(string) (p place, err error) { return p, nil }
+func dup(from, to *os.File) error { return unix.Dup2(int(from.Fd()), int(to.Fd())) }

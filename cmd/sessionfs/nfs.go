@@ -55,7 +55,7 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
-	server, err := at.openNFS(port, stderr, stderr)
+	server, err := at.openNFS(port, stderr)
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 	return server.Serve(ctx)
 }
 
-// openNFS opens a server of the place, which writes to log.
-func (p *place) openNFS(port int, stderr, log io.Writer) (*fs.NFS, error) {
+// openNFS opens a server of the place, which logs to stderr.
+func (p *place) openNFS(port int, stderr io.Writer) (*fs.NFS, error) {
 	if err := p.resolve(stderr); err != nil {
 		return nil, err
 	}
-	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: p.Level()}))
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: p.Level()}))
 	server, err := fs.OpenNFS(p.Options, port, logger)
 	if errors.Is(err, fs.ErrSource) {
 		err = refuse(exitSource, "%s", err)
@@ -90,14 +90,14 @@ func (p *place) openNFS(port int, stderr, log io.Writer) (*fs.NFS, error) {
 // mountNFS returns the command that mounts the path that a server exports, but for the mount point.
 // With sync write(2) has the error of a line, and soft ends the wait for a server that was killed.
 func mountNFS(server *fs.NFS) string {
-	command, of := "mount_nfs -o nfsv3,tcp,soft,nolockd", "port=%d"
+	command := "mount_nfs -o nfsv3,tcp,soft,nolockd,port=%[1]d 127.0.0.1:%[2]s"
 	switch runtime.GOOS {
 	case "linux":
-		command, of = "sudo mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,sync,soft,actimeo=1,"+
-			"lookupcache=positive,nosuid,nodev", "port=%d,mountport=%[1]d"
+		command = "sudo mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,nolock,sync,soft,actimeo=1," +
+			"lookupcache=positive,nosuid,nodev,port=%[1]d,mountport=%[1]d 127.0.0.1:%[2]s"
 	case "darwin":
-		command, of = "mount_nfs -o vers=3,tcp,sync,soft,nolocks,locallocks,nobrowse,actimeo=1,nonegnamecache,"+
-			"noresvport,nosuid,nodev", "port=%d,mountport=%[1]d"
+		command = "mount_nfs -o vers=3,tcp,sync,soft,nolocks,locallocks,nobrowse,actimeo=1,nonegnamecache," +
+			"noresvport,nosuid,nodev,port=%[1]d,mountport=%[1]d 127.0.0.1:%[2]s"
 	}
-	return fmt.Sprintf("%s,%s 127.0.0.1:%s", command, fmt.Sprintf(of, server.Port()), server.Export())
+	return fmt.Sprintf(command, server.Port(), server.Export())
 }
