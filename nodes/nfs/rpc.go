@@ -26,6 +26,25 @@ const (
 	success, noProgram, noVersion, noProcedure, badArguments = 0, 1, 2, 3, 4
 )
 
+// Statuses of RFC 1813, nfsstat3.
+const (
+	nfsOK          = 0
+	nfsIO          = 5
+	nfsAccess      = 13
+	nfsBadHandle   = 10001
+	nfsTooSmall    = 10005
+	nfsServerFault = 10006
+)
+
+// statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
+// that is no access, as are those that the protocol has no number for.
+var statuses = map[syscall.Errno]uint32{
+	syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
+	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: 22, syscall.EFBIG: 27, syscall.ENOSPC: 28,
+	syscall.EROFS: 30, syscall.ENAMETOOLONG: 63, syscall.ENOTEMPTY: 66, syscall.EDQUOT: 69, syscall.ESTALE: 70,
+	syscall.EBUSY: nfsAccess, syscall.ENOMEM: nfsAccess, syscall.EOPNOTSUPP: nfsAccess,
+}
+
 // message is XDR. Its first values are decoded and taken off; values are encoded at its end.
 type message []byte
 
@@ -113,9 +132,9 @@ type request struct {
 	in, out   message
 }
 
-// answer returns the reply to a message, nil if it is no call. A call that changes something and
-// comes again, as after a lost answer, is not carried out twice: its caller, number and arguments
-// are the same.
+// answer returns the reply to a message, nil if it is no call. A call that changes something is not
+// interrupted, and if it comes again, as after a lost answer, it is not carried out twice: its
+// caller, number and arguments are the same.
 func (d *Door) answer(ctx context.Context, from *connection, in message) []byte {
 	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
 		return nil
@@ -133,6 +152,7 @@ func (d *Door) answer(ctx context.Context, from *connection, in message) []byte 
 	if !r.procedure.changes {
 		return carryOut()
 	}
+	r.ctx = context.WithoutCancel(ctx)
 	once := sync.OnceValue(func() []byte {
 		defer func() { d.changed.Store(time.Now().UnixNano()) }()
 		return carryOut()
