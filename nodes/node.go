@@ -108,6 +108,30 @@ type AttrHandle interface {
 	Attr(context.Context) (Attr, error)
 }
 
+// StatVersion returns the attributes of the version of a file that a handle of it shows.
+func StatVersion(ctx context.Context, f File, h Handle) (Attr, error) {
+	switch h := h.(type) {
+	case VersionHandle:
+		return h.Stat(ctx)
+	case AttrHandle:
+		return h.Attr(ctx)
+	}
+	return f.Stat(ctx)
+}
+
+// IsRendered reports whether a node is a file that Stat renders for its size.
+func IsRendered(n Node) bool {
+	switch n := n.(type) {
+	case *SourceFile, *EntryFile:
+		return false
+	case Control:
+		return n.Readable()
+	case File:
+		return true
+	}
+	return false
+}
+
 // Stability is the time for which an answer about a node holds.
 type Stability uint8
 

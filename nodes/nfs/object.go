@@ -165,7 +165,7 @@ func (r *request) find(look *nodes.Look, dir *object, it nodes.Item) (o *object,
 		return nil, a, errno
 	}
 	o = r.child(dir, it.Name, &child)
-	if !isRendered(o.node) {
+	if !nodes.IsRendered(o.node) {
 		a, _ = look.Attr(r.ctx, it.Name, &child, o.node) // a client that needs them gets the error
 	}
 	return o, a, 0
@@ -183,23 +183,10 @@ func (r *request) lookIn(dir *object, name string) (*object, nodes.Attr) {
 // types are those of RFC 1813, ftype3.
 var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}
 
-// isRendered reports whether a node is a file that is rendered for its size.
-func isRendered(n nodes.Node) bool {
-	switch n := n.(type) {
-	case *nodes.SourceFile, *nodes.EntryFile:
-		return false
-	case nodes.Control:
-		return n.Readable()
-	case nodes.File:
-		return true
-	}
-	return false
-}
-
 // knownAttr returns the attributes of an object now if they take no rendering, else those of no
 // kind.
 func (r *request) knownAttr(o *object) (a nodes.Attr) {
-	if !isRendered(o.node) {
+	if !nodes.IsRendered(o.node) {
 		a, _ = o.node.Stat(r.ctx) // a client that needs them gets the error
 	}
 	return a
@@ -212,7 +199,7 @@ func (r *request) attr(o *object) nodes.Attr {
 			list.RUnlock()
 		}
 	}
-	if !isRendered(o.node) {
+	if !nodes.IsRendered(o.node) {
 		a, err := o.node.Stat(r.ctx)
 		r.check(nodes.Stale(o.node, o.name, "stat", err))
 		return a

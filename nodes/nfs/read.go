@@ -95,15 +95,8 @@ func (r *request) open(o *object, now bool) *version {
 		if v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY); errno != 0 {
 			return errno
 		}
-		stat := file.Stat
-		switch h := v.handle.(type) {
-		case nodes.VersionHandle:
-			stat = h.Stat
-		case nodes.AttrHandle:
-			stat = h.Attr
-		}
 		var err error
-		if v.attr, err = stat(r.ctx); err != nil {
+		if v.attr, err = nodes.StatVersion(r.ctx, file, v.handle); err != nil {
 			v.handle.Close()
 		}
 		v.close = v.handle.Close
