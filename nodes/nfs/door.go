@@ -66,7 +66,12 @@ func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *D
 	d.root.ID = nodeID(d.mac([]byte(source)))
 	d.result.Store(new([]byte))
 	d.objects, _ = lru.New[handle, *object](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
-	d.versions, _ = lru.NewWithEvict(maxVersions, d.drop)
+	d.versions, _ = lru.NewWithEvict(maxVersions, func(_ *object, v *version) {
+		d.closing.Go(func() {
+			v.Lock() // it has no users any more, and gets none
+			v.close()
+		})
+	})
 	d.replies, _ = lru.New[[sha256.Size]byte, func() []byte](maxReplies)
 	return d
 }

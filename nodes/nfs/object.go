@@ -103,9 +103,7 @@ func (r *request) object() *object {
 		o = r.resolve(r.root, h)
 		r.resolving = false
 	}
-	if o == nil {
-		r.check(syscall.ESTALE)
-	}
+	r.require(o != nil, syscall.ESTALE)
 	return o
 }
 
@@ -144,9 +142,7 @@ func (r *request) resolve(dir *object, h handle) *object {
 // dir returns the node of a directory.
 func (r *request) dir(o *object) nodes.Dir {
 	in, ok := o.node.(nodes.Dir)
-	if !ok {
-		r.check(syscall.ENOTDIR)
-	}
+	r.require(ok, syscall.ENOTDIR)
 	return in
 }
 

@@ -53,9 +53,7 @@ func emptyList(*request) {}
 // mount answers MNT for the exported path, or a directory below it.
 func (r *request) mount() {
 	below, ok := r.useExport(r.in.text())
-	if !ok {
-		r.check(syscall.EACCES)
-	}
+	r.require(ok, syscall.EACCES)
 	r.from.trust()
 	dir := r.root
 	for name := range strings.FieldsFuncSeq(below, func(c rune) bool { return c == '/' }) {
@@ -69,12 +67,8 @@ func (r *request) mount() {
 func (r *request) name() (dir *object, in nodes.Dir, name string) {
 	dir, name = r.object(), r.in.text()
 	in = r.dir(dir)
-	switch {
-	case len(name) > 255:
-		r.check(syscall.ENAMETOOLONG)
-	case name == "":
-		r.check(syscall.EINVAL)
-	}
+	r.require(len(name) <= 255, syscall.ENAMETOOLONG)
+	r.require(name != "", syscall.EINVAL)
 	return dir, in, name
 }
 
@@ -120,9 +114,7 @@ func (r *request) lookup() {
 func (r *request) readLink() {
 	o := r.object()
 	link, ok := o.node.(nodes.Link)
-	if !ok {
-		r.check(syscall.EINVAL)
-	}
+	r.require(ok, syscall.EINVAL)
 	target, err := link.Target(r.ctx)
 	r.check(nodes.Stale(o.node, o.name, "readlink", err))
 	r.out.put(false, target)
@@ -164,9 +156,7 @@ func (r *request) write() {
 	if o.lines == nil {
 		r.check(nodes.Deny(o.node, o.name, "write"))
 	}
-	if off < 0 {
-		r.check(syscall.EINVAL)
-	}
+	r.require(off >= 0, syscall.EINVAL)
 	taken := o.lines.write(r, data, off)
 	r.check(o.lines.file.Sync(r.ctx))
 	const fileSync = 2

@@ -73,14 +73,6 @@ func (d *Door) version(o *object, good func(*version) bool, fill func(*version) 
 	return v, 0
 }
 
-// drop closes a version that is not kept any more, after its last user.
-func (d *Door) drop(_ *object, v *version) {
-	d.closing.Go(func() {
-		v.Lock()
-		v.close()
-	})
-}
-
 // open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
 // a reader is in the middle of it. The caller must call RUnlock.
 func (r *request) open(o *object, now bool) *version {
@@ -110,9 +102,8 @@ func (r *request) open(o *object, now bool) *version {
 func (r *request) read() {
 	o := r.object()
 	off, count := int64(r.in.u64()&(1<<62-1)), min(r.in.u32(), maxRead)
-	if _, ok := o.node.(nodes.File); !ok {
-		r.check(syscall.EINVAL)
-	}
+	_, ok := o.node.(nodes.File)
+	r.require(ok, syscall.EINVAL)
 	buf, n, size := make([]byte, count), 0, int64(0)
 	if o.lines != nil && !o.lines.file.Readable() {
 		n, size = o.lines.readTail(buf, off)

@@ -217,6 +217,13 @@ func (r *request) check(errno syscall.Errno) {
 	}
 }
 
+// require ends the request with errno unless ok is true.
+func (r *request) require(ok bool, errno syscall.Errno) {
+	if !ok {
+		r.check(errno)
+	}
+}
+
 // reply returns the reply that do makes, or that with which it fails. One that fails with a bug
 // fails alone.
 func (r *request) reply(do func()) (reply []byte) {
