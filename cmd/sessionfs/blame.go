@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
-	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/view"
 )
 
 // maxBlamed is the largest file of which lines are told, in bytes.
@@ -54,18 +50,11 @@ func blameCommand() *cobra.Command {
 			changes[i] = edits[i].Changes
 		}
 		found := blame.Lines(text, changes)
-		err = paged(cmd, func(out *screen) error {
+		err = paged(cmd, func(out *view.Screen) error {
+			p := src.blamePrinter(out, edits)
+			p.JSON = asJSON
 			for i := from - 1; i < min(to, len(found)); i++ {
-				var e *blame.Edit
-				if n := found[i].Edit; n != blame.Nobody {
-					e = &edits[n]
-				}
-				line := blamedLine{src, i + 1, file[i], e, found[i].Exact}
-				if asJSON {
-					line.writeJSON(out)
-				} else {
-					line.write(out)
-				}
+				p.Line(i+1, file[i], found[i])
 			}
 			return nil
 		})
@@ -112,7 +101,7 @@ func lineRange(text string, count int) (from, to int, err error) {
 // edits returns the edits of a file in all sessions, the oldest first, and the sessions that could
 // not be searched.
 func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
-	_, touched, err := touchedBy(file)
+	touched, err := touchedBy(file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,6 +123,11 @@ func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, un
 	return list, unread, err
 }
 
+// blamePrinter returns a printer of a file's edits.
+func (src *source) blamePrinter(out *view.Screen, edits []blame.Edit) *blame.Printer {
+	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.Edit) string { return src.agentOf(e.Directory()) }}
+}
+
 // agentOf returns the name of the agent whose session a directory of the tree shows.
 func (src *source) agentOf(dir string) string {
 	if src.Source == mountopts.All || src.Demo {
@@ -142,81 +136,14 @@ func (src *source) agentOf(dir string) string {
 	return agentOf(src.Source).Name
 }
 
-// blamedLine is a line of a file with its edit, nil for none.
-type blamedLine struct {
-	src    *source
-	number int
-	text   string
-	edit   *blame.Edit
-	exact  bool
-}
-
-// write writes the line for reading, or with tabs between columns.
-func (l *blamedLine) write(out *screen) {
-	columns := []any{"", "-", "", "", "", ""}
-	if e := l.edit; e != nil {
-		columns = []any{"", e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt}
-		if !l.exact {
-			columns[0] = "~"
-		}
-	}
-	if !out.people {
-		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
-		fmt.Fprintf(out, "%d\t%s\t%s\n", l.number, names.VisibleExcept(said, "\t"), l.text)
-		return
-	}
-	if l.edit != nil {
-		columns[1] = l.edit.Time.Local().Format(time.DateOnly)
-	}
-	said := fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", columns...)
-	fmt.Fprintf(out, "%s%5d  %s", out.coloured(colourPath, names.VisibleLine(said)), l.number, onScreen(out, l.text+"\n"))
-}
-
-// blameJSON has the members of blame --json about the edit of a line.
-type blameJSON struct {
-	Time    string `json:"time"`
-	Agent   string `json:"agent"`
-	Session string `json:"session"`
-	Entry   string `json:"entry"`
-	Prompt  string `json:"prompt"`
-	Exact   bool   `json:"exact"`
-}
-
-// writeJSON writes the line as an object.
-func (l *blamedLine) writeJSON(out io.Writer) {
-	line := struct {
-		Line int    `json:"line"`
-		Text string `json:"text"`
-		*blameJSON
-	}{Line: l.number, Text: l.text}
-	if e := l.edit; e != nil {
-		line.blameJSON = &blameJSON{e.When(), l.src.agentOf(e.Directory()), e.Session, e.Entry, e.Prompt, l.exact}
-	}
-	_ = writeJSON(out, line) // a broken pipe shows when out is flushed
-}
-
-// onScreen makes the text of a file harmless for a terminal.
-func onScreen(out *screen, text string) string {
-	if !out.people {
-		return text
-	}
-	return names.VisibleExcept(text, "\n\t")
-}
-
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
 func (src *source) printEdits(cmd *cobra.Command, name string) error {
 	edits, unread, err := src.edits(cmd, name)
 	if err != nil {
 		return err
 	}
-	err = paged(cmd, func(out *screen) error {
-		for i, e := range slices.Backward(edits) {
-			if i < len(edits)-1 {
-				out.WriteString("\n")
-			}
-			by := e.Time.Local().Format("2006-01-02 15:04:05") + " by " + src.agentOf(e.Directory())
-			out.WriteString(onScreen(out, e.Diff(name, by)))
-		}
+	err = paged(cmd, func(out *view.Screen) error {
+		src.blamePrinter(out, edits).Diffs(name)
 		return nil
 	})
 	if err == nil {

@@ -2,26 +2,19 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path"
-	"regexp"
 	"strings"
 	"syscall"
 
-	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/names"
-	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/view"
 )
 
@@ -49,76 +42,14 @@ func showCommand() *cobra.Command {
 			return err
 		}
 		defer f.Close()
-		return paged(cmd, func(out *screen) error {
-			if out.colours {
-				return colourMarkdown(out, f)
-			}
-			_, err := io.CopyBuffer(struct{ io.Writer }{out}, f, make([]byte, copySize))
-			return err
-		})
+		return paged(cmd, func(out *view.Screen) error { return out.WriteTranscript(f) })
 	})
-}
-
-// colourMarkdown copies a transcript with colours. Control sequences in its texts do not reach the
-// terminal.
-func colourMarkdown(out *screen, in io.Reader) error {
-	r := bufio.NewReaderSize(in, copySize)
-	var block fence
-	for {
-		line, err := r.ReadSlice('\n')
-		text := bytes.TrimSuffix(line, []byte("\n"))
-		if _, failed := out.WriteString(out.coloured(block.colourOf(text), string(text)) + string(line[len(text):])); failed != nil {
-			return failed
-		}
-		if err == io.EOF {
-			return nil
-		} else if err != nil && err != bufio.ErrBufferFull { // the rest of a long line is coloured by itself
-			return err
-		}
-	}
-}
-
-// fence is the code block in which a line is.
-type fence struct {
-	marks  []byte // its first line's, nil outside
-	isDiff bool
-}
-
-// fenceLine matches the first line of a code block, and its last line if nothing follows the marks.
-var fenceLine = regexp.MustCompile("^ *(`{3,}|~{3,})(.*)$")
-
-// aside matches the lines of a transcript that nobody said aloud: results, notes, thoughts.
-var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
-
-// diffColours are those of the lines of a diff by their first characters.
-var diffColours = map[byte]string{'+': colourGreen, '-': colourRed, '@': colourPath}
-
-// colourOf returns the colour of the next line.
-func (f *fence) colourOf(line []byte) string {
-	m := fenceLine.FindSubmatch(line)
-	switch {
-	case m != nil && f.marks == nil:
-		f.marks, f.isDiff = bytes.Clone(m[1]), string(m[2]) == "diff"
-		return colourDim
-	case m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0:
-		f.marks = nil
-		return colourDim
-	case f.isDiff && f.marks != nil && len(line) > 0:
-		return diffColours[line[0]]
-	case f.marks != nil:
-		return ""
-	case bytes.HasPrefix(line, []byte("#")):
-		return colourTitle
-	case aside.Match(line):
-		return colourDim
-	}
-	return ""
 }
 
 // logCommand is sessionfs log.
 func logCommand() *cobra.Command {
-	var all, asJSON bool
-	var most uint
+	var log view.Log
+	var asJSON bool
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
@@ -134,123 +65,18 @@ func logCommand() *cobra.Command {
 			return err
 		}
 		defer snap.Release()
+		log.Session = snap
 		if asJSON {
-			return logJSON(cmd, snap, all, most)
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			return cmp.Or(log.WriteJSON(cmd.Context(), out), out.Flush())
 		}
 		width := terminalWidth(cmd.OutOrStdout())
-		return paged(cmd, func(out *screen) error {
-			return logLines(cmd.Context(), snap, all, most, func(line *reports.LogLine) error {
-				return printLog(out, snap, line, width)
-			})
-		})
+		return paged(cmd, func(out *view.Screen) error { return log.WriteText(cmd.Context(), out, width) })
 	})
-	cmd.Flags().UintVarP(&most, "max-count", "n", 0, "the first `N` entries only; 0: all")
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "every entry, also results of tools and changes of settings")
+	cmd.Flags().UintVarP(&log.Most, "max-count", "n", 0, "the first `N` entries only; 0: all")
+	cmd.Flags().BoolVarP(&log.All, "all", "a", false, "every entry, also results of tools and changes of settings")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
 	return cmd
-}
-
-// errEnough ends a log at its limit.
-var errEnough = errors.New("enough entries")
-
-// logLines calls each with the lines of a log, up to most entries, or of all for 0.
-func logLines(
-	ctx context.Context, snap *sessioncore.Snapshot, all bool, most uint, each func(*reports.LogLine) error,
-) error {
-	entries := uint(0)
-	err := reports.Log(ctx, snap, all, func(line *reports.LogLine) error {
-		if line.Entry != sessioncore.NoEntry {
-			if entries++; most > 0 && entries > most {
-				return errEnough
-			}
-		}
-		return each(line)
-	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
-}
-
-// logJSON prints a log as objects. A session without entries is one with the key id alone.
-func logJSON(cmd *cobra.Command, snap *sessioncore.Snapshot, all bool, most uint) error {
-	header, _, err := snap.ReadHeader()
-	if err != nil {
-		return err
-	}
-	id, _ := header.Member("id").Text()
-	type entry struct {
-		Entry  string   `json:"entry"`
-		Parent string   `json:"parent,omitempty"`
-		Time   string   `json:"time"`
-		What   string   `json:"what"`
-		Marks  []string `json:"marks"`
-		Text   string   `json:"text"`
-	}
-	type object struct {
-		ID string `json:"id"`
-		*entry
-	}
-	out, written := bufio.NewWriter(cmd.OutOrStdout()), false
-	err = logLines(cmd.Context(), snap, all, most, func(line *reports.LogLine) error {
-		if line.Entry == sessioncore.NoEntry {
-			return nil
-		}
-		e := entry{snap.Name(line.Entry), "", snap.Time(line.Entry).UTC().Format("2006-01-02T15:04:05.000Z"),
-			line.What, append([]string{}, line.Marks...), line.Said}
-		if line.Above != sessioncore.NoEntry {
-			e.Parent = snap.Name(line.Above)
-		}
-		written = true
-		return writeJSON(out, object{id, &e})
-	})
-	if err == nil && !written {
-		err = writeJSON(out, object{ID: id})
-	}
-	return cmp.Or(err, out.Flush())
-}
-
-// printLog prints a line of a log, cut at a width, if that is known.
-func printLog(out *screen, snap *sessioncore.Snapshot, line *reports.LogLine, width int) error {
-	colours, parts := []string{"", colourName, colourMatch, ""}, []string{line.Graph, "", "", ""}
-	if line.Entry != sessioncore.NoEntry {
-		parts[1] = names.Visible(line.ID)
-		if len(line.Marks) > 0 {
-			parts[2] = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
-		}
-		parts[3] = snap.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " + names.Visible(line.What+": "+line.Said)
-	}
-	text, left := "", width
-	for i, part := range parts {
-		if i > 0 && part != "" {
-			text, left = text+" ", left-1
-		}
-		if width > 0 {
-			part = cutAt(part, left)
-			left -= uniseg.StringWidth(part)
-		}
-		text += out.coloured(colours[i], part)
-	}
-	_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
-	return err
-}
-
-// cutAt shortens a text that has more columns than width at its end.
-func cutAt(text string, width int) string {
-	switch {
-	case uniseg.StringWidth(text) <= width:
-		return text
-	case width <= 0:
-		return ""
-	}
-	columns := 0
-	for g := uniseg.NewGraphemes(text); g.Next(); {
-		if columns += g.Width(); columns >= width {
-			from, _ := g.Positions()
-			return text[:from] + "…"
-		}
-	}
-	return text
 }
 
 // diffCommand is sessionfs diff.
@@ -276,25 +102,11 @@ func diffCommand() *cobra.Command {
 			branches[i] = view.Branch{Session: snap, End: end}
 		}
 		differ := false
-		err := paged(cmd, func(out *screen) (err error) {
-			begun := false
-			differ, err = view.Diff(cmd.Context(), branches[0], branches[1], func(text []byte) error {
-				switch {
-				case asJSON && !begun:
-					_ = writeJSON(out, differing{args[0], args[1], true})
-				case !begun:
-					out.WriteString("--- " + names.Visible(args[0]) + "\n+++ " + names.Visible(args[1]) + "\n")
-				}
-				begun = true
-				if asJSON {
-					return writeJSON(out, lineOfDiff(string(text[:len(text)-1])))
-				}
-				line := string(text[:len(text)-1])
-				_, err := out.WriteString(out.coloured(diffColours[text[0]], line) + "\n")
-				return err
-			})
-			if err == nil && asJSON && !differ {
-				err = writeJSON(out, differing{args[0], args[1], false})
+		err := paged(cmd, func(out *view.Screen) (err error) {
+			if asJSON {
+				differ, err = view.WriteJSONDiff(cmd.Context(), out, [2]string(args), branches)
+			} else {
+				differ, err = out.WriteDiff(cmd.Context(), [2]string(args), branches)
 			}
 			return err
 		})
@@ -308,26 +120,6 @@ func diffCommand() *cobra.Command {
 	return cmd
 }
 
-// differing is the first object of diff --json.
-type differing struct {
-	A      string `json:"a"`
-	B      string `json:"b"`
-	Differ bool   `json:"differ"`
-}
-
-// diffLine is a line of a difference.
-type diffLine struct {
-	Sign string `json:"sign"`
-	Text string `json:"text"`
-}
-
-func lineOfDiff(line string) diffLine {
-	if common, ok := strings.CutPrefix(line, "@@ "); ok {
-		return diffLine{"@@", strings.TrimSuffix(common, " @@")}
-	}
-	return diffLine{line[:1], line[1:]}
-}
-
 // writeJSON writes a value as a line of JSON.
 func writeJSON(out io.Writer, value any) error {
 	enc := json.NewEncoder(out)
@@ -335,38 +127,11 @@ func writeJSON(out io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// The colours of text on a terminal. Those of a match and its path are grep's.
-const (
-	colourMatch = "\x1b[1;31m"
-	colourPath  = "\x1b[35m"
-	colourTitle = "\x1b[1m"
-	colourDim   = "\x1b[2m"
-	colourGreen = "\x1b[32m"
-	colourRed   = "\x1b[31m"
-	colourName  = "\x1b[33m"
-	colourEnd   = "\x1b[0m"
-)
-
-// screen is the output of a command whose text people may read in a pager.
-type screen struct {
-	*bufio.Writer
-	people  bool // it is a terminal
-	colours bool // the terminal gets colours
-}
-
-// coloured returns text in a colour where the screen has colours.
-func (s *screen) coloured(colour, text string) string {
-	if !s.colours || colour == "" || text == "" {
-		return text
-	}
-	return colour + text + colourEnd
-}
-
 // paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less,
 // which ends by itself where all fits on the screen. The pager starts with the first byte, so that
 // an empty output starts none. A reader who leaves the pager early has read enough: that is no
 // error, and write gets EPIPE.
-func paged(cmd *cobra.Command, write func(out *screen) error) error {
+func paged(cmd *cobra.Command, write func(out *view.Screen) error) error {
 	people := isTerminal(cmd.OutOrStdout())
 	p := &pager{out: cmd.OutOrStdout(), cmd: cmd}
 	to := p.out
@@ -376,7 +141,7 @@ func paged(cmd *cobra.Command, write func(out *screen) error) error {
 	if p.words != nil {
 		to = p
 	}
-	out := &screen{bufio.NewWriter(to), people, people && wantsColours(os.Getenv)}
+	out := &view.Screen{Writer: bufio.NewWriter(to), People: people, Colours: people && wantsColours(os.Getenv)}
 	err := write(out)
 	if flushed := out.Flush(); err == nil {
 		err = flushed

@@ -3,12 +3,13 @@
 package main
 
 import (
-	"bufio"
 	"strings"
 	"testing"
 
 	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/view"
 )
 
 // onTerminal runs the program on a terminal of its own.
@@ -36,35 +37,16 @@ func TestShow(t *testing.T) {
 	coloured := s.onTerminal("PAGER=", "show", "019d3d9")
 	require.Zero(t, coloured.code)
 	for _, want := range []string{
-		colourTitle + "## User · 2026-03-30 07:13:41 · 6d471159" + colourEnd + "\n",
-		colourDim + "```diff" + colourEnd + "\n" + colourRed + "--- main.go" + colourEnd + "\n",
-		colourPath + "@@" + colourEnd + "\n", colourDim + "> *Thinking*" + colourEnd + "\n", "\nFAIL\n", "\n**`read`** — Reading the test\n",
+		view.ColourTitle + "## User · 2026-03-30 07:13:41 · 6d471159" + view.ColourEnd + "\n",
+		view.ColourDim + "```diff" + view.ColourEnd + "\n" + view.ColourRed + "--- main.go" + view.ColourEnd + "\n",
+		view.ColourPath + "@@" + view.ColourEnd + "\n", view.ColourDim + "> *Thinking*" + view.ColourEnd + "\n", "\nFAIL\n", "\n**`read`** — Reading the test\n",
 	} {
 		require.Contains(t, coloured.stdout, want)
 	}
-	require.Equal(t, r.stdout, strings.NewReplacer(colourTitle, "", colourDim, "", colourRed, "", colourGreen, "", colourPath, "", colourEnd,
+	require.Equal(t, r.stdout, strings.NewReplacer(view.ColourTitle, "", view.ColourDim, "", view.ColourRed, "", view.ColourGreen, "", view.ColourPath, "", view.ColourEnd,
 		"").Replace(coloured.stdout))
 	first := s.onTerminal("NO_COLOR=1 PAGER='head -n 1'", "show", "019d3d9")
 	require.Equal(t, result{stdout: "# An hour late, a hand too high\n"}, first, "who leaves the pager has read enough")
-}
-
-// What stands in a transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
-func TestColours(t *testing.T) {
-	uncoloured := strings.NewReplacer("[dim]", colourDim, "[red]", colourRed, "[green]", colourGreen, "[bold]", colourTitle, "[/]", colourEnd)
-	for in, want := range map[string]string{
-		"# a\n\n*note*\n*\n* item\n**`x`**":               "[bold]# a[/]\n\n[dim]*note*[/]\n*\n* item\n**`x`**",
-		"```diff\n+a\n\n-b\n c\n```\n+d\n":                "[dim]```diff[/]\n[green]+a[/]\n\n[red]-b[/]\n c\n[dim]```[/]\n+d\n",
-		"````\n```diff\n+a\n# x\n````\n# y\n":             "[dim]````[/]\n```diff\n+a\n# x\n[dim]````[/]\n[bold]# y[/]\n",
-		"~~~\n```\n~~~\n> ":                               "[dim]~~~[/]\n```\n[dim]~~~[/]\n[dim]> [/]",
-		"> " + strings.Repeat("x", copySize-2) + "y\n> z": "[dim]> " + strings.Repeat("x", copySize-2) + "[/]y\n[dim]> z[/]",
-		"": "",
-	} {
-		var out strings.Builder
-		to := &screen{bufio.NewWriter(&out), true, true}
-		require.NoError(t, colourMarkdown(to, strings.NewReader(in)))
-		require.NoError(t, to.Flush())
-		require.Equal(t, uncoloured.Replace(want), out.String(), in)
-	}
 }
 
 // log has the branches of branches.tsv, and all entries if it is told so.
@@ -80,7 +62,7 @@ func TestLog(t *testing.T) {
 	for _, name := range strings.Fields(s.here("ls", "by-id/019d3d9/entries").stdout) {
 		require.Contains(t, all, "* "+strings.TrimSuffix(name, ".json")+" ")
 	}
-	require.Contains(t, s.onTerminal("PAGER=cat", "log", "019d3d9").stdout, "* "+colourName+"3a17833e"+colourEnd+" "+colourMatch+"(leaf)"+colourEnd+" 2026")
+	require.Contains(t, s.onTerminal("PAGER=cat", "log", "019d3d9").stdout, "* "+view.ColourName+"3a17833e"+view.ColourEnd+" "+view.ColourMatch+"(leaf)"+view.ColourEnd+" 2026")
 	requireStatus(t, exitFailure, s.here("log", "none"), "none is not a session")
 
 	terminal, output := openTerminal(t) // of 80 columns
@@ -95,8 +77,6 @@ func TestLog(t *testing.T) {
 		require.Equal(t, 80, uniseg.StringWidth(line), line)
 		require.True(t, strings.HasSuffix(line, "…"), line)
 	}
-	require.Equal(t, "", cutAt("text", 0))
-	require.Equal(t, "漢…", cutAt("漢字", 3))
 }
 
 // The statuses of diff are those of diff(1), also of a fork and the session that it was forked from.
@@ -109,7 +89,7 @@ func TestDiff(t *testing.T) {
 		"--- 019d3d9\n+++ 019d3d9#6ab2fbe0\n@@ in common: 12 turns, to Assistant · 2026-03-30 07:48:31 · 3f1db87b · "), r.stdout)
 	require.Contains(t, r.stdout, "\n-## User · 2026-03-30 07:54:32 · f4147cc3\n+## User · 2026-03-30 07:50:59 · 1dff4bf8\n \n-Last thing for today.")
 	require.Equal(t, exitNothing, s.here("diff", "019d3d9", "019d42a").code)
-	require.Contains(t, s.onTerminal("PAGER=cat", "diff", "019d3d9", "019d42a").stdout, colourRed+"-## Compaction")
+	require.Contains(t, s.onTerminal("PAGER=cat", "diff", "019d3d9", "019d42a").stdout, view.ColourRed+"-## Compaction")
 	requireStatus(t, exitNotDone, s.here("diff", "019d3d9", "none"), "none is not a session")
 	requireStatus(t, exitNotDone, s.here("diff", "019d3d9"), "2 arg")
 	require.Zero(t, s.fed("9a943a76\n", "write", "by-id/019d3d9/fork").code)

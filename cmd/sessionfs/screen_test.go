@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/view"
 )
 
 func TestPagerWords(t *testing.T) {
@@ -105,8 +106,8 @@ func TestPaged(t *testing.T) {
 		cmd.SetOut(terminal)
 		cmd.SetErr(io.Discard)
 		for _, lines := range []int{0, 100_000} {
-			err := paged(cmd, func(out *screen) error {
-				require.True(t, out.people)
+			err := paged(cmd, func(out *view.Screen) error {
+				require.True(t, out.People)
 				for range lines {
 					if _, err := io.WriteString(out, "a line\n"); err != nil {
 						return err
@@ -129,5 +130,5 @@ func TestPaged(t *testing.T) {
 	}
 	t.Setenv("PAGER", "")
 	failed := errors.New("failed")
-	require.ErrorIs(t, paged(&cobra.Command{}, func(_ *screen) error { return failed }), failed)
+	require.ErrorIs(t, paged(&cobra.Command{}, func(_ *view.Screen) error { return failed }), failed)
 }

@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/view"
 )
 
 // searchCommand is sessionfs search.
@@ -44,7 +45,7 @@ func searchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		f.marks, f.advice = query.Marks(), "add words, after: or cwd:"
+		f.marks = query.Marks()
 		return f.run(cmd, src, query, query)
 	})
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -76,15 +77,11 @@ func touchedCommand() *cobra.Command {
 		if patch {
 			return src.printEdits(cmd, args[0])
 		}
-		name, touched, err := touchedBy(args[0])
+		touched, err := touchedBy(args[0])
 		if err != nil {
 			return err
 		}
-		base := regexp.QuoteMeta(filepath.Base(name))
-		if _, windows, _ := names.AbsPath(args[0]); windows {
-			base = "(?i)" + base
-		}
-		f.marks, f.advice = regexp.MustCompile(base), "look at a file or directory below"
+		f.marks = touched.Marks()
 		return f.run(cmd, src, nil, touched)
 	})
 	f.flags(cmd)
@@ -94,24 +91,23 @@ func touchedCommand() *cobra.Command {
 	return cmd
 }
 
-// touchedBy returns the absolute path of a file, here or on Windows, and the matcher of its calls.
-func touchedBy(file string) (name string, touched *search.Touched, err error) {
+// touchedBy returns the matcher of the calls that name a file, here or on Windows.
+func touchedBy(file string) (*search.Touched, error) {
 	name, _, isAbs := names.AbsPath(file)
 	if !isAbs {
+		var err error
 		if name, err = filepath.Abs(file); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
-	touched, err = search.NewTouched(filepath.ToSlash(name))
-	return name, touched, err
+	return search.NewTouched(filepath.ToSlash(name))
 }
 
 // finding collects and prints the hits of a command.
 type finding struct {
 	count, list, json bool
 	max               int
-	marks             *regexp.Regexp // what is highlighted in the line of a hit; nil for nothing
-	advice            string         // how to find less
+	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
 }
 
 func (f *finding) flags(cmd *cobra.Command) {
@@ -134,7 +130,8 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 	}
 	var unread []*search.Found
 	found := 0
-	err = paged(cmd, func(out *screen) error {
+	err = paged(cmd, func(out *view.Screen) error {
+		p := search.Printer{Out: out, JSON: f.json, Count: f.count, Marks: f.marks}
 		if f.count || f.list {
 			var sessions []*search.Found
 			err = withProgress(cmd, func(ctx context.Context) (err error) {
@@ -147,7 +144,7 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 			if found = len(sessions); cmd.Flags().Changed("max-count") && f.max > 0 {
 				sessions = sessions[:min(found, f.max)]
 			}
-			f.printSessions(out, sessions)
+			p.Sessions(sessions)
 			return nil
 		}
 		var result *search.Result
@@ -159,12 +156,12 @@ func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m se
 			return err
 		}
 		unread, found = result.Unread, len(result.Hits)
-		f.printHits(out, result.Hits)
+		p.Hits(result.Hits)
 		if err := out.Flush(); err != nil {
 			return err
 		}
 		if result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
-			sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, f.advice))
+			sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, result.Advice()))
 		}
 		return nil
 	})
@@ -190,63 +187,4 @@ func sayUnread(cmd *cobra.Command, unread []*search.Found) error {
 		return ended(exitNotDone)
 	}
 	return nil
-}
-
-// printSessions prints the paths of sessions that have hits.
-func (f *finding) printSessions(out *screen, all []*search.Found) {
-	for _, s := range all {
-		switch {
-		case f.json:
-			out.Write(s.AppendJSON(out.AvailableBuffer()))
-		case f.count:
-			fmt.Fprintf(out, "%s\t%d\n", names.Visible(s.Directory()), s.Count)
-		default:
-			out.WriteString(names.Visible(s.Directory()) + "\n")
-		}
-	}
-}
-
-// printHits prints hits: on a terminal those of a session together below its name.
-func (f *finding) printHits(out *screen, hits []search.Hit) {
-	of := map[string][]*search.Hit{}
-	var sessions []string
-	for i := range hits {
-		switch dir := hits[i].Directory(); {
-		case f.json:
-			out.Write(hits[i].AppendJSON(out.AvailableBuffer()))
-		case !out.people:
-			out.Write(hits[i].AppendLine(out.AvailableBuffer()))
-		default:
-			if of[dir] == nil {
-				sessions = append(sessions, dir)
-			}
-			of[dir] = append(of[dir], &hits[i])
-		}
-	}
-	for i, dir := range sessions {
-		if i > 0 {
-			out.WriteString("\n")
-		}
-		out.WriteString(out.coloured(colourTitle, names.VisibleLine(of[dir][0].Session)) + "\n")
-		for _, h := range of[dir] {
-			f.printHit(out, h)
-		}
-	}
-}
-
-// printHit prints a hit for reading: its path, time, kind and line.
-func (f *finding) printHit(out *screen, h *search.Hit) {
-	out.WriteString(out.coloured(colourPath, names.VisibleLine(h.Path())) + "\n")
-	out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + names.Visible(h.What))
-	if h.Copies > 0 {
-		fmt.Fprintf(out, "  (copied by %d)", h.Copies)
-	}
-	line := names.VisibleLine(h.Line)
-	if out.colours && f.marks != nil {
-		line = f.marks.ReplaceAllString(line, colourMatch+"$0"+colourEnd)
-	}
-	out.WriteString("\n    " + line + "\n")
-	if h.Prompt != "" {
-		out.WriteString("    asked: " + names.VisibleLine(h.Prompt) + "\n")
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/view"
 )
 
 // The command finds what a mount does, on lines that begin with a path that cat takes; its statuses are those of grep.
@@ -123,10 +124,10 @@ func TestSearchOnTerminal(t *testing.T) {
 	query, err := search.ParseQuery("tide")
 	require.NoError(t, err)
 	var out bytes.Buffer
-	f, p := &finding{marks: query.Marks()}, &screen{bufio.NewWriter(&out), true, false}
+	p := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
 	write := func(hits []search.Hit) {
 		out.Reset()
-		f.printHits(p, hits)
+		(&search.Printer{Out: p, Marks: query.Marks()}).Hits(hits)
 		require.NoError(t, p.Flush())
 	}
 	write(hits)
@@ -135,10 +136,10 @@ func TestSearchOnTerminal(t *testing.T) {
 		"sessions/p/a/title\n  2026-03-30 07:13:41  title\n    Tide\n"
 	const second = "\nHigh\nsessions/p/b/entries/0b.json\n  2026-03-30 07:13:41  assistant\n    tide\n    asked: why?\n"
 	require.Equal(t, plain+second, out.String())
-	p.colours = true
+	p.Colours = true
 	write(hits)
 	require.Contains(t, out.String(), "the \x1b[1;31mtide\x1b[0ms?]0;x? of")
-	require.Equal(t, plain+second, strings.NewReplacer(colourMatch, "", colourPath, "", colourTitle, "", colourEnd, "").Replace(out.String()))
+	require.Equal(t, plain+second, strings.NewReplacer(view.ColourMatch, "", view.ColourPath, "", view.ColourTitle, "", view.ColourEnd, "").Replace(out.String()))
 
 	for _, c := range []struct {
 		noColour, term string

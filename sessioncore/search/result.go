@@ -96,14 +96,18 @@ func (r *Result) Table() []byte {
 		say(f.Path(), "could not be searched: "+f.Err.Error())
 	}
 	if r.More {
-		advice := "add words, after: or cwd:"
-		if r.calls {
-			advice = "look at a file or directory below"
-		}
 		const more = "there are more than these %d, which are in the sessions that were modified last: %s"
-		say("-", fmt.Sprintf(more, len(r.Hits), advice))
+		say("-", fmt.Sprintf(more, len(r.Hits), r.Advice()))
 	}
 	return out
+}
+
+// Advice returns how to find less, as a phrase.
+func (r *Result) Advice() string {
+	if r.calls {
+		return "look at a file or directory below"
+	}
+	return "add words, after: or cwd:"
 }
 
 // When returns the time in the format of the table.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,15 @@ func NewTouched(name string) (*Touched, error) {
 		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})
 	}
 	return t, nil
+}
+
+// Marks returns the expression that matches the name of the file in a line of a hit.
+func (t *Touched) Marks() *regexp.Regexp {
+	base := regexp.QuoteMeta(path.Base(t.path))
+	if t.windows {
+		base = "(?i)" + base
+	}
+	return regexp.MustCompile(base)
 }
 
 // plainest returns the longest part of a name without characters with escapes in some languages.

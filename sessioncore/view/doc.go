@@ -5,7 +5,7 @@
 //	err = view.Page(ctx, out, view.Subject{Session: snap, End: leaf, Blobs: blobs})
 //	differs, err := view.Diff(ctx, view.Branch{snap, leaf}, view.Branch{snap, other}, printLine)
 //
-// A branch is a list of blocks, made entry by entry, and never held as a whole. No content of a
-// session can change the structure of a document or the state of a terminal. The package never
-// opens a file, and never writes one.
+// A branch is a list of blocks, made entry by entry, and never held as a whole. A Screen has the
+// colours of text on a terminal. No content of a session can change the structure of a document or
+// the state of a terminal. The package never opens a file, and never writes one.
 package view

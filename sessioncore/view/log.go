@@ -1,0 +1,111 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
+)
+
+// Log is the tree of a session as lines, of which report.Log has the order.
+type Log struct {
+	Session *sessioncore.Snapshot
+	All     bool // every entry, also results of tools and changes of settings
+	Most    uint // how many entries; 0 for all
+}
+
+// errEnough ends a log at its limit.
+var errEnough = errors.New("enough entries")
+
+// lines calls each with the lines of a log.
+func (l *Log) lines(ctx context.Context, each func(*report.LogLine) error) error {
+	entries := uint(0)
+	err := report.Log(ctx, l.Session, l.All, func(line *report.LogLine) error {
+		if line.Entry != sessioncore.NoEntry {
+			if entries++; l.Most > 0 && entries > l.Most {
+				return errEnough
+			}
+		}
+		return each(line)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// WriteJSON writes an object a line for each entry. A session without entries is one with the key id
+// alone.
+func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
+	header, _, err := l.Session.ReadHeader()
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Entry  string   `json:"entry"`
+		Parent string   `json:"parent,omitempty"`
+		Time   string   `json:"time"`
+		What   string   `json:"what"`
+		Marks  []string `json:"marks"`
+		Text   string   `json:"text"`
+	}
+	object := struct {
+		ID string `json:"id"`
+		*entry
+	}{}
+	object.ID, _ = header.Member("id").Text()
+	err = l.lines(ctx, func(line *report.LogLine) error {
+		if line.Entry == sessioncore.NoEntry {
+			return nil
+		}
+		object.entry = &entry{
+			Entry: l.Session.Name(line.Entry), Time: l.Session.Time(line.Entry).UTC().Format(rawjson.TimestampLayout),
+			What: line.What, Marks: append([]string{}, line.Marks...), Text: line.Said,
+		}
+		if line.Above != sessioncore.NoEntry {
+			object.Parent = l.Session.Name(line.Above)
+		}
+		_, err := out.Write(rawjson.AppendLine(nil, object))
+		return err
+	})
+	if err == nil && object.entry == nil {
+		_, err = out.Write(rawjson.AppendLine(nil, object))
+	}
+	return err
+}
+
+// WriteText writes the lines with their drawing, cut at so many columns, 0 for no limit.
+func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
+	colours := []string{"", ColourName, ColourMatch, ""}
+	return l.lines(ctx, func(line *report.LogLine) error {
+		parts := []string{line.Graph, "", "", ""}
+		if line.Entry != sessioncore.NoEntry {
+			parts[1] = names.Visible(line.ID)
+			if len(line.Marks) > 0 {
+				parts[2] = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
+			}
+			parts[3] = l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " +
+				names.Visible(line.What+": "+line.Said)
+		}
+		text, left := "", width
+		for i, part := range parts {
+			if i > 0 && part != "" {
+				text, left = text+" ", left-1
+			}
+			if width > 0 {
+				part = cutAt(part, left)
+				left -= uniseg.StringWidth(part)
+			}
+			text += out.Coloured(colours[i], part)
+		}
+		_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
+		return err
+	})
+}

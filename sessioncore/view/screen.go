@@ -1,0 +1,119 @@
+package view
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"regexp"
+
+	"github.com/rivo/uniseg"
+)
+
+// Screen is the output of a command whose text people may read on a terminal, or in its pager.
+type Screen struct {
+	*bufio.Writer
+	People  bool // it is a terminal
+	Colours bool // the terminal gets colours
+}
+
+// The colours of text on a terminal. Those of a match and its path are grep's.
+const (
+	ColourMatch = "\x1b[1;31m"
+	ColourPath  = "\x1b[35m"
+	ColourTitle = "\x1b[1m"
+	ColourDim   = "\x1b[2m"
+	ColourGreen = "\x1b[32m"
+	ColourRed   = "\x1b[31m"
+	ColourName  = "\x1b[33m"
+	ColourEnd   = "\x1b[0m"
+)
+
+// Coloured returns text in a colour, "" for none, where the screen has colours.
+func (s *Screen) Coloured(colour, text string) string {
+	if !s.Colours || colour == "" || text == "" {
+		return text
+	}
+	return colour + text + ColourEnd
+}
+
+// maxColoured is how much of a line of a transcript is coloured, in bytes; the rest of a longer one
+// is coloured by itself.
+const maxColoured = 128 << 10
+
+// WriteTranscript copies transcript.md with colours, where the screen has any, line by line.
+func (s *Screen) WriteTranscript(in io.Reader) error {
+	if !s.Colours {
+		_, err := io.CopyBuffer(struct{ io.Writer }{s}, in, make([]byte, maxColoured))
+		return err
+	}
+	r := bufio.NewReaderSize(in, maxColoured)
+	var block fence
+	for {
+		line, err := r.ReadSlice('\n')
+		text := bytes.TrimSuffix(line, []byte("\n"))
+		coloured := s.Coloured(block.colourOf(text), string(text))
+		if _, failed := s.WriteString(coloured + string(line[len(text):])); failed != nil {
+			return failed
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil && err != bufio.ErrBufferFull {
+			return err
+		}
+	}
+}
+
+// fence is the code block in which a line is.
+type fence struct {
+	marks  []byte // its first line's, nil outside
+	isDiff bool
+}
+
+// fenceLine matches the first line of a code block, and its last line if nothing follows the marks.
+var fenceLine = regexp.MustCompile("^ *(`{3,}|~{3,})(.*)$")
+
+// aside matches the lines of a transcript that nobody said aloud: results, notes, thoughts.
+var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
+
+// diffColours are those of the lines of a diff by their first characters.
+var diffColours = map[byte]string{'+': ColourGreen, '-': ColourRed, '@': ColourPath}
+
+// colourOf returns the colour of the next line.
+func (f *fence) colourOf(line []byte) string {
+	m := fenceLine.FindSubmatch(line)
+	switch {
+	case m != nil && f.marks == nil:
+		f.marks, f.isDiff = bytes.Clone(m[1]), string(m[2]) == "diff"
+		return ColourDim
+	case m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0:
+		f.marks = nil
+		return ColourDim
+	case f.isDiff && f.marks != nil && len(line) > 0:
+		return diffColours[line[0]]
+	case f.marks != nil:
+		return ""
+	case bytes.HasPrefix(line, []byte("#")):
+		return ColourTitle
+	case aside.Match(line):
+		return ColourDim
+	}
+	return ""
+}
+
+// cutAt shortens a text that has more columns than width at its end.
+func cutAt(text string, width int) string {
+	switch {
+	case uniseg.StringWidth(text) <= width:
+		return text
+	case width <= 0:
+		return ""
+	}
+	columns := 0
+	for g := uniseg.NewGraphemes(text); g.Next(); {
+		if columns += g.Width(); columns >= width {
+			from, _ := g.Positions()
+			return text[:from] + "…"
+		}
+	}
+	return text
+}
