@@ -64,7 +64,7 @@ var ownImports = map[string][]string{
 	"/search": {"", "/budget", "/internal/rawjson", "/listing", "/message", "/names", "/storage", "/view"},
 	"/transfer": {"", "/document", "/internal/jsonl", "/internal/rawjson", "/listing", "/names", "/persist", "/program", "/spill", "/storage",
 		"/agents", "/storage/dir", "/storage/gzip", "/storage/redact", "/writer"},
-	"/view":   {"", "/document", "/internal/markdown", "/internal/rawjson", "/message", "/names", "/report", "/storage"},
+	"/view":   {"", "/document", "/internal/markdown", "/internal/rawjson", "/listing", "/message", "/names", "/report", "/storage"},
 	"/writer": {"/document", "", "/budget", "/clients", "/internal/jsonl", "/internal/rawjson", "/names", "/persist", "/program", "/storage"},
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/view"
 )
 
 // browser is a page in a headless Chromium, driven by the DevTools protocol over a pipe.
@@ -262,7 +264,7 @@ func TestSiteInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	s := commandStore(t)
 	s.here("export", "--all", dir).ok(t)
-	first := filepath.Join(dir, siteIndex)
+	first := filepath.Join(dir, view.SiteIndex)
 	b.open(first)
 	links := b.do(`[...new Set([...document.querySelectorAll("main a")].map(a => a.href))].sort()`)
 	require.Equal(t, 5, strings.Count(links, "file://"+dir))

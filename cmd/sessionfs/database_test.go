@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/sessioncore/transfer"
 )
 
 // TestDatabasePassword: one on the command line is refused before anything is started, and never said again.
@@ -151,7 +152,7 @@ func TestTeam(t *testing.T) {
 	}
 	after := results[end:]
 	require.Equal(t, 2*len(sessionsOf(t, s))+2, strings.Count(after[0].stdout, "\n"), "also the archived one and Claude's: %s", after[0])
-	require.Contains(t, string(readFile(t, filepath.Join(s.dir, ".config/systemd/user", serviceName))), "&prefix="+s.dir+"/.omp/agent/sessions/\n")
+	require.Contains(t, string(readFile(t, filepath.Join(s.dir, ".config/systemd/user", transfer.ServiceName))), "&prefix="+s.dir+"/.omp/agent/sessions/\n")
 	kept := s.run("keep", "--to", strings.Replace(server.URL("team"), "tester@", "me@", 1))
 	require.Regexp(t, `^0 new, 0 longer, [1-9]\d* same, 0 refused`, kept.stdout, "import took them: %s", kept.stderr)
 	require.Equal(t, after[0].stdout, after[1].stdout, "reader may read")

@@ -209,8 +209,3 @@ func TestWriteInterrupted(t *testing.T) {
 	require.Contains(t, text, `"customType":"first"`)
 	require.NotContains(t, text, `"customType":"second"`)
 }
-
-// TestWriteInputPanics: what reads the input may panic without an end of the process.
-func TestWriteInputPanics(t *testing.T) {
-	require.ErrorContains(t, (&lineWriter{}).feed(t.Context(), nil, nil), "a bug")
-}

@@ -8,7 +8,6 @@ import (
 	iofs "io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -173,35 +172,6 @@ func openImporter(cmd *cobra.Command, to string) (*fs.Unmounted, *transfer.Impor
 	return files, into, nil
 }
 
-// The units of systemd.
-const (
-	timerName   = "sessionfs-keep.timer"
-	serviceName = "sessionfs-keep.service"
-	timerUnit   = `[Unit]
-Description=Keep the sessions of coding agents
-
-[Timer]
-OnCalendar=daily
-Persistent=true
-
-[Install]
-WantedBy=timers.target
-`
-	serviceUnit = `[Unit]
-Description=Keep the sessions of coding agents
-
-[Service]
-Type=oneshot
-ExecStart=%s
-`
-)
-
-// unitDir returns the directory of the units of this user.
-func unitDir() (string, error) {
-	config, err := os.UserConfigDir()
-	return filepath.Join(config, "systemd", "user"), err
-}
-
 // installTimer has systemd keep sessions each day, or prints a line for cron where there is none.
 // Where they are to be imported is tried before.
 func installTimer(cmd *cobra.Command, to string, imports bool) error {
@@ -228,64 +198,30 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	if to != "" {
 		words = append(words, "--to", to)
 	}
-	if systemctl("show-environment") != nil {
-		for i, word := range words {
-			words[i] = strings.ReplaceAll(quoted(word), "%", `\%`)
-		}
-		_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
-			strings.Join(words, " "))
+	set, err := transfer.SetTimer(words)
+	switch {
+	case err != nil:
+		return err
+	case set:
+		_, err = fmt.Fprintf(out, "systemd keeps sessions each day; 'sessionfs keep --no-timer' ends that\n")
 		return err
 	}
-	dir, err := unitDir()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	escapes := strings.NewReplacer("%", "%%", `\`, `\\`, " ", `\x20`, `"`, `\x22`, "'", `\x27`, "$", "$$")
 	for i, word := range words {
-		words[i] = escapes.Replace(word)
+		words[i] = strings.ReplaceAll(quoted(word), "%", `\%`)
 	}
-	service := fmt.Sprintf(serviceUnit, strings.Join(words, " "))
-	for name, text := range map[string]string{timerName: timerUnit, serviceName: service} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	if err := systemctl("enable", "--now", timerName); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "systemd keeps sessions each day; 'sessionfs keep --no-timer' ends that\n")
+	_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
+		strings.Join(words, " "))
 	return err
 }
 
-// removeTimer removes the units.
+// removeTimer ends the timer.
 func removeTimer(out io.Writer) error {
-	dir, err := unitDir()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Lstat(filepath.Join(dir, timerName)); errors.Is(err, iofs.ErrNotExist) {
+	err := transfer.RemoveTimer()
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
 		return refuse(exitFailure, "keep: there is no timer; if a line of crontab -e runs it, remove that")
+	case err == nil:
+		_, err = fmt.Fprintln(out, "the timer is removed; kept sessions stay")
 	}
-	failed := systemctl("disable", "--now", timerName)
-	for _, name := range []string{timerName, serviceName} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
-			return err
-		}
-	}
-	if failed == nil {
-		_, failed = fmt.Fprintln(out, "the timer is removed; kept sessions stay")
-	}
-	return failed
-}
-
-// systemctl runs systemctl for this user.
-func systemctl(args ...string) error {
-	text, err := exec.Command("systemctl", append([]string{"--user"}, args...)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("systemctl --user %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(text)))
-	}
-	return nil
+	return err
 }

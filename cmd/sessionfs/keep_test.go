@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/transfer"
 )
 
 // lastingProgram puts into a directory links to the program and to a systemctl. They lie in another directory, which it
@@ -50,17 +52,17 @@ func TestKeepTimer(t *testing.T) {
 
 	status("0")
 	keep("--timer").ok(t)
-	require.Contains(t, string(readFile(t, filepath.Join(units, serviceName))), "\nExecStart="+escaped+"/sessionfs keep\n")
-	require.Equal(t, timerUnit, string(readFile(t, filepath.Join(units, timerName))))
+	require.Contains(t, string(readFile(t, filepath.Join(units, transfer.ServiceName))), "\nExecStart="+escaped+"/sessionfs keep\n")
+	require.Equal(t, transfer.TimerUnit, string(readFile(t, filepath.Join(units, transfer.TimerName))))
 	require.Equal(t, "--user show-environment\n--user enable --now sessionfs-keep.timer\n", string(readFile(t, filepath.Join(s.dir, "calls"))))
 
 	keep("--to", "50% & $x", "--timer").ok(t)
-	require.Contains(t, string(readFile(t, filepath.Join(units, serviceName))), " keep --to "+s.dir+`/50%%\x20&\x20$$x`+"\n")
+	require.Contains(t, string(readFile(t, filepath.Join(units, transfer.ServiceName))), " keep --to "+s.dir+`/50%%\x20&\x20$$x`+"\n")
 	keep("--import", "--timer").ok(t)
-	require.Contains(t, string(readFile(t, filepath.Join(units, serviceName))), " keep --import\n")
+	require.Contains(t, string(readFile(t, filepath.Join(units, transfer.ServiceName))), " keep --import\n")
 	r := keep("--to", "postgres://me:secret@db.example/team", "--timer")
 	requireStatus(t, exitUsage, r, "password")
-	require.Contains(t, string(readFile(t, filepath.Join(units, serviceName))), " keep --import\n", "the timer stays as it is")
+	require.Contains(t, string(readFile(t, filepath.Join(units, transfer.ServiceName))), " keep --import\n", "the timer stays as it is")
 	keep("--no-timer").ok(t)
 	require.Empty(t, glob(t, filepath.Join(units, "*")))
 	requireStatus(t, exitFailure, keep("--no-timer"), "there is no timer")

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/view"
 )
 
 // TestSiteIsClosed: a site's own file cannot lead out of its directory, and a damaged one is refused with all that it lists.
@@ -24,7 +26,7 @@ func TestSiteIsClosed(t *testing.T) {
 	beside := filepath.Join(filepath.Dir(dir), "mine-0123456789abcdef.html")
 	require.NoError(t, os.WriteFile(beside, nil, 0o600))
 	s.here("export", "--all", dir).ok(t)
-	file := filepath.Join(dir, siteFile)
+	file := filepath.Join(dir, view.SiteFile)
 	was := string(readFile(t, file))
 	for _, text := range []string{
 		strings.Replace(was, `"pages": {`, `"pages": {"../mine-0123456789abcdef.html": {"state": ""},`, 1),

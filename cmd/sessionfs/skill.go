@@ -1,18 +1,16 @@
 package main
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/agents"
 )
 
 //go:embed skill/SKILL.md
@@ -39,8 +37,8 @@ func skillCommand() *cobra.Command {
 				file := filepath.Join(dir, "SKILL.md")
 				said, err := "written", error(nil)
 				if install {
-					err = installSkill(file)
-				} else if said, err = "removed", uninstallSkill(file); errors.Is(err, iofs.ErrNotExist) {
+					err = agents.InstallSkill(file, skillText)
+				} else if said, err = "removed", agents.UninstallSkill(file); errors.Is(err, iofs.ErrNotExist) {
 					continue
 				}
 				if err != nil {
@@ -68,74 +66,4 @@ func skillDirs(getenv func(string) string) (dirs []string) {
 		dirs = append(dirs, filepath.Join(home, ".agents", "skills", "sessionfs"))
 	}
 	return dirs
-}
-
-// skillMark is the last line of an installed skill: the hash of the lines before it.
-var skillMark = regexp.MustCompile(`(?s)^(.*)<!-- sessionfs ([0-9a-f]{64}) -->\n$`)
-
-func marked(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return text + "<!-- sessionfs " + hex.EncodeToString(sum[:]) + " -->\n"
-}
-
-// checkOurs returns an error unless a file is a skill as this program, or an earlier version, wrote
-// it.
-func checkOurs(file string) error {
-	info, err := os.Lstat(file)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is a link or no file; it stays", file)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if m := skillMark.FindStringSubmatch(string(text)); m == nil || marked(m[1]) != string(text) {
-		return fmt.Errorf("%s was changed, or is another skill of that name; it stays", file)
-	}
-	return nil
-}
-
-// installSkill writes the skill. No link is followed in the two directories that it may make.
-func installSkill(file string) error {
-	if err := checkOurs(file); err != nil && !errors.Is(err, iofs.ErrNotExist) {
-		return err
-	}
-	dir := filepath.Dir(file)
-	skills := filepath.Dir(dir)
-	if err := os.MkdirAll(filepath.Dir(skills), 0o700); err != nil {
-		return err
-	}
-	for _, d := range []string{skills, dir} {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
-			return err
-		}
-		if info, err := os.Lstat(d); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s is a link or no directory; nothing is written", d)
-		}
-	}
-	made, err := os.CreateTemp(dir, "skill")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(made.Name())
-	_, err = strings.NewReader(marked(skillText)).WriteTo(made)
-	if err = errors.Join(err, made.Close()); err != nil {
-		return err
-	}
-	return os.Rename(made.Name(), file)
-}
-
-// uninstallSkill removes the skill and its directory.
-func uninstallSkill(file string) error {
-	if err := checkOurs(file); err != nil {
-		return err
-	}
-	if err := os.Remove(file); err != nil {
-		return err
-	}
-	_ = os.Remove(filepath.Dir(file)) // unless something else is in it
-	return nil
 }

@@ -1,0 +1,12 @@
+package direct
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWriteInputPanics: what reads the input may panic without an end of the process.
+func TestWriteInputPanics(t *testing.T) {
+	require.ErrorContains(t, (&LineWriter{}).feed(t.Context(), nil, nil), "a bug")
+}

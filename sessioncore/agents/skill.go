@@ -1,0 +1,84 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// skillMark is the last line of an installed skill: the hash of the lines before it.
+var skillMark = regexp.MustCompile(`(?s)^(.*)<!-- sessionfs ([0-9a-f]{64}) -->\n$`)
+
+func marked(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return text + "<!-- sessionfs " + hex.EncodeToString(sum[:]) + " -->\n"
+}
+
+// checkOurs returns an error unless a file is a skill as this program, or an earlier version, wrote
+// it.
+func checkOurs(file string) error {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is a link or no file; it stays", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if m := skillMark.FindStringSubmatch(string(text)); m == nil || marked(m[1]) != string(text) {
+		return fmt.Errorf("%s was changed, or is another skill of that name; it stays", file)
+	}
+	return nil
+}
+
+// InstallSkill writes the text of a skill, with a mark by which it is known later. Another file there
+// stays: that is an error. No link is followed in the two directories that it may make.
+func InstallSkill(file, text string) error {
+	if err := checkOurs(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(file)
+	skills := filepath.Dir(dir)
+	if err := os.MkdirAll(filepath.Dir(skills), 0o700); err != nil {
+		return err
+	}
+	for _, d := range []string{skills, dir} {
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, err := os.Lstat(d); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is a link or no directory; nothing is written", d)
+		}
+	}
+	made, err := os.CreateTemp(dir, "skill")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(made.Name())
+	_, err = strings.NewReader(marked(text)).WriteTo(made)
+	if err = errors.Join(err, made.Close()); err != nil {
+		return err
+	}
+	return os.Rename(made.Name(), file)
+}
+
+// UninstallSkill removes the skill and its directory. Its error is fs.ErrNotExist where there is none.
+func UninstallSkill(file string) error {
+	if err := checkOurs(file); err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(file)) // unless something else is in it
+	return nil
+}

@@ -1,0 +1,390 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// SiteFile describes a site, in its directory; SiteIndex is its first page.
+	SiteFile  = ".sessionfs.json"
+	SiteIndex = "index.html"
+	// SiteFormat is the format of SiteFile.
+	SiteFormat = 1
+)
+
+// SiteSource has the sessions of a site.
+type SiteSource interface {
+	// StateOf returns a text that changes when a session or one of its subagents' sessions does.
+	StateOf(info *listing.Info) string
+	// Subject returns the subject of a session's page. Callers must release the session.
+	Subject(ctx context.Context, info *listing.Info) (*sessioncore.Snapshot, Subject, error)
+	// EachCost calls each with the costs of all sessions.
+	EachCost(ctx context.Context, each func(report.Row)) error
+}
+
+// SiteDir is a directory of pages, one for each session. No link in it is followed, and files appear
+// whole.
+type SiteDir struct {
+	// Done is called when so many of all pages are written. Fail is called with the error of a page.
+	// There is one call at a time.
+	Done func(done, of int)
+	Fail func(error)
+	// Wrote is called with the session of each page, one call at a time.
+	Wrote func(*sessioncore.Snapshot)
+
+	Written, Unchanged, Removed, Failed int // pages
+
+	source SiteSource
+	dir    *os.Root
+	lock   *os.File // the directory, locked
+
+	mu    sync.Mutex // guards state, Failed and the calls while pages are written
+	state siteState
+}
+
+// siteState is the content of SiteFile.
+type siteState struct {
+	Format int                  `json:"format"`
+	Masked bool                 `json:"masked"`
+	Key    string               `json:"key"` // of all that pages depend on beside their sessions
+	Days   map[string]float64   `json:"days"`
+	Total  string               `json:"total"`
+	Pages  map[string]*sitePage `json:"pages"` // by the names of their files
+}
+
+// sitePage is the page of a session.
+type sitePage struct {
+	State string `json:"state"` // of the session; "" for a page that is not written yet
+	Linked
+}
+
+// OpenSite opens the directory of a site, which must be empty or one that a SiteDir made, with the
+// same masks. Its errors say which other directory to choose. Callers must close it.
+func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("%s cannot be made: %s; choose another directory", path, reasonOf(err))
+	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened: %s; choose another directory", path, reasonOf(err))
+	}
+	s := &SiteDir{source: source, dir: dir}
+	if err := s.open(path, masked); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open locks the directory and reads SiteFile.
+func (s *SiteDir) open(path string, masked bool) (err error) {
+	var items []fs.DirEntry
+	if s.lock, err = s.dir.Open("."); err == nil {
+		if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return fmt.Errorf("another run writes into %s; wait for its end", path)
+		}
+		items, err = s.lock.ReadDir(-1)
+	}
+	switch {
+	case err == nil && len(items) == 0:
+		s.state = siteState{Format: SiteFormat, Masked: masked}
+		err = s.dir.Chmod(".", 0o700)
+	case err == nil && !s.has(SiteFile):
+		return fmt.Errorf("%s is not empty, and not a site of this program; choose an empty directory", path)
+	case err == nil:
+		var text []byte
+		if text, err = s.dir.ReadFile(SiteFile); err == nil {
+			err = s.state.parse(text)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s/%s cannot be used: %s; choose another directory", path, SiteFile, reasonOf(err))
+	}
+	if s.state.Masked != masked {
+		word := map[bool]string{true: "masked", false: "not masked"}
+		return fmt.Errorf("the pages in %s are %s; choose another directory for pages that are %s",
+			path, word[s.state.Masked], word[masked])
+	}
+	return nil
+}
+
+// reasonOf returns the path of an error and its reason, without the call that failed.
+func reasonOf(err error) string {
+	if at, ok := err.(*fs.PathError); ok {
+		return at.Path + ": " + at.Err.Error()
+	}
+	return err.Error()
+}
+
+// Close ends the lock.
+func (s *SiteDir) Close() {
+	_ = s.dir.Close()
+	if s.lock != nil {
+		_ = s.lock.Close()
+	}
+}
+
+// pageName is the form of the names of pages. None of them leads out of the directory.
+var pageName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*-[0-9a-f]{16}\.html$`)
+
+// parse reads the content of SiteFile.
+func (s *siteState) parse(text []byte) error {
+	if err := json.Unmarshal(text, s); err != nil {
+		return err
+	}
+	for name, page := range s.Pages {
+		if !pageName.MatchString(name) || page == nil {
+			return fmt.Errorf("%q is not the name of a page", name)
+		}
+		page.File = name
+	}
+	if s.Format != SiteFormat {
+		return fmt.Errorf("it has format %d; this program knows format %d", s.Format, SiteFormat)
+	}
+	return nil
+}
+
+// has reports whether a name is that of a regular file in the directory.
+func (s *SiteDir) has(name string) bool {
+	info, err := s.dir.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// stalePage is a page that is to be written.
+type stalePage struct {
+	name  string
+	info  *listing.Info
+	state string // of the session
+	page  *sitePage
+}
+
+// Write writes the pages of sessions that changed, and removes those whose sessions are gone. All
+// pages are written when key changes, which has all that they depend on beside their sessions.
+func (s *SiteDir) Write(ctx context.Context, sessions []*listing.Info, key string) error {
+	stale, err := s.plan(sessions, key)
+	if err != nil {
+		return err
+	}
+	s.Unchanged = len(s.state.Pages) - len(stale)
+	if len(stale)+s.Removed > 0 || !s.has(SiteIndex) {
+		err = s.write(ctx, stale)
+	}
+	s.Written = len(stale) - s.Failed
+	return err
+}
+
+// plan brings the list of pages up to date, removes those whose sessions are gone, and returns
+// those to be written.
+func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage, err error) {
+	if s.state.Key != key {
+		s.state.Key = key
+		for _, page := range s.state.Pages {
+			page.State = ""
+		}
+	}
+	pages := make(map[string]*sitePage, len(sessions))
+	for _, info := range sessions {
+		if info.IsSubagent() {
+			continue
+		}
+		name, state := nameOfPage(info), s.source.StateOf(info)+" "+info.Title
+		page := s.state.Pages[name]
+		if page == nil {
+			page = &sitePage{Linked: Linked{File: name}}
+		}
+		if pages[name] = page; page.State != state || !s.has(name) {
+			page.State = ""
+			stale = append(stale, stalePage{name, info, state, page})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
+		if pages[name] == nil {
+			if err := s.remove(name); err != nil {
+				return nil, err
+			}
+			s.Removed++
+		}
+	}
+	s.state.Pages = pages
+	return stale, nil
+}
+
+// maxPageName is how much of a session's name the name of its page has.
+const maxPageName = 80
+
+// nameOfPage returns the name of the page of a session: the session's, and a hash of its path.
+func nameOfPage(info *listing.Info) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, info.BaseName())
+	sum := sha256.Sum256([]byte(info.Path()))
+	return fmt.Sprintf("%s-%x.html", plain[:min(len(plain), maxPageName)], sum[:8])
+}
+
+// write writes pages, the index, and SiteFile before and after them: a run that is ended early goes
+// on where it was.
+func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
+	if err := s.save(); err != nil {
+		return err
+	}
+	running, pages := errgroup.WithContext(ctx)
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	done := 0
+	for _, at := range stale {
+		running.Go(func() error {
+			err := s.page(pages, at)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			done++
+			s.Done(done, len(stale))
+			switch {
+			case err == nil || pages.Err() != nil:
+				return pages.Err()
+			case storage.IsGone(err):
+				delete(s.state.Pages, at.name)
+				return s.remove(at.name)
+			}
+			s.Fail(fmt.Errorf("%s: %w", at.info.Path(), err))
+			s.Failed++
+			return nil
+		})
+	}
+	err := running.Wait()
+	if err == nil {
+		err = s.addUp(ctx)
+	}
+	if err == nil {
+		err = s.file(SiteIndex, func(w io.Writer) error { return Index(w, s.index()) })
+	}
+	if saved := s.save(); err == nil {
+		err = saved
+	}
+	return err
+}
+
+// page writes the page of a session.
+func (s *SiteDir) page(ctx context.Context, at stalePage) error {
+	snap, of, err := s.source.Subject(ctx, at.info)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	of.Index = SiteIndex
+	if err := s.file(at.name, func(w io.Writer) error { return Page(ctx, w, of) }); err != nil {
+		return err
+	}
+	title, _ := listing.DisplayName(snap, at.info.Name())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at.page.State = at.state
+	at.page.Title, at.page.Agent, at.page.Project = names.Visible(title), of.Agent, names.Visible(at.info.CWD)
+	began := at.info.Modified()
+	if ms, ok := at.info.Created(); ok {
+		began = time.UnixMilli(ms)
+	}
+	at.page.Began = began.UTC()
+	s.Wrote(snap)
+	return nil
+}
+
+// addUp adds up the costs of all sessions, as stats does.
+func (s *SiteDir) addUp(ctx context.Context) error {
+	sums, days := map[*sitePage]*report.Sum{}, map[string]float64{}
+	for _, page := range s.state.Pages {
+		page.Cost, page.Dollars = "", 0
+	}
+	var total report.Sum
+	err := s.source.EachCost(ctx, func(r report.Row) {
+		total.Add(r.Sum)
+		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
+		if page := s.state.Pages[nameOfPage(r.Session)]; page != nil {
+			if sums[page] == nil {
+				sums[page] = &report.Sum{}
+			}
+			sums[page].Add(r.Sum)
+		}
+	})
+	for page, sum := range sums {
+		page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
+	}
+	s.state.Days, s.state.Total = days, total.Dollars()
+	return err
+}
+
+// index returns the content of the first page.
+func (s *SiteDir) index() Site {
+	of := Site{Days: s.state.Days, Total: s.state.Total}
+	for _, page := range s.state.Pages {
+		if page.State != "" || page.Title != "" { // of a failed one there may be an earlier page
+			of.Sessions = append(of.Sessions, page.Linked)
+		}
+	}
+	return of
+}
+
+// save writes SiteFile.
+func (s *SiteDir) save() error {
+	text, err := json.MarshalIndent(&s.state, "", " ")
+	if err != nil {
+		return err
+	}
+	return s.file(SiteFile, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// remove removes a file in the directory, which need not be there.
+func (s *SiteDir) remove(name string) error {
+	err := s.dir.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
+}
+
+// file replaces a file in the directory as a whole.
+func (s *SiteDir) file(name string, write func(io.Writer) error) error {
+	temporary := "." + strings.TrimPrefix(name, ".") + ".tmp"
+	if err := s.remove(temporary); err != nil {
+		return err
+	}
+	f, err := s.dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = s.dir.Rename(temporary, name)
+	}
+	if err != nil {
+		_ = s.dir.Remove(temporary)
+	}
+	return err
+}
