@@ -111,7 +111,8 @@ func (w *LineWriter) moveLeaf() error {
 	}
 	target := strings.TrimSuffix(string(text), "\n")
 	if target == "" || len(target) > maxTarget || strings.Contains(target, "\n") {
-		return fmt.Errorf("%s: one line is expected, the entry to which the conversation goes back: entries/ID.json", w.Path)
+		return fmt.Errorf("%s: one line is expected, the entry to which the conversation goes back: "+
+			"entries/ID.json", w.Path)
 	}
 	return w.FS.ReplaceLink(target, w.Path, fmt.Sprintf(".leaf.%d", os.Getpid()))
 }
