@@ -10,6 +10,9 @@ import (
 
 // Cached caches values read from files or directories by state. It is safe for concurrent use.
 type Cached[T any] struct {
+	// OfBeginning says that a value is of a file's beginning, which stays as the file changes.
+	OfBeginning bool
+
 	mu     sync.Mutex // guards values
 	values map[string]cachedValue[T]
 }
@@ -29,18 +32,23 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	c.mu.Lock()
 	known, ok := c.values[name]
 	c.mu.Unlock()
-	if ok && known.token == st.Token {
+	if ok && (known.token == st.Token || c.OfBeginning && known.token.SameObject(st.Token)) {
 		return known.value, nil
 	}
-	if value, err = read(st); err == nil && !st.Racy(now) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.values == nil {
-			c.values = map[string]cachedValue[T]{}
-		}
-		c.values[name] = cachedValue[T]{st.Token, value}
+	if value, err = read(st); err == nil && (c.OfBeginning || !st.Racy(now)) {
+		c.Put(name, st.Token, value)
 	}
 	return value, err
+}
+
+// Put sets the value of a file in a state.
+func (c *Cached[T]) Put(name string, token storage.Token, value T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.values == nil {
+		c.values = map[string]cachedValue[T]{}
+	}
+	c.values[name] = cachedValue[T]{token, value}
 }
 
 // Texts caches the texts of small files.

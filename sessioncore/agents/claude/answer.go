@@ -191,7 +191,7 @@ func (c *converter) members(a *answer, r *record, message agents.Object) []byte 
 	if text := r.Member("error"); text.IsString() {
 		dst = agents.AppendMember(dst, "errorMessage", text)
 	} else if isError(r) {
-		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), textOf(message.Member("content")))
+		dst = rawjson.AppendQuoted(append(dst, `,"errorMessage":`...), agents.ChatText(message.Member("content")))
 	}
 	if status := r.Member("apiErrorStatus"); status.IsNumber() {
 		dst = agents.AppendMember(dst, "errorStatus", status)

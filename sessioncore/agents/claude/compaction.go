@@ -58,7 +58,7 @@ func (c *converter) compaction(out []byte, r *record) []byte {
 	if r.line != b.line {
 		e.Lines = append(e.Lines, r.line)
 	}
-	e.Body = rawjson.AppendQuoted([]byte(`"summary":`), textOf(c.sent(r.Member("message").Member("content"))))
+	e.Body = rawjson.AppendQuoted([]byte(`"summary":`), agents.ChatText(c.sent(r.Member("message").Member("content"))))
 	if p := c.places[b.kept]; p != nil && b.kept != "" {
 		e.Body = rawjson.AppendQuoted(append(e.Body, `,"firstKeptEntryId":`...), cmp.Or(p.first, p.id))
 	}

@@ -156,37 +156,27 @@ func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
 }
 
 // first returns a text member of the first record that has it, at the beginning of a file, or "".
-func (p *Projects) first(name, member string) (text string) {
-	st, err := p.Files.Stat(name)
-	if err != nil {
-		return ""
-	}
-	p.mu.Lock()
-	known := p.firsts[name]
-	p.mu.Unlock()
-	if known.device == st.Device && known.inode == st.Inode {
-		return known.text
-	}
-	obj, err := p.Files.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer obj.Close()
-	_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.ObjectUnit {
-			text, _ = rawjson.Value(u.Text).Member(member).Text()
+func (p *Projects) first(name, member string) string {
+	text, _ := p.firsts.Get(p.Files, name, func(st storage.Stat) (text string, err error) {
+		obj, err := p.Files.Open(name)
+		if err != nil {
+			return "", err
 		}
-		if text != "" {
-			return jsonl.ErrStop
+		defer obj.Close()
+		_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
+			if u.Kind == jsonl.ObjectUnit {
+				text, _ = rawjson.Value(u.Text).Member(member).Text()
+			}
+			if text != "" {
+				return jsonl.ErrStop
+			}
+			return nil
+		})
+		if !isName(text) {
+			return "", errUnknown
 		}
-		return nil
+		return text, nil
 	})
-	if !isName(text) {
-		return ""
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.firsts[name] = firstText{st.Device, st.Inode, text}
 	return text
 }
 

@@ -47,7 +47,11 @@ func TestForks(t *testing.T) {
 				require.Empty(t, p.about(t, agent, "-w/other.jsonl").Parent)
 				agent.Projects = NewProjects(agent.Projects.Files)
 				require.NoError(t, agent.Projects.List("-w", nil, func(storage.Item) bool { return true }))
-				require.Len(t, agent.Projects.firsts, 3)
+				for _, name := range []string{"-w/f.jsonl", "-w/s.jsonl", "-w/other.jsonl"} {
+					fail := func(storage.Stat) (string, error) { return "", errUnknown }
+					_, err := agent.Projects.firsts.Get(agent.Projects.Files, name, fail)
+					require.NoError(t, err, "%s is read again", name)
+				}
 			}
 		})
 	}

@@ -2,16 +2,15 @@ package claude
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -22,39 +21,24 @@ import (
 type Projects struct {
 	storage.Files
 
-	mu       sync.Mutex // guards the fields below
-	firsts   map[string]firstText
-	forks    map[string]comparison
-	projects map[string]*project
-	inFiles  map[string]*inFile
-	ages     map[string]clientAge
+	projects agents.Cached[*project]
+	inside   agents.Inside         // the subagents in sessions' files, by their first records
+	firsts   agents.Cached[string] // of first records: a session's uuid, or a subagent's session
+	ages     agents.Cached[bool]   // whether one of the oldest clients may have written a file
+
+	mu    sync.Mutex // guards forks
+	forks map[string]comparison
 }
 
-// clientAge tells whether one of the oldest clients may have written a file.
-type clientAge struct {
-	device, inode uint64
-	isOld         bool
-}
-
-// firstText is a fact of a file's first record: a session's uuid, or a subagent's session.
-type firstText struct {
-	device, inode uint64
-	text          string
-}
+// errUnknown keeps a fact out of a cache, as the file does not tell it yet.
+var errUnknown = errors.New("not known yet")
 
 // project is the content of a project's directory.
 type project struct {
-	token   storage.Token
 	agents  map[string][]string // files of subagents, by their sessions
 	moved   map[string]bool     // the names of all these files
 	once    sync.Once
 	byFirst map[string][]string // sessions by their first record, set by once
-}
-
-// inFile is the list of subagents with records in a session's file.
-type inFile struct {
-	token storage.Token
-	names []string // of their sessions
 }
 
 const (
@@ -66,10 +50,9 @@ const (
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	return &Projects{
-		Files: files, firsts: map[string]firstText{}, forks: map[string]comparison{},
-		projects: map[string]*project{}, inFiles: map[string]*inFile{}, ages: map[string]clientAge{},
-	}
+	p := &Projects{Files: files, inside: agents.Inside{May: mayHaveChains, Of: ofChains}, forks: map[string]comparison{}}
+	p.firsts.OfBeginning, p.ages.OfBeginning = true, true
+	return p
 }
 
 // List implements storage.Files.
@@ -121,153 +104,94 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 
 // project returns the content of a project's directory.
 func (p *Projects) project(name string) (*project, error) {
-	now := time.Now().UnixNano()
-	st, err := p.Files.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	in := p.projects[name]
-	p.mu.Unlock()
-	if in != nil && in.token == st.Token {
-		return in, nil
-	}
-	in = &project{token: st.Token, agents: map[string][]string{}, moved: map[string]bool{}}
-	var names []string
-	err = p.Files.List(name, nil, func(item storage.Item) bool {
-		switch base, ok := strings.CutSuffix(item.Name, ending); {
-		case !ok || item.Kind != storage.KindFile:
-		case isSubagent(base):
-			names = append(names, item.Name)
-		default:
-			in.agents[base] = nil
+	return p.projects.Get(p.Files, name, func(storage.Stat) (*project, error) {
+		in := &project{agents: map[string][]string{}, moved: map[string]bool{}}
+		var names []string
+		err := p.Files.List(name, nil, func(item storage.Item) bool {
+			switch base, ok := strings.CutSuffix(item.Name, ending); {
+			case !ok || item.Kind != storage.KindFile:
+			case isSubagent(base):
+				names = append(names, item.Name)
+			default:
+				in.agents[base] = nil
+			}
+			return true
+		})
+		for _, agent := range names {
+			owner := p.first(path.Join(name, agent), "sessionId")
+			if _, ok := in.agents[owner]; ok {
+				in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
+			}
 		}
-		return true
+		return in, err
 	})
-	for _, agent := range names {
-		owner := p.first(path.Join(name, agent), "sessionId")
-		if _, ok := in.agents[owner]; ok {
-			in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
-		}
-	}
-	if err == nil && !st.Racy(now) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.projects[name] = in
-	}
-	return in, err
 }
 
 // agents returns the names of the subagents' sessions to show with a session, if it can be read.
 func (p *Projects) agents(in *project, project, session string) []string {
 	beside, ok := in.agents[session]
 	file := path.Join(project, session+ending)
-	st, err := p.Files.Stat(file)
-	if !ok || err != nil {
+	if _, err := p.Files.Stat(file); !ok || err != nil {
 		return nil
 	}
 	if !p.isOld(file) {
 		return beside
 	}
-	p.mu.Lock()
-	now := p.inFiles[file]
-	p.mu.Unlock()
-	if now == nil || now.token != st.Token {
-		obj, err := p.Files.Open(file)
-		if err != nil {
-			return beside
-		}
-		defer obj.Close()
-		now = &inFile{token: st.Token}
-		if now.names, err = chainsIn(obj, st.Size); err == nil {
-			p.mu.Lock()
-			p.inFiles[file] = now
-			p.mu.Unlock()
-		}
+	names := slices.Clone(beside)
+	chains, _ := p.inside.Subagents(p.Files, file)
+	for _, uuid := range chains {
+		names = append(names, chainPrefix+uuid+ending)
 	}
-	return append(slices.Clip(beside), now.names...)
+	return names
 }
 
 // isOld reports whether a session's file may have records of subagents, by its client's version.
 func (p *Projects) isOld(file string) bool {
-	st, err := p.Files.Stat(file)
-	if err != nil || st.Size == 0 {
-		return false
-	}
-	p.mu.Lock()
-	known, ok := p.ages[file]
-	p.mu.Unlock()
-	if ok && known.device == st.Device && known.inode == st.Inode {
-		return known.isOld
-	}
-	obj, err := p.Files.Open(file)
-	if err != nil {
-		return false
-	}
-	defer obj.Close()
-	head := make([]byte, min(st.Size, nearSize))
-	if err := storage.ReadFull(obj, head, 0); err != nil {
-		return false
-	}
-	_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))
-	version = bytes.TrimLeft(version, `: "`)
-	now := clientAge{st.Device, st.Inode, !isNew(string(version[:min(len(version), 8)]))}
-	first := firstIn(head)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if hasVersion || len(head) == nearSize {
-		p.ages[file] = now
-	}
-	if isName(first) { // later calls need them for all sessions
-		p.firsts[file] = firstText{st.Device, st.Inode, first}
-	}
-	return now.isOld
+	isOld, _ := p.ages.Get(p.Files, file, func(st storage.Stat) (bool, error) {
+		head, err := storage.ReadFile(p.Files, file, nearSize)
+		if len(head) == 0 || err != nil {
+			return false, errUnknown
+		}
+		_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))
+		version = bytes.TrimLeft(version, `: "`)
+		if first := firstIn(head); isName(first) { // later calls need them for all sessions
+			p.firsts.Put(file, st.Token, first)
+		}
+		if !hasVersion && len(head) < nearSize {
+			err = errUnknown
+		}
+		return !isNew(string(version[:min(len(version), 8)])), err
+	})
+	return isOld
 }
 
-// chainsIn returns the names of the sessions of subagents with records in a file.
-func chainsIn(obj storage.Object, size int64) (names []string, err error) {
-	if has, err := hasChains(obj, size); err != nil || !has {
-		return nil, err
-	}
-	side := newChains()
-	_, err = jsonl.Load(context.Background(), obj, jsonl.Position{}, size, func(u *jsonl.Unit) error {
-		if u.Kind != jsonl.ObjectUnit || !bytes.Contains(u.Text, []byte(`"isSidechain"`)) {
-			return nil
+// mayHaveChains reports whether lines have records of subagents.
+func mayHaveChains(lines []byte) bool {
+	for found := true; found; {
+		if _, lines, found = bytes.Cut(lines, []byte(`"isSidechain":`)); found &&
+			bytes.HasPrefix(bytes.TrimLeft(lines, " "), []byte("true")) {
+			return true
 		}
-		r := agents.Read(u.Text)
+	}
+	return false
+}
+
+// ofChains returns a function of the records of a file to the first record of a subagent's
+// conversation, or "".
+func ofChains() func(rawjson.Value) string {
+	side := newChains()
+	return func(v rawjson.Value) string {
+		r := agents.Read(v)
 		uuid, _ := r.Member("uuid").Text()
 		parent, _ := r.Member("parentUuid").Text()
-		if isTrue(r.Member("isSidechain")) && side.add(uuid, parent) == uuid && isName(uuid) {
-			names = append(names, chainPrefix+uuid+ending)
+		if !isTrue(r.Member("isSidechain")) {
+			return ""
 		}
-		return nil
-	})
-	return names, err
-}
-
-// hasChains reports whether a file has records of subagents. It is as fast as reading, as a listing
-// of the directory asks it of all files, most of which have none.
-func hasChains(obj storage.Object, size int64) (bool, error) {
-	const key = `"isSidechain":`
-	buf := make([]byte, min(size, jsonl.ChunkSize)+int64(len(key))+8)
-	for off, kept := int64(0), 0; off < size; {
-		n := min(size-off, int64(len(buf)-kept))
-		if err := storage.ReadFull(obj, buf[kept:int64(kept)+n], off); err != nil {
-			return false, err
+		if first := side.add(uuid, parent); isName(first) {
+			return first
 		}
-		text := buf[:int64(kept)+n]
-		for rest := text; ; {
-			_, after, found := bytes.Cut(rest, []byte(key))
-			if !found {
-				break
-			}
-			if rest = after; bytes.HasPrefix(bytes.TrimLeft(after, " "), []byte("true")) {
-				return true, nil
-			}
-		}
-		kept, off = copy(buf, text[max(0, len(text)-len(key)-8):]), off+n
+		return ""
 	}
-	return false, nil
 }
 
 // isName reports whether an id can be a part of a file's name.

@@ -58,7 +58,7 @@ func (c *converter) queueOperation(r *record) {
 
 func newQueued(r *record, content rawjson.Value) queued {
 	return queued{
-		content: slices.Clone(content), text: strings.TrimSpace(textOf(content)), time: slices.Clone(r.time()),
+		content: slices.Clone(content), text: strings.TrimSpace(agents.ChatText(content)), time: slices.Clone(r.time()),
 		lines: []int64{r.line}, by: sayerOf(content, false),
 	}
 }
@@ -91,7 +91,7 @@ func (q *queue) remove(r *record, content rawjson.Value) {
 func (q *queue) take(content rawjson.Value, prefer func(*queued) bool) (p queued) {
 	at := -1
 	if content.IsString() {
-		text := strings.TrimSpace(textOf(content))
+		text := strings.TrimSpace(agents.ChatText(content))
 		at = slices.IndexFunc(q.waiting, func(p queued) bool { return p.text == text })
 	} else if len(q.waiting) > 0 {
 		at = max(0, slices.IndexFunc(q.waiting, func(p queued) bool { return prefer(&p) }))
@@ -114,7 +114,7 @@ func (c *converter) dequeue(content rawjson.Value, isMessage bool) {
 	if isMessage && q.popped == "" && len(q.sent)+len(q.waiting)+len(q.guessed) == 0 {
 		return
 	}
-	text := strings.TrimSpace(textOf(content))
+	text := strings.TrimSpace(agents.ChatText(content))
 	line, isGuess := q.guessed[text]
 	switch sent, waiting := indexText(q.sent, text), indexText(q.waiting, text); {
 	case text == "":

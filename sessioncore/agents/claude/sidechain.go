@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // shownIn is the directory of subagents below a session's directory.
@@ -43,7 +42,7 @@ func (c *converter) isMine(r *record, isUser bool) bool {
 	parent, _ := r.Member("parentUuid").Text()
 	first := c.side.add(r.uuid, parent)
 	if !c.Side && isUser && first == r.uuid {
-		if hash := hashOf(textOf(r.Member("message").Member("content"))); hash != 0 {
+		if hash := hashOf(agents.ChatText(r.Member("message").Member("content"))); hash != 0 {
 			c.side.asked[hash] = append(c.side.asked[hash], first)
 		}
 	}
@@ -84,15 +83,4 @@ func (c *converter) subagent(r *record, result agents.Object) string {
 	}
 	c.side.asked[hash] = asked[1:]
 	return shownIn + chainPrefix + asked[0]
-}
-
-// textOf returns the texts of content.
-func textOf(content rawjson.Value) string {
-	text, _ := content.Text()
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		more, _ := block.Member("text").Text()
-		text += more
-		return true
-	})
-	return text
 }
