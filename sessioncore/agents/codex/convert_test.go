@@ -149,9 +149,9 @@ func FuzzConvert(f *testing.F) {
 		for n := range int64(before) { // with a line each
 			chained.parts = append(chained.parts, part{path: "/x", lines: 1, lineAt: n, skipped: 1})
 		}
-		c := newConverter(agents.About{ID: "s"}, chained, &lines{open: func() (storage.Object, error) {
+		c := newConverter(agents.About{ID: "s"}, chained, newLines(func() (storage.Object, error) {
 			return memory{strings.NewReader(parent)}, nil
-		}})
+		}))
 		whole, states := agentstest.Convert(t, c, write(own))
 		for _, state := range append(states, whole) {
 			requireTree(t, state)

@@ -28,13 +28,13 @@ type Home struct {
 	Days
 	root string // its absolute path
 
-	mu       sync.Mutex // guards the fields below
-	titles   map[string]string
-	titlesAt storage.Token
-	places   map[string]string   // of rollouts, by id
-	days     map[string]rollouts // by directory
-	daysAt   time.Time           // the last scan of all days
-	prompts  map[string]string   // titles from first prompts, by the name of a rollout that others continue
+	titles agents.Cached[map[string]string] // in the program's list, by thread
+	days   agents.Cached[map[string]string] // rollouts by id, by directory
+
+	mu      sync.Mutex        // guards the fields below
+	places  map[string]string // of rollouts, by id
+	daysAt  time.Time         // the last scan of all days
+	prompts map[string]string // titles from first prompts, by the name of a rollout that others continue
 
 	beginnings *lru.Cache[string, beginning] // of opened rollouts, by name
 
@@ -48,7 +48,7 @@ var (
 
 // New returns a Home of files, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
-	h := &Home{Days: Days{files}, root: root, days: map[string]rollouts{}, prompts: map[string]string{}}
+	h := &Home{Days: Days{files}, root: root, prompts: map[string]string{}}
 	h.beginnings, _ = lru.New[string, beginning](maxBeginnings)
 	h.parents.init(h.Days)
 	return h
@@ -86,13 +86,13 @@ func (h *Home) parentLines(about agents.About) *lines {
 	if !ok {
 		return nil
 	}
-	return &lines{open: func() (storage.Object, error) {
+	return newLines(func() (storage.Object, error) {
 		obj, err := h.Open(name)
 		if err == nil {
 			obj = h.Join(name, obj)
 		}
 		return obj, err
-	}}
+	})
 }
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also
@@ -103,32 +103,24 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 		about.Before = j.identity()
 	}
 	var titles titles
-	base := ""
-	metas := 0
 	err := agents.Ends(obj, size, mayHaveFacts, func(v rawjson.Value, isHead bool) {
-		payload := payloadOf(v)
-		if v.Member("type").Is("session_meta") && isHead {
-			if metas++; metas <= 2 {
-				about.Parent, about.Side = parentOf(payload, about, metas)
-			}
-			if thread, _ := payload.Member("id").Text(); metas == 1 && about.Title == "" {
-				about.Title = h.title(thread) // a reverted thread continues in another file
-			}
-			if metas == 1 {
-				base, _ = payload.Member("history_base").Member("thread_id").Text()
-			}
+		before := titles.metas
+		if titles.add(v, isHead); titles.metas > before && titles.metas <= 2 {
+			about.Parent, about.Side = parentOf(payloadOf(v), about, titles.metas)
 		}
-		titles.add(payload, isHead)
 	})
+	if about.Title == "" && titles.metas > 0 {
+		about.Title = h.title(titles.thread) // a reverted thread continues in another file
+	}
 	if err != nil || !listed || about.Title != "" {
 		return about, err
 	}
-	if about.Title = titles.name; about.Title == "" && base != "" && about.Before == "" {
-		about.Title = h.titleOf(base)
+	if about.Title = titles.name; about.Title == "" && titles.base != "" && about.Before == "" {
+		about.Title = h.titleOf(titles.base)
 	}
 	if about.Title == "" && titles.prompt == "" {
 		err = agents.Beyond(obj, size, mayHaveFacts, func(v rawjson.Value) bool {
-			titles.add(payloadOf(v), true)
+			titles.add(v, true)
 			return titles.prompt == ""
 		})
 	}
@@ -177,42 +169,21 @@ func (h *Home) Beside(name string) string { return h.title(idOf(name)) }
 
 // title returns the title of a thread in the program's list, or "".
 func (h *Home) title(id string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	st, err := h.Home.Stat(titlesName)
-	if err != nil || st.Kind != storage.KindFile || st.Size > maxTitles {
-		return ""
-	}
-	if st.Token != h.titlesAt {
-		titles, err := h.readTitles(st.Size)
-		if err != nil {
-			return ""
+	titles, _ := h.titles.Get(h.Home, titlesName, func(st storage.Stat) (map[string]string, error) {
+		titles := map[string]string{}
+		if st.Kind != storage.KindFile || st.Size > maxTitles {
+			return titles, nil
 		}
-		h.titles, h.titlesAt = titles, st.Token
-	}
-	return h.titles[id]
-}
-
-func (h *Home) readTitles(size int64) (map[string]string, error) {
-	text, err := storage.ReadFile(h.Home, titlesName, size)
-	if err != nil {
-		return nil, err
-	}
-	titles := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if v := rawjson.Value(rawjson.TrimSpace(line)); rawjson.IsValidObject(v) {
-			id, _ := v.Member("id").Text()
-			titles[id], _ = v.Member("thread_name").Text()
+		text, err := storage.ReadFile(h.Home, titlesName, st.Size)
+		for line := range strings.Lines(string(text)) {
+			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
+				id, _ := v.Member("id").Text()
+				titles[id], _ = v.Member("thread_name").Text()
+			}
 		}
-	}
-	return titles, nil
-}
-
-// rollouts are the rollouts in one directory.
-type rollouts struct {
-	token  storage.Token
-	readAt int64
-	names  map[string]string // by id
+		return titles, err
+	})
+	return titles[id]
 }
 
 // rescanAfter is how long a rollout that was not found counts as missing: many sessions name
@@ -230,16 +201,13 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	if err != nil {
 		return "", st, false
 	}
-	now := map[string]rollouts{}
 	h.places = map[string]string{}
 	for _, day := range days {
-		in := h.rolloutsOf(day.Name)
-		for id, name := range in.names {
+		for id, name := range h.rolloutsOf(day.Name) {
 			h.places[id] = path.Join(day.Name, name)
 		}
-		now[day.Name] = in
 	}
-	h.days, h.daysAt = now, time.Now()
+	h.daysAt = time.Now()
 	return h.locate(id)
 }
 
@@ -252,20 +220,17 @@ func (h *Home) locate(id string) (name string, st storage.Stat, ok bool) {
 	return name, st, err == nil
 }
 
-// rolloutsOf returns the rollouts of a day. It caches them. Callers must hold h.mu.
-func (h *Home) rolloutsOf(day string) rollouts {
-	at := time.Now().UnixNano()
-	st, err := h.Stat(day)
-	in := h.days[day]
-	if err == nil && in.token == st.Token && !in.token.Racy(in.readAt) {
-		return in
-	}
-	in = rollouts{st.Token, at, map[string]string{}}
-	_ = h.List(day, nil, func(item storage.Item) bool { // items read before an error count
-		if item.Kind == storage.KindFile && h.IsSession(item.Name) {
-			in.names[idOf(item.Name)] = item.Name
-		}
-		return true
+// rolloutsOf returns the rollouts of a day by their ids, as far as they can be read.
+func (h *Home) rolloutsOf(day string) map[string]string {
+	names, _ := h.days.Get(h, day, func(storage.Stat) (map[string]string, error) {
+		names := map[string]string{}
+		err := h.List(day, nil, func(item storage.Item) bool {
+			if item.Kind == storage.KindFile && h.IsSession(item.Name) {
+				names[idOf(item.Name)] = item.Name
+			}
+			return true
+		})
+		return names, err
 	})
-	return in
+	return names
 }

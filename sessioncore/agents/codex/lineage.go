@@ -1,9 +1,8 @@
 package codex
 
 import (
+	"bufio"
 	"bytes"
-	"io"
-	"slices"
 	"strconv"
 
 	"sessionfs/sessioncore/agents"
@@ -86,12 +85,10 @@ func (l *lineage) isCopied(r *record, o agents.Object, line int64, soon bool) bo
 // isCounted reports whether the tokens of a line are the parent's, whose line was not found.
 func (l *lineage) isCounted() bool { return l.copied && l.chain.lines == 0 && l.parent == nil }
 
-// lines reads the lines of a file in order, and keeps no file open meanwhile.
+// lines reads the lines of a file in order.
 type lines struct {
-	open func() (storage.Object, error)
-	at   int64  // offset of the next read
-	read int64  // number of lines read
-	text []byte // read ahead
+	*bufio.Scanner
+	read int64 // number of lines read
 }
 
 const (
@@ -100,41 +97,45 @@ const (
 	maxCompared = 16 << 20
 )
 
+func newLines(open func() (storage.Object, error)) *lines {
+	s := bufio.NewScanner(&reopened{open: open})
+	s.Buffer(make([]byte, readAhead), maxCompared)
+	s.Split(func(text []byte, _ bool) (size int, line []byte, err error) { // the last line may be incomplete
+		if end := bytes.IndexByte(text, '\n'); end >= 0 {
+			return end + 1, text[:end], nil
+		}
+		return 0, nil, nil
+	})
+	return &lines{Scanner: s}
+}
+
 // next returns the members of the next line, none for other values. They are valid until the next
 // call. ok is false at the end, or after an error.
 func (l *lines) next() (o agents.Object, ok bool) {
-	for {
-		if end := bytes.IndexByte(l.text, '\n'); end >= 0 {
-			line := rawjson.Value(bytes.TrimSpace(l.text[:end]))
-			l.text = l.text[end+1:]
-			l.read++
-			if rawjson.IsValidObject(line) {
-				o = agents.Read(line)
-			}
-			return o, true
-		}
-		if len(l.text) >= maxCompared || l.more() != nil {
-			return nil, false
-		}
+	if !l.Scan() {
+		return nil, false
 	}
+	l.read++
+	if line := rawjson.Value(bytes.TrimSpace(l.Bytes())); rawjson.IsValidObject(line) {
+		o = agents.Read(line)
+	}
+	return o, true
 }
 
-func (l *lines) more() error {
-	obj, err := l.open()
+// reopened is an io.Reader of a file that is open only while it is read.
+type reopened struct {
+	open func() (storage.Object, error)
+	at   int64 // offset of the next read
+}
+
+// Read implements io.Reader.
+func (r *reopened) Read(p []byte) (n int, err error) {
+	obj, err := r.open()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer obj.Close()
-	have := len(l.text)
-	text := append(slices.Clip(l.text), make([]byte, max(readAhead, have))...)
-	n, err := obj.ReadAt(text[have:], l.at)
-	l.text = text[:have+n]
-	l.at += int64(n)
-	if n > 0 {
-		return nil
-	}
-	if err == nil {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
+	n, err = obj.ReadAt(p, r.at)
+	r.at += int64(n)
+	return n, err
 }

@@ -11,10 +11,21 @@ import (
 )
 
 // titles finds the title of a thread in the lines of its rollout, else the first prompt.
-type titles struct{ name, prompt string }
+type titles struct {
+	name, prompt string
+	metas        int    // number of lines of type session_meta at the beginning
+	thread, base string // of the first one: its thread, and the one that it continues
+}
 
 // add adds a line. A prompt behind a gap is not the first.
-func (t *titles) add(payload rawjson.Value, isHead bool) {
+func (t *titles) add(v rawjson.Value, isHead bool) {
+	payload := payloadOf(v)
+	if isHead && v.Member("type").Is("session_meta") {
+		if t.metas++; t.metas == 1 {
+			t.thread, _ = payload.Member("id").Text()
+			t.base, _ = payload.Member("history_base").Member("thread_id").Text()
+		}
+	}
 	switch {
 	case payload.Member("type").Is("thread_name_updated"):
 		t.name, _ = payload.Member("thread_name").Text()
@@ -108,23 +119,16 @@ func (h *Home) firstPrompt(name string) (title, base string, err error) {
 		return "", "", err
 	}
 	var titles titles
-	metas := 0
 	add := func(v rawjson.Value) (more bool) {
-		payload := payloadOf(v)
-		if v.Member("type").Is("session_meta") {
-			if metas++; metas == 1 {
-				base, _ = payload.Member("history_base").Member("thread_id").Text()
-			}
-		}
-		titles.add(payload, true)
-		return titles.prompt == "" && base == ""
+		titles.add(v, true)
+		return titles.prompt == "" && titles.base == ""
 	}
 	more := true
 	err = agents.Head(obj, st.Size, mayHaveFacts, func(v rawjson.Value) { more = more && add(v) })
 	if err == nil && more {
 		err = agents.Beyond(obj, st.Size, mayHaveFacts, add)
 	}
-	return titles.prompt, base, err
+	return titles.prompt, titles.base, err
 }
 
 // titleFinder is a converter that finds the title of a session without one in the program's list.
@@ -134,20 +138,15 @@ type titleFinder struct {
 	home      *Home
 	listTitle string // the title in the list
 	titles    titles
-	metas     int
 }
 
 // Add implements agents.Converter.
 func (t *titleFinder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	if mayHaveFacts(v) {
-		payload := payloadOf(v)
-		if v.Member("type").Is("session_meta") {
-			if t.metas++; t.metas == 1 && t.listTitle == "" {
-				thread, _ := payload.Member("id").Text()
-				t.listTitle = t.home.title(thread)
-			}
+		before := t.titles.metas
+		if t.titles.add(v, true); before == 0 && t.titles.metas == 1 && t.listTitle == "" {
+			t.listTitle = t.home.title(t.titles.thread)
 		}
-		t.titles.add(payload, true)
 	}
 	return t.converter.Add(out, v, line)
 }
