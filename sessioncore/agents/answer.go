@@ -174,14 +174,11 @@ func (a *Answer) addResult(e *Entry) {
 // appendTo appends the answer and the entries behind it.
 func (a *Answer) appendTo(out []byte) []byte {
 	b := a.builder
-	body := b.appendContent(append(b.body[:0], `"message":{"role":"assistant","content":`...), a.blocks)
-	body = rawjson.AppendQuoted(append(body, `,"api":`...), b.provider.API)
-	body = rawjson.AppendQuoted(append(body, `,"provider":`...), b.provider.Name)
-	if body = append(body, `,"model":`...); len(a.model) > 0 {
-		body = append(body, a.model...)
-	} else {
-		body = rawjson.AppendQuoted(body, b.provider.Model)
+	content := a.blocks
+	if b.Facts {
+		content = nil
 	}
+	body := b.provider.AppendAnswer(b.body[:0], content, a.model)
 	if a.usage != (Usage{}) {
 		body = a.usage.AppendTo(body)
 	}

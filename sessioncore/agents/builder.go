@@ -16,6 +16,17 @@ const maxWaiting = 8 << 20
 // Provider names the origin of an agent's answers. Model is for answers that name none.
 type Provider struct{ API, Name, Model string }
 
+// AppendAnswer appends the message of an answer up to its model, a text or missing.
+func (p *Provider) AppendAnswer(dst []byte, content Blocks, model rawjson.Value) []byte {
+	dst = append(append(append(dst, `"message":{"role":"assistant","content":[`...), content...), ']')
+	dst = rawjson.AppendQuoted(append(dst, `,"api":`...), p.API)
+	dst = rawjson.AppendQuoted(append(dst, `,"provider":`...), p.Name)
+	if dst = append(dst, `,"model":`...); !model.IsString() {
+		return rawjson.AppendQuoted(dst, p.Model)
+	}
+	return append(dst, model...)
+}
+
 // Builder makes the lines of a session for an agent whose part is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
 // Hang names. The last answer may still change, so it and the entries behind it are the tail; all
@@ -31,7 +42,6 @@ type Builder struct {
 	out     []byte
 	line    int64 // of the record
 	from    origin
-	id      string // of the session in its records
 	header  Header
 	started bool   // Begin was called
 	headed  bool   // the header is written
@@ -59,7 +69,28 @@ type origin struct {
 
 // Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
 // has the id. Subagent is the kind of a subagent's session.
-type Header struct{ ID, Time, Cwd, Version, Branch, Subagent rawjson.Value }
+type Header struct {
+	ID, Time, Cwd, Originator, Version, Branch rawjson.Value
+	Git, Base, Subagent                        rawjson.Value // of any kind
+}
+
+// AppendTo appends the header of a session, of which about has the rest.
+func (h *Header) AppendTo(dst []byte, about *About) []byte {
+	id, _ := h.ID.Text()
+	dst = append(dst, `{"type":"session","version":3,"id":`...)
+	dst = AppendMember(rawjson.AppendQuoted(dst, cmp.Or(id, about.ID)), "timestamp", h.Time)
+	dst = AppendText(dst, "cwd", h.Cwd)
+	if about.Title != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"title":`...), about.Title)
+	}
+	if about.Parent != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), about.Parent)
+	}
+	dst = AppendText(AppendText(dst, "originator", h.Originator), "cliVersion", h.Version)
+	dst = AppendMember(AppendText(dst, "gitBranch", h.Branch), "git", h.Git)
+	dst = AppendMember(AppendMember(dst, "historyBase", h.Base), "subagent", h.Subagent)
+	return append(dst, "}\n"...)
+}
 
 // setting is a value that becomes an entry before the next one when it changes.
 type setting struct {
@@ -162,10 +193,7 @@ func (b *Builder) Begin(h Header) {
 	if b.started = true; h.Time.Missing() {
 		h.Time = b.from.time
 	}
-	if id, _ := h.ID.Text(); id != "" {
-		b.id = id
-	}
-	b.header.Time = slices.Clone(h.Time)
+	b.header.ID, b.header.Time = textOf(h.ID), slices.Clone(h.Time)
 	b.Directory(h.Cwd)
 	b.header.Version, b.header.Branch, b.header.Subagent = textOf(h.Version), textOf(h.Branch), textOf(h.Subagent)
 }
@@ -192,15 +220,11 @@ func (b *Builder) writeHeader() {
 }
 
 func (b *Builder) appendHeader(dst []byte) []byte {
-	dst = rawjson.AppendQuoted(append(dst, `{"type":"session","version":3,"id":`...), cmp.Or(b.id, b.ID))
-	at := b.header.Time
+	h := b.header
 	if !b.started {
-		at = b.from.time
+		h.Time = b.from.time
 	}
-	dst = AppendMember(AppendMember(dst, "timestamp", at), "cwd", b.header.Cwd)
-	dst = AppendMember(b.AppendMembers(dst), "cliVersion", b.header.Version)
-	dst = AppendMember(AppendMember(dst, "gitBranch", b.header.Branch), "subagent", b.header.Subagent)
-	return append(dst, "}\n"...)
+	return h.AppendTo(dst, &b.About)
 }
 
 // From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …

@@ -77,17 +77,6 @@ type About struct {
 	Facts  bool   // its converter writes ids, parents, times, models and usages, but no contents
 }
 
-// AppendMembers appends an About's members of a header.
-func (a *About) AppendMembers(dst []byte) []byte {
-	if a.Title != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"title":`...), a.Title)
-	}
-	if a.Parent != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), a.Parent)
-	}
-	return dst
-}
-
 // Usage has the tokens of an answer.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Total int64

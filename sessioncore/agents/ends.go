@@ -226,8 +226,7 @@ func (h *head) convert(format Format, about About, size int64) (out []byte, err 
 		out = c.Add(nil, first, 1)
 	}
 	if len(out) == 0 && size > maxHead { // it may be a session, and only listed ones are found
-		out = about.AppendMembers(rawjson.AppendQuoted([]byte(`{"type":"session","version":3,"id":`), about.ID))
-		out = append(out, "}\n"...)
+		out = (&Header{}).AppendTo(nil, &about)
 	}
 	return out, nil
 }

@@ -15,6 +15,8 @@ const maxAfter = 8 << 20
 // maxAnswer bounds an answer, in bytes. The rest becomes another entry.
 const maxAnswer = 32 << 20
 
+var provider = agents.Provider{API: "anthropic-messages", Name: "anthropic", Model: "unknown"}
+
 // answer is one answer of the model. The client writes a record for each block of it, all with the
 // id of the message and with the answer's usage.
 type answer struct {
@@ -229,9 +231,7 @@ func (c *converter) flush(out []byte) []byte {
 
 // appendTo appends an answer and the entries behind it, using memory.
 func (a *answer) appendTo(out []byte, memory *[]byte) []byte {
-	body := append(append(*memory, `"message":{"role":"assistant","content":[`...), a.blocks...)
-	body = append(append(body, `],"api":"anthropic-messages","provider":"anthropic","model":`...), a.spent.by()...)
-	body = a.spent.appendTo(body, a.Time, a.cost)
+	body := a.spent.appendTo(provider.AppendAnswer(*memory, a.blocks, a.spent.model), a.Time, a.cost)
 	a.Body = append(append(body, a.members...), '}')
 	out = append(a.AppendTo(out), a.after...)
 	*memory, a.Body = reuse(a.Body), nil

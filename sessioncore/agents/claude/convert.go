@@ -197,18 +197,13 @@ func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
 // header appends the session's header, with facts of the first record of the conversation.
 func (c *converter) header(out []byte, r *record) []byte {
-	out = append(out, `{"type":"session","version":3,"id":`...)
-	out = rawjson.AppendQuoted(out, c.ID)
-	out = agents.AppendMember(out, "timestamp", r.time())
-	if c.Moved != "" {
-		out = rawjson.AppendQuoted(append(out, `,"cwd":`...), c.Moved)
-	} else {
-		out = agents.AppendText(out, "cwd", r.Member("cwd"))
+	h := agents.Header{
+		Time: r.time(), Cwd: agents.Quoted(c.Moved), Version: r.Member("version"), Branch: r.Member("gitBranch"),
 	}
-	out = c.AppendMembers(out)
-	out = agents.AppendText(out, "cliVersion", r.Member("version"))
-	out = agents.AppendText(out, "gitBranch", r.Member("gitBranch"))
-	return append(out, "}\n"...)
+	if c.Moved == "" {
+		h.Cwd = r.Member("cwd")
+	}
+	return h.AppendTo(out, &c.About)
 }
 
 // pass lets the children of a record without an entry hang on its parent.

@@ -37,14 +37,6 @@ func (s *spent) set(usage, model, time rawjson.Value) {
 // empty returns an empty spent in the same memory.
 func (s *spent) empty() spent { return spent{s.usage[:0], s.model[:0], s.time[:0]} }
 
-// by returns the model as JSON text.
-func (s *spent) by() rawjson.Value {
-	if !s.model.IsString() {
-		return rawjson.Value(`"unknown"`)
-	}
-	return s.model
-}
-
 // appendTo appends the member usage of an answer that began at a time. cost is a member or empty.
 func (s *spent) appendTo(dst []byte, start rawjson.Value, cost []byte) []byte {
 	switch {

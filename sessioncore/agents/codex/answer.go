@@ -11,6 +11,8 @@ import (
 // maxWaiting bounds an answer with its followers that waits for its tokens, in bytes.
 const maxWaiting = 8 << 20
 
+var provider = agents.Provider{API: "openai-codex-responses", Name: "openai-codex", Model: "codex"}
+
 // answer is one answer of the model: the items between two messages or results.
 type answer struct {
 	agents.Entry
@@ -169,13 +171,7 @@ func (c *converter) flush(out []byte) []byte {
 
 // appendTo appends an answer and the entries behind it.
 func (a *answer) appendTo(out []byte) []byte {
-	b := append(append([]byte(`"message":{"role":"assistant","content":[`), a.blocks...), ']')
-	b = append(b, `,"api":"openai-codex-responses","provider":"openai-codex"`...)
-	if len(a.model) > 0 {
-		b = agents.AppendMember(b, "model", a.model)
-	} else {
-		b = append(b, `,"model":"codex"`...)
-	}
+	b := provider.AppendAnswer(nil, a.blocks, a.model)
 	if a.usage != (agents.Usage{}) {
 		b = a.usage.AppendTo(b)
 	}

@@ -3,61 +3,55 @@ package codex
 import (
 	"bytes"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // contentBlocks returns the blocks of a message in a session's words, with commas between them.
 // Blocks of this program alone stay as they are.
-func contentBlocks(content rawjson.Value) (blocks []byte) {
-	if text, ok := content.Bytes(); ok {
-		if len(text) == 0 {
-			return nil
-		}
-		return textBlock(nil, content)
+func contentBlocks(content rawjson.Value) (blocks agents.Blocks) {
+	if content.IsString() && !content.Is("") {
+		blocks.Text(content)
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if !block.IsObject() {
-			return true
-		}
-		if len(blocks) > 0 {
-			blocks = append(blocks, ',')
-		}
 		typ, text := block.Member("type"), block.Member("text")
 		switch {
 		case text.IsString() &&
 			(typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")):
-			blocks = textBlock(blocks, text)
+			blocks.Text(text)
 		case typ.Is("input_image"):
-			blocks = imageBlock(blocks, block)
+			blocks.Other(image(block))
 		default:
-			blocks = append(blocks, block...)
+			blocks.Other(block)
 		}
 		return true
 	})
 	return blocks
 }
 
-func textBlock(dst []byte, text rawjson.Value) []byte {
-	return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
-}
-
-// imageBlock appends an image: the data in its URL, or the unchanged block if it has none.
-func imageBlock(dst []byte, block rawjson.Value) []byte {
+// image returns an image: the data in its URL, or the unchanged block if it has none.
+func image(block rawjson.Value) rawjson.Value {
 	url := block.Member("image_url")
 	body, found := bytes.CutPrefix(url, []byte(`"data:`))
 	mime, data, base64 := bytes.Cut(body, []byte(";base64,"))
 	if !found || !base64 || bytes.ContainsAny(mime, `"\;,`) {
-		return append(dst, block...)
+		return block
 	}
-	dst = append(append(dst, `{"type":"image","data":"`...), data...)
-	return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
+	out := append(append([]byte(`{"type":"image","data":"`), data...), `,"mimeType":"`...)
+	return append(append(out, mime...), `"}`...)
+}
+
+// textBlock returns the content of one text.
+func textBlock(text rawjson.Value) (blocks agents.Blocks) {
+	blocks.Text(text)
+	return blocks
 }
 
 // outputBlocks returns the output of a tool: a text, blocks, or an object with one.
-func outputBlocks(output rawjson.Value) []byte {
+func outputBlocks(output rawjson.Value) agents.Blocks {
 	switch {
 	case output.IsString():
-		return textBlock(nil, output)
+		return textBlock(output)
 	case output.IsArray():
 		isContent := false
 		output.EachElement(func(block rawjson.Value, _ int) bool {
@@ -74,5 +68,5 @@ func outputBlocks(output rawjson.Value) []byte {
 	case len(output) == 0:
 		return nil
 	}
-	return textBlock(nil, rawjson.AppendQuoted(nil, string(output)))
+	return textBlock(rawjson.AppendQuoted(nil, string(output)))
 }

@@ -241,7 +241,7 @@ func (c *converter) add(out []byte, r *record, e *agents.Entry) []byte {
 func (c *converter) settings(out []byte) []byte {
 	if s := &c.model; s.set {
 		name, _ := s.value.Text()
-		body := rawjson.AppendQuoted([]byte(`"model":`), "openai-codex/"+name)
+		body := rawjson.AppendQuoted([]byte(`"model":`), provider.Name+"/"+name)
 		s.set, s.at.part = false, 0
 		out = c.add(out, &s.at, &agents.Entry{Type: "model_change", Time: s.at.time, Body: body})
 	}

@@ -116,9 +116,9 @@ func (c *converter) flushEvents(out []byte, n int) []byte {
 		c.events = c.events[1:]
 		switch e.by {
 		case person:
-			out = c.prompt(out, &e.at, textBlock(nil, e.text), false)
+			out = c.prompt(out, &e.at, textBlock(e.text), false)
 		case assistant:
-			out = c.respond(out, &e.at, textBlock(nil, e.text))
+			out = c.respond(out, &e.at, textBlock(e.text))
 		case thought:
 			out = c.respond(out, &e.at, thinkingBlock(nil, e.text))
 		case search:

@@ -14,14 +14,12 @@ func (c *converter) header(out []byte, at rawjson.Value, meta agents.Object) []b
 	if own := meta.Member("timestamp"); !own.Missing() {
 		at = own
 	}
-	out = rawjson.AppendQuoted(append(out, `{"type":"session","version":3,"id":`...), c.ID)
-	out = c.AppendMembers(agents.AppendText(agents.AppendMember(out, "timestamp", at), "cwd", meta.Member("cwd")))
-	out = agents.AppendText(out, "originator", meta.Member("originator"))
-	out = agents.AppendText(out, "cliVersion", meta.Member("cli_version"))
-	out = agents.AppendMember(out, "git", meta.Member("git"))
-	out = agents.AppendMember(out, "historyBase", meta.Member("history_base"))
-	out = agents.AppendMember(out, "subagent", subagentOf(meta.Member("source"), meta.Member("thread_source")))
-	out = append(out, "}\n"...)
+	h := agents.Header{
+		Time: at, Cwd: meta.Member("cwd"), Originator: meta.Member("originator"), Version: meta.Member("cli_version"),
+		Git: meta.Member("git"), Base: meta.Member("history_base"),
+		Subagent: subagentOf(meta.Member("source"), meta.Member("thread_source")),
+	}
+	out = h.AppendTo(out, &c.About)
 	for _, problem := range c.problems { // a line that is no object is in problems.jsonl
 		out = append(rawjson.AppendQuoted(out, problem), '\n')
 	}

@@ -69,7 +69,7 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 			!failure.Missing()
 		switch {
 		case failure.IsString():
-			o.blocks = textBlock(nil, failure)
+			o.blocks = textBlock(failure)
 		case len(result) > 0 && string(result) != "null":
 			if o.blocks = outputBlocks(result); len(o.blocks) == 0 {
 				o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
@@ -79,7 +79,7 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		name, args = qualified(p.Member("namespace"), p.Member("tool")), p.Member("arguments")
 		o.blocks = contentBlocks(p.Member("content_items"))
 		if text := p.Member("error"); len(o.blocks) == 0 && text.IsString() {
-			o.blocks = textBlock(nil, text)
+			o.blocks = textBlock(text)
 		}
 	case "exec_command_end":
 		name = rawjson.Value(`"exec_command"`)
@@ -107,13 +107,10 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
 // texts returns a block for each member that is a text and not empty.
-func texts(p agents.Object, keys ...string) (blocks []byte) {
+func texts(p agents.Object, keys ...string) (blocks agents.Blocks) {
 	for _, key := range keys {
-		if text := p.Member(key); text.IsString() && len(text) > len(`""`) {
-			if len(blocks) > 0 {
-				blocks = append(blocks, ',')
-			}
-			blocks = textBlock(blocks, text)
+		if text := p.Member(key); len(text) > len(`""`) {
+			blocks.Text(text)
 		}
 	}
 	return blocks
