@@ -74,30 +74,11 @@ func TestDiffOfLongTurns(t *testing.T) {
 
 // TestEdits: what each tool of each agent that changes files was told to change is a diff.
 func TestEdits(t *testing.T) {
-	const diff = "\n\n```diff\n"
-	for _, c := range []struct{ call, want string }{
-		{`"name":"Edit","input":{"file_path":"/a.go","old_string":"a\nb\nc\n","new_string":"a\nB\nc\n","replace_all":true}`,
-			diff + "--- /a.go\n+++ /a.go\n@@\n a\n-b\n+B\n c\n```\n\n*replace\\_all:* `true`\n"},
-		{`"name":"MultiEdit","input":{"file_path":"/a.go","edits":[{"old_string":"a","new_string":""},{"old_string":"","new_string":"b"}]}`,
-			diff + "--- /a.go\n+++ /a.go\n@@\n-a\n@@\n+b\n```\n"},
-		{`"name":"edit","arguments":{"_i":"Why","path":"a","oldText":"` + "```" + `","newText":"x\ny"}`,
-			" — Why\n\n````diff\n--- a\n+++ a\n@@\n-```\n+x\n+y\n````\n"},
-		{`"name":"edit","arguments":{"edits":[{"path":"a","op":"update","diff":"@@\n-x\n+y\n"}]}`, diff + "--- a\n+++ a\n@@\n-x\n+y\n```\n"},
-		{`"name":"write","arguments":{"path":"a","content":"x\n\ny\n"}`, diff + "+++ a\n+x\n+\n+y\n```\n"},
-		{`"name":"str_replace_based_edit_tool","input":{"command":"create","path":"a","file_text":"x"}`, diff + "+++ a\n+x\n```\n"},
-		{`"name":"str_replace_based_edit_tool","input":{"command":"insert","path":"a","insert_line":3,"new_str":"x"}`,
-			diff + "--- a\n+++ a\n@@\n+x\n```\n\n*insert\\_line:* `3`\n"},
-		{`"name":"apply_patch","input":"*** Begin Patch\n*** Update File: a\n-x\n+y"`, diff + "*** Begin Patch\n*** Update File: a\n-x\n+y\n```\n"},
-		{`"name":"apply_patch","arguments":{"input":"*** Begin Patch\n+y"}`, diff + "*** Begin Patch\n+y\n```\n"},
-		{`"name":"shell","arguments":{"command":["apply_patch","*** Begin Patch\n+y"]}`, diff + "*** Begin Patch\n+y\n```\n"},
-		{`"name":"send","arguments":{"path":"a","content":"x"}`, "\n\n```\npath: a\ncontent: x\n```\n"},
-		{`"name":"edit","arguments":{"path":"a","edits":[{"old_text":"x","new_text":"y"},7]}`,
-			"\n\n```\npath: a\nedits: [{\"old_text\":\"x\",\"new_text\":\"y\"},7]\n```\n"},
-	} {
-		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+c.call+"}]}"))
+	sessiontest.Page(t, "testdata/edits.txt", func(t *testing.T, _, call, want string) {
+		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+call+"}]}"))
 		_, got, _ = strings.Cut(got, "`**")
-		require.Equal(t, c.want, got, c.call)
-	}
+		require.Equal(t, want, got, call)
+	})
 	// What is too long, or too much, is cut and said.
 	for _, input := range []string{
 		`"old_string":"` + strings.Repeat(`x\n`, 9000) + `","new_string":"y"`,

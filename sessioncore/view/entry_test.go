@@ -14,128 +14,23 @@ import (
 )
 
 const (
-	testImage = "d5e9708f929211b07a346e9be72de4357afb42e14b5ee48d84adb432e0622e74"
 	asks      = `{"role":"assistant","provider":"p","model":"m","content":[`
 	assistant = "\n## Assistant · 2026-01-05 09:00:00 · e0 · `p/m`\n"
 )
 
 // TestMessagesInTranscripts: each role and each kind of block, in both spellings, reads as it should.
 func TestMessagesInTranscripts(t *testing.T) {
-	for _, c := range []struct{ message, want string }{
-		{`{"role":"user","content":"Hello,\n\n*you*."}`, "\n## User · 2026-01-05 09:00:00 · e0\n\nHello,\n\n*you*.\n"},
-		{`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`, "\n## User · 2026-01-05 09:00:00 · e0\n\none\n\ntwo\n"},
-		{`{"role":"user","synthetic":true,"content":"go on"}`, "\n## User (automatic) · 2026-01-05 09:00:00 · e0\n\ngo on\n"},
-		{`{"role":"developer","content":"rules"}`, "\n## Developer · 2026-01-05 09:00:00 · e0\n\nrules\n"},
-		{`{"role":"user","content":[]}`, ""},
-		{`{"role":"user","content":42}`, "\n## User · 2026-01-05 09:00:00 · e0\n\n```\n42\n```\n"},
-		{`{"role":"user","content":{"type":"text","text":"an object"}}`, "\n## User · 2026-01-05 09:00:00 · e0\n\nan object\n"},
-		{`{"role":"martian","content":"beep"}`, "\n## Message · 2026-01-05 09:00:00 · e0 · `martian`\n\nbeep\n"},
-		{`"only text"`, "\n## Message · 2026-01-05 09:00:00 · e0\n\n```\nonly text\n```\n"},
-		{`null`, ""},
-		{asks + `{"type":"thinking","thinking":"Hm.\n\n# So"},{"type":"text","text":"Yes."}]}`, assistant + "\n> *Thinking*\n>\n> Hm.\n>\n> ### So\n\nYes.\n"},
-		{asks + `{"type":"thinking","thinking":"","thinkingSignature":"x"},{"type":"redacted_thinking","data":"AAAA"}]}`, ""},
-		{asks + `],"stopReason":"aborted","errorMessage":"Request <was> aborted."}`, assistant + "\n*Stopped:* `aborted` Request \\<was\\> aborted.\n"},
-		{asks + `],"stop_reason":"tool_use"}`, ""},
-		{`{"role":"assistant","content":"plain","model":"m"}`, "\n## Assistant · 2026-01-05 09:00:00 · e0 · `m`\n\nplain\n"},
-		{`{"role":"assistant","content":"plain"}`, "\n## Assistant · 2026-01-05 09:00:00 · e0\n\nplain\n"},
-		{asks + `{"type":"toolCall","name":"bash","arguments":{"command":"ls -l\nid","_i":"Looking *around*"}}]}`,
-			assistant + "\n**`bash`** — Looking \\*around\\*\n\n```sh\nls -l\nid\n```\n"},
-		{asks + `{"type":"tool_use","name":"read","input":{"path":"a b.go"}}]}`, assistant + "\n**`read`**\n\n```\na b.go\n```\n"},
-		{asks + `{"type":"tool_call","name":"edit","intent":"Mending","arguments":{"path":"a.go","new":"x\n` + "```" + `\n"}}]}`,
-			assistant + "\n**`edit`** — Mending\n\n````\npath: a.go\nnew:\n  x\n  ```\n````\n"},
-		{asks + `{"type":"toolCall","name":"Bash","arguments":{"description":"Look","command":"ls","timeout":5000}}]}`,
-			assistant + "\n**`Bash`** — Look\n\n```sh\nls\n```\n\n*timeout:* `5000`\n"},
-		{asks + `{"type":"toolCall","name":"shell","arguments":{"command":["bash","-lc","a\nb"],"work_dir":"/w"}}]}`,
-			assistant + "\n**`shell`**\n\n```sh\na\nb\n```\n\n*work\\_dir:* `/w`\n"},
-		{asks + `{"type":"toolCall","name":"shell","arguments":{"command":["ls","-l"]}}]}`,
-			assistant + "\n**`shell`**\n\n```\ncommand: [\"ls\",\"-l\"]\n```\n"},
-		{asks + `{"type":"toolCall","name":"Task","arguments":{"description":"Look","prompt":"go"}}]}`,
-			assistant + "\n**`Task`**\n\n```\ndescription: Look\nprompt: go\n```\n"},
-		{asks + `{"type":"toolCall","name":"todo","arguments":{}}]}`, assistant + "\n**`todo`**\n"},
-		{asks + `{"type":"functionCall","name":"f","arguments":"{\"a\":1}"}]}`, assistant + "\n**`f`**\n\n```\n{\"a\":1}\n```\n"},
-		{asks + `{"type":"toolCall"}]}`, assistant + "\n**`?`**\n"},
-		{asks + `{"type":"anthropicServerTool","block":{"type":"server_tool_use","name":"web_search","input":{"query":"tides"}}}]}`,
-			assistant + "\n**`web_search`**\n\n```\ntides\n```\n"},
-		{asks + `{"type":"fallback","to":{"model":"m2"}}]}`, assistant + "\n*Model after a fallback:* `m2`\n"},
-		{asks + `{"type":"new thing","x":[1]}]}`, assistant + "\n```\ntype: new thing\nx: [1]\n```\n"},
-		{`{"role":"toolResult","toolName":"apply_patch","content":[{"type":"text","text":"{\"output\":\"a\\nb\",\"metadata\":{\"exit_code\":1}}"}]}`,
-			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `apply_patch` · 09:00:00 · e0\n\n```\na\nb\n```\n\n*Exit status* `1`\n"},
-		{`{"role":"toolResult","content":"{\"output\":7}"}`,
-			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00 · e0\n\n```\n{\"output\":7}\n```\n"},
-		{`{"role":"toolResult","toolName":"bash","toolCallId":"c","content":[{"type":"text","text":"out\n"}],"isError":true}`,
-			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0 · **error**\n\n```\nout\n```\n"},
-		{`{"role":"tool_result","tool_name":"bash","tool_call_id":"c","content":"out","is_error":false}`,
-			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `bash` · 09:00:00 · e0\n\n```\nout\n```\n"},
-		{`{"role":"toolResult","toolName":"x","content":[]}`,
-			"\n## Tool result · 2026-01-05 09:00:00 · e0\n\n**Result** · `x` · 09:00:00 · e0\n\n*No output.*\n"},
-		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n**Result** · 09:00:00\n\n```\nout\n```\n"},
-		{`{"role":"user","content":[{"type":"image","data":"blob:sha256:` + testImage + `","mimeType":"image/png"}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n![Image: image/png](../../../blobs/" + testImage + ")\n"},
-		{`{"role":"user","content":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `image/png` `14 bytes` [the entry](entries/e0.json)\n"},
-		{`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"R0lG"}}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `image/gif` `6 bytes` [the entry](entries/e0.json)\n"},
-		{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"blob:sha256:` + testImage + `"}}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n![Image: ](../../../blobs/" + testImage + ")\n"},
-		{`{"role":"user","content":[{"type":"image","data":"blob:sha256:../../x","mimeType":"](x)"}]}`,
-			"\n## User · 2026-01-05 09:00:00 · e0\n\n*An image in the entry,* `](x)` `21 bytes` [the entry](entries/e0.json)\n"},
-		{`{"role":"bashExecution","command":"make","output":"no rule","exitCode":2,"truncated":true,"excludeFromContext":true}`,
-			"\n## User ran a command · 2026-01-05 09:00:00 · e0\n\n```sh\nmake\n```\n\n```\nno rule\n```\n\n*Exit status* `2`\n\n" +
-				"*The output was truncated when it was recorded.*\n\n*The model was not told.*\n"},
-		{`{"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":true}`,
-			"\n## User ran Python · 2026-01-05 09:00:00 · e0\n\n```python\nprint(1)\n```\n\n```\n1\n```\n\n*Cancelled.*\n"},
-		{`{"role":"custom","customType":"ci","content":"green","display":true}`, "\n## Extension · 2026-01-05 09:00:00 · e0 · `ci`\n\ngreen\n"},
-		{`{"role":"hookMessage","customType":"ci","content":"green","display":false}`, "\n*Not displayed:* `ci` [the entry](entries/e0.json)\n"},
-		{`{"role":"fileMention","files":[{"path":"a.go","content":"x"},{"path":"big","skippedReason":"tooLarge"}]}`,
-			"\n## Files that the user mentioned · 2026-01-05 09:00:00 · e0\n\n*File* `a.go`\n\n```\nx\n```\n\n*File that was not read* `big` `tooLarge`\n"},
-		{`{"role":"branchSummary","fromId":"x9","summary":"Left it."}`,
-			"\n## Branch summary · 2026-01-05 09:00:00 · e0\n\n*What happened on the branch that was left at entry* `x9`\n\nLeft it.\n"},
-		{`{"role":"compactionSummary","summary":"All.","tokensBefore":12}`,
-			"\n## Compaction · 2026-01-05 09:00:00 · e0\n\n" +
-				"*The model goes on from this summary of what was said before, 12 tokens, and from the turns that were kept.*\n\nAll.\n"},
-	} {
-		require.Equal(t, c.want, transcriptBody(t, sessiontest.MessageLine(0, c.message)), c.message)
-	}
+	sessiontest.Page(t, "testdata/messages.txt", func(t *testing.T, _, message, want string) {
+		require.Equal(t, want, transcriptBody(t, sessiontest.MessageLine(0, message)), message)
+	})
 }
 
 // TestEntriesInTranscripts: entries that are no messages, in both dialects.
 func TestEntriesInTranscripts(t *testing.T) {
-	for _, c := range []struct{ fields, want string }{
-		{`"type":"model_change","model":"p/m"`, "\n*Model:* `p/m`\n"},
-		{`"type":"model_change","model":"p/m","role":"smol"`, "\n*Model for* `smol` `p/m`\n"},
-		{`"type":"model_change","provider":"p","model_id":"m"`, "\n*Model:* `p/m`\n"},
-		{`"type":"thinking_level_change","thinkingLevel":null`, "\n*Thinking level:* `off`\n"},
-		{`"type":"thinking_level_change","thinking_level":"high"`, "\n*Thinking level:* `high`\n"},
-		{`"type":"service_tier_change","serviceTier":{"openai":"flex"}`, "\n*Service tier:* `{\"openai\":\"flex\"}`\n"},
-		{`"type":"mode_change","mode":"plan"`, "\n*Mode:* `plan`\n"},
-		{`"type":"title_change","title":"A ` + "`" + `title"`, "\n*Title:* ``A `title``\n"},
-		{`"type":"session_info","name":"A name"`, "\n*Title:* `A name`\n"},
-		{`"type":"label","targetId":"e0","label":"here"`, "\n*Label* `here` *on entry* `e0`\n"},
-		{`"type":"label","target_id":"e0"`, "\n*Label taken from entry* `e0`\n"},
-		{`"type":"mcp_tool_selection","selectedToolNames":["a","b"]`, "\n*Tools:* `a, b`\n"},
-		{`"type":"ttsr_injection","injectedRules":["r"]`, "\n*Rules brought to mind:* `r`\n"},
-		{`"type":"session_init","tools":["read"],"systemPrompt":"x","task":"y"`,
-			"\n*A task for a subagent, with the tools* `read` [system prompt and task](entries/a%20%28b%29%2525.json)\n"},
-		{`"type":"reset_boundary"`, "\n*The context was cleared.*\n"},
-		{`"type":"archive","targetId":"e0","archived":true`, "\n*Archived, with all that follows it, entry* `e0`\n"},
-		{`"type":"archive","targetId":"e0","archived":false`, "\n*Brought back from the archive, with all that follows it, entry* `e0`\n"},
-		{`"type":"branch_summary","fromId":"e0","summary":"","details":{"kind":"discarded-entry-branch"}`, "\n*Without a summary was left entry* `e0`\n"},
-		{`"type":"compaction","summary":"","short_summary":"Short.","tokens_before":7,"first_kept_entry_id":"e0"`,
-			"\n## Compaction · 2026-01-05 09:00:01 · `a (b)%25`\n\n" +
-				"*The model goes on from this summary of what was said before, 7 tokens, and from the turns that were kept.*\n\nShort.\n"},
-		{`"type":"branch","from_id":"e0","summary":"S"`,
-			"\n## Branch summary · 2026-01-05 09:00:01 · `a (b)%25`\n\n*What happened on the branch that was left at entry* `e0`\n\nS\n"},
-		{`"type":"custom_message","custom_type":"ci","content":[{"type":"text","text":"green"}]`,
-			"\n## Extension · 2026-01-05 09:00:01 · `a (b)%25` · `ci`\n\ngreen\n"},
-		{`"type":"custom","customType":"x","data":{"big":"state"}`, ""},
-		{`"type":"custom_info","custom_type":"x"`, ""},
-		{`"type":"sessionfs/<new>"`, "\n*An entry of type* `sessionfs/<new>` [the entry](entries/a%20%28b%29%2525.json)\n"},
-		{`"type":7`, "\n*An entry of type* [the entry](entries/a%20%28b%29%2525.json)\n"},
-	} {
-		line := `{"id":"a (b)%","parentId":null,"timestamp":"2026-01-05T09:00:01.000Z",` + c.fields + "}\n"
-		require.Equal(t, c.want, transcriptBody(t, line), c.fields)
-	}
+	sessiontest.Page(t, "testdata/entries.txt", func(t *testing.T, _, members, want string) {
+		line := `{"id":"a (b)%","parentId":null,"timestamp":"2026-01-05T09:00:01.000Z",` + members + "}\n"
+		require.Equal(t, want, transcriptBody(t, line), members)
+	})
 }
 
 // TestTurns: a heading for each turn, and what belongs together under one.

@@ -11,7 +11,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage/storagetest/every"
 )
 
@@ -66,29 +65,6 @@ func TestParseLabelLine(t *testing.T) {
 		_, _, err := ParseLabelLine(line)
 		require.ErrorIs(t, err, sessioncore.ErrInvalid, line)
 	}
-}
-
-// TestLabelsRoundTrip: writing back what the file labels shows writes nothing.
-func TestLabelsRoundTrip(t *testing.T) {
-	ids := []string{"plain", "with blank", "tab\there", `back\slash`, "line\nbreak", "\xed\xa0\x80", "\xed\xa0\x80x\xed\xb0\x80", " ", "é😀"}
-	file := plainHeader
-	for _, id := range ids {
-		file += `{"type":"custom","customType":"x","parentId":null,"id":` + string(rawjson.AppendQuoted(nil, id)) + "}\n"
-	}
-	w := startMemory(t, file, Options{})
-	for i, id := range ids {
-		require.NoError(t, w.SetLabel(t.Context(), w.session, id, ids[len(ids)-1-i]+" "+id))
-	}
-	before := w.content()
-	d, err := report.Labels(w.snapshot())
-	shown := string(sessiontest.ReadExactly(t, d, err))
-	require.Equal(t, len(ids), strings.Count(shown, "\n"))
-	for line := range strings.Lines(shown) {
-		id, label, err := ParseLabelLine(strings.TrimSuffix(line, "\n"))
-		require.NoError(t, err)
-		require.NoError(t, w.SetLabel(t.Context(), w.session, id, label), "%q", line)
-	}
-	require.Equal(t, before, w.content())
 }
 
 func TestMoveLeaf(t *testing.T) {

@@ -225,57 +225,12 @@ func TestOperatorTitle(t *testing.T) {
 	}
 }
 
+// TestOperatorContext: what is sent at the leaf.
 func TestOperatorContext(t *testing.T) {
-	message := func(id, parent, message string) string {
-		return `{"type":"message","id":"` + id + `","parent_id":"` + parent + `","timestamp":1771237230.25,"message":` + message + "}\n"
-	}
-	tests := []struct{ name, lines, want string }{
-		{"nothing", "", `{"messages":[],"thinking_level":"off"}`},
-		{"messages as they are",
-			message("a", "", `{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},`+
-				`"content":[{"type":"thinking","thinkingSignature":"s"}]}`) +
-				message("b", "a", `{"role":"hookMessage","content":"x"}`),
-			`{"messages":[{"role":"assistant", "n":1.50,"providerPayload":{"type":"openaiResponsesHistory"},` +
-				`"content":[{"type":"thinking","thinkingSignature":"s"}]},{"role":"hookMessage","content":"x"}],"thinking_level":"off"}`},
-		{"settings",
-			opLine(0, "thinking_level_change", `"thinking_level":"low"`) +
-				`{"type":"model_change","id":"x","parent_id":"c","provider":"p","model_id":"m"}` + "\n",
-			`{"messages":[],"thinking_level":"low","model_id":"m"}`},
-		{"settings taken back",
-			opLine(0, "thinking_level_change", `"thinking_level":"low"`) +
-				`{"type":"thinking_level_change","id":"x","parent_id":"c","thinking_level":null}` + "\n" +
-				`{"type":"model_change","id":"y","parent_id":"x","provider":"p","model_id":"m"}` + "\n" +
-				`{"type":"model_change","id":"z","parent_id":"y","provider":"p"}` + "\n",
-			`{"messages":[],"thinking_level":"off"}`},
-		{"branch and custom entries",
-			message("a", "", `{"role":"user","content":"x"}`) +
-				`{"type":"branch","id":"b","parent_id":"a","timestamp":1771237230250,"from_id":"q","summary":"s"}` + "\n" +
-				`{"type":"branch","id":"c","parent_id":"b","from_id":"q","summary":""}` + "\n" +
-				`{"type":"branch","id":"d","parent_id":"c","summary":"t"}` + "\n" +
-				`{"type":"custom_message","id":"e","parent_id":"d","custom_type":"x","content":"for the user interface","display":true}` + "\n" +
-				`{"type":"custom_info","id":"f","parent_id":"e","custom_type":"x"}` + "\n",
-			`{"messages":[{"role":"user","content":"x"},{"role":"branch_summary","summary":"s","from_id":"q","timestamp":1771237230250},` +
-				`{"role":"branch_summary","summary":"t","timestamp":null}],"thinking_level":"off"}`},
-		{"compaction",
-			message("a", "", `{"n":1}`) + message("b", "a", `{"n":2}`) +
-				`{"type":"compaction","id":"c","parent_id":"b","timestamp":1771237230.25,"summary":"old","first_kept_entry_id":"a","tokens_before":1}` + "\n" +
-				message("d", "c", `{"n":3}`) +
-				`{"type":"compaction","id":"e","parent_id":"d","timestamp":"2026-02-16T10:20:30.250+00:00","summary":"new","first_kept_entry_id":"b",` +
-				`"tokens_before":2.0,"preserveData":{"openaiRemoteCompaction":{"provider":"x","replacementHistory":[]}}}` + "\n" +
-				message("f", "e", `{"n":4}`),
-			`{"messages":[{"role":"compaction_summary","summary":"new","tokens_before":2.0,"timestamp":1771237230250},{"n":2},{"n":3},{"n":4}],` +
-				`"thinking_level":"off"}`},
-		{"compaction that keeps nothing",
-			message("a", "", `{"n":1}`) + `{"type":"compaction","id":"c","parent_id":"a","summary":"s","firstKeptEntryId":"a"}` + "\n",
-			`{"messages":[{"role":"compaction_summary","summary":"s","timestamp":null}],"thinking_level":"off"}`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			snap := startMemory(t, opHeader+test.lines, Options{}).snapshot()
-			leaf := sessiontest.Leaf(t, snap)
-			doc, err := snap.Context(context.Background(), leaf, nil)
-			require.NoError(t, err)
-			require.Equal(t, test.want, string(sessiontest.ReadObject(t, doc)))
-		})
-	}
+	sessiontest.Page(t, "testdata/context-operator.txt", func(t *testing.T, name, lines, want string) {
+		snap := startMemory(t, opHeader+lines, Options{}).snapshot()
+		doc, err := snap.Context(t.Context(), sessiontest.Leaf(t, snap), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, string(sessiontest.ReadObject(t, doc))+"\n", name)
+	})
 }

@@ -193,47 +193,11 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 }
 
 // TestOperatorValidEntries: every type of docs/format.md, Operator dialect, and its documentation's own example.
-func TestOperatorValidEntries(t *testing.T) {
-	takes(t, opFile, []string{
-		`{"type":"message","message":{"role":"tool_result","tool_call_id":"c","content":7}}`,
-		`{"type":"compaction","summary":"...","first_kept_entry_id":"a"}`,
-		`{"type":"compaction","summary":"s","first_kept_entry_id":"gone","tokens_before":1.5}`,
-		`{"type":"thinking_level_change","thinking_level":"high"}`,
-		`{"type":"thinking_level_change","thinking_level":null}`,
-		`{"type":"model_change","provider":"openai","model_id":"gpt-5"}`,
-		`{"type":"session_info","name":"n"}`,
-		`{"type":"session_info","name":null}`,
-		`{"type":"custom_info","custom_type":"x"}`,
-		`{"type":"custom_info","custom_type":"x","data":null}`,
-		`{"type":"custom_message","custom_type":"x","content":[{"type":"text","text":"c"}],"display":false}`,
-		`{"type":"label","target_id":"a","label":"L"}`,
-		`{"type":"label","target_id":"a"}`,
-		`{"type":"label","target_id":"a","label":null}`,
-	})
-}
+func TestOperatorValidEntries(t *testing.T) { takes(t, opFile, "testdata/taken-operator.jsonl") }
 
 // TestOperatorFieldAtFault: the error names the field; a key of the other dialect, the right one.
 func TestOperatorFieldAtFault(t *testing.T) {
-	key := func(k string) string { return "the key " + k + ", as keys of this session are in snake_case" }
-	refuses(t, opFile, []fault{
-		{`{"type":"message","parentId":"a","message":{"role":"user"}}`, "parentId", key("parent_id"), ""},
-		{`{"type":"message","parentId":"a","parent_id":"a","message":{"role":"user"}}`, "parentId", key("parent_id"), ""},
-		{`{"type":"branch","fromId":"a","summary":"s"}`, "fromId", key("from_id"), ""},
-		{`{"type":"session_header","id":"x"}`, "type", "one that can be appended", `"session_header"`},
-		{`{"type":"branch_summary","from_id":"a","summary":"s"}`, "type", "one that can be appended", `"branch_summary"`},
-		{`{"type":"custom_info","custom_type":"x","parent_id":7}`, "parent_id", "a string or null", "a number"},
-		{`{"type":"custom_info","custom_type":"x","timestamp":"noon"}`, "timestamp", "a time as 2026-02-16T10:20:30.000Z", `"noon"`},
-		{`{"type":"custom_info","custom_type":"x","timestamp":1e300}`, "timestamp", "a time as 2026-02-16T10:20:30.000Z", `1e300`},
-		{`{"type":"compaction","first_kept_entry_id":"a"}`, "summary", "a string", "none"},
-		{`{"type":"compaction","summary":"s"}`, "first_kept_entry_id", "a string", "none"},
-		{`{"type":"compaction","summary":"s","first_kept_entry_id":"a","tokens_before":"1"}`, "tokens_before", "a number or null", "a string"},
-		{`{"type":"branch","summary":"s"}`, "from_id", "a string or null", "none"},
-		{`{"type":"leaf","target_id":7}`, "target_id", "a string or null", "a number"},
-		{`{"type":"thinking_level_change"}`, "thinking_level", "a string or null", "none"},
-		{`{"type":"model_change","model_id":"m"}`, "provider", "a string", "none"},
-		{`{"type":"session_info"}`, "name", "a string or null", "none"},
-		{`{"type":"custom_message","custom_type":"x","content":"c"}`, "display", "true or false", "none"},
-	})
+	refuses(t, opFile, "testdata/refused-operator.txt")
 	for _, line := range []string{
 		`{"type":"custom_info","custom_type":"x","parent_id":"gone"}`, `{"type":"custom_info","custom_type":"x","parent_id":""}`,
 		`{"type":"leaf","target_id":"gone"}`, `{"type":"leaf","target_id":""}`, `{"type":"label","target_id":"gone"}`,
