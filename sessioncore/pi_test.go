@@ -104,48 +104,11 @@ func TestPiIsKnown(t *testing.T) {
 
 // TestPiContext: what no recorded session has.
 func TestPiContext(t *testing.T) {
-	const (
-		user   = `{"role":"user","content":"a"}`
-		result = `{"role":"toolResult","toolCallId":"c","toolName":"bash"}`
-		system = `{"role":"system","content":"s"}`
-	)
-	entry := func(id, parent, rest string) string {
-		return `{"id":"` + id + `","parentId":"` + parent + `","timestamp":"2026-01-05T09:00:02.000Z",` + rest + "}\n"
-	}
-	edit := func(id, parent, target, replacement string) string {
-		return entry(id, parent, `"type":"context_edit","targetId":"`+target+`","replacement":`+replacement)
-	}
-	summary := `{"role":"compactionSummary","summary":"S","tokensBefore":1,"timestamp":1767603602000}`
-	tests := []struct{ name, lines, want string }{
-		{"an edit is undone before it", sessiontest.MessageLine(0, user) + edit("e", "e0", "e0", `null`) + edit("f", "e", "e0", `{"content":"b"}`),
-			`[{"role":"user","content":"b"}]`},
-		{"an edit on another branch", sessiontest.MessageLine(0, user) + edit("e", "e0", "e0", `null`) + entry("x", "e0", `"type":"custom"`), `[` + user + `]`},
-		{"a message without content gets one", sessiontest.MessageLine(0, result) + edit("e", "e0", "e0", `{"content":"b"}`),
-			`[{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"b"}]}]`},
-		{"an edit of what has no content to edit", sessiontest.MessageLine(0, system) + edit("e", "e0", "e0", `{"content":"b"}`), `[` + system + `]`},
-		{"an edit of what is not there", sessiontest.MessageLine(0, user) + edit("e", "e0", "gone", `null`), `[` + user + `]`},
-		{"an edit without a replacement", sessiontest.MessageLine(0, user) + entry("e", "e0", `"type":"context_edit","targetId":"e0"`), `[` + user + `]`},
-		{"a custom_message without content", entry("c", "", `"type":"custom_message","customType":"x","display":true,"attribution":"a"`),
-			`[{"role":"custom","customType":"x","content":[],"display":true,"timestamp":1767603602000}]`},
-		{"its own id keeps none", sessiontest.MessageLine(0, user) +
-			entry("c", "e0", `"type":"compaction","summary":"S","shortSummary":"s","firstKeptEntryId":"c","tokensBefore":1`), `[` + summary + `]`},
-		{"system messages of what is kept", sessiontest.MessageLine(0, user) + sessiontest.MessageLine(1, system) +
-			entry("c", "e1", `"type":"compaction","summary":"S","firstKeptEntryId":"e0","tokensBefore":1,`+
-				`"systemMessage":{"role":"system","content":"all"}`) + entry("d", "c", `"type":"message","message":`+system),
-			`[{"role":"system","content":"all"},` + summary + `,` + user + `,` + system + `]`},
-		{"a tail in the place of an entry", sessiontest.MessageLine(0, user) +
-			entry("c", "e0", `"type":"compaction","summary":"S","tokensBefore":1,"retainedTail":[`+user+`,{"role":"assistant","stopReason":"error"}]`),
-			`[` + summary + `,` + user + `]`},
-		{"a tail beside an entry, as pi reads it", sessiontest.MessageLine(0, user) +
-			entry("c", "e0", `"type":"compaction","summary":"S","firstKeptEntryId":"c","tokensBefore":1,"retainedTail":[`+user+`]`), `[` + summary + `]`},
-		{"a reference to a blob", sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+strings.Repeat("0", 64)+`"}]}`),
-			`[{"role":"user","content":[{"type":"image","data":"blob:sha256:` + strings.Repeat("0", 64) + `"}]}]`},
-	}
-	for _, test := range tests {
-		_, session := newPiFile(t, sessiontest.Header+test.lines, program.Pi)
+	sessiontest.Page(t, "testdata/pi-context.txt", func(t *testing.T, name, lines, want string) {
+		_, session := newPiFile(t, sessiontest.Header+lines+"\n", program.Pi)
 		snap := sessiontest.Snapshot(t, session)
 		got := piContext(t, snap, sessiontest.Leaf(t, snap))
-		compareJSON(t, test.name, rawjson.Value(test.want), got.Member("messages"))
-		require.Equal(t, "null", string(got.Member("model")), test.name)
-	}
+		compareJSON(t, name, rawjson.Value(want), got.Member("messages"))
+		require.Equal(t, "null", string(got.Member("model")), name)
+	})
 }

@@ -15,65 +15,9 @@ import (
 )
 
 func TestMarkdownIsKeptButForWhatReachesOut(t *testing.T) {
-	for in, want := range map[string]string{
-		// As it is.
-		"some *text*\n\n- a\n- b\n\n1. c\n\n> d\n\n| a | b |\n| - | - |\n| `<c>` | d |": "",
-		"### Third\n\n#### Fourth":                 "",
-		"```html\n<div>\n# no heading\n```":        "",
-		"in `<code>` and ``a ` <b>``":              "",
-		"a < b, 3<4, <3, x<-y":                     "",
-		"<https://a.example/x> and <mailto:a@b.c>": "",
-		"    <div>\n    # code":                    "",
-		"- a\n\n  ```\n  <div>\n  ```\n- b":        "",
-		"1. a:\n   ```go\n   \tx <- y<b>\n   ```\n\n   - b `<c>`\n     ~~~\n     # d\n     ~~~\n\n2. e": "",
-		"> a `<b>`\n>\n> ```\n> <c>\n> ```\n\nd":                                                        "",
-		"| a `<b>` | c |\n| --- | --- |\n| `<d>` | \\| `<e>` |":                                         "",
-		"\t<div>\n\n\t\t# code\n\nx\n\ty":                                                               "",
-		"[\n  \"a\",\n  [b]: c\n]":                                                                      "\\[\n  \"a\",\n  [b]: c\n]\n",
-		"[\n  1\n]\n\n[x](y) z\n[WARN] a":                                                               "",
-		"a:\n[INFO]: b\n[WARN]: c":                                                                      "",
-		"- [ ] a\n- [x] b\n\t- c\n\n* * *\n\n1) d\n2) e":                                                "- [ ] a\n- [x] b\n    - c\n\n* * *\n\n1) d\n2) e\n",
-		"a [link](x), ![image](y), [x] and a[1]: b":                                                     "",
-		"#hashtag\n#!/bin/sh\n####### seven":                                                            "",
-		"rule\n\n---\n\nrule":                                                                           "",
-		// Headings go below ours, and keep their order.
-		"# First\n\n## Second ##\n\n###### Sixth": "### First\n\n#### Second ##\n\n###### Sixth\n",
-		"## Second\n### Third":                    "### Second\n#### Third\n",
-		"> # Quoted\n\n- ## Listed":               "> ### Quoted\n\n- #### Listed\n",
-		"Title\n=====\n\nSub\n---\n\nother\n--":   "Title\n\\=====\n\nSub\n\n---\n\nother\n\\--\n",
-		"> Title\n> ---":                          "> Title\n\n> ---\n",
-		// Raw HTML becomes text.
-		"a <b>bold</b> <!-- hidden --> <?php ?>": "a \\<b>bold\\</b> \\<!-- hidden --> \\<?php ?>\n",
-		"<details>\n<summary>x</summary>":        "\\<details>\n\\<summary>x\\</summary>\n",
-		"<![CDATA[ x ]]> `<ok>` <script>":        "\\<![CDATA[ x ]]> `<ok>` \\<script>\n",
-		"an odd ` tick <b> and ` another":        "",
-		"`open <b>":                              "`open \\<b>\n",
-		"\\`<b>`":                                "\\`\\<b>`\n",
-		"\\<b> and \\\\<b>":                      "\\<b> and \\\\&lt;b>\n",
-		"https://a.example/<b>":                  "https://a.example/&lt;b>\n",
-		"`over\n<b> lines`":                      "`over\n&lt;b> lines`\n",
-		"| ` | <b> ` |\n|---|---|":               "| ` | \\<b> ` |\n|---|---|\n",
-		// Definitions stand where they are.
-		"[a]: https://a.example \"t\"": "\\[a]: https://a.example \"t\"\n",
-		"[x](`y) <b> `":                "[x](`y) \\<b> `\n",
-		"[x](y) `<b>`":                 "[x](y) `<b>`\n",
-		"[long\nlabel]: x":             "\\[long\nlabel]: x\n",
-		"text\n[^1]: note":             "text\n\\[^1]: note\n",
-		// Fences end with their text.
-		"```\nopen":                    "```\nopen\n```\n",
-		"~~~~ c\n```\n~~~":             "~~~~ c\n```\n~~~\n~~~~\n",
-		"- a\n  ```\n  open":           "- a\n  ```\n  open\n  ```\n",
-		"> -\t```\n>   \topen":         "> - ```\n>   \topen\n>   ```\n",
-		"> ```\n> open\nout <b>":       "> ```\n> open\nout \\<b>\n",
-		"``` a | b\n-|-\n```":          "``` a &#124; b\n-|-\n```\n",
-		strings.Repeat("> ", 20) + "x": strings.Repeat("> ", 16) + "\\> > > > x\n",
-		"text  \n\n\n":                 "text\n",
-	} {
-		if want == "" {
-			want = in + "\n"
-		}
+	sessiontest.Page(t, "testdata/kept.txt", func(t *testing.T, _, in, want string) {
 		require.Equal(t, want, string(Append(nil, []byte(in))), "%q", in)
-	}
+	})
 }
 
 // keepsToItself checks that what is made of a text changes nothing around it.
