@@ -134,7 +134,10 @@ func TestHistoryComesAndGoes(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Contains(t, m.logged(), "file is not a database")
 	require.NoError(t, os.Remove(database))
-	time.Sleep(time.Second) // that a directory exists may be remembered for a second
+	require.Eventually(t, func() bool { // that a directory exists may be remembered for a second
+		_, err := os.Lstat(m.path("history/search"))
+		return os.IsNotExist(err)
+	}, patience, 10*time.Millisecond)
 	empty()
 }
 
