@@ -193,11 +193,13 @@ func TestOperatorAppendFillsIn(t *testing.T) {
 }
 
 // TestOperatorValidEntries: every type of docs/format.md, Operator dialect, and its documentation's own example.
-func TestOperatorValidEntries(t *testing.T) { takes(t, opFile, "testdata/taken-operator.jsonl") }
+func TestOperatorValidEntries(t *testing.T) {
+	takes(t, starting(t, opFile), "testdata/taken-operator.jsonl")
+}
 
 // TestOperatorFieldAtFault: the error names the field; a key of the other dialect, the right one.
 func TestOperatorFieldAtFault(t *testing.T) {
-	refuses(t, opFile, "testdata/refused-operator.txt")
+	refuses(t, starting(t, opFile), "testdata/refused-operator.txt")
 	for _, line := range []string{
 		`{"type":"custom_info","custom_type":"x","parent_id":"gone"}`, `{"type":"custom_info","custom_type":"x","parent_id":""}`,
 		`{"type":"leaf","target_id":"gone"}`, `{"type":"leaf","target_id":""}`, `{"type":"label","target_id":"gone"}`,

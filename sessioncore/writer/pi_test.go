@@ -26,50 +26,9 @@ const (
 
 // TestPiAppends: what pi writes is taken, what it would pass over or fail on is refused with the reason.
 func TestPiAppends(t *testing.T) {
-	for _, line := range []string{
-		`{"type":"session_info","name":"N"}`,
-		`{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":` + piCost + `,"note":"n"}`,
-		`{"type":"context_edit","targetId":"a","replacement":null}`,
-		`{"type":"context_edit","targetId":"a","replacement":{"content":"x"}}`,
-		`{"type":"context_edit","targetId":"a","replacement":{"content":[{"type":"text","text":"x"}]}}`,
-		`{"type":"message","message":{"role":"system","content":"","sections":{"a":null,"b":"c"},"toolsAdded":[{"name":"read"}],` +
-			`"toolsRemoved":[{"name":"write"}]}}`,
-		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"edit","content":[],"details":{"diff":5},"usage":` + piCost + `}}`,
-		`{"type":"message","message":{"role":"bashExecution","command":"ls","excludeFromContext":true}}`,
-		`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"usage":` + piCost + `,"systemMessage":{"role":"system","content":"x"}}`,
-		`{"type":"branch_summary","fromId":"root","summary":"s","usage":` + piCost + `}`,
-		`{"type":"model_change","provider":"p","modelId":"m"}`,
-		`{"type":"custom_message","customType":"x","content":"c","display":true}`,
-	} {
-		w := startPi(t, plainFile)
-		_, err := w.append(line)
-		require.NoError(t, err, line)
-		require.Same(t, sessioncore.Pi, w.snapshot().Dialect(), line)
-	}
-	for line, field := range map[string]string{
-		`{"type":"session_info"}`:                                                                                    "name",
-		`{"type":"session_info","name":null}`:                                                                        "name",
-		`{"type":"usage","kind":"k","provider":"p","model":"m"}`:                                                     "usage",
-		`{"type":"usage","kind":"k","provider":"p","model":"m","usage":{}}`:                                          "usage.input",
-		`{"type":"usage","kind":"k","provider":"","model":"m","usage":` + piCost + `}`:                               "provider",
-		`{"type":"context_edit","targetId":"a"}`:                                                                     "replacement",
-		`{"type":"context_edit","targetId":"a","replacement":"x"}`:                                                   "replacement",
-		`{"type":"context_edit","targetId":"a","replacement":{}}`:                                                    "replacement.content",
-		`{"type":"context_edit","targetId":"a","replacement":{"content":[5]}}`:                                       "replacement.content[0]",
-		`{"type":"message","message":{"role":"developer","content":"x"}}`:                                            "message.role",
-		`{"type":"message","message":{"role":"system"}}`:                                                             "message.content",
-		`{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"x","content":[],"usage":{}}}`: "message.usage.input",
-		`{"type":"model_change","model":"p/m"}`:                                                                      "provider",
-		`{"type":"mode_change","mode":"plan"}`:                                                                       "type: expected one that pi reads",
-		`{"type":"session_init","systemPrompt":"p","task":"t","tools":[]}`:                                           "type: expected one that pi reads",
-		`{"type":"thinking_level_change","thinkingLevel":null}`:                                                      "thinkingLevel",
-		`{"type":"compaction","summary":"s","firstKeptEntryId":"a","tokensBefore":5,"usage":{}}`:                     "usage.input",
-	} {
-		w := startPi(t, plainFile)
-		_, err := w.append(line)
-		require.ErrorIs(t, err, sessioncore.ErrInvalid, line)
-		require.ErrorContains(t, err, field, line)
-	}
+	takes(t, func() *writing { return startPi(t, plainFile) }, "testdata/taken-pi.jsonl")
+	refuses(t, func() *writing { return startPi(t, plainFile) }, "testdata/refused-pi.txt")
+	require.Same(t, sessioncore.Pi, startPi(t, plainFile).snapshot().Dialect())
 }
 
 // TestPiEdits: a context_edit needs a target that pi lets it have.

@@ -18,39 +18,47 @@ import (
 // inMessage is an entry with a message.
 func inMessage(message string) string { return `{"type":"message","message":` + message + `}` }
 
-// takes appends each line of a file of testdata to a session.
-func takes(t *testing.T, session, file string) {
+// takes appends each line of a file of testdata to a new session, which stays one of its dialect.
+func takes(t *testing.T, start func() *writing, file string) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
-		_, err := startMemory(t, session, Options{}).append(strings.TrimSuffix(line, "\n"))
-		require.NoError(t, err, line)
+		w := start()
+		dialect := w.snapshot().Dialect()
+		w.adds(strings.TrimSuffix(line, "\n"))
+		require.Same(t, dialect, w.snapshot().Dialect(), line)
 	}
 }
 
-// refuses appends each line of a file of testdata to a session, and compares the reason with the next line: the field that
+// refuses appends each line of a file of testdata to a new session, and compares the reason with the next line: the field that
 // is wrong, what was expected and what was found.
-func refuses(t *testing.T, session, file string) {
+func refuses(t *testing.T, start func() *writing, file string) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	for ; len(lines) > 0; lines = lines[2:] {
-		w := startMemory(t, session, Options{})
+		w := start()
+		before := w.content()
 		_, err := w.append(lines[0])
 		require.ErrorIs(t, err, sessioncore.ErrInvalid, lines[0])
 		require.ErrorAs(t, err, new(*FieldError), lines[0])
 		require.Equal(t, lines[1], "\t"+err.Error(), lines[0])
-		require.Equal(t, session, w.content())
+		require.Equal(t, before, w.content())
 	}
+}
+
+// starting returns a session with a content in memory.
+func starting(t *testing.T, content string) func() *writing {
+	return func() *writing { return startMemory(t, content, Options{}) }
 }
 
 // TestTaken: every type that can be written, in each documented shape, and every role and block, as clients write them and as
 // people do.
-func TestTaken(t *testing.T) { takes(t, plainFile, "testdata/taken.jsonl") }
+func TestTaken(t *testing.T) { takes(t, starting(t, plainFile), "testdata/taken.jsonl") }
 
 // TestRefused: what would make a client fail, or show or send something else, is refused with the field, what was expected
 // and what was found.
-func TestRefused(t *testing.T) { refuses(t, plainFile, "testdata/refused.txt") }
+func TestRefused(t *testing.T) { refuses(t, starting(t, plainFile), "testdata/refused.txt") }
 
 // TestFilledIn: what clients cannot do without, and says nothing, is added; nothing else changes.
 func TestFilledIn(t *testing.T) {
