@@ -74,20 +74,5 @@ func checkFind(t *testing.T, dir string, entries int) {
 // checkSizes: stat tells the size that a read finds, and blocks that fit it; that of a link is its target's. Of entries a sample
 // is read, since the copies read the rest. A directory has one name, which means unknown: else find stops early.
 func checkSizes(t *testing.T, dir string) {
-	python(t, `
-import os, sys
-files = []
-for d, dirs, names in os.walk(sys.argv[1]):
-    assert os.lstat(d).st_nlink == 1, d
-    for f in [os.path.join(d, name) for name in names + dirs]:
-        st = os.lstat(f)
-        if os.path.islink(f): assert st.st_size == len(os.readlink(os.fsencode(f))), f
-        elif os.path.isfile(f): files.append((f, st))
-assert len(files) > 2
-for i, (f, st) in enumerate(files):
-    if i % (len(files) // 500 + 1) and "/entries/" in f: continue
-    with open(f, "rb") as c: size = len(c.read())
-    assert st.st_size == size, (f, st.st_size, size)
-    assert size <= 512 * st.st_blocks <= size + (64 << 10), (f, "fewer blocks than bytes look like a hole", st.st_blocks)
-`, dir)
+	python(t, program("walk.py"), dir)
 }

@@ -105,23 +105,6 @@ func link(t testing.TB, path string) string {
 	return target
 }
 
-// TestByCwd: the shell's own directory is a path in by-cwd/, whatever it is called.
-func TestByCwd(t *testing.T) {
-	a, elsewhere := newAgent(t), t.TempDir()
-	dirs := []string{"plain", ".hidden", "-rf", "%41", "é🌱 a'b\"c", "*", "new\nline", "latest", "deep/" + strings.Repeat("d/", 100) + "end",
-		strings.Repeat("n", 250)}
-	for n, dir := range dirs {
-		dir = filepath.Join(elsewhere, dir)
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		a.write(fmt.Sprintf("s%d", n), sessionOf(fmt.Sprintf("id%d", n), dir, fmt.Sprintf("title %d", n)))
-	}
-	m := mountForTest(t, a.dir)
-	for n, dir := range dirs {
-		out := shell(t, `cd -- "$1" && cd "$2/by-cwd/$PWD/latest" && cat title`, filepath.Join(elsewhere, dir), m.dir)
-		require.Equal(t, fmt.Sprintf("title %d\n", n), out, "%q", dir)
-	}
-}
-
 // TestIndex: index.jsonl is valid JSON with all keys in each line, newest first; one version a handle.
 func TestIndex(t *testing.T) {
 	a := newAgent(t)

@@ -16,32 +16,7 @@ import (
 
 // historyLibrary is what the Python programs share: open(path) opens or makes a database as version 18.2.3 of the
 // client does, add(db, …) stores a prompt. It does not wait for locks: nobody else may take one.
-const historyLibrary = `
-import json, os, select, signal, sqlite3, sys, time
-def open_history(path):
-    db = sqlite3.connect(path, timeout=0, isolation_level=None)
-    db.executescript("""
-PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
-CREATE TABLE IF NOT EXISTS history (
-	id INTEGER PRIMARY KEY AUTOINCREMENT,
-	prompt TEXT NOT NULL UNIQUE,
-	created_at INTEGER NOT NULL DEFAULT (CAST(strftime('%s','now') AS INTEGER)),
-	cwd TEXT,
-	session_id TEXT
-);
-CREATE INDEX IF NOT EXISTS idx_history_created_at ON history(created_at DESC);
-CREATE VIRTUAL TABLE IF NOT EXISTS history_fts USING fts5(prompt, content='history', content_rowid='id');
-CREATE TRIGGER IF NOT EXISTS history_ai AFTER INSERT ON history BEGIN
-	INSERT INTO history_fts(rowid, prompt) VALUES (new.id, new.prompt);
-END;""")
-    return db
-def add(db, prompt, at=1770000000, cwd="/home/dev/p", session=None):
-    db.execute("INSERT INTO history(prompt, created_at, cwd, session_id) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT(prompt) DO UPDATE SET created_at = excluded.created_at", (prompt, at, cwd, session))
-def check(db):
-    answer = db.execute("PRAGMA integrity_check").fetchall()
-    if answer != [("ok",)]: raise SystemExit("integrity_check: %r" % answer)
-`
+var historyLibrary = program("history.py")
 
 // history runs a Python program on a history.db; $1 is its path.
 func history(t *testing.T, program string, args ...string) string {
@@ -146,26 +121,5 @@ func TestHistoryIsFresh(t *testing.T) {
 	t.Parallel()
 	dir, database := newHistory(t)
 	m := mountForTest(t, dir)
-	history(t, `
-path, mount, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-def read(name):
-    name = os.path.join(mount, name)
-    with open(name) as f: text = f.read()
-    assert os.stat(name).st_size == len(text.encode()), "size of %s" % name
-    return [json.loads(line) for line in text.splitlines()]
-db = open_history(path)
-for n in range(rounds):
-    add(db, "prompt number%d ü" % n, 1780000000 + n)
-    if n % 5 == 0: db.execute("PRAGMA wal_checkpoint(%s)" % ["PASSIVE", "RESTART", "TRUNCATE"][n % 3])
-    if n % 20 == 10: # the client ends, and another begins
-        db.close()
-        assert not os.path.exists(path + "-wal"), "the log was not tidied up"
-        db = open_history(path)
-    got = read("prompts.jsonl")
-    assert len(got) == 4 + n and got[0]["prompt"] == "prompt number%d ü" % n, (n, got[:2])
-    assert [p["id"] for p in read("search/number%d" % n)] == [got[0]["id"]], n
-    add(db, "prompt number0 ü", 1790000000 + n) # asked again
-    assert read("prompts.jsonl")[0]["prompt"] == "prompt number0 ü", n
-    add(db, "prompt number0 ü", 1700000000)
-check(db)`, database, m.path("history"), fmt.Sprint(sized(40, 15)))
+	history(t, program("history_beside.py"), database, m.path("history"), fmt.Sprint(sized(40, 15)))
 }

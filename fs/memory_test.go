@@ -37,21 +37,7 @@ func (m *mount) staysSmall(t *testing.T) {
 
 // hoarder is a Python program's beginning: attempt(f) returns the name of the errno that f fails with, or "ok". What was
 // closed is given back soon after, and so soon(f) tries again for a while.
-const hoarder = `
-import collections, errno, os, sys, time
-def attempt(f):
-    try: f()
-    except OSError as e: return errno.errorcode[e.errno]
-    return "ok"
-def soon(f):
-    for n in range(1000):
-        if attempt(f) == "ok": return "ok"
-        time.sleep(0.01)
-    return attempt(f)
-def write(fd, size):
-    piece = b"x" * (1 << 20)
-    while size > 0: size -= os.write(fd, piece[:size])
-`
+var hoarder = program("hoarder.py")
 
 // TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
 // same time do not fill the memory, and all are read.
@@ -94,22 +80,7 @@ func TestWhatIsShownIsBounded(t *testing.T) {
 	a.write("s", lines...)
 	a.write("small", header("s"), entry(0, "e0", "", "y"))
 	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.Memory = budget.Min })
-	out := python(t, hoarder+`
-project = sys.argv[1]
-def keep(name, read):
-    fd = os.open(project + name, os.O_RDONLY)
-    files.append(fd)
-    if read: os.listdir(fd)
-for name, read in (("/s/branches.tsv", False), ("/s/entries", True)):
-    answers, files = collections.Counter(), []
-    for n in range(60): answers[attempt(lambda: keep(name, read))] += 1
-    small = attempt(lambda: (os.listdir(project + "/small/entries"), open(project + "/small/branches.tsv").read()))
-    full = open(sys.argv[2]).read()
-    for fd in files: os.close(fd)
-    print(sorted(answers), answers["ok"] >= 8, small, ": memory is full: 1" in full, soon(lambda: keep(name, read)))
-    print(open(sys.argv[2]).read())
-    for fd in files[-1:]: os.close(fd)
-`, m.path("sessions/p"), m.path("last-error"))
+	out := python(t, hoarder+program("hoard_project.py"), m.path("sessions/p"), m.path("last-error"))
 	require.Equal(t, strings.Repeat("['ENOMEM', 'ok'] True ok True ok\n\n", 2), out)
 	require.Contains(t, m.logged(), "-o memory=")
 }
@@ -230,20 +201,6 @@ func TestNamesAndCrawlersAreBounded(t *testing.T) {
 // after another; the program writes the rest again, and must be told then.
 func TestRefusalIsNotLostInShortWrite(t *testing.T) {
 	w := newWriting(t)
-	out := python(t, hoarder+`
-import mmap
-append = os.open(sys.argv[1], os.O_WRONLY)
-page = mmap.PAGESIZE
-bad = 8 + 255 * page # a request has 256 pages at most
-for size in (bad, bad + 4): # the second one is nothing but the newline, or the line's end too
-    memory = mmap.mmap(-1, 1 << 21)
-    line = memoryview(memory)[page - 8:page - 8 + size + 1]
-    line[:] = b"y" * size + b"\n"
-    done, error = 0, None
-    while done < len(line) and error is None:
-        try: done += os.write(append, line[done:])
-        except OSError as e: error = errno.errorcode[e.errno]
-    print(error)
-`, w.in("append"))
+	out := python(t, hoarder+program("short_write.py"), w.in("append"))
 	require.Equal(t, "EINVAL\nEINVAL\n", out)
 }

@@ -3,6 +3,7 @@ package fs_test
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -346,6 +347,18 @@ func run(t testing.TB, name string, args ...string) string {
 func shell(t testing.TB, script string, args ...string) string {
 	t.Helper()
 	return run(t, "bash", append([]string{"-c", script, "bash"}, args...)...)
+}
+
+//go:embed testdata
+var programs embed.FS
+
+// program returns the text of a program in testdata: in Python, or in bash.
+func program(name string) string {
+	text, err := programs.ReadFile("testdata/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // python runs a program with arguments.

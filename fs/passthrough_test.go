@@ -51,19 +51,7 @@ func TestLargeFiles(t *testing.T) {
 		"blobs/" + name:        filepath.Join(a.dir, "blobs", name),
 		"sessions/p/big.jsonl": a.path("big.jsonl"),
 	} {
-		require.Equal(t, "same\n", run(t, "python3", "-c", `
-import mmap, os, sys
-want = open(sys.argv[2], "rb").read()
-f, g = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[1], os.O_RDONLY)
-assert os.fstat(f).st_size == len(want)
-assert mmap.mmap(f, 0, prot=mmap.PROT_READ)[:] == want, "mmap"
-for off in range(len(want) - 5, -1, -99_991):
-    for fd in f, g:
-        assert os.pread(fd, 4096, off) == want[off:off+4096], off
-os.close(f)
-assert open(sys.argv[1], "rb").read() == want, "whole"
-assert os.pread(g, 100, len(want)) == b"", "behind the end"
-print("same")`, m.path(at), source))
+		require.Equal(t, "same\n", run(t, "python3", "-c", program("mapped.py"), m.path(at), source))
 	}
 	if passthroughWorks(t, a.dir) {
 		require.Less(t, m.procNumber("io", "rchar")-before, 1_000_000, "bytes that the daemon read")
@@ -79,24 +67,7 @@ func TestReplacedWhileOpen(t *testing.T) {
 	blob := filepath.Join(a.dir, "blobs", strings.Repeat("ab", 32))
 	require.NoError(t, os.WriteFile(blob, []byte("blob"), 0o644))
 	m := mountForTest(t, a.dir)
-	run(t, "python3", "-c", `
-import os, sys
-for shown, real in (sys.argv[1:3], sys.argv[3:5]):
-    opened = []
-    for i in range(30):
-        want = b"%d " % i * (i % 5 * 3000 + 1)
-        with open(real + ".tmp", "wb") as f: f.write(want)
-        os.rename(real + ".tmp", real)
-        opened.append((os.open(shown, os.O_RDONLY), want))
-        for fd, want in opened:
-            got = os.pread(fd, 1 << 20, 0)
-            if got != want: raise SystemExit("%s, round %d: %r, not %r" % (shown, i, got[:20], want[:20]))
-        with open(real, "ab") as f: f.write(b"more")
-        opened[-1] = opened[-1][0], want + b"more"
-        got = os.pread(opened[-1][0], 1 << 20, 0)
-        if got != want + b"more": raise SystemExit("%s, round %d: growth is not seen" % (shown, i))
-        if i % 3 == 2: os.close(opened.pop(0)[0])
-`, m.path("sessions/p/s.jsonl"), a.path("s.jsonl"), m.path("blobs/"+filepath.Base(blob)), blob)
+	run(t, "python3", "-c", program("replaced.py"), m.path("sessions/p/s.jsonl"), a.path("s.jsonl"), m.path("blobs/"+filepath.Base(blob)), blob)
 }
 
 // TestGeneratedFilesAreMapped: programs that map what they read get what others read.

@@ -3,7 +3,6 @@ package fs_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,21 +15,6 @@ func paid(n int, id string, dollars int) string {
 		`"message":{"role":"assistant","provider":"p","model":"m",`+
 		`"content":[{"type":"text","text":"x"}],"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,`+
 		`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":%d}}}}`, id, n, dollars) + "\n"
-}
-
-// TestCostsByPrices: tokens whose cost nobody recorded have none in usage.json and usage.jsonl, and that of the file with
-// prices.
-func TestCostsByPrices(t *testing.T) {
-	a := newAgent(t)
-	a.write("s", header("s")+strings.Replace(paid(1, "a", 1), `,"cost":`, `,"none":`, 1))
-	prices := filepath.Join(t.TempDir(), "prices.json")
-	require.NoError(t, os.WriteFile(prices, []byte(`{"m":{"input_cost_per_token":0.5,"output_cost_per_token":3}}`), 0o600))
-	costs := func(options ...mountOption) string {
-		m := mountForTest(t, a.dir, options...)
-		return run(t, "jq", "-c", ".total // . | [.totalTokens, .cost.total, .unpriced]", m.session("s", "usage.json"), m.path("usage.jsonl"))
-	}
-	require.Equal(t, "[3,null,1]\n[3,null,1]\n", costs())
-	require.Equal(t, "[3,6.5,null]\n[3,6.5,null]\n", costs(func(c *mountConfig) { c.options.Prices = prices }))
 }
 
 // TestCosts: usage.jsonl counts the answers of a fork once, is not listed, has its size, and goes with the sessions.

@@ -80,19 +80,7 @@ func TestAnswers(t *testing.T) {
 	}
 	require.Empty(t, run(t, "cat", w.in("append")), "a fresh open reads nothing")
 	for _, mode := range []string{"a+", "r+", "w+"} { // Python seeks between writing and reading
-		require.Equal(t, "one\ntwo\nthree\n", python(t, `
-import sys
-line = '{"type":"custom","customType":"x","id":"%s"}\n'
-with open(sys.argv[1], sys.argv[2]) as f:
-    for id in ("one", "two"):
-        f.write(line % (sys.argv[2] + id))
-        f.flush()
-        print(f.readline()[2:], end="")
-with open(sys.argv[1], sys.argv[2] + "b", buffering=0) as f:
-    f.write((line % (sys.argv[2] + "three")).encode())
-    f.seek(0)
-    print(f.read().decode()[2:], end="")
-`, w.in("append"), mode))
+		require.Equal(t, "one\ntwo\nthree\n", python(t, program("answers.py"), w.in("append"), mode))
 	}
 }
 

@@ -72,30 +72,7 @@ sys.stdin.read()
 // atTerminal stands for a client: a process with a terminal of its own, which has the agent directory's
 // databases open and writes a breadcrumb that names a session. A line on stdin is another session to go to. Its
 // first line is its terminal and its number.
-const atTerminal = `
-import os, pty, signal, sys
-agent, session = sys.argv[1:3]
-ready, tell = os.pipe()
-pid, master = pty.fork()
-if pid == 0:
-    held = [os.open(os.path.join(agent, name + ending), os.O_RDWR|os.O_CREAT, 0o600)
-            for name in ("agent.db", "models.db", "history.db") for ending in ("", "-wal", "-shm")]
-    os.write(tell, os.ttyname(0).encode() + b"\n")
-    signal.pause()
-terminal = os.fdopen(ready).readline().strip()[5:].replace("/", "-")
-crumbs = os.path.join(agent, "terminal-sessions")
-os.makedirs(crumbs, exist_ok=True)
-def go_to(session):
-    with open(os.path.join(crumbs, terminal), "w") as f: f.write("/home/dev/project\n%s\ncwdstat 1 2\n" % session)
-go_to(session)
-with open(sys.argv[3], "w") as f: f.write("%s %d" % (terminal, pid))
-print("ready", flush=True)
-for line in sys.stdin:
-    go_to(line.strip())
-    print("gone", flush=True)
-os.kill(pid, signal.SIGKILL)
-os.waitpid(pid, 0)
-`
+var atTerminal = program("at_terminal.py")
 
 // resume starts a client on a session, and returns its terminal's id and its process.
 func (a agent) resume(session string) (c *companion, terminal string, pid int) {
@@ -298,59 +275,11 @@ func TestRunning(t *testing.T) {
 
 // throughTheMount appends lines to append; a line that is refused as busy was not written, and is tried
 // again.
-const throughTheMount = `
-import errno, os, sys
-append, who, lines = sys.argv[1], sys.argv[2], int(sys.argv[3])
-fd = os.open(append, os.O_RDWR)
-busy = 0
-for i in range(lines):
-    line = ('{"type":"custom","customType":"x","id":"%s-%d","data":"%s"}\n' % (who, i, "x" * (i * 41 % 3000))).encode()
-    while True:
-        try:
-            half = i * 13 % len(line)
-            for part in (line[:half], line[half:]):
-                if part: assert os.write(fd, part) == len(part)
-            break
-        except OSError as e:
-            if e.errno != errno.EBUSY: raise
-            busy += 1
-    assert os.read(fd, 100).decode() == "%s-%d\n" % (who, i)
-print("done", busy)
-`
+var throughTheMount = program("through_the_mount.py")
 
 // followsTheGate appends lines to a session file under the outer lock, as clients from 18.4.9 on do. Its last argument is
 // the name of the lock's socket.
-const followsTheGate = `
-import errno, os, socket, sys, time
-raw, who, lines, name = sys.argv[1], sys.argv[2], int(sys.argv[3]), "\0omp-file-lock-" + sys.argv[4]
-def take():
-    start = time.time()
-    while True:
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            s.bind(name)
-            return s
-        except OSError as e:
-            s.close()
-            if e.errno != errno.EADDRINUSE: raise
-        if time.time() - start > 60: raise SystemExit("no lock in a minute")
-        time.sleep(0.002)
-waited = 0
-for i in range(lines):
-    start = time.time()
-    gate = take()
-    waited += time.time() - start > 0.5
-    fd = os.open(raw, os.O_WRONLY|os.O_APPEND)
-    size = os.fstat(fd).st_size
-    time.sleep(0.0002) # for others to write, if they do
-    line = ('{"type":"custom","customType":"x","id":"%s-%d","parentId":null,'
-        '"timestamp":"2026-02-16T11:00:00.000Z","data":"%s"}\n' % (who, i, "x" * (i * 37 % 3000))).encode()
-    assert os.write(fd, line) == len(line)
-    assert os.fstat(fd).st_size == size + len(line), "somebody wrote under our lock"
-    os.close(fd)
-    gate.close()
-print("done", waited)
-`
+var followsTheGate = program("follows_the_gate.py")
 
 // socketOf is the part of the name of a lock's socket that is made of its path.
 func socketOf(path string) string {
