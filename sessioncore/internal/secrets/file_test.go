@@ -17,61 +17,7 @@ func ownRules(t *testing.T, text string) (*Rules, error) {
 
 // TestOwnRules: rules of a file are used beside the known ones, with all that gitleaks has for them.
 func TestOwnRules(t *testing.T) {
-	rules, err := ownRules(t, `
-title = "ours"
-minVersion = "v8.25.0"
-
-[extend]
-useDefault = true
-disabledRules = ["npm-token", "npm-access-token"]
-
-[[rules]]
-id = "badge"
-description = "a badge"
-regex = '''badge-([0-9]{4})-(\w+)'''
-secretGroup = 2
-keywords = ["BADGE-"]
-tags = ["ours"]
-
-[[rules]]
-id = "anywhere"
-regex = '''Ω\d{3}'''
-
-[[rules]]
-id = "entropy"
-regex = '''code=(\w+)'''
-entropy = 3
-keywords = ["code"]
-  [rules.allowlist]
-  stopwords = ["sample"]
-  [[rules.allowlists]]
-  condition = "AND"
-  regexes = ['''^a''']
-  stopwords = ["zz"]
-  [[rules.allowlists]]
-  condition = "AND"
-  regexes = ['''.''']
-  paths = ['''.*''']
-  [[rules.allowlists]]
-  regexTarget = "line"
-  regexes = ['''# no secret''']
-
-[[rules]]
-id = "files" # says nothing about text
-path = '''\.pem$'''
-
-[[rules]]
-id = "github-pat" # in the place of the known one
-regex = '''ghp-[a-z]{4}'''
-
-[[allowlists]]
-targetRules = ["groq-api-key"]
-regexes = ['''^gsk_demo''']
-
-[allowlist]
-stopwords = ["public"]
-paths = ['''x''']
-`)
+	rules, err := Read("testdata/rules.toml")
 	require.NoError(t, err)
 	known := Known()
 	for text, want := range map[string]string{
