@@ -24,33 +24,21 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
+// TestAppendFillsIn: what a line leaves out is filled in, where clients have it; all else stays as it is.
 func TestAppendFillsIn(t *testing.T) {
+	check := func(t *testing.T, name, give, want string) {
+		w := startMemory(t, plainFile, Options{})
+		ids := w.adds(give)
+		require.Equal(t, []string{want}, w.added(plainFile), name)
+		require.Len(t, ids, 1, name)
+		require.Equal(t, ids[0], w.leaf(), name)
+		require.Empty(t, problemsOf(t, w.snapshot()), name)
+	}
+	sessiontest.Page(t, "testdata/filled.txt", func(t *testing.T, name, give, want string) {
+		check(t, name, give, strings.TrimSuffix(want, "\n"))
+	})
 	const stamp = `"timestamp":"` + plainNow + `"`
-	tests := []struct{ name, give, want string }{
-		{"all absent",
-			`{"type":"message","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"00000001","parentId":"b",` + stamp + `,"message":{"role":"user","content":"hi"}}`},
-		{"type last",
-			`{"message":{"role":"user","content":"hi"},"type":"message"}`,
-			`{"message":{"role":"user","content":"hi"},"type":"message","id":"00000001","parentId":"b",` + stamp + `}`},
-		{"id given",
-			`{"id":"x","type":"mode_change","mode":"plan"}`,
-			`{"id":"x","type":"mode_change","parentId":"b",` + stamp + `,"mode":"plan"}`},
-		{"parent given",
-			`{"type":"mode_change","mode":"plan","parentId":"a"}`,
-			`{"type":"mode_change","id":"00000001",` + stamp + `,"mode":"plan","parentId":"a"}`},
-		{"a new root",
-			`{"type":"mode_change","parentId":null,"mode":"plan"}`,
-			`{"type":"mode_change","id":"00000001",` + stamp + `,"parentId":null,"mode":"plan"}`},
-		{"all given",
-			`{"type":"mode_change","id":"x","parentId":"a","timestamp":"2026-01-01T00:00:00Z","mode":"plan"}`,
-			`{"type":"mode_change","id":"x","parentId":"a","timestamp":"2026-01-01T00:00:00Z","mode":"plan"}`},
-		{"custom entries have them at the end",
-			`{"type":"custom","customType":"t","data":{"n":1.50}}`,
-			`{"type":"custom","customType":"t","data":{"n":1.50},"id":"00000001","parentId":"b",` + stamp + `}`},
-		{"custom messages too",
-			`{"type":"custom_message","customType":"t","id":"x","content":"c","display":true}`,
-			`{"type":"custom_message","customType":"t","id":"x","content":"c","display":true,"parentId":"b",` + stamp + `}`},
+	for _, test := range []struct{ name, give, want string }{
 		{"blanks, numbers and escapes stay",
 			"  {\"type\" : \"mode_change\",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }\r",
 			"{\"type\" : \"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp +
@@ -61,25 +49,8 @@ func TestAppendFillsIn(t *testing.T) {
 		{"no UTF-8",
 			"{\"type\":\"mode_change\",\"mode\":\"a\xffb\xe2\x82c\"}",
 			"{\"type\":\"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp + ",\"mode\":\"a�b�c\"}"},
-		{"a branch summary hangs under its fromId",
-			`{"type":"branch_summary","fromId":"a","summary":"s"}`,
-			`{"type":"branch_summary","id":"00000001","parentId":"a",` + stamp + `,"fromId":"a","summary":"s"}`},
-		{"and at the root",
-			`{"type":"branch_summary","fromId":"root","summary":"s"}`,
-			`{"type":"branch_summary","id":"00000001","parentId":null,` + stamp + `,"fromId":"root","summary":"s"}`},
-		{"unless it says where",
-			`{"type":"branch_summary","parentId":"b","fromId":"gone","summary":"s"}`,
-			`{"type":"branch_summary","id":"00000001",` + stamp + `,"parentId":"b","fromId":"gone","summary":"s"}`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := startMemory(t, plainFile, Options{})
-			ids := w.adds(test.give)
-			require.Equal(t, []string{test.want}, w.added(plainFile))
-			require.Len(t, ids, 1)
-			require.Equal(t, ids[0], w.leaf())
-			require.Empty(t, problemsOf(t, w.snapshot()))
-		})
+	} {
+		check(t, test.name, test.give, test.want)
 	}
 }
 

@@ -149,47 +149,15 @@ func TestStoreDialect(t *testing.T) {
 // opNow is the tests' clock as opFile writes times.
 const opNow = `1772323200.000`
 
+// TestOperatorAppendFillsIn: what a line leaves out is filled in, as the session has it.
 func TestOperatorAppendFillsIn(t *testing.T) {
-	const stamp = `"timestamp":` + opNow
-	tests := []struct{ name, give, want, leaf string }{
-		{"all absent",
-			`{"type":"message","message":{"role":"user","content":"hi"}}`,
-			`{"type":"message","id":"00000001","parent_id":"b",` + stamp + `,"message":{"role":"user","content":"hi"}}`, "00000001"},
-		{"a time in another form",
-			`{"type":"custom_info","custom_type":"x","timestamp":"2026-02-16T10:20:30+01:00"}`,
-			`{"type":"custom_info","id":"00000001","parent_id":"b","custom_type":"x","timestamp":"2026-02-16T10:20:30+01:00"}`, "00000001"},
-		{"custom entries have them where others have",
-			`{"type":"custom_message","custom_type":"t","content":"c","display":true}`,
-			`{"type":"custom_message","id":"00000001","parent_id":"b",` + stamp + `,"custom_type":"t","content":"c","display":true}`, "00000001"},
-		{"an answer needs no usage",
-			`{"type":"message","message":{"role":"assistant"}}`,
-			`{"type":"message","id":"00000001","parent_id":"b",` + stamp + `,"message":{"role":"assistant"}}`, "00000001"},
-		{"a new root",
-			`{"type":"custom_info","parent_id":null,"custom_type":"t","data":[1.50]}`,
-			`{"type":"custom_info","id":"00000001",` + stamp + `,"parent_id":null,"custom_type":"t","data":[1.50]}`, "00000001"},
-		{"a branch hangs under its from_id",
-			`{"type":"branch","from_id":"a","summary":"s"}`,
-			`{"type":"branch","id":"00000001","parent_id":"a",` + stamp + `,"from_id":"a","summary":"s"}`, "00000001"},
-		{"where null leads too",
-			`{"type":"branch","from_id":null,"summary":"s"}`,
-			`{"type":"branch","id":"00000001","parent_id":null,` + stamp + `,"from_id":null,"summary":"s"}`, "00000001"},
-		{"a leaf by hand",
-			`{"type":"leaf","target_id":"a"}`,
-			`{"type":"leaf","id":"00000001","parent_id":"b",` + stamp + `,"target_id":"a"}`, "a"},
-		{"to none",
-			`{"type":"leaf","target_id":null}`,
-			`{"type":"leaf","id":"00000001","parent_id":"b",` + stamp + `,"target_id":null}`, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := startMemory(t, opFile, Options{})
-			ids := w.adds(test.give)
-			require.Equal(t, []string{test.want}, w.added(opFile))
-			require.Len(t, ids, 1)
-			require.Equal(t, test.leaf, w.leaf())
-			require.Empty(t, problemsOf(t, w.snapshot()))
-		})
-	}
+	sessiontest.Page(t, "testdata/filled-operator.txt", func(t *testing.T, name, give, want string) {
+		w := startMemory(t, opFile, Options{})
+		ids := w.adds(give)
+		require.Equal(t, want, strings.Join(append(w.added(opFile), w.leaf(), ""), "\n"), name)
+		require.Len(t, ids, 1, name)
+		require.Empty(t, problemsOf(t, w.snapshot()), name)
+	})
 }
 
 // TestOperatorValidEntries: every type of docs/format.md, Operator dialect, and its documentation's own example.
