@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/filelock"
-	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -166,14 +165,14 @@ func (c *Clients) findClients() (found []clientProcess) {
 			}
 		}
 	}
-	for _, p := range procfs.Processes(c.proc) {
+	for _, p := range proc.Processes(c.proc) {
 		if p.PID == os.Getpid() {
 			continue
 		}
 		if writes, _ := p.Writes(files...); !writes {
 			continue
 		}
-		client, err := procfs.Look(func() (c clientProcess, err error) {
+		client, err := proc.Look(func() (c clientProcess, err error) {
 			c.terminals, c.known = terminalIDs(p.Dir)
 			return c, nil
 		})
@@ -212,7 +211,7 @@ func outermostOf(files storage.Files, name string) string {
 }
 
 // Newer clients hold a lease on the session that they write to, from their first write until they
-// exit: a lock of package filelock (docs/format.md, omp after 18.2.3), so there are no stale
+// exit: a lock of package proc (docs/format.md, omp after 18.2.3), so there are no stale
 // leases. A client in a container with its own network is not detected.
 
 // Leases finds clients that hold the lease of a session. It is safe for concurrent use.
@@ -293,23 +292,23 @@ func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
 
 // On returns the client that holds the lease called name of the session file, or nil.
 func (l *Leases) On(file, name string) *LiveError {
-	path := l.first(file, name, filelock.Held)
+	path := l.first(file, name, proc.IsLocked)
 	if path == "" {
 		return nil
 	}
-	find := sync.OnceValue(func() int { return filelock.Holder(path) })
+	find := sync.OnceValue(func() int { return proc.LockHolder(path) })
 	return &LiveError{Session: file, Sign: SignLease, find: find}
 }
 
 // Held returns a function that reports whether a client holds the lease of a session file, by one
 // list of all locks. It returns nil if there are no such locks.
 func (l *Leases) Held() func(file, name string) bool {
-	locks := filelock.All()
+	locks := proc.Locks()
 	if len(locks) == 0 {
 		return nil
 	}
 	return func(file, name string) bool {
-		return l.first(file, name, func(path string) bool { return locks[filelock.Socket(path)] != 0 }) != ""
+		return l.first(file, name, func(path string) bool { return locks[proc.LockSocket(path)] != 0 }) != ""
 	}
 }
 
@@ -360,7 +359,7 @@ func Writing(files storage.Files, name string) *LiveError {
 		if err != nil {
 			return 0
 		}
-		_, pid := procfs.Find("/proc", st, os.Getpid())
+		_, pid := proc.Find("/proc", st, os.Getpid())
 		return pid
 	})}
 }
@@ -371,7 +370,7 @@ func (e *LiveError) Process() (pid int, command string) {
 		pid = e.find()
 	}
 	if pid != 0 {
-		command = procfs.Of(pid).Command()
+		command = proc.Of(pid).Command()
 	}
 	return pid, command
 }

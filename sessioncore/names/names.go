@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/internal/wyhash"
 )
 
 // MaxName is the maximum length of an encoded name in bytes. It leaves room for suffixes within the
@@ -226,7 +225,7 @@ func LeaseName(id string) string {
 	if isLeaseName(id) {
 		return id
 	}
-	return fmt.Sprintf("h-%016x", wyhash.Sum(0, TextUTF8(id)))
+	return fmt.Sprintf("h-%016x", wyhash(0, TextUTF8(id)))
 }
 
 func isLeaseName(id string) bool {

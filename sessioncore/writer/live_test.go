@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/clienttest"
-	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -100,7 +100,7 @@ func childLease(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: filelock.Socket(args[0])}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: proc.LockSocket(args[0])}); err != nil {
 		return err
 	}
 	return childtest.SayReady()

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -25,7 +25,7 @@ func gateOf(dir string) string { return filepath.Join(dir, ".x.jsonl.lock.os") }
 
 // childGate PATH: holds the lock at a path as a client does, without a lock file.
 func childGate(args []string) error {
-	l, err := filelock.TryAcquire(args[0])
+	l, err := proc.TryLock(args[0])
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func childLockFile(args []string) error {
 func free(t *testing.T, s *Storage) {
 	t.Helper()
 	for _, dir := range s.Paths() {
-		l, err := filelock.TryAcquire(gateOf(dir))
+		l, err := proc.TryLock(gateOf(dir))
 		require.NoError(t, err, dir)
 		l.Release()
 	}
@@ -70,8 +70,8 @@ func TestGateOfAClient(t *testing.T) {
 	end()
 
 	unlock := storagetest.Lock(t, s, "x.jsonl")
-	_, err = filelock.TryAcquire(gateOf(s.Path()))
-	require.ErrorIs(t, err, filelock.ErrHeld)
+	_, err = proc.TryLock(gateOf(s.Path()))
+	require.ErrorIs(t, err, proc.ErrHeld)
 	require.FileExists(t, pathOf(s, ".x.jsonl.lock"))
 	require.NoError(t, unlock())
 	free(t, s)
@@ -82,7 +82,7 @@ func TestGateAndLockFileShareTheWait(t *testing.T) {
 	s := openTemp(t)
 	_, end := childtest.Start(t, "lockfile", s.Path(), "x.jsonl")
 	for _, held := range []time.Duration{0, 300 * time.Millisecond, 2 * storage.LockLimit} {
-		l, err := filelock.TryAcquire(gateOf(s.Path()))
+		l, err := proc.TryLock(gateOf(s.Path()))
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
 			go func() {
@@ -114,7 +114,7 @@ func TestGateIsGivenBack(t *testing.T) {
 
 	_, err = s.Lock(t.Context(), "missing/x.jsonl")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	l, err := filelock.TryAcquire(gateOf(pathOf(s, "missing")))
+	l, err := proc.TryLock(gateOf(pathOf(s, "missing")))
 	require.NoError(t, err)
 	l.Release()
 }
@@ -129,8 +129,8 @@ func TestGatesOfAllPaths(t *testing.T) {
 	require.Equal(t, []string{s.Path(), link}, s.Paths())
 	unlock := storagetest.Lock(t, s, "x.jsonl")
 	for _, dir := range s.Paths() {
-		_, err := filelock.TryAcquire(gateOf(dir))
-		require.ErrorIs(t, err, filelock.ErrHeld)
+		_, err := proc.TryLock(gateOf(dir))
+		require.ErrorIs(t, err, proc.ErrHeld)
 	}
 	require.NoError(t, unlock())
 	for _, dir := range s.Paths() {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -123,7 +123,7 @@ func childLive(args []string) error {
 		return err
 	}
 	state, err := s.Writers(args[1])
-	seen, _ := procfs.Find("/proc", st, 0)
+	seen, _ := proc.Find("/proc", st, 0)
 	fmt.Println(state, seen)
 	return err
 }

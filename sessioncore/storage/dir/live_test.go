@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -25,7 +25,7 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	t.Helper()
 	state, err := s.Writers(name)
 	require.NoError(t, err)
-	seen, _ := procfs.Find("/proc", storagetest.Stat(t, s, name), 0)
+	seen, _ := proc.Find("/proc", storagetest.Stat(t, s, name), 0)
 	return [2]storage.WriterState{state, seen}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -167,11 +167,11 @@ func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 // lockFile is a lock, or an attempt to take it. The name of its nameAt is that of the session.
 type lockFile struct {
 	nameAt
-	fd     int             // the open file, so that its inode number is not reused
-	id     storage.Token   // of the new file; only device and inode are compared
-	text   string          // the content that we wrote
-	gates  []filelock.Lock // the outer lock, for each path of the storage
-	orphan map[int]bool    // first answers of isOrphan
+	fd     int           // the open file, so that its inode number is not reused
+	id     storage.Token // of the new file; only device and inode are compared
+	text   string        // the content that we wrote
+	gates  []proc.Lock   // the outer lock, for each path of the storage
+	orphan map[int]bool  // first answers of isOrphan
 }
 
 // releaseAll releases the outer lock and the directory.
@@ -214,7 +214,7 @@ func (l *lockFile) takeGates(ctx context.Context) error {
 		}
 		if !storage.Sleep(ctx, lockPoll) {
 			holder := "a process that cannot be seen from here"
-			if pid := filelock.Holder(held); pid != 0 {
+			if pid := proc.LockHolder(held); pid != 0 {
 				holder = fmt.Sprintf("process %d", pid)
 			}
 			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, holder)
@@ -227,11 +227,11 @@ func (l *lockFile) takeGates(ctx context.Context) error {
 func (l *lockFile) tryGates() (held string, err error) {
 	for _, dir := range l.storage.Paths() {
 		path := filepath.Join(dir, storage.Dir(l.name), l.base) + gateEnding
-		gate, err := filelock.TryAcquire(path)
+		gate, err := proc.TryLock(path)
 		switch {
 		case err == nil:
 			l.gates = append(l.gates, gate)
-		case errors.Is(err, filelock.ErrHeld):
+		case errors.Is(err, proc.ErrHeld):
 			l.releaseGates()
 			return path, nil
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):

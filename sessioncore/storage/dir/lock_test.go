@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/childtest"
-	"sessionfs/sessioncore/internal/filelock"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -47,8 +47,8 @@ func TestLockIsTheClients(t *testing.T) {
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now(), time.UnixMilli(ms), storagetest.Generous)
 	assert.Equal(t, uint32(0o600), storagetest.Stat(t, s, "p/q/.x.jsonl.lock").Mode)
-	_, err = filelock.TryAcquire(gateOf(pathOf(s, "p/q")))
-	require.ErrorIs(t, err, filelock.ErrHeld)
+	_, err = proc.TryLock(gateOf(pathOf(s, "p/q")))
+	require.ErrorIs(t, err, proc.ErrHeld)
 	require.NoError(t, unlock())
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }

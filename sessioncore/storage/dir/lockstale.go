@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -121,9 +121,9 @@ func isOrphan(pid int) bool {
 	if name, err := os.Readlink("/proc/self/ns/pid"); err != nil || name != initialPidNamespace {
 		return false
 	}
-	all := procfs.Processes("/proc")
-	return len(all) > 0 && !slices.ContainsFunc(all, func(p procfs.Process) bool {
-		return slices.Contains(strings.Fields(procfs.Field(p.Read("status"), "NSpid")), strconv.Itoa(pid))
+	all := proc.Processes("/proc")
+	return len(all) > 0 && !slices.ContainsFunc(all, func(p proc.Process) bool {
+		return slices.Contains(strings.Fields(proc.Field(p.Read("status"), "NSpid")), strconv.Itoa(pid))
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/procfs"
+	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -95,7 +95,7 @@ func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
 // startOf returns the start time of a process.
 func startOf(pid int) (time.Time, bool) {
-	stat, err := procfs.Look(func() (string, error) { return procfs.Of(pid).Read("stat"), nil })
+	stat, err := proc.Look(func() (string, error) { return proc.Of(pid).Read("stat"), nil })
 	// The fields after the name, which is in parentheses and arbitrary (proc_pid_stat(5)).
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	const start = 19 // in hundredths of a second since the boot

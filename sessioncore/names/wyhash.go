@@ -1,4 +1,4 @@
-package wyhash
+package names
 
 import (
 	"encoding/binary"
@@ -13,8 +13,8 @@ const (
 	block = 48 // so many are mixed at once, while there are more
 )
 
-// Sum returns the hash of a text.
-func Sum(seed uint64, text string) uint64 {
+// wyhash is the hash of newer clients' runtime, Bun.hash.wyhash: final version 4 of wyhash.
+func wyhash(seed uint64, text string) uint64 {
 	data := []byte(text)
 	seed ^= mix(seed^secret[0], secret[1])
 	var a, b uint64

@@ -1,6 +1,6 @@
 //go:build linux
 
-package filelock
+package proc
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 // TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) {
 	childtest.Run(map[string]func([]string) error{"hold": func(args []string) error {
-		l, err := TryAcquire(args[0])
+		l, err := TryLock(args[0])
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func TestChild(*testing.T) {
 // takeUntil takes a lock and gives it back, over and over.
 func takeUntil(path string, end <-chan error) error {
 	for {
-		l, err := TryAcquire(path)
+		l, err := TryLock(path)
 		if err != nil {
 			return err
 		}
@@ -47,26 +47,26 @@ func takeUntil(path string, end <-chan error) error {
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
-	require.False(t, Held(path))
-	require.Zero(t, Holder(path))
-	l, err := TryAcquire(path)
+	require.False(t, IsLocked(path))
+	require.Zero(t, LockHolder(path))
+	l, err := TryLock(path)
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
-	require.True(t, Held(path))
-	require.False(t, Held(path+"2"))
-	_, err = TryAcquire(path)
+	require.True(t, IsLocked(path))
+	require.False(t, IsLocked(path+"2"))
+	_, err = TryLock(path)
 	require.ErrorIs(t, err, ErrHeld)
-	require.Equal(t, os.Getpid(), Holder(path))
+	require.Equal(t, os.Getpid(), LockHolder(path))
 	l.Release()
-	require.False(t, Held(path))
-	require.Zero(t, Holder(path))
+	require.False(t, IsLocked(path))
+	require.Zero(t, LockHolder(path))
 
 	pid, end := childtest.Start(t, "hold", path)
-	require.True(t, Held(path))
-	require.Equal(t, pid, Holder(path))
+	require.True(t, IsLocked(path))
+	require.Equal(t, pid, LockHolder(path))
 	end()
-	require.False(t, Held(path), "it went with its process")
-	require.Zero(t, Holder(path))
+	require.False(t, IsLocked(path), "it went with its process")
+	require.Zero(t, LockHolder(path))
 }
 
 // TestProbingTakesNothing: neither we nor a client in another process ever find a lock taken by those who look whether it
@@ -80,8 +80,8 @@ func TestProbingTakesNothing(t *testing.T) {
 	for range probers {
 		all.Go(func() {
 			for range probes / probers {
-				Held(ours)
-				Held(another)
+				IsLocked(ours)
+				IsLocked(another)
 			}
 		})
 	}
@@ -102,6 +102,6 @@ func TestSocket(t *testing.T) {
 		"/tmp/test.lock":          "c0b11536af4af31f2f1b828aaf87ec00",
 		"/tmp/日本/config.yml.lock": "8e86d6a4347e8cc9794efc489b074c6b",
 	} {
-		require.Equal(t, "@omp-file-lock-"+want, Socket(path), path)
+		require.Equal(t, "@omp-file-lock-"+want, LockSocket(path), path)
 	}
 }

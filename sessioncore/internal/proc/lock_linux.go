@@ -1,4 +1,4 @@
-package filelock
+package proc
 
 import (
 	"encoding/binary"
@@ -12,7 +12,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/procfs"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -25,14 +24,14 @@ const (
 	seedLow  = 0x50492d46494c454c
 )
 
-// prefix begins the abstract names.
-const prefix = "@omp-file-lock-"
+// lockPrefix begins the abstract names.
+const lockPrefix = "@omp-file-lock-"
 
-// Socket returns the abstract name of the socket for the lock at path. Clients hash the path byte
+// LockSocket returns the abstract name of the socket for the lock at path. Clients hash the path byte
 // by byte, with links unresolved. As in Go and /proc, an @ stands for the leading NUL.
-func Socket(path string) string {
-	name := make([]byte, 0, len(prefix)+32)
-	name = append(name, prefix...)
+func LockSocket(path string) string {
+	name := make([]byte, 0, len(lockPrefix)+32)
+	name = append(name, lockPrefix...)
 	for _, seed := range [...]uint64{seedHigh, seedLow} {
 		var d xxhash.Digest // not by its constructor, which allocates
 		d.ResetWithSeed(seed)
@@ -47,14 +46,14 @@ func Socket(path string) string {
 // Lock is a lock that this process holds.
 type Lock struct{ fd int }
 
-// TryAcquire takes the lock at path, which need not exist, or returns ErrHeld. Other errors mean
+// TryLock takes the lock at path, which need not exist, or returns ErrHeld. Other errors mean
 // that the system denies us such locks. Callers must call Release.
-func TryAcquire(path string) (Lock, error) {
+func TryLock(path string) (Lock, error) {
 	fd, err := newSocket()
 	if err != nil {
 		return Lock{}, fmt.Errorf("a socket for a lock: %w", err)
 	}
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: Socket(path)})
+	err = unix.Bind(fd, &unix.SockaddrUnix{Name: LockSocket(path)})
 	if err == nil {
 		return Lock{fd}, nil
 	}
@@ -73,23 +72,23 @@ func newSocket() (int, error) {
 // Release releases the lock.
 func (l Lock) Release() { _ = unix.Close(l.fd) }
 
-// Held reports whether a process in our network namespace holds the lock at path. It connects to
+// IsLocked reports whether a process in our network namespace holds the lock at path. It connects to
 // the socket and sends nothing. On errors it returns false, except if descriptors are short.
-func Held(path string) bool {
+func IsLocked(path string) bool {
 	fd, err := newSocket()
 	if err != nil {
 		return err == unix.EMFILE || err == unix.ENFILE
 	}
 	defer unix.Close(fd)
-	err = unix.Connect(fd, &unix.SockaddrUnix{Name: Socket(path)}) // never blocks
-	return err == nil || err == unix.EPERM                         // EPERM: the socket exists and takes nothing from us
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: LockSocket(path)}) // never blocks
+	return err == nil || err == unix.EPERM                             // EPERM: the socket exists and takes nothing from us
 }
 
-// Holder returns the process that holds the lock at path, 0 if it cannot be determined. The kernel
-// has no peer credentials for unconnected sockets, so Holder searches /proc for the process that
+// LockHolder returns the process that holds the lock at path, 0 if it cannot be determined. The kernel
+// has no peer credentials for unconnected sockets, so LockHolder searches /proc for the process that
 // has the socket's inode open. That may take milliseconds.
-func Holder(path string) int {
-	inode := All()[Socket(path)]
+func LockHolder(path string) int {
+	inode := Locks()[LockSocket(path)]
 	fd, err := newSocket()
 	if err != nil || inode == 0 {
 		return 0
@@ -99,7 +98,7 @@ func Holder(path string) int {
 	if unix.Fstat(fd, &st) != nil {
 		return 0
 	}
-	for _, p := range procfs.Processes("/proc") {
+	for _, p := range Processes("/proc") {
 		if has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode}); has { // all sockets are on one device
 			return p.PID
 		}
@@ -107,8 +106,8 @@ func Holder(path string) int {
 	return 0
 }
 
-// All returns the sockets of all held locks in our network namespace, with their inodes.
-func All() map[string]uint64 {
+// Locks returns the sockets of all held locks in our network namespace, with their inodes.
+func Locks() map[string]uint64 {
 	table, err := os.ReadFile("/proc/self/net/unix")
 	if err != nil {
 		return nil
@@ -116,7 +115,7 @@ func All() map[string]uint64 {
 	locks := map[string]uint64{}
 	for line := range strings.Lines(string(table)) {
 		// Num RefCount Protocol Flags Type St Inode Path
-		if f := strings.Fields(line); len(f) == 8 && strings.HasPrefix(f[7], prefix) {
+		if f := strings.Fields(line); len(f) == 8 && strings.HasPrefix(f[7], lockPrefix) {
 			locks[f[7]], _ = strconv.ParseUint(f[6], 10, 64)
 		}
 	}
