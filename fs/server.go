@@ -20,7 +20,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/kernel"
-	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage/dir"
 )
 
@@ -171,7 +171,7 @@ func (s *Server) Counters() Counters {
 	}
 	memory := s.tree.view.Memory
 	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
-	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), spill.InUse(), s.tree.shared
+	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), budget.FileBytes(), s.tree.shared
 	return c
 }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -38,7 +38,7 @@ type conversion struct {
 	raw       storage.Token  // the converted state
 	own       storage.Token  // raw without joined files, see ownState
 	check     uint64         // hash of the bytes before at
-	texts     *spill.Room    // of text
+	texts     *budget.Room   // of text
 	text      text
 	problems  []byte // lines for values before the first record that are no records
 	rewrites  uint64 // counts changes of lines that were readable

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,7 +30,7 @@ const (
 type Files struct {
 	storage.Files
 	format Format
-	texts  spill.Room
+	texts  budget.Room
 	turns  chan struct{} // a value for each long conversion under way
 	facts  FactsFormat   // the format, if sessions have only facts; else nil
 
@@ -55,7 +54,7 @@ type reported struct {
 func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporary string) *Files {
 	f := &Files{
 		Files: files, format: format, states: limit.Kept(),
-		texts: spill.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
+		texts: budget.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
 		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
 		slots: map[string]*slot{}, evicted: map[string]reported{},
 	}

@@ -13,7 +13,6 @@ import (
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -128,9 +127,9 @@ func TestMemory(t *testing.T) {
 // more room than all may have, also those that a cache has open.
 func TestTemporaryFiles(t *testing.T) {
 	const size = 3 << 20 // of a text
-	defer func(before int64) { spill.MaxIdle = before }(spill.MaxIdle)
-	before := spill.InUse()
-	spill.MaxIdle = before + 4*size
+	defer func(before int64) { budget.MaxFileBytes = before }(budget.MaxFileBytes)
+	before := budget.FileBytes()
+	budget.MaxFileBytes = before + 4*size
 	raw, limit, dir := memory.New(), budget.New(budget.Default), t.TempDir()
 	files := NewFiles(raw, doubling{}, limit, dir)
 	var cached []storage.Object
@@ -148,7 +147,7 @@ func TestTemporaryFiles(t *testing.T) {
 		require.NoError(t, err)
 		_, err = obj.Stat()
 		require.NoError(t, err)
-		require.LessOrEqual(t, spill.InUse(), spill.MaxIdle+2*size)
+		require.LessOrEqual(t, budget.FileBytes(), budget.MaxFileBytes+2*size)
 		if i%2 == 0 {
 			cached = append(cached, obj)
 		} else {
@@ -163,7 +162,7 @@ func TestTemporaryFiles(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "set TMPDIR")
 	require.Empty(t, cached, "what was idle was given back first")
-	require.Equal(t, before, spill.InUse())
+	require.Equal(t, before, budget.FileBytes())
 	require.NoError(t, obj.Close())
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -69,7 +69,7 @@ func (f *Files) keep(s *slot) {
 	s.state = s.now.state()
 	f.trim(s)
 	f.mu.Unlock()
-	if spill.Full() {
+	if budget.FilesFull() {
 		f.texts.Limit.Evict()
 	}
 }
@@ -104,7 +104,7 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	return idle <= maxKept && (idle == 0 || !spill.Full() && f.hasRoom()) &&
+	return idle <= maxKept && (idle == 0 || !budget.FilesFull() && f.hasRoom()) &&
 		f.states.Resize(f.stateSize()) == nil
 }
 

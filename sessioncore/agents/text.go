@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/budget"
 )
 
 const (
@@ -17,10 +17,10 @@ const (
 // text is a version of a session's text: a stable part, and a tail that may change. Both only grow,
 // so that readers of a version need no lock.
 type text struct {
-	begin  *spill.Text
+	begin  *budget.Text
 	stable int64
-	tail   *spill.Text // nil if it is empty
-	end    int64       // size of tail
+	tail   *budget.Text // nil if it is empty
+	end    int64        // size of tail
 }
 
 func (t *text) size() int64 { return t.stable + t.end }

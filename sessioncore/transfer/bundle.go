@@ -14,8 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -129,7 +129,7 @@ func unpackFile(ctx context.Context, root *os.Root, h *tar.Header, in io.Reader)
 		return "", err
 	}
 	sum := sha256.New()
-	out, err := spill.Named(f, root.Name())
+	out, err := budget.NamedFile(f, root.Name())
 	if err == nil {
 		_, err = io.Copy(io.MultiWriter(out, sum), &interruptible{ctx: ctx, in: in})
 	}

@@ -11,7 +11,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/spill"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,7 +30,7 @@ type Storage struct {
 	format  *format
 	limitOf func(int64) int64 // format.limitOf, except in tests
 	turns   chan struct{}     // has a value for each file that is being unpacked
-	texts   spill.Room
+	texts   budget.Room
 	sizes   *lru.Cache[string, measurement]
 
 	mu       sync.Mutex // guards unpacked
@@ -72,7 +71,7 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 	}
 	s := &Storage{
 		files: files, format: format, limitOf: format.limitOf, turns: make(chan struct{}, atOnce),
-		texts:    spill.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
+		texts:    budget.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
 		unpacked: map[*object]struct{}{},
 	}
 	s.sizes, _ = lru.New[string, measurement](maxMeasured)

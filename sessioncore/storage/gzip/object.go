@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,8 +31,8 @@ type object struct {
 	known   measurement // when it was opened
 	closed  atomic.Bool
 
-	mu      sync.Mutex  // guards the fields below; held while the file is unpacked
-	content *spill.Text // nil if it is not unpacked
+	mu      sync.Mutex   // guards the fields below; held while the file is unpacked
+	content *budget.Text // nil if it is not unpacked
 	idle    *time.Timer
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"sessionfs/sessioncore/spill"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -41,10 +41,10 @@ type content struct {
 	open     atomic.Int32 // objects
 	fetching sync.Mutex   // held while the fields below change
 
-	mu      sync.Mutex  // guards the fields below
-	text    *spill.Text // nil if nothing is kept
-	version string      // the last state of the row that began with text, even if that was evicted
-	whole   bool        // text was all of the row in that state
+	mu      sync.Mutex   // guards the fields below
+	text    *budget.Text // nil if nothing is kept
+	version string       // the last state of the row that began with text, even if that was evicted
+	whole   bool         // text was all of the row in that state
 }
 
 // object is an open row. When its name stands for another row, its kept content stays readable.
@@ -251,7 +251,7 @@ const secondsOfMiB = 1
 // readRest adds the bytes behind text, with which the row began in state c.version, and reports
 // whether it still does. The error is pgx.ErrNoRows if there is no row. Callers must hold
 // c.fetching.
-func (c *content) readRest(text *spill.Text, f facts) (now facts, same bool, err error) {
+func (c *content) readRest(text *budget.Text, f facts) (now facts, same bool, err error) {
 	n := text.Size()
 	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
 	err = c.s.try(limit, func(ctx context.Context, conn conn) error {
@@ -284,7 +284,7 @@ func (c *content) readRest(text *spill.Text, f facts) (now facts, same bool, err
 }
 
 // hasSum reports whether a text of n bytes has the hash that the server has made, nil for none.
-func hasSum(text *spill.Text, n int64, sum []byte) (bool, error) {
+func hasSum(text *budget.Text, n int64, sum []byte) (bool, error) {
 	if sum == nil {
 		return true, nil
 	}
@@ -315,7 +315,7 @@ func (c *content) keepHead(now beginning, asked int64) error {
 }
 
 // keep keeps a text with which the row begins. now are its facts, read at time asked.
-func (c *content) keep(text *spill.Text, now facts, asked int64) {
+func (c *content) keep(text *budget.Text, now facts, asked int64) {
 	c.mu.Lock()
 	n := text.Size()
 	c.text, c.version, c.whole = text, now.version, n == now.size
@@ -344,7 +344,7 @@ func (c *content) evict(inMemory bool) (evicted, moved bool) {
 		return false, false
 	}
 	defer c.mu.Unlock()
-	if inMemory && c.open.Load() > 0 && !spill.Full() {
+	if inMemory && c.open.Load() > 0 && !budget.FilesFull() {
 		if c.text.Spill(); c.text.InFile() {
 			return true, true
 		}

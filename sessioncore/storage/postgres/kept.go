@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/spill"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 
 // kept is the contents that are kept. The least recently used is evicted first.
 type kept struct {
-	texts spill.Room
+	texts budget.Room
 
 	mu            sync.Mutex // guards the fields below
 	memory, files *contents
@@ -30,7 +29,7 @@ type kept struct {
 type contents = simplelru.LRU[*content, struct{}]
 
 func newKept(limit *budget.Budget, dir string) *kept {
-	k := &kept{texts: spill.Room{Limit: limit, Memory: limit.Kept().AtMost(maxMemory), Most: maxInMemory, Dir: dir}}
+	k := &kept{texts: budget.Room{Limit: limit, Memory: limit.Kept().AtMost(maxMemory), Most: maxInMemory, Dir: dir}}
 	k.memory, _ = simplelru.NewLRU[*content, struct{}](math.MaxInt, nil)
 	k.files, _ = simplelru.NewLRU[*content, struct{}](math.MaxInt, nil)
 	limit.OnFull(k.evictIdle)
@@ -53,7 +52,7 @@ func (k *kept) use(c *content, inFile bool) {
 
 // reserve makes room in memory for a text that will have n bytes, and evicts others for it. It
 // returns false if the text will be in a file.
-func (k *kept) reserve(t *spill.Text, n int64) bool {
+func (k *kept) reserve(t *budget.Text, n int64) bool {
 	for !t.Reserve(n) {
 		k.mu.Lock()
 		evicted := n <= maxInMemory && !t.InFile() && k.evict(k.memory)
@@ -87,7 +86,7 @@ func (k *kept) evict(from *contents) bool {
 func (k *kept) evictIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.evict(k.memory) || spill.Full() && k.evict(k.files) {
+	for k.evict(k.memory) || budget.FilesFull() && k.evict(k.files) {
 	}
 }
 

@@ -1,4 +1,4 @@
-package spill
+package budget
 
 import (
 	"io"
@@ -7,20 +7,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/sessioncore/budget"
 )
 
 const most, free = 64 << 10, 1 << 10
 
 // newRoom returns a room of a new budget, and fails at the end of the test unless all was given back.
 func newRoom(t *testing.T) *Room {
-	limit := budget.New(budget.Min)
+	limit := New(Min)
 	r := &Room{Limit: limit, Memory: limit.Kept(), Most: most, Free: free, Dir: t.TempDir()}
-	before := InUse()
+	before := FileBytes()
 	t.Cleanup(func() {
 		require.Zero(t, limit.Held())
-		require.Equal(t, before, InUse())
+		require.Equal(t, before, FileBytes())
 		left, err := os.ReadDir(r.Dir)
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -100,9 +98,9 @@ func TestFull(t *testing.T) {
 			cached.Close()
 		}
 	})
-	before := MaxIdle
-	defer func() { MaxIdle = before }()
-	MaxIdle = InUse()
+	before := MaxFileBytes
+	defer func() { MaxFileBytes = before }()
+	MaxFileBytes = FileBytes()
 	second := r.New()
 	write(t, second, strings.Repeat("x", most+1))
 	require.Equal(t, 1, evicted)

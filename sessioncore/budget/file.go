@@ -1,4 +1,4 @@
-package spill
+package budget
 
 import (
 	"cmp"
@@ -17,16 +17,16 @@ const (
 	leave = 1 << 30
 )
 
-// MaxIdle bounds the bytes of all files while caches have some to evict. Only tests change it.
-var MaxIdle int64 = 1 << 30
+// MaxFileBytes bounds the bytes of all files while caches have some to evict. Only tests change it.
+var MaxFileBytes int64 = 1 << 30
 
 var inUse atomic.Int64 // the bytes of all files
 
-// InUse returns how many bytes the files of this process have together.
-func InUse() int64 { return inUse.Load() }
+// FileBytes returns how many bytes the files of this process have together.
+func FileBytes() int64 { return inUse.Load() }
 
-// Full reports whether caches must evict files.
-func Full() bool { return InUse() > MaxIdle }
+// FilesFull reports whether caches must evict files.
+func FilesFull() bool { return FileBytes() > MaxFileBytes }
 
 // File is a file that grows only while that leaves room on its disk.
 type File struct {
@@ -50,9 +50,9 @@ func newFile(dir string) (*File, error) {
 	return f, nil
 }
 
-// Named returns a File that writes to an empty file with a name, or an error if its disk is nearly
+// NamedFile returns a File that writes to an empty file with a name, or an error if its disk is nearly
 // full.
-func Named(file *os.File, dir string) (*File, error) {
+func NamedFile(file *os.File, dir string) (*File, error) {
 	f := &File{file: file, dir: dir, asked: askAhead}
 	if err := f.leavesRoom(); err != nil {
 		return nil, f.noRoom(err)

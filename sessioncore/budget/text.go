@@ -1,19 +1,17 @@
-package spill
+package budget
 
 import (
 	"io"
 	"sync"
-
-	"sessionfs/sessioncore/budget"
 )
 
 // Room is the memory and the disk that texts of one kind share. Do not change it once it has a
 // text.
 type Room struct {
 	// Limit evicts caches when the disk is full; it may be nil.
-	Limit *budget.Budget
+	Limit *Budget
 	// Memory counts the texts in memory. A text that it refuses goes to a file.
-	Memory budget.Hold
+	Memory Hold
 	// Most bounds a text in memory. One of up to Free bytes is not worth a file and not counted.
 	Most, Free int64
 	// Dir is the directory of the files, "" for the default temporary one.
@@ -80,7 +78,7 @@ func (t *Text) Reserve(n int64) bool {
 // much.
 func (t *Text) Write(b []byte) (int, error) {
 	moved, err := t.add(b)
-	if err != nil || moved && Full() {
+	if err != nil || moved && FilesFull() {
 		t.room.Limit.Evict()
 	}
 	if err != nil {
