@@ -98,7 +98,7 @@ func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item,
 
 // artifacts returns the real directory beside the session file, at a place in the mount.
 func (d *SessionDir) artifacts(base Directory) *SourceDir {
-	return d.beside.at(base, storage.BesideOf(d.beside.storage, d.session.Name(), layout.SessionSuffix))
+	return d.beside.at(base, strings.TrimSuffix(d.session.Name(), layout.SessionSuffix))
 }
 
 // hasArtifacts reports whether that directory exists, or an error that a lookup returns.

@@ -112,7 +112,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 	} else if err != nil {
 		return Child{}, err
 	}
-	if st.Kind == storage.KindFile || st.Kind == storage.KindLink && !d.isMoving(name) {
+	if st.Kind == storage.KindFile || st.Kind == storage.KindLink {
 		return d.sourceChild(name, st), nil
 	}
 	isSession, err := d.isSession(ctx, name)
@@ -121,19 +121,12 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 		return Child{}, err
 	case isSession:
 		return d.sessionChild(name), nil
-	case st.Kind == storage.KindDir, st.Kind == storage.KindLink:
+	case st.Kind == storage.KindDir:
 		return d.sourceChild(name, st), nil
 	case sessionFiles.has(name) && d.IsOutdated(ctx):
 		return Child{}, errReplaced
 	}
 	return Child{}, syscall.ENOENT
-}
-
-// isMoving reports whether a link leads to the artifacts of the session of its name, whose move is
-// in progress or was interrupted. Then the link is not shown.
-func (d *SourceDir) isMoving(name string) bool {
-	at := path.Join(d.dir, name)
-	return d.sessions != nil && storage.BesideOf(d.storage, at+layout.SessionSuffix, layout.SessionSuffix) != at
 }
 
 // sessionName returns the name of the directory that shows a session file.
@@ -212,7 +205,7 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 	isTaken := make(map[string]bool) // names of real files and links, which win over sessions' directories
 	sessions := make(map[string]bool)
 	for _, f := range found {
-		isTaken[f.Name] = f.Kind == storage.KindFile || f.Kind == storage.KindLink && !d.isMoving(f.Name)
+		isTaken[f.Name] = f.Kind == storage.KindFile || f.Kind == storage.KindLink
 	}
 	items := d.ownNames.list(ctx, &d.Directory)
 	for _, f := range found {

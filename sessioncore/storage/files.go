@@ -216,31 +216,6 @@ func isTemporary(base, mark string) bool {
 	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(mark)+10 && strings.HasPrefix(base[at+1:], mark)
 }
 
-// BesideOf returns the path of the directory beside a file, which is called like the file without
-// suffix and may be missing.
-//
-// During a move, or after a killed one, the directory is at the file's new place already and a link
-// leads there (Move). Such a link is the only one that is followed: it leads to a directory of the
-// same name, below the storage's root, without a file beside it.
-func BesideOf(files Files, name, suffix string) string {
-	dir := strings.TrimSuffix(name, suffix)
-	st, err := files.Stat(dir)
-	if err != nil || st.Kind != KindLink {
-		return dir
-	}
-	to := path.Join(Dir(dir), st.Link)
-	if path.IsAbs(st.Link) || to == dir || path.Base(to) != path.Base(dir) || CheckName(to) != nil {
-		return dir
-	}
-	if st, err := files.Stat(to); err != nil || st.Kind != KindDir {
-		return dir
-	}
-	if _, err := files.Stat(to + suffix); !IsMissing(err) {
-		return dir
-	}
-	return to
-}
-
 // Kind is the kind of a file.
 type Kind uint8
 

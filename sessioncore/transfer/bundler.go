@@ -55,7 +55,7 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	if err := b.session(ctx, at, c); err != nil {
 		return err
 	}
-	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
+	beside := strings.TrimSuffix(name, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(rel string) error {
 		name, at := path.Join(beside, rel), path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
 		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {

@@ -262,7 +262,7 @@ func (im *Importer) blob(f Found, c *content, hash string) error {
 // sessions.
 func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Result) error {
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
-	to := storage.BesideOf(im.Files, name, sessioncore.FileEnding)
+	to := strings.TrimSuffix(name, sessioncore.FileEnding)
 	homeless := 0
 	if isShown(f.files, from) {
 		return nil // a directory of generated files

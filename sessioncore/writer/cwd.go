@@ -130,15 +130,16 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	if to, err = c.placeFor(cwd); err != nil {
 		return "", false, err
 	}
-	disk, _ := c.w.opts.Journal.(mover)
-	if to != name {
-		if err := c.makePlace(disk, to); err != nil {
-			return "", false, err
-		}
-	}
 	old, slot, err := c.snap.ReadHeader()
 	if err != nil {
 		return "", false, err
+	}
+	disk, _ := c.w.opts.Journal.(mover)
+	if to != name {
+		before, _ := old.Member("cwd").Text()
+		if err := c.makePlace(disk, to, before == cwd); err != nil {
+			return "", false, err
+		}
 	}
 	set := c.cwdMembers(old, slot, cwd, to)
 	if len(set) > 0 {
@@ -190,21 +191,19 @@ func (c *change) placeFor(cwd string) (string, error) {
 	return path.Join(dir, path.Base(name)), err
 }
 
-// makePlace makes the directory for a file's new name, and checks that its names are free.
-func (c *change) makePlace(disk mover, to string) error {
+// makePlace makes the directory for a file's new name, and checks that its names are free. The
+// header of a file whose move was killed has the new cwd already; then its artifacts may be there.
+func (c *change) makePlace(disk mover, to string, killed bool) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
 	}
-	files, name, dir := c.w.store.Storage(), c.s.Name(), storage.Dir(to)
-	beside := storage.BesideOf(files, name, sessioncore.FileEnding)
+	files, dir := c.w.store.Storage(), storage.Dir(to)
 	if err := disk.MkdirAll(dir); err != nil {
 		return err
 	}
-	newBeside := strings.TrimSuffix(to, sessioncore.FileEnding)
-	places := []string{to}
-	st, err := files.Stat(newBeside)
-	if err == nil && st.Kind != storage.KindLink && beside != newBeside { // Move replaces links
-		places = append(places, newBeside)
+	places := []string{to, strings.TrimSuffix(to, sessioncore.FileEnding)}
+	if killed { // Move knows whether they are its own
+		places = places[:1]
 	}
 	for _, place := range places {
 		if _, err := files.Stat(place); err == nil {

@@ -168,9 +168,11 @@ func TestCWDTakenBack(t *testing.T) {
 	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
 }
 
-// TestCWDCompletes: a move that was killed after the header was written is completed by another attempt.
+// TestCWDCompletes: a move that was killed after the header was written, and the artifacts were moved, is completed by
+// another attempt.
 func TestCWDCompletes(t *testing.T) {
 	disk, cwd := dirtest.New(t), t.TempDir()
+	putFile(t, disk, clients.AbsoluteScope(cwd)+"/session/1.log", "out")
 	content := strings.Replace(plainFile, "/home/dev/pi", cwd, 1)
 	w := startWriting(t, disk, content, Options{})
 	w.opts.Scope = func(_ context.Context, dir, except string) (string, error) {

@@ -150,11 +150,15 @@ func (p nameAt) unlink() error {
 	return retry(func() error { return unix.Unlinkat(p.dir.fd, p.base, 0) })
 }
 
-// renameNew renames a file and fails with EEXIST if the new name exists, on any kernel.
+// renameNew renames a file or directory and fails with EEXIST if the new name exists, on any
+// kernel.
 func (p nameAt) renameNew(sys calls, to nameAt) error {
 	err := retry(func() error { return sys.renameat2(p.dir.fd, p.base, to.dir.fd, to.base, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
+	}
+	if st, err := p.stat(); err == nil && st.Kind == storage.KindDir { // it replaces an empty directory at most
+		return retry(func() error { return unix.Renameat(p.dir.fd, p.base, to.dir.fd, to.base) })
 	}
 	if err := unix.Linkat(p.dir.fd, p.base, to.dir.fd, to.base, 0); err != nil {
 		return err
