@@ -1,10 +1,10 @@
 package agents
 
 import (
-	"bytes"
 	"io"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -66,15 +66,7 @@ func (t *text) continues(before *text) bool {
 	if t.size() < before.size() {
 		return false
 	}
-	size := min(before.end, 64<<10)
-	now, old := make([]byte, size), make([]byte, size)
-	for at := before.stable; at < before.size(); at += size {
-		n := min(size, before.size()-at)
-		_, err1 := t.ReadAt(now[:n], at)
-		_, err2 := before.ReadAt(old[:n], at)
-		if err1 != nil || err2 != nil || !bytes.Equal(now[:n], old[:n]) {
-			return false
-		}
-	}
-	return true
+	from := before.stable
+	same, err := storage.SameBytes(t, from, before, from, before.size()-from)
+	return err == nil && same
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
@@ -145,6 +146,27 @@ func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 	}
 	text := make([]byte, min(st.Size, limit))
 	return text, ReadFull(obj, text, 0)
+}
+
+// compareSize is how many bytes SameBytes reads at once.
+const compareSize = 64 << 10
+
+// SameBytes reports whether size bytes of a at offset from equal those of b at offset at. The error
+// wraps ErrStale if one of them ends before.
+func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
+	most := max(0, min(size, compareSize))
+	x, y := make([]byte, most), make([]byte, most)
+	for done := int64(0); done < size; done += int64(len(x)) {
+		n := min(int64(len(x)), size-done)
+		x, y = x[:n], y[:n]
+		if err := cmp.Or(ReadFull(a, x, from+done), ReadFull(b, y, at+done)); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(x, y) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // RecoverTo stores a panic in err: no file may crash the process (docs/design.md section 7).

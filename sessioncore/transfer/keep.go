@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -203,20 +202,11 @@ func beginsLike(in io.ReaderAt, path string, size int64) (bool, error) {
 		return false, err
 	}
 	defer kept.Close()
-	var a, b [64 << 10]byte
-	for at := int64(0); at < size; at += int64(len(a)) {
-		n := min(int64(len(a)), size-at)
-		if _, err := io.ReadFull(io.NewSectionReader(in, at, n), a[:n]); err != nil {
-			return false, nil // it was cut meanwhile
-		}
-		if _, err := io.ReadFull(io.NewSectionReader(kept, at, n), b[:n]); err != nil {
-			return false, err
-		}
-		if !bytes.Equal(a[:n], b[:n]) {
-			return false, nil
-		}
+	same, err := storage.SameBytes(in, 0, kept, 0, size)
+	if errors.Is(err, storage.ErrStale) { // it was cut meanwhile
+		return false, nil
 	}
-	return true, nil
+	return same, err
 }
 
 // replace puts a copy of a file at a path, in the place of an earlier one, with the time of the

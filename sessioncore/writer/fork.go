@@ -15,7 +15,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/storage"
 )
 
 // Fork creates a new session from the path to the entry id, beside the session s, and returns its
@@ -31,11 +30,10 @@ func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (n
 	if w.opts.ReadOnly {
 		return "", fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	for range staleTries {
-		if name, err = w.forkOnce(ctx, s, id); !errors.Is(err, storage.ErrStale) {
-			break
-		}
-	}
+	err = whileStale(func(int) error {
+		name, err = w.forkOnce(ctx, s, id)
+		return err
+	})
 	return name, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -194,7 +193,7 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 	if !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil {
 		from, at = slotSize, slotSize
 	}
-	begins, err = equalBytes(file, from, c, at, min(size, of)-from)
+	begins, err = storage.SameBytes(file, from, c, at, min(size, of)-from)
 	if err == nil && !begins && !c.Artifact {
 		var isImport, copyIsImport bool
 		from, size, isImport = importedBody(file, st.Size)
@@ -204,7 +203,7 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 			return Unchanged, false, ErrOther
 		}
 		var same bool
-		if same, err = equalBytes(file, from, c, at, min(size, of)); err == nil && !same {
+		if same, err = storage.SameBytes(file, from, c, at, min(size, of)); err == nil && !same {
 			err = ErrOther
 		}
 	}
@@ -217,25 +216,6 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 		return Grown, begins, nil
 	}
 	return Unchanged, begins, nil
-}
-
-// equalBytes reports whether size bytes of a at offset from equal those of b at offset at.
-func equalBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
-	x, y := make([]byte, jsonl.ChunkSize), make([]byte, jsonl.ChunkSize)
-	for done := int64(0); done < size; done += int64(len(x)) {
-		n := min(int64(len(x)), size-done)
-		x, y = x[:n], y[:n]
-		if err := storage.ReadFull(a, x, from+done); err != nil {
-			return false, err
-		}
-		if err := storage.ReadFull(b, y, at+done); err != nil {
-			return false, err
-		}
-		if !bytes.Equal(x, y) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 func (c Copy) copyTo(out io.Writer) error {

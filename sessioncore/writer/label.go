@@ -23,11 +23,7 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
 			return err
 		}
-		b, err := w.batch(c.snap)
-		if err != nil {
-			return err
-		}
-		return c.commit(b.labelLine(b.leaf, b.newID(), id, label))
+		return c.commitLine(func(b *batch) []byte { return b.labelLine(b.leaf, b.newID(), id, label) })
 	}))
 }
 

@@ -33,11 +33,7 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 		if err != nil || !moved {
 			return err
 		}
-		b, err := w.batch(c.snap)
-		if err != nil {
-			return err
-		}
-		return c.commit(b.moveLine(b.newID(), target))
+		return c.commitLine(func(b *batch) []byte { return b.moveLine(b.newID(), target) })
 	}))
 }
 
@@ -62,10 +58,11 @@ func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, targe
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	for range staleTries {
-		if done, err := s.TryMove(ctx, target); done || err != nil {
-			return err
+	return whileStale(func(int) error {
+		done, err := s.TryMove(ctx, target)
+		if !done && err == nil {
+			err = fmt.Errorf("%w: %s changes all the time", storage.ErrStale, s.Name())
 		}
-	}
-	return fmt.Errorf("%w: %s changes all the time", storage.ErrStale, s.Name())
+		return err
+	})
 }

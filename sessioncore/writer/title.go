@@ -46,11 +46,10 @@ func (c *change) setTitle(title, line string) error {
 		title = old // the line is the file's own text
 	}
 	if c.snap.Dialect().TitleEntry {
-		b, err := c.w.batch(c.snap)
-		if err != nil || old == title {
-			return err
+		if old == title {
+			return nil
 		}
-		return c.commit(b.nameLine(b.newID(), b.leaf, title))
+		return c.commitLine(func(b *batch) []byte { return b.nameLine(b.newID(), b.leaf, title) })
 	}
 	header, slot, err := c.snap.ReadHeader()
 	if err != nil {

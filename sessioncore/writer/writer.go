@@ -125,9 +125,14 @@ func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*cha
 	if w.opts.ReadOnly {
 		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
 	}
-	var err error
+	return whileStale(func(try int) error { return w.changeOnce(ctx, s, try >= freeTries, f) })
+}
+
+// whileStale calls do with the number of the attempt, and repeats it while it fails with ErrStale,
+// but not more than staleTries times.
+func whileStale(do func(try int) error) (err error) {
 	for try := range staleTries {
-		if err = w.changeOnce(ctx, s, try >= freeTries, f); !errors.Is(err, storage.ErrStale) {
+		if err = do(try); !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -208,6 +213,15 @@ func (c *change) commit(lines []byte) error {
 	}
 	_, err = c.w.opts.Journal.Append(c.s.Name(), lines)
 	return err
+}
+
+// commitLine is commit for the line that makeLine makes.
+func (c *change) commitLine(makeLine func(b *batch) []byte) error {
+	b, err := c.w.batch(c.snap)
+	if err != nil {
+		return err
+	}
+	return c.commit(makeLine(b))
 }
 
 // Sync makes earlier writes to the session durable.
