@@ -19,7 +19,7 @@ import (
 // directory, and links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
 	path    string // of the directory: absolute and without links
-	held    heldDirs
+	held    *heldDirs
 	locks   heldLocks
 	onFull  atomic.Pointer[func()] // see OnNoDescriptor
 	above   *Storage               // the storage of Sub, or nil
@@ -38,7 +38,7 @@ func Open(path string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{path: resolved, sys: kernel}
+	s := &Storage{path: resolved, sys: kernel, held: newHeldDirs()}
 	if _, err := s.Stat(""); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{path: resolved, sys: kernel, above: s, sharing: s.sharing}, nil
+	return &Storage{path: resolved, sys: kernel, held: newHeldDirs(), above: s, sharing: s.sharing}, nil
 }
 
 // OnNoDescriptor registers a function that closes unneeded descriptors. If there are none left to

@@ -12,14 +12,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
 
 const (
-	// maxHeldDirs bounds the open directories. There is one for each working directory; a crawler
-	// visits one after the other, and descriptors are scarce.
+	// maxHeldDirs bounds the open directories beside the storage's own. There is one for each
+	// working directory; a crawler visits one after the other, and descriptors are scarce.
 	maxHeldDirs = 32
 	// maxAbsence is how long a missing directory is not created again. A user who restores one
 	// removes it first; in one that we created, `mv backup sessions` would put it a level too deep.
@@ -33,10 +34,10 @@ const (
 // with it by one fstatat without following links, in place of openat2, fstat and close. That is as
 // exact as a walk of the path. The inode number of an open directory is not reused.
 type heldDirs struct {
-	mu     sync.Mutex // guards the fields below
-	dirs   map[string]*heldDir
-	absent map[string]time.Time // when cached directories disappeared, for maxAbsence
-	last   storage.Stat         // of the storage's own, without its identity, which a restored one has not
+	mu     sync.Mutex                       // guards the fields below
+	dirs   *simplelru.LRU[string, *heldDir] // the storage's own is used with each other one, and stays
+	absent map[string]time.Time             // when cached directories disappeared, for maxAbsence
+	last   storage.Stat                     // of the storage's own, without its identity, which a restored one has not
 	closed bool
 }
 
@@ -55,39 +56,34 @@ func (d *heldDir) release() {
 	}
 }
 
+func newHeldDirs() *heldDirs {
+	h := &heldDirs{absent: map[string]time.Time{}}
+	h.dirs, _ = simplelru.NewLRU(1+maxHeldDirs, func(_ string, d *heldDir) { d.release() })
+	return h
+}
+
 // find returns a cached directory with a reference added, or nil.
 func (h *heldDirs) find(name string) *heldDir {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d := h.dirs[name]
-	if d != nil {
+	d, ok := h.dirs.Get(name)
+	if ok {
 		d.refs.Add(1)
 	}
 	return d
 }
 
-// put caches a directory. It drops any other beyond maxHeldDirs.
+// put caches a directory in the place of another one of that name.
 func (h *heldDirs) put(name string, d *heldDir) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return
 	}
-	if h.dirs == nil {
-		h.dirs, h.absent = map[string]*heldDir{}, map[string]time.Time{}
-	}
 	delete(h.absent, name)
-	h.dropLocked(name, h.dirs[name])
-	for other, its := range h.dirs {
-		if len(h.dirs) <= maxHeldDirs {
-			break
-		}
-		if other != "" {
-			h.dropLocked(other, its)
-		}
-	}
+	h.dirs.Remove(name)
 	d.refs.Add(1)
-	h.dirs[name] = d
+	h.dirs.Add(name, d)
 }
 
 // drop removes d from the cache, as an open directory keeps its file system from being unmounted.
@@ -95,17 +91,12 @@ func (h *heldDirs) put(name string, d *heldDir) {
 func (h *heldDirs) drop(name string, d *heldDir, missing bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.dropLocked(name, d)
+	if current, _ := h.dirs.Peek(name); current == d {
+		h.dirs.Remove(name)
+	}
 	if missing {
 		maps.DeleteFunc(h.absent, func(_ string, since time.Time) bool { return time.Since(since) >= maxAbsence })
 		h.absent[name] = time.Now()
-	}
-}
-
-func (h *heldDirs) dropLocked(name string, d *heldDir) {
-	if d != nil && h.dirs[name] == d {
-		delete(h.dirs, name)
-		d.release()
 	}
 }
 
@@ -122,17 +113,15 @@ func (h *heldDirs) isAbsent(name string) bool {
 func (h *heldDirs) dropAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name, d := range h.dirs {
-		h.dropLocked(name, d)
-	}
+	h.dirs.Purge()
 }
 
 // close drops all directories for good.
 func (h *heldDirs) close() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.closed = true
-	h.mu.Unlock()
-	h.dropAll()
+	h.dirs.Purge()
 }
 
 // remember stores the Stat of the storage's directory for when it is missing.
