@@ -65,16 +65,12 @@ func isPlainName(text string) bool {
 	return true
 }
 
-func plainASCII(c byte) bool {
-	return c >= 0x20 && c != 0x7F && c != '/' && c != '%' && c != '~'
-}
-
 // PlainRune reports whether a name may have the code point r, whose encoding has size bytes.
 // Controls (C0, DEL, C1, bidi), surrogates and ill-formed bytes are encoded.
 func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:
-		return plainASCII(byte(r))
+		return r >= 0x20 && r != 0x7F && r != '/' && r != '%' && r != '~'
 	case IsControl(r), utf16.IsSurrogate(r):
 		return false
 	}

@@ -79,27 +79,20 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 	return s
 }
 
-// find returns the state of a name and its file's name, which differ from name if packed.
-func (s *Storage) find(name string) (st storage.Stat, file string, packed bool, err error) {
-	st, err = s.files.Stat(name)
-	if !storage.IsMissing(err) || !strings.HasSuffix(name, sessionEnding) {
-		return st, name, false, err
-	}
-	at, missing := s.files.Stat(name + s.format.ending)
-	if missing != nil || at.Kind != storage.KindFile {
-		return st, name, false, err
-	}
-	return at, name + s.format.ending, true, nil
-}
-
 // Stat implements storage.Files. The size of a compressed file is the one that it states, until
 // that is known to be wrong.
 func (s *Storage) Stat(name string) (storage.Stat, error) {
-	st, file, packed, err := s.find(name)
-	if err == nil && packed {
-		st.Size = s.measure(file, st, nil).size
+	st, err := s.files.Stat(name)
+	if !storage.IsMissing(err) || !strings.HasSuffix(name, sessionEnding) {
+		return st, err
 	}
-	return st, err
+	file := name + s.format.ending
+	packed, missing := s.files.Stat(file)
+	if missing != nil || packed.Kind != storage.KindFile {
+		return st, err
+	}
+	packed.Size = s.measure(file, packed, nil).size
+	return packed, nil
 }
 
 // measure returns the size of a compressed file, unpacking one without a stated size.

@@ -250,7 +250,10 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		after, err = s.run(ctx, l.conn, c)
 		l.giveBack()
 	} else {
-		after, err = s.writeAlone(ctx, c)
+		err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+			after, err = s.run(ctx, conn, c)
+			return err
+		})
 	}
 	if err != nil && s.pool.canRetry(err) {
 		after, err = s.settle(c, err)
@@ -299,15 +302,6 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 		return closed
 	}
 	return err
-}
-
-// writeAlone carries out a change of a row that is not locked.
-func (s *Storage) writeAlone(ctx context.Context, c change) (after facts, err error) {
-	err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
-		after, err = s.run(ctx, conn, c)
-		return err
-	})
-	return after, err
 }
 
 // settle repeats settleOnce until the server answers, for settleLimit.
