@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -89,6 +90,20 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 	}
 	failed := work.Wait()
 	return copies.Kept, cmp.Or(err, failed)
+}
+
+// lockDir locks a directory of kept sessions: two processes that keep at once would miss each
+// other's copies.
+func lockDir(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another sessionfs keep is at work in %s: %w", dir, err)
+	}
+	return func() { f.Close() }, nil
 }
 
 // keepsAtOnce is how many files are kept at a time: most of the time goes into waiting for the

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -69,12 +70,16 @@ func (b *batch) nameLine(id string, parent *string, title string) []byte {
 	return append(line, "}\n"...)
 }
 
-// cleanTitle cleans a title as the client does.
+// cleanTitle cleans a title as the client does. Bytes that are neither UTF-8 nor a surrogate become
+// U+FFFD.
 func cleanTitle(title string) string {
-	b := appendUTF8WTF(nil, []byte(title))
+	b := []byte(title)
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		r, n := rawjson.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			n = rawjson.IllFormedLen(b)
+		}
 		if r < 0x20 || r >= 0x7F && r <= 0x9F {
 			r = ' '
 		}
@@ -84,24 +89,6 @@ func cleanTitle(title string) string {
 		b = b[n:]
 	}
 	return strings.TrimFunc(string(out), func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF })
-}
-
-// appendUTF8WTF appends WTF-8 text; bytes that are neither UTF-8 nor a surrogate become U+FFFD.
-func appendUTF8WTF(dst, text []byte) []byte {
-	for len(text) > 0 {
-		n := rawjson.ValidPrefix(text)
-		dst = append(dst, text[:n]...)
-		if text = text[n:]; len(text) == 0 {
-			break
-		}
-		if rawjson.IsSurrogate(text) {
-			dst, text = append(dst, text[:3]...), text[3:]
-			continue
-		}
-		dst = append(dst, rawjson.Replacement...)
-		text = text[rawjson.IllFormedLen(text):]
-	}
-	return dst
 }
 
 // setSlot writes the title slot and an entry about the change from old, as newer clients do.
