@@ -235,22 +235,27 @@ func (l *Leases) Beside(roots ...string) *Leases {
 // AgentDirs returns the absolute paths of agent directories: the given ones, except "", and those
 // that a client would use with our environment.
 func AgentDirs(getenv func(string) string, extra ...string) (dirs []string) {
-	add := func(dir string) {
-		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(dirs, path) {
-			dirs = append(dirs, path)
+	dirs = append(slices.Clone(extra), getenv("PI_CODING_AGENT_DIR"), inDir(configRoot(getenv), agentName),
+		inDir(getenv("XDG_DATA_HOME"), xdgName))
+	return distinctPaths(dirs)
+}
+
+// inDir returns the path of name in a directory, "" if there is no directory.
+func inDir(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+// distinctPaths returns absolute paths without duplicates and without "".
+func distinctPaths(dirs []string) (paths []string) {
+	for _, dir := range dirs {
+		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(paths, path) {
+			paths = append(paths, path)
 		}
 	}
-	for _, dir := range extra {
-		add(dir)
-	}
-	add(getenv("PI_CODING_AGENT_DIR"))
-	if root := configRoot(getenv); root != "" {
-		add(filepath.Join(root, agentName))
-	}
-	if data := getenv("XDG_DATA_HOME"); data != "" {
-		add(filepath.Join(data, xdgName))
-	}
-	return dirs
+	return paths
 }
 
 // agentName is the agent directory in the client's configuration, xdgName the client's directory in
@@ -259,35 +264,23 @@ const agentName, xdgName = "agent", "omp"
 
 // configRoot returns the client's configuration directory, "" if there is no home.
 func configRoot(getenv func(string) string) string {
-	home := getenv("HOME")
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
+	return inDir(getenv("HOME"), cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
 }
 
 // LeaseDirs returns the directories of leases that clients of an agent directory may use, as
 // absolute paths without duplicates: those beside the directory's paths in sources, and those that
 // a client derives from its environment, which is assumed to be ours.
 func LeaseDirs(getenv func(string) string, sources ...string) (dirs []string) {
-	add := func(dir string) {
-		path, err := filepath.Abs(filepath.Join(dir, "run", "session-owners"))
-		if err == nil && !slices.Contains(dirs, path) {
-			dirs = append(dirs, path)
-		}
-	}
 	for _, source := range sources {
 		if filepath.Base(source) == agentName {
-			add(filepath.Dir(source))
+			dirs = append(dirs, filepath.Dir(source))
 		}
 	}
-	if root := configRoot(getenv); root != "" {
-		add(root)
+	dirs = append(dirs, configRoot(getenv), inDir(getenv("XDG_STATE_HOME"), xdgName))
+	for i, dir := range dirs {
+		dirs[i] = inDir(dir, "run/session-owners")
 	}
-	if state := getenv("XDG_STATE_HOME"); state != "" {
-		add(filepath.Join(state, xdgName))
-	}
-	return dirs
+	return distinctPaths(dirs)
 }
 
 // On returns the client that holds the lease called name of the session file, or nil.

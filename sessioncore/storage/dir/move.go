@@ -112,11 +112,16 @@ func (s *Storage) Touch(name string) error {
 		return err
 	}
 	defer p.close()
-	now := unix.NsecToTimespec(time.Now().UnixNano())
-	err = retry(func() error {
-		return unix.UtimesNanoAt(p.dir.fd, p.base, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	return p.setTime(time.Now())
+}
+
+// setTime sets the times of a file, without following a link.
+func (p nameAt) setTime(to time.Time) error {
+	at := unix.NsecToTimespec(to.UnixNano())
+	err := retry(func() error {
+		return unix.UtimesNanoAt(p.dir.fd, p.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	return p.fail("touch", err)
+	return p.fail("set the time of", err)
 }
 
 // HardLink gives a file a second name in the same directory. The error may wrap fs.ErrExist.

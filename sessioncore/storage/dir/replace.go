@@ -76,7 +76,7 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	if !r.Modified.IsZero() {
-		if err := t.setTime(r.Modified); err != nil {
+		if err := t.temp.setTime(r.Modified); err != nil {
 			return storage.Stat{}, err
 		}
 	}
@@ -237,15 +237,6 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 // setMode sets the mode regardless of the umask.
 func (t *temporary) setMode(mode uint32) error {
 	return t.fail("chmod the replacement of", retry(func() error { return unix.Fchmod(t.fd, mode) }))
-}
-
-// setTime sets the modification time.
-func (t *temporary) setTime(modified time.Time) error {
-	at := unix.NsecToTimespec(modified.UnixNano())
-	err := retry(func() error {
-		return unix.UtimesNanoAt(t.dir.fd, t.temp.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	return t.fail("set the time of", err)
 }
 
 // keepACL copies the access control list, or removes it if from has none: the directory's default
