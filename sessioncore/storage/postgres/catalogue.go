@@ -30,6 +30,11 @@ type facts struct {
 	title   title
 }
 
+// targets are where the columns of a row are scanned to.
+func (f *facts) targets() []any {
+	return []any{&f.path, &f.version, &f.size, &f.mtime, &f.title.text, &f.title.source, &f.title.updated}
+}
+
 // row is one object: a row of the table until it is written anew. Appends and titles leave it the
 // same object. Its content is kept in content.go.
 type row struct {
@@ -279,19 +284,4 @@ func (s *Storage) checkParent(op, name string) error {
 		return missing(op, name)
 	}
 	return nil
-}
-
-// maybeFacts are the columns of a row, NULL where there is none.
-type maybeFacts struct {
-	path, version *string
-	size, mtime   *int64
-	title         title
-}
-
-func (f *maybeFacts) targets() []any {
-	return []any{&f.path, &f.version, &f.size, &f.mtime, &f.title.text, &f.title.source, &f.title.updated}
-}
-
-func (f *maybeFacts) facts() facts {
-	return facts{path: *f.path, version: *f.version, size: *f.size, mtime: *f.mtime, title: f.title}
 }

@@ -259,13 +259,12 @@ func (c *content) readRest(text *budget.Text, f facts) (now facts, same bool, er
 			return err
 		}
 		rows, _ := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize) // rows has the error
-		var row maybeFacts
 		var sum []byte
 		var piece pgtype.DriverBytes
 		found := false
-		_, err := pgx.ForEachRow(rows, append(row.targets(), &sum, &piece), func() (err error) {
+		_, err := pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), func() (err error) {
 			if !found {
-				now, found = row.facts(), true
+				found = true
 				if same, err = hasSum(text, n, sum); err != nil {
 					return err
 				}
@@ -417,10 +416,9 @@ func (s *Storage) heads(paths []string) (found []beginning, err error) {
 			sql, args = s.sql.notedHeads, append(args, s.quoted)
 		}
 		rows, _ := c.Query(ctx, sql, args...) // rows has the error
-		var f maybeFacts
-		var head []byte
-		_, err := pgx.ForEachRow(rows, append(f.targets(), &head), func() error {
-			found = append(found, beginning{f.facts(), head})
+		var b beginning
+		_, err := pgx.ForEachRow(rows, append(b.targets(), &b.head), func() error {
+			found = append(found, b)
 			return nil
 		})
 		return err

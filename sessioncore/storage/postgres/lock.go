@@ -119,7 +119,7 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f maybeFacts
+	var f facts
 	var batch pgx.Batch
 	s.beginWrite(&batch, path)
 	batch.Queue(s.sql.lockRow, path)
@@ -136,7 +136,7 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 		s.remove(path)
 		return l, nil
 	}
-	s.put(f.facts(), s.clock) // a look that ended meanwhile may have seen an older state, but no newer one
-	l.version = *f.version
+	s.put(f, s.clock) // a look that ended meanwhile may have seen an older state, but no newer one
+	l.version = f.version
 	return l, nil
 }

@@ -184,13 +184,13 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 // scan reads the answer to queries.changed or queries.noted.
 func (now *changeSet) scan(rows pgx.Rows) error {
 	var path *string // of a changed row, "" for all rows; nil without a change
-	var f maybeFacts
+	var f facts
 	targets := append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...)
 	_, err := pgx.ForEachRow(rows, targets, func() error {
 		switch {
 		case path == nil:
-		case f.path != nil:
-			now.rows = append(now.rows, f.facts())
+		case f.path != "":
+			now.rows = append(now.rows, f)
 		case *path == "":
 			now.truncate = true
 		default:

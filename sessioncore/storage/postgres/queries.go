@@ -22,13 +22,17 @@ type queries struct {
 // table in which its changes are noted (Source.Trigger), which need not be there.
 func makeQueries(table, changes string, titles bool) queries {
 	q := queries{titles: titles}
-	titled := `NULL::text, NULL::text, NULL::text`
+	titled := `NULL::text AS title, NULL::text AS title_source, NULL::text AS title_updated_at`
 	if titles {
 		titled = `title, title_source, title_updated_at`
 	}
-	// The order is that of maybeFacts.targets.
-	columns := `path, xmin::text, octet_length(content)::bigint, mtime_ms, ` + titled
+	// The order is that of facts.targets.
+	columns := `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms, ` + titled
 	utf8, shown := `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
+
+	// joined are the columns of r, which may be missing; its path is '' then.
+	const joined = `coalesce(r.path, ''), coalesce(r.version, ''), coalesce(r.size, 0), coalesce(r.mtime_ms, 0),
+		r.title, r.title_source, r.title_updated_at`
 
 	// One statement sees one state of the database: the first transaction whose changes are not in
 	// it, the server that answers, its trigger if the recorded changes can be read, and the
@@ -39,12 +43,12 @@ func makeQueries(table, changes string, titles bool) queries {
 			AND tgname = '` + triggerName + `' AND tgenabled IN ('O', 'A')
 		AND has_table_privilege(to_regclass('` + strings.ReplaceAll(changes, `'`, `''`) + `'), 'SELECT'))`
 	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
-	q.changed = `SELECT n, s.*, r.path, r.*
+	q.changed = `SELECT n, s.*, r.path, ` + joined + `
 		FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
 		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
 	// OFFSET 0 has each row that was noted found by its path, however many the planner expects.
-	q.noted = `SELECT -1, s.*, c.path, r.* FROM (` + state + `) s LEFT JOIN (SELECT path FROM ` + changes + `
+	q.noted = `SELECT -1, s.*, c.path, ` + joined + ` FROM (` + state + `) s LEFT JOIN (SELECT path FROM ` + changes + `
 			WHERE tab = to_regclass($3) AND xact >= (SELECT $2::text::xid8)
 			AND xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (path = '' OR starts_with(path, $1))) c ON true

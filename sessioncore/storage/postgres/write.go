@@ -274,7 +274,7 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 // run sends the statement with its COMMIT and, unless the row is locked, the beginning of a
 // transaction, in one request. The error is pgx.ErrNoRows if the row's state is another one.
 func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
-	var f maybeFacts
+	var f facts
 	var batch pgx.Batch
 	if conn.PgConn().TxStatus() == 'I' {
 		s.beginWrite(&batch, c.path)
@@ -285,7 +285,7 @@ func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	if err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...); err != nil {
 		return facts{}, err
 	}
-	return f.facts(), nil
+	return f, nil
 }
 
 // answer scans the row that the nth statement of a batch returns, and waits for those after it. The
@@ -325,7 +325,7 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 // settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen
 // twice, even if the server still works on the first: that changes the state of the row.
 func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, error) {
-	var is maybeFacts
+	var is facts
 	var done bool
 	sum := sha256.Sum256([]byte(c.data))
 	var batch pgx.Batch
@@ -335,12 +335,12 @@ func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, e
 	switch gone := errors.Is(err, pgx.ErrNoRows); {
 	case err != nil && !gone:
 		return facts{}, err
-	case gone && c.version == "", !gone && *is.version == c.version:
+	case gone && c.version == "", !gone && is.version == c.version:
 		return s.run(ctx, conn, c)
 	case gone, !done, c.title != nil && !reflect.DeepEqual(is.title, *c.title):
 		return facts{}, pgx.ErrNoRows
 	}
-	return is.facts(), nil
+	return is, nil
 }
 
 // written stores the facts of a row after a write, and returns its state.
