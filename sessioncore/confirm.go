@@ -73,13 +73,9 @@ func (c *confirmedEntries) missing(n int, entries []Entry) (missing []Entry, in 
 // all.
 func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
 	missing, in := s.index.confirmed.missing(len(s.records), entries)
-	read := s.EntryText
-	if len(missing) > 1 { // with one buffer
-		reader := NewEntryReader(s)
-		read = reader.Read
-	}
+	reader := NewEntryReader(s)
 	for _, e := range missing {
-		_, err := read(e)
+		_, err := reader.Read(e)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package sessioncore
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"sessionfs/sessioncore/document"
@@ -66,29 +67,40 @@ func (c *contextBuilder) load(e Entry) entryText {
 
 func (c *contextBuilder) write() {
 	c.doc.AddText(`{"messages":[`)
-	if c.s.dialect == Pi {
-		c.writePiMessages()
-	} else {
-		c.writeMessages()
-	}
+	c.writeMessages()
 	c.doc.AddText(`]`)
 	c.writeSettings()
 	c.doc.AddText("}\n")
 }
 
-// writeMessages writes the messages of the path. Before the last compaction it writes only the
-// summary and the kept entries.
+// writeMessages writes the messages of the path: the last compaction, the entries that it keeps, and
+// those after it; without a compaction all entries.
 func (c *contextBuilder) writeMessages() {
-	at := c.last(TypeCompaction)
-	if at < 0 {
-		c.writeEntries(c.path)
-		return
+	entries := c.path
+	if at := c.last(TypeCompaction); at >= 0 {
+		kept := c.keptEntries(at, c.load(c.path[at]).text)
+		entries = slices.Concat(c.path[at:at+1], kept, c.path[at+1:])
 	}
-	compaction := c.load(c.path[at])
-	if remote := c.writeCompaction(compaction); !remote {
-		c.writeEntries(c.keptEntries(at, compaction.text))
+	edits := c.contextEdits(entries)
+	for i, e := range entries {
+		var edit contextEdit
+		if at, ok := edits[c.s.records[e].id]; ok {
+			edit = c.contextEdit(at)
+		}
+		switch kind := c.s.records[e].kind; {
+		case edit.removes:
+		case kind == TypeMessage && edit.content != nil:
+			c.writeEditedMessage(e, edit)
+		case kind == TypeMessage:
+			c.writeMessage(e)
+		case kind == TypeCustomMessage && c.words.customKeys != nil:
+			c.writeCustomMessage(e, edit)
+		case kind == TypeBranchSummary:
+			c.writeBranchSummary(e)
+		case kind == TypeCompaction && i == 0: // only the last one counts
+			c.writeCompaction(e)
+		}
 	}
-	c.writeEntries(c.path[at+1:])
 }
 
 // last returns the index in the path of the last entry of a type, or -1.
@@ -102,8 +114,12 @@ func (c *contextBuilder) last(kind EntryType) int {
 }
 
 // keptEntries returns the entries that the compaction at path[at] keeps: those before it from its
-// first kept entry on, none if that entry is not before it.
+// first kept entry on, none if that entry is not before it or a provider keeps the history. pi's
+// compaction has a system message of its own.
 func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
+	if _, items := c.remoteHistory(compaction); items != nil {
+		return nil
+	}
 	var first symbol
 	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
 		first, _ = c.s.keptByIndex(index)
@@ -113,27 +129,15 @@ func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	if first == 0 {
 		return nil
 	}
-	for i, e := range c.path[:at] {
-		if c.s.records[e].id == first {
-			return c.path[i:at]
-		}
+	isFirst := func(e Entry) bool { return c.s.records[e].id == first }
+	isOmitted := func(e Entry) bool {
+		rec := &c.s.records[e]
+		return c.s.dialect == Pi && rec.kind == TypeMessage && rec.role == RoleSystem
+	}
+	if i := slices.IndexFunc(c.path[:at], isFirst); i >= 0 {
+		return slices.DeleteFunc(slices.Clone(c.path[i:at]), isOmitted)
 	}
 	return nil
-}
-
-func (c *contextBuilder) writeEntries(entries []Entry) {
-	for _, e := range entries {
-		switch c.s.records[e].kind {
-		case TypeMessage:
-			c.writeMessage(e)
-		case TypeCustomMessage:
-			if c.words.customKeys != nil {
-				c.writeCustomMessage(e)
-			}
-		case TypeBranchSummary:
-			c.writeBranchSummary(e)
-		}
-	}
 }
 
 // separate starts the next message.
@@ -253,14 +257,25 @@ func (c *contextBuilder) writeTime(l entryText) {
 	c.doc.AddText(`,"timestamp":` + ms + `}`)
 }
 
-func (c *contextBuilder) writeCustomMessage(e Entry) {
+// writeCustomMessage writes a custom_message. In pi, a missing content becomes an empty one.
+func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 	l := c.load(e)
-	if l.text.Member("excludeFromContext").Truthy() {
+	if c.s.dialect != Pi && l.text.Member("excludeFromContext").Truthy() {
 		return // of another agent, which does not send it
 	}
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
-	c.writeKeys(l, c.words.customKeys)
+	for _, key := range c.words.customKeys {
+		switch value := l.text.Member(key); {
+		case key == "content" && edit.content != nil:
+			c.doc.AddText(`,"content":`)
+			c.writeContent(edit, false)
+		case key == "content" && c.s.dialect == Pi && value.Missing():
+			c.doc.AddText(`,"content":[]`)
+		default:
+			c.writeField(l, key, value)
+		}
+	}
 	c.writeTime(l)
 }
 
@@ -275,23 +290,36 @@ func (c *contextBuilder) writeBranchSummary(e Entry) {
 	c.writeTime(l)
 }
 
-// writeCompaction writes the summary of a compaction. remote reports whether a provider keeps the
-// history, so that nothing before the compaction is sent.
-func (c *contextBuilder) writeCompaction(l entryText) (remote bool) {
+// remoteHistory returns the history that a provider keeps since a compaction, nil if it keeps none:
+// then nothing before the compaction is sent.
+func (c *contextBuilder) remoteHistory(compaction rawjson.Value) (provider, items rawjson.Value) {
+	history := compaction.Member("preserveData").Member("openaiRemoteCompaction")
+	provider, items = history.Member("provider"), history.Member("replacementHistory")
+	if c.words.providerHistory && provider.IsString() && provider.Truthy() && items.IsArray() {
+		return provider, items
+	}
+	return nil, nil
+}
+
+// writeCompaction writes the messages of a compaction: in pi the system message, the summary, and
+// in pi, if it names no first kept entry, the messages that another program keeps in it.
+func (c *contextBuilder) writeCompaction(e Entry) {
+	l := c.load(e)
+	if system := l.text.Member("systemMessage"); c.s.dialect == Pi && system.Truthy() {
+		c.separate()
+		c.writeValue(l, system)
+	}
 	c.separate()
 	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
 	c.writeKeys(l, c.words.compactionKeys)
-	var history rawjson.Value
-	if c.words.providerHistory {
-		history = l.text.Member("preserveData").Member("openaiRemoteCompaction")
-	}
-	provider, items := history.Member("provider"), history.Member("replacementHistory")
-	if remote = provider.IsString() && provider.Truthy() && items.IsArray(); remote {
+	if provider, items := c.remoteHistory(l.text); items != nil {
 		c.doc.AddText(`,"providerPayload":{"type":"openaiResponsesHistory"`)
 		c.writeField(l, "provider", provider)
 		c.writeField(l, "items", items)
 		c.doc.AddText(`}`)
 	}
 	c.writeTime(l)
-	return remote
+	if c.s.dialect == Pi && l.text.Member(keptKey) == nil {
+		c.writeRetained(l)
+	}
 }

@@ -6,40 +6,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file writes a pi session's messages like pi's buildSessionContext (docs/format.md, Context
-// of pi).
-
-// writePiMessages writes the messages of the path: the last compaction, its kept entries, the rest.
-func (c *contextBuilder) writePiMessages() {
-	entries := c.piEntries()
-	edits := c.contextEdits(entries)
-	for i, e := range entries {
-		if i > 0 && c.s.records[e].kind == TypeCompaction {
-			continue // only the last one counts
-		}
-		var edit contextEdit
-		if at, ok := edits[c.s.records[e].id]; ok {
-			edit = c.contextEdit(at)
-		}
-		c.writePiEntry(e, edit)
-	}
-}
-
-// piEntries returns the entries of the context in order. It omits the kept system messages of a
-// compaction, which has its own.
-func (c *contextBuilder) piEntries() []Entry {
-	at := c.last(TypeCompaction)
-	if at < 0 {
-		return c.path
-	}
-	entries := []Entry{c.path[at]}
-	for _, e := range c.keptEntries(at, c.load(c.path[at]).text) {
-		if rec := &c.s.records[e]; rec.kind != TypeMessage || rec.role != RoleSystem {
-			entries = append(entries, e)
-		}
-	}
-	return append(entries, c.path[at+1:]...)
-}
+// This file writes what only pi's buildSessionContext has (docs/format.md, Context of pi).
 
 // contextEdit is the change of a context_edit to a message.
 type contextEdit struct {
@@ -54,11 +21,11 @@ func (c *contextBuilder) contextEdit(e Entry) contextEdit {
 	return contextEdit{l, replacement.IsNull(), replacement.Member("content")}
 }
 
-// contextEdits returns the last context_edit for each id among entries.
+// contextEdits returns the last context_edit for each id among entries, none outside pi.
 func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 	edits := map[symbol]Entry{}
 	for _, e := range entries {
-		if c.s.records[e].kind != TypeContextEdit {
+		if c.s.dialect != Pi || c.s.records[e].kind != TypeContextEdit {
 			continue
 		}
 		text := c.load(e).text
@@ -69,27 +36,6 @@ func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 		}
 	}
 	return edits
-}
-
-// writePiEntry writes the messages of an entry, changed by its context_edit, if it has one.
-func (c *contextBuilder) writePiEntry(e Entry, edit contextEdit) {
-	if edit.removes {
-		return
-	}
-	switch c.s.records[e].kind {
-	case TypeMessage:
-		if edit.content != nil {
-			c.writeEditedMessage(e, edit)
-		} else {
-			c.writeMessage(e)
-		}
-	case TypeCustomMessage:
-		c.writePiCustomMessage(e, edit)
-	case TypeBranchSummary:
-		c.writeBranchSummary(e)
-	case TypeCompaction:
-		c.writePiCompaction(e)
-	}
 }
 
 // writeEditedMessage writes a message with the content of edit, if pi edits messages of its role.
@@ -130,37 +76,8 @@ func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 	c.doc.AddText(after)
 }
 
-// writePiCustomMessage writes a custom_message. A missing content becomes an empty one.
-func (c *contextBuilder) writePiCustomMessage(e Entry, edit contextEdit) {
-	l := c.load(e)
-	c.separate()
-	c.doc.AddText(`{"role":"custom"`)
-	for _, key := range c.words.customKeys {
-		switch value := l.text.Member(key); {
-		case key == "content" && edit.content != nil:
-			c.doc.AddText(`,"content":`)
-			c.writeContent(edit, false)
-		case key == "content" && value.Missing():
-			c.doc.AddText(`,"content":[]`)
-		default:
-			c.writeField(l, key, value)
-		}
-	}
-	c.writeTime(l)
-}
-
-// writePiCompaction writes the messages of a compaction: the system message, the summary, and, if
-// it names no first kept entry, the messages that another program keeps in the compaction.
-func (c *contextBuilder) writePiCompaction(e Entry) {
-	l := c.load(e)
-	if system := l.text.Member("systemMessage"); system.Truthy() {
-		c.separate()
-		c.writeValue(l, system)
-	}
-	c.writeCompaction(l)
-	if l.text.Member(keptKey) != nil {
-		return
-	}
+// writeRetained writes the messages that a compaction keeps itself, without answers that failed.
+func (c *contextBuilder) writeRetained(l entryText) {
 	for message := range l.text.Member("retainedTail").EachElement {
 		reason := message.Member("stopReason")
 		if message.IsObject() && !reason.Is("error") && !reason.Is("aborted") && !reason.Is("deferred") {

@@ -211,7 +211,7 @@ func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {
-		r.buf = make([]byte, max(int(rec.size), jsonl.ChunkSize))
+		r.buf = make([]byte, max(int(rec.size), min(2*cap(r.buf), jsonl.ChunkSize)))
 	}
 	text := r.buf[:rec.size:rec.size]
 	if err := storage.ReadFull(r.s.index.file, text, rec.off); err != nil {

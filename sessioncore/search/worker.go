@@ -125,9 +125,6 @@ func (w *worker) hasDirectory(name string) bool {
 	return err != nil || st.Kind != storage.KindFile && st.Kind != storage.KindLink
 }
 
-// fewEntries is the number of entries that are not worth a reader's buffer.
-const fewEntries = 16
-
 // check checks the entries in a place, and the title.
 func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, at place) error {
 	found.Hits = nil
@@ -153,17 +150,17 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		ownTitle = slot.Member("title")
 	}
 	var hits []Hit
+	add := func(h Hit) {
+		h.Tree, h.File, h.Session, h.ID = w.s.Tree, found.File, name, found.ID
+		hits = append(hits, h)
+	}
 	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
-		hits = append(hits, Hit{File: found.File, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
+		add(Hit{What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
-	read := r.Read
 	entries := newestFirst(snap, lines)
-	if len(entries) < fewEntries {
-		read = snap.EntryText
-	}
 	if calls, ok := matching.(*touchChecker); ok {
-		if entries, err = calls.callsOf(ctx, snap, entries, read); err != nil {
+		if entries, err = calls.callsOf(ctx, snap, entries, r.Read); err != nil {
 			return err
 		}
 	}
@@ -171,7 +168,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		text, err := read(e)
+		text, err := r.Read(e)
 		if err != nil {
 			return err
 		}
@@ -182,19 +179,11 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if !ok {
 			continue
 		}
-		hit.File, hit.Entry, hit.What, hit.Time = found.File, snap.Name(e), snap.PathLabel(e), snap.Time(e)
 		role, _ := snap.Message(e, text).Member("role").Text()
-		hit.Role = rawjson.CamelCase(role)
-		hits = append(hits, hit)
-		if len(hits) > w.s.Limit {
+		hit.Entry, hit.What, hit.Time, hit.Role = snap.Name(e), snap.PathLabel(e), snap.Time(e), rawjson.CamelCase(role)
+		if add(hit); len(hits) > w.s.Limit {
 			break // the number beyond the limit does not matter
 		}
-	}
-	if len(hits) == 0 {
-		return nil
-	}
-	for i := range hits {
-		hits[i].Session, hits[i].ID, hits[i].Tree = name, found.ID, w.s.Tree
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // for the title
 	found.Hits = hits
