@@ -99,7 +99,6 @@ func (h *contentHandle) Close() { h.hold.Close() }
 const maxIndexListed = 10_000
 
 // IndexName is index.jsonl: one line for each session, newest first (docs/design.md section 5).
-// The lines are rendered as they are read.
 var IndexName = Name{
 	Name: "index.jsonl", Kind: storage.KindFile, Make: newIndexFile,
 	Is: func(d *Directory, ctx context.Context) Presence {
@@ -116,8 +115,9 @@ func newIndexFile(d *Directory) Node {
 		if err != nil {
 			return content{}, err
 		}
-		index := sessions.Index()
-		return content{text: index, size: index.Size(), stat: sessions.Stat(), private: true}, nil
+		c := textContent(sessions.Index(), sessions.Stat())
+		c.private = true
+		return c, nil
 	}
 	return &ContentFile{node: d.file(), render: render}
 }

@@ -3,17 +3,13 @@ package listing
 import (
 	"bytes"
 	"cmp"
-	"io"
 	"math"
 	"path"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
-	"unicode/utf8"
 	"unique"
 
 	"sessionfs/sessioncore"
@@ -51,7 +47,6 @@ type Info struct {
 	MessageCount int
 
 	first    string // the first message
-	lineSize int32  // of the line in index.jsonl, in bytes
 	flags    infoFlags
 	created  int64 // milliseconds since the epoch; 0 if the header's timestamp cannot be read
 	activity int64 // of pi's sessions: the latest time of a message, milliseconds since the epoch, or 0
@@ -66,7 +61,6 @@ const (
 	infoNamed                          // of pi, and Title is certainly the whole file's
 	infoAgent                          // of one of several agents
 	infoPerson                         // of one of several people
-	infoPlain                          // see setPlain
 	infoSubagent                       // of a subagent
 )
 
@@ -83,15 +77,7 @@ func (i *Info) Name() string { return i.file.name() }
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name(), sessioncore.FileEnding) }
 
 // Path returns the path of the session's directory from the mount's root.
-func (i *Info) Path() string { return string(i.appendPath(make([]byte, 0, 128))) }
-
-func (i *Info) appendPath(dst []byte) []byte {
-	dst = append(append(dst, i.file.dir.shownIn...), '/')
-	if dir := i.file.dir.name; dir != "" {
-		dst = append(append(dst, dir...), '/')
-	}
-	return append(dst, i.BaseName()...)
-}
+func (i *Info) Path() string { return i.file.dir.shownIn + "/" + i.DirName() }
 
 // Agent returns the agent of the session among several agents, else "".
 func (i *Info) Agent() string { return i.topIf(infoAgent) }
@@ -180,9 +166,6 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 			return nil, st, err
 		}
 	}
-	line := info.appendLine(buffer[:0])
-	info.lineSize = int32(len(line))
-	info.setPlain(line)
 	return info, st, nil
 }
 
@@ -299,117 +282,43 @@ func displayText(text string) string {
 // for tools that take columns from the first line; a missing value is null. With several agents
 // or people, all lines have one more key.
 func (i *Info) appendLine(dst []byte) []byte {
-	dst = i.appendText(append(dst, `{"id":`...), i.ID)
-	if dst = append(dst, `,"path":`...); i.flags&infoPlain == 0 {
-		dst = i.appendText(dst, textOf(i.Path()))
-	} else {
-		dst = append(i.appendPath(append(dst, '"')), '"')
+	orNull := func(text string, has bool) *string {
+		if text = names.TextUTF8(text); has {
+			return &text
+		}
+		return nil
 	}
-	dst = i.appendText(append(dst, `,"cwd":`...), i.CWD)
-	dst = i.appendOrNull(append(dst, `,"title":`...), i.Title)
-	dst = append(dst, `,"created":`...)
-	if ms, ok := i.Created(); ok {
-		dst = appendTime(dst, time.UnixMilli(ms))
-	} else {
-		dst = append(dst, "null"...)
-	}
-	dst = appendTime(append(dst, `,"modified":`...), i.Modified())
-	dst = strconv.AppendInt(append(dst, `,"messageCount":`...), int64(i.MessageCount), 10)
-	dst = i.appendText(append(dst, `,"firstMessage":`...), i.first)
-	dst = i.appendOrNull(append(dst, `,"parentSession":`...), i.Parent)
-	dst = strconv.AppendInt(append(dst, `,"size":`...), i.Size, 10)
-	if agent := i.Agent(); agent != "" {
-		dst = i.appendText(append(dst, `,"agent":`...), agent)
-	}
-	if who := i.Who(); who != "" {
-		dst = i.appendText(append(dst, `,"who":`...), who)
-	}
-	return append(dst, "}\n"...)
+	written := func(t time.Time) string { return t.UTC().Format(rawjson.TimestampLayout) }
+	began, hasBegun := i.Created()
+	return rawjson.AppendLine(dst, struct {
+		ID            string  `json:"id"`
+		Path          string  `json:"path"`
+		CWD           string  `json:"cwd"`
+		Title         *string `json:"title"`
+		Created       *string `json:"created"`
+		Modified      string  `json:"modified"`
+		MessageCount  int     `json:"messageCount"`
+		FirstMessage  string  `json:"firstMessage"`
+		ParentSession *string `json:"parentSession"`
+		Size          int64   `json:"size"`
+		Agent         string  `json:"agent,omitempty"`
+		Who           string  `json:"who,omitempty"`
+	}{
+		names.TextUTF8(i.ID), string(rawjson.AppendUTF8(nil, []byte(i.Path()))), names.TextUTF8(i.CWD),
+		orNull(i.Title, i.Title != ""), orNull(written(time.UnixMilli(began)), hasBegun), written(i.Modified()),
+		i.MessageCount, names.TextUTF8(i.first), orNull(i.Parent, i.Parent != ""), i.Size,
+		names.TextUTF8(i.Agent()), names.TextUTF8(i.Who()),
+	})
 }
 
-// separators are escaped, as some programs take them for the end of a line.
-var separators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
-
-// setPlain remembers whether the line has all texts unescaped. Long lists have little else, which
-// is then copied each time.
-func (i *Info) setPlain(line []byte) {
-	if !slices.ContainsFunc(line, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
-		i.flags |= infoPlain
-	}
-}
-
-// appendText appends a text as JSON.
-func (i *Info) appendText(dst []byte, text string) []byte {
-	at := len(dst)
-	if i.flags&infoPlain != 0 {
-		return append(append(append(dst, '"'), text...), '"')
-	}
-	dst = rawjson.AppendQuoted(dst, names.TextUTF8(text))
-	if strings.Contains(text, "\u2028"[:2]) {
-		dst = append(dst[:at], separators.Replace(string(dst[at:]))...)
-	}
-	return dst
-}
-
-// textOf returns a file name as text, whose bytes may be invalid.
-func textOf(name string) string {
-	if utf8.ValidString(name) {
-		return name
-	}
-	return string(rawjson.AppendUTF8(nil, []byte(name)))
-}
-
-// appendOrNull appends a text as JSON, or null for "".
-func (i *Info) appendOrNull(dst []byte, text string) []byte {
-	if text == "" {
-		return append(dst, "null"...)
-	}
-	return i.appendText(dst, text)
-}
-
-// appendTime appends a time as JSON.
-func appendTime(dst []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(dst, '"'), rawjson.TimestampLayout), '"')
-}
-
-// IndexDocument is an immutable index.jsonl: a line for each session, the latest modification
-// first. Lines are rendered by reads. It is safe for concurrent use.
-type IndexDocument struct {
-	infos []*Info
-	ends  []int64 // offset of the end of each line
-}
-
-// Index returns index.jsonl with a line for each session.
-func (s *Sessions) Index() *IndexDocument {
-	d := &IndexDocument{infos: s.infos, ends: make([]int64, len(s.infos))}
-	end := int64(0)
-	for i, info := range s.infos {
-		end += int64(info.lineSize)
-		d.ends[i] = end
-	}
-	return d
-}
-
-// Size returns the document's size in bytes.
-func (d *IndexDocument) Size() int64 {
-	if len(d.ends) == 0 {
-		return 0
-	}
-	return d.ends[len(d.ends)-1]
-}
-
-// ReadAt implements io.ReaderAt.
-func (d *IndexDocument) ReadAt(p []byte, off int64) (n int, err error) {
-	var line []byte
-	at := sort.Search(len(d.ends), func(i int) bool { return d.ends[i] > off })
-	for ; at < len(d.ends) && n < len(p); at++ {
-		info := d.infos[at]
-		line = info.appendLine(line[:0])
-		start := d.ends[at] - int64(info.lineSize)
-		n += copy(p[n:], line[off+int64(n)-start:])
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+// Index returns index.jsonl: a line for each session, the latest modification first. Callers must
+// not modify it.
+func (s *Sessions) Index() []byte {
+	s.indexOnce.Do(func() {
+		for _, info := range s.infos {
+			s.index = info.appendLine(s.index)
+		}
+		s.index = slices.Clip(s.index)
+	})
+	return s.index
 }

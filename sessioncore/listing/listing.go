@@ -86,8 +86,10 @@ func (l *Listing) PathOf(file string) string {
 
 // Sessions is the immutable result of [Listing.Sessions].
 type Sessions struct {
-	infos []*Info
-	stat  storage.Stat
+	infos     []*Info
+	stat      storage.Stat
+	indexOnce sync.Once
+	index     []byte // set by Index
 }
 
 // All returns the sessions, the latest modification first. Callers must not modify the slice.
