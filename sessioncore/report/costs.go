@@ -309,7 +309,7 @@ func (c *Costs) accountOf(
 		read = again[0]
 	}
 	a = c.newAccount(&read.of, seen, above)
-	c.known.keep(info.Name(), reading[account]{read.State, a})
+	c.known.keep(info.Name(), reading[account]{read.token, read.settled, a})
 	return a, nil
 }
 

@@ -2,6 +2,8 @@ package report
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"runtime"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 )
 
 // maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
@@ -16,8 +19,15 @@ const maxAtOnce = 4
 
 // reading has facts of a session, in a state of its file.
 type reading[T any] struct {
-	listing.State
-	of T
+	token   storage.Token // without the size, which an agent's session has only once it is converted
+	settled bool          // every later change of the file is visible
+	of      T
+}
+
+// isOf reports whether the file is in the state of the reading still.
+func (r *reading[T]) isOf(now storage.Token) bool {
+	now.Size = 0
+	return r.settled && r.token == now
 }
 
 // readSessions reads some sessions, several at a time, except those that isKnown. One that cannot
@@ -34,16 +44,49 @@ func readSessions[T any](
 			continue
 		}
 		running.Go(func() error {
-			at := time.Now().UnixNano()
-			_, err := listing.Read(ctx, store, info, func(snap *sessioncore.Snapshot) (err error) {
-				all[i].of, err = read(ctx, snap)
+			at, r := time.Now().UnixNano(), &all[i]
+			err := readSession(ctx, store.Session(info.Name()), store, func(snap *sessioncore.Snapshot) (err error) {
+				r.of, err = read(ctx, snap)
 				return err
 			})
-			all[i].State = listing.StateAt(info.Stat.Token, at) // the store may name states otherwise than the list
+			r.token = info.Stat.Token // the store may name states otherwise than the list
+			r.settled, r.token.Size = !r.token.Racy(at), 0
 			return err
 		})
 	}
 	return all, running.Wait()
+}
+
+// readTries bounds the reads of a session that is overwritten meanwhile.
+const readTries = 3
+
+// readSession calls do with a session's snapshot, again if its file is overwritten meanwhile. An
+// unreadable session is skipped without an error. The store's cache stays as it is: a pass over all
+// sessions evicts none.
+func readSession(
+	ctx context.Context, session *sessioncore.Session, store *sessioncore.Store, do func(*sessioncore.Snapshot) error,
+) (err error) {
+	defer storage.RecoverTo(&err)
+	if !session.IsCached() {
+		defer store.EvictSession(session)
+	}
+	try := func() error {
+		snap, err := session.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer snap.Release()
+		return do(snap)
+	}
+	err = storage.ErrStale
+	for n := 0; n < readTries && errors.Is(err, storage.ErrStale); n++ {
+		err = try()
+	}
+	if errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) ||
+		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+		return nil
+	}
+	return err
 }
 
 // cache keeps readings by the names of the sessions' files, up to a number of bytes. Others are
@@ -61,7 +104,7 @@ func newCache[T any](most int, sizeOf func(T) int) cache[T] {
 // get returns the facts of a session's file in its present state.
 func (c *cache[T]) get(info *listing.Info) (of T, ok bool) {
 	r := c.kept[info.Name()]
-	return r.of, r.Is(info.Stat.Token)
+	return r.of, r.isOf(info.Stat.Token)
 }
 
 func (c *cache[T]) has(info *listing.Info) bool {
