@@ -45,11 +45,8 @@ func (m Converted) State() (all State, err error) {
 }
 
 // Render implements History.
-func (m Converted) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	return renderOrClose(hold, func(out *lines) (Rendering, error) { return m.render(ctx, match, out) })
-}
-
-func (m Converted) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+func (m Converted) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
+	defer closeAfter(&err, hold)
 	at := time.Now()
 	state, err := m.State()
 	if err != nil {
@@ -59,7 +56,7 @@ func (m Converted) render(ctx context.Context, match string, out *lines) (r Rend
 		subject := cmp.Or(m.subject, "the prompts have")
 		return r, fmt.Errorf("%w: %s %d MiB, and may have %d", ErrTooBig, subject, size>>20, maxFileBytes>>20)
 	}
-	room := out.hold.Another()
+	room := hold.Another()
 	defer room.Close()
 	if err := room.Resize(2 * state.database.Size); err != nil {
 		return r, err
@@ -73,5 +70,6 @@ func (m Converted) render(ctx context.Context, match string, out *lines) (r Rend
 			return r, err
 		}
 	}
+	out := &lines{hold: hold}
 	return out.render(ctx, match, all, state, at)
 }

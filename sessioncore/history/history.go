@@ -119,7 +119,8 @@ type Rendering struct {
 }
 
 // Render implements History.
-func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
+func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (_ Rendering, err error) {
+	defer closeAfter(&err, hold)
 	out := &lines{hold: hold}
 	c, err := h.read(ctx, match, out, 1)
 	if errors.Is(err, budget.ErrNoMemory) { // another read may use it: retry without other reads
@@ -128,7 +129,6 @@ func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) 
 		c, err = h.read(ctx, match, out, maxReads)
 	}
 	if err != nil {
-		hold.Close()
 		return Rendering{}, err
 	}
 	return Rendering{out.text.Bytes(), c.state, c.settled}, nil

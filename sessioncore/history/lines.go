@@ -27,13 +27,11 @@ func Lines(files storage.Files) Converted {
 	return Converted{Files: files, Names: names, Append: unchanged, subject: LinesName + " has"}
 }
 
-// renderOrClose returns the result of render, and closes hold after an error.
-func renderOrClose(hold *budget.Hold, render func(*lines) (Rendering, error)) (Rendering, error) {
-	r, err := render(&lines{hold: hold})
-	if err != nil {
+// closeAfter closes hold after an error.
+func closeAfter(err *error, hold *budget.Hold) {
+	if *err != nil {
 		hold.Close()
 	}
-	return r, err
 }
 
 // prompt is a line of that file, with the keys of either client.
@@ -150,11 +148,9 @@ func (h Several) State() (State, error) {
 }
 
 // Render implements History. A query that some of them cannot parse is no error if another one can.
-func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error) {
-	return renderOrClose(hold, func(out *lines) (Rendering, error) { return h.render(ctx, match, out) })
-}
-
-func (h Several) render(ctx context.Context, match string, out *lines) (r Rendering, err error) {
+func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
+	defer closeAfter(&err, hold)
+	out := &lines{hold: hold}
 	state, err := h.State()
 	if err != nil {
 		return r, err
@@ -163,7 +159,7 @@ func (h Several) render(ctx context.Context, match string, out *lines) (r Render
 	settled, answered := true, false
 	var refused error
 	for i, p := range h {
-		hold := out.hold.Another()
+		hold := hold.Another()
 		defer hold.Close()
 		part, err := p.History.Render(ctx, match, &hold)
 		switch {

@@ -12,48 +12,40 @@ type notes struct {
 func (n notes) empty() notes { return notes{members: n.members[:0], inner: n.inner[:0]} }
 
 // scanLine validates the value at text[start] and sets out, or, for a record, n.
-func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (int, rawjson.Status) {
+func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (end int, st rawjson.Status) {
 	switch {
 	case n == nil:
 		return scanText(s, text, start, out)
 	case text[start] != '{':
 		return s.SkipValue(text, start)
 	}
-	return n.scan(s, text, start, out)
-}
-
-// scan validates the object at text[start] and notes its members.
-func (n *notes) scan(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
-	from := len(n.members)
-	end, st := s.ScanMembers(text, start, func(key []byte, i int) (end int, st rawjson.Status) {
-		switch {
-		case string(key) != n.key:
-			end, st = s.SkipValue(text, i)
-		case text[i] != '{':
-			out.inner = part{} // of a repeated member the last one counts
-			end, st = s.SkipValue(text, i)
-		default:
-			end, st = n.scanInner(s, text, i, out)
+	out.members, end, st = scanRecord(s, text, start, &n.members, func(key []byte, i int) (end int, st rawjson.Status) {
+		if string(key) != n.key {
+			return s.SkipValue(text, i)
 		}
-		if st == rawjson.OK {
-			n.members = append(n.members, rawjson.Member{Key: key, Value: text[i:end]})
+		if out.inner = (part{}); text[i] != '{' { // of a repeated member the last one counts
+			return s.SkipValue(text, i)
 		}
+		out.inner, end, st = scanRecord(s, text, i, &n.inner, func(_ []byte, i int) (int, rawjson.Status) {
+			return s.SkipValue(text, i)
+		})
 		return end, st
 	})
-	out.members = part{uint32(from), uint32(len(n.members))}
 	return end, st
 }
 
-// scanInner is scan for the member whose members are noted too.
-func (n *notes) scanInner(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
-	from := len(n.inner)
-	end, st := s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
-		end, st := s.SkipValue(text, i)
+// scanRecord validates the object at text[start] and appends its members to list. scan scans the
+// value of a member.
+func scanRecord(
+	s *rawjson.Scanner, text []byte, start int, list *[]rawjson.Member, scan func(key []byte, i int) (int, rawjson.Status),
+) (members part, end int, st rawjson.Status) {
+	from := len(*list)
+	end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
+		end, st := scan(key, i)
 		if st == rawjson.OK {
-			n.inner = append(n.inner, rawjson.Member{Key: key, Value: text[i:end]})
+			*list = append(*list, rawjson.Member{Key: key, Value: text[i:end]})
 		}
 		return end, st
 	})
-	out.inner = part{uint32(from), uint32(len(n.inner))}
-	return end, st
+	return part{uint32(from), uint32(len(*list))}, end, st
 }

@@ -22,9 +22,7 @@ func (s *Scanner) skipBlocksInWords(b []byte, i int) int {
 			break
 		}
 		if special == 0 {
-			if i += blockSize; !high {
-				i = skipPlain(b, i)
-			}
+			i += blockSize
 			continue
 		}
 		next := i + blockSize
@@ -38,26 +36,6 @@ func (s *Scanner) skipBlocksInWords(b []byte, i int) int {
 			return i + at
 		}
 		i = next
-	}
-	return i
-}
-
-// skipPlain skips blocks of plain characters, faster than skipBlocksInWords for many in a row.
-func skipPlain(b []byte, i int) int {
-	for rest := b[i:]; len(rest) >= blockSize; rest = rest[blockSize:] {
-		p := (*[blockSize]byte)(rest)
-		special := firstSpecial(binary.LittleEndian.Uint64(p[0:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[8:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[16:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[24:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[32:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[40:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[48:])) |
-			firstSpecial(binary.LittleEndian.Uint64(p[56:]))
-		if special != 0 {
-			break
-		}
-		i += blockSize
 	}
 	return i
 }
