@@ -54,7 +54,7 @@ func TestBranchesAreKept(t *testing.T) {
 	require.Same(t, first, s.Branch(0), "looked at just before")
 	for e := range Entry(10) {
 		require.Equal(t, []Entry{e}, s.Branch(e).Entries())
-		require.LessOrEqual(t, len(s.branches), maxBranches)
+		require.LessOrEqual(t, s.branches.Len(), maxBranches)
 	}
 	require.NotSame(t, first, s.Branch(0))
 }

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"slices"
 	"sort"
 	"sync/atomic"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -136,17 +137,14 @@ const maxBranches = 4
 func (s *Snapshot) Branch(e Entry) *Branch {
 	s.branchMu.Lock()
 	defer s.branchMu.Unlock()
-	isOf := func(b *Branch) bool { return b.entries[len(b.entries)-1] == e }
-	if i := slices.IndexFunc(s.branches, isOf); i >= 0 {
-		b := s.branches[i]
-		s.branches = append(slices.Delete(s.branches, i, i+1), b)
-		return b
+	if s.branches == nil {
+		s.branches, _ = simplelru.NewLRU[Entry, *Branch](maxBranches, nil)
 	}
-	if len(s.branches) == maxBranches {
-		s.branches = slices.Delete(s.branches, 0, 1)
+	b, known := s.branches.Get(e)
+	if !known {
+		b = &Branch{snap: s, entries: s.Path(e)}
+		s.branches.Add(e, b)
 	}
-	b := &Branch{snap: s, entries: s.Path(e)}
-	s.branches = append(s.branches, b)
 	return b
 }
 

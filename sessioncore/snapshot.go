@@ -2,6 +2,7 @@ package sessioncore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -41,8 +44,8 @@ type Snapshot struct {
 	tree     *Tree
 	labels   labels
 
-	branchMu sync.Mutex // guards branches
-	branches []*Branch  // least recently used first
+	branchMu sync.Mutex                     // guards branches
+	branches *simplelru.LRU[Entry, *Branch] // nil until one is asked for
 }
 
 var serials atomic.Int64
@@ -186,6 +189,17 @@ func (s *Snapshot) OwnTime(e Entry) (t time.Time, ok bool) {
 
 // Role returns the role of an entry's message, RoleOther for entries that are not messages.
 func (s *Snapshot) Role(e Entry) Role { return s.records[e].role }
+
+// IsMessage reports whether an entry is a message of a role.
+func (s *Snapshot) IsMessage(e Entry, role Role) bool {
+	return s.Kind(e) == TypeMessage && s.Role(e) == role
+}
+
+// CompareNewest orders entries by time, the newest first. Of equal times, the later entry in the
+// file is the newer.
+func (s *Snapshot) CompareNewest(a, b Entry) int {
+	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
+}
 
 // Message returns the value of the key "message" in an entry's text, nil if there is none.
 func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {

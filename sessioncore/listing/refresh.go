@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -149,10 +150,12 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 
 // refreshFiles is refresh for a few files, which may be removed.
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
-	differ := make([]bool, len(files))
+	stale := make([]*sessionFile, len(files))
 	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
 		st, err := l.store.Storage().Stat(files[i].name())
-		differ[i] = err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token)
+		if err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token) {
+			stale[i] = files[i]
+		}
 		if unreachable(err) {
 			err = nil
 		}
@@ -161,13 +164,7 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 	if err != nil {
 		return err
 	}
-	var stale []*sessionFile
-	for i, f := range files {
-		if differ[i] {
-			stale = append(stale, f)
-		}
-	}
-	return l.readPrefixes(ctx, stale)
+	return l.readPrefixes(ctx, slices.DeleteFunc(stale, func(f *sessionFile) bool { return f == nil }))
 }
 
 // unreachable reports whether a file does not exist or cannot be read. The client skips it, too.

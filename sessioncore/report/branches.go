@@ -31,13 +31,8 @@ func Tips(s *sessioncore.Snapshot) []sessioncore.Entry {
 			tips = append(tips, e)
 		}
 	}
-	slices.SortFunc(tips, newestFirst(s))
+	slices.SortFunc(tips, s.CompareNewest)
 	return tips
-}
-
-// newestFirst compares entries by time. Of equal times, the later entry in the file is the newer.
-func newestFirst(s *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
-	return func(a, b sessioncore.Entry) int { return cmp.Or(s.Time(b).Compare(s.Time(a)), cmp.Compare(b, a)) }
 }
 
 // branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect,
@@ -63,7 +58,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 	rows := Tips(s)
 	if where.leaf != sessioncore.NoEntry && !slices.Contains(rows, where.leaf) {
 		rows = append(rows, where.leaf)
-		slices.SortFunc(rows, newestFirst(s))
+		slices.SortFunc(rows, s.CompareNewest)
 	}
 	paths := pathsTo(s, rows)
 	said := map[sessioncore.Entry]string{sessioncore.NoEntry: ""}
@@ -94,7 +89,7 @@ type pathFacts struct {
 // add adds an entry to the end of the path.
 func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
 	p.length++
-	if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleUser {
+	if s.IsMessage(e, sessioncore.RoleUser) {
 		p.said = e
 	}
 }

@@ -150,7 +150,7 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 	current := shownNode(s, leaf)
 	if current != sessioncore.NoEntry && !slices.Contains(tips, current) {
 		tips = append(slices.Clone(tips), current)
-		slices.SortFunc(tips, newestFirst(s))
+		slices.SortFunc(tips, s.CompareNewest)
 	}
 	require.Len(t, lines, len(tips)+2)
 	for i, e := range tips {

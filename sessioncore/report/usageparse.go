@@ -38,12 +38,12 @@ const (
 
 // isAnswer reports whether an entry is an assistant's message.
 func isAnswer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
-	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant
+	return s.IsMessage(e, sessioncore.RoleAssistant)
 }
 
 // isResult reports whether an entry is the result of a tool.
 func isResult(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
-	return s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult
+	return s.IsMessage(e, sessioncore.RoleToolResult)
 }
 
 // mayReport reports whether an entry must be read, since it can report a usage. Most of a session

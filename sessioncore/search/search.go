@@ -296,40 +296,35 @@ const maxDepth = 32
 // sessionFiles returns all session files of a storage, the latest modified first. It skips
 // unreadable directories, like every listing of all sessions.
 func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
-	dirs := []string{""}
-	for depth := 0; len(dirs) > 0 && depth < maxDepth; depth++ {
-		lists := make([][]storage.StatItem, len(dirs))
-		var listing errgroup.Group
-		listing.SetLimit(runtime.GOMAXPROCS(0))
-		for i, dir := range dirs {
-			listing.Go(func() (err error) {
-				defer storage.RecoverTo(&err)
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				lists[i], err = storage.ListStat(files, dir, mayHoldSessions)
-				if dir == "" && !storage.IsMissing(err) {
-					return err
-				}
-				return nil
-			})
+	var mu sync.Mutex // guards all
+	var listing errgroup.Group
+	listing.SetLimit(runtime.GOMAXPROCS(0))
+	var list func(dir string, depth int) error
+	list = func(dir string, depth int) (err error) {
+		defer storage.RecoverTo(&err)
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err := listing.Wait(); err != nil {
-			return nil, err
+		items, err := storage.ListStat(files, dir, mayHoldSessions)
+		if err != nil && dir == "" && !storage.IsMissing(err) {
+			return err
 		}
-		var below []string
-		for i, dir := range dirs {
-			for _, item := range lists[i] {
-				name := path.Join(dir, item.Name)
-				switch item.Kind {
-				case storage.KindDir:
-					below = append(below, name)
-				case storage.KindFile:
-					all = append(all, file{name, item.Stat})
+		for _, item := range items {
+			name := path.Join(dir, item.Name)
+			if item.Kind == storage.KindFile {
+				mu.Lock()
+				all = append(all, file{name, item.Stat})
+				mu.Unlock()
+			} else if below := func() error { return list(name, depth+1) }; depth < maxDepth && !listing.TryGo(below) {
+				if err := below(); err != nil {
+					return err
 				}
 			}
 		}
-		dirs = below
+		return nil
+	}
+	if err := cmp.Or(list("", 1), listing.Wait()); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b file) int {
 		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)),

@@ -48,7 +48,7 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 	read func(sessioncore.Entry) (rawjson.Value, error)) ([]sessioncore.Entry, error) {
 	var all []sessioncore.Entry
 	for _, e := range entries {
-		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleToolResult {
+		if s.IsMessage(e, sessioncore.RoleToolResult) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -65,7 +65,7 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 		}
 	}
 	if len(c.results) > 0 {
-		slices.SortFunc(all, newer(s))
+		slices.SortFunc(all, s.CompareNewest)
 		all = slices.Compact(all)
 	}
 	return all, nil
@@ -101,7 +101,7 @@ func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry,
 	answers := 0
 	e := s.Parent(result)
 	for n := 0; e != sessioncore.NoEntry && n < maxCallSteps && answers < maxAnswers; n++ {
-		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
+		if s.IsMessage(e, sessioncore.RoleAssistant) {
 			ids, err := c.callsIn(s, e)
 			if err != nil {
 				return result, err

@@ -206,13 +206,8 @@ func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessi
 			entries = append(entries, next)
 		}
 	}
-	slices.SortFunc(entries, newer(snap))
+	slices.SortFunc(entries, snap.CompareNewest)
 	return entries
-}
-
-// newer compares entries by time, then by their order in the file.
-func newer(snap *sessioncore.Snapshot) func(a, b sessioncore.Entry) int {
-	return func(a, b sessioncore.Entry) int { return cmp.Or(snap.Time(b).Compare(snap.Time(a)), cmp.Compare(b, a)) }
 }
 
 // chunkSize is the size of a read, which fits into a core's cache with other data.
