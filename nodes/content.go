@@ -140,7 +140,7 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			return c, hold.Resize(c.size)
 		}}
 	}
-	return Name{name, storage.KindFile, makeNode, hidden[*Directory]}
+	return Name{name, storage.KindFile, makeNode, hidden[*Directory]()}
 }
 
 //go:embed readme.txt

@@ -145,7 +145,7 @@ const memoryFull = "memory"
 
 // Lost records in the root's last-error that the database cannot be reached, until Back is called.
 func (v *View) Lost(err error) {
-	v.noteRefusal(outside, database, database, err, func() {})
+	_ = v.noteRefusal(outside, database, database, err, func() {})
 }
 
 // LeaveOut records in the root's last-error the reason for which an agent is left out.
@@ -310,7 +310,7 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 		if v.Memory.Full() != "" {
 			of = memoryFull
 		}
-		v.noteRefusal(outside, of, path, err, func() {})
+		_ = v.noteRefusal(outside, of, path, err, func() {})
 	}
 	return errno
 }
