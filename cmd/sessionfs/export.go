@@ -78,7 +78,7 @@ func exportCommand() *cobra.Command {
 // percent of the live memory: little is live, and texts become garbage soon.
 const (
 	indexGarbage = 40
-	pageGarbage  = 70
+	pageGarbage  = 100
 )
 
 // leaveGarbage sets that percent, unless the user has set it. The budget then leaves it as it is.

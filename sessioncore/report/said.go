@@ -30,15 +30,14 @@ func shortText(
 
 // firstSaid returns the beginning of a content: of its first text, else its first call of a tool.
 func firstSaid(content rawjson.Value) (said string, isCall bool) {
-	if text, ok := content.Text(); ok {
-		return names.FirstWords(text, maxSaid), false
+	if content.IsString() {
+		return wordsOf(content), false
 	}
 	call := ""
 	for v := range content.EachElement {
 		switch b := message.Read(v); b.Kind() {
 		case message.TextKind:
-			text, _ := b[message.Text].Text()
-			if said := names.FirstWords(text, maxSaid); said != "" {
+			if said := wordsOf(b[message.Text]); said != "" {
 				return said, false
 			}
 		case message.CallKind:
@@ -48,6 +47,22 @@ func firstSaid(content rawjson.Value) (said string, isCall bool) {
 		}
 	}
 	return call, call != ""
+}
+
+// fewBytes is how much of a text is decoded to find its first words, if it has enough there.
+const fewBytes = 4 << 10
+
+// wordsOf returns the first words of a string.
+func wordsOf(v rawjson.Value) string {
+	if v.IsString() && len(v) > fewBytes {
+		head := string(rawjson.AppendDecoded(nil, v[1:rawjson.CutPoint(v, fewBytes)]))
+		words := names.FirstWords(head, maxSaid)
+		if words == names.FirstWords(head+" more", maxSaid) { // the rest makes no difference
+			return words
+		}
+	}
+	text, _ := v.Text()
+	return names.FirstWords(text, maxSaid)
 }
 
 // callSaid returns the name of a tool and its first argument, or the last word of a list, which is

@@ -478,13 +478,21 @@ const maxBrackets = 5000
 // absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript
 // are bounded (package markdown).
 func absurd(piece []byte) bool {
+	signs := [][]byte{[]byte("["), []byte("*"), []byte("_"), []byte("`")}
 	open := 0
+	for _, sign := range signs {
+		open += bytes.Count(piece, sign)
+	}
+	if open <= maxBrackets {
+		return false
+	}
+	open = 0
 	for line := range bytes.Lines(piece) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			open = 0
 		}
-		for _, sign := range []string{"[", "*", "_", "`"} {
-			open += bytes.Count(line, []byte(sign))
+		for _, sign := range signs {
+			open += bytes.Count(line, sign)
 		}
 		if open > maxBrackets {
 			return true
