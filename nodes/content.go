@@ -110,8 +110,18 @@ var IndexName = Name{
 }
 
 func newIndexFile(d *Directory) Node {
-	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
+	measure := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		sessions, err := d.view.Listing.Sessions(ctx)
+		if err != nil {
+			return content{}, err
+		}
+		return content{size: sessions.IndexSize(), stat: sessions.Stat(), private: true}, nil
+	}
+	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
+		sessions, err := d.view.Listing.Sessions(ctx)
+		if err == nil {
+			err = hold.Resize(sessions.IndexSize())
+		}
 		if err != nil {
 			return content{}, err
 		}
@@ -119,7 +129,7 @@ func newIndexFile(d *Directory) Node {
 		c.private = true
 		return c, nil
 	}
-	return &ContentFile{node: d.file(), render: render}
+	return &ContentFile{node: d.file(), render: render, measure: measure}
 }
 
 // OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Its

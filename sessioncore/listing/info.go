@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"math"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -311,14 +310,23 @@ func (i *Info) appendLine(dst []byte) []byte {
 	})
 }
 
-// Index returns index.jsonl: a line for each session, the latest modification first. Callers must
-// not modify it.
-func (s *Sessions) Index() []byte {
+// IndexSize returns the size of Index in bytes, which is computed once.
+func (s *Sessions) IndexSize() int64 {
 	s.indexOnce.Do(func() {
+		var line []byte
 		for _, info := range s.infos {
-			s.index = info.appendLine(s.index)
+			line = info.appendLine(line[:0])
+			s.indexSize += int64(len(line))
 		}
-		s.index = slices.Clip(s.index)
 	})
-	return s.index
+	return s.indexSize
+}
+
+// Index returns index.jsonl: a line for each session, the latest modification first.
+func (s *Sessions) Index() []byte {
+	index := make([]byte, 0, s.IndexSize())
+	for _, info := range s.infos {
+		index = info.appendLine(index)
+	}
+	return index
 }

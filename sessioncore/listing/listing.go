@@ -89,7 +89,7 @@ type Sessions struct {
 	infos     []*Info
 	stat      storage.Stat
 	indexOnce sync.Once
-	index     []byte // set by Index
+	indexSize int64 // set by IndexSize
 }
 
 // All returns the sessions, the latest modification first. Callers must not modify the slice.
