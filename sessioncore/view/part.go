@@ -27,8 +27,8 @@ const (
 	maxCopies = 4
 	// maxHeld is how many bytes of a part are held until those before it are written.
 	maxHeld = 512 << 10
-	// maxUp is how many entries above a branch the message is looked for whose calls its first
-	// results answer.
+	// maxUp is how many entries above a part are looked at: for the turn that goes on, and for the
+	// message whose calls the first results of a branch answer.
 	maxUp = 1000
 )
 
@@ -182,11 +182,11 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, a
 	return nil
 }
 
-// turnBefore returns the turn with which entries end. It depends on those from the last one that is
-// part of a turn and no result of a tool.
+// turnBefore returns the turn with which entries end, none if it began too far above. It depends on
+// those from the last one that is part of a turn and no result of a tool.
 func (p *page) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
 	var ends []turnStart
-	for _, e := range slices.Backward(path) {
+	for _, e := range slices.Backward(path[max(0, len(path)-maxUp):]) {
 		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: sessioncore.NoEntry})
 		if err != nil {
 			return turn, err
