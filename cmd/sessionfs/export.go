@@ -24,6 +24,7 @@ import (
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
 	var site string
+	var ownGarbage bool // GOGC is not set by the user
 	cmd := onSource(anySession, &cobra.Command{
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
 		Short: "Write a session as one HTML page, or all of them as a site",
@@ -54,7 +55,9 @@ func exportCommand() *cobra.Command {
 			return err
 		}
 		defer snap.Release()
-		leaveGarbage(pageGarbage)
+		if ownGarbage {
+			debug.SetGCPercent(pageGarbage)
+		}
 		err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
 		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
 			sayMasked(cmd, "in the whole session", masked)
@@ -66,8 +69,9 @@ func exportCommand() *cobra.Command {
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if site == "" {
-			leaveGarbage(indexGarbage)
+		if ownGarbage = site == "" && os.Getenv("GOGC") == ""; ownGarbage {
+			debug.SetGCPercent(indexGarbage)
+			_ = os.Setenv("GOGC", strconv.Itoa(indexGarbage)) // the budget then leaves the percent as it is
 		}
 		return masked(cmd, args)
 	}
@@ -80,14 +84,6 @@ const (
 	indexGarbage = 40
 	pageGarbage  = 100
 )
-
-// leaveGarbage sets that percent, unless the user has set it. The budget then leaves it as it is.
-func leaveGarbage(percent int) {
-	if set := os.Getenv("GOGC"); set == "" || set == strconv.Itoa(indexGarbage) {
-		debug.SetGCPercent(percent)
-		_ = os.Setenv("GOGC", strconv.Itoa(percent))
-	}
-}
 
 // maxModels is how many models of a session a page names.
 const maxModels = 3
