@@ -209,7 +209,7 @@ func (src *source) local(arg string) (shown string, ok bool) {
 			shown, ok = fs.ShownAs(src.Options, realPath)
 		}
 		if shown = filepath.ToSlash(shown); ok {
-			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // what a session has, behind its file
+			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // a name in a session, behind its file
 				shown = file + "/" + rest
 			}
 			if _, err := src.Lstat(shown); err == nil {

@@ -49,7 +49,7 @@ func TestShow(t *testing.T) {
 	require.Equal(t, result{stdout: "# An hour late, a hand too high\n"}, first, "who leaves the pager has read enough")
 }
 
-// uncoloured returns what a terminal shows without its colours.
+// uncoloured returns the text of a terminal without its colours.
 func uncoloured(shown string) string {
 	for _, colour := range []string{
 		view.ColourTitle, view.ColourDim, view.ColourRed, view.ColourGreen, view.ColourPath, view.ColourMatch, view.ColourEnd,

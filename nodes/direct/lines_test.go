@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWriteInputPanics: what reads the input may panic without an end of the process.
+// TestWriteInputPanics: the reader of the input may panic without an end of the process.
 func TestWriteInputPanics(t *testing.T) {
 	require.ErrorContains(t, (&LineWriter{}).feed(t.Context(), nil, nil), "a bug")
 }

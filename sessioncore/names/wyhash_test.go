@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWyhash: the vectors published with final version 4 of wyhash, and what bun's documentation has for Bun.hash.
+// TestWyhash: the vectors published with final version 4 of wyhash, and those of Bun.hash in bun's documentation.
 func TestWyhash(t *testing.T) {
 	for seed, vector := range []struct {
 		text string

@@ -18,7 +18,7 @@ import (
 type Checker struct {
 	Tree  fs.ReadLinkFS
 	Found func(*Checked)    // called with each session, and with each file that should be one
-	Fail  func(error) error // called with the error of a path; what it returns ends Below
+	Fail  func(error) error // called with the error of a path; an error of its own ends Below
 
 	Sessions, Broken int // how many there were
 }

@@ -329,7 +329,7 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	for i := range titles {
 		room -= widest(rows, named+i)
 	}
-	free, rest := room, widest(rows, 1) // what the other key needs
+	free, rest := room, widest(rows, 1) // the rest is for the other key
 	if named == 1 {
 		free, rest = room-minBar, 0
 	}

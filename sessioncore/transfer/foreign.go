@@ -250,7 +250,7 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 		skipped := 0
 		list, _ := snap.Problems()
 		for _, p := range list {
-			if p.What == sessioncore.ProblemNoObject { // agents.Files says so of what is no record
+			if p.What == sessioncore.ProblemNoObject { // agents.Files says so of a line that is no record
 				skipped++
 			}
 		}

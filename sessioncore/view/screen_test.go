@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What stands in a transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
+// A transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
 func TestColours(t *testing.T) {
 	uncoloured := strings.NewReplacer("[dim]", ColourDim, "[red]", ColourRed, "[green]", ColourGreen, "[bold]", ColourTitle, "[/]", ColourEnd)
 	for in, want := range map[string]string{

@@ -24,7 +24,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// TestAppendFillsIn: what a line leaves out is filled in, where clients have it; all else stays as it is.
+// TestAppendFillsIn: members that a line leaves out are filled in, where clients have them; all else stays as it is.
 func TestAppendFillsIn(t *testing.T) {
 	check := func(t *testing.T, name, give, want string) {
 		w := startMemory(t, plainFile, Options{})

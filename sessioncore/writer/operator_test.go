@@ -225,7 +225,7 @@ func TestOperatorTitle(t *testing.T) {
 	}
 }
 
-// TestOperatorContext: what is sent at the leaf.
+// TestOperatorContext: the context at the leaf.
 func TestOperatorContext(t *testing.T) {
 	sessiontest.Page(t, "testdata/context-operator.txt", func(t *testing.T, name, lines, want string) {
 		snap := startMemory(t, opHeader+lines, Options{}).snapshot()

@@ -149,7 +149,7 @@ func TestStoreDialect(t *testing.T) {
 // opNow is the tests' clock as opFile writes times.
 const opNow = `1772323200.000`
 
-// TestOperatorAppendFillsIn: what a line leaves out is filled in, as the session has it.
+// TestOperatorAppendFillsIn: members that a line leaves out are filled in, as the session has it.
 func TestOperatorAppendFillsIn(t *testing.T) {
 	sessiontest.Page(t, "testdata/filled-operator.txt", func(t *testing.T, name, give, want string) {
 		w := startMemory(t, opFile, Options{})

@@ -1,2 +1,2 @@
-// Package agentstest tests converters of other agents' sessions: each state of a file that grows, and what was made of it.
+// Package agentstest tests converters of other agents' sessions: each state of a file that grows, and its conversion.
 package agentstest

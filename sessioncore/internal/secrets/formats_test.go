@@ -91,7 +91,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestNoSecrets: testdata/innocent.txt has, for each class of rules, what looks like a secret and is none.
+// TestNoSecrets: testdata/innocent.txt has, for each class of rules, texts that look like secrets and are none.
 func TestNoSecrets(t *testing.T) {
 	lines("testdata/innocent.txt", func(text string) {
 		for _, line := range []any{map[string]string{"text": text}, map[string]any{"a": []string{"x\n" + text + "\ny"}}} {
