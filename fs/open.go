@@ -14,16 +14,15 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/all" // registers the agents
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/history"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/postgres"
-	"sessionfs/sessioncore/storage/union"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
 )
@@ -61,7 +60,7 @@ func (o *opener) openDir(p *place) error {
 	live := clients.New(source, terminals)
 	leases := clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
 	p.files, p.root, p.blobs, p.shared = onDisk, onDisk.Path(), blobfs.New(blobs), onDisk.Shared()
-	p.prompts, p.program = history.New(source), program.NewRoot(source, o.Source, source.Path()).Program
+	p.prompts, p.program = history.New(source), sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
 	p.writer = writer.Options{
 		Journal: onDisk,
 		Crumbs:  terminals,
@@ -92,7 +91,7 @@ func (o *opener) openArchive(live *place) (*place, error) {
 	p := &place{
 		source: live.source, shownIn: layout.Archive, blobs: live.blobs, keep: archivedSnapshots,
 		frozen:  nodes.ErrArchived,
-		program: func(string) program.Program { return program.OMP }, // pi archives nothing
+		program: func(string) sessioncore.Program { return sessioncore.ByOMP }, // pi archives nothing
 	}
 	live.closers = append(live.closers, p.close)
 	onDisk, err := p.sub(archiveName)
@@ -143,7 +142,7 @@ func (o *opener) openForeign(p *place) error {
 				return sub, sub.Path(), nil
 			}
 			more, err := p.opened(kept.Sub(name))
-			return union.Over(sub, more), sub.Path(), err
+			return storage.Over(sub, more), sub.Path(), err
 		},
 	})
 	if err != nil {
@@ -152,7 +151,7 @@ func (o *opener) openForeign(p *place) error {
 	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
 	converted := agents.NewFiles(raw, opened.Format, o.memory, temporaryDir())
 	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
-	p.program = func(string) program.Program { return program.OMP } // they are converted to its format
+	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // they are converted to its format
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
@@ -175,7 +174,7 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	if kept, err = p.opened(dir.Open(at)); err != nil {
 		return nil, nil, err
 	}
-	return union.Over(p.source, kept), kept, nil
+	return storage.Over(p.source, kept), kept, nil
 }
 
 // KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user
@@ -221,22 +220,22 @@ func (o *opener) openAll(p *place) error {
 
 // unite makes a place of its parts. Its names are those of the first part that can be written.
 func (p *place) unite() {
-	var sides, bills []union.Part
+	var sides, bills []storage.Part
 	var prompts history.Several
 	for _, part := range p.parts {
-		sides = append(sides, union.Part{Name: part.name, Files: part.files})
-		bills = append(bills, union.Part{Name: part.name, Files: part.billed().Storage()})
+		sides = append(sides, storage.Part{Name: part.name, Files: part.files})
+		bills = append(bills, storage.Part{Name: part.name, Files: part.billed().Storage()})
 		if part.prompts != nil {
 			prompts = append(prompts, history.Part{Agent: part.name, History: part.prompts})
 		}
 	}
-	p.files, p.facts, p.prompts, p.keep = union.New(sides...), union.New(bills...), prompts, archivedSnapshots
-	p.program = func(name string) program.Program {
+	p.files, p.facts, p.prompts, p.keep = storage.Union(sides...), storage.Union(bills...), prompts, archivedSnapshots
+	p.program = func(name string) sessioncore.Program {
 		agent, file, _ := strings.Cut(name, "/")
 		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
 			return p.parts[i].program(file)
 		}
-		return program.Unknown
+		return sessioncore.ByUnknown
 	}
 	first := p.parts[0]
 	p.frozen = nodes.ErrForeign
@@ -273,7 +272,7 @@ func (o *opener) openDatabase(p *place) error {
 		p.names = func() []nodes.Name { return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)} }
 	}
 	p.files, p.top, p.root = rows, rows.Known(), strings.TrimSuffix(rows.Prefix(), "/")
-	p.program = func(string) program.Program { return program.OMP } // no other client has a database
+	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // no other client has a database
 	p.writer = writer.Options{Journal: rows, Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
 	if rows.Several() {
 		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf

@@ -15,11 +15,10 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -38,7 +37,7 @@ type place struct {
 	root    string                   // the common path of the sessions, for messages and parents
 	nameOf  func(path string) string // the name of a session's path, if several people share the place
 	agent   *agents.Agent            // the agent of a foreign form, nil for that of omp
-	program func(file string) program.Program
+	program func(file string) sessioncore.Program
 	keep    int                         // maximum number of cached snapshots, 0 for the default
 	frozen  error                       // the reason against all changes, nil if there is none
 	writer  writer.Options              // only those for this kind of SOURCE; without a Journal it is read-only
@@ -63,7 +62,7 @@ type place struct {
 // opener opens places for the options of a mount.
 type opener struct {
 	mountopts.Options
-	rules  *redact.Rules // for Redact
+	rules  *secrets.Rules // for Redact
 	log    *slog.Logger
 	memory *budget.Budget
 }
@@ -103,9 +102,9 @@ func (o *opener) fill(p *place) error {
 func (o *opener) show(p *place) {
 	w := p.writer
 	if o.Redact && p.parts == nil {
-		p.files, w.Journal = redact.New(p.files, o.rules), nil
+		p.files, w.Journal = secrets.Mask(p.files, o.rules), nil
 		if p.raw != nil {
-			p.raw = redact.New(p.raw, o.rules)
+			p.raw = secrets.Mask(p.raw, o.rules)
 		}
 	}
 	p.store = o.newStore(p, p.files, p.keep)
@@ -175,7 +174,7 @@ func (p *place) agentOf(file string) string {
 	switch owner := p.program(file); {
 	case p.agent != nil:
 		return p.agent.Name
-	case owner == program.Pi || owner == program.LikelyPi:
+	case owner == sessioncore.ByPi || owner == sessioncore.LikelyByPi:
 		return "pi"
 	}
 	return "omp"

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
-	"sessionfs/sessioncore/storage/redact"
+	"sessionfs/sessioncore/secrets"
 )
 
 // tree is the root directory of a mount and the place that it shows.
@@ -33,7 +33,7 @@ var ErrOption = errors.New("-o")
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	o.ReadOnly = o.ReadOnly || o.Redact // written text would have to be read back
 	var prices report.Prices
-	var rules *redact.Rules
+	var rules *secrets.Rules
 	var err error
 	if o.Prices != mountopts.NoPrices {
 		if prices, err = report.OpenPrices(o.Prices); err != nil {
@@ -41,7 +41,7 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		}
 	}
 	if o.Redact { // parsing them takes 3 MB
-		if rules, err = redact.ReadRules(o.RedactRules); err != nil {
+		if rules, err = secrets.Read(o.RedactRules); err != nil {
 			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/clients"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 )
@@ -97,7 +97,7 @@ const (
 // piSessionDir returns the directory that pi is set to use for the sessions of an agent directory,
 // "" for none. rawPath is the agent directory's path from the user.
 func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) string) string {
-	if program.OfRoot(source, rawPath, source.Path()) != program.Pi {
+	if sessioncore.ProgramOfRoot(source, rawPath, source.Path()) != sessioncore.ByPi {
 		return ""
 	}
 	home := getenv("HOME")
@@ -116,7 +116,7 @@ func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) strin
 	if err != nil || json.Unmarshal(text, &settings) != nil {
 		return ""
 	}
-	if owner, ok := strings.CutSuffix(source.Path(), program.PiPath); ok {
+	if owner, ok := strings.CutSuffix(source.Path(), sessioncore.PiPath); ok {
 		home = owner // of any user
 	}
 	return piPath(settings.SessionDir, home)
@@ -135,7 +135,7 @@ func PiSessions(rawPath, agent string, getenv func(string) string) string {
 
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.
 func isPiHere(agent string, getenv func(string) string) bool {
-	usual := cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("HOME"), program.PiPath))
+	usual := cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("HOME"), sessioncore.PiPath))
 	a, err1 := os.Stat(agent)
 	b, err2 := os.Stat(piPath(usual, getenv("HOME")))
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
@@ -148,7 +148,7 @@ func IsPi(agent string) bool {
 		return false
 	}
 	defer source.Close()
-	return program.OfRoot(source, agent, source.Path()) == program.Pi
+	return sessioncore.ProgramOfRoot(source, agent, source.Path()) == sessioncore.ByPi
 }
 
 // piPath returns pi's absolute path for a directory name, "" if it depends on pi's own directory.

@@ -5,7 +5,6 @@ import (
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/program"
 )
 
 // Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The
@@ -108,8 +107,8 @@ func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 func (d *Dialect) IsOMP() bool { return d == OMP || d == Pi }
 
 // OfProgram returns the dialect of a session of program p whose header is of dialect d.
-func (d *Dialect) OfProgram(p program.Program) *Dialect {
-	if d.IsOMP() && p == program.Pi {
+func (d *Dialect) OfProgram(p Program) *Dialect {
+	if d.IsOMP() && p == ByPi {
 		return Pi
 	}
 	return d

@@ -14,7 +14,6 @@ import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -23,7 +22,7 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
 		x.header.slotOff, x.header.slot = u.Off, u.Size
-		x.marks = program.MarkOMP
+		x.marks = MarkOMP
 		return nil
 	}
 	d := DialectOf(v)

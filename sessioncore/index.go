@@ -10,7 +10,6 @@ import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -102,7 +101,7 @@ type index struct {
 
 	contents
 	resume  jsonl.Position // the start of the next load
-	marks   program.Marks
+	marks   Marks
 	values  int64  // values read, counting the header but not a title slot
 	lastNow int64  // the time of the previous entry, for entries without one
 	seed    string // of version 1: the header's id, from which entry ids are derived
@@ -210,8 +209,8 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	case TypeSessionInfo:
 		x.title = n + 1
 	}
-	if mayMark(&rec) && x.marks&program.MarkOMP == 0 {
-		x.marks |= program.MarksOf(u.Text)
+	if mayMark(&rec) && x.marks&MarkOMP == 0 {
+		x.marks |= MarksOf(u.Text)
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)

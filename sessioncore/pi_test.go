@@ -13,15 +13,14 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/program"
 )
 
 // newPiFile returns a file and its session in an agent directory of a program.
-func newPiFile(t testing.TB, content string, root program.Program) (*sessiontest.File, *Session) {
+func newPiFile(t testing.TB, content string, root Program) (*sessiontest.File, *Session) {
 	f := sessiontest.NewFile(t, content)
 	store := NewStore(f.Storage)
 	t.Cleanup(store.Close)
-	store.SetProgram(func(string) program.Program { return root })
+	store.SetProgram(func(string) Program { return root })
 	return f, store.Session(sessiontest.FileName)
 }
 
@@ -48,7 +47,7 @@ func TestPiClient(t *testing.T) {
 			require.NoError(t, err)
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
-			_, session := newPiFile(t, string(content), program.Pi)
+			_, session := newPiFile(t, string(content), ByPi)
 			snap := sessiontest.Snapshot(t, session)
 			want := rawjson.Value(strings.TrimSpace(string(text)))
 			a := &answers{t: t, snap: snap, want: want}
@@ -74,11 +73,11 @@ func TestPiIsKnown(t *testing.T) {
 	named := `{"type":"session_info","id":"n","parentId":"a","timestamp":"2026-01-05T09:00:02.000Z","name":" A\nname "}` + "\n"
 	mode := `{"type":"mode_change","id":"m","parentId":"n","timestamp":"2026-01-05T09:00:03.000Z","mode":"plan"}` + "\n"
 	content := sessiontest.Header + sessiontest.Entry("a", "")
-	for root, want := range map[program.Program][]*Dialect{
-		program.Unknown:  {OMP, Pi, OMP},
-		program.LikelyPi: {OMP, Pi, OMP},
-		program.OMP:      {OMP, OMP, OMP},
-		program.Pi:       {Pi, Pi, OMP},
+	for root, want := range map[Program][]*Dialect{
+		ByUnknown:  {OMP, Pi, OMP},
+		LikelyByPi: {OMP, Pi, OMP},
+		ByOMP:      {OMP, OMP, OMP},
+		ByPi:       {Pi, Pi, OMP},
 	} {
 		f, session := newPiFile(t, content, root)
 		for i, add := range []string{"", named, mode} {
@@ -97,7 +96,7 @@ func TestPiIsKnown(t *testing.T) {
 			require.Same(t, want[i], again.Dialect(), "read at once")
 		}
 	}
-	_, operator := newPiFile(t, `{"type":"session_header","id":"s"}`+"\n", program.Pi)
+	_, operator := newPiFile(t, `{"type":"session_header","id":"s"}`+"\n", ByPi)
 	snap := sessiontest.Snapshot(t, operator)
 	require.Same(t, Operator, snap.Dialect())
 }
@@ -105,7 +104,7 @@ func TestPiIsKnown(t *testing.T) {
 // TestPiContext: what no recorded session has.
 func TestPiContext(t *testing.T) {
 	sessiontest.Page(t, "testdata/pi-context.txt", func(t *testing.T, name, lines, want string) {
-		_, session := newPiFile(t, sessiontest.Header+lines+"\n", program.Pi)
+		_, session := newPiFile(t, sessiontest.Header+lines+"\n", ByPi)
 		snap := sessiontest.Snapshot(t, session)
 		got := piContext(t, snap, sessiontest.Leaf(t, snap))
 		compareJSON(t, name, rawjson.Value(want), got.Member("messages"))

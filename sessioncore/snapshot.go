@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -51,10 +50,10 @@ type Snapshot struct {
 var serials atomic.Int64
 
 // view returns a snapshot without fingerprints of the index, in an agent directory of root.
-func (x *index) view(root program.Program) *Snapshot {
+func (x *index) view(root Program) *Snapshot {
 	s := &Snapshot{index: x, contents: x.contents, serial: serials.Add(1)}
-	s.dialect = x.dialect.OfProgram(program.OfSession(root, x.marks))
-	s.toBlobs = !x.dialect.IsOMP() || program.KeepsBlobs(root, x.marks)
+	s.dialect = x.dialect.OfProgram(ProgramOfSession(root, x.marks))
+	s.toBlobs = !x.dialect.IsOMP() || keepsBlobs(root, x.marks)
 	s.refs.Store(1)
 	x.snapshots.Add(1)
 	return s

@@ -10,14 +10,13 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
 // Store hands out the sessions of a storage and bounds their memory. It is safe for concurrent use.
 type Store struct {
 	storage evictingFiles
-	program func(name string) program.Program
+	program func(name string) Program
 	keep    int // maximum number of cached snapshots
 
 	mu       sync.Mutex // guards the fields below
@@ -38,7 +37,7 @@ const (
 func NewStore(files storage.Files) *Store {
 	st := &Store{keep: snapshotLimit(), sessions: map[string]*Session{}}
 	st.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) { st.entries -= n })
-	st.storage, st.program = evictingFiles{files, st}, func(string) program.Program { return program.Unknown }
+	st.storage, st.program = evictingFiles{files, st}, func(string) Program { return ByUnknown }
 	return st
 }
 
@@ -47,10 +46,10 @@ func (st *Store) Keep(sessions int) { st.keep = min(st.keep, sessions) }
 
 // SetProgram sets the function that returns the owner of a file's agent directory. It must be
 // called before the store is used.
-func (st *Store) SetProgram(of func(name string) program.Program) { st.program = of }
+func (st *Store) SetProgram(of func(name string) Program) { st.program = of }
 
 // Program returns the owner of a file's agent directory, if known; "" stands for the root.
-func (st *Store) Program(name string) program.Program { return st.program(name) }
+func (st *Store) Program(name string) Program { return st.program(name) }
 
 // Indexed returns the number of cached snapshots.
 func (st *Store) Indexed() int {

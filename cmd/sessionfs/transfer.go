@@ -15,7 +15,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/redact"
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
 )
@@ -131,7 +131,7 @@ func importCommand() *cobra.Command {
 		}
 		if masked {
 			into.Masked = map[string]int{}
-			if into.Rules, err = redact.ReadRules(""); err != nil {
+			if into.Rules, err = secrets.Read(""); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -25,18 +24,18 @@ const (
 )
 
 // isPi reports whether pi's rules hold for a file, by its directory and prefix.
-func isPi(root program.Program, prefix []byte) bool {
-	if root == program.OMP {
+func isPi(root sessioncore.Program, prefix []byte) bool {
+	if root == sessioncore.ByOMP {
 		return false
 	}
-	marks := program.Marks(0)
+	marks := sessioncore.Marks(0)
 	for _, v := range prefixValues(prefix) {
-		marks |= program.MarksOf(v)
+		marks |= sessioncore.MarksOf(v)
 	}
 	if _, entry, _ := bytes.Cut(prefix, []byte("\n")); marks == 0 && isSystem(entry) {
-		marks = program.MarkPi
+		marks = sessioncore.MarkPi
 	}
-	return program.OfSession(root, marks) == program.Pi
+	return sessioncore.ProgramOfSession(root, marks) == sessioncore.ByPi
 }
 
 // isSystem reports whether a line, which may be cut, is a system message that begins pi's session.

@@ -10,19 +10,18 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // startPi returns a listing of files in an agent directory of a program.
-func startPi(t testing.TB, root program.Program, files map[string]string) (*Listing, *memory.Storage) {
+func startPi(t testing.TB, root sessioncore.Program, files map[string]string) (*Listing, *memory.Storage) {
 	m := memory.New()
 	for name, content := range files {
 		require.NoError(t, m.WriteFile(name, []byte(content)))
 	}
 	store := sessioncore.NewStore(m)
 	t.Cleanup(store.Close)
-	store.SetProgram(func(string) program.Program { return root })
+	store.SetProgram(func(string) sessioncore.Program { return root })
 	return New(store, "/sessions"), m
 }
 
@@ -52,21 +51,21 @@ func TestPiNames(t *testing.T) {
 	prompt := sessiontest.MessageLine(0, piSystem+strings.Repeat("p", 30_000)+`"}}`)
 	for _, test := range []struct {
 		name    string
-		root    program.Program
+		root    sessioncore.Program
 		content string
 		title   string
 	}{
-		{"none", program.Pi, sessiontest.Header + prompt + user, ""},
-		{"after a long prompt", program.Pi, sessiontest.Header + prompt + nameLine(1, " A\nname ") + user, "A\nname"},
-		{"in the middle", program.Pi, sessiontest.Header + fill(40_000) + nameLine(1, "old") + nameLine(2, "new") + user + fill(40_000), "new"},
-		{"cleared", program.Pi, sessiontest.Header + nameLine(1, "old") + user + nameLine(2, "  "), ""},
-		{"a header's title means nothing", program.Pi, strings.Replace(sessiontest.Header, `"cwd"`, `"title":"T","cwd"`, 1) + user, ""},
-		{"known by the prompt", program.Unknown, sessiontest.Header + prompt + nameLine(1, "N") + user, "N"},
-		{"known by the name", program.Unknown, sessiontest.Header + nameLine(1, "N") + user, "N"},
-		{"at the end of a long one", program.Pi, sessiontest.Header + user + nameLine(1, "old") + fill(300_000) + nameLine(2, "new"), "new"},
-		{"at the beginning of a long one", program.Pi, sessiontest.Header + user + nameLine(1, "old") + fill(300_000), "old"},
-		{"a session of omp", program.OMP, sessiontest.Header + user + nameLine(1, "N"), ""},
-		{"another of omp", program.Pi, sessiontest.Header + `{"type":"mode_change","id":"m","mode":"plan"}` + "\n" + nameLine(1, "N") + user, ""},
+		{"none", sessioncore.ByPi, sessiontest.Header + prompt + user, ""},
+		{"after a long prompt", sessioncore.ByPi, sessiontest.Header + prompt + nameLine(1, " A\nname ") + user, "A\nname"},
+		{"in the middle", sessioncore.ByPi, sessiontest.Header + fill(40_000) + nameLine(1, "old") + nameLine(2, "new") + user + fill(40_000), "new"},
+		{"cleared", sessioncore.ByPi, sessiontest.Header + nameLine(1, "old") + user + nameLine(2, "  "), ""},
+		{"a header's title means nothing", sessioncore.ByPi, strings.Replace(sessiontest.Header, `"cwd"`, `"title":"T","cwd"`, 1) + user, ""},
+		{"known by the prompt", sessioncore.ByUnknown, sessiontest.Header + prompt + nameLine(1, "N") + user, "N"},
+		{"known by the name", sessioncore.ByUnknown, sessiontest.Header + nameLine(1, "N") + user, "N"},
+		{"at the end of a long one", sessioncore.ByPi, sessiontest.Header + user + nameLine(1, "old") + fill(300_000) + nameLine(2, "new"), "new"},
+		{"at the beginning of a long one", sessioncore.ByPi, sessiontest.Header + user + nameLine(1, "old") + fill(300_000), "old"},
+		{"a session of omp", sessioncore.ByOMP, sessiontest.Header + user + nameLine(1, "N"), ""},
+		{"another of omp", sessioncore.ByPi, sessiontest.Header + `{"type":"mode_change","id":"m","mode":"plan"}` + "\n" + nameLine(1, "N") + user, ""},
 	} {
 		l, _ := startPi(t, test.root, map[string]string{"d/x.jsonl": test.content})
 		info := only(t, l)
@@ -81,7 +80,7 @@ func TestPiNames(t *testing.T) {
 // opened, and from then on also after it grew.
 func TestPiNameInTheMiddle(t *testing.T) {
 	content := sessiontest.Header + fill(200_000) + nameLine(1, "N") + fill(200_000)
-	l, files := startPi(t, program.Pi, map[string]string{"d/x.jsonl": content})
+	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/x.jsonl": content})
 	require.Empty(t, only(t, l).Title)
 	snap, err := l.store.Session("d/x.jsonl").Acquire(context.Background())
 	require.NoError(t, err)
@@ -116,7 +115,7 @@ func TestPiOrder(t *testing.T) {
 		return sessiontest.Header + sessiontest.MessageLine(0, fmt.Sprintf(`{"role":"user","content":"x","timestamp":%d}`, ms)) +
 			sessiontest.MessageLine(1, `{"role":"toolResult","content":[],"timestamp":9000000000000}`)
 	}
-	l, files := startPi(t, program.Pi, map[string]string{"d/new.jsonl": at(1767603900000)})
+	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/new.jsonl": at(1767603900000)})
 	require.NoError(t, files.WriteFile("d/old.jsonl", []byte(at(1767603800000)))) // written last
 	found, err := l.Sessions(context.Background())
 	require.NoError(t, err)
@@ -126,7 +125,7 @@ func TestPiOrder(t *testing.T) {
 
 // TestFlat: a session that lies directly in the directory of sessions is listed, where pi was given one and elsewhere.
 func TestFlat(t *testing.T) {
-	for _, of := range []program.Program{program.Pi, program.OMP} {
+	for _, of := range []sessioncore.Program{sessioncore.ByPi, sessioncore.ByOMP} {
 		l, _ := startPi(t, of, map[string]string{"x.jsonl": sessiontest.Header + sessiontest.Entry("a", "")})
 		require.Equal(t, "x.jsonl", only(t, l).Name())
 	}
@@ -135,7 +134,7 @@ func TestFlat(t *testing.T) {
 // TestPiResume: a whole id goes before the beginning of another, newer one.
 func TestPiResume(t *testing.T) {
 	withID := func(id string) string { return strings.Replace(sessiontest.Header, `"s"`, `"`+id+`"`, 1) }
-	l, files := startPi(t, program.Pi, map[string]string{"d/1_job.jsonl": withID("job")})
+	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/1_job.jsonl": withID("job")})
 	require.NoError(t, files.WriteFile("d/2_job-2.jsonl",
 		[]byte(withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))))
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {

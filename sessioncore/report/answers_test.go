@@ -13,7 +13,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -83,7 +82,7 @@ func TestUsageAgreesWithPi(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &want))
 		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
 		t.Cleanup(store.Close)
-		store.SetProgram(func(string) program.Program { return program.Pi })
+		store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByPi })
 		s := sessiontest.Snapshot(t, store.Session(filepath.Base(file)))
 		usage, _ := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want.Usage.AssistantMessages, usage.Total.AssistantMessages, file)

@@ -2,12 +2,11 @@ package report
 
 import (
 	"context"
-	"errors"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/internal/secrets"
+	"sessionfs/sessioncore/secrets"
 )
 
 // secretLine is a line of secrets.jsonl (docs/design.md section 1). It never has anything of the
@@ -35,7 +34,7 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 	} else {
 		err = found.Extend(ctx, s.File(), s.Stat().Size)
 	}
-	more := errors.Is(err, secrets.ErrTooMany)
+	more := secrets.IsTooMany(err)
 	if err != nil && !more {
 		return nil, err
 	}

@@ -17,8 +17,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/persist"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/writer"
@@ -192,7 +190,7 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	}
 	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.temporary))
 	defer store.Close()
-	store.SetProgram(func(string) program.Program { return program.OMP })
+	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
 	if m.at, err = os.MkdirTemp(f.temporary, "sessionfs-import-"); err != nil {
 		return nil, err
 	}
@@ -321,7 +319,7 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 	if _, moves := snap.Dialect().MoveTarget(text); err != nil || moves {
 		return err
 	}
-	kept, err := persist.Line(m.adapted(text), persist.Rules{Blobs: m.Blobs != nil || m.Importer.Rules != nil, Newer: true, Whole: true})
+	kept, err := writer.Persist(m.adapted(text), writer.PersistRules{Blobs: m.Blobs != nil || m.Importer.Rules != nil, Newer: true, Whole: true})
 	if err != nil {
 		return err
 	}
@@ -329,7 +327,7 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 		if err := os.MkdirAll(filepath.Join(m.at, "blobs"), storage.DirMode); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(m.at, "blobs", persist.BlobName(blob.Data)), blob.Data, storage.FileMode); err != nil {
+		if err := os.WriteFile(filepath.Join(m.at, "blobs", writer.BlobName(blob.Data)), blob.Data, storage.FileMode); err != nil {
 			return err
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -27,7 +27,7 @@ type Importer struct {
 	To            string // the directory to which all of them go, if it is not ""
 	// Rules find the secrets that are masked, nil for none. With rules, blobs and other files beside
 	// a session are left out.
-	Rules *redact.Rules
+	Rules *secrets.Rules
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
 
@@ -126,7 +126,7 @@ func (im *Importer) mask(ctx context.Context, c *content, name string) (err erro
 	if im.Rules.In(name) {
 		return errors.New("its name has a secret")
 	}
-	obj, err := redact.Object(c.Object, im.Rules)
+	obj, err := secrets.MaskObject(c.Object, im.Rules)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,9 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -299,9 +299,9 @@ func bundleOf(t *testing.T, top string, redacted bool, names ...string) (text st
 	t.Helper()
 	files := storage.Files(open(t, filepath.Join(top, "sessions")))
 	if redacted {
-		rules, err := redact.ReadRules("")
+		rules, err := secrets.Read("")
 		require.NoError(t, err)
-		files = redact.New(files, rules)
+		files = secrets.Mask(files, rules)
 	}
 	var out bytes.Buffer
 	b := &Bundler{Out: tar.NewWriter(&out), Blobs: blobsIn{open(t, filepath.Join(top, "blobs"))}, Redacted: redacted, Masked: map[string]int{},

@@ -13,7 +13,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/persist"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -117,12 +116,12 @@ func (w *Writer) survivingIDs(ctx context.Context, s *sessioncore.Session, draft
 }
 
 // rules returns how lines of a format are persisted.
-func (w *Writer) rules(f sessioncore.Format) persist.Rules {
-	return persist.Rules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
+func (w *Writer) rules(f sessioncore.Format) PersistRules {
+	return PersistRules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
 }
 
 // parseDrafts parses lines up to the first bad one.
-func parseDrafts(f sessioncore.Format, rules persist.Rules, lines [][]byte) ([]*draft, error) {
+func parseDrafts(f sessioncore.Format, rules PersistRules, lines [][]byte) ([]*draft, error) {
 	drafts := make([]*draft, 0, len(lines))
 	for _, line := range lines {
 		draft, err := parseDraft(line, f.Dialect, rules)
@@ -182,10 +181,10 @@ func (w *Writer) withBlobs(
 	return drafts, bad
 }
 
-func (w *Writer) putBlob(b persist.Blob) error {
+func (w *Writer) putBlob(b Blob) error {
 	hash, err := w.opts.Blobs.Put(b.Data, b.Ending)
-	if err == nil && hash != persist.BlobName(b.Data) {
-		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, persist.BlobName(b.Data))
+	if err == nil && hash != BlobName(b.Data) {
+		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, BlobName(b.Data))
 	}
 	if storage.IsMissing(err) { // it would mean that the session is missing
 		err = fmt.Errorf("images have no place: %v", err)

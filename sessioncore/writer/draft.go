@@ -6,21 +6,20 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/persist"
 )
 
 // draft is a line to be appended, checked as far as possible without the session.
 type draft struct {
 	kind    sessioncore.EntryType
-	text    rawjson.Value  // on one line, with size controls applied
-	blobs   []persist.Blob // blobs that text refers to
-	id      rawjson.Value  // nil if it has to be created
-	parent  rawjson.Value  // nil if it has to be chosen
-	hasTime bool           // the line has a timestamp
+	text    rawjson.Value // on one line, with size controls applied
+	blobs   []Blob        // blobs that text refers to
+	id      rawjson.Value // nil if it has to be created
+	parent  rawjson.Value // nil if it has to be chosen
+	hasTime bool          // the line has a timestamp
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.
-func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draft, error) {
+func parseDraft(line []byte, d *sessioncore.Dialect, rules PersistRules) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
 	}
@@ -40,7 +39,7 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules persist.Rules) (*draf
 	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine keeps all offsets
 		text = fills.Apply(text)
 	}
-	p, err := persist.Line(text, rules)
+	p, err := Persist(text, rules)
 	if err != nil {
 		return nil, err
 	}

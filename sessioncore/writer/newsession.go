@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -213,7 +212,7 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 	}
 	dir = strings.TrimPrefix(dir, own+"/")
 	name := clients.AbsoluteScope(cwd)
-	if w.store.Program("") != program.Pi {
+	if w.store.Program("") != sessioncore.ByPi {
 		if name = w.opts.Scopes.Name(cwd); w.opts.Scopes.Passing(dir, cwd) {
 			dir = ""
 		}
@@ -237,7 +236,7 @@ const operatorDir = ".operator"
 // the latest name decides, as operator keeps all sessions there (docs/format.md, Operator dialect).
 // In an empty store its path decides. The agent directory decides between omp and pi.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
-	owner := program.OfSession(w.store.Program(""), 0)
+	owner := sessioncore.ProgramOfSession(w.store.Program(""), 0)
 	items, err := storage.List(w.store.Storage(), "")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err

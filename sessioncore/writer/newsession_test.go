@@ -16,7 +16,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -90,16 +89,16 @@ func TestNewSessionSlot(t *testing.T) {
 	slot := string(titleSlot("t", titleByUser, plainNow))
 	for name, test := range map[string]struct {
 		beside  []string
-		program program.Program
+		program sessioncore.Program
 		want    bool
 	}{
-		"none":             {nil, program.OMP, false},
-		"an older one":     {[]string{plainHeader}, program.OMP, false},
-		"a newer one":      {[]string{slot + plainHeader}, program.OMP, true},
-		"newer, now older": {[]string{slot + plainHeader, plainHeader}, program.OMP, false},
-		"older, now newer": {[]string{plainHeader, slot + plainHeader}, program.OMP, true},
-		"not a session":    {[]string{slot[:100]}, program.OMP, false},
-		"of pi":            {[]string{slot + plainHeader}, program.Pi, false},
+		"none":             {nil, sessioncore.ByOMP, false},
+		"an older one":     {[]string{plainHeader}, sessioncore.ByOMP, false},
+		"a newer one":      {[]string{slot + plainHeader}, sessioncore.ByOMP, true},
+		"newer, now older": {[]string{slot + plainHeader, plainHeader}, sessioncore.ByOMP, false},
+		"older, now newer": {[]string{plainHeader, slot + plainHeader}, sessioncore.ByOMP, true},
+		"not a session":    {[]string{slot[:100]}, sessioncore.ByOMP, false},
+		"of pi":            {[]string{slot + plainHeader}, sessioncore.ByPi, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := memory.New()
@@ -107,7 +106,7 @@ func TestNewSessionSlot(t *testing.T) {
 				putFile(t, files, fmt.Sprintf("--w--/2026-01-0%dT00-00-00-000Z_%d.jsonl", i+1, i), text)
 			}
 			w := startWriting(t, files, "", Options{})
-			w.store.SetProgram(func(string) program.Program { return test.program })
+			w.store.SetProgram(func(string) sessioncore.Program { return test.program })
 			w.begins(NewSession{CWD: "/w", Title: "named"})
 			text := w.content()
 			require.Equal(t, test.want, sessioncore.IsTitleSlot(rawjson.Value(strings.SplitN(text, "\n", 2)[0])), text)

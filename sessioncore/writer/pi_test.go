@@ -8,14 +8,13 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // startPi starts writing to a session of pi.
 func startPi(t testing.TB, content string) *writing {
 	w := startMemory(t, content, Options{})
-	w.store.SetProgram(func(string) program.Program { return program.Pi })
+	w.store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByPi })
 	return w
 }
 
@@ -65,14 +64,14 @@ func TestPiImages(t *testing.T) {
 		`"}],"image_url":"data:image/png;base64,` + huge + `"}}`
 	for _, test := range []struct {
 		content string
-		root    program.Program
+		root    sessioncore.Program
 		inline  bool
 	}{
-		{plainFile, program.Pi, true}, {plainFile, program.Unknown, true}, {omps, program.LikelyPi, true},
-		{plainFile, program.OMP, false}, {omps, program.Unknown, false},
+		{plainFile, sessioncore.ByPi, true}, {plainFile, sessioncore.ByUnknown, true}, {omps, sessioncore.LikelyByPi, true},
+		{plainFile, sessioncore.ByOMP, false}, {omps, sessioncore.ByUnknown, false},
 	} {
 		w := startMemory(t, test.content, Options{})
-		w.store.SetProgram(func(string) program.Program { return test.root })
+		w.store.SetProgram(func(string) sessioncore.Program { return test.root })
 		w.adds(line, line)
 		added := w.content()[len(test.content):]
 		require.Equal(t, test.inline, strings.Count(added, `"data":"`+huge+`"`) == 2)
@@ -83,9 +82,9 @@ func TestPiImages(t *testing.T) {
 
 // TestPiTypesElsewhere: what omp passes over is not written into its sessions, nor into one that may be omp's.
 func TestPiTypesElsewhere(t *testing.T) {
-	for _, root := range []program.Program{program.Unknown, program.OMP, program.LikelyPi} {
+	for _, root := range []sessioncore.Program{sessioncore.ByUnknown, sessioncore.ByOMP, sessioncore.LikelyByPi} {
 		w := startMemory(t, plainFile, Options{})
-		w.store.SetProgram(func(string) program.Program { return root })
+		w.store.SetProgram(func(string) sessioncore.Program { return root })
 		for _, line := range []string{
 			`{"type":"session_info","name":"N"}`, `{"type":"context_edit","targetId":"a","replacement":null}`,
 			`{"type":"usage","kind":"k","provider":"p","model":"m","usage":` + piCost + `}`,
@@ -124,7 +123,7 @@ func TestPiTitle(t *testing.T) {
 func TestPiNewSession(t *testing.T) {
 	for flat, dir := range map[bool]string{false: "--w--/", true: ""} {
 		w := startWriting(t, memory.New(), "", Options{Flat: flat})
-		w.store.SetProgram(func(string) program.Program { return program.Pi })
+		w.store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByPi })
 		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w", Title: "T"})
 		require.NoError(t, err)
 		require.Equal(t, dir, name[:strings.LastIndexByte(name, '/')+1])

@@ -12,7 +12,6 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/persist"
 )
 
 // inMessage is an entry with a message.
@@ -123,7 +122,7 @@ func reappended(t *testing.T, path string) (entries int) {
 			continue // one of version 1 that keeps nothing
 		}
 		bare := setMembers(text, []objectMember{{"id", ""}, {"parentId", ""}})
-		_, err = parseDraft(bare, sessioncore.OMP, persist.Rules{Blobs: true})
+		_, err = parseDraft(bare, sessioncore.OMP, PersistRules{Blobs: true})
 		require.NoError(t, err, "%s: %.300s", path, text)
 		entries++
 	}

@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/program"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
@@ -83,7 +82,7 @@ func startWriting(t testing.TB, files storage.Storage, content string, opts Opti
 	opts.Journal = files
 	store := sessioncore.NewStore(w.storage)
 	t.Cleanup(store.Close)
-	store.SetProgram(func(string) program.Program { return program.OMP })
+	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
 	w.Writer = New(store, opts)
 	w.session = store.Session(plainName)
 	return w

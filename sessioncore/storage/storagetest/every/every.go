@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/dir/dirtest"
 	archive "sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
-	"sessionfs/sessioncore/storage/redact"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -55,9 +55,9 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("redact", func(t *testing.T) {
 		disk := dirtest.New(t)
 		s := onDisk(disk)
-		rules, err := redact.ReadRules("")
+		rules, err := secrets.Read("")
 		require.NoError(t, err)
-		s.Files, s.Journal, s.Link = redact.New(disk, rules), nil, nil
+		s.Files, s.Journal, s.Link = secrets.Mask(disk, rules), nil, nil
 		test(t, s)
 	})
 }

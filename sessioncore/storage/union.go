@@ -1,4 +1,4 @@
-package union
+package storage
 
 import (
 	"errors"
@@ -6,27 +6,25 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"sessionfs/sessioncore/storage"
 )
 
 // Part is a store and the name below which it is shown.
 type Part struct {
 	Name  string
-	Files storage.Files
+	Files Files
 }
 
-// Files shows parts. Its root has a directory for each, and what is in a part has the part's name
+// union shows parts. Its root has a directory for each, and what is in a part has the part's name
 // before its own.
-type Files struct{ parts []Part }
+type union struct{ parts []Part }
 
-var _ storage.Files = (*Files)(nil)
+var _ Files = (*union)(nil)
 
-// New returns the Files of parts, whose names differ.
-func New(parts ...Part) *Files { return &Files{parts} }
+// Union returns the Files of parts, whose names differ.
+func Union(parts ...Part) Files { return &union{parts} }
 
 // find returns the part that a name lies in and its name there.
-func (s *Files) find(name string) (*Part, string, error) {
+func (s *union) find(name string) (*Part, string, error) {
 	top, rest, _ := strings.Cut(name, "/")
 	if i := slices.IndexFunc(s.parts, func(p Part) bool { return p.Name == top }); i >= 0 {
 		return &s.parts[i], rest, nil
@@ -34,8 +32,8 @@ func (s *Files) find(name string) (*Part, string, error) {
 	return nil, "", fmt.Errorf("%w: %q", fs.ErrNotExist, name)
 }
 
-// List implements storage.Files.
-func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error {
+// List implements Files.
+func (s *union) List(dir string, only []string, f func(Item) bool) error {
 	if dir != "" {
 		p, rest, err := s.find(dir)
 		if err != nil {
@@ -44,10 +42,10 @@ func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error
 		return p.Files.List(rest, only, f)
 	}
 	if only != nil {
-		return storage.ListOnly(s, dir, only, f)
+		return ListOnly(s, dir, only, f)
 	}
 	for _, p := range s.parts {
-		if !f(storage.Item{Name: p.Name, Kind: storage.KindDir, State: p.state}) {
+		if !f(Item{Name: p.Name, Kind: KindDir, State: p.state}) {
 			break
 		}
 	}
@@ -56,51 +54,51 @@ func (s *Files) List(dir string, only []string, f func(storage.Item) bool) error
 
 // state returns the state of a part's directory: one that lets nobody in where this user may not
 // look, so that the others are listed.
-func (p *Part) state() (storage.Stat, error) {
+func (p *Part) state() (Stat, error) {
 	st, err := p.Files.Stat("")
 	if errors.Is(err, fs.ErrPermission) {
-		return storage.Stat{Kind: storage.KindDir}, nil
+		return Stat{Kind: KindDir}, nil
 	}
 	return st, err
 }
 
-// Stat implements storage.Files. The root changed when a part did last, and has the owner of the
+// Stat implements Files. The root changed when a part did last, and has the owner of the
 // first part and its mode, but is never closed to its owner. A part that cannot be looked at does
 // not count, unless that is true of all parts.
-func (s *Files) Stat(name string) (storage.Stat, error) {
+func (s *union) Stat(name string) (Stat, error) {
 	if name != "" {
 		p, rest, err := s.find(name)
 		if err != nil {
-			return storage.Stat{}, err
+			return Stat{}, err
 		}
 		return p.Files.Stat(rest)
 	}
-	all := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
+	all := Stat{Kind: KindDir, Mode: DirMode}
 	var refused error
 	found := false
 	for _, p := range s.parts {
 		st, err := p.Files.Stat("")
 		if err != nil {
-			if !storage.IsMissing(err) {
+			if !IsMissing(err) {
 				refused = err
 			}
 			continue
 		}
 		if !found {
-			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode|storage.DirMode
+			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode|DirMode
 		}
 		found = true
 		all.Inode = all.Inode*31 + st.Inode
 		all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
 	}
 	if !found && refused != nil {
-		return storage.Stat{}, refused
+		return Stat{}, refused
 	}
 	return all, nil
 }
 
-// Open implements storage.Files.
-func (s *Files) Open(name string) (storage.Object, error) {
+// Open implements Files.
+func (s *union) Open(name string) (Object, error) {
 	p, rest, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -108,8 +106,8 @@ func (s *Files) Open(name string) (storage.Object, error) {
 	return p.Files.Open(rest)
 }
 
-// ReadAhead implements storage.Files.
-func (s *Files) ReadAhead(names []string) {
+// ReadAhead implements Files.
+func (s *union) ReadAhead(names []string) {
 	for _, p := range s.parts {
 		var own []string
 		for _, name := range names {

@@ -1,28 +1,26 @@
-package union
+package storage
 
 import (
 	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/sessioncore/storage"
 )
 
 // root is a store of which only the root is asked.
 type root struct {
-	storage.Files
-	state storage.Stat
+	Files
+	state Stat
 	err   error
 }
 
-func (r root) Stat(string) (storage.Stat, error) { return r.state, r.err }
+func (r root) Stat(string) (Stat, error) { return r.state, r.err }
 
 // A part that is gone, or that this user may not look into, takes nothing from the others.
 func TestRoot(t *testing.T) {
 	dir := func(uid, mode uint32, changed int64) root {
-		return root{state: storage.Stat{
-			Token: storage.Token{Inode: 2, Changed: changed}, Kind: storage.KindDir, UID: uid, GID: uid, Mode: mode,
+		return root{state: Stat{
+			Token: Token{Inode: 2, Changed: changed}, Kind: KindDir, UID: uid, GID: uid, Mode: mode,
 		}}
 	}
 	gone, closed := root{err: fs.ErrNotExist}, root{err: fs.ErrPermission}
@@ -45,7 +43,7 @@ func TestRoot(t *testing.T) {
 		for _, part := range c.parts {
 			parts = append(parts, Part{Name: "p", Files: part})
 		}
-		st, err := New(parts...).Stat("")
+		st, err := Union(parts...).Stat("")
 		require.ErrorIs(t, err, c.err, name)
 		require.Equal(t, []any{c.uid, c.uid, c.mode, c.changed}, []any{st.UID, st.GID, st.Mode, st.Changed}, name)
 	}
@@ -53,11 +51,11 @@ func TestRoot(t *testing.T) {
 
 // A part that this user may not look into is listed beside the others, and one that is gone is left out.
 func TestListsClosed(t *testing.T) {
-	open := root{state: storage.Stat{Kind: storage.KindDir, Mode: 0o700}}
-	s := New(Part{"a", root{err: fs.ErrPermission}}, Part{"b", open}, Part{"c", root{err: fs.ErrNotExist}})
-	items, err := storage.ListStat(s, "", func(storage.Item) bool { return true })
+	open := root{state: Stat{Kind: KindDir, Mode: 0o700}}
+	s := Union(Part{"a", root{err: fs.ErrPermission}}, Part{"b", open}, Part{"c", root{err: fs.ErrNotExist}})
+	items, err := ListStat(s, "", func(Item) bool { return true })
 	require.NoError(t, err)
-	require.Equal(t, []storage.StatItem{{Name: "a", Stat: storage.Stat{Kind: storage.KindDir}}, {Name: "b", Stat: open.state}}, items)
-	_, err = storage.ListStat(New(Part{"a", root{err: fs.ErrInvalid}}), "", func(storage.Item) bool { return true })
+	require.Equal(t, []StatItem{{Name: "a", Stat: Stat{Kind: KindDir}}, {Name: "b", Stat: open.state}}, items)
+	_, err = ListStat(Union(Part{"a", root{err: fs.ErrInvalid}}), "", func(Item) bool { return true })
 	require.ErrorIs(t, err, fs.ErrInvalid)
 }

@@ -1,4 +1,4 @@
-package persist
+package writer
 
 import (
 	"bytes"
@@ -27,15 +27,15 @@ const (
 	maxDepth = 10_000
 )
 
-// Rules select how lines are written.
-type Rules struct {
+// PersistRules select how lines are written.
+type PersistRules struct {
 	Blobs bool // put images into blobs; otherwise they stay in the line, whatever their length
 	Newer bool // write as omp 18, not as omp 14.9.9
 	Whole bool // cut no string
 }
 
-// Result is an entry's text after the size controls, and the blobs that it refers to.
-type Result struct {
+// Persisted is an entry's text after the size controls, and the blobs that it refers to.
+type Persisted struct {
 	Text  rawjson.Value
 	Blobs []Blob
 }
@@ -46,16 +46,16 @@ type Blob struct {
 	Ending string // of its second name, such as png; "" for none
 }
 
-// Line applies the size controls of docs/format.md, Persisting, to a valid entry. All other bytes
+// Persist applies the size controls of docs/format.md, Persisting, to a valid entry. All other bytes
 // stay, except invalid UTF-8, which becomes U+FFFD, as readers would decode it.
-func Line(text rawjson.Value, rules Rules) (Result, error) {
+func Persist(text rawjson.Value, rules PersistRules) (Persisted, error) {
 	if rules.Newer {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
 	if _, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0); st != rawjson.OK {
 		const text = "%w: expected no more than %d levels of arrays and objects"
-		return Result{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
+		return Persisted{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = document.IllFormedEdits(p.edits, text, 0)
@@ -63,13 +63,13 @@ func Line(text rawjson.Value, rules Rules) (Result, error) {
 	if len(p.edits) > 0 {
 		text = p.edits.Apply(text)
 	}
-	return Result{text, p.blobs}, nil
+	return Persisted{text, p.blobs}, nil
 }
 
 // persister collects the changes of the size controls in one pass over the text.
 type persister struct {
 	text  rawjson.Value
-	rules Rules
+	rules PersistRules
 	scan  rawjson.Scanner
 	edits rawjson.Edits // an edit that covers an earlier one replaces it
 	blobs []Blob
@@ -169,7 +169,7 @@ func (o *object) get(key string) (v rawjson.Value) {
 }
 
 // drops reports whether a member is dropped.
-func (r Rules) drops(key []byte) bool {
+func (r PersistRules) drops(key []byte) bool {
 	return string(key) == "jsonlEvents" || string(key) == "partialJson" && !r.Newer
 }
 

@@ -1,4 +1,4 @@
-package redact
+package secrets
 
 import (
 	"io"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/internal/secrets"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
@@ -22,14 +21,14 @@ var (
 )
 
 // store returns a redacting storage over a directory with the file s.jsonl.
-func store(t *testing.T, text string) (files *Storage, path string) {
+func store(t *testing.T, text string) (files *Masked, path string) {
 	d := t.TempDir()
 	path = filepath.Join(d, "s.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return New(sessiontest.OpenDir(t, d), secrets.Known()), path
+	return Mask(sessiontest.OpenDir(t, d), Known()), path
 }
 
-func read(t *testing.T, files *Storage, name string) string {
+func read(t *testing.T, files *Masked, name string) string {
 	t.Helper()
 	obj, err := files.Open(name)
 	require.NoError(t, err)
@@ -134,8 +133,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestNames looks for what is not a session file, and for what has a secret in its name.
-func TestNames(t *testing.T) {
+// TestMaskedNames looks for what is not a session file, and for what has a secret in its name.
+func TestMaskedNames(t *testing.T) {
 	files, path := store(t, "{}\n")
 	d := filepath.Dir(path)
 	require.NoError(t, os.MkdirAll(filepath.Join(d, token, "in"), 0o755))
@@ -165,8 +164,8 @@ func TestNames(t *testing.T) {
 }
 
 // TestTooMany: a file with too many secrets is refused, and one mask more than are kept makes room.
-func TestTooMany(t *testing.T) {
-	require.ErrorIs(t, searchError(secrets.ErrTooMany), fs.ErrPermission)
+func TestMaskedTooMany(t *testing.T) {
+	require.ErrorIs(t, searchError(errTooMany), fs.ErrPermission)
 	files, path := store(t, "{}\n")
 	files.maxPlaces = 10
 	for i := range 12 {

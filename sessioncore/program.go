@@ -1,4 +1,4 @@
-package program
+package sessioncore
 
 import (
 	"path/filepath"
@@ -11,15 +11,16 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Program is an agent, as far as its directory or file tells.
+// Program is the agent whose formats a directory or a session file has, omp or pi (docs/format.md,
+// Whose session it is). It is found by names and single values, without an index.
 type Program uint8
 
 const (
-	Unknown Program = iota
-	OMP             // omp or xcsh
-	// LikelyPi is pi by names that omp once used too, for cases that cannot harm omp's files.
-	LikelyPi
-	Pi
+	ByUnknown Program = iota
+	ByOMP             // omp or xcsh
+	// LikelyByPi is by names that omp once used too, for cases that cannot harm omp's files.
+	LikelyByPi
+	ByPi
 )
 
 // PiPath and ompPaths are the ends of the paths of agent directories in a home.
@@ -36,8 +37,9 @@ var (
 	commonNames = []string{"auth.json", "settings.json"}
 )
 
-// OfRoot returns the program of an agent directory by its paths and files; Unknown if both use it.
-func OfRoot(root storage.Files, paths ...string) Program {
+// ProgramOfRoot returns the program of an agent directory by its paths and files; ByUnknown if both
+// use it.
+func ProgramOfRoot(root storage.Files, paths ...string) Program {
 	endsIn := func(ends ...string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool {
 			p = filepath.ToSlash(filepath.Clean(p))
@@ -51,19 +53,19 @@ func OfRoot(root storage.Files, paths ...string) Program {
 	usedByOMP, atPi := slices.ContainsFunc(ompNames, has), endsIn(PiPath)
 	switch {
 	case usedByOMP && atPi:
-		return Unknown
+		return ByUnknown
 	case atPi:
-		return Pi
+		return ByPi
 	case usedByOMP, endsIn(ompPaths...):
-		return OMP
+		return ByOMP
 	case slices.ContainsFunc(piNames, has):
-		return Pi
+		return ByPi
 	case slices.ContainsFunc(commonNames, has):
-		return LikelyPi
+		return LikelyByPi
 	case has("blobs"): // omp stores images there
-		return OMP
+		return ByOMP
 	}
-	return Unknown
+	return ByUnknown
 }
 
 // Marks are the programs of which a session file has something that the other one never writes.
@@ -106,29 +108,29 @@ func MarksOf(v rawjson.Value) Marks {
 	return 0
 }
 
-// KeepsBlobs reports whether large images of a session go into blobs: only if it certainly is one
+// keepsBlobs reports whether large images of a session go into blobs: only if it certainly is one
 // of omp. pi would send a reference to the provider, while omp reads images in lines too.
-func KeepsBlobs(root Program, marks Marks) bool {
-	return root == OMP || root == Unknown && marks&MarkOMP != 0
+func keepsBlobs(root Program, marks Marks) bool {
+	return root == ByOMP || root == ByUnknown && marks&MarkOMP != 0
 }
 
-// OfSession returns the program whose rules apply to a session: OMP or Pi. omp's own marks decide,
-// then the agent directory, then pi's marks. In doubt it is OMP: pi ignores lines by omp's rules,
-// and a file of omp must not get lines that omp ignores.
-func OfSession(root Program, marks Marks) Program {
+// ProgramOfSession returns the program whose rules apply to a session: ByOMP or ByPi. omp's own
+// marks decide, then the agent directory, then pi's marks. In doubt it is ByOMP: pi ignores lines
+// by omp's rules, and a file of omp must not get lines that omp ignores.
+func ProgramOfSession(root Program, marks Marks) Program {
 	switch {
 	case marks&MarkOMP != 0:
-		return OMP
-	case root == OMP || root == Pi:
+		return ByOMP
+	case root == ByOMP || root == ByPi:
 		return root
 	case marks&MarkPi != 0:
-		return Pi
+		return ByPi
 	}
-	return OMP
+	return ByOMP
 }
 
-// Root is an agent directory, checked when names in it changed. It is safe for concurrent use.
-type Root struct {
+// ProgramRoot is an agent directory, checked when names in it changed. It is safe for concurrent use.
+type ProgramRoot struct {
 	files   storage.Files
 	paths   []string
 	mu      sync.Mutex // guards the fields below; held while files are checked
@@ -137,11 +139,13 @@ type Root struct {
 	program Program
 }
 
-// NewRoot returns the agent directory files, which has these paths.
-func NewRoot(files storage.Files, paths ...string) *Root { return &Root{files: files, paths: paths} }
+// NewProgramRoot returns the agent directory files, which has these paths.
+func NewProgramRoot(files storage.Files, paths ...string) *ProgramRoot {
+	return &ProgramRoot{files: files, paths: paths}
+}
 
-// Program returns OfRoot of the current directory, for any file in it.
-func (r *Root) Program(string) Program {
+// Program returns ProgramOfRoot of the current directory, for any file in it.
+func (r *ProgramRoot) Program(string) Program {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now().UnixNano()
@@ -150,7 +154,7 @@ func (r *Root) Program(string) Program {
 		return r.program
 	}
 	if r.statAt == 0 || st.Token != r.stat.Token || r.stat.Racy(r.statAt) {
-		r.program, r.stat, r.statAt = OfRoot(r.files, r.paths...), st, now
+		r.program, r.stat, r.statAt = ProgramOfRoot(r.files, r.paths...), st, now
 	}
 	return r.program
 }

@@ -161,7 +161,7 @@ func TestTooMany(t *testing.T) {
 		file := strings.Repeat(line, lines)
 		s := &Scan{}
 		err := s.Extend(context.Background(), strings.NewReader(file), int64(len(file)))
-		require.Equal(t, lines > MaxPlaces, errors.Is(err, ErrTooMany), err)
+		require.Equal(t, lines > MaxPlaces, errors.Is(err, errTooMany), err)
 		require.Len(t, s.Places, MaxPlaces)
 	}
 	file := line

@@ -1,4 +1,4 @@
-package persist
+package writer
 
 import (
 	"crypto/sha256"
@@ -159,7 +159,7 @@ func TestPersistNewer(t *testing.T) {
 		if i >= len(want) {
 			continue
 		}
-		got, err := Line(rawjson.Value(give), Rules{Blobs: true, Newer: true})
+		got, err := Persist(rawjson.Value(give), PersistRules{Blobs: true, Newer: true})
 		require.NoError(t, err)
 		text := string(got.Text)
 		for _, b := range got.Blobs {

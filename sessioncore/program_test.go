@@ -1,4 +1,4 @@
-package program
+package sessioncore
 
 import (
 	"strings"
@@ -15,26 +15,26 @@ func TestOfRoot(t *testing.T) {
 		name, path, has string
 		want            Program
 	}{
-		{"pi's path", "/home/dev/.pi/agent", "", Pi},
-		{"with a slash", "/home/dev/.pi/agent/", "blobs settings.json", Pi},
-		{"a place that both use", "/home/dev/.pi/agent", "agent.db", Unknown},
-		{"omp's path says nothing that its files do not", "/home/dev/.omp/agent", "agent.db terminal-sessions blobs", OMP},
-		{"an old omp", "/home/dev/.omp/agent", "auth.json settings.json", OMP},
-		{"xcsh", "/home/dev/.xcsh/agent", "auth.json settings.json", OMP},
-		{"omp once had pi's files", "/srv/agent", "auth.json settings.json agent.db", OMP},
-		{"files of pi alone", "/srv/agent", "auth.json trust.json sessions", Pi},
-		{"files that omp once had", "/srv/agent", "auth.json settings.json sessions", LikelyPi},
-		{"the same, and somebody made blobs", "/srv/agent", "auth.json blobs", LikelyPi},
-		{"blobs alone", "/srv/agent", "blobs sessions", OMP},
-		{"nothing", "/srv/agent", "sessions", Unknown},
-		{"a name that ends alike", "/srv/x.pi/agent", "sessions", Unknown},
+		{"pi's path", "/home/dev/.pi/agent", "", ByPi},
+		{"with a slash", "/home/dev/.pi/agent/", "blobs settings.json", ByPi},
+		{"a place that both use", "/home/dev/.pi/agent", "agent.db", ByUnknown},
+		{"omp's path says nothing that its files do not", "/home/dev/.omp/agent", "agent.db terminal-sessions blobs", ByOMP},
+		{"an old omp", "/home/dev/.omp/agent", "auth.json settings.json", ByOMP},
+		{"xcsh", "/home/dev/.xcsh/agent", "auth.json settings.json", ByOMP},
+		{"omp once had pi's files", "/srv/agent", "auth.json settings.json agent.db", ByOMP},
+		{"files of pi alone", "/srv/agent", "auth.json trust.json sessions", ByPi},
+		{"files that omp once had", "/srv/agent", "auth.json settings.json sessions", LikelyByPi},
+		{"the same, and somebody made blobs", "/srv/agent", "auth.json blobs", LikelyByPi},
+		{"blobs alone", "/srv/agent", "blobs sessions", ByOMP},
+		{"nothing", "/srv/agent", "sessions", ByUnknown},
+		{"a name that ends alike", "/srv/x.pi/agent", "sessions", ByUnknown},
 	}
 	for _, test := range tests {
 		root := memory.New()
 		for _, name := range strings.Fields(test.has) {
 			require.NoError(t, root.WriteFile(name+"/x", nil)) // directory or file, what counts is the name
 		}
-		require.Equal(t, test.want, OfRoot(root, "", test.path), test.name)
+		require.Equal(t, test.want, ProgramOfRoot(root, "", test.path), test.name)
 	}
 }
 
@@ -70,11 +70,11 @@ func TestMarks(t *testing.T) {
 
 // TestOfSession: nothing makes a file of omp one of pi.
 func TestOfSession(t *testing.T) {
-	for _, root := range []Program{Unknown, OMP, LikelyPi, Pi} {
-		require.Equal(t, OMP, OfSession(root, MarkOMP), root)
-		require.Equal(t, OMP, OfSession(root, MarkOMP|MarkPi), root)
+	for _, root := range []Program{ByUnknown, ByOMP, LikelyByPi, ByPi} {
+		require.Equal(t, ByOMP, ProgramOfSession(root, MarkOMP), root)
+		require.Equal(t, ByOMP, ProgramOfSession(root, MarkOMP|MarkPi), root)
 	}
-	for root, want := range map[Program][2]Program{Unknown: {OMP, Pi}, OMP: {OMP, OMP}, LikelyPi: {OMP, Pi}, Pi: {Pi, Pi}} {
-		require.Equal(t, want, [2]Program{OfSession(root, 0), OfSession(root, MarkPi)}, root)
+	for root, want := range map[Program][2]Program{ByUnknown: {ByOMP, ByPi}, ByOMP: {ByOMP, ByOMP}, LikelyByPi: {ByOMP, ByPi}, ByPi: {ByPi, ByPi}} {
+		require.Equal(t, want, [2]Program{ProgramOfSession(root, 0), ProgramOfSession(root, MarkPi)}, root)
 	}
 }

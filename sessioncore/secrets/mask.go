@@ -1,4 +1,4 @@
-package redact
+package secrets
 
 import (
 	"context"
@@ -13,15 +13,14 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"sessionfs/sessioncore/internal/secrets"
 	"sessionfs/sessioncore/storage"
 )
 
-// masked is a pinned file whose secrets read as asterisks.
-type masked struct {
+// maskedObject is a pinned file whose secrets read as asterisks.
+type maskedObject struct {
 	obj     storage.Object
 	mask    *mask
-	rules   *secrets.Rules
+	rules   *Rules
 	version version // when it was opened
 }
 
@@ -37,11 +36,11 @@ type mask struct {
 	counted int // places counted in Storage.places; guarded by its mutex
 
 	mu      sync.Mutex // guards the fields below; held while the file is searched
-	scan    *secrets.Scan
-	places  []secrets.Place // never changed, only replaced
-	token   storage.Token   // of the searched state
-	at      int64           // when token was current, ns since the epoch
-	sum     uint64          // hash of the searched bytes
+	scan    *Scan
+	places  []Place       // never changed, only replaced
+	token   storage.Token // of the searched state
+	at      int64         // when token was current, ns since the epoch
+	sum     uint64        // hash of the searched bytes
 	version version
 }
 
@@ -49,7 +48,7 @@ type mask struct {
 const tries = 5
 
 // current searches the new part of a file, and returns the mask's version then.
-func (m *mask) current(obj storage.Object, rules *secrets.Rules) (version, error) {
+func (m *mask) current(obj storage.Object, rules *Rules) (version, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.update(obj, rules)
@@ -58,7 +57,7 @@ func (m *mask) current(obj storage.Object, rules *secrets.Rules) (version, error
 
 // update brings the mask up to date. A file that seems only to have grown is hashed up to the
 // searched size, as an edit in the middle may have added a secret. Callers must hold m.mu.
-func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
+func (m *mask) update(obj storage.Object, rules *Rules) error {
 	now := time.Now().UnixNano()
 	st, err := obj.Stat()
 	if err != nil || m.scan != nil && st.Token == m.token && !st.Racy(m.at) {
@@ -82,7 +81,7 @@ func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
 	}
 	before, scan := m.scan, m.scan
 	if !isGrowth {
-		scan = &secrets.Scan{Rules: rules}
+		scan = &Scan{Rules: rules}
 	}
 	stays := int64(0) // earlier bytes keep their masks if the file grows
 	if before != nil {
@@ -101,7 +100,7 @@ func (m *mask) update(obj storage.Object, rules *secrets.Rules) error {
 }
 
 // placesBefore returns the places that begin before an offset.
-func placesBefore(places []secrets.Place, off int64) []secrets.Place {
+func placesBefore(places []Place, off int64) []Place {
 	return places[:sort.Search(len(places), func(i int) bool { return places[i].Offset >= off })]
 }
 
@@ -114,7 +113,7 @@ func readError(err error) error {
 }
 
 func searchError(err error) error {
-	if errors.Is(err, secrets.ErrTooMany) {
+	if errors.Is(err, errTooMany) {
 		return fmt.Errorf("%w: it has %w", fs.ErrPermission, err)
 	}
 	return err
@@ -122,7 +121,7 @@ func searchError(err error) error {
 
 // ReadAt implements storage.Object. The error is storage.ErrStale if bytes that this object may
 // have returned before are now masked differently.
-func (o *masked) ReadAt(p []byte, off int64) (int, error) {
+func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 	for range tries {
 		places, size, before, err := o.places()
 		if err != nil {
@@ -137,7 +136,7 @@ func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 		if before != after {
 			continue
 		}
-		secrets.Hide(p[:n], off, places)
+		Hide(p[:n], off, places)
 		if err == nil && n < len(p) {
 			err = io.EOF
 		}
@@ -148,7 +147,7 @@ func (o *masked) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // places returns the places masked in the first size bytes of the file.
-func (o *masked) places() ([]secrets.Place, int64, version, error) {
+func (o *maskedObject) places() ([]Place, int64, version, error) {
 	m := o.mask
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +159,7 @@ func (o *masked) places() ([]secrets.Place, int64, version, error) {
 }
 
 // Kinds returns the number of masked secrets by rule.
-func (o *masked) Kinds() map[string]int {
+func (o *maskedObject) Kinds() map[string]int {
 	kinds := map[string]int{}
 	places, _, _, _ := o.places()
 	for _, place := range places {
@@ -170,13 +169,13 @@ func (o *masked) Kinds() map[string]int {
 }
 
 // Search extends a scan to the secrets in the first size bytes of the file.
-func (o *masked) Search(ctx context.Context, scan *secrets.Scan, size int64) error {
+func (o *maskedObject) Search(ctx context.Context, scan *Scan, size int64) error {
 	scan.Rules = o.rules
 	return scan.Extend(ctx, o.obj, size)
 }
 
 // Close implements storage.Object.
-func (o *masked) Close() error { return o.obj.Close() }
+func (o *maskedObject) Close() error { return o.obj.Close() }
 
 // Stat implements storage.Object.
-func (o *masked) Stat() (storage.Stat, error) { return o.obj.Stat() }
+func (o *maskedObject) Stat() (storage.Stat, error) { return o.obj.Stat() }

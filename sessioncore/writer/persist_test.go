@@ -1,4 +1,4 @@
-package persist
+package writer
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
-
-var longBase64 = strings.Repeat("QUJD", 256)
 
 // jsonString is a JSON string of n times a text.
 func jsonString(text string, n int) string { return `"` + strings.Repeat(text, n) + `"` }
@@ -63,7 +61,7 @@ func TestPersist(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Line(rawjson.Value(test.give), Rules{Blobs: true})
+			got, err := Persist(rawjson.Value(test.give), PersistRules{Blobs: true})
 			require.NoError(t, err)
 			require.True(t, rawjson.IsValidObject(got.Text))
 			if strings.HasPrefix(test.want, "{") {
@@ -96,7 +94,7 @@ func TestPersistEdits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Line(rawjson.Value(test.give), Rules{Blobs: true})
+			got, err := Persist(rawjson.Value(test.give), PersistRules{Blobs: true})
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(got.Text))
 		})
@@ -105,9 +103,9 @@ func TestPersistEdits(t *testing.T) {
 
 func TestPersistDepth(t *testing.T) {
 	nest := func(n int) rawjson.Value { return rawjson.Value(strings.Repeat("[", n) + strings.Repeat("]", n)) }
-	_, err := Line(nest(maxDepth), Rules{Blobs: true})
+	_, err := Persist(nest(maxDepth), PersistRules{Blobs: true})
 	require.NoError(t, err)
-	_, err = Line(nest(maxDepth+1), Rules{Blobs: true})
+	_, err = Persist(nest(maxDepth+1), PersistRules{Blobs: true})
 	require.ErrorIs(t, err, sessioncore.ErrInvalid)
 }
 
@@ -122,10 +120,10 @@ func FuzzPersist(f *testing.F) {
 		if !rawjson.IsValidObject(v) {
 			return
 		}
-		once, err := Line(v, Rules{Blobs: true})
+		once, err := Persist(v, PersistRules{Blobs: true})
 		require.NoError(t, err)
 		require.True(t, json.Valid(once.Text) && utf8.Valid(once.Text), "%q", once.Text)
-		twice, err := Line(once.Text, Rules{Blobs: true})
+		twice, err := Persist(once.Text, PersistRules{Blobs: true})
 		require.NoError(t, err)
 		require.Equal(t, string(once.Text), string(twice.Text))
 		require.Empty(t, twice.Blobs)

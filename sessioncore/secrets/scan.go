@@ -25,8 +25,11 @@ const (
 // Unsearched is the kind of a place that is a line longer than maxLine.
 const Unsearched = "unsearched"
 
-// ErrTooMany means that a file has more than MaxPlaces places.
-var ErrTooMany = errors.New("more secrets than can be listed")
+// errTooMany means that a file has more than MaxPlaces places.
+var errTooMany = errors.New("more secrets than can be listed")
+
+// IsTooMany reports whether an error means that a file has more than MaxPlaces places.
+func IsTooMany(err error) bool { return errors.Is(err, errTooMany) }
 
 // Place is the place of a secret in a file.
 type Place struct {
@@ -67,7 +70,7 @@ type Scan struct {
 func (s *Scan) Next() int64 { return s.next }
 
 // Extend searches the growth of a file, which has now size bytes, and the whole file for the
-// secrets that it finds. After an error the Scan must not be used; after ErrTooMany it has up to
+// secrets that it finds. After an error the Scan must not be used; after IsTooMany it has up to
 // MaxPlaces places.
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 	first := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
@@ -184,7 +187,7 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 func (p *pass) join() error {
 	if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
 		p.Places = p.Places[:MaxPlaces]
-		return ErrTooMany
+		return errTooMany
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func TestNoSecrets(t *testing.T) {
 			require.Empty(t, scan(t, string(line)).Places, text)
 		}
 	})
-	require.NoError(t, filepath.WalkDir("../../../testdata", func(file string, _ fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir("../../testdata", func(file string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(file) == ".jsonl" {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)

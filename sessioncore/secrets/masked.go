@@ -1,4 +1,4 @@
-package redact
+package secrets
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 	"strings"
 	"sync"
 
-	"sessionfs/sessioncore/internal/secrets"
 	"sessionfs/sessioncore/storage"
 )
 
-// Storage shows the files of another storage with their secrets masked (docs/design.md section 8).
-type Storage struct {
+// Masked are the files of another storage with their secrets masked (docs/design.md section 8).
+type Masked struct {
 	files storage.Files
-	rules *secrets.Rules
+	rules *Rules
 
 	mu     sync.Mutex // guards the fields below
 	masks  map[object]*mask
@@ -33,17 +32,11 @@ const (
 	maxKept  = 200_000
 )
 
-var _ storage.Files = (*Storage)(nil)
+var _ storage.Files = (*Masked)(nil)
 
-// Rules are the rules by which secrets are found.
-type Rules = secrets.Rules
-
-// ReadRules returns the program's rules, and those of a file of gitleaks unless its name is "".
-func ReadRules(name string) (*Rules, error) { return secrets.Read(name) }
-
-// New returns a Storage that shows files with the secrets masked that rules find.
-func New(files storage.Files, rules *Rules) *Storage {
-	return &Storage{files: files, rules: rules, masks: map[object]*mask{}, maxPlaces: maxKept}
+// Mask returns files with the secrets masked that rules find.
+func Mask(files storage.Files, rules *Rules) *Masked {
+	return &Masked{files: files, rules: rules, masks: map[object]*mask{}, maxPlaces: maxKept}
 }
 
 // ending is the suffix of the names of files that can be masked.
@@ -51,14 +44,14 @@ const ending = ".jsonl"
 
 // hidden reports whether a path is hidden: a part of it, or the id in a session's file name, is a
 // secret.
-func (s *Storage) hidden(name string) bool {
+func (s *Masked) hidden(name string) bool {
 	_, id, _ := strings.Cut(path.Base(name), "_") // rules find no secret in the middle of a word
 	return name != "" && s.rules.In(name+"\n"+id)
 }
 
 // shown returns the state to show for a name, the zero Stat for a hidden one. A file that cannot be
 // opened has no mode.
-func (s *Storage) shown(name string, st storage.Stat) storage.Stat {
+func (s *Masked) shown(name string, st storage.Stat) storage.Stat {
 	switch {
 	case st.Kind == storage.KindLink || s.hidden(name):
 		return storage.Stat{}
@@ -71,7 +64,7 @@ func (s *Storage) shown(name string, st storage.Stat) storage.Stat {
 func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
 
 // List implements storage.Files.
-func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
+func (s *Masked) List(dir string, only []string, f func(storage.Item) bool) error {
 	if s.hidden(dir) {
 		return missing("a name with a secret")
 	}
@@ -90,10 +83,10 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 }
 
 // ReadAhead implements storage.Files.
-func (s *Storage) ReadAhead(names []string) { s.files.ReadAhead(names) }
+func (s *Masked) ReadAhead(names []string) { s.files.ReadAhead(names) }
 
 // Stat implements storage.Files. It does not search the file.
-func (s *Storage) Stat(name string) (storage.Stat, error) {
+func (s *Masked) Stat(name string) (storage.Stat, error) {
 	st, err := s.files.Stat(name)
 	if err != nil {
 		return storage.Stat{}, err
@@ -105,7 +98,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 }
 
 // Open implements storage.Files. It searches the file, which takes longer than reading it.
-func (s *Storage) Open(name string) (storage.Object, error) {
+func (s *Masked) Open(name string) (storage.Object, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -119,7 +112,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &masked{obj: obj, rules: s.rules}
+	o := &maskedObject{obj: obj, rules: s.rules}
 	if o.mask, err = s.maskOf(obj); err == nil {
 		o.version, err = o.mask.current(obj, s.rules)
 	}
@@ -131,16 +124,16 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
-// Object shows an open session file with the secrets masked that rules know.
-func Object(obj storage.Object, rules *Rules) (storage.Object, error) {
-	o := &masked{obj: obj, mask: &mask{}, rules: rules}
+// MaskObject shows an open session file with the secrets masked that rules know.
+func MaskObject(obj storage.Object, rules *Rules) (storage.Object, error) {
+	o := &maskedObject{obj: obj, mask: &mask{}, rules: rules}
 	version, err := o.mask.current(obj, rules)
 	o.version = version
 	return o, err
 }
 
 // maskOf returns the mask of a file, which may be out of date.
-func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
+func (s *Masked) maskOf(obj storage.Object) (*mask, error) {
 	st, err := obj.Stat()
 	if err != nil {
 		return nil, err
@@ -157,7 +150,7 @@ func (s *Storage) maskOf(obj storage.Object) (*mask, error) {
 }
 
 // keep counts the places of a mask, and evicts others beyond the bounds.
-func (s *Storage) keep(m *mask) {
+func (s *Masked) keep(m *mask) {
 	m.mu.Lock()
 	places := len(m.places)
 	m.mu.Unlock()
