@@ -3,50 +3,76 @@ package agents
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Answer is an answer of the model that may still change, with the entries that follow it.
+// Answer is an answer of the model that may still change, with the entries that follow it. It is
+// valid while Builder.Open returns it.
 type Answer struct {
 	Entry
-	key     string
-	from    origin // its record
-	builder *Builder
-	blocks  Blocks
-	hasCall bool
-	model   []byte
-	usage   Usage
-	stop    string
-	failure []byte
-	results []Entry // of its calls, from its own record
-	after   []follower
-	size    int // bytes of after
+	key      string
+	from     origin // its record
+	builder  *Builder
+	blocks   Blocks
+	hasCall  bool
+	model    []byte
+	usage    Usage
+	isSet    bool   // the usage counts even if it is 0
+	calls    []byte // JSON objects of calls of other models, with commas between them
+	cost     []byte // a member
+	stop     string
+	failure  []byte
+	response []byte
+	status   []byte
+	ended    []byte  // the time of its last record, or empty
+	results  []Entry // of its calls, from its own record
+	after    []follower
+	texts    []byte // times and bodies of after
 }
 
 // follower is an entry behind an answer. onEnd: it hangs on the answer's last result, and moves
-// with that.
+// with that. time and body are the ends of its texts.
 type follower struct {
 	Entry
-	onEnd bool
+	onEnd      bool
+	time, body int
 }
 
 // Answer returns the open answer with that key, or begins one; then everything before is final.
 func (b *Builder) Answer(key string) *Answer {
+	from := b.origin()
 	a := b.open
 	if a == nil || a.key != key {
 		b.Close()
 		b.settings()
 		b.writeHeader()
-		a = &Answer{Entry: Entry{Type: "message", ID: b.nextID(), Parent: b.at, Time: slices.Clone(b.from.time)}}
-		a.key, a.builder, a.model, b.open = key, b, b.model.value, a
-		b.at, b.last = a.ID, a.ID
-	} else if a.from.id == b.from.id {
-		b.from.part = max(a.from.part, b.from.part)
+		a = b.newAnswer()
+		a.Type, a.ID, a.Parent, a.Path, a.key = "message", b.nextID(), b.at, b.Path, key
+		a.Time = append(a.Time, from.time...)
+		b.at, b.last, b.open = a.ID, a.ID, a
+	} else if a.from.id == from.id {
+		from.part = max(a.from.part, from.part)
 	}
-	a.from = origin{id: b.from.id, part: b.from.part, line: b.from.line}
-	if n := len(a.Lines); n == 0 || a.Lines[n-1] != b.from.line {
-		a.Lines = append(a.Lines, b.from.line)
+	a.from = origin{id: from.id, part: from.part, line: from.line}
+	if n := len(a.Lines); n == 0 || a.Lines[n-1] != from.line {
+		a.Lines = append(a.Lines, from.line)
+	}
+	return a
+}
+
+// newAnswer returns an empty answer, in the memory of a final one.
+func (b *Builder) newAnswer() *Answer {
+	a := b.spare
+	if a == nil {
+		a = &Answer{}
+	}
+	b.spare = nil
+	*a = Answer{
+		Entry: Entry{Time: a.Time[:0], Lines: a.Lines[:0]}, builder: b, model: append(a.model[:0], b.model.value...),
+		blocks: reuse(a.blocks), calls: a.calls[:0], cost: a.cost[:0], response: a.response[:0], status: a.status[:0],
+		ended: a.ended[:0], results: a.results[:0], after: a.after[:0], texts: reuse(a.texts),
 	}
 	return a
 }
@@ -58,7 +84,7 @@ func (b *Builder) Open() *Answer { return b.open }
 func (b *Builder) Close() {
 	if b.open != nil {
 		b.out = b.open.appendTo(b.out)
-		b.open = nil
+		b.open, b.spare = nil, b.open
 	}
 }
 
@@ -80,7 +106,7 @@ func (b *Builder) Replace(key string) bool {
 		b.last = a.ID
 	}
 	a.blocks, a.results, a.hasCall = nil, nil, false
-	a.model, a.usage, a.stop, a.failure = b.model.value, Usage{}, "", nil
+	a.model, a.usage, a.stop, a.failure = append(a.model[:0], b.model.value...), Usage{}, "", nil
 	return true
 }
 
@@ -97,17 +123,29 @@ func (a *Answer) Thinking(text, signature rawjson.Value) {
 	if !text.IsString() {
 		text = rawjson.Value(`""`)
 	}
-	a.blocks.begin(`{"type":"thinking"`)
-	a.blocks = AppendText(AppendMember(a.blocks, "thinking", text), "thinkingSignature", signature)
-	a.blocks.end()
+	if !a.builder.Facts {
+		a.blocks.begin(`{"type":"thinking"`)
+		a.blocks = AppendText(AppendMember(a.blocks, "thinking", text), "thinkingSignature", signature)
+		a.blocks.end()
+	}
 }
 
 // Text adds a text unless it is empty.
 func (a *Answer) Text(text rawjson.Value) {
-	if !text.Is("") {
+	if !text.Is("") && !a.builder.Facts {
 		a.blocks.Text(text)
 	}
 }
+
+// Other adds a block of the agent's.
+func (a *Answer) Other(block rawjson.Value) {
+	if !a.builder.Facts {
+		a.blocks.Other(block)
+	}
+}
+
+// Size returns the bytes of the content.
+func (a *Answer) Size() int { return len(a.blocks) }
 
 // Call adds a call of a tool. A call without an id gets one that no result can have.
 func (a *Answer) Call(id, name, arguments rawjson.Value) {
@@ -118,7 +156,9 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 		name = rawjson.Value(`"unknown"`)
 	}
 	a.builder.Tool(id, name)
-	a.hasCall = true
+	if a.hasCall = true; a.builder.Facts {
+		return
+	}
 	a.blocks.begin(`{"type":"toolCall"`)
 	a.blocks = AppendMember(AppendMember(a.blocks, "id", id), "name", name)
 	a.blocks = AppendMember(a.blocks, "arguments", Arguments(arguments))
@@ -128,19 +168,38 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 // Model sets the answer's model, if it is not the one of Builder.Model.
 func (a *Answer) Model(name rawjson.Value) {
 	if name.IsString() {
-		a.model = slices.Clone(name)
+		a.model = append(a.model[:0], name...)
 	}
 }
 
 // Count adds tokens.
 func (a *Answer) Count(u Usage) { a.usage = a.usage.Plus(u) }
 
+// Set sets the tokens, and JSON objects of calls of other models with commas between them. Unlike
+// with Count, the answer has a usage even if it is 0.
+func (a *Answer) Set(u Usage, calls []byte) {
+	a.usage, a.calls, a.isSet = u, append(a.calls[:0], calls...), true
+}
+
+// Uncount removes the tokens.
+func (a *Answer) Uncount() { a.usage, a.calls, a.isSet = Usage{}, a.calls[:0], false }
+
+// Cost sets the session's cost so far, a member of the usage.
+func (a *Answer) Cost(member []byte) { a.cost = append(a.cost[:0], member...) }
+
+// Response sets the provider's id of the answer, the status of an error, and the time of the last
+// record. Each may be missing.
+func (a *Answer) Response(id, status, ended rawjson.Value) {
+	a.response, a.status = append(a.response[:0], id...), append(a.status[:0], status...)
+	a.ended = append(a.ended[:0], ended...)
+}
+
 // Used returns the tokens counted so far.
 func (a *Answer) Used() Usage { return a.usage }
 
-// Stop sets the reason why the answer ended, in a session's words. By default it is that there are
-// calls, or that all is said.
-func (a *Answer) Stop(reason string) { a.stop = reason }
+// Stop sets the reason why the answer ended, in a session's words, and that it was no error. By
+// default it is that there are calls, or that all is said.
+func (a *Answer) Stop(reason string) { a.stop, a.failure = reason, nil }
 
 // Error ends the answer with an error.
 func (a *Answer) Error(message rawjson.Value) {
@@ -149,19 +208,20 @@ func (a *Answer) Error(message rawjson.Value) {
 
 // follow adds an entry behind the answer.
 func (a *Answer) follow(e *Entry) {
-	b, end := a.builder, a.End()
-	h := follower{*e, e.Parent == end}
-	h.Time, h.Body = slices.Clone(e.Time), slices.Clone(e.Body)
-	a.after = append(a.after, h)
-	if a.size += len(h.Body); a.size > maxWaiting {
-		b.Close()
+	f := follower{Entry: *e, onEnd: e.Parent == a.End()}
+	a.texts = append(a.texts, e.Time...)
+	f.time = len(a.texts)
+	a.texts = append(a.texts, e.Body...)
+	f.body = len(a.texts)
+	if a.after = append(a.after, f); len(a.texts) > maxWaiting {
+		a.builder.Close()
 	}
 }
 
 // addResult adds a result from the answer's own record.
 func (a *Answer) addResult(e *Entry) {
 	b, end := a.builder, a.End()
-	e.Parent, e.Time, e.Body = end, slices.Clone(e.Time), slices.Clone(e.Body)
+	e.Parent, e.Path, e.Time, e.Body = end, b.Path, slices.Clone(e.Time), slices.Clone(e.Body)
 	a.results = append(a.results, *e)
 	if b.at == end {
 		b.at = e.ID
@@ -178,27 +238,69 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if b.Facts {
 		content = nil
 	}
-	body := b.provider.AppendAnswer(b.body[:0], content, a.model)
-	if a.usage != (Usage{}) {
-		body = a.usage.AppendTo(body)
-	}
+	body := a.appendUsage(b.provider.AppendAnswer(b.body[:0], content, a.model))
 	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), a.stopReason())
-	body = AppendMember(body, "errorMessage", a.failure)
-	a.Body = append(AppendMillis(body, a.Time), '}')
+	body = AppendMember(AppendMember(body, "responseId", a.response), "errorMessage", a.failure)
+	body = AppendMember(body, "errorStatus", a.status)
+	ended := a.Time
+	if len(a.ended) > 0 {
+		ended = a.ended
+	}
+	a.Body = append(AppendMillis(body, ended), '}')
 	out = a.AppendTo(out)
-	b.reuse(a.Body)
-	a.Body = nil
+	b.body, a.Body = reuse(a.Body), nil
 	for i := range a.results {
 		out = a.results[i].AppendTo(out)
 	}
+	at := 0
 	for i := range a.after {
-		h := a.after[i].Entry
-		if a.after[i].onEnd {
+		f := &a.after[i]
+		h := f.Entry
+		h.Time, h.Body, at = a.texts[at:f.time], a.texts[f.time:f.body], f.body
+		if f.onEnd {
 			h.Parent = a.End()
 		}
 		out = h.AppendTo(out)
 	}
 	return out
+}
+
+// appendUsage appends the member usage, if there is one.
+func (a *Answer) appendUsage(dst []byte) []byte {
+	isCounted := a.isSet || a.usage != (Usage{})
+	if !isCounted && len(a.cost) == 0 {
+		return dst
+	}
+	dst = append(append(dst, `,"usage":{`...), a.cost...)
+	if isCounted {
+		if len(a.cost) > 0 {
+			dst = append(dst, ',')
+		}
+		u := a.usage
+		u.Ended = max(u.Ended, laterDay(a.Time, a.ended))
+		dst = u.AppendMembers(dst)
+	}
+	if len(a.calls) > 0 {
+		dst = append(append(append(dst, `,"modelCalls":[`...), a.calls...), ']')
+	}
+	return append(dst, '}')
+}
+
+// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time,
+// is a later one, else 0.
+func laterDay(first, last rawjson.Value) int64 {
+	start, _, timed := rawjson.ReadTimestamp(first)
+	ended, _, ok := rawjson.ReadTimestamp(last)
+	if !timed || !ok || start < 0 || ended <= start {
+		return 0
+	}
+	for _, zone := range []*time.Location{time.UTC, time.Local} {
+		year, month, day := time.UnixMilli(start).In(zone).Date()
+		if tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone); !time.UnixMilli(ended).Before(tomorrow) {
+			return ended
+		}
+	}
+	return 0
 }
 
 func (a *Answer) stopReason() string {

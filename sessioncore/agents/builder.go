@@ -30,14 +30,23 @@ func (p *Provider) AppendAnswer(dst []byte, content Blocks, model rawjson.Value)
 // Builder makes the lines of a session for an agent whose part is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
 // Hang names. The last answer may still change, so it and the entries behind it are the tail; all
-// others are final. Builder implements Converter, Titler and Rereader.
+// others are final. Builder implements RecordConverter, Titler and Rereader.
 //
 // Its methods copy their arguments. Values of a wrong kind count as missing.
 type Builder struct {
 	About
+	// InnerKey is the key of the member for Record.Inner.
+	InnerKey string
+	// Path is the path of the records' file, if that is not the session's own.
+	Path string
+	// Pending adds the entries that a later record may change or take back, and may move the leaf.
+	// It may be nil. The Builder forgets its entries.
+	Pending func()
+
 	provider Provider
-	begin    func(*Builder) func(rawjson.Value)
-	record   func(rawjson.Value)
+	begin    func(*Builder) func(*Record)
+	record   func(*Record)
+	members  [2]Object // memory for those of a record
 
 	out     []byte
 	line    int64 // of the record
@@ -49,14 +58,27 @@ type Builder struct {
 	last    string // the last entry in the order of the text
 	moved   int64  // the line of the record that called Hang last
 	open    *Answer
+	spare   *Answer // memory for the next one
 	ids     map[string]struct{}
+	drafts  *[]string         // the ids that Pending uses, else nil
 	tools   map[string][]byte // their names, by call
 	model   setting
 	level   setting
 	title   string // given by a person or the agent
 	prompt  string
+	cwd     string // to which the session moved
+	again   bool   // earlier lines are wrong
 	isTail  bool   // the records' prompts are not the first
 	body    []byte // memory for an entry's body
+}
+
+// Record is a value of the agent's file with its members. It is valid until the agent's function
+// returns.
+type Record struct {
+	Object
+	Value rawjson.Value
+	Inner Object // the members of the member Builder.InnerKey
+	Line  int64
 }
 
 // origin is the record of an entry.
@@ -64,8 +86,11 @@ type origin struct {
 	id   string
 	part int
 	time rawjson.Value
+	more []int64 // lines of other records of the entry, before its own
 	line int64
 }
+
+func (o *origin) lines() []int64 { return append(o.more[:len(o.more):len(o.more)], o.line) }
 
 // Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
 // has the id. Subagent is the kind of a subagent's session.
@@ -100,9 +125,9 @@ type setting struct {
 }
 
 // NewBuilder returns a Builder. It calls begin, with itself, for the agent's function of a record,
-// and once more if a title found late requires a second conversion.
-func NewBuilder(about About, provider Provider, begin func(*Builder) func(rawjson.Value)) *Builder {
-	b := &Builder{About: about, provider: provider, begin: begin}
+// and once more for each further reading of the file.
+func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Record)) *Builder {
+	b := &Builder{About: about, provider: provider, begin: begin, cwd: about.Moved}
 	b.ids, b.tools = map[string]struct{}{}, map[string][]byte{}
 	b.record = begin(b)
 	return b
@@ -110,9 +135,22 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(rawjso
 
 // Add implements Converter.
 func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
+	members, inner := b.members[0].Read(v), b.members[1][:0]
+	if b.InnerKey != "" {
+		inner = inner.Read(members.Member(b.InnerKey))
+	}
+	b.members = [2]Object{members, inner}
+	return b.AddRecord(out, v, members, inner, line)
+}
+
+// Inner implements RecordConverter.
+func (b *Builder) Inner() string { return b.InnerKey }
+
+// AddRecord implements RecordConverter.
+func (b *Builder) AddRecord(out []byte, v rawjson.Value, members, inner Object, line int64) []byte {
 	b.out, b.line = out, line
 	b.From("", nil)
-	b.record(v)
+	b.record(&Record{members, v, inner, line})
 	if b.started && !b.headed && len(b.header.Cwd) > 0 {
 		b.writeHeader()
 	}
@@ -122,6 +160,27 @@ func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 
 // Tail implements Converter. It ends with a move of the leaf if the next entry hangs elsewhere.
 func (b *Builder) Tail(out []byte) []byte {
+	if b.Pending == nil {
+		return b.appendTail(out)
+	}
+	before, open, drafts := *b, b.open, []string(nil)
+	var saved Answer
+	if open != nil {
+		saved = *open
+	}
+	b.out, b.drafts = out, &drafts
+	b.Pending()
+	out = b.appendTail(b.out)
+	for _, id := range drafts {
+		delete(b.ids, id)
+	}
+	if *b = before; open != nil {
+		*open = saved
+	}
+	return out
+}
+
+func (b *Builder) appendTail(out []byte) []byte {
 	if b.started && !b.headed {
 		out = b.appendHeader(out)
 	}
@@ -140,11 +199,20 @@ func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
 // Restart implements Rereader.
 func (b *Builder) Restart() Converter {
 	about := b.About
-	if about.Title = b.Title(); about.Title == b.About.Title || b.Facts {
+	if !b.Facts {
+		about.Title, about.Moved = b.Title(), b.cwd
+	}
+	if about == b.About && !b.again {
 		return nil
 	}
 	return NewBuilder(about, b.provider, b.begin)
 }
+
+// Reread notes that the record has a fact that earlier lines lack.
+func (b *Builder) Reread() { b.again = true }
+
+// Move sets the working directory to which the session moved, "" for none.
+func (b *Builder) Move(cwd string) { b.cwd = cwd }
 
 // FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
 // It skips lines for which want is false. Afterwards the Builder is useless.
@@ -228,20 +296,28 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 }
 
 // From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
-// A record without an id is named by its line.
-func (b *Builder) From(id string, time rawjson.Value) {
-	if id == "" {
-		id = "l" + strconv.FormatInt(b.line, 10)
-	}
+// A record without an id is named by its line. lines are those of all its records, if it has several.
+func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
 	b.from = origin{id: id, time: time, line: b.line}
+	if n := len(lines); n > 0 {
+		b.from.more, b.from.line = lines[:n-1], lines[n-1]
+	}
+}
+
+// origin returns the record of the next entry.
+func (b *Builder) origin() *origin {
+	if b.from.id == "" {
+		b.from.id = "l" + strconv.FormatInt(b.from.line, 10)
+	}
+	return &b.from
 }
 
 // nextID returns the unused id of the record's next entry.
 func (b *Builder) nextID() string {
-	for {
-		id := b.from.id
-		if b.from.part++; b.from.part > 1 {
-			id += "." + strconv.Itoa(b.from.part)
+	for from := b.origin(); ; {
+		id := from.id
+		if from.part++; from.part > 1 {
+			id += "." + strconv.Itoa(from.part)
 		}
 		if b.claim(id) {
 			return id
@@ -251,9 +327,13 @@ func (b *Builder) nextID() string {
 
 // claim uses an id, and reports whether it was free.
 func (b *Builder) claim(id string) bool {
-	_, used := b.ids[id]
+	before := len(b.ids)
 	b.ids[id] = struct{}{}
-	return !used
+	if isFree := len(b.ids) > before; !isFree || b.drafts == nil {
+		return isFree
+	}
+	*b.drafts = append(*b.drafts, id)
+	return true
 }
 
 // Has reports whether an entry has an id.
@@ -265,19 +345,25 @@ func (b *Builder) Has(id string) bool {
 // At returns the entry on which the next one hangs, or "".
 func (b *Builder) At() string { return b.at }
 
+// Last returns the entry made last, or "".
+func (b *Builder) Last() string { return b.last }
+
 // Hang makes the next entry hang on another one, or on none if id is "" or unknown.
 func (b *Builder) Hang(id string) {
 	if id != "" && !b.Has(id) {
 		id = ""
 	}
-	b.at, b.moved = id, b.line
+	b.HangOn(id, b.line)
 }
 
+// HangOn is Hang for an entry that may be missing, and for a move of the leaf in a line.
+func (b *Builder) HangOn(id string, line int64) { b.at, b.moved = id, line }
+
 // Model sets the model from now on.
-func (b *Builder) Model(name rawjson.Value) { b.model.note(name, &b.from) }
+func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
 
 // Level sets the thinking level from now on.
-func (b *Builder) Level(level rawjson.Value) { b.level.note(level, &b.from) }
+func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 
 func (s *setting) note(v rawjson.Value, at *origin) {
 	if v.IsString() && !bytes.Equal(v, s.value) {
@@ -315,25 +401,26 @@ func (b *Builder) start() []byte {
 
 // put adds an entry of the record.
 func (b *Builder) put(typ string, body []byte) {
-	b.add(&Entry{Type: typ, ID: b.nextID(), Time: b.from.time, Body: body, Lines: []int64{b.from.line}})
+	b.add(&Entry{Type: typ, ID: b.nextID(), Time: b.from.time, Body: body, Lines: b.from.lines()})
 }
 
 // add adds an entry to the text, or behind the open answer.
 func (b *Builder) add(e *Entry) {
 	b.writeHeader()
-	e.Parent = b.at
+	e.Parent, e.Path = b.at, b.Path
 	b.at, b.last = e.ID, e.ID
 	if b.open == nil {
 		b.out = e.AppendTo(b.out)
 	} else {
 		b.open.follow(e)
 	}
-	b.reuse(e.Body)
+	b.body = reuse(e.Body)
 }
 
-// reuse keeps memory for the next body unless it is too large.
-func (b *Builder) reuse(body []byte) {
-	if b.body = body[:0]; cap(body) > inMemory {
-		b.body = nil
+// reuse returns memory for another use, unless it is too large to keep.
+func reuse(b []byte) []byte {
+	if cap(b) > inMemory {
+		return nil
 	}
+	return b[:0]
 }

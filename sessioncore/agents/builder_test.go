@@ -28,9 +28,8 @@ func (toy) Converter(about agents.About, _ storage.Object) agents.Converter {
 	return agents.NewBuilder(about, agents.Provider{API: "toy-api", Name: "toy", Model: "toy-1"}, newToy)
 }
 
-func newToy(b *agents.Builder) func(rawjson.Value) {
-	return func(v rawjson.Value) {
-		r := agents.Read(v)
+func newToy(b *agents.Builder) func(*agents.Record) {
+	return func(r *agents.Record) {
 		id, _ := r.Member("id").Text()
 		text := r.Member("text")
 		said, _ := text.Text()

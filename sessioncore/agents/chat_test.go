@@ -8,7 +8,6 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // TestChat: messages of chat completions become entries: texts and images in parts, calls and their results.
@@ -22,8 +21,8 @@ func TestChat(t *testing.T) {
 {"role":7,"content":{}}
 `
 	typed := func(text string) string { return strings.TrimSuffix(text, " (be short)") }
-	c := agents.NewBuilder(agents.About{ID: "s"}, agents.Provider{}, func(b *agents.Builder) func(rawjson.Value) {
-		return func(v rawjson.Value) { b.Chat(agents.Read(v), typed) }
+	c := agents.NewBuilder(agents.About{ID: "s"}, agents.Provider{}, func(b *agents.Builder) func(*agents.Record) {
+		return func(r *agents.Record) { b.Chat(r.Object, typed) }
 	})
 	got, _ := agentstest.Convert(t, c, file)
 	require.Equal(t, strings.TrimSpace(`

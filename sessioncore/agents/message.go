@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Blocks is the content of a message: JSON values with commas between them.
+// Blocks is the content of a message: JSON objects with commas between them, or one JSON text.
 type Blocks []byte
 
 // Text adds a text.
@@ -47,8 +47,11 @@ func (l *Blocks) end() { *l = append(*l, '}') }
 
 // appendContent appends the content of a message, or an empty one for facts.
 func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
-	if b.Facts {
-		content = nil
+	switch {
+	case b.Facts:
+		return append(dst, "[]"...)
+	case rawjson.Value(content).IsString():
+		return append(dst, content...)
 	}
 	return append(append(append(dst, '['), content...), ']')
 }
@@ -61,9 +64,38 @@ func (b *Builder) User(content Blocks) {
 
 // Custom adds a message of the program, which readers show if display is true.
 func (b *Builder) Custom(kind string, content Blocks, display bool) {
-	body := rawjson.AppendQuoted(append(b.start(), `"customType":`...), kind)
-	body = append(b.appendContent(append(body, `,"content":`...), content), `,"display":`...)
-	b.put("custom_message", strconv.AppendBool(body, display))
+	b.put("custom_message", b.appendCustom(b.start(), kind, content, display))
+}
+
+func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `"customType":`...), kind)
+	dst = append(b.appendContent(append(dst, `,"content":`...), content), `,"display":`...)
+	return strconv.AppendBool(dst, display)
+}
+
+const notSent = `,"excludeFromContext":true`
+
+// NotSent adds a message of the program that is shown, and not sent to the model.
+func (b *Builder) NotSent(kind string, content Blocks) {
+	b.put("custom_message", append(b.appendCustom(b.start(), kind, content, true), notSent...))
+}
+
+// Full adds the content of the entry made last as it was before it was shortened. It is not sent
+// to the model.
+func (b *Builder) Full(kind string, content Blocks) {
+	e := Entry{Type: "custom_message", ID: b.last + ".full", Time: b.from.time, Lines: b.from.lines()}
+	b.claim(e.ID)
+	e.Body = append(b.appendCustom(b.start(), kind, content, true), notSent...)
+	b.add(&e)
+}
+
+// Mention adds a file that the person named in a prompt, with its content or an image.
+func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
+	body := append(append(b.start(), `"message":{"role":"fileMention","files":[{"path":`...), path...)
+	if !b.Facts {
+		body = AppendMember(AppendMember(body, "content", content), "image", rawjson.Value(image))
+	}
+	b.put("message", append(AppendMillis(append(body, "}]"...), b.from.time), '}'))
 }
 
 // Bash adds a command that the person ran. The exit status may be missing.
@@ -95,6 +127,9 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 	b.put("compaction", body)
 }
 
+// billedTool is the tool whose results may have a usage in their details.
+const billedTool = `"task"`
+
 // Result is the result of a tool's call.
 type Result struct {
 	Call    rawjson.Value
@@ -119,18 +154,22 @@ func (b *Builder) Result(r Result) {
 	if !ok {
 		return
 	}
-	e := Entry{Type: "message", Time: r.Time, Lines: []int64{b.from.line}, Session: r.Session}
+	from := b.origin()
+	e := Entry{Type: "message", Time: r.Time, Lines: from.lines(), Session: r.Session}
 	if e.Time.Missing() {
-		e.Time = b.from.time
+		e.Time = from.time
 	}
 	a := b.open
-	isOwn := a != nil && a.from.id == b.from.id && a.from.line == b.from.line
+	isOwn := a != nil && a.from.id == from.id && a.from.line == from.line
 	body := b.body[:0]
 	if !isOwn {
 		body = b.start()
 	}
 	if b.Facts {
-		r.Content, r.Details = nil, nil
+		r.Content = nil
+	}
+	if b.Facts && string(b.tools[id]) != billedTool {
+		r.Details = nil
 	}
 	body = append(append(AppendResult(body, r.Call, b.tools[id]), r.Content...), ']')
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -31,7 +30,7 @@ type Projects struct {
 	// HasTitle reports whether a line may have the title.
 	HasTitle func(line []byte) bool
 	Provider Provider
-	Begin    func(*Builder) func(rawjson.Value)
+	Begin    func(*Builder) func(*Record)
 
 	lists Cached[map[string]*projectSession]
 	stubs Cached[bool]

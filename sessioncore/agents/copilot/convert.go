@@ -18,25 +18,25 @@ var provider = agents.Provider{API: "github-copilot", Name: "github-copilot", Mo
 // GitHub Copilot CLI).
 type converter struct {
 	*agents.Builder
-	callers       callers
-	usage         usage
-	members, data agents.Object // memory for those of an event
-	first         rawjson.Value // data of the file's first event, for a subagent's session, which begins later
-	began         rawjson.Value // the time of messages in a document of the first clients
-	id, parent    string        // of the session, and of the one that it is a fork of
-	started       int64         // the time in ms at which the session began
-	isCopy        bool          // it has older messages, as a fork has
-	answered      bool          // the last message
-	thoughts      []rawjson.Value
-	images        map[string]rawjson.Value // by asset
-	kept          int                      // bytes of images
-	commands      map[string]string
-	paths         map[string]rawjson.Value // the files that a shell's command may name, by call
+	callers    callers
+	usage      usage
+	first      rawjson.Value // data of the file's first event, for a subagent's session, which begins later
+	began      rawjson.Value // the time of messages in a document of the first clients
+	id, parent string        // of the session, and of the one that it is a fork of
+	started    int64         // the time in ms at which the session began
+	isCopy     bool          // it has older messages, as a fork has
+	answered   bool          // the last message
+	thoughts   []rawjson.Value
+	images     map[string]rawjson.Value // by asset
+	kept       int                      // bytes of images
+	commands   map[string]string
+	paths      map[string]rawjson.Value // the files that a shell's command may name, by call
 }
 
 func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
-	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(rawjson.Value) {
+	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
+		b.InnerKey = "data"
 		*c = converter{
 			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},
@@ -48,10 +48,8 @@ func newConverter(about agents.About) (*agents.Builder, *converter) {
 }
 
 // event handles an event, or a document of the first clients.
-func (c *converter) event(v rawjson.Value) {
-	c.members = c.members.Read(v)
-	c.data = c.data.Read(c.members.Member("data"))
-	event, data := c.members, c.data
+func (c *converter) event(r *agents.Record) {
+	event, data := r.Object, r.Inner
 	id, _ := event.Member("id").Text()
 	typ, isEvent := event.Member("type").Text()
 	if !isEvent && c.Chain == "" {

@@ -29,14 +29,14 @@ type place struct {
 	failed bool // it ended with an error
 }
 
-func newConverter(b *agents.Builder) func(rawjson.Value) {
+func newConverter(b *agents.Builder) func(*agents.Record) {
 	c := &converter{Builder: b, places: map[string]*place{}, done: map[string]bool{}}
 	return c.record
 }
 
 // record makes what it is of a record.
-func (c *converter) record(v rawjson.Value) {
-	r := agents.Read(v)
+func (c *converter) record(record *agents.Record) {
+	r := record.Object
 	set := r.Member("$set")
 	for _, facts := range [...]rawjson.Value{r.Member("summary"), set.Member("summary")} {
 		title, _ := facts.Text()
