@@ -18,7 +18,10 @@ import (
 
 // The name of a command is one as the first argument only, so that no directory of that name is out of reach.
 func TestNamesOfCommands(t *testing.T) {
-	root := newRoot(streams{})
+	for _, m := range commands {
+		c := m.make()
+		require.True(t, c.Name() == m.name || c.HasAlias(m.name), m.name)
+	}
 	for line, want := range map[string]bool{
 		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true, "sessionfs help": true,
 		"sessionfs completion bash": true, "sessionfs __complete ls": true,
@@ -26,7 +29,7 @@ func TestNamesOfCommands(t *testing.T) {
 		"sessionfs -u ls": false, "sessionfs --demo ls": false, "sessionfs -- help mnt": false,
 		"sessionfs version": true, "mount.sessionfs ls /mnt": false, "/sbin/mount.fuse.sessionfs cat /mnt": false,
 	} {
-		require.Equal(t, want, isCommand(root, strings.Fields(line)), line)
+		require.Equal(t, want, isCommand(strings.Fields(line)), line)
 	}
 }
 
@@ -204,7 +207,7 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 		{"sessions/odd\x1b[2J", "recent"}, {"sessions/odd\x1b[2J/f\x1b[2J"}, {filepath.Join(dir, "f\x1b[2J.jsonl")},
 		{"-o", odd}, {"-o", "prices=" + odd}, {"--" + odd}, {"-" + odd},
 	}
-	for _, c := range newRoot(streams{}).Commands() {
+	for _, c := range newRoot(streams{}, "").Commands() {
 		for _, args := range args {
 			r := s.here(c.Name(), args...)
 			require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stderr, "%s %q", c.Name(), args)

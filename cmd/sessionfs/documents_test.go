@@ -167,7 +167,7 @@ func TestManualIsComplete(t *testing.T) {
 	require.ElementsMatch(t, without, optionNames(m.terms["Without an effect"]))
 	require.ElementsMatch(t, optionNames(refused), optionNames(m.terms["Refused"]))
 
-	root := newRoot(streams{})
+	root := newRoot(streams{}, "")
 	ls, _, err := root.Find([]string{"cat"})
 	require.NoError(t, err)
 	ls.InitDefaultHelpFlag()

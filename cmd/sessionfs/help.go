@@ -131,7 +131,7 @@ func didYouMean(root *cobra.Command, word string) string {
 
 // mistyped refuses a command line that begins with a word that is neither a command nor an existing
 // path. A word with a slash is SOURCE or MOUNTPOINT.
-func mistyped(root *cobra.Command, args []string) error {
+func mistyped(args []string) error {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) || args[1] == "" || strings.HasPrefix(args[1], "-") || strings.Contains(args[1], "/") {
 		return nil
 	}
@@ -140,7 +140,7 @@ func mistyped(root *cobra.Command, args []string) error {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
-	switch meant := didYouMean(root, word); {
+	switch meant := didYouMean(newRoot(streams{}, ""), word); {
 	case c.Unmount:
 		return nil
 	case err != nil || meant != "":

@@ -22,7 +22,7 @@ func TestHelp(t *testing.T) {
 	requireNarrow(t, r.stdout)
 	require.Equal(t, r, s.run("help"))
 	require.Equal(t, r, s.run("--help"))
-	root := newRoot(streams{})
+	root := newRoot(streams{}, "")
 	require.Greater(t, len(root.Commands()), 8)
 	for _, c := range root.Commands() {
 		if c.Hidden {

@@ -51,12 +51,11 @@ type streams struct {
 // name, which must be the first argument: everything else is [mount], whose arguments may be any
 // directories.
 func run(args []string, s streams) int {
-	root := newRoot(s)
-	if isCommand(root, args) {
+	if isCommand(args) {
 		runtime.UnlockOSThread() // a command has no need of its first thread, and is slower on one alone
-		return runCommand(root, args[1:], s)
+		return runCommand(newRoot(s, args[1]), args[1:], s)
 	}
-	err := mistyped(root, args)
+	err := mistyped(args)
 	if len(args) == 1 && !mountopts.IsHelper(args[0]) {
 		err = nothingAsked()
 	}
@@ -181,9 +180,34 @@ func describe(release string, info *debug.BuildInfo) string {
 	return fmt.Sprintf("%s (%s)", release, strings.Join(with, ", "))
 }
 
-// newRoot returns the tree of commands that need no mount. Each is built by a function that is
-// called here.
-func newRoot(s streams) *cobra.Command {
+// commandMaker makes the command of a name.
+type commandMaker struct {
+	name string
+	make func() *cobra.Command
+}
+
+// commands are those that need no mount. [newRoot] adds help and cobra's completion.
+var commands = append([]commandMaker{
+	{"ls", lsCommand}, {"cat", catCommand}, {"tree", treeCommand}, {"tar", tarCommand}, {"write", writeCommand},
+	{"export", exportCommand}, {"check", checkCommand}, {"bundle", bundleCommand}, {"import", importCommand},
+	{"pick", pickCommand}, {"search", searchCommand}, {"touched", touchedCommand}, {"stats", statsCommand},
+	{"show", showCommand}, {"log", logCommand}, {"diff", diffCommand}, {"sql-trigger", sqlTriggerCommand},
+	{"shell-init", shellInitCommand}, {fzfWord, fzfCommand}, {"nfs", nfsCommand}, {"skill", skillCommand},
+	{"blame", blameCommand}, {"keep", keepCommand}, {"version", versionCommand},
+}, systemCommands...)
+
+// commandNamed returns the maker of a command, ok false if it has none.
+func commandNamed(name string) (maker commandMaker, ok bool) {
+	i := slices.IndexFunc(commands, func(m commandMaker) bool { return m.name == name })
+	if i < 0 {
+		return maker, false
+	}
+	return commands[i], true
+}
+
+// newRoot returns the tree of commands that need no mount: the one that is called, or all if the
+// called one is about others. A start of the program makes no other command, as all take 0.4 ms.
+func newRoot(s streams, called string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT",
 		SilenceErrors: true,
@@ -193,21 +217,27 @@ func newRoot(s streams) *cobra.Command {
 		ValidArgsFunction: completeMount,
 		Run:               func(*cobra.Command, []string) {},
 	}
-	root.Flags().AddFlagSet(mountopts.Flags())
-	_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(usageError)
 	root.SetHelpFunc(printHelp)
-	root.AddCommand(lsCommand(), catCommand(), treeCommand(), tarCommand(), writeCommand(), exportCommand(), checkCommand(), bundleCommand(), importCommand(),
-		pickCommand(), searchCommand(), touchedCommand(), statsCommand(), showCommand(), logCommand(), diffCommand(), sqlTriggerCommand(),
-		shellInitCommand(), fzfCommand(), nfsCommand(), skillCommand(), blameCommand(), keepCommand(), versionCommand())
-	root.AddCommand(systemCommands()...)
-	addCompletions(root)
-	help := helpCommand(root)
-	root.SetHelpCommand(help)
-	root.AddCommand(help)
+	if maker, ok := commandNamed(called); ok {
+		root.AddCommand(maker.make())
+		root.CompletionOptions.DisableDefaultCmd = true
+	} else {
+		root.Flags().AddFlagSet(mountopts.Flags())
+		_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
+		for _, maker := range commands {
+			if maker.name != "unmount" { // an alias
+				root.AddCommand(maker.make())
+			}
+		}
+		addCompletions(root)
+		help := helpCommand(root)
+		root.SetHelpCommand(help)
+		root.AddCommand(help)
+	}
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true // the line says what matters
 		if check := c.Args; check != nil {
@@ -234,13 +264,12 @@ func usageError(c *cobra.Command, err error) error {
 // isCommand reports whether a command line is that of a command that needs no mount: its first
 // argument is the name of one, and it is not run by mount(8). A directory of such a name is given
 // as ./NAME, or after an option.
-func isCommand(root *cobra.Command, args []string) bool {
+func isCommand(args []string) bool {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) {
 		return false
 	}
-	name := args[1]
-	return strings.HasPrefix(name, cobra.ShellCompRequestCmd) ||
-		slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) })
+	_, ok := commandNamed(args[1])
+	return ok || args[1] == "help" || args[1] == "completion" || strings.HasPrefix(args[1], cobra.ShellCompRequestCmd)
 }
 
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.

@@ -88,8 +88,8 @@ func unmountCommand(mountpoint string, force bool) error {
 	return nil
 }
 
-func systemCommands() []*cobra.Command {
-	return []*cobra.Command{{
+var systemCommands = []commandMaker{{"status", func() *cobra.Command {
+	return &cobra.Command{
 		Use:   "status",
 		Short: "List the mounts",
 		Args:  cobra.NoArgs,
@@ -98,8 +98,8 @@ func systemCommands() []*cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), m)
 			}
 		},
-	}}
-}
+	}
+}}}
 
 // closeLater does nothing: this system has no call for all descriptors.
 func closeLater() {}

@@ -2,8 +2,6 @@
 
 package main
 
-import "github.com/spf13/cobra"
-
 // mount says that this system has no mounts; it returns the exit status.
 func mount(args []string, s streams) int {
 	c, status, done := mountCommand(args, s)
@@ -15,6 +13,6 @@ func mount(args []string, s streams) int {
 		"'sessionfs --help' lists all commands."), c.Helper, s.err)
 }
 
-func systemCommands() []*cobra.Command { return nil }
+var systemCommands []commandMaker
 
 func ourMountpoints() []string { return nil }

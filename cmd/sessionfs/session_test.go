@@ -22,7 +22,7 @@ const (
 // A session is named by what people have in hand: an id, its beginning, a path in the tree, its file; with an entry or without.
 func TestNamedSessions(t *testing.T) {
 	s := commandStore(t)
-	src, closeSource, err := (&sourceFlags{source: s.source, args: anySession}).open(newRoot(streams{}), nil)
+	src, closeSource, err := (&sourceFlags{source: s.source, args: anySession}).open(newRoot(streams{}, ""), nil)
 	require.NoError(t, err)
 	defer closeSource()
 	for arg, entry := range map[string]string{

@@ -86,8 +86,8 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// systemCommands returns the commands that are about mounts.
-func systemCommands() []*cobra.Command { return []*cobra.Command{statusCommand(), umountCommand()} }
+// systemCommands are the commands that are about mounts.
+var systemCommands = []commandMaker{{"status", statusCommand}, {"umount", umountCommand}, {"unmount", umountCommand}}
 
 // ourMounts returns the mounts of this user, for root those of all users.
 func ourMounts() []mountEntry {
