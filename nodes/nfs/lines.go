@@ -22,12 +22,11 @@ const (
 )
 
 var (
-	errGap     = invalid("bytes before these are missing: append to the file, or write it anew")
-	errDiffers = invalid("another text is there by now: append to the file, or write it anew")
-	errNoEnd   = invalid("by NFS a line needs a newline at its end: it was given up after ten seconds")
+	errGap     = fmt.Errorf("%w: bytes before these are missing: append to the file, or write it anew", sessioncore.ErrInvalid)
+	errDiffers = fmt.Errorf("%w: another text is there by now: append to the file, or write it anew", sessioncore.ErrInvalid)
+	errNoEnd   = fmt.Errorf("%w: by NFS a line needs a newline at its end: it was given up after ten seconds",
+		sessioncore.ErrInvalid)
 )
-
-func invalid(why string) error { return fmt.Errorf("%w: %s", sessioncore.ErrInvalid, why) }
 
 // lines is the state of a file that accepts lines. To a client it is a file that grows by the bytes
 // that are written to it.

@@ -30,14 +30,14 @@ var programs = map[uint32][]procedure{
 		5:  {(*request).readLink, 1, false},
 		6:  {(*request).read, 1, false},
 		7:  {(*request).write, 2, true},
-		8:  {refuse("create"), 2, false},
-		9:  {refuse("mkdir"), 2, false},
+		8:  {func(r *request) { r.refuse("create") }, 2, false},
+		9:  {func(r *request) { r.refuse("mkdir") }, 2, false},
 		10: {(*request).symlink, 2, true},
-		11: {refuse("mknod"), 2, false},
+		11: {func(r *request) { r.refuse("mknod") }, 2, false},
 		12: {(*request).remove, 2, true},
-		13: {refuse("rmdir"), 2, false},
+		13: {func(r *request) { r.refuse("rmdir") }, 2, false},
 		14: {(*request).rename, 4, true},
-		15: {refuse("link"), 3, false},
+		15: {func(r *request) { r.refuse("link") }, 3, false},
 		16: {func(r *request) { r.readDir(false) }, 1, false},
 		17: {func(r *request) { r.readDir(true) }, 1, false},
 		18: {(*request).fsStat, 1, false},
@@ -205,14 +205,12 @@ func (r *request) rename() {
 }
 
 // refuse answers a change that no directory allows.
-func refuse(op string) func(*request) {
-	return func(r *request) {
-		if op == "link" {
-			r.object()
-		}
-		_, in, name := r.name()
-		r.check(nodes.DenyName(in, name, op))
+func (r *request) refuse(op string) {
+	if op == "link" {
+		r.object()
 	}
+	_, in, name := r.name()
+	r.check(nodes.DenyName(in, name, op))
 }
 
 // fsStat answers FSSTAT with the numbers of the file system of SOURCE.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 
@@ -78,17 +79,17 @@ func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) e
 }
 
 // outOfMemory is the value with which the library panics when it runs out of memory.
-var outOfMemory = func() (reason any) {
+var outOfMemory = sync.OnceValue(func() (reason any) {
 	defer func() { reason = recover() }()
 	sqlite3.WithMaxMemory(context.Background(), -1)
 	return nil
-}()
+})
 
 // query writes the result of a query on copied files to out, with a connection of that much memory.
 func query(ctx context.Context, c *fileCopies, match string, out *lines, memory int64) (err error) {
 	var conn *sqlite3.Conn
 	defer func() {
-		if r := recover(); r == outOfMemory {
+		if r := recover(); r != nil && r == outOfMemory() {
 			err = noMemory(memory)
 		} else if r != nil {
 			err = fmt.Errorf("%w: %v", ErrUnreadable, r)

@@ -74,13 +74,11 @@ const (
 	kept64 = 48
 )
 
-// isBase64 is the set of characters of base64, for files and for URLs.
-var isBase64 = func() (t [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-") {
-		t[c] = true
-	}
-	return t
-}()
+// isBase64 reports whether a character is one of base64, for files or for URLs.
+func isBase64(c byte) bool {
+	letter := c | 0x20
+	return letter >= 'a' && letter <= 'z' || c >= '/' && c <= '9' || c == '+' || c == '=' || c == '_' || c == '-'
+}
 
 // withoutBase64 returns text without the middle of long runs of base64, which nobody reads, and
 // whether there are any.
@@ -89,14 +87,14 @@ func withoutBase64(text []byte) (short []byte, cut bool) {
 	for begin := 0; begin+shortest64 <= len(text); {
 		end := begin + shortest64 // of the shortest run that may begin here
 		before := end
-		for before > begin && isBase64[text[before-1]] {
+		for before > begin && isBase64(text[before-1]) {
 			before--
 		}
 		if before > begin { // text[before-1] is in none
 			begin = before
 			continue
 		}
-		for end < len(text) && isBase64[text[end]] {
+		for end < len(text) && isBase64(text[end]) {
 			end++
 		}
 		// A line of hyphens, for example, is not base64.

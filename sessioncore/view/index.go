@@ -112,7 +112,7 @@ func Index(w io.Writer, of Site) error {
 			x.write("</details>\n")
 		}
 	}
-	x.write("</main>\n", pageEnd)
+	x.write("</main>\n", pageShell().end)
 	return x.out.Flush()
 }
 

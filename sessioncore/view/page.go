@@ -468,7 +468,7 @@ func (p *page) convert(source []byte) {
 
 // end ends the page.
 func (p *page) end() error {
-	p.write("</main>\n", pageEnd)
+	p.write("</main>\n", pageShell().end)
 	return cmp.Or(p.err, p.out.Flush())
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"sync"
 	"time"
 
 	"sessionfs/sessioncore"
@@ -27,8 +28,6 @@ var (
 	pageTools string
 	// indexTools are those of the first page of a site, which has nothing to filter or to unfold.
 	indexTools = strings.ReplaceAll(pageTools[:strings.Index(pageTools, "<fieldset>")], ", also in folded text", "") + "</form>\n"
-
-	pageBegin, pageEnd = shellOf(pageHTML)
 )
 
 // htmlWriter writes a page.
@@ -46,7 +45,7 @@ func (x htmlWriter) write(parts ...string) {
 // begin begins a page, and its header. above is HTML that stands before its title.
 func (x htmlWriter) begin(above, title string) {
 	title = html.EscapeString(title)
-	x.write(strings.Replace(pageBegin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
+	x.write(strings.Replace(pageShell().begin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
 }
 
 // facts writes names and values, those without a value left out.
@@ -60,14 +59,17 @@ func (x htmlWriter) facts(list ...[2]string) {
 	x.write("</dl>\n")
 }
 
-// shellOf returns the text before and after the content of a page.
-func shellOf(template string) (begin, end string) {
+// shell is the text before and after the content of a page.
+type shell struct{ begin, end string }
+
+// pageShell returns the shell of each page.
+var pageShell = sync.OnceValue(func() (s shell) {
 	policy := "default-src 'none'; img-src data:; style-src " + hashOfSource(pageStyle) +
 		"; script-src " + hashOfSource(pageScript) + "; base-uri 'none'; form-action 'none'"
-	text := strings.NewReplacer("{policy}", policy, "{style}", pageStyle, "{script}", pageScript).Replace(template)
-	begin, end, _ = strings.Cut(text, "{content}\n")
-	return begin, end
-}
+	text := strings.NewReplacer("{policy}", policy, "{style}", pageStyle, "{script}", pageScript).Replace(pageHTML)
+	s.begin, s.end, _ = strings.Cut(text, "{content}\n")
+	return s
+})
 
 // hashOfSource names a source in a policy.
 func hashOfSource(text string) string {

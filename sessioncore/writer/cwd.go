@@ -242,7 +242,7 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []o
 // addPrevious adds a path to the previous ones. ok is false if it is among them.
 func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 	var files []string
-	if shapes["previousFiles"].check(header) == nil {
+	if shapes()["previousFiles"].check(header) == nil {
 		files = texts(header.Member(previousFilesKey))
 	}
 	return objectMember{previousFilesKey, quotedList(append(files, file))}, !slices.Contains(files, file)
@@ -251,7 +251,7 @@ func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
 // withoutDirectory removes cwd from the additional directories, and their member if none is left,
 // as the client does at each move.
 func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
-	if shapes["directories"].check(header) != nil {
+	if shapes()["directories"].check(header) != nil {
 		return objectMember{}, false // no such member, or one that keeps the client from opening the session
 	}
 	all := texts(header.Member(directoriesKey))

@@ -71,7 +71,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 	}
 	if snap.Dialect() == sessioncore.OMP {
 		file.title, file.titleSource = titleOf(header, slot)
-		if shapes["directories"].check(header) == nil {
+		if shapes()["directories"].check(header) == nil {
 			file.directories = sessioncore.OneLine(header.Member(directoriesKey))
 		}
 	}

@@ -42,7 +42,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 			return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, " +
 				"as jq -c prints it"}
 		}
-		if err := shapes["newSession"].check(text); err != nil {
+		if err := shapes()["newSession"].check(text); err != nil {
 			return NewSession{}, err
 		}
 		var n NewSession

@@ -145,16 +145,12 @@ type member struct {
 }
 
 // keys are the relevant keys; all others are "".
-var keys = func() map[string]string {
-	all := map[string]string{}
-	for _, key := range []string{
-		"type", "content", "lineCount", "data", "mimeType", "result", "block", "image_url", "images", "frames",
-		"thinkingSignature", "thoughtSignature", "textSignature", "encrypted_content", compaction,
-	} {
-		all[key] = key
-	}
-	return all
-}()
+var keys = map[string]string{
+	"type": "type", "content": "content", "lineCount": "lineCount", "data": "data", "mimeType": "mimeType",
+	"result": "result", "block": "block", "image_url": "image_url", "images": "images", "frames": "frames",
+	"thinkingSignature": "thinkingSignature", "thoughtSignature": "thoughtSignature",
+	"textSignature": "textSignature", "encrypted_content": "encrypted_content", compaction: compaction,
+}
 
 const compaction = "anthropicCompaction" // the type of a block, and a key
 

@@ -1,5 +1,7 @@
 package writer
 
+import "sync"
+
 // shapes are the rules for appended entries (docs/design.md section 2, append), in the notation of
 // shape: those for all entries of a dialect (omp, pi, operator), for each type (omp/message), and
 // for values in them.
@@ -10,7 +12,9 @@ package writer
 // that neither version knows are refused, as both would ignore them silently. Those of pi
 // (docs/format.md, pi) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only omp has are
 // refused.
-var shapes = parseShapes(`
+var shapes = sync.OnceValue(func() map[string]*shape { return parseShapes(shapeTable) })
+
+const shapeTable = `
 # An entry with an empty id could not be a parent: readers take an empty parentId for none (docs/format.md, Loading).
 omp, pi = type id!- parentId? timestamp-
 operator = type id!- parent_id? timestamp-:string|number
@@ -166,7 +170,7 @@ collaboration = from?
 newSession = cwd! title? parentSession? agent? create?:bool
 previousFiles = previousSessionFiles:[string]
 directories = additionalDirectories:[string]
-`)
+`
 
 // noUsage is the usage of an assistant's message without one: clients fail without the numbers.
 const noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +

@@ -113,7 +113,7 @@ func reappended(t *testing.T, path string) (entries int) {
 	defer snap.Release()
 	for e := range sessioncore.Entry(snap.Len()) {
 		kind := snap.Kind(e)
-		if shapes["omp/"+kind.String()] == nil {
+		if shapes()["omp/"+kind.String()] == nil {
 			continue // of a type that cannot be appended
 		}
 		text, err := snap.ShownText(e)

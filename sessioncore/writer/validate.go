@@ -42,14 +42,14 @@ var rulePrefixes = map[*sessioncore.Dialect]string{
 
 // checkEntry checks an entry by its type. It returns the type and edits that add missing members.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
-	common := shapes[rulePrefixes[d]]
+	common := shapes()[rulePrefixes[d]]
 	if err := common.check(line); err != nil {
 		return sessioncore.TypeUnknown, nil, err
 	}
 	typ := line.Member("type")
 	kind := d.TypeOf(typ)
 	name, _ := typ.Text()
-	rules := shapes[rulePrefixes[d]+"/"+name]
+	rules := shapes()[rulePrefixes[d]+"/"+name]
 	if rules == nil {
 		return kind, nil, unknownType(d, kind, typ)
 	}
@@ -64,7 +64,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	}
 	if d == sessioncore.OMP && kind == sessioncore.TypeModelChange && line.Member("model") == nil &&
 		line.Member("provider") != nil {
-		rules = shapes["oldModel"]
+		rules = shapes()["oldModel"]
 	}
 	c := &checker{text: line}
 	err := c.object(rules, line, "")
