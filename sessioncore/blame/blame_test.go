@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // TestChanges: the ways in which agents name a change.
@@ -43,6 +45,25 @@ func TestChanges(t *testing.T) {
 	} {
 		require.Equal(t, c.want, Changes(c.tool, rawjson.Value(c.arguments), is), c.name)
 	}
+}
+
+// TestReadOfBlocks: calls count as well within a block of a provider, one or several, and those that fail do not.
+func TestReadOfBlocks(t *testing.T) {
+	call := func(id, content string) string {
+		return fmt.Sprintf(`{"type":"toolCall","id":%q,"name":"write","arguments":{"path":"/a.go","content":%q}}`, id, content)
+	}
+	one, several := call("1", "one"), call("2", "two")+","+call("3", "three")+`,{"type":"server","block":`+call("4", "four")+"}"
+	content := `{"text":"","type":"text"},{"type":"anthropicServerTool","block":` + one + `},{"type":"anthropicServerTool","block":[` + several + "]}"
+	lines := []string{
+		`{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/"}`,
+		sessiontest.MessageLine(1, `{"role":"assistant","content":[`+content+`]}`),
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"2","isError":true,"content":[]}`),
+	}
+	store := sessioncore.NewStore(sessiontest.Memory(t, []byte(strings.Join(lines, "\n"))))
+	snap := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
+	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
+	require.NoError(t, err)
+	require.Equal(t, []Change{{New: "one", Whole: true}, {New: "three", Whole: true}, {New: "four", Whole: true}}, list)
 }
 
 // FuzzChanges: no arguments make the reader panic.
@@ -239,6 +260,14 @@ func TestByNumbers(t *testing.T) {
 	}
 	lines := Lines("A\nb\nx\nc\nz\n", edits)
 	require.Equal(t, []Line{{1, true}, {0, true}, {1, true}, {0, true}, {1, true}}, lines)
+}
+
+// TestLineAlone: a person replaced lines by a remark, an agent that by others, and the person one of these. The brace among
+// them has the edit of the agent's line beside it, not that of the brace that was there before.
+func TestLineAlone(t *testing.T) {
+	edits := [][]Change{{{New: "a\nb\n}\nc\nd\n}\n", Whole: true}}, {{Old: "remark", New: "x()\n}\ny()", Lines: true}}}
+	lines := Lines("a\nx()\n}\n// changed\nd\n}\n", edits)
+	require.Equal(t, []Line{{0, true}, {1, false}, {1, false}, {Nobody, false}, {0, true}, {0, true}}, lines)
 }
 
 // TestStaleNumbers: a person added lines before a change by numbers, which therefore meets others: those that it seems to

@@ -219,13 +219,17 @@ func Lines(text string, edits [][]Change) []Line {
 	for i := range lines {
 		lines[i].Edit = Nobody
 	}
-	lost := r.replaced
+	lost, alone := r.replaced, map[int]int{}
 	for _, p := range slices.Backward(r.parts) { // the oldest first
-		if !p.locate(text, file, lines) {
+		switch {
+		case p.whole:
+			p.align(file, lines, alone)
+			lost = append(lost, p)
+		case !p.locate(text, lines):
 			lost = append(lost, p)
 		}
 	}
-	byText(file, lines, lost)
+	byText(file, lines, lost, alone)
 	follow(file, lines)
 	if n := len(lines); n > 0 && file[n-1] == "" { // behind the last newline there is no line
 		lines = lines[:n-1]
@@ -233,16 +237,34 @@ func Lines(text string, edits [][]Change) []Line {
 	return lines
 }
 
-// locate marks the lines of the file that the fragment has. It returns false if some of its lines
-// cannot be found in their order; the others have no marks any more.
-func (p *fragment) locate(text string, file []string, lines []Line) bool {
-	if p.whole {
-		view.EachCommon(trimmed(strings.Split(p.text, "\n")), trimmed(file), func(i, j int) {
-			lines[j] = Line{p.marks[i], p.marks[i] != Nobody}
-			p.marks[i] = Nobody
-		})
-		return false
+// align marks the lines of the file that the fragment, a whole file, has in the same order. These
+// have no marks in it any more. Where a line that the file has several times stands alone among
+// others, any of them could be meant: alone has its edit instead.
+func (p *fragment) align(file []string, lines []Line, alone map[int]int) {
+	count := map[string]int{}
+	file = trimmed(file)
+	for _, line := range file {
+		count[line]++
 	}
+	const none = -2
+	known := repeated(none, len(file)) // the same line of the fragment
+	view.EachCommon(trimmed(strings.Split(p.text, "\n")), file, func(i, j int) { known[j] = i })
+	for j, i := range known {
+		follows, leads := j > 0 && known[j-1] == i-1, j+1 < len(known) && known[j+1] == i+1
+		switch {
+		case i == none || p.marks[i] == Nobody:
+			continue
+		case follows || leads || count[file[j]] == 1:
+			lines[j] = Line{p.marks[i], true}
+		default:
+			alone[j] = p.marks[i]
+		}
+		p.marks[i] = Nobody
+	}
+}
+
+// locate marks the lines of the file where the fragment is in it once, and reports whether it is.
+func (p *fragment) locate(text string, lines []Line) bool {
 	at := strings.Index(text, p.text)
 	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
 		return false
@@ -270,8 +292,8 @@ func trimmed(lines []string) []string {
 }
 
 // byText marks lines of nobody by the text of fragments that were not found: that of which a line
-// beside agrees too, else the newest.
-func byText(file []string, lines []Line, lost []*fragment) {
+// beside agrees too, else that in alone, else the newest.
+func byText(file []string, lines []Line, lost []*fragment, alone map[int]int) {
 	type place struct{ part, line int }
 	places := map[string][]place{}
 	texts := make([][]string, len(lost))
@@ -295,7 +317,9 @@ func byText(file []string, lines []Line, lost []*fragment) {
 			continue
 		}
 		best, agrees := Nobody, -1
-		if !hasWord(line) {
+		if edit, is := alone[i]; is {
+			best, agrees = edit, 1
+		} else if !hasWord(line) {
 			agrees = 1 // it is everywhere
 		}
 		for _, p := range places[line] { // the newest last
