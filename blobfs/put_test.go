@@ -21,7 +21,6 @@ func openStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
 	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = storage.Close() })
 	return New(storage), dir
 }
 

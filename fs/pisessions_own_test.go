@@ -39,6 +39,5 @@ func TestPiSessionDirIsFound(t *testing.T) {
 		source, err := dir.Open(agent)
 		require.NoError(t, err)
 		require.Equal(t, test.want, piSessionDir(source, agent, func(key string) string { return env[key] }), test.name)
-		require.NoError(t, source.Close())
 	}
 }

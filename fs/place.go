@@ -196,10 +196,10 @@ func (p *place) sub(name string) (*dir.Storage, error) {
 	return s, checkLink(p.source, name, s)
 }
 
-// opened adds an opened directory to those that close closes.
+// opened adds an opened directory to those whose descriptors are for the sessions.
 func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	if err == nil {
-		p.dirs, p.closers = append(p.dirs, s), append(p.closers, func() { _ = s.Close() })
+		p.dirs = append(p.dirs, s)
 	}
 	return s, err
 }

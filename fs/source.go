@@ -129,7 +129,6 @@ func PiSessions(rawPath, agent string, getenv func(string) string) string {
 	if err != nil {
 		return ""
 	}
-	defer source.Close()
 	return piSessionDir(source, rawPath, getenv)
 }
 
@@ -147,7 +146,6 @@ func IsPi(agent string) bool {
 	if err != nil {
 		return false
 	}
-	defer source.Close()
 	return sessioncore.ProgramOfRoot(source, agent, source.Path()) == sessioncore.ByPi
 }
 

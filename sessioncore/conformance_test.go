@@ -335,6 +335,5 @@ func (d dirBlobs) Open(hash string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
 	return s.Open(hash)
 }

@@ -47,7 +47,7 @@ type content struct {
 func (c *content) Close() error {
 	err := c.Object.Close()
 	if c.made != nil {
-		err = errors.Join(err, c.made.Close(), os.RemoveAll(c.made.Path()))
+		err = errors.Join(err, os.RemoveAll(c.made.Path()))
 	}
 	return err
 }

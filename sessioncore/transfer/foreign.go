@@ -79,61 +79,52 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 }
 
 // settle makes of a file the session of another agent, among those that it may depend on where it
-// lies with them. Callers must call done if there is no error.
-func (f *Found) settle(ctx context.Context) (done func(), err error) {
+// lies with them.
+func (f *Found) settle(ctx context.Context) error {
 	agent, record, err := writtenBy(ctx, f.files, f.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.source, f.path = agent.Name, "/"+f.name
-	if done, ok, err := f.settleIn(agent); ok || err != nil {
-		return done, err
+	if ok, err := f.settleIn(agent); ok || err != nil {
+		return err
 	}
 	f.how, err = agent.Alone(f.files, record)
-	return func() {}, err
+	return err
 }
 
 // settleIn is settle for a session that lies in its agent's directory.
-func (f *Found) settleIn(agent *agents.Agent) (done func(), ok bool, err error) {
+func (f *Found) settleIn(agent *agents.Agent) (ok bool, err error) {
 	home, name, ok := splitHome(agent, f.name)
 	if !ok {
-		return nil, false, nil
+		return false, nil
 	}
-	store, done, err := openHome(agent, home, f.temporary)
+	store, err := openHome(agent, home, f.temporary)
 	if err == nil && store.Format.IsSession(name) {
 		if _, err := store.Files.Stat(name); err == nil {
 			f.files, f.how, f.name = store.Files, store.Format, name
-			return done, true, nil
+			return true, nil
 		}
 	}
-	done()
-	return nil, false, err
+	return false, err
 }
 
-// openHome opens the sessions in an agent's directory. Callers must call done, also after an error.
-func openHome(agent *agents.Agent, home, temporary string) (store agents.Store, done func(), err error) {
-	var open []*dir.Storage
-	done = func() {
-		for _, d := range open {
-			_ = d.Close()
-		}
-	}
-	keep := func(d *dir.Storage, err error) (storage.Files, string, error) {
-		if err != nil {
-			return nil, "", err
-		}
-		open = append(open, d)
-		return d, d.Path(), nil
-	}
-	files, at, err := keep(dir.Open(home))
+// openHome opens the sessions in an agent's directory.
+func openHome(agent *agents.Agent, home, temporary string) (agents.Store, error) {
+	disk, err := dir.Open(home)
 	if err != nil {
-		return store, done, err
+		return agents.Store{}, err
 	}
-	store, err = agent.Open(agents.Source{
-		Files: files, Path: at, Temporary: temporary,
-		Sub: func(name string) (storage.Files, string, error) { return keep(open[0].Sub(name)) },
+	return agent.Open(agents.Source{
+		Files: disk, Path: disk.Path(), Temporary: temporary,
+		Sub: func(name string) (storage.Files, string, error) {
+			sub, err := disk.Sub(name)
+			if err != nil {
+				return nil, "", err
+			}
+			return sub, sub.Path(), nil
+		},
 	})
-	return store, done, err
 }
 
 // hides reports whether a file is one of an agent's sessions that the agent's directory does not
@@ -147,9 +138,8 @@ func (s *Sources) hides(file string) bool {
 		at := home + "\x00" + a.Name
 		store, known := s.homes[at]
 		if !known {
-			var done func()
-			store, done, _ = openHome(a, home, s.temporary)
-			s.homes[at], s.done = store, append(s.done, done)
+			store, _ = openHome(a, home, s.temporary)
+			s.homes[at] = store
 		}
 		if store.Files == nil || !store.Format.IsSession(name) {
 			return false
@@ -218,11 +208,6 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = made.Close()
-		}
-	}()
 	snap, err := session.Acquire(ctx)
 	if errors.Is(err, sessioncore.ErrNotSession) {
 		err = errEmpty

@@ -75,11 +75,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	c, err := im.total.open(ctx, f.files, f.name)
 	switch {
 	case errors.Is(err, errNoSession):
-		var done func()
-		if done, err = f.settle(ctx); err != nil {
+		if err = f.settle(ctx); err != nil {
 			return err
 		}
-		defer done()
 		c, err = im.made(ctx, f, f.name)
 	case err == nil && f.entry != "":
 		defer c.Close()

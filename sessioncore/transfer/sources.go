@@ -52,7 +52,6 @@ type Sources struct {
 	temporary string   // a directory for what is unpacked
 	unpacked  []string // bundles
 	homes     map[string]agents.Store
-	done      []func() // closes these
 }
 
 // Open returns empty Sources, which unpack into the directory temporary. Callers must close it.
@@ -64,12 +63,8 @@ func Open(temporary string) (*Sources, error) {
 	return &Sources{Storage: gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary), disk: disk, temporary: temporary, homes: map[string]agents.Store{}}, nil
 }
 
-// Close closes everything.
+// Close removes the unpacked files.
 func (s *Sources) Close() {
-	_ = s.disk.Close()
-	for _, done := range s.done {
-		done()
-	}
 	for _, dir := range s.unpacked {
 		_ = os.RemoveAll(dir)
 	}

@@ -112,7 +112,6 @@ func open(t *testing.T, path string) *dir.Storage {
 	require.NoError(t, os.MkdirAll(path, 0o755))
 	files, err := dir.Open(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = files.Close() })
 	return files
 }
 

@@ -137,7 +137,6 @@ func childLockedWriter(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
 	name := filepath.Base(args[0])
 	var lines int
 	if _, err := fmt.Sscan(args[1], &lines); err != nil {

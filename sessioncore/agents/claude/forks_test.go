@@ -78,7 +78,6 @@ func newForked(t *testing.T) (*projects, Format) {
 	p := newProjects(t)
 	files, err := dir.Open(p.dir)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	return p, Format{Projects: NewProjects(files)}
 }
 

@@ -81,11 +81,10 @@ func WriteFile(t testing.TB, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// OpenDir returns the storage of a directory. It is closed at the end of the test.
+// OpenDir returns the storage of a directory.
 func OpenDir(t testing.TB, path string) *dir.Storage {
 	files, err := dir.Open(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	return files
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 
 	"golang.org/x/sys/unix"
 
@@ -49,42 +48,6 @@ func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// nameAt is a name in an open directory, for openat(2) and the like. Its calls follow no link and
-// stay in that directory even if it is moved.
-type nameAt struct {
-	storage *Storage
-	dir     *heldDir
-	dirStat storage.Stat // of dir, when it was opened
-	base    string       // the name in dir
-	name    string       // path below the storage's root
-}
-
-// openParent opens the directory of name. Callers must call close.
-func (s *Storage) openParent(name string) (nameAt, error) {
-	if err := storage.CheckName(name); err != nil {
-		return nameAt{}, err
-	}
-	dir, st, err := s.hold(storage.Dir(name))
-	return nameAt{storage: s, dir: dir, dirStat: st, base: path.Base(name), name: name}, err
-}
-
-// openParentToWrite is openParent for a write. It fails with ErrStale if the directory in which the
-// lock of name is held was replaced.
-func (s *Storage) openParentToWrite(name string) (nameAt, error) {
-	p, err := s.openParent(name)
-	if err != nil {
-		return nameAt{}, err
-	}
-	if locked, ok := s.locks.dir(name); ok && !p.dir.id.SameObject(locked) {
-		p.close()
-		const why = "%w: the directory of %s was replaced while its lock was held"
-		return nameAt{}, fmt.Errorf(why, storage.ErrStale, name)
-	}
-	return p, nil
-}
-
-func (p nameAt) close() { p.dir.release() }
-
 // beside returns another name in the same directory, which is closed with p.
 func (p nameAt) beside(base string) nameAt {
 	p.base = base
@@ -101,14 +64,14 @@ func (p nameAt) fail(op string, err error) error {
 
 // stat returns the state of the name without following a link.
 func (p nameAt) stat() (storage.Stat, error) {
-	st, err := statAt(p.dir.fd, p.base)
+	st, err := statAt(p.dir, p.base)
 	return st, p.fail("stat", err)
 }
 
 // readlink returns the target of a link, as stored.
 func (p nameAt) readlink() (string, error) {
 	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(p.dir.fd, p.base, buf)
+	n, err := unix.Readlinkat(p.dir, p.base, buf)
 	if err != nil {
 		return "", p.fail("readlink", err)
 	}
@@ -117,7 +80,7 @@ func (p nameAt) readlink() (string, error) {
 
 // open opens a regular file. O_NONBLOCK also prevents a hang on a FIFO.
 func (p nameAt) open(flags int) (int, storage.Stat, error) {
-	fd, err := p.storage.openat(p.dir.fd, p.base, flags|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := p.storage.openat(p.dir, p.base, flags|unix.O_NONBLOCK|unix.O_NOCTTY)
 	var st storage.Stat
 	switch {
 	case err == unix.EISDIR || err == unix.ENXIO: // a directory; a FIFO or socket without a peer
@@ -140,27 +103,27 @@ func (p nameAt) open(flags int) (int, storage.Stat, error) {
 func (p nameAt) create() (fd int, err error) {
 	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = retry(func() error {
-		fd, err = unix.Openat(p.dir.fd, p.base, flags, storage.FileMode)
+		fd, err = unix.Openat(p.dir, p.base, flags, storage.FileMode)
 		return err
 	})
 	return fd, err
 }
 
 func (p nameAt) unlink() error {
-	return retry(func() error { return unix.Unlinkat(p.dir.fd, p.base, 0) })
+	return retry(func() error { return unix.Unlinkat(p.dir, p.base, 0) })
 }
 
 // renameNew renames a file or directory and fails with EEXIST if the new name exists, on any
 // kernel.
 func (p nameAt) renameNew(sys calls, to nameAt) error {
-	err := retry(func() error { return sys.renameat2(p.dir.fd, p.base, to.dir.fd, to.base, renameNoReplace) })
+	err := retry(func() error { return sys.renameat2(p.dir, p.base, to.dir, to.base, renameNoReplace) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
 	if st, err := p.stat(); err == nil && st.Kind == storage.KindDir { // it replaces an empty directory at most
-		return retry(func() error { return unix.Renameat(p.dir.fd, p.base, to.dir.fd, to.base) })
+		return retry(func() error { return unix.Renameat(p.dir, p.base, to.dir, to.base) })
 	}
-	if err := unix.Linkat(p.dir.fd, p.base, to.dir.fd, to.base, 0); err != nil {
+	if err := unix.Linkat(p.dir, p.base, to.dir, to.base, 0); err != nil {
 		return err
 	}
 	_ = p.unlink()
@@ -170,7 +133,7 @@ func (p nameAt) renameNew(sys calls, to nameAt) error {
 // exchange swaps two names. The error is ENOTSUP if the file system cannot do that.
 func (p nameAt) exchange(with nameAt) error {
 	err := retry(func() error {
-		return p.storage.sys.renameat2(p.dir.fd, p.base, with.dir.fd, with.base, renameExchange)
+		return p.storage.sys.renameat2(p.dir, p.base, with.dir, with.base, renameExchange)
 	})
 	if err == unix.EINVAL || err == unix.ENOSYS {
 		return unix.ENOTSUP
@@ -388,7 +351,12 @@ func (s *Storage) Sync(name string) error {
 // syncDir makes the names in the directory durable, except on file systems without fsync for
 // directories (EINVAL, ENOTSUP).
 func (p nameAt) syncDir() error {
-	err := retry(func() error { return p.storage.sys.fsync(p.dir.fd) })
+	dir, err := p.reopenDir()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	err = retry(func() error { return p.storage.sys.fsync(int(dir.Fd())) })
 	if err == unix.EINVAL || err == unix.ENOTSUP {
 		return nil
 	}

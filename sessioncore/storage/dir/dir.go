@@ -19,11 +19,14 @@ import (
 // directory, and links below it are never followed (section 7: contents are hostile until checked).
 type Storage struct {
 	path    string // of the directory: absolute and without links
-	held    *heldDirs
 	locks   heldLocks
-	onFull  atomic.Pointer[func()] // see OnNoDescriptor
-	above   *Storage               // the storage of Sub, or nil
-	links   []string               // other paths of the directory, see AlsoAt
+	onFull  atomic.Pointer[func()]       // see OnNoDescriptor
+	above   *Storage                     // the storage of Sub, or nil
+	existed atomic.Bool                  // the directory
+	missing atomic.Int64                 // when it was to be made though it existed, in ns since the epoch; 0 if it is there
+	last    atomic.Pointer[storage.Stat] // of the directory, without its identity, which a restored one has not
+	swept   swept
+	links   []string // other paths of the directory, see AlsoAt
 	sys     calls
 	sharing Sharing
 	lookup  serverLookup
@@ -38,7 +41,7 @@ func Open(path string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{path: resolved, sys: kernel, held: newHeldDirs()}
+	s := &Storage{path: resolved, sys: kernel}
 	if _, err := s.Stat(""); err != nil {
 		return nil, err
 	}
@@ -55,7 +58,7 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{path: resolved, sys: kernel, held: newHeldDirs(), above: s, sharing: s.sharing}, nil
+	return &Storage{path: resolved, sys: kernel, above: s, sharing: s.sharing}, nil
 }
 
 // OnNoDescriptor registers a function that closes unneeded descriptors. If there are none left to
@@ -65,20 +68,14 @@ func (s *Storage) OnNoDescriptor(evict func()) { s.onFull.Store(&evict) }
 // Path returns the directory's absolute path with links resolved.
 func (s *Storage) Path() string { return s.path }
 
-// Close closes the directory. Calls under way keep none open.
-func (s *Storage) Close() error {
-	s.held.close()
-	return nil
-}
-
 // Statfs calls fstatfs(2) on the directory.
 func (s *Storage) Statfs(out *unix.Statfs_t) error {
-	root, _, err := s.hold("")
+	root, err := s.openDir("")
 	if err != nil {
 		return err
 	}
-	defer root.release()
-	return unix.Fstatfs(root.fd, out)
+	defer unix.Close(root)
+	return unix.Fstatfs(root, out)
 }
 
 // Stat implements storage.Files.
@@ -101,19 +98,23 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 // statRoot returns the Stat of the storage's directory. While it is missing that is the Stat of the
 // one above, or else its own last one.
 func (s *Storage) statRoot() (storage.Stat, error) {
-	root, st, err := s.hold("")
-	switch {
-	case err == nil:
-		root.release()
-		s.held.remember(st)
-		return st, nil
+	root, err := s.openDir("")
+	if err == nil {
+		defer unix.Close(root)
+		st, err := fstat(root)
+		if err == nil && s.above == nil {
+			last := st
+			last.Device, last.Inode = 0, 0
+			s.last.Store(&last)
+		}
+		return st, err
+	}
+	switch last := s.last.Load(); {
 	case !storage.IsMissing(err):
-		return storage.Stat{}, err
 	case s.above != nil:
 		return s.above.statRoot()
-	}
-	if st, ok := s.held.remembered(); ok {
-		return st, nil
+	case last != nil:
+		return *last, nil
 	}
 	return storage.Stat{}, err
 }
@@ -148,12 +149,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
-	root, _, err := s.hold("")
-	if err != nil {
-		return nil, err
-	}
-	defer root.release()
-	fd, _, err := nameAt{storage: s, dir: root, base: name, name: name}.open(unix.O_RDONLY)
+	fd, _, err := nameAt{storage: s, dir: unix.AT_FDCWD, base: s.path + "/" + name, name: name}.open(unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +174,7 @@ const listBatch = 256
 
 // List implements storage.Files. It opens the directory once. A state takes one system call.
 func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
-	d, err := s.openDir(dir)
+	d, err := s.openList(dir)
 	if d == nil || err != nil {
 		return err
 	}
@@ -238,24 +234,18 @@ func kindOf(mode fs.FileMode) storage.Kind {
 	return storage.KindOther
 }
 
-// openDir opens a directory for listing. It returns nil for a storage without directory.
-func (s *Storage) openDir(dir string) (*os.File, error) {
-	name := "."
+// openList opens a directory for listing. It returns nil for a storage without directory.
+func (s *Storage) openList(dir string) (*os.File, error) {
 	if dir != "" {
-		if name = dir; storage.CheckName(dir) != nil {
-			return nil, storage.CheckName(dir)
+		if err := storage.CheckName(dir); err != nil {
+			return nil, err
 		}
 	}
-	root, _, err := s.hold("")
-	if err != nil {
-		if dir == "" && storage.IsMissing(err) {
-			err = nil
-		}
-		return nil, err
-	}
-	defer root.release()
 	path := filepath.Join(s.path, dir)
-	fd, err := s.openat(root.fd, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := s.openat(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if dir == "" && storage.IsMissing(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -25,7 +25,6 @@ func openTemp(t *testing.T) *Storage {
 	t.Helper()
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 

@@ -127,8 +127,14 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 	if err != nil {
 		return nil, err
 	}
+	dir, err := fstat(l.dir)
+	if err != nil {
+		err = errors.Join(err, l.remove())
+		l.releaseAll()
+		return nil, err
+	}
 	locked = true
-	s.locks.add(name, l.dir.id)
+	s.locks.add(name, dir.Token)
 	return sync.OnceValue(func() error {
 		defer leave()
 		defer l.releaseAll()
@@ -305,7 +311,7 @@ func (l *lockFile) create() error {
 		return err
 	}
 	l.fd, l.id, l.text = fd, st.Token, fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
-	_ = giveToOwner(fd, l.dirStat) // a lock of root's works as well; it exists for milliseconds
+	_ = l.giveToOwner(fd) // a lock of root's works as well; it exists for milliseconds
 	n, err := kernel.writeOnce(fd, []byte(l.text))
 	if err == nil && n < len(l.text) {
 		err = unix.ENOSPC // the only reason to accept a part of 20 bytes
@@ -404,7 +410,7 @@ func (l *lockFile) breakStale() bool {
 // moveAway removes the lock file if it is the judged one, and restores any other.
 func (l *lockFile) moveAway(judged storage.Token) bool {
 	aside := l.beside(storage.TemporaryName(path.Base(l.name))) // hidden like a temporary file, in case we die here
-	if err := unix.Renameat(l.dir.fd, l.base, l.dir.fd, aside.base); err != nil {
+	if err := unix.Renameat(l.dir, l.base, l.dir, aside.base); err != nil {
 		return false
 	}
 	// If a third process took the lock meanwhile, the owner will notice when it unlocks.
@@ -435,5 +441,5 @@ func (s *Storage) Writers(name string) (storage.WriterState, error) {
 		return storage.WritersUnknown, err
 	}
 	defer unix.Close(fd)
-	return lease(fd, p.dir.remote), nil
+	return lease(fd, p.remote()), nil
 }

@@ -72,7 +72,7 @@ func TestLockHolder(t *testing.T) {
 	require.True(t, ok)
 	require.WithinDuration(t, now, started, time.Hour)
 	before := started.Add(-time.Hour)
-	l := &lockFile{nameAt: nameAt{dir: &heldDir{}}}
+	l := &lockFile{nameAt: nameAt{dir: -1}}
 	gone, goneLater := holderGone, holderGone
 	if !isOrphan(dead) { // in a container
 		gone, goneLater = holderLives, holderUnclear

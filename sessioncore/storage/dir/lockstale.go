@@ -80,7 +80,7 @@ func (l *lockFile) holderOf(text string, modified time.Time) holder {
 // of the name, so that no lock of this process is meant.
 func (l *lockFile) processHolds(pid int, lockTime time.Time) holder {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-		if l.dir.remote || !l.isOrphan(pid) {
+		if l.remote() || !l.isOrphan(pid) {
 			return foreignHolds(lockTime)
 		}
 		return holderGone

@@ -119,7 +119,7 @@ func (s *Storage) Touch(name string) error {
 func (p nameAt) setTime(to time.Time) error {
 	at := unix.NsecToTimespec(to.UnixNano())
 	err := retry(func() error {
-		return unix.UtimesNanoAt(p.dir.fd, p.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(p.dir, p.base, []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 	})
 	return p.fail("set the time of", err)
 }
@@ -134,6 +134,6 @@ func (s *Storage) HardLink(name, second string) error {
 		return err
 	}
 	defer p.close()
-	err = retry(func() error { return unix.Linkat(p.dir.fd, p.base, p.dir.fd, path.Base(second), 0) })
+	err = retry(func() error { return unix.Linkat(p.dir, p.base, p.dir, path.Base(second), 0) })
 	return p.fail("link", err)
 }

@@ -33,7 +33,7 @@ func (t *temporary) moveIn(expect storage.Token) error {
 	case nil:
 		return t.checkExchanged(expect)
 	case unix.ENOTSUP:
-		err = retry(func() error { return t.storage.sys.renameat2(t.dir.fd, t.temp.base, t.dir.fd, t.base, 0) })
+		err = retry(func() error { return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0) })
 		if err == nil {
 			t.temp.base = ""
 			return nil
@@ -103,7 +103,7 @@ func (t *temporary) carryOver(from int64) {
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
 		// The lease comes before the read: a program that has closed the file writes no more.
-		state := lease(t.old, t.dir.remote)
+		state := lease(t.old, t.remote())
 		waited := time.Since(start)
 		last := state == storage.WritersNone || waited > carryLimit ||
 			state == storage.WritersUnknown && waited > carryUnseen

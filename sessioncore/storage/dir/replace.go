@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -206,7 +206,7 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 // new file. The owner comes first and the mode last, so that nobody gets to read it for a moment.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
-		if err := giveToOwner(t.fd, t.dirStat); err != nil {
+		if err := t.giveToOwner(t.fd); err != nil {
 			return t.fail("chown the replacement of", err)
 		}
 		return t.setMode(storage.FileMode)
@@ -285,17 +285,38 @@ func keepUserAttributes(from, to int) error {
 // A killed process leaves its temporary file. A later replacement in the directory removes it: a
 // temporary file is locked (flock) as long as its process lives, on any machine.
 
-// sweep removes the temporary files of dead processes , now and then. It ignores errors.
+// maxSwept bounds the directories whose last sweep is remembered.
+const maxSwept = 1000
+
+// swept has the time of the last sweep of each directory.
+type swept struct {
+	mu sync.Mutex // guards at
+	at map[string]time.Time
+}
+
+// isDue reports whether a directory was not swept for sweepEvery, and counts it as swept.
+func (s *swept) isDue(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, ok := s.at[dir]; ok && time.Since(last) < sweepEvery {
+		return false
+	}
+	if s.at == nil || len(s.at) >= maxSwept {
+		s.at = map[string]time.Time{}
+	}
+	s.at[dir] = time.Now()
+	return true
+}
+
+// sweep removes the temporary files of dead processes, now and then. It ignores errors.
 func (p nameAt) sweep() {
-	last, now := p.dir.lastSweep.Load(), time.Now().Unix()
-	if now-last < int64(sweepEvery/time.Second) || !p.dir.lastSweep.CompareAndSwap(last, now) {
+	if !p.storage.swept.isDue(storage.Dir(p.name)) {
 		return
 	}
-	fd, err := p.storage.openat(p.dir.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := p.reopenDir()
 	if err != nil {
 		return
 	}
-	dir := os.NewFile(uintptr(fd), p.name)
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
 	for _, base := range names {

@@ -34,19 +34,22 @@ func (s *Storage) SetSharing(how Sharing) { s.sharing = how }
 
 // Shared reports whether the current directory counts as shared. A missing one does not.
 func (s *Storage) Shared() bool {
-	d, _, err := s.hold("")
+	root, err := s.openDir("")
 	if err != nil {
 		return false
 	}
-	defer d.release()
-	return nameAt{storage: s, dir: d}.shared()
+	defer unix.Close(root)
+	return nameAt{storage: s, dir: root}.shared()
 }
 
 // shared reports whether the directory of the name counts as shared.
 func (p nameAt) shared() bool {
 	how := p.storage.sharing
-	return how == SharingAlways || how == SharingDetected && p.dir.remote
+	return how == SharingAlways || how == SharingDetected && p.remote()
 }
+
+// remote reports whether the directory of the name is on one of sharedFileSystems.
+func (p nameAt) remote() bool { return isShared(p.dir) }
 
 // lookupLifetime is how long the server's state of a file is used: a crawler needs it thousands of
 // times a second, and each answer of the server takes a fraction of a millisecond.
@@ -54,9 +57,24 @@ const lookupLifetime = 500 * time.Millisecond
 
 // serverLookup is the last name whose state was requested from the server.
 type serverLookup struct {
-	mu   sync.Mutex // guards the fields below
-	name string
-	at   time.Time
+	mu     sync.Mutex // guards name and at
+	name   string
+	at     time.Time
+	shared sync.Map // bool by device: a server may have to answer that, too
+}
+
+// isShared is nameAt.shared, but asks once for each device.
+func (a *serverLookup) isShared(p nameAt) bool {
+	dir, err := fstat(p.dir)
+	if err != nil {
+		return false
+	}
+	shared, known := a.shared.Load(dir.Device)
+	if !known {
+		shared = p.shared()
+		a.shared.Store(dir.Device, shared)
+	}
+	return shared.(bool)
 }
 
 // expired reports whether the state of a name must be requested.
@@ -72,8 +90,8 @@ func (a *serverLookup) expired(name string) bool {
 
 // statFresh is stat, but requests the state from the server unless it did so a moment ago.
 func (p nameAt) statFresh() (storage.Stat, error) {
-	if p.shared() && p.storage.lookup.expired(p.name) {
-		if st, err := statNow(p.dir.fd, p.base); err != unix.ENOSYS {
+	if p.storage.lookup.isShared(p) && p.storage.lookup.expired(p.name) {
+		if st, err := statNow(p.dir, p.base); err != unix.ENOSYS {
 			return st, p.fail("stat", err)
 		}
 	}

@@ -49,7 +49,6 @@ func newArchive(t *testing.T, limit *budget.Budget) *archive {
 		left, err := os.ReadDir(a.texts.Dir)
 		require.NoError(t, err)
 		require.Empty(t, left)
-		require.NoError(t, files.Close())
 	})
 	return a
 }

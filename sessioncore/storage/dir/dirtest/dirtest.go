@@ -9,12 +9,11 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// New returns the storage of a new temporary directory. Both are removed at the end of the test.
+// New returns the storage of a new temporary directory. It is removed at the end of the test.
 func New(t *testing.T) *dir.Storage {
 	t.Helper()
 	s, err := dir.Open(t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
