@@ -403,7 +403,7 @@ var (
 	forTests = regexp.MustCompile(`^(?:docs|scripts|testdata)/|test/`)
 )
 
-// TestSecurity: the tests that security.md names are there, each in the package that is named before it.
+// TestSecurity: the tests that security.md names are there, each in the package that is named before it, and the pages of TestScripts.
 func TestSecurity(t *testing.T) {
 	tests := map[string]bool{} // package and name
 	eachSource(t, func(file, text string) {
@@ -425,11 +425,18 @@ func TestSecurity(t *testing.T) {
 		}
 	}
 	require.Greater(t, named, 40)
+	for _, m := range pageNames.FindAllStringSubmatch(string(text), -1) {
+		for _, page := range codeName.FindAllStringSubmatch(m[1], -1) {
+			require.FileExists(t, "../cmd/sessionfs/testdata/script/"+page[1]+".txt")
+		}
+	}
 }
 
 var (
 	testName = regexp.MustCompile(`^(?:Test|Fuzz)[A-Z]\w*$`)
-	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
+	// pageNames are the pages that a document names behind TestScripts.
+	pageNames = regexp.MustCompile("`TestScripts`\\s+\\(([^)]+)\\)")
+	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
 )
 
 // TestSections: the sections of design.md are numbered without a gap, since comments cite them by number.

@@ -12,15 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func containsAny(text string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // refusedOpen is what opening a file for writing fails with that has no write bits: the kernel refuses it by the
 // mode, but to root.
 func refusedOpen() syscall.Errno {

@@ -3,7 +3,6 @@ package fs_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -119,6 +118,17 @@ func message(text string) string {
 	return `{"type":"message","message":{"role":"user","content":"` + text + `"}}`
 }
 
+// assistant is an assistant's message.
+func assistant(text string) string {
+	return `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"` + text + `"}]}}`
+}
+
+// anywhere is the line for a session in a working directory that need not exist.
+func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` }
+
+// badLine is a line that append refuses.
+const badLine = `{"type":"message","message":{"role":7}}`
+
 // put opens a file for writing, writes once, and closes it, as a shell's redirection does.
 func put(path, text string) error {
 	fd, err := openUninterrupted(path, unix.O_WRONLY|unix.O_APPEND)
@@ -169,10 +179,13 @@ func listing(t testing.TB, dir string) string {
 	return shell(t, `cd "$1" && find . -printf '%P %y %s\n' | sort`, dir)
 }
 
-// tempFile writes a file outside of all mounts.
-func tempFile(t testing.TB, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
-	return path
+// wellRead: the whole file reads without problems, also for a daemon that sees it for the first time.
+func (w *writing) wellRead() {
+	w.t.Helper()
+	list := records(w.t, w.raw("s"))
+	require.Empty(w.t, w.read("problems.jsonl"))
+	require.Len(w.t, names(w.t, w.in("entries")), len(list)-1)
+	want := w.read("context.json")
+	w.remount()
+	require.Equal(w.t, want, w.read("context.json"))
 }
