@@ -39,16 +39,6 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 	return e != leaf, nil
 }
 
-// MovesTo calls Snapshot.Moves on the current snapshot.
-func (s *Session) MovesTo(ctx context.Context, target *string) (bool, error) {
-	snap, err := s.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer snap.Release()
-	return snap.Moves(target)
-}
-
 // leafMove is a position of the leaf in memory, in effect until an entry is added to the file.
 type leafMove struct {
 	last   uint32 // lastID of the snapshot when the leaf was moved

@@ -16,7 +16,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 	"sessionfs/sessioncore/writer"
 )
@@ -229,7 +228,7 @@ func TestListingIsTrue(t *testing.T) {
 
 // TestListingOfNew: a session that has a header alone is listed.
 func TestListingOfNew(t *testing.T) {
-	disk := dirtest.New(t)
+	disk := sessiontest.OpenDir(t, t.TempDir())
 	store := sessioncore.NewStore(disk)
 	t.Cleanup(store.Close)
 	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk})

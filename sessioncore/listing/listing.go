@@ -168,16 +168,8 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 
 // Newest returns the first n sessions that are not subagents'.
 func (s *Sessions) Newest(n int) []*Info {
-	var newest []*Info
-	for _, info := range s.infos {
-		if len(newest) == n {
-			break
-		}
-		if !info.IsSubagent() {
-			newest = append(newest, info)
-		}
-	}
-	return newest
+	infos := withoutSubagents(s.infos)
+	return infos[:min(n, len(infos))]
 }
 
 func withoutSubagents(infos []*Info) []*Info {

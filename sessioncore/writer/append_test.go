@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/every"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -232,13 +232,13 @@ func TestAppendMovesAndGoesOn(t *testing.T) {
 // TestAppendBesideClient: an append fails while a program keeps the file open for writing; it waits for one that
 // closes the file at once.
 func TestAppendBesideClient(t *testing.T) {
-	files := dirtest.New(t)
+	files := sessiontest.OpenDir(t, t.TempDir())
 	w := startWriting(t, files, plainFile, Options{})
 	if state, err := files.Writers(plainName); err != nil || state != storage.WritersNone {
 		t.Skipf("live clients cannot be seen here: %v, %v", state, err)
 	}
 	const line = `{"type":"mode_change","mode":"plan"}`
-	client, err := os.OpenFile(dirtest.Path(files, plainName), os.O_WRONLY|os.O_APPEND, 0)
+	client, err := os.OpenFile(filepath.Join(files.Path(), plainName), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	_, err = w.append(line)
 	require.ErrorIs(t, err, sessioncore.ErrBusy)
@@ -282,12 +282,12 @@ func TestGoesOn(t *testing.T) {
 // TestAppendUnderAnOverwrittenEntry: appended lines cannot refer to an id that is in the index but no longer in the
 // file.
 func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
-	files := dirtest.New(t)
+	files := sessiontest.OpenDir(t, t.TempDir())
 	filler := sessiontest.Entry(strings.Repeat("f", 8<<10), "a")
 	w := startWriting(t, files, plainFile+filler+sessiontest.Entry("old", "a")+filler, Options{})
 	require.Equal(t, "a", w.parentOfID("old"))
 	content := strings.Replace(w.content(), `"id":"old"`, `"id":"new"`, 1) + sessiontest.Entry("more", "a")
-	require.NoError(t, os.WriteFile(dirtest.Path(files, plainName), []byte(content), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(files.Path(), plainName), []byte(content), 0o600))
 	for _, line := range []string{
 		`{"type":"mode_change","mode":"plan","parentId":"old"}`,
 		`{"type":"label","targetId":"old","label":"L"}`,

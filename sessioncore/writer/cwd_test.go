@@ -16,7 +16,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 )
 
 // TestCWDHeader: of the header exactly those members change that change in the client.
@@ -42,8 +41,8 @@ func TestCWDHeader(t *testing.T) {
 		"not the client's":           {false, `"additionalDirectories":"CWD","cwd":"/old"`, `"additionalDirectories":"CWD","cwd":"CWD"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, cwd := dirtest.New(t), t.TempDir()
-			fill := strings.NewReplacer("CWD", cwd, "FROM", dirtest.Path(disk, plainName))
+			disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
+			fill := strings.NewReplacer("CWD", cwd, "FROM", filepath.Join(disk.Path(), plainName))
 			before, rest := "", "\nnot JSON\n"+plainUser+"{\"torn\":"
 			if test.slot {
 				before = string(titleSlot("A title", titleByUser, plainNow))
@@ -99,13 +98,13 @@ func TestCWDRefused(t *testing.T) {
 		"in artifacts":           {dir, []string{"scope.jsonl"}, Options{}, sessioncore.ErrInvalid, "the artifacts of scope"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk := dirtest.New(t)
+			disk := sessiontest.OpenDir(t, t.TempDir())
 			for _, name := range test.there {
-				require.NoError(t, os.MkdirAll(filepath.Dir(dirtest.Path(disk, name)), 0o700))
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(disk.Path(), name)), 0o700))
 				if strings.HasSuffix(name, "/") {
-					require.NoError(t, os.MkdirAll(dirtest.Path(disk, name), 0o700))
+					require.NoError(t, os.MkdirAll(filepath.Join(disk.Path(), name), 0o700))
 				} else {
-					require.NoError(t, os.WriteFile(dirtest.Path(disk, name), []byte("theirs"), 0o600))
+					require.NoError(t, os.WriteFile(filepath.Join(disk.Path(), name), []byte("theirs"), 0o600))
 				}
 			}
 			w := startWriting(t, disk, plainFile, test.opts)
@@ -135,7 +134,7 @@ func TestCWDOtherFiles(t *testing.T) {
 			`{"type":"session_header","id":"s","timestamp":"2026-02-16T10:20:30Z","cwd":"CWD"}`, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, cwd := dirtest.New(t), t.TempDir()
+			disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 			w := startWriting(t, disk, "", Options{Flat: test.flat, Root: disk.Path()})
 			putFile(t, disk, test.file, test.header+"\n"+test.rest)
 			require.NoError(t, w.SetCWD(t.Context(), w.store.Session(test.file), cwd))
@@ -155,7 +154,7 @@ func (brokenMove) Move(string, string, string) error { return unix.EXDEV }
 
 // TestCWDTakenBack: where the file cannot be moved its header is as it was.
 func TestCWDTakenBack(t *testing.T) {
-	disk, cwd := dirtest.New(t), t.TempDir()
+	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	content := string(titleSlot("A title", titleByUser, plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
 	putFile(t, disk, plainName, content)
 	w := startWriting(t, brokenMove{disk}, "", Options{})
@@ -171,7 +170,7 @@ func TestCWDTakenBack(t *testing.T) {
 // TestCWDCompletes: a move that was killed after the header was written, and the artifacts were moved, is completed by
 // another attempt.
 func TestCWDCompletes(t *testing.T) {
-	disk, cwd := dirtest.New(t), t.TempDir()
+	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	putFile(t, disk, clients.AbsoluteScope(cwd)+"/session/1.log", "out")
 	content := strings.Replace(plainFile, "/home/dev/pi", cwd, 1)
 	w := startWriting(t, disk, content, Options{})
@@ -185,7 +184,7 @@ func TestCWDCompletes(t *testing.T) {
 
 // TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
 func TestCWDKeepsLeafInMemory(t *testing.T) {
-	disk, cwd := dirtest.New(t), t.TempDir()
+	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
 	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
@@ -195,7 +194,7 @@ func TestCWDKeepsLeafInMemory(t *testing.T) {
 
 // TestCWDShownIsWrittenBack: what the file cwd shows of a directory with control characters is that directory.
 func TestCWDShownIsWrittenBack(t *testing.T) {
-	disk := dirtest.New(t)
+	disk := sessiontest.OpenDir(t, t.TempDir())
 	putFile(t, disk, "x/session.jsonl", `{"type":"session","version":3,"id":"s","cwd":"/a\nb"}`+"\n")
 	w := startWriting(t, disk, "", Options{Scope: func(context.Context, string, string) (string, error) { return "x", nil }})
 	before := snapshotOf(t, disk.Path())
@@ -205,17 +204,17 @@ func TestCWDShownIsWrittenBack(t *testing.T) {
 
 // TestCWDBreadcrumbs: those that name the session name its new place.
 func TestCWDBreadcrumbs(t *testing.T) {
-	disk, crumbs, cwd := dirtest.New(t), dirtest.New(t), t.TempDir()
+	disk, crumbs, cwd := sessiontest.OpenDir(t, t.TempDir()), sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	putFile(t, crumbs, "x/y", "no breadcrumb")
-	at := dirtest.Path(disk, plainName)
+	at := filepath.Join(disk.Path(), plainName)
 	for name, text := range map[string]string{
 		"pts-1": "/home/dev/pi\n" + at + "\n", "pts-2": "/home/dev/pi\n" + at + "\nfresh\n", "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x",
 	} {
-		require.NoError(t, os.WriteFile(dirtest.Path(crumbs, name), []byte(text), 0o640))
+		require.NoError(t, os.WriteFile(filepath.Join(crumbs.Path(), name), []byte(text), 0o640))
 	}
 	w := startWriting(t, sessiontest.OpenDir(t, disk.Path()), plainFile, Options{Root: disk.Path(), Crumbs: crumbs})
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	to := cwd + "\n" + dirtest.Path(disk, clients.AbsoluteScope(cwd)+"/session.jsonl") + "\n"
+	to := cwd + "\n" + filepath.Join(disk.Path(), clients.AbsoluteScope(cwd)+"/session.jsonl") + "\n"
 	for name, want := range map[string]string{"pts-1": to, "pts-2": to, "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x"} {
 		require.Equal(t, want, fileContent(t, crumbs, name))
 	}
@@ -239,7 +238,7 @@ func snapshotOf(t *testing.T, top string) (files map[string]string) {
 // TestScopeOfTheClient: where the directory is that clients make for a working directory, a new session goes there, although
 // others of it lie elsewhere.
 func TestScopeOfTheClient(t *testing.T) {
-	disk := dirtest.New(t)
+	disk := sessiontest.OpenDir(t, t.TempDir())
 	w := startWriting(t, disk, "", Options{Scope: func(context.Context, string, string) (string, error) { return "elsewhere", nil }})
 	for _, there := range []bool{false, true} {
 		if there {

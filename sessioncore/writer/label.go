@@ -16,15 +16,8 @@ import (
 // which becomes the leaf as in the client. An unchanged label writes nothing. id and label are
 // WTF-8. ErrNotFound: no entry has that id; then the label can only be removed.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
-	if set, err := changesLabelNow(ctx, s, id, label); err == nil && !set && !w.opts.ReadOnly {
-		return nil // without taking the lock, which would change the directory's times
-	}
-	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
-		if set, err := changesLabel(c.snap, id, label); err != nil || !set {
-			return err
-		}
-		return c.commitLine(func(b *batch) []byte { return b.labelLine(b.leaf, b.newID(), id, label) })
-	}))
+	sets := func(snap *sessioncore.Snapshot) (bool, error) { return changesLabel(snap, id, label) }
+	return w.addLineIf(ctx, s, sets, func(b *batch) []byte { return b.labelLine(b.leaf, b.newID(), id, label) })
 }
 
 // changesLabel reports whether id has a label other than label.
@@ -37,16 +30,6 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 		return false, err
 	}
 	return old != label, nil
-}
-
-// changesLabelNow is changesLabel for the session's current snapshot.
-func changesLabelNow(ctx context.Context, s *sessioncore.Session, id, label string) (bool, error) {
-	snap, err := s.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer snap.Release()
-	return changesLabel(snap, id, label)
 }
 
 // labelLine returns a label entry as the client writes it.

@@ -25,16 +25,8 @@ func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if w.opts.LeafMemory {
 		return w.moveInMemory(ctx, s, target)
 	}
-	if moved, err := s.MovesTo(ctx, target); err == nil && !moved && !w.opts.ReadOnly {
-		return nil // without taking the lock, which would change the directory's times
-	}
-	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
-		moved, err := c.snap.Moves(target)
-		if err != nil || !moved {
-			return err
-		}
-		return c.commitLine(func(b *batch) []byte { return b.moveLine(b.newID(), target) })
-	}))
+	moves := func(snap *sessioncore.Snapshot) (bool, error) { return snap.Moves(target) }
+	return w.addLineIf(ctx, s, moves, func(b *batch) []byte { return b.moveLine(b.newID(), target) })
 }
 
 // moveLine returns an entry that moves the leaf to target. Its parent is the target in omp, which

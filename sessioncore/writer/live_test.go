@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -216,7 +215,7 @@ func TestOwner(t *testing.T) {
 	a.Crumb(terminal, "p/another.jsonl")
 	is(nil)
 	a.Crumb(terminal, name)
-	holder, endHolder := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, name)}}.Start(t)
+	holder, endHolder := clienttest.Imitation{Files: []string{filepath.Join(a.Sessions.Path(), name)}}.Start(t)
 	is(&Owner{Seen: "descriptor", PID: holder})
 	lessee, endLessee := childtest.Start(t, "lease", lease)
 	is(&Owner{Seen: "lease", PID: lessee})
@@ -229,7 +228,7 @@ func TestOwner(t *testing.T) {
 	is(nil)
 	require.Zero(t, locks.taken)
 
-	f, err := os.OpenFile(dirtest.Path(a.Sessions, name), os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(filepath.Join(a.Sessions.Path(), name), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	defer f.Close()
 	is(nil) // it is our own

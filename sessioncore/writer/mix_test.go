@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -62,7 +62,7 @@ func TestMix(t *testing.T) {
 	t.Cleanup(func() { slog.SetLogLoggerLevel(level) })
 	storages := map[string]func(t *testing.T) storage.Storage{
 		"memory": func(*testing.T) storage.Storage { return memory.New() },
-		"dir":    func(t *testing.T) storage.Storage { return dirtest.New(t) },
+		"dir":    func(t *testing.T) storage.Storage { return sessiontest.OpenDir(t, t.TempDir()) },
 	}
 	faults := map[string]int{}
 	for name, open := range storages {

@@ -15,9 +15,9 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -54,7 +54,7 @@ func TestSessionNames(t *testing.T) {
 
 func TestNewSession(t *testing.T) {
 	ctx := context.Background()
-	disk := dirtest.New(t)
+	disk := sessiontest.OpenDir(t, t.TempDir())
 	w := startWriting(t, disk, "", Options{})
 	name := w.begins(NewSession{CWD: "/home/dev/pi/", Title: " my\ttitle ", Parent: "p"})
 	require.Regexp(t, `^--home-dev-pi--/2026-03-01T00-00-00-000Z_[0-9a-f-]{36}\.jsonl$`, name)
@@ -132,7 +132,7 @@ func TestNewSessionRefused(t *testing.T) {
 	disk.replaceErr = nil
 	w.begins(NewSession{CWD: "/w"})
 
-	files := dirtest.New(t)
+	files := sessiontest.OpenDir(t, t.TempDir())
 	putFile(t, files, "--file--", "x")
 	w = startWriting(t, files, "", Options{})
 	_, err = w.NewSession(t.Context(), NewSession{Create: true, CWD: "/file"})
@@ -146,7 +146,7 @@ func TestNewSessionRefused(t *testing.T) {
 
 // TestNewSessionLocked: a new file is made under the lock of its name, in its directory.
 func TestNewSessionLocked(t *testing.T) {
-	disk := dirtest.New(t)
+	disk := sessiontest.OpenDir(t, t.TempDir())
 	w := startWriting(t, disk, "", Options{})
 	var held []storage.Item
 	require.NoError(t, w.createNamed(t.Context(), "new/s.jsonl", func(_ io.Writer) (err error) {

@@ -22,7 +22,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -162,7 +161,7 @@ func childLockedWriter(args []string) error {
 // TestRewriteWithoutTheLock: a session is copied while the lock is free. What another process appends meanwhile, under
 // the lock, is in the new file, and only that is written while the lock is held.
 func TestRewriteWithoutTheLock(t *testing.T) {
-	files := dirtest.New(t)
+	files := sessiontest.OpenDir(t, t.TempDir())
 	watched := &watchedStorage{Storage: files}
 	putFile(t, files, plainName, plainFile)
 	w := startWriting(t, watched, "", Options{})
@@ -170,7 +169,7 @@ func TestRewriteWithoutTheLock(t *testing.T) {
 	for i := range 3 {
 		watched.atWrite = func() {
 			watched.atWrite = nil
-			_, end := childtest.Start(t, "locked", dirtest.Path(files, plainName), "3")
+			_, end := childtest.Start(t, "locked", filepath.Join(files.Path(), plainName), "3")
 			end()
 		}
 		before := w.content()
@@ -227,9 +226,9 @@ func TestRewriteKeepsStrayLines(t *testing.T) {
 			if testing.Short() || sessiontest.UnderRace { // which sees nothing of the other process
 				lines = 300
 			}
-			files := dirtest.New(t)
+			files := sessiontest.OpenDir(t, t.TempDir())
 			w := startWriting(t, files, plainFile, Options{})
-			_, end := childtest.Start(t, "stray", dirtest.Path(files, plainName), fmt.Sprint(lines), fmt.Sprint(hold))
+			_, end := childtest.Start(t, "stray", filepath.Join(files.Path(), plainName), fmt.Sprint(lines), fmt.Sprint(hold))
 			rewrites := 0
 			for i := 0; !strings.Contains(w.content(), fmt.Sprintf(`"stray-%d"`, lines-1)); i++ {
 				err := w.SetTitle(context.Background(), w.session, fmt.Sprintf("title %d", i))
@@ -268,7 +267,7 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 			return end
 		},
 		"with a descriptor": func() func() {
-			_, end := clienttest.Imitation{Files: []string{dirtest.Path(a.Sessions, "p/s.jsonl")}}.Start(t)
+			_, end := clienttest.Imitation{Files: []string{filepath.Join(a.Sessions.Path(), "p/s.jsonl")}}.Start(t)
 			return end
 		},
 	} {

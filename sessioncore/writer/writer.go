@@ -224,6 +224,27 @@ func (c *change) commitLine(makeLine func(b *batch) []byte) error {
 	return c.commit(makeLine(b))
 }
 
+// addLineIf appends the line that makeLine makes if it is needed by the current file. A check
+// before the lock is taken spares the directory new times.
+func (w *Writer) addLineIf(
+	ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error),
+	makeLine func(b *batch) []byte,
+) error {
+	if snap, err := s.Acquire(ctx); err == nil && !w.opts.ReadOnly {
+		isNeeded, err := needed(snap)
+		snap.Release()
+		if err == nil && !isNeeded {
+			return nil
+		}
+	}
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
+		if isNeeded, err := needed(c.snap); err != nil || !isNeeded {
+			return err
+		}
+		return c.commitLine(makeLine)
+	}))
+}
+
 // Sync makes earlier writes to the session durable.
 func (w *Writer) Sync(s *sessioncore.Session) error {
 	if w.opts.ReadOnly {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +20,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -96,7 +96,7 @@ func putFile(t testing.TB, files storage.Files, name, content string) {
 		require.NoError(t, s.WriteFile(name, []byte(content)))
 	case *dir.Storage:
 		require.NoError(t, s.MkdirAll(storage.Dir(name)))
-		require.NoError(t, os.WriteFile(dirtest.Path(s, name), []byte(content), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(s.Path(), name), []byte(content), 0o600))
 	case *brokenStorage:
 		putFile(t, s.Storage, name, content)
 	default:

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +25,7 @@ const (
 	sweepEvery = time.Hour
 	// aclName is the extended attribute with Linux's access control list.
 	aclName = "system.posix_acl_access"
-	// attributeLimit bounds an extended attribute, and the list of their names (XATTR_SIZE_MAX).
+	// attributeLimit bounds an extended attribute (XATTR_SIZE_MAX).
 	attributeLimit = 64 << 10
 )
 
@@ -228,9 +227,6 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err := keepACL(old, t.fd); err != nil {
 		return t.fail("keep the access control list of", err)
 	}
-	if err := keepUserAttributes(old, t.fd); err != nil {
-		return t.fail("keep the extended attributes of", err)
-	}
 	return t.setMode(st.Mode)
 }
 
@@ -255,31 +251,6 @@ func keepACL(from, to int) error {
 		return nil
 	}
 	return err
-}
-
-// keepUserAttributes copies the extended attributes of users, where the file system has them.
-func keepUserAttributes(from, to int) error {
-	list, value := make([]byte, attributeLimit), make([]byte, attributeLimit)
-	n, err := unix.Flistxattr(from, list)
-	if err == unix.ENOTSUP || err == unix.ENOSYS {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for name := range strings.SplitSeq(string(list[:n]), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
-			continue
-		}
-		n, err := unix.Fgetxattr(from, name, value)
-		if err == nil {
-			err = unix.Fsetxattr(to, name, value[:n], 0)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A killed process leaves its temporary file. A later replacement in the directory removes it: a

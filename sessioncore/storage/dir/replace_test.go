@@ -250,22 +250,3 @@ func TestOverwriteTakenBack(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"))
 }
-
-func TestReplaceKeepsUserAttributes(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "a.jsonl", "one\n")
-	want := map[string]string{"user.tag": "work", "user.empty": "", "user.long": strings.Repeat("x", 2000)}
-	for name, value := range want {
-		if err := unix.Setxattr(pathOf(s, "a.jsonl"), name, []byte(value), 0); err != nil {
-			t.Skipf("no extended attributes here: %v", err)
-		}
-	}
-	_, err := s.Replace("a.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "a.jsonl").Token, Write: storagetest.Content("two\n")})
-	require.NoError(t, err)
-	for name, value := range want {
-		got := make([]byte, 3000)
-		n, err := unix.Getxattr(pathOf(s, "a.jsonl"), name, got)
-		require.NoError(t, err, name)
-		require.Equal(t, value, string(got[:n]), name)
-	}
-}

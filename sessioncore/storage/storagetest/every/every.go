@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
-	"sessionfs/sessioncore/storage/dir/dirtest"
 	archive "sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/postgres"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
@@ -35,7 +35,7 @@ type Store struct {
 func Files(t *testing.T, test func(t *testing.T, s Store)) {
 	Journals(t, test)
 	t.Run("gzip", func(t *testing.T) {
-		disk := dirtest.New(t)
+		disk := sessiontest.OpenDir(t, t.TempDir())
 		s := onDisk(disk)
 		packed := archive.New(disk, nil, t.TempDir())
 		plain := s.WriteFile
@@ -53,7 +53,7 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 		test(t, s)
 	})
 	t.Run("redact", func(t *testing.T) {
-		disk := dirtest.New(t)
+		disk := sessiontest.OpenDir(t, t.TempDir())
 		s := onDisk(disk)
 		rules, err := secrets.Read("")
 		require.NoError(t, err)
@@ -65,7 +65,7 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 // Journals runs test with every store that can be written.
 func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("dir", func(t *testing.T) {
-		disk := dirtest.New(t)
+		disk := sessiontest.OpenDir(t, t.TempDir())
 		test(t, onDisk(disk))
 		require.Empty(t, storagetest.Leftovers(t, disk.Path()), "left behind")
 	})
@@ -102,13 +102,15 @@ func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 func onDisk(disk *dir.Storage) Store {
 	return Store{
 		Files: disk, Journal: disk,
-		Link: func(t *testing.T, name, to string) { require.NoError(t, os.Symlink(to, dirtest.Path(disk, name))) },
+		Link: func(t *testing.T, name, to string) {
+			require.NoError(t, os.Symlink(to, filepath.Join(disk.Path(), name)))
+		},
 		WriteFile: func(t *testing.T, name, data string) {
-			path := dirtest.Path(disk, name)
+			path := filepath.Join(disk.Path(), name)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			require.NoError(t, os.WriteFile(path+".new", []byte(data), 0o600))
 			require.NoError(t, os.Rename(path+".new", path))
 		},
-		Remove: func(t *testing.T, name string) { require.NoError(t, os.Remove(dirtest.Path(disk, name))) },
+		Remove: func(t *testing.T, name string) { require.NoError(t, os.Remove(filepath.Join(disk.Path(), name))) },
 	}
 }

@@ -1,2 +1,0 @@
-// Package dirtest makes storages in temporary directories for tests of other packages.
-package dirtest
