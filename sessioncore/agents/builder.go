@@ -42,6 +42,9 @@ type Builder struct {
 	// Pending adds the entries that a later record may change or take back, and may move the leaf.
 	// It may be nil. The Builder forgets its entries.
 	Pending func()
+	// Unique says that the ids of the agent's records are unique, and that no method needs a list of
+	// them. Pending requires it.
+	Unique bool
 
 	provider Provider
 	begin    func(*Builder) func(*Record)
@@ -163,17 +166,14 @@ func (b *Builder) Tail(out []byte) []byte {
 	if b.Pending == nil {
 		return b.appendTail(out)
 	}
-	before, open, drafts := *b, b.open, []string(nil)
+	before, open := *b, b.open
 	var saved Answer
 	if open != nil {
 		saved = *open
 	}
-	b.out, b.drafts = out, &drafts
+	b.out = out
 	b.Pending()
 	out = b.appendTail(b.out)
-	for _, id := range drafts {
-		delete(b.ids, id)
-	}
 	if *b = before; open != nil {
 		*open = saved
 	}
@@ -244,6 +244,9 @@ func (b *Builder) Named(title string) {
 		b.title = title
 	}
 }
+
+// SetTitle is Named for a title that may be taken back, with "".
+func (b *Builder) SetTitle(title string) { b.title = title }
 
 // Prompted adds a prompt. The first line of the first one is the default title.
 func (b *Builder) Prompted(text string) {
@@ -327,13 +330,12 @@ func (b *Builder) nextID() string {
 
 // claim uses an id, and reports whether it was free.
 func (b *Builder) claim(id string) bool {
+	if b.Unique {
+		return true
+	}
 	before := len(b.ids)
 	b.ids[id] = struct{}{}
-	if isFree := len(b.ids) > before; !isFree || b.drafts == nil {
-		return isFree
-	}
-	*b.drafts = append(*b.drafts, id)
-	return true
+	return len(b.ids) > before
 }
 
 // Has reports whether an entry has an id.
@@ -397,6 +399,14 @@ func (b *Builder) set(s *setting, e Entry) {
 func (b *Builder) start() []byte {
 	b.settings()
 	return b.body[:0]
+}
+
+// Include adds an entry of another session, as its line. The next entry hangs on it.
+func (b *Builder) Include(id string, line []byte) {
+	b.Close()
+	b.writeHeader()
+	b.claim(id)
+	b.out, b.at, b.last = append(b.out, line...), id, id
 }
 
 // put adds an entry of the record.

@@ -150,10 +150,7 @@ func (b *Builder) Tool(call, name rawjson.Value) {
 // Result adds the result of a call. A result from the record of the open answer belongs to that
 // answer, and precedes other entries behind it.
 func (b *Builder) Result(r Result) {
-	id, ok := r.Call.Text()
-	if !ok {
-		return
-	}
+	id, _ := r.Call.Text()
 	from := b.origin()
 	e := Entry{Type: "message", Time: r.Time, Lines: from.lines(), Session: r.Session}
 	if e.Time.Missing() {

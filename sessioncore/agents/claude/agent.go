@@ -39,9 +39,7 @@ func isSubagent(base string) bool {
 
 // Converter implements agents.Format.
 func (a Format) Converter(about agents.About, _ storage.Object) agents.Converter {
-	c := newConverter(about, newLearned())
-	c.projects = a.Projects
-	return c
+	return newConverter(about, a.Projects, "").Builder
 }
 
 // About implements agents.Format. The records copied into a fork name their session in a member of

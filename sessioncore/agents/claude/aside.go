@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"strconv"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -11,27 +10,25 @@ import (
 // This file separates a person's words from the client's in records of the same kind, and makes
 // entries of the client's records with words (docs/format.md, Claude Code).
 
-// sayer is the speaker of an entry: the customType of a client's entry, "" for a person.
-type sayer string
-
+// The speakers of entries: the customType of a client's entry, "" for a person.
 const (
-	person sayer = ""
+	person = ""
 	// meta is text for the model that the client does not show.
-	meta sayer = "claude/meta"
+	meta = "claude/meta"
 	// output is the output of a command that ran on this machine.
-	output sayer = "claude/output"
+	output = "claude/output"
 	// recap is the client's summary for a person coming back.
-	recap sayer = "claude/recap"
+	recap = "claude/recap"
 )
 
 // sayers are the tags with which the client begins its texts in records of a person.
-var sayers = map[string]sayer{
+var sayers = map[string]string{
 	"local-command-caveat": meta, "task-notification": meta,
 	"local-command-stdout": output, "local-command-stderr": output, "bash-stdout": output, "bash-stderr": output,
 }
 
 // sayerOf returns the speaker of content in a person's record. isMeta is the record's isMeta.
-func sayerOf(content rawjson.Value, isMeta bool) sayer {
+func sayerOf(content rawjson.Value, isMeta bool) string {
 	text := content
 	if !bytes.Contains(content, []byte(`"<`)) {
 		content = nil // no text of it begins with a tag
@@ -52,48 +49,53 @@ func sayerOf(content rawjson.Value, isMeta bool) sayer {
 	return person
 }
 
-// saying returns the entry of a part of a record with texts and images.
-func (c *converter) saying(r *record, part int, content []byte, by sayer) agents.Entry {
-	if by != person {
-		return c.custom(r, part, content, by)
-	}
-	body := append(append(c.body, `"message":{"role":"user","content":`...), content...)
-	return entryOf(r, part, append(agents.AppendMillis(body, r.time()), '}'))
-}
-
-func (c *converter) custom(r *record, part int, content []byte, by sayer) agents.Entry {
-	body := append(append(append(c.body, `"customType":"`...), by...), `","content":`...)
-	body = append(append(body, content...), `,"display":`...)
-	e := entryOf(r, part, strconv.AppendBool(body, by != meta))
-	e.Type = "custom_message"
-	return e
-}
-
-// aside returns the entry of a client's record with words outside the talk, if it is one.
-func (c *converter) aside(r *record) (e agents.Entry, ok bool) {
+// aside adds the entry of a client's record with words outside the talk, if it is one.
+func (c *converter) aside(r *record) bool {
 	if r.typ.Is("attachment") {
 		return c.mention(r)
 	}
 	content, by := r.Member("content"), recap
 	switch subtype := r.Member("subtype"); {
 	case !r.typ.Is("system") || !content.IsString() || content.Is(""):
-		return e, false
+		return false
 	case subtype.Is("local_command"):
 		by = output
 	case !subtype.Is("away_summary"):
-		return e, false
+		return false
 	}
-	return c.notSent(r, 0, c.sent(content), by), true
+	c.add(r, func() { c.NotSent(by, agents.Blocks(content)) })
+	return true
 }
 
-// notSent is custom for content that is not sent to the model.
-func (c *converter) notSent(r *record, part int, content []byte, by sayer) agents.Entry {
-	e := c.custom(r, part, content, by)
-	e.Body = append(e.Body, `,"excludeFromContext":true`...)
-	return e
+// mention adds the entry of an attachment with a file or directory from a prompt, if it is one.
+func (c *converter) mention(r *record) bool {
+	attachment := agents.Read(r.Member("attachment"))
+	kind, content, name := attachment.Member("type"), attachment.Member("content"), attachment.AnyOf("filename", "path")
+	file := content.Member("file")
+	if !name.IsString() {
+		name = file.Member("filePath")
+	}
+	if !name.IsString() || !kind.Is("file") && !kind.Is("directory") {
+		return false
+	}
+	var image agents.Blocks
+	switch text := file.Member("content"); {
+	case content.IsString():
+	case text.IsString():
+		content = text
+	default:
+		if content.Member("type").Is("image") {
+			image.Image(file.Member("type"), file.Member("base64"))
+		}
+		if content = nil; image == nil {
+			return false
+		}
+	}
+	c.add(r, func() { c.Mention(name, content, image) })
+	return true
 }
 
-// replace remembers the results that the client sends in another form when it resumes the session.
+// replace notes the results that the client sends in another form when it resumes the session.
 func (c *converter) replace(r *record) {
 	if !c.Side && !r.Member("agentId").Missing() {
 		return // they are in a subagent's file
@@ -101,52 +103,21 @@ func (c *converter) replace(r *record) {
 	r.Member("replacements").EachElement(func(v rawjson.Value, _ int) bool {
 		id, _ := v.Member("toolUseId").Text()
 		if text := v.Member("replacement"); id != "" && text.IsString() {
-			learn(c.learned, c.learned.replaced, id, string(text))
+			learn(c, c.learned.replaced, id, string(text))
 		}
 		return true
 	})
 }
 
-// sentResult returns the content of a result as it is sent, and the original of a replacement,
-// which becomes an entry that is not sent, else nil.
-func (c *converter) sentResult(result agents.Object) (content rawjson.Value, original []byte) {
+// replacement returns the text that is sent in the place of a result's content, or nil.
+func (c *converter) replacement(result agents.Object) rawjson.Value {
+	if len(c.learned.replaced) == 0 {
+		return nil
+	}
 	id, _ := result.Member("tool_use_id").Text()
-	content = result.Member("content")
-	replacement, ok := c.learned.replaced[id]
-	if !ok || string(content) == replacement {
-		return content, nil
+	text, ok := c.learned.replaced[id]
+	if !ok || string(result.Member("content")) == text {
+		return nil
 	}
-	if content.IsString() || content.IsArray() {
-		original = appendContent([]byte{'['}, c.sent(content))
-	}
-	return rawjson.Value(replacement), original
-}
-
-// mention returns the entry of an attachment with a file or directory from a prompt.
-func (c *converter) mention(r *record) (e agents.Entry, ok bool) {
-	attachment := agents.Read(r.Member("attachment"))
-	if kind := attachment.Member("type"); !kind.Is("file") && !kind.Is("directory") {
-		return e, false
-	}
-	content := attachment.Member("content")
-	file := content.Member("file")
-	name := attachment.AnyOf("filename", "path")
-	if !name.IsString() {
-		if name = file.Member("filePath"); !name.IsString() {
-			return e, false
-		}
-	}
-	body := append(append(c.body, `"message":{"role":"fileMention","files":[{"path":`...), name...)
-	switch text := file.Member("content"); {
-	case content.IsString():
-		body = agents.AppendMember(body, "content", content)
-	case text.IsString():
-		body = agents.AppendMember(body, "content", text)
-	case content.Member("type").Is("image") && file.Member("base64").IsString() && file.Member("type").IsString():
-		body = agents.AppendMember(append(body, `,"image":{"type":"image"`...), "data", file.Member("base64"))
-		body = append(agents.AppendMember(body, "mimeType", file.Member("type")), '}')
-	default:
-		return e, false
-	}
-	return entryOf(r, 0, append(agents.AppendMillis(append(body, "}]"...), r.time()), '}')), true
+	return rawjson.Value(text)
 }

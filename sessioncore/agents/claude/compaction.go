@@ -18,7 +18,7 @@ type boundary struct {
 }
 
 func newBoundary(c *converter, r *record) *boundary {
-	b := &boundary{uuid: r.id(), parent: c.last, time: slices.Clone(r.time()), line: r.line}
+	b := &boundary{uuid: r.id(), parent: c.Last(), time: slices.Clone(r.time()), line: r.line}
 	before, ok := r.Member("logicalParentUuid").Text()
 	if !ok {
 		before = r.parent
@@ -46,31 +46,31 @@ func newBoundary(c *converter, r *record) *boundary {
 
 // compaction makes the entry of a compaction from the summary r and the boundary before it. Older
 // versions write the summary alone.
-func (c *converter) compaction(out []byte, r *record) []byte {
+func (c *converter) compaction(r *record) {
+	c.send()
+	c.Close()
 	b := c.bound
 	if c.bound = nil; b == nil {
-		b = &boundary{uuid: r.id(), parent: c.parentOf(r).id, time: r.time(), line: r.line}
-		if b.parent == "" {
-			b.parent = c.last
-		}
+		b = &boundary{uuid: r.id(), parent: cmp.Or(c.parentOf(r).id, c.Last()), time: r.time(), line: r.line}
 	}
-	e := agents.Entry{Type: "compaction", ID: b.uuid, Parent: b.parent, Time: b.time, Lines: []int64{b.line}}
-	if r.line != b.line {
-		e.Lines = append(e.Lines, r.line)
+	lines := []int64{b.line, r.line}
+	if r.line == b.line {
+		lines = lines[:1]
 	}
-	e.Body = rawjson.AppendQuoted([]byte(`"summary":`), agents.ChatText(c.sent(r.Member("message").Member("content"))))
+	kept := ""
 	if p := c.places[b.kept]; p != nil && b.kept != "" {
-		e.Body = rawjson.AppendQuoted(append(e.Body, `,"firstKeptEntryId":`...), cmp.Or(p.first, p.id))
+		kept = cmp.Or(p.first, p.id)
 	}
-	if b.tokens.IsNumber() {
-		e.Body = agents.AppendMember(e.Body, "tokensBefore", b.tokens)
-	}
-	at := &place{id: b.uuid, first: b.uuid, up: c.end}
+	c.From(b.uuid, b.time, lines...)
+	c.HangOn(b.parent, 0)
+	summary := rawjson.AppendQuoted(nil, agents.ChatText(r.message.Member("content")))
+	c.Compaction(summary, kept, agents.Count(b.tokens))
+	at := &place{id: c.Last(), first: c.Last(), up: c.end}
 	for _, uuid := range []string{b.uuid, b.end} {
 		if c.places[uuid] != nil { // else it comes later
 			c.places[uuid] = at
 		}
 	}
 	c.at(r, at, b.uuid)
-	return c.put(out, &e, at)
+	c.note(b.time, b.parent, at)
 }

@@ -4,59 +4,56 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // part is a run of texts and images in a user record, or one result.
 type part struct {
-	content []byte // JSON
+	content agents.Blocks
 	result  agents.Object
 }
 
 func (p *part) isResult() bool { return len(p.result) > 0 }
 
-// noContent replaces content in a session of facts.
-var noContent = rawjson.Value("[]")
-
 // split returns the parts of a user record's content, and the number of results in it.
 func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 	if content.IsString() && !content.Is("") {
-		return []part{{content: c.sent(content)}}, 0
+		return []part{{content: agents.Blocks(content)}}, 0
 	}
-	var run []byte
-	end := func() {
-		if len(run) > 0 {
-			parts, run = append(parts, part{content: append(run, ']')}), nil
-		}
-	}
+	inRun := false
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
 		switch members := agents.Object(of); {
 		case members.Member("type").Is("tool_result"):
-			end()
-			parts, results = append(parts, part{result: slices.Clone(members)}), results+1
+			parts, results, inRun = append(parts, part{result: slices.Clone(members)}), results+1, false
 		case block.IsObject() && !isEmptyText(members):
-			switch {
-			case len(run) == 0:
-				run = append(run, '[')
-			case !c.Facts:
-				run = append(run, ',')
+			if !inRun {
+				parts, inRun = append(parts, part{}), true
 			}
 			if !c.Facts {
-				run = appendBlock(run, block)
+				addBlock(&parts[len(parts)-1].content, block, members)
 			}
 		}
 		return true
 	})
-	end()
 	return parts, results
 }
 
-// sent returns content, or none in a session of facts.
-func (c *converter) sent(content rawjson.Value) rawjson.Value {
+// blocksOf returns the content of a result, until the next call.
+func (c *converter) blocksOf(content rawjson.Value) agents.Blocks {
 	if c.Facts {
-		return noContent
+		return nil
 	}
-	return content
+	blocks := c.blocks[:0]
+	blocks.Text(content)
+	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
+		addBlock(&blocks, block, members)
+		return true
+	})
+	if c.blocks = blocks; cap(blocks) > jsonl.KeepBuffer {
+		c.blocks = nil
+	}
+	return blocks
 }
 
 // isEmptyText reports whether a block is an empty text.
@@ -64,31 +61,16 @@ func isEmptyText(block agents.Object) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
-// appendContent appends content to a list of blocks, and ends it.
-func appendContent(dst []byte, content rawjson.Value) []byte {
-	if content.IsString() {
-		dst = append(append(append(dst, `{"type":"text","text":`...), content...), '}')
+// addBlock adds a block of content: a text or an image as a session has it, all others unchanged.
+func addBlock(to *agents.Blocks, block rawjson.Value, members agents.Object) {
+	source := members.Member("source")
+	mimeType, data := source.Member("media_type"), source.Member("data")
+	switch {
+	case block.IsString():
+		to.Text(block)
+	case members.Member("type").Is("image") && data.IsString() && mimeType.IsString():
+		to.Image(mimeType, data)
+	default:
+		to.Other(block)
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if dst[len(dst)-1] != '[' { // it is not the first
-			dst = append(dst, ',')
-		}
-		dst = appendBlock(dst, block)
-		return true
-	})
-	return append(dst, ']')
-}
-
-// appendBlock appends a block of content: an image as a session has it, all others unchanged.
-func appendBlock(dst []byte, block rawjson.Value) []byte {
-	if !block.Member("type").Is("image") {
-		return append(dst, block...)
-	}
-	source := block.Member("source")
-	data, mime := source.Member("data"), source.Member("media_type")
-	if !data.IsString() || !mime.IsString() {
-		return append(dst, block...)
-	}
-	dst = agents.AppendMember(append(dst, `{"type":"image"`...), "data", data)
-	return append(agents.AppendMember(dst, "mimeType", mime), '}')
 }

@@ -5,44 +5,41 @@ import (
 	"strconv"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// converter makes the lines of a session from the records of one file (docs/format.md, Claude
-// Code). The tree is that of the records, without the empty ones.
+var provider = agents.Provider{API: "anthropic-messages", Name: "anthropic", Model: "unknown"}
+
+// converter makes entries of the records of one file (docs/format.md, Claude Code). The tree is that
+// of the records, without the empty ones.
 type converter struct {
-	agents.About
+	*agents.Builder
 	learned *learned
 	titles  titles
 
-	hasHeader bool // it is written
-	places    map[string]*place
-	passed    map[string]string // the parents of removed records
-	missed    map[string]bool   // missing records on which others hang
-	calls     map[string]call   // by the id of a tool call
-	side      chains
-	open      *answer         // the last answer, while it may grow
-	cost      []byte          // the session's cost recorded while no answer was open
-	closed    map[string]bool // the ids of earlier answers
-	bound     *boundary       // the compaction whose summary follows
-	queue     queue
-	moves     whereabouts
+	isBegun bool // a record of the conversation was read
+	places  map[string]*place
+	passed  map[string]string // the parents of removed records
+	missed  map[string]bool   // missing records on which others hang
+	calls   map[string]call   // by the id of a tool call
+	side    chains
+	answer  answer          // the open one
+	cost    []byte          // the session's cost recorded while no answer was open
+	closed  map[string]bool // the keys of answers
+	bound   *boundary       // the compaction whose summary follows
+	queue   queue
+	moves   whereabouts
 
 	projects *Projects   // has the files of parents; may be nil
 	fork     forkContext // of a subagent
-	path     string      // of the file, if its entries are a part of another session, without their usage
 
 	leaf   leaf
-	last   string // the entry made last
-	end    *place // of last
+	end    *place // of the entry made last
 	newest string // the end of the branch with the latest time
 	latest int64  // that time, in milliseconds since the epoch
 
-	// Recycled memory: of a block, of an entry's body, and of answers.
-	ofBlock  agents.Object
-	body     []byte
-	recycled *answer
+	ofBlock agents.Object // memory for the members of a block
+	blocks  agents.Blocks // memory for a result's content
 }
 
 // place is a point on which the children of a record hang. The records of an answer and of its
@@ -57,51 +54,95 @@ type place struct {
 }
 
 type call struct {
-	name   rawjson.Value
 	prompt uint64 // a hash of a subagent's prompt
 	place  *place
 }
 
-// newConverter returns a converter for a file.
-func newConverter(about agents.About, known *learned) *converter {
-	return &converter{
-		About: about, learned: known, places: map[string]*place{},
-		passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{},
-		ofBlock: make(agents.Object, 0, 16), side: newChains(), closed: map[string]bool{}, end: &place{},
-		queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
-	}
+// newConverter returns a converter for a file. path is that of the file if its entries are a part of
+// another session, without their usage, else "".
+func newConverter(about agents.About, projects *Projects, path string) *converter {
+	c, known := &converter{}, newLearned()
+	agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
+		known.start()
+		*c = converter{
+			Builder: b, learned: known, projects: projects, places: map[string]*place{},
+			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, closed: map[string]bool{},
+			ofBlock: make(agents.Object, 0, 16), side: newChains(), end: &place{},
+			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
+		}
+		b.InnerKey, b.Path, b.Pending, b.Unique = "message", path, c.pending, true
+		b.Move("")
+		return c.record
+	})
+	return c
 }
 
-// Inner implements agents.RecordConverter.
-func (*converter) Inner() string { return "message" }
-
-// Add implements agents.Converter.
-func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	members := agents.Read(v)
-	return c.AddRecord(out, v, members, agents.Read(members.Member("message")), line)
-}
-
-// AddRecord implements agents.RecordConverter.
-func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message agents.Object, line int64) []byte {
-	r := &record{Object: members, message: message, line: line}
+// record makes the entries of a record.
+func (c *converter) record(of *agents.Record) {
+	r := &record{Object: of.Object, message: of.Inner, line: of.Line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
-	if c.titles.read += len(v) + 1; !c.Side && !c.Facts {
+	if c.titles.read += len(of.Value) + 1; !c.Side && !c.Facts {
 		c.titles.add(r.Object)
+		c.SetTitle(c.titles.title())
 	}
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
 	if !c.isMine(r, isUser) || c.isOutdated(r) {
-		return out
+		return
 	}
 	c.retract(r, isUser || isAnswer)
 	if r.uuid == "" && !isUser && !isAnswer {
 		c.control(r)
-		return out
+		return
 	}
-	if !c.hasHeader {
-		out, c.hasHeader = c.beginFork(c.header(out, r)), true
+	c.begin(r)
+	c.setParent(r)
+	switch {
+	case isUser && isTrue(r.Member("isCompactSummary")):
+		c.compaction(r)
+	case isUser:
+		content, isMeta := r.message.Member("content"), isTrue(r.Member("isMeta"))
+		if !isMeta {
+			c.dequeue(content, true)
+		}
+		c.user(r, content, sayerOf(content, isMeta))
+	case isQueuedCommand(r):
+		content, isMeta := queuedCommand(r)
+		c.dequeue(content, false)
+		c.user(r, content, sayerOf(content, isMeta))
+	case isAnswer:
+		c.assistant(r)
+	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
+		c.send()
+		c.Close()
+		c.leaf = leaf{}
+		c.bound = newBoundary(c, r)
+	default:
+		if c.control(r); !c.aside(r) {
+			c.pass(r)
+		}
 	}
+}
+
+// begin begins the session with facts of the first record of the conversation.
+func (c *converter) begin(r *record) {
+	if c.isBegun {
+		return
+	}
+	h := agents.Header{
+		Time: r.time(), Cwd: agents.Quoted(c.Moved), Version: r.Member("version"), Branch: r.Member("gitBranch"),
+	}
+	if c.Moved == "" {
+		h.Cwd = r.Member("cwd")
+	}
+	c.Begin(h)
+	c.beginFork()
+	c.isBegun = true
+}
+
+// setParent sets the record on which one hangs.
+func (c *converter) setParent(r *record) {
 	parent := r.Member("parentUuid")
 	r.follows = len(parent) == 0
 	r.parent, _ = parent.Text()
@@ -112,35 +153,6 @@ func (c *converter) AddRecord(out []byte, v rawjson.Value, members, message agen
 		}
 	}
 	r.parent = c.parentID(r)
-	switch {
-	case isUser && isTrue(r.Member("isCompactSummary")):
-		out = c.compaction(c.flush(c.send(out)), r)
-	case isUser:
-		content, isMeta := r.message.Member("content"), isTrue(r.Member("isMeta"))
-		if !isMeta {
-			c.dequeue(content, true)
-		}
-		out = c.user(out, r, content, sayerOf(content, isMeta))
-	case isQueuedCommand(r):
-		content, isMeta := queuedCommand(r)
-		c.dequeue(content, false)
-		out = c.user(out, r, content, sayerOf(content, isMeta))
-	case isAnswer:
-		out = c.assistant(out, r)
-	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
-		out = c.flush(c.send(out))
-		c.leaf = leaf{}
-		c.bound = newBoundary(c, r)
-	default:
-		c.control(r)
-		e, ok := c.aside(r)
-		if !ok {
-			c.pass(r)
-			break
-		}
-		out = c.hang(c.send(out), r, e, c.parentOf(r))
-	}
-	return out
 }
 
 // parentOf returns the place on which a record hangs.
@@ -162,6 +174,7 @@ func (c *converter) control(r *record) {
 		c.replace(r)
 	case r.typ.Is("relocated"), r.typ.Is("worktree-state"):
 		c.moves.add(r.Object)
+		c.Move(c.moves.cwd())
 	case r.typ.Is("queue-operation"):
 		c.queueOperation(r)
 	case r.typ.Is("cost-state"):
@@ -179,7 +192,7 @@ type record struct {
 	typ          rawjson.Value
 	uuid, parent string
 	copyOf       string  // the uuid of the record that it was copied from
-	more         []int64 // lines of other records of the same prompt
+	lines        []int64 // those of all records of a prompt; the last is its own
 	follows      bool    // it names no parent, as in files of other programs: it hangs on the record before it
 }
 
@@ -195,113 +208,106 @@ func (r *record) time() rawjson.Value { return r.Member("timestamp") }
 
 func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
-// header appends the session's header, with facts of the first record of the conversation.
-func (c *converter) header(out []byte, r *record) []byte {
-	h := agents.Header{
-		Time: r.time(), Cwd: agents.Quoted(c.Moved), Version: r.Member("version"), Branch: r.Member("gitBranch"),
-	}
-	if c.Moved == "" {
-		h.Cwd = r.Member("cwd")
-	}
-	return h.AppendTo(out, &c.About)
-}
-
 // pass lets the children of a record without an entry hang on its parent.
 func (c *converter) pass(r *record) {
 	c.at(r, c.parentOf(r), r.parent)
 }
 
-// put appends an entry to out, or behind the open answer.
-func (c *converter) put(out []byte, e *agents.Entry, at *place) []byte {
-	c.noteLast(e, at)
-	if c.open == nil {
-		return e.AppendTo(out)
-	}
-	c.open.after = e.AppendTo(c.open.after)
-	if len(c.open.after) > maxAfter {
-		return c.flush(out)
-	}
-	return out
-}
-
-// noteLast makes an entry the last one, whose children hang on at. Any pin of the leaf ends. The
-// entry is the newest by its time, or if it hangs on the newest.
-func (c *converter) noteLast(e *agents.Entry, at *place) {
-	e.Path = c.path
-	c.last, c.end = e.ID, at
-	c.leaf.pinned, c.leaf.cleared = false, false
-	ms, _, ok := rawjson.ReadTimestamp(e.Time)
-	if ok && ms >= c.latest || e.Parent == c.newest {
-		c.newest, c.latest = e.ID, max(ms, c.latest)
-	}
-}
-
 // user makes entries of a record with content: messages, the client's texts and tool results.
-func (c *converter) user(out []byte, r *record, content rawjson.Value, by sayer) []byte {
+func (c *converter) user(r *record, content rawjson.Value, by string) {
 	parts, results := c.split(content)
 	if len(parts) == 0 {
 		c.pass(r)
-		return out
+		return
 	}
 	if results < len(parts) {
-		out = c.send(out)
+		c.send()
 	}
-	return c.say(out, r, parts, results, by, c.parentOf(r))
+	c.say(r, parts, results, by, c.parentOf(r))
 }
 
 // say makes entries of the parts of a record's content.
-func (c *converter) say(out []byte, r *record, parts []part, results int, by sayer, at *place) []byte {
-	for i, p := range parts {
-		if !p.isResult() {
-			out = c.hang(out, r, c.saying(r, i, p.content, by), at)
-			at = c.end
-			continue
-		}
-		at = c.resultPlace(p.result, at)
-		content, original := c.sentResult(p.result)
-		e := entryOf(r, i, c.result(r, p.result, content, results == 1))
-		e.Parent, e.Session = at.id, c.subagent(r, p.result)
-		at.id = e.ID
-		out = c.put(out, &e, at)
-		c.body = reuse(e.Body)
-		if original != nil {
-			full := c.notSent(r, i, original, output)
-			full.ID, full.Parent = e.ID+".full", at.id
-			at.id = full.ID
-			out = c.put(out, &full, at)
-			c.body = reuse(full.Body)
+func (c *converter) say(r *record, parts []part, results int, by string, at *place) {
+	c.From(r.id(), r.time(), r.lines...)
+	for i := range parts {
+		if p := &parts[i]; p.isResult() {
+			at = c.result(r, p.result, results == 1, at)
+		} else {
+			c.hangOn(at)
+			c.text(p.content, by)
+			at = c.made(r, at)
 		}
 	}
 	c.at(r, at, r.id())
-	return out
 }
 
-// hang makes an entry that hangs on a place and becomes the place of its record.
-func (c *converter) hang(out []byte, r *record, e agents.Entry, on *place) []byte {
-	e.Parent, on.extended = on.id, true
-	at := &place{id: e.ID, first: r.id(), up: on}
-	out = c.put(out, &e, at)
-	c.body = reuse(e.Body)
-	c.at(r, at, r.id())
-	return out
-}
-
-// entryOf returns the entry of a part of a record, a message without a parent.
-func entryOf(r *record, part int, body []byte) agents.Entry {
-	lines := append(r.more[:len(r.more):len(r.more)], r.line)
-	e := agents.Entry{ID: r.id(), Type: "message", Time: r.time(), Lines: lines, Body: body}
-	if part > 0 {
-		e.ID += "." + strconv.Itoa(part+1)
+// text adds an entry of a speaker's words.
+func (c *converter) text(content agents.Blocks, by string) {
+	if by == person {
+		c.User(content)
+	} else {
+		c.Custom(by, content, by != meta)
 	}
-	return e
 }
 
-// reuse returns memory for another use, unless it is too large to keep.
-func reuse(b []byte) []byte {
-	if cap(b) > jsonl.KeepBuffer {
-		return nil
+// add adds an entry that hangs on a record's parent.
+func (c *converter) add(r *record, add func()) {
+	c.send()
+	on := c.parentOf(r)
+	c.From(r.id(), r.time())
+	c.hangOn(on)
+	add()
+	c.at(r, c.made(r, on), r.id())
+}
+
+// hangOn makes the next entry hang on a place.
+func (c *converter) hangOn(on *place) {
+	c.HangOn(on.id, 0)
+	on.extended = true
+}
+
+// made returns the place of the entry made last, which hangs on another one.
+func (c *converter) made(r *record, on *place) *place {
+	at := &place{id: c.Last(), first: r.id(), up: on}
+	c.note(r.time(), on.id, at)
+	return at
+}
+
+// note notes the place of the entry made last. Any pin of the leaf ends. The entry is the newest by
+// its time, or if it hangs on the newest.
+func (c *converter) note(time rawjson.Value, parent string, at *place) {
+	c.end = at
+	c.leaf.pinned, c.leaf.cleared = false, false
+	ms, _, ok := rawjson.ReadTimestamp(time)
+	if ok && ms >= c.latest || parent == c.newest {
+		c.newest, c.latest = c.Last(), max(ms, c.latest)
 	}
-	return b[:0]
+}
+
+// result makes the entry of a result, and returns its place. The record's details belong to its only
+// result. What the client sends instead of a result stands before it.
+func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
+	at = c.resultPlace(result, at)
+	content, replacement := result.Member("content"), c.replacement(result)
+	e := agents.Result{Call: result.Member("tool_use_id"), IsError: isTrue(result.Member("is_error"))}
+	if e.Session = c.subagent(r, result); only {
+		e.Details = r.Member("toolUseResult")
+	}
+	if sent := content; replacement != nil {
+		e.Content = c.blocksOf(replacement)
+	} else {
+		e.Content = c.blocksOf(sent)
+	}
+	c.HangOn(at.id, 0)
+	c.Result(e)
+	c.note(r.time(), at.id, at)
+	at.id = c.Last()
+	if replacement != nil && (content.IsString() || content.IsArray()) {
+		c.Full(output, c.blocksOf(content))
+		c.note(r.time(), at.id, at)
+		at.id = c.Last()
+	}
+	return at
 }
 
 // resultPlace returns the place of a result: after the answer with its call and the results so far.
@@ -316,39 +322,27 @@ func (c *converter) resultPlace(result agents.Object, at *place) *place {
 	case known.place.extended:
 		return c.end
 	}
-	if c.open != nil && c.open.place == known.place {
-		c.open.answered = true
+	if c.Open() != nil && c.answer.place == known.place {
+		c.answer.answered = true
 	}
 	return known.place
 }
 
-// billedTool is the tool whose results may have a usage in their details.
-const billedTool = "task"
-
-// result returns the body of a tool result's entry. The record's details belong to its only result.
-func (c *converter) result(r *record, result agents.Object, content rawjson.Value, only bool) []byte {
-	id := result.Member("tool_use_id")
-	text, _ := id.Text()
-	name := c.calls[text].name
-	b := appendContent(agents.AppendResult(c.body, id, name), c.sent(content))
-	if only && (!c.Facts || name.Is(billedTool)) {
-		b = agents.AppendMember(b, "details", r.Member("toolUseResult"))
+// pending adds the prompts that send will make entries of, and moves the leaf if needed.
+func (c *converter) pending() {
+	leaf, last := c.current(), c.Last()
+	c.HangOn(c.end.id, 0)
+	for i := range c.queue.sent {
+		if p := &c.queue.sent[i]; c.isBegun {
+			c.From("", p.time, p.lines...)
+			parts, _ := c.split(p.content)
+			for n := range parts {
+				c.text(parts[n].content, p.by)
+			}
+		}
 	}
-	b = append(b, `,"isError":`...)
-	b = strconv.AppendBool(b, isTrue(result.Member("is_error")))
-	return append(agents.AppendMillis(b, r.time()), '}')
-}
-
-// Tail implements agents.Converter: the open answer, and a move of the leaf if needed.
-func (c *converter) Tail(out []byte) []byte {
-	if c.open != nil {
-		out = c.open.appendTo(out, &c.body)
+	if leaf == last {
+		leaf = c.Last()
 	}
-	if c.hasHeader {
-		out = c.unsent(out)
-	}
-	if at := c.current(); at != c.last {
-		return agents.AppendLeaf(out, at, c.leaf.line)
-	}
-	return out
+	c.HangOn(leaf, c.leaf.line)
 }

@@ -72,7 +72,7 @@ func withoutUUID(record string) string {
 // TestConvert: each case of testdata/convert is shown as it says, whole and as it grows.
 func TestConvert(t *testing.T) {
 	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, newLearned()), file)
+		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, "").Builder, file)
 		require.Equal(t, append([]string{"session s"}, want...), agentstest.Outline(t, whole))
 		for _, state := range states {
 			agentstest.Outline(t, state) // each is lines of whole entries
@@ -107,7 +107,7 @@ func FuzzConvert(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, about := range []agents.About{{ID: "s", Title: "t"}, {ID: "s", Side: true}, {ID: "s", Side: true, Chain: "x1"}} {
-			whole, _ := agentstest.Convert(t, newConverter(about, newLearned()), file)
+			whole, _ := agentstest.Convert(t, newConverter(about, nil, "").Builder, file)
 			agentstest.Entries(t, whole)
 			if strings.HasPrefix(whole, "{") {
 				require.True(t, strings.HasPrefix(whole, `{"type":"session"`))

@@ -29,31 +29,28 @@ func (c *converter) setFork(r *record) {
 	c.fork.last, _ = r.Member("parentLastUuid").Text()
 }
 
-// beginFork appends the parent's branch that the subagent continues, if it exists.
-func (c *converter) beginFork(out []byte) []byte {
+// beginFork adds the parent's branch that the subagent continues, if it exists.
+func (c *converter) beginFork() {
 	if c.fork.last == "" || c.projects == nil || c.Listed || c.Facts || !isName(c.fork.session) {
-		return out
+		return
 	}
 	name := path.Join(c.Before, c.fork.session+ending)
-	p := newConverter(agents.About{ID: c.fork.session}, newLearned())
-	p.path = name
-	var text []byte
-	for range maxContextReadings {
-		if text = p.convertTo(c.projects, name, c.fork.last); p.places[c.fork.last] == nil {
-			return out
+	p := newConverter(agents.About{ID: c.fork.session}, c.projects, name)
+	for reading := 1; ; reading++ {
+		text := p.convertTo(name, c.fork.last)
+		if p.places[c.fork.last] == nil {
+			return
 		}
-		next := p.Restart()
-		if next == nil {
-			break
+		if reading == maxContextReadings || p.Restart() == nil {
+			c.addBranch(p, text)
+			return
 		}
-		p = next.(*converter)
 	}
-	return c.appendBranch(p, out, text)
 }
 
 // convertTo returns the entries of a file's records up to one of them.
-func (c *converter) convertTo(files *Projects, name, last string) (out []byte) {
-	files.eachRecord(name, maxContext, func(u *jsonl.Unit) error {
+func (c *converter) convertTo(name, last string) (out []byte) {
+	c.projects.eachRecord(name, maxContext, func(u *jsonl.Unit) error {
 		out = c.Add(out, agents.OneLine(u), u.Line)
 		if c.places[last] != nil {
 			return jsonl.ErrStop
@@ -63,8 +60,8 @@ func (c *converter) convertTo(files *Projects, name, last string) (out []byte) {
 	return c.Tail(out)
 }
 
-// appendBranch appends the branch in text, the entries of p, that the subagent continues.
-func (c *converter) appendBranch(p *converter, out, text []byte) []byte {
+// addBranch adds the branch in text, the entries of p, that the subagent continues.
+func (c *converter) addBranch(p *converter, text []byte) {
 	entries := map[string][]byte{}
 	for line := range bytes.Lines(text) {
 		id, _ := rawjson.Value(line).Member("id").Text()
@@ -77,7 +74,7 @@ func (c *converter) appendBranch(p *converter, out, text []byte) []byte {
 		id, _ = rawjson.Value(entries[id]).Member("parentId").Text()
 	}
 	for _, id := range slices.Backward(branch) {
-		out = append(out, entries[id]...)
+		c.Include(id, entries[id])
 	}
 	for uuid, at := range p.places {
 		if isOn[at.id] {
@@ -90,6 +87,5 @@ func (c *converter) appendBranch(p *converter, out, text []byte) []byte {
 		}
 	}
 	c.end = p.places[c.fork.last]
-	c.last, c.newest, c.latest = c.end.id, c.end.id, p.latest
-	return out
+	c.newest, c.latest = c.end.id, p.latest
 }

@@ -23,9 +23,9 @@ func (c *converter) recordedLeaf() string {
 	case l.cleared:
 		return ""
 	case l.id == "" || p == nil && l.pinned:
-		return cmp.Or(c.newest, c.last)
+		return cmp.Or(c.newest, c.Last())
 	case p == nil || !l.pinned && c.descendsFrom(p):
-		return c.last
+		return c.Last()
 	}
 	return p.id
 }

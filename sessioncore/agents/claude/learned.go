@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
@@ -13,8 +12,7 @@ type learned struct {
 	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last     map[string]int64  // the first line of the last part of an answer that another one interrupts
-	news     bool
-	moved    bool // records moved, and late ones must be found anew
+	moved    bool              // records moved, so that late and last must be found anew
 }
 
 func newLearned() *learned {
@@ -27,34 +25,24 @@ func newLearned() *learned {
 // maxLate bounds the records without an entry in a row after their child.
 const maxLate = 100
 
+// start begins another reading.
+func (l *learned) start() {
+	if l.moved {
+		clear(l.late)
+		clear(l.last)
+	}
+	l.moved = false
+}
+
 // learn sets a fact, and reports whether it is new.
-func learn[K, V comparable](l *learned, m map[K]V, key K, value V) bool {
-	old, ok := m[key]
-	isNew := !ok || old != value
-	m[key], l.news = value, l.news || isNew
-	return isNew
-}
-
-// Restart implements agents.Rereader.
-func (c *converter) Restart() agents.Converter {
-	isShown := c.Facts || c.Title() == c.About.Title && c.moves.cwd() == c.Moved
-	if !c.learned.news && isShown {
-		return nil
+func learn[K, V comparable](c *converter, m map[K]V, key K, value V) bool {
+	if old, ok := m[key]; ok && old == value {
+		return false
 	}
-	if c.learned.moved {
-		clear(c.learned.late)
-		clear(c.learned.last)
-	}
-	c.learned.news, c.learned.moved = false, false
-	about := c.About
-	about.Title, about.Moved = c.Title(), c.moves.cwd()
-	next := newConverter(about, c.learned)
-	next.projects, next.path = c.projects, c.path
-	return next
+	m[key] = value
+	c.Reread()
+	return true
 }
-
-// Title implements agents.Titler.
-func (c *converter) Title() string { return c.titles.title() }
 
 // isOutdated reports whether the record is repeated later. It learns of repetitions.
 func (c *converter) isOutdated(r *record) bool {
@@ -66,7 +54,7 @@ func (c *converter) isOutdated(r *record) bool {
 		return true
 	}
 	if _, isPlaced := c.places[r.uuid]; isPlaced || known {
-		c.learned.moved = learn(c.learned, c.learned.counts, r.uuid, r.line) || c.learned.moved
+		c.learned.moved = learn(c, c.learned.counts, r.uuid, r.line) || c.learned.moved
 	}
 	return false
 }
@@ -76,7 +64,7 @@ const sharedSize = 24
 
 // retract removes the records that a record retracts.
 func (c *converter) retract(r *record, isTalk bool) {
-	remove := func(key string) { c.learned.moved = learn(c.learned, c.learned.removed, key, true) || c.learned.moved }
+	remove := func(key string) { c.learned.moved = learn(c, c.learned.removed, key, true) || c.learned.moved }
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
 		r.Member("retractedMessageUuids").EachElement(func(v rawjson.Value, _ int) bool {
 			uuid, _ := v.Text()
@@ -142,6 +130,6 @@ func (c *converter) at(r *record, p *place, other string) {
 	}
 	c.places[r.uuid] = p
 	if c.missed[r.uuid] && other != r.uuid {
-		learn(c.learned, c.learned.late, r.uuid, other)
+		learn(c, c.learned.late, r.uuid, other)
 	}
 }

@@ -20,7 +20,7 @@ type queued struct {
 	text     string
 	time     rawjson.Value
 	lines    []int64 // of its records; the first one has the words
-	by       sayer
+	by       string
 	hasWords bool // another record has the words
 	later    bool // a later record after a dequeue has the words
 }
@@ -125,7 +125,7 @@ func (c *converter) dequeue(content rawjson.Value, isMessage bool) {
 	case waiting >= 0:
 		q.waiting[waiting].hasWords = true
 	case isGuess && (!isMessage || q.popped != ""):
-		learn(c.learned, c.learned.queued, line, true)
+		learn(c, c.learned.queued, line, true)
 	case !isMessage && len(q.attached) < maxQueued:
 		q.attached[text]++
 	}
@@ -154,35 +154,18 @@ func isQueuedCommand(r *record) bool {
 }
 
 // send makes entries of the prompts sent with the last results. The results' children hang on them.
-func (c *converter) send(out []byte) []byte {
+func (c *converter) send() {
 	sent, before := c.queue.sent, c.end
 	c.queue.sent = nil
 	for i := range sent {
 		parts, _ := c.split(sent[i].content)
-		out = c.say(out, sent[i].record(), parts, 0, sent[i].by, c.end)
+		c.say(sent[i].record(), parts, 0, sent[i].by, c.end)
 	}
 	before.id = c.end.id
-	return out
-}
-
-// unsent appends the entries that send will make.
-func (c *converter) unsent(out []byte) []byte {
-	parent := c.end.id
-	for i := range c.queue.sent {
-		p := &c.queue.sent[i]
-		parts, _ := c.split(p.content)
-		for n := range parts {
-			e := c.saying(p.record(), n, parts[n].content, p.by)
-			e.Parent, parent = parent, e.ID
-			out = e.AppendTo(out)
-			c.body = reuse(e.Body)
-		}
-	}
-	return out
 }
 
 // record returns the record of a prompt's entries.
 func (q *queued) record() *record {
 	members := agents.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
-	return &record{Object: members, line: q.lines[len(q.lines)-1], more: q.lines[:len(q.lines)-1]}
+	return &record{Object: members, line: q.lines[len(q.lines)-1], lines: q.lines}
 }

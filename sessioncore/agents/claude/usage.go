@@ -2,7 +2,6 @@ package claude
 
 import (
 	"strconv"
-	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -10,80 +9,42 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time,
-// is a later one, else 0.
-func laterDay(first, last rawjson.Value) int64 {
-	start, _, timed := rawjson.ReadTimestamp(first)
-	ended, _, ok := rawjson.ReadTimestamp(last)
-	if !timed || !ok || start < 0 || ended <= start {
-		return 0
-	}
-	for _, zone := range []*time.Location{time.UTC, time.Local} {
-		year, month, day := time.UnixMilli(start).In(zone).Date()
-		if tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone); !time.UnixMilli(ended).Before(tomorrow) {
-			return ended
-		}
-	}
-	return 0
-}
-
-// spent has the raw usage, model and time of an answer's last record, which counts.
-type spent struct{ usage, model, time rawjson.Value }
-
-func (s *spent) set(usage, model, time rawjson.Value) {
-	s.usage, s.model, s.time = append(s.usage[:0], usage...), append(s.model[:0], model...), append(s.time[:0], time...)
-}
-
-// empty returns an empty spent in the same memory.
-func (s *spent) empty() spent { return spent{s.usage[:0], s.model[:0], s.time[:0]} }
-
-// appendTo appends the member usage of an answer that began at a time. cost is a member or empty.
-func (s *spent) appendTo(dst []byte, start rawjson.Value, cost []byte) []byte {
+// count sets the usage of an answer by its last record, which counts. An answer that another one
+// interrupts is counted with its last part.
+func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	switch {
-	case s.usage.IsObject():
-		dst = append(append(dst, `,"usage":{`...), cost...)
-		if len(cost) > 0 {
-			dst = append(dst, ',')
-		}
-		return appendUsage(dst, s.usage, s.model, laterDay(start, s.time))
-	case len(cost) > 0:
-		return append(append(append(dst, `,"usage":{`...), cost...), '}')
+	case !usage.IsObject(), a.Lines[0] < c.learned.last[a.key], c.Path != "":
+		a.Uncount()
+		a.usage = a.usage[:0]
+	case string(usage) != string(a.usage):
+		u, iterations := usageOf(usage)
+		a.Set(u, callsIn(iterations, model))
+		a.usage = append(a.usage[:0], usage...)
 	}
-	return dst
 }
 
-// appendUsage appends the members of an answer's usage and the end of their object, with the calls
-// of other models. ended is as in agents.Usage.
-func appendUsage(dst []byte, usage, model rawjson.Value, ended int64) []byte {
-	u, iterations := usageOf(usage)
-	u.Ended = ended
-	dst = append(u.AppendMembers(dst), '}')
-	first := true
+// callsIn returns the usage of other models' calls, as JSON objects with commas between them.
+func callsIn(iterations, model rawjson.Value) (calls []byte) {
 	iterations.EachElement(func(call rawjson.Value, _ int) bool {
-		typ := call.Member("type")
-		if !typ.Is("advisor_message") && !typ.Is("compaction") {
+		by := call.Member("model")
+		switch typ := call.Member("type"); {
+		case !typ.Is("advisor_message") && !typ.Is("compaction"):
 			return true
+		case by.IsString():
+		case typ.Is("compaction") && model.IsString():
+			by = model
+		default:
+			by = rawjson.Value(`"unknown"`)
 		}
-		dst = dst[:len(dst)-len("}")]
-		if first {
-			dst = append(dst, `,"modelCalls":[`...)
-		} else {
-			dst = append(dst[:len(dst)-len("]")], ',')
-		}
-		first = false
-		dst = append(dst, `{"model":`...)
-		if by := call.Member("model"); by.IsString() {
-			dst = append(dst, by...)
-		} else if typ.Is("compaction") && model.IsString() {
-			dst = append(dst, model...)
-		} else {
-			dst = append(dst, `"unknown"`...)
+		if len(calls) > 0 {
+			calls = append(calls, ',')
 		}
 		u, _ := usageOf(call)
-		dst = append(u.AppendMembers(append(dst, ',')), "}]}"...)
+		calls = append(append(append(calls, `{"model":`...), by...), ',')
+		calls = append(u.AppendMembers(calls), '}')
 		return true
 	})
-	return dst
+	return calls
 }
 
 // usageOf returns the tokens of an answer, and its list of calls of models.
@@ -144,8 +105,9 @@ func (c *converter) setCost(r *record) {
 		return true
 	})
 	c.cost = append(dst, "}}"...)
-	if c.open != nil {
-		c.open.cost, c.cost = append(c.open.cost[:0], c.cost...), c.cost[:0]
+	if a := c.Open(); a != nil {
+		a.Cost(c.cost)
+		c.cost = c.cost[:0]
 	}
 }
 

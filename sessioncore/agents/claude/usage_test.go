@@ -14,7 +14,7 @@ import (
 
 // converted returns the session that is made of a file.
 func converted(t *testing.T, file string) string {
-	whole, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, newLearned()), file)
+	whole, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, "").Builder, file)
 	return whole
 }
 
@@ -44,11 +44,10 @@ func TestUsage(t *testing.T) {
 		{`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`,
 			`{` + tokens(0, 0, 0, 0) + `}`},
 	} {
-		var s spent
-		s.set(rawjson.Value(c.usage), rawjson.Value(`"m"`), nil)
-		got := s.appendTo(nil, nil, nil)
-		require.Equal(t, `,"usage":`+c.want, string(got), c.usage)
-		require.True(t, rawjson.IsValidObject(got[len(`,"usage":`):]))
+		text := converted(t, rec("assistant", "a", "", `"message":{"id":"i","role":"assistant","model":"m","content":"x","usage":`+c.usage+`}`))
+		_, answer, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		require.True(t, rawjson.IsValidObject([]byte(answer)))
+		require.Equal(t, c.want, string(rawjson.Value(answer).Member("message").Member("usage")), c.usage)
 	}
 }
 
