@@ -13,7 +13,7 @@ type block struct {
 	info string // the language of code; of a call, the argument that tells it from others
 
 	parts  int    // of a call or a result: how many blocks behind it belong to it
-	call   string // of a call or a result: the id of the call
+	call   string // of a call: its id
 	failed bool   // of a result
 }
 

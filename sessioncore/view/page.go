@@ -73,12 +73,12 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 
 // page is a page that is being written.
 type page struct {
-	htmlWriter
+	out      *bufio.Writer // an error of which comes back with Flush
 	blobs    Blobs
 	markdown goldmark.Markdown
 	s        *sessioncore.Snapshot
 	entries  *transcript
-	results  *transcript                  // makes the blocks of results while those of their message are in use
+	results  *transcript                  // makes those of results while those of their message are in use
 	alone    bool                         // one branch is shown
 	written  []bool                       // by entry; each is written by one copy
 	marks    map[sessioncore.Entry]string // of the ends of branches
@@ -98,10 +98,17 @@ func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 // copy returns a page that writes other entries of the same page to w.
 func (p *page) copy(w io.Writer) *page {
 	other := *p
-	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
+	other.out = bufio.NewWriter(w)
 	other.entries, other.results = emptyTranscript(p.s, bareWriter.links), emptyTranscript(p.s, bareWriter.links)
 	other.source, other.markdown = nil, newMarkdown(&other)
 	return &other
+}
+
+// write writes HTML.
+func (p *page) write(parts ...string) {
+	for _, part := range parts {
+		_, _ = p.out.WriteString(part)
+	}
 }
 
 // newMarkdown returns a renderer of Markdown in which raw HTML is text.
@@ -137,18 +144,14 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	if len(head) > 0 {
 		title = head[0].line[0].text
 	}
-	above := ""
-	if of.Index != "" {
-		above = `<p><a href="` + of.Index + "\">All sessions</a></p>\n"
-	}
-	p.begin(above, title)
+	p.write(render("begin", struct{ Title, Index string }{title, of.Index}))
 	for i := range head[min(1, len(head)):] {
 		p.block(&head[i+1])
 	}
 	length, turns := extent(of, path)
-	p.facts([2]string{"Agent", of.Agent}, [2]string{"Model", of.Model}, [2]string{"Duration", length},
-		[2]string{"Turns", strconv.Itoa(turns)}, [2]string{"Tokens", of.Tokens}, [2]string{"Cost", of.Cost})
-	p.write("</header>\n", pageTools)
+	p.write(render("facts", []pageFact{{"Agent", of.Agent}, {"Model", of.Model}, {"Duration", length},
+		{"Turns", strconv.Itoa(turns)}, {"Tokens", of.Tokens}, {"Cost", of.Cost}}),
+		"</header>\n", render("tools", true))
 	return nil
 }
 
@@ -205,10 +208,11 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 	return err
 }
 
-// outcome is the result of a call.
+// outcome is the result of a call, as it stands within the call.
 type outcome struct {
-	entry, asked sessioncore.Entry
-	call         string
+	entry sessioncore.Entry
+	call  string // its id
+	body  []block
 }
 
 // outcomesIn returns the results of tools with which a path begins, at most maxCalls.
@@ -220,12 +224,17 @@ func (p *page) outcomesIn(path []sessioncore.Entry, asked sessioncore.Entry) (li
 		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
 			break
 		}
-		if err := p.results.read(e); err != nil {
+		blocks, err := p.results.blocksOf(shownEntry{entry: e, asked: asked})
+		if err != nil {
 			return nil, err
 		}
-		m := message.Read(p.s.Message(e, p.results.text))
-		call, _ := m[message.CallID].Text()
-		list = append(list, outcome{e, asked, call})
+		if body := slices.Clone(blocks.body); len(body) > 0 {
+			isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
+			body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
+			m := message.Read(p.s.Message(e, p.results.text))
+			call, _ := m[message.CallID].Text()
+			list = append(list, outcome{e, call, body})
+		}
 	}
 	return list, nil
 }
@@ -245,11 +254,7 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 	if label != "" {
 		p.write(`<p class="label">`, html.EscapeString(names.FirstWords(label, maxWord)), "</p>\n")
 	}
-	if begins {
-		p.block(&blocks.heading)
-	} else {
-		p.block(&blocks.naming)
-	}
+	p.block(blocks.opening(begins))
 	if blocks.flags&joinsTurn != 0 {
 		p.fold("result", &body[0], body[1:])
 		body = nil
@@ -324,22 +329,15 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	at := slices.IndexFunc(outcomes, func(o outcome) bool {
 		return o.call == b.call && b.call != "" && !p.written[o.entry]
 	})
-	state, result := "no result", []block(nil)
-	if at >= 0 {
-		state = ""
-		if result = p.result(&outcomes[at]); len(result) > 0 && result[0].failed {
-			state = "failed"
-		}
+	class, state := "call", ""
+	switch {
+	case at < 0:
+		state = "no result"
+	case outcomes[at].body[0].failed:
+		class, state = "call failed", "failed"
 	}
 	line := block{kind: resultLine, line: b.line[:1:1]}
-	line.add(codeOf(b.info))
-	class := "call"
-	if state == "failed" {
-		class += " failed"
-	}
-	if state != "" {
-		line.add(span{style: emphasisStyle, text: state})
-	}
+	line.add(codeOf(b.info), span{style: emphasisStyle, text: state})
 	p.write(`<details class="`, class, "\">\n<summary>")
 	p.line(&line)
 	p.write("</summary>\n")
@@ -352,29 +350,11 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 		p.written[e] = true
 		id, _ := p.nameOf(e)
 		p.write(`<div id="`, id, "\">\n")
-		p.blocks(result)
+		p.blocks(outcomes[at].body)
 		p.links(e)
 		p.write("</div>\n")
 	}
 	p.write("</details>\n")
-}
-
-// result returns the blocks of the result of a call, which stand within it.
-func (p *page) result(of *outcome) []block {
-	if p.results.textOf != of.entry {
-		p.err = cmp.Or(p.err, p.results.read(of.entry))
-	}
-	if p.err != nil {
-		return nil
-	}
-	blocks, err := p.results.builder.build(of.entry, of.asked, p.results.text)
-	if p.err = err; err != nil || len(blocks.body) == 0 {
-		return nil
-	}
-	line := &blocks.body[0]
-	isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
-	line.line = slices.DeleteFunc(line.line, isOfCall)
-	return blocks.body
 }
 
 // fold writes a line that unfolds blocks.
@@ -468,7 +448,7 @@ func (p *page) convert(source []byte) {
 
 // end ends the page.
 func (p *page) end() error {
-	p.write("</main>\n", pageShell().end)
+	p.write(render("end", nil))
 	return cmp.Or(p.err, p.out.Flush())
 }
 

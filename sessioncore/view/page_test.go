@@ -22,6 +22,8 @@ import (
 )
 
 var (
+	pageTools, pageEnd = render("tools", true), render("end", nil)
+
 	hash    = strings.Repeat("0123abcd", 8)
 	picture = "\x89PNG\x0d\x0a\x1a\x0a" + strings.Repeat("picture", 1000)
 	svg     = strings.Repeat("fe", 32)
@@ -52,7 +54,7 @@ func pageOf(t *testing.T, lines string, alone ...string) string {
 	require.NoError(t, Page(context.Background(), &out, of))
 	_, body, ok := strings.Cut(out.String(), "</a>\n<header>\n")
 	require.True(t, ok)
-	body, ok = strings.CutSuffix(body, pageShell().end)
+	body, ok = strings.CutSuffix(body, pageEnd)
 	require.True(t, ok)
 	requireHarmless(t, strings.Replace(body, pageTools, "", 1))
 	return out.String()
@@ -66,7 +68,7 @@ func bodyOf(t *testing.T, said string) string {
 	p := newPage(&out, s, testBlobs)
 	p.convert([]byte(said))
 	require.NoError(t, p.end())
-	body, ok := strings.CutSuffix(out.String(), "</main>\n"+pageShell().end)
+	body, ok := strings.CutSuffix(out.String(), pageEnd)
 	require.True(t, ok)
 	requireHarmless(t, body)
 	return body
@@ -134,7 +136,7 @@ func TestPage(t *testing.T) {
 			"<span class=\"del\">-a</span>\n<span class=\"add\">+b &lt;i&gt;</span>\n</code></pre>\n</details>\n</article>\n" +
 			"<article id=\"new\" class=\"user begins\">",
 		"<section>\n<h2 class=\"branch\">Another branch, from <a href=\"#e2\">e2</a> <i>lost</i></h2>\n<article id=\"e3\" class=\"user begins\">\n" +
-			"<h2>User · <small>2026-01-05 09:00:03</small> · <a href=\"#e3\">e3</a></h2>\n<p>old</p>\n</article>\n</section>\n</main>\n" + pageShell().end,
+			"<h2>User · <small>2026-01-05 09:00:03</small> · <a href=\"#e3\">e3</a></h2>\n<p>old</p>\n</article>\n</section>\n" + pageEnd,
 	} {
 		require.True(t, strings.Contains(page, want), want)
 	}
@@ -175,7 +177,7 @@ func TestPagesOfStores(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, Page(context.Background(), &out, Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}), file)
 		_, body, _ := strings.Cut(out.String(), "</a>\n<header>\n")
-		requireHarmless(t, strings.Replace(strings.TrimSuffix(body, pageShell().end), pageTools, "", 1))
+		requireHarmless(t, strings.Replace(strings.TrimSuffix(body, pageEnd), pageTools, "", 1))
 		for e := range sessioncore.Entry(s.Len()) {
 			require.Equal(t, 1, strings.Count(body, ` id="`+html.EscapeString(s.Name(e))+`"`), "%s: %s", file, s.Name(e))
 		}

@@ -81,7 +81,7 @@ func (p *page) cut(path []sessioncore.Entry) (parts []part) {
 		if i-begin >= leastPart && p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) != sessioncore.RoleToolResult {
 			add(i)
 		}
-		if p.isAnswer(e) {
+		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			last = e
 		}
 	}
@@ -92,16 +92,12 @@ func (p *page) cut(path []sessioncore.Entry) (parts []part) {
 // answerAbove returns the message of the model at or above an entry, NoEntry if there is none near.
 func (p *page) answerAbove(e sessioncore.Entry) sessioncore.Entry {
 	for range maxUp {
-		if e == sessioncore.NoEntry || p.isAnswer(e) {
+		if e == sessioncore.NoEntry || p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			return e
 		}
 		e = p.s.Tree().Parent(e)
 	}
 	return sessioncore.NoEntry
-}
-
-func (p *page) isAnswer(e sessioncore.Entry) bool {
-	return p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) == sessioncore.RoleAssistant
 }
 
 // branchHeading begins the section of a branch that begins below an entry.
@@ -165,7 +161,7 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, a
 			return err
 		}
 		var outcomes []outcome
-		if p.isAnswer(e) {
+		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			asked = e
 			p.results.builder.answered(e, p.entries.text)
 			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {

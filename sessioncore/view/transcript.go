@@ -47,12 +47,10 @@ type transcript struct {
 	builder *builder
 	reader  sessioncore.EntryReader
 	writer  markdownWriter
-	head    []block      // stands before the entries
-	entries []shownEntry // a piece of the document each
-	scratch []byte       // the entry that is measured
-
-	text   rawjson.Value // of textOf, the entry that was read last
-	textOf sessioncore.Entry
+	head    []block       // stands before the entries
+	entries []shownEntry  // a piece of the document each
+	scratch []byte        // the entry that is measured
+	text    rawjson.Value // of the entry that was read last
 }
 
 // shownEntry is an entry that a transcript shows.
@@ -78,10 +76,7 @@ func newTranscript(
 }
 
 func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
-	writer := markdownWriter{links: links}
-	return &transcript{
-		builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: writer, textOf: sessioncore.NoEntry,
-	}
+	return &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
 }
 
 // sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry
@@ -134,7 +129,7 @@ func (t *transcript) layOut(
 		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
 			entries = append(entries, shown)
 		}
-		if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) == sessioncore.RoleAssistant {
+		if s.IsMessage(e, sessioncore.RoleAssistant) {
 			asked = e
 		}
 	}
@@ -179,20 +174,11 @@ func (t *transcript) measure(shown shownEntry, size *entrySize) error {
 }
 
 // blocksOf returns the blocks of an entry, which are valid until the next call.
-func (t *transcript) blocksOf(shown shownEntry) (*entryBlocks, error) {
-	if err := t.read(shown.entry); err != nil {
+func (t *transcript) blocksOf(shown shownEntry) (_ *entryBlocks, err error) {
+	if t.text, err = t.reader.Read(shown.entry); err != nil {
 		return nil, err
 	}
 	return t.builder.build(shown.entry, shown.asked, t.text)
-}
-
-// read reads the text of an entry.
-func (t *transcript) read(e sessioncore.Entry) (err error) {
-	t.textOf = sessioncore.NoEntry
-	if t.text, err = t.reader.Read(e); err == nil {
-		t.textOf = e
-	}
-	return err
 }
 
 // Make implements document.Maker: it renders an entry.
