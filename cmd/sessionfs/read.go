@@ -103,11 +103,7 @@ func diffCommand() *cobra.Command {
 		}
 		differ := false
 		err := paged(cmd, func(out *view.Screen) (err error) {
-			if asJSON {
-				differ, err = view.WriteJSONDiff(cmd.Context(), out, [2]string(args), branches)
-			} else {
-				differ, err = out.WriteDiff(cmd.Context(), [2]string(args), branches)
-			}
+			differ, err = out.WriteDiff(cmd.Context(), [2]string(args), branches, asJSON)
 			return err
 		})
 		if err == nil && differ {

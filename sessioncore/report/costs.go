@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unique"
 
@@ -16,22 +16,16 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage"
 )
 
 // Costs adds up the costs of all sessions by day, working directory and model, and counts an answer
 // once in however many files it stands (docs/design.md section 5). It reads only sessions that
-// changed. It keeps sums and a key for each answer, never text. It is safe for concurrent use; one
-// caller at a time adds up, and the others wait.
+// changed. It keeps sums and a key for each answer, never text. It is safe for concurrent use.
 type Costs struct {
-	store       *sessioncore.Store
-	read        readCosts
+	register[sessionCosts, account]
 	zone        *time.Location // of the days
 	hours       bool           // rows are of hours, not of days
 	from, until time.Time      // bound the answers that count; zero for any
-
-	mu    sync.Mutex // guards known; held while somebody adds up
-	known cache[account]
 }
 
 const (
@@ -52,8 +46,6 @@ type sessionCosts struct {
 	covers  []cover
 }
 
-type readCosts func(context.Context, *sessioncore.Snapshot) (sessionCosts, error)
-
 // NewCosts returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 	return newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
@@ -65,8 +57,12 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 // messages are the calls.
 func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
 
-func newCosts(store *sessioncore.Store, read readCosts) *Costs {
-	return &Costs{store: store, read: read, zone: time.UTC, known: newCache(maxKnown, account.size)}
+func newCosts(
+	store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error),
+) *Costs {
+	return &Costs{zone: time.UTC, register: register[sessionCosts, account]{
+		store: store, read: read, sizeOf: account.size, most: maxKnown, batch: costsBatch, known: map[string]fact[account]{},
+	}}
 }
 
 // During makes c count by local days, or hours, and only answers at or after from and before until;
@@ -115,10 +111,6 @@ type lineKey struct {
 // their cost. Sessions that cannot be read are left out. The memory of the call is counted in hold.
 // When ctx is done, the sessions that were read stay known.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
-	if err := storage.LockUntil(ctx, &c.mu); err != nil {
-		return nil, err
-	}
-	defer c.mu.Unlock()
 	defer hold.Close()
 	all, callers := c.withSubagents(sessions)
 	lines := map[lineKey]*Sum{}
@@ -164,10 +156,6 @@ type Row struct {
 
 // Rows calls each with all that the lines of usage.jsonl are sums of, in no order.
 func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Row)) error {
-	if err := storage.LockUntil(ctx, &c.mu); err != nil {
-		return err
-	}
-	defer c.mu.Unlock()
 	all, callers := c.withSubagents(sessions)
 	return c.addUp(ctx, all, callers, func(r Row) error {
 		each(r)
@@ -190,13 +178,11 @@ func (c *Costs) dayOf(at time.Time) time.Time {
 type account struct {
 	// copies has the keys of its entries by which copies are known, each once.
 	copies []uint64
-	// left is the sum of those of them that were left out of rows, as sessions that began earlier
-	// have them.
-	left uint64
-	// covers are the spans for which it has its subagents' costs; above is a hash of the covers of
-	// its callers.
+	// covers are the spans for which it has its subagents' costs.
 	covers []cover
-	above  uint64
+	// around tells apart all that rows depend on besides the file: the copies that were left out of
+	// them, as sessions that began earlier have them, and the covers of its callers.
+	around uint64
 	rows   []row
 }
 
@@ -228,40 +214,28 @@ func (a account) size() int {
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
-	seen, covers, done := map[uint64]struct{}{}, covers{}, 0
-	for batch := range slices.Chunk(sessions, costsBatch) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		changed, err := readSessions(ctx, c.store, batch, c.known.has, c.read)
-		if err != nil {
-			return err
-		}
-		for i, info := range batch {
-			a, err := c.accountOf(ctx, info, changed[i], seen, covers.above(info))
-			if err != nil {
+	seen, covers := map[uint64]struct{}{}, covers{}
+	isValid := func(info *listing.Info, a account) bool {
+		return a.around == around(a.copies, seen, covers.above(info))
+	}
+	newAccount := func(info *listing.Info, of *sessionCosts) account { return c.newAccount(of, seen, covers.above(info)) }
+	return c.each(ctx, sessions, isValid, newAccount, func(info *listing.Info, a account) error {
+		for i := range a.rows {
+			r := &a.rows[i]
+			if err := each(Row{cmp.Or(callers[info], info), r.day, r.model, &r.sum}); err != nil {
 				return err
 			}
-			for j := range a.rows {
-				r := &a.rows[j]
-				if err := each(Row{cmp.Or(callers[info], info), r.day, r.model, &r.sum}); err != nil {
-					return err
-				}
-			}
-			for _, key := range a.copies {
-				seen[key] = struct{}{}
-			}
-			if len(seen) > maxKeys {
-				return fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
-					budget.ErrNoMemory, maxKeys)
-			}
-			covers[info.DirName()] = a.covers
 		}
-		done += len(batch)
-		storage.Progress(ctx, done, len(sessions))
-	}
-	c.known.keepOnly(sessions)
-	return nil
+		for _, key := range a.copies {
+			seen[key] = struct{}{}
+		}
+		if len(seen) > maxKeys {
+			return fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
+				budget.ErrNoMemory, maxKeys)
+		}
+		covers[info.DirName()] = a.covers
+		return nil
+	})
 }
 
 // oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions
@@ -280,43 +254,24 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	})
 }
 
-// sumOfSeen returns the sum of the copies that were counted in other sessions: it tells two sets of
-// them apart.
-func sumOfSeen(copies []uint64, seen map[uint64]struct{}) (sum uint64) {
+// around returns a hash of the copies that were counted in other sessions, and of the covers of the
+// callers.
+func around(copies []uint64, seen map[uint64]struct{}, above []cover) (sum uint64) {
 	for _, key := range copies {
 		if _, ok := seen[key]; ok {
 			sum += key
 		}
 	}
+	for _, of := range above {
+		sum += maphash.Comparable(seed, of)
+	}
 	return sum
-}
-
-// accountOf returns the account of a session: the known one, unless its file or the part of it that
-// counts elsewhere changed. read has the costs of a changed file.
-func (c *Costs) accountOf(
-	ctx context.Context, info *listing.Info, read reading[sessionCosts], seen map[uint64]struct{}, above []cover,
-) (account, error) {
-	a, isKnown := c.known.get(info)
-	if isKnown && a.left == sumOfSeen(a.copies, seen) && a.above == keyOf(above) {
-		return a, nil
-	}
-	if isKnown {
-		isNot := func(*listing.Info) bool { return false }
-		again, err := readSessions(ctx, c.store, []*listing.Info{info}, isNot, c.read)
-		if err != nil {
-			return a, err
-		}
-		read = again[0]
-	}
-	a = c.newAccount(&read.of, seen, above)
-	c.known.keep(info.Name(), reading[account]{read.token, read.settled, a})
-	return a, nil
 }
 
 // newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
 // the sessions that called it. An entry that stands in the file twice counts once.
 func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
-	a := account{covers: slices.Clip(of.covers), above: keyOf(above)}
+	a := account{covers: slices.Clip(of.covers)}
 	rows := map[rowKey]*Sum{}
 	own := make(map[uint64]bool, len(of.records))
 	for i := range of.records {
@@ -328,7 +283,6 @@ func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []c
 			own[r.copy] = true
 			a.copies = append(a.copies, r.copy)
 			if _, ok := seen[r.copy]; ok {
-				a.left += r.copy
 				continue
 			}
 		}
@@ -337,40 +291,10 @@ func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []c
 			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}
-	a.copies = slices.Clip(a.copies)
+	a.copies, a.around = slices.Clip(a.copies), around(a.copies, seen, above)
 	for key, of := range rows {
 		key.model = unique.Make(key.model).Value() // sessions have the same few models
 		a.rows = append(a.rows, row{key, *of})
 	}
 	return a
 }
-
-// Groups are sums of rows by names. The zero value has none.
-type Groups struct{ groups map[string]*Group }
-
-// Group is one of them.
-type Group struct {
-	Name string
-	Sum
-	sessions map[*listing.Info]bool
-}
-
-// Sessions returns how many sessions have a part in it.
-func (g *Group) Sessions() int { return len(g.sessions) }
-
-// Add adds a row to the group of a name.
-func (g *Groups) Add(name string, r *Row) {
-	if g.groups == nil {
-		g.groups = map[string]*Group{}
-	}
-	of := g.groups[name]
-	if of == nil {
-		of = &Group{Name: name, sessions: map[*listing.Info]bool{}}
-		g.groups[name] = of
-	}
-	of.Sum.Add(r.Sum)
-	of.sessions[r.Session] = true
-}
-
-// All returns the groups, in no order.
-func (g *Groups) All() []*Group { return slices.Collect(maps.Values(g.groups)) }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"sessionfs/sessioncore"
@@ -14,7 +13,6 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage"
 )
 
 const (
@@ -30,19 +28,15 @@ const (
 )
 
 // Lost finds, in all sessions, the ends of branches that no client shows when it resumes the
-// session (docs/design.md section 5). It is safe for concurrent use; one caller at a time reads
-// sessions, and the others wait.
-type Lost struct {
-	store *sessioncore.Store
-
-	mu    sync.Mutex // guards known; held while sessions are read
-	known cache[[]lostTip]
-}
+// session (docs/design.md section 5). It is safe for concurrent use.
+type Lost struct{ register[[]lostTip, []lostTip] }
 
 // NewLost returns the Lost of a store's sessions.
 func NewLost(store *sessioncore.Store) *Lost {
 	size := func(tips []lostTip) int { return tipsSize + len(tips)*tipSize }
-	return &Lost{store: store, known: newCache(maxTips, size)}
+	return &Lost{register[[]lostTip, []lostTip]{
+		store: store, read: lostIn, sizeOf: size, most: maxTips, batch: lostBatch, known: map[string]fact[[]lostTip]{},
+	}}
 }
 
 // lostRow is a line of lost.tsv.
@@ -54,36 +48,23 @@ type lostRow struct {
 // Table returns lost.tsv for these sessions. Those that cannot be read are left out. The memory of
 // the call is counted in hold. When ctx is done, the sessions that were read stay known.
 func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
-		return nil, err
-	}
-	defer l.mu.Unlock()
 	defer hold.Close()
 	var all []lostRow
 	more := false
-	for batch := range slices.Chunk(sessions, lostBatch) {
-		read, err := readSessions(ctx, l.store, batch, l.known.has, lostIn)
-		if err != nil {
-			return nil, err
+	always := func(*listing.Info, []lostTip) bool { return true }
+	asRead := func(_ *listing.Info, tips *[]lostTip) []lostTip { return *tips }
+	err := l.each(ctx, sessions, always, asRead, func(info *listing.Info, tips []lostTip) error {
+		for _, t := range tips {
+			all = append(all, lostRow{info, t})
 		}
-		for i, info := range batch {
-			tips, isKnown := l.known.get(info)
-			if !isKnown {
-				tips = read[i].of
-				l.known.keep(info.Name(), read[i])
-			}
-			for _, t := range tips {
-				all = append(all, lostRow{info, t})
-			}
-			if len(all) > 2*maxRows {
-				all, more = newestRows(all), true
-			}
+		if len(all) > 2*maxRows {
+			all, more = newestRows(all), true
 		}
-		if err := hold.Resize(int64(cap(all)) * tipSize); err != nil {
-			return nil, err
-		}
+		return hold.Resize(int64(cap(all)) * tipSize)
+	})
+	if err != nil {
+		return nil, err
 	}
-	l.known.keepOnly(sessions)
 	return lostTable(newestRows(all), more || len(all) > maxRows), nil
 }
 

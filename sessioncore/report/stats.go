@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 )
 
@@ -24,13 +25,31 @@ type Stats struct {
 	// Empty is the day that WriteJSON writes where there is nothing, "" for none.
 	Empty string
 
-	by []string
-	// groups are the lines, named by their keys with separator between them; firsts are the sums by
-	// the first key.
-	groups, firsts, total Groups
-	labels                map[string]string // the names for a person of groups that have others
-	latest                map[string]moment // by first key
-	unpriced              []string          // models with an answer without a cost
+	by       []string
+	lines    map[[2]string]*group // by the names of their keys
+	firsts   map[string]*group    // by the name of the first key
+	total    group
+	unpriced map[string]bool // models with an answer without a cost
+}
+
+// group is the sum of some rows.
+type group struct {
+	Sum
+	names, labels []string // of its keys, and for a person
+	first         *group   // of those with its first key
+	sessions      map[*listing.Info]bool
+	latest        moment
+}
+
+// moment is when something was last in use: the span, and for sessions in the same span when they
+// began.
+type moment struct {
+	span  time.Time
+	began int64
+}
+
+func (m moment) compare(other moment) int {
+	return cmp.Or(m.span.Compare(other.span), cmp.Compare(m.began, other.began))
 }
 
 const (
@@ -79,7 +98,7 @@ func NewStats(by string) (*Stats, error) {
 	case slices.Contains(bys, byTool) && slices.Contains(bys, byModel):
 		return nil, fmt.Errorf("--by %s: calls of tools are not counted by model", by)
 	}
-	return &Stats{by: bys, labels: map[string]string{}, latest: map[string]moment{}}, nil
+	return &Stats{by: bys, lines: map[[2]string]*group{}, firsts: map[string]*group{}, unpriced: map[string]bool{}}, nil
 }
 
 // OfTools reports whether calls of tools are counted: rows are those of NewCalls.
@@ -88,48 +107,47 @@ func (s *Stats) OfTools() bool { return slices.Contains(s.by, byTool) }
 // ByHours reports whether rows of hours are needed.
 func (s *Stats) ByHours() bool { return slices.Contains(s.by, byHour) }
 
-// separator stands between the keys in the name of a group.
-const separator = "\x00"
-
-// moment is when something was last in use: the span, and for sessions in the same span when they
-// began.
-type moment struct {
-	span  time.Time
-	began int64
-}
-
-func (m moment) compare(other moment) int {
-	return cmp.Or(m.span.Compare(other.span), cmp.Compare(m.began, other.began))
-}
-
 // Add adds a row of the sessions of an agent.
 func (s *Stats) Add(r *Row, agent string) {
-	var group []string
-	for _, by := range s.by {
-		name := keys[by](r, agent)
-		if group = append(group, name); by == bySession {
-			s.labels[name] = r.Session.DisplayName()
-		}
+	var key [2]string
+	for i, by := range s.by {
+		key[i] = keys[by](r, agent)
 	}
-	s.groups.Add(strings.Join(group, separator), r)
-	s.firsts.Add(group[0], r)
-	s.total.Add(totalName, r)
-	began, _ := r.Session.Created()
-	if now := (moment{r.Day, began}); now.compare(s.latest[group[0]]) > 0 {
-		s.latest[group[0]] = now
+	if s.firsts[key[0]] == nil {
+		s.firsts[key[0]] = &group{}
 	}
-	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") && !slices.Contains(s.unpriced, r.Model) {
-		s.unpriced = append(s.unpriced, r.Model)
+	if s.lines[key] == nil {
+		s.lines[key] = s.newGroup(key, r)
+	}
+	s.lines[key].add(r)
+	s.lines[key].first.add(r)
+	s.total.add(r)
+	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") {
+		s.unpriced[r.Model] = true
 	}
 }
 
-// labelsOf returns the keys of a group for a person.
-func (s *Stats) labelsOf(g *Group) []string {
-	labels := strings.Split(g.Name, separator)
-	for i, name := range labels {
-		labels[i] = names.Visible(cmp.Or(s.labels[name], name))
+func (s *Stats) newGroup(key [2]string, r *Row) *group {
+	g := &group{names: key[:len(s.by)], first: s.firsts[key[0]]}
+	for i, label := range g.names {
+		if s.by[i] == bySession {
+			label = cmp.Or(r.Session.DisplayName(), label)
+		}
+		g.labels = append(g.labels, names.Visible(label))
 	}
-	return labels
+	return g
+}
+
+func (g *group) add(r *Row) {
+	if g.sessions == nil {
+		g.sessions = map[*listing.Info]bool{}
+	}
+	g.Sum.Add(r.Sum)
+	g.sessions[r.Session] = true
+	began, _ := r.Session.Created()
+	if now := (moment{r.Day, began}); now.compare(g.latest) > 0 {
+		g.latest = now
+	}
 }
 
 // maxNamed is how many models without a price are named.
@@ -137,11 +155,11 @@ const maxNamed = 10
 
 // notes returns the lines below the sums: the source of the prices, and the models without a price.
 func (s *Stats) notes() (notes []string) {
-	if all := s.total.All(); len(all) > 0 && all[0].Listed > 0 {
+	if s.total.Listed > 0 {
 		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
 			names.Visible(s.Prices)))
 	}
-	if models := slices.Sorted(slices.Values(s.unpriced)); len(models) > 0 && s.Prices != "" {
+	if models := slices.Sorted(maps.Keys(s.unpriced)); len(models) > 0 && s.Prices != "" {
 		more := ""
 		if len(models) > maxNamed {
 			models, more = models[:maxNamed], fmt.Sprintf(" and %d more", len(models)-maxNamed)
@@ -152,27 +170,21 @@ func (s *Stats) notes() (notes []string) {
 	return notes
 }
 
-const totalName = "total"
-
 // list returns the lines: spans of time in their order, others by their measure.
-func (s *Stats) list() []*Group {
-	value, firsts := s.measure().of, map[string]*Group{}
-	for _, g := range s.firsts.All() {
-		firsts[g.Name] = g
-	}
-	order := func(by string, a, b *Group) int {
-		if isTime(by) {
-			return cmp.Compare(a.Name, b.Name)
+func (s *Stats) list() []*group {
+	_, value := s.measure()
+	order := func(key int, a, b *group, name, other string) int {
+		if isTime(s.by[key]) {
+			return cmp.Compare(name, other)
 		}
-		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(name, other))
 	}
-	return slices.SortedFunc(slices.Values(s.groups.All()), func(a, b *Group) int {
-		first, _, _ := strings.Cut(a.Name, separator)
-		other, _, _ := strings.Cut(b.Name, separator)
-		if first != other {
-			return order(s.by[0], firsts[first], firsts[other])
+	return slices.SortedFunc(maps.Values(s.lines), func(a, b *group) int {
+		if a.first != b.first {
+			return order(0, a.first, b.first, a.names[0], b.names[0])
 		}
-		return order(s.by[len(s.by)-1], a, b)
+		last := len(s.by) - 1
+		return order(last, a, b, a.names[last], b.names[last])
 	})
 }
 
@@ -181,37 +193,25 @@ const lastShown = 30
 
 // last returns the lines of the last days, hours or sessions that have any, and a note if these are
 // not all.
-func (s *Stats) last(groups []*Group) (shown []*Group, note string) {
-	if len(s.latest) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
+func (s *Stats) last(groups []*group) (shown []*group, note string) {
+	if len(s.firsts) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
 		return groups, ""
 	}
-	recent := slices.SortedFunc(maps.Keys(s.latest), func(a, b string) int {
-		return s.latest[b].compare(s.latest[a])
-	})[:lastShown]
-	shown = slices.DeleteFunc(groups, func(g *Group) bool {
-		first, _, _ := strings.Cut(g.Name, separator)
-		return !slices.Contains(recent, first)
-	})
+	recent := slices.SortedFunc(maps.Values(s.firsts), func(a, b *group) int { return b.latest.compare(a.latest) })[:lastShown]
+	shown = slices.DeleteFunc(groups, func(g *group) bool { return !slices.Contains(recent, g.first) })
 	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
-		lastShown, len(s.latest), s.by[0])
+		lastShown, len(s.firsts), s.by[0])
 }
 
-// measure is the quantity that bars show.
-type measure struct {
-	name string
-	of   func(*Group) float64
-}
-
-// measure returns the quantity of the bars: dollars, or tokens where no cost is known.
-func (s *Stats) measure() measure {
-	known := func(g *Group) bool { return g.Cost.Total > 0 }
+// measure returns the quantity of the bars: calls, dollars, or tokens where no cost is known.
+func (s *Stats) measure() (name string, of func(*group) float64) {
 	switch {
 	case s.OfTools():
-		return measure{"calls", func(g *Group) float64 { return float64(g.AssistantMessages) }}
-	case slices.ContainsFunc(s.groups.All(), known):
-		return measure{"cost", func(g *Group) float64 { return float64(g.Cost.Total) }}
+		return "calls", func(g *group) float64 { return float64(g.AssistantMessages) }
+	case s.total.Cost.Total > 0:
+		return "cost", func(g *group) float64 { return float64(g.Cost.Total) }
 	}
-	return measure{"tokens", func(g *Group) float64 { return float64(g.TotalTokens) }}
+	return "tokens", func(g *group) float64 { return float64(g.TotalTokens) }
 }
 
 // WriteJSON writes an object a line for each group: its name, the sum with the keys of usage.jsonl,
@@ -219,7 +219,7 @@ func (s *Stats) measure() measure {
 func (s *Stats) WriteJSON(out io.Writer) error {
 	groups := s.list()
 	if len(groups) == 0 && s.Empty != "" && slices.Equal(s.by, []string{ByDay}) {
-		groups = []*Group{{Name: s.Empty}}
+		groups = []*group{{names: []string{s.Empty}}}
 	}
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
@@ -233,12 +233,12 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 			Sessions int `json:"sessions"`
 			*Sum
 			Zone string `json:"tz,omitempty"`
-		}{g.Sessions(), &g.Sum, zone}
+		}{len(g.sessions), &g.Sum, zone}
 		if s.OfTools() {
-			sum = map[string]int{"sessions": g.Sessions(), "calls": g.AssistantMessages}
+			sum = map[string]int{"sessions": len(g.sessions), "calls": g.AssistantMessages}
 		}
 		group := map[string]string{}
-		for i, name := range strings.Split(g.Name, separator) {
+		for i, name := range g.names {
 			group[s.by[i]] = name
 		}
 		if err := enc.Encode(group); err != nil {
@@ -263,10 +263,10 @@ const (
 )
 
 // cells returns the columns of a line behind the name, as text.
-func (s *Stats) cells(g *Group) []string {
-	cells := []string{fmt.Sprint(g.Sessions()), fmt.Sprint(g.AssistantMessages)}
+func (s *Stats) cells(g *group) []string {
+	cells := []string{fmt.Sprint(len(g.sessions)), fmt.Sprint(g.AssistantMessages)}
 	if !s.OfTools() {
-		cells = append(cells, Short(float64(g.TotalTokens)), dollars(&g.Sum))
+		cells = append(cells, Short(float64(g.TotalTokens)), cmp.Or(g.Dollars(), "-"))
 	}
 	return cells
 }
@@ -277,9 +277,6 @@ func (s *Stats) titles() []string {
 	}
 	return []string{"sessions", "answers", "tokens", "cost"}
 }
-
-// dollars returns a cost: - where nobody knows any, with a + where not all is known.
-func dollars(sum *Sum) string { return cmp.Or(sum.Dollars(), "-") }
 
 // Dollars returns a cost for people, such as $1.50: "" where nobody knows any, with a + where not
 // all is known.
@@ -317,29 +314,13 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	if recent {
 		groups, left = s.last(groups)
 	}
-	titles, named := s.titles(), len(s.by)
-	rows := [][]string{append(slices.Clone(s.by), titles...)}
+	named := len(s.by)
+	rows := [][]string{slices.Concat(s.by, s.titles())}
 	for _, g := range groups {
-		rows = append(rows, append(s.labelsOf(g), s.cells(g)...))
+		rows = append(rows, slices.Concat(g.labels, s.cells(g)))
 	}
-	for _, g := range s.total.All() {
-		rows = append(rows, append(append([]string{totalName}, make([]string, named-1)...), s.cells(g)...))
-	}
-	room := width - 2*(len(titles)+named-1)
-	for i := range titles {
-		room -= widest(rows, named+i)
-	}
-	free, rest := room, widest(rows, 1) // the rest is for the other key
-	if named == 1 {
-		free, rest = room-minBar, 0
-	}
-	for i := range named {
-		for _, row := range rows {
-			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
-		}
-		free, rest, room = free-widest(rows, i), 0, room-widest(rows, i)
-	}
-	bar := min(maxBar, room-2)
+	rows = append(rows, slices.Concat([]string{"total", ""}[:named], s.cells(&s.total)))
+	bar := s.fit(rows, width)
 	share := s.shares(groups)
 	var out bytes.Buffer
 	for i, row := range rows {
@@ -354,7 +335,7 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 			}
 		}
 		if i > 0 && i <= len(groups) {
-			if drawn := drawBar(share[i-1]*float64(max(bar, 0)), blocks); drawn != "" {
+			if drawn := drawBar(share[i-1]*float64(bar), blocks); drawn != "" {
 				out.WriteString("  " + drawn)
 			}
 		}
@@ -367,9 +348,30 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	return out.Bytes()
 }
 
+// fit cuts the names in rows so that these have so many columns with a bar, whose width it returns.
+func (s *Stats) fit(rows [][]string, width int) (bar int) {
+	named, columns := len(s.by), len(rows[0])
+	room := width - 2*(columns-1)
+	for k := named; k < columns; k++ {
+		room -= widest(rows, k)
+	}
+	free, rest := room, widest(rows, 1) // the rest is for the other key
+	if named == 1 {
+		free, rest = room-minBar, 0
+	}
+	for i := range named {
+		for _, row := range rows {
+			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
+		}
+		free, rest, room = free-widest(rows, i), 0, room-widest(rows, i)
+	}
+	return max(0, min(maxBar, room-2))
+}
+
 // shares returns how long the bars are: that of the largest group is 1.
-func (s *Stats) shares(groups []*Group) []float64 {
-	value, most := s.measure().of, 0.0
+func (s *Stats) shares(groups []*group) []float64 {
+	_, value := s.measure()
+	most := 0.0
 	for _, g := range groups {
 		most = max(most, value(g))
 	}
@@ -414,7 +416,8 @@ func drawBar(length float64, blocks []string) string {
 func (s *Stats) SVG() []byte {
 	groups := s.list()
 	const line, left, bar, width = 22, 320, 360, 800
-	share, what := s.shares(groups), s.measure().name+" by "+strings.Join(s.by, ", ")
+	measure, _ := s.measure()
+	share, what := s.shares(groups), measure+" by "+strings.Join(s.by, ", ")
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
 		width, line*(len(groups)+len(s.notes())+2))
@@ -423,7 +426,7 @@ func (s *Stats) SVG() []byte {
 	for i, g := range groups {
 		y := (i + 1) * line
 		length := share[i] * bar
-		cells, labels := s.cells(g), s.labelsOf(g)
+		cells, labels := s.cells(g), slices.Clone(g.labels)
 		for i := range labels {
 			labels[i] = s.cut(i, labels[i], 40/len(labels))
 		}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"hash/maphash"
 	"math"
 	"path"
 	"strings"
@@ -190,12 +189,4 @@ func (c covers) above(info *listing.Info) (found []cover) {
 		found = append(found, c[dir]...)
 	}
 	return found
-}
-
-// keyOf returns a hash of covers.
-func keyOf(covers []cover) (key uint64) {
-	for _, of := range covers {
-		key += maphash.Comparable(seed, of)
-	}
-	return key
 }

@@ -148,7 +148,7 @@ func (b *builder) prose(v rawjson.Value) {
 func (b *builder) proseOf(v rawjson.Value) []byte {
 	x := excerptOf(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
 	b.proseLeft -= min(len(v), b.proseLeft)
-	b.cut = b.cut || x.cut
+	b.cut = b.cut || x.left > 0
 	return x.head
 }
 
@@ -187,7 +187,6 @@ func (b *builder) output(info string, v rawjson.Value) {
 	}
 	b.outputLeft -= min(len(v), limits.whole)
 	x := excerptOf(v, limits)
-	b.cut = b.cut || x.cut && x.left == 0
 	if len(bytes.TrimSpace(x.head)) == 0 && x.left == 0 {
 		return
 	}

@@ -26,13 +26,13 @@ const (
 	maxCompared = 4 << 20
 )
 
-// Diff compares two branches as diff -u does, and calls f for each line, with its end: "-" before
-// lines of a alone, "+" before lines of b alone, "@@" in place of common ones. Turns are compared
-// by their texts, without times and ids, labels and settings; a turn that differs is compared line
-// by line with that of the same speaker. Diff returns whether there is a difference.
-func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs bool, err error) {
+// diff compares two branches as diff -u does, and calls f for each line: the sign is "-" for lines
+// of the first alone, "+" for lines of the second alone, "@@" in place of common ones. Turns are
+// compared by their texts, without times and ids, labels and settings; a turn that differs is
+// compared line by line with that of the same speaker. diff returns whether there is a difference.
+func diff(ctx context.Context, of [2]Branch, f func(sign, text string) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
-	for i, branch := range []Branch{a, b} {
+	for i, branch := range of {
 		if d.sides[i], err = newSide(ctx, branch); err != nil {
 			return false, err
 		}
@@ -44,7 +44,7 @@ func Diff(ctx context.Context, a, b Branch, f func(line []byte) error) (differs 
 	for _, c := range list {
 		d.changed(c.gone, c.come)
 		if n := len(c.same); n > 0 {
-			d.line("@@ ", fmt.Sprintf("in common: %s, to %s @@", counted(n, "turn"), c.same[n-1].title))
+			d.line("@@", fmt.Sprintf("in common: %s, to %s", counted(n, "turn"), c.same[n-1].title))
 		}
 	}
 	return true, d.err
@@ -75,10 +75,7 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 	sum.SetSeed(hashSeed)
 	for _, shown := range t.entries {
 		blocks, err := t.blocksOf(shown)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 		if blocks.flags&inTurn == 0 {
@@ -105,16 +102,13 @@ var bareWriter = markdownWriter{links: Links{Blobs: "blobs/"}, bare: true}
 type differ struct {
 	ctx   context.Context
 	sides [2]*side
-	f     func([]byte) error
+	f     func(sign, text string) error
 	err   error // the first
 }
 
 func (d *differ) line(sign, text string) {
-	if d.err == nil {
-		d.err = d.ctx.Err()
-	}
-	if d.err == nil {
-		d.err = d.f([]byte(sign + text + "\n"))
+	if d.err = cmp.Or(d.err, d.ctx.Err()); d.err == nil {
+		d.err = d.f(sign, text)
 	}
 }
 
@@ -195,7 +189,7 @@ func (d *differ) pair(x, y *turn) {
 		}
 		if left := len(shared) - before - after; left > 1 {
 			d.lines(" ", shared[:before])
-			d.line("@@ ", fmt.Sprintf("in common: %s @@", counted(left, "line")))
+			d.line("@@", "in common: "+counted(left, "line"))
 			shared = shared[len(shared)-after:]
 		}
 		d.lines(" ", shared)

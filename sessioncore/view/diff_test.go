@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -17,10 +18,11 @@ import (
 func diffOf(t *testing.T, a, b Branch) string {
 	t.Helper()
 	var out strings.Builder
-	differs, err := Diff(context.Background(), a, b, func(line []byte) error { out.Write(line); return nil })
-	require.NoError(t, err)
+	to := &Screen{Writer: bufio.NewWriter(&out)}
+	differs, err := to.WriteDiff(context.Background(), [2]string{}, [2]Branch{a, b}, false)
+	require.NoError(t, errors.Join(err, to.Flush()))
 	require.Equal(t, out.Len() > 0, differs)
-	return out.String()
+	return strings.TrimPrefix(out.String(), "--- \n+++ \n")
 }
 
 func TestDiff(t *testing.T) {
@@ -49,11 +51,11 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, "-## User · 2026-01-05 09:00:00 · e0\n-\n-why?\n", diffOf(t, at(0), at(sessioncore.NoEntry)))
 
 	full := errors.New("full")
-	_, err := Diff(context.Background(), at(1), at(3), func([]byte) error { return full })
+	_, err := diff(context.Background(), [2]Branch{at(1), at(3)}, func(_, _ string) error { return full })
 	require.ErrorIs(t, err, full)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(full)
-	_, err = Diff(ctx, at(1), at(3), func([]byte) error { return nil })
+	_, err = diff(ctx, [2]Branch{at(1), at(3)}, func(_, _ string) error { return nil })
 	require.Error(t, err)
 }
 

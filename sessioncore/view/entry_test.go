@@ -101,9 +101,6 @@ func TestLongOutputIsCut(t *testing.T) {
 	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"user","content":"`+prose+prose+`"}`))
 	require.Less(t, len(body), maxProse+1000)
 	require.True(t, strings.HasSuffix(body, "\n\n*Not all of it is shown:* [the whole entry](entries/e0.json)\n"))
-	// Nor is base64 ever shown.
-	body = transcriptBody(t, sessiontest.MessageLine(0, `{"role":"toolResult","content":[{"type":"text","text":"`+strings.Repeat("iVBORw0KGgo", 500)+`"}]}`))
-	require.Less(t, len(body), 500)
 	// Many small ones come to an end too.
 	body = transcriptBody(t, sessiontest.MessageLine(0,
 		`{"role":"user","content":[`+strings.Repeat(`{"type":"image"},`, 5000)+`{"type":"text","text":"end"}]}`))
@@ -125,7 +122,6 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 	for head := range len(body) {
 		for tail := range len(body) - head {
 			e := excerptOf(v, excerptLimits{whole: head + tail, head: head, tail: tail})
-			require.Equal(t, e.left > 0, e.cut)
 			require.True(t, strings.HasPrefix(whole, string(e.head)), "%d: %q", head, e.head)
 			require.True(t, strings.HasSuffix(whole, string(e.tail)), "%d: %q", tail, e.tail)
 			require.True(t, utf8.Valid(e.head) && utf8.Valid(e.tail))
@@ -135,22 +131,6 @@ func TestExcerptCutsAnywhere(t *testing.T) {
 	e := excerptOf(v, excerptLimits{whole: len(body)})
 	require.Equal(t, whole, string(e.head))
 	require.Zero(t, e.left)
-}
-
-func TestBase64IsLeftOut(t *testing.T) {
-	picture := strings.Repeat("iVBORw0KGgo/+", 500)
-	for _, c := range []struct{ in, want string }{
-		{"see data:image/png;base64," + picture + " there",
-			"see data:image/png;base64," + picture[:kept64-len("base64,")+len("base64,")] + "…{6 KB of base64} there"},
-		{picture, picture[:kept64] + "…{6 KB of base64}"},
-		{strings.Repeat("=", 3000), strings.Repeat("=", 3000)},
-		{strings.Repeat("word ", 3000), strings.Repeat("word ", 3000)},
-		{picture[:shortest64-1], picture[:shortest64-1]},
-		{picture + "\n" + picture, picture[:kept64] + "…{6 KB of base64}\n" + picture[:kept64] + "…{6 KB of base64}"},
-	} {
-		got, _ := withoutBase64([]byte(c.in))
-		require.Equal(t, c.want, string(got))
-	}
 }
 
 func shownValueText(text string) (string, bool) {

@@ -113,9 +113,9 @@ func (t *valueText) block(text []byte, indent string) {
 // shortened returns a string's visible text, for a long string its head and tail.
 func (b *builder) shortened(v rawjson.Value) []byte {
 	x := excerptOf(v, outputLimits)
-	b.cut = b.cut || x.cut
 	text := x.head
 	if x.left > 0 {
+		b.cut = true
 		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
 		text = append(text, x.tail...)
 	}
