@@ -13,7 +13,7 @@ import (
 // TestSecondBackupOfPrograms: backup programs read the whole mount to its end, and a second run, in the
 // same mount and in a new one, finds every file as it was (docs/design.md section 6).
 func TestSecondBackupOfPrograms(t *testing.T) {
-	fullOnly(t) // TestSecondBackup does the same with tar and rsync
+	fullOnly(t) // the page attributes of TestScripts does the same with rsync
 	for program, backup := range map[string]func(t *testing.T) func(dir string) string{
 		"restic": resticBackup, "borg": borgBackup,
 	} {

@@ -80,7 +80,7 @@ func TestChildrenCost(t *testing.T) {
 	const sessions = 400
 	a.write("top", header("top"))
 	for i := range sessions {
-		a.write(fmt.Sprint("s", i), childOf(fmt.Sprint("s", i), "top"))
+		a.write(fmt.Sprint("s", i), strings.Replace(header(fmt.Sprint("s", i)), `"cwd"`, `"parentSession":"top","cwd"`, 1))
 	}
 	time.Sleep(30 * time.Millisecond) // until the clock of the files has ticked
 	m := mountForTest(t, a.dir)
@@ -93,24 +93,4 @@ func TestChildrenCost(t *testing.T) {
 	require.Greater(t, cost("ls", m.session("top", "children")), sessions)
 	require.Less(t, cost("ls", m.session("s1", "children"), m.session("s2", "children"), m.session("s3", "children")), sessions/2)
 	require.Len(t, names(t, m.session("top", "children")), sessions)
-}
-
-// TestNoSessionsYet: the client makes its directories when it first needs them; until then they are empty, and but for sessions/
-// not listed.
-func TestNoSessionsYet(t *testing.T) {
-	source := t.TempDir()
-	m := mountForTest(t, source)
-	require.Equal(t, []string{
-		"README", "by-cwd", "by-date", "by-file", "by-id", "history", "index.jsonl", "last-error", "new-session", "recent", "search", "sessions",
-	}, names(t, m.dir))
-	for _, name := range []string{"blobs", "continue", "running", "sessions", "terminal-sessions"} {
-		require.Empty(t, names(t, m.path(name)))
-	}
-	writeFile(t, filepath.Join(source, "blobs", strings.Repeat("ab", 32)), "blob")
-	require.Contains(t, names(t, m.dir), "blobs")
-	a := agent{t, source}
-	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
-	a.write("s", header("s"), entry(0, "e0", "", "x"))
-	require.Equal(t, []string{"s", "s.jsonl"}, names(t, m.path("sessions/p")))
-	require.Equal(t, entry(0, "e0", "", "x"), run(t, "cat", m.session("s", "leaf")))
 }

@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,4 +76,27 @@ func checkFind(t *testing.T, dir string, entries int) {
 // is read, since the copies read the rest. A directory has one name, which means unknown: else find stops early.
 func checkSizes(t *testing.T, dir string) {
 	python(t, program("walk.py"), dir)
+}
+
+// TestLongBranch: every name of a long path can be looked at, and the whole be copied.
+func TestLongBranch(t *testing.T) {
+	m, n := mountForTest(t, big(t)), bigSessions["chain"].entries()
+	branch := m.session("chain", "branches/current/")
+	require.Equal(t, fmt.Sprintln(n), shell(t, `ls -l "$1/path/" | grep -c ' -> '`, branch))
+	require.Empty(t, run(t, "find", branch+"/path/", "-size", "+1"))
+	require.Equal(t, fmt.Sprintln(n), shell(t, `ls "$1/path" | wc -l`, branch))
+	require.Equal(t, fmt.Sprintln(n), shell(t, `tar -C "$1" -cf - path | tar -t | grep -c json`, branch))
+	seesEachOnce(t, `cat "$1/branches/current/entries.jsonl"`, m.session("chain"), scratch(t))
+	info, err := os.Stat(branch + "/entries.jsonl")
+	require.NoError(t, err)
+	raw, err := os.Stat(m.path("sessions/p/chain.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, raw.Size()-int64(len(header("chain"))), info.Size())
+	tips := names(t, m.session("tips", "branches"))
+	require.Len(t, tips, scaled(tipsCount)+2)
+	require.Equal(t, fmt.Sprintln(scaled(tipsCount)+1), shell(t, `wc -l <"$1"`, m.session("tips", "branches.tsv")))
+
+	fan := bigSessions["fan"].entries() // one root, and all others below it
+	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "entries")))
+	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "tree", entryID(0))), "its entry.json and its children")
 }

@@ -135,8 +135,8 @@ func TestSessionEnds(t *testing.T) {
 				shell(t, "find $1 >/dev/null; "+look+" >/dev/null", m.session("s")) // the kernel knows it all
 				end(a)
 				out, problem, err := tool(t, "bash", "-c", look, "bash", m.session("s"))
-				for waited := time.Duration(0); strings.HasPrefix(look, "ls -d") && err == nil && waited < patience; waited += tick {
-					time.Sleep(tick) // that a directory exists, and a bare stat, may be remembered for a second
+				for waited := time.Duration(0); strings.HasPrefix(look, "ls -d") && err == nil && waited < patience; waited += 20 * time.Millisecond {
+					time.Sleep(20 * time.Millisecond) // that a directory exists, and a bare stat, may be remembered for a second
 					out, problem, err = tool(t, "bash", "-c", look, "bash", m.session("s"))
 				}
 				require.Error(t, err, "%s: %s", look, out)

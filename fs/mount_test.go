@@ -55,8 +55,6 @@ type daemonOptions struct {
 	mountopts.Options
 	// Panics mounts a storage that panics (panic_test.go).
 	Panics bool
-	// Debug logs at debug level.
-	Debug bool
 	// MaxNodes, where not 0, is how many nodes the mount keeps (prune_test.go).
 	MaxNodes int
 	// NodesRest, where not 0, is after how long without a new one nodes are given back.
@@ -70,9 +68,6 @@ func runDaemon(options string) int {
 	if err := json.Unmarshal([]byte(options), &o); err != nil {
 		log.Error("options", "err", err)
 		return 2
-	}
-	if o.Debug {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	mountIt := fs.Mount
 	if o.Panics {

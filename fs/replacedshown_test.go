@@ -29,7 +29,7 @@ func replaceable(t *testing.T, dir string) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "terminal-sessions"), 0o755))
 	crumb := "/home/dev/project\n" + a.path("s0.jsonl") + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "terminal-sessions", "tty1"), []byte(crumb), 0o644))
-	history(t, `db = open_history(sys.argv[1])
+	python(t, program("history.py")+`db = open_history(sys.argv[1])
 db.execute("PRAGMA journal_mode=DELETE")
 add(db, "a prompt")
 db.close()`, filepath.Join(dir, "history.db"))

@@ -56,6 +56,11 @@ func (a agent) replace(name string, content ...string) {
 // add appends to sessions/p/<name>.jsonl.
 func (a agent) add(name string, content ...string) { grow(a.t, a.path(name+".jsonl"), content...) }
 
+// crumb writes a breadcrumb.
+func (a agent) crumb(terminal, text string) {
+	writeFile(a.t, filepath.Join(a.dir, "terminal-sessions", terminal), text)
+}
+
 // grow appends to a file.
 func grow(t testing.TB, file string, content ...string) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
@@ -96,18 +101,6 @@ func unpack(t testing.TB, from fs.FS) string {
 }
 
 func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
-
-// rootNames and sessionNames are what is listed in a mount and in the directory of a session without artifacts.
-var (
-	rootNames = []string{
-		"README", "archive", "blobs", "by-cwd", "by-date", "by-file", "by-id", "continue", "history", "index.jsonl", "last-error", "new-session", "recent",
-		"search", "sessions", "terminal-sessions",
-	}
-	sessionNames = []string{
-		"append", "branches", "branches.tsv", "by-label", "children", "context.json", "cwd", "entries", "fork", "header.json", "labels", "last-error",
-		"leaf", "problems.jsonl", "search", "title", "transcript.md", "tree", "usage.json",
-	}
-)
 
 // scratchSpace is what a copy of the biggest session takes, and more.
 const scratchSpace = 2 << 30
@@ -280,13 +273,6 @@ func readLink(t testing.TB, name string) string {
 	return to
 }
 
-// absent requires that there is nothing at a path.
-func absent(t testing.TB, path string) {
-	t.Helper()
-	_, err := os.Lstat(path)
-	require.ErrorIs(t, err, os.ErrNotExist, path)
-}
-
 // writeFile writes a file, and makes its directory.
 func writeFile(t testing.TB, file, text string) {
 	t.Helper()
@@ -303,13 +289,6 @@ func names(t testing.TB, dir string) []string {
 	list, err := f.Readdirnames(-1)
 	require.NoError(t, err)
 	return list
-}
-
-// abs is a file of the project for programs that run elsewhere.
-func abs(t testing.TB, file string) string {
-	file, err := filepath.Abs(file)
-	require.NoError(t, err)
-	return file
 }
 
 func sum256(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

@@ -156,19 +156,3 @@ func TestReadOnlySource(t *testing.T) {
 		require.Contains(t, run(t, "cat", w.m.path("last-error")), ": read-only file system")
 	})
 }
-
-// TestOwnerIsKept: what a daemon of root's writes belongs to the owner of the directory.
-func TestOwnerIsKept(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-	w := newWriting(t)
-	run(t, "chown", "-R", "4321:1234", w.dir)
-	fork := ask(t, w.in("fork"), "e1")
-	path := ask(t, w.m.path("new-session"), anywhere("/made/anew"))
-	require.Equal(t, "4321:1234\n", run(t, "stat", "-c", "%u:%g", w.m.path(path, "append")))
-	ask(t, w.m.path(path, "append"), assistant("x"))
-	require.NoError(t, put(w.in("title"), "x\n"))
-	require.NoError(t, put(w.in("append"), bigImage(6000)+"\n"))
-	require.Equal(t, "4321:1234\n", shell(t, `find "$1" -printf '%U:%G\n' | sort -u`, w.dir), "%s and %s", fork, path)
-}

@@ -96,7 +96,8 @@ func endScript(work string) error {
 			for _, fd := range links {
 				name, err := os.Readlink(fd)
 				name = strings.TrimSuffix(strings.TrimSuffix(name, " (deleted)"), ".gz")
-				if err != nil || !strings.HasPrefix(name, work) || strings.HasSuffix(name, ".jsonl") || name == work+"/log" {
+				if err != nil || !strings.HasPrefix(name, work) || strings.HasSuffix(name, ".jsonl") || name == work+"/log" ||
+					strings.HasPrefix(name, work+"/.tmp/") {
 					continue
 				}
 				if info, err := os.Stat(fd); err == nil && !info.IsDir() {
