@@ -37,6 +37,8 @@ type Builder struct {
 	About
 	// InnerKey is the key of the member for Record.Inner.
 	InnerKey string
+	// List is the key of the list with the records in a file of one JSON object, "" if none is one.
+	List string
 	// Path is the path of the records' file, if that is not the session's own.
 	Path string
 	// Pending adds the entries that a later record may change or take back, and may move the leaf.

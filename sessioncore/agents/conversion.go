@@ -121,7 +121,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	if records != nil {
 		inner = records.Inner()
 	}
-	at, err := jsonl.LoadRecords(ctx, obj, c.at, to.Size, maxLine, inner, func(u *jsonl.Unit) error {
+	at, err := c.load(ctx, obj, to.Size, inner, func(u *jsonl.Unit) error {
 		if hasHeader() && len(problems) > 0 {
 			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
 		}
@@ -175,6 +175,24 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	}
 	c.check, err = sumBefore(obj, at.Off)
 	return err
+}
+
+// load emits the values of a file from c.at on, and returns their end.
+func (c *conversion) load(
+	ctx context.Context, obj storage.Object, size int64, inner string, emit func(*jsonl.Unit) error,
+) (jsonl.Position, error) {
+	var begin [len("{ \r\n")]byte
+	if b, ok := c.converter.(*Builder); ok && b.List != "" && c.at.Off == 0 {
+		n, _ := obj.ReadAt(begin[:min(size, int64(len(begin)))], 0)
+		if isDocument(begin[:n]) {
+			isOne, err := unfold(obj, size, b.List, emit)
+			if !isOne && err == nil {
+				_, err = jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, inner, emit)
+			}
+			return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
+		}
+	}
+	return jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, inner, emit)
 }
 
 // setTail sets the lines that may still change. Readers keep the tails of their versions.

@@ -25,8 +25,6 @@ type Projects struct {
 	// Cwd returns the working directory of a project, "" if only records name it.
 	Cwd func(project string) string
 
-	// Records is the member of a JSON object that has its records.
-	Records string
 	// HasTitle reports whether a line may have the title.
 	HasTitle func(line []byte) bool
 	Provider Provider

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -12,10 +11,7 @@ import (
 // maxStub is the size of the largest file that may lack a conversation.
 const maxStub = 64 << 10
 
-var (
-	_ FactsFormat = (*Projects)(nil)
-	_ Joiner      = (*Projects)(nil)
-)
+var _ FactsFormat = (*Projects)(nil)
 
 // IsSession implements Format.
 func (p *Projects) IsSession(name string) bool {
@@ -25,35 +21,14 @@ func (p *Projects) IsSession(name string) bool {
 // isSide reports whether a name is that of a subagent's session.
 func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 
-// document returns the file of a session, and whether it is one JSON object.
-func (p *Projects) document(name string) (file string, isOne bool) {
-	if file = name; p.Raw != nil {
-		file, _, _ = p.real(name)
-	}
-	return file, file != "" && !strings.HasSuffix(file, sessionEnding)
-}
-
-// Join implements Joiner.
-func (p *Projects) Join(name string, obj storage.Object) storage.Object {
-	if _, isOne := p.document(name); isOne {
-		return Unfold(obj, p.Records)
-	}
-	return obj
-}
-
 // Converter implements Format.
 func (p *Projects) Converter(about About, _ storage.Object) Converter { return p.builder(about) }
 
 func (p *Projects) builder(about About) *Builder { return NewBuilder(about, p.Provider, p.Begin) }
 
-// FactsAbout implements FactsFormat. A session of one object restarts at each change.
-func (p *Projects) FactsAbout(name string) About {
-	about := About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
-	if file, isOne := p.document(name); isOne && p.Raw != nil {
-		st, _ := p.Raw.Stat(file)
-		about.Before = fmt.Sprint(st.Token)
-	}
-	return about
+// FactsAbout implements FactsFormat.
+func (*Projects) FactsAbout(name string) About {
+	return About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
 }
 
 // About implements Format.

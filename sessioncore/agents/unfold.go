@@ -3,8 +3,9 @@ package agents
 import (
 	"bytes"
 	"fmt"
-	"sync"
+	"io"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -12,91 +13,37 @@ import (
 // maxUnfolded bounds the size of a document.
 const maxUnfolded = 64 << 20
 
-// Unfold returns an object that shows a file of one JSON object over many lines as lines: the
-// object without the member list, and that list's elements, each with the number of its first line.
-// Other files are shown as they are.
-func Unfold(obj storage.Object, list string) storage.Object {
-	return &unfolded{Object: obj, list: list}
-}
-
-// unfolded is a file that is rewritten completely at each change.
-type unfolded struct {
-	storage.Object
-	list string
-
-	mu   sync.Mutex    // guards the fields below
-	of   storage.Token // the state of text's file
-	text []byte
-}
-
-// read returns the state of the file and the lines made of it.
-func (d *unfolded) read() (st storage.Stat, text []byte, err error) {
-	if st, err = d.Object.Stat(); err != nil {
-		return st, nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.text != nil && d.of == st.Token {
-		return st, d.text, nil
-	}
-	if st.Size > maxUnfolded {
+// unfold emits the records of a document, a file of one JSON object over many lines that is written
+// anew at each change: the object without the member list, and that list's elements, each with the
+// number of its first line. It returns false for a document that is not complete.
+func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) error) (isOne bool, err error) {
+	if size > maxUnfolded {
 		const why = "the session is one JSON object of %d MiB, and may have %d"
-		return st, nil, fmt.Errorf(why, st.Size>>20, maxUnfolded>>20)
+		return false, fmt.Errorf(why, size>>20, maxUnfolded>>20)
 	}
-	text = make([]byte, st.Size)
-	if err := storage.ReadFull(d.Object, text, 0); err != nil {
-		return st, nil, err
+	text := make([]byte, size)
+	if err := storage.ReadFull(obj, text, 0); err != nil {
+		return false, err
 	}
-	d.text, d.of = asLines(text, d.list), st.Token
-	return st, d.text, nil
-}
-
-// Joined returns the difference of the size from the file's.
-func (d *unfolded) Joined() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return int64(len(d.text)) - d.of.Size
-}
-
-// Stat implements storage.Object.
-func (d *unfolded) Stat() (storage.Stat, error) {
-	st, text, err := d.read()
-	st.Size = int64(len(text))
-	return st, err
-}
-
-// ReadAt implements storage.Object.
-func (d *unfolded) ReadAt(p []byte, off int64) (int, error) {
-	_, text, err := d.read()
-	if err != nil {
-		return 0, err
-	}
-	return bytes.NewReader(text).ReadAt(p, off)
-}
-
-// asLines returns a document as lines.
-func asLines(text []byte, list string) []byte {
 	v := objectIn(text)
 	if v == nil {
-		return text
+		return false, nil
 	}
-	elements := v.Member(list)
-	if !elements.IsArray() {
-		return append(oneLine(v), '\n')
+	u := jsonl.Unit{Kind: jsonl.ObjectUnit, Line: 1, Text: v, Loose: true}
+	if v.Member(list).IsArray() {
+		u.Text = without(v, list)
 	}
-	out := append(oneLine(without(v, list)), '\n')
-	line, at, written := 1, 0, 1 // the line of the byte at, and the number of lines in out
-	elements.EachElement(func(element rawjson.Value, _ int) bool {
+	err = emit(&u)
+	at := 0 // the byte in u.Line
+	v.Member(list).EachElement(func(element rawjson.Value, _ int) bool {
 		begin := element.OffsetIn(text)
-		line, at = line+bytes.Count(text[at:begin], []byte{'\n'}), begin
-		for ; written < line-1; written++ {
-			out = append(out, '\n')
+		u.Line, at = u.Line+int64(bytes.Count(text[at:begin], []byte{'\n'})), begin
+		if u.Text = element; err == nil && element.IsObject() {
+			err = emit(&u)
 		}
-		out = append(append(out, oneLine(element)...), '\n')
-		written++
-		return true
+		return err == nil
 	})
-	return out
+	return true, err
 }
 
 // without returns an object without the members of a name.

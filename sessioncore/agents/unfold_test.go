@@ -1,29 +1,35 @@
 package agents
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/jsonl"
 )
 
-// TestUnfold: the elements of a document's list stand in the lines in which they begin there.
+// TestUnfold: the elements of a document's list have the lines in which they begin.
 func TestUnfold(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                     "",
-		"{\n":                  "{\n",
-		"[\n]":                 "[\n]",
-		"{\n\"a\": 1\n}\n":     "{ \"a\": 1 }\n",
-		`{"a":1,"l":[{},{}]}`:  "{\"a\":1}\n{}\n{}\n",
-		"{\n\"l\": []\n}":      "{}\n",
-		"{\n\"l\": {\"x\":1}}": "{ \"l\": {\"x\":1}}\n",
-		"{\n\"a\": 1,\n\"l\": [\n{\n\"x\": [\n1]\n},\n{\"y\": 2}\n],\n\"z\": \"}\"\n}": "" +
-			"{\"a\":1,\"z\":\"}\"}\n\n\n{ \"x\": [ 1] }\n\n\n\n{\"y\": 2}\n",
+	for text, want := range map[string][]string{
+		"":                     nil,
+		"{\n":                  nil,
+		"[\n]":                 nil,
+		"{\n\"a\": 1\n}\n":     {`1 { "a": 1 }`},
+		`{"a":1,"l":[{},{}]}`:  {`1 {"a":1}`, `1 {}`, `1 {}`},
+		"{\n\"l\": []\n}":      {`1 {}`},
+		"{\n\"l\": {\"x\":1}}": {`1 { "l": {"x":1}}`},
+		"{\n\"a\": 1,\n\"l\": [\n{\n\"x\": [\n1]\n},\n{\"y\": 2}\n],\n\"z\": \"}\"\n}": {
+			`1 {"a":1,"z":"}"}`, `4 { "x": [ 1] }`, `8 {"y": 2}`},
 	} {
-		got := string(asLines([]byte(text), "l"))
+		var got []string
+		file := strings.NewReader(text)
+		_, err := unfold(file, int64(len(text)), "l", func(u *jsonl.Unit) error {
+			got = append(got, fmt.Sprintf("%d %s", u.Line, OneLine(u)))
+			return nil
+		})
+		require.NoError(t, err)
 		require.Equal(t, want, got, text)
-		if at := strings.Index(text, `"y"`); at > 0 {
-			require.Equal(t, strings.Count(text[:at], "\n"), strings.Count(got[:strings.Index(got, `"y"`)], "\n"))
-		}
 	}
 }

@@ -11,22 +11,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-var (
-	_ agents.FactsFormat = (*Home)(nil)
-	_ agents.Joiner      = (*Home)(nil)
-)
+var _ agents.FactsFormat = (*Home)(nil)
 
 // IsSession implements agents.Format.
 func (*Home) IsSession(name string) bool {
 	return strings.HasSuffix(name, ending) && strings.Contains(name, "/")
-}
-
-// Join implements agents.Joiner: it shows a document of the first clients as lines.
-func (*Home) Join(name string, obj storage.Object) storage.Object {
-	if strings.HasPrefix(name, oldDir+"/") || strings.HasSuffix(name, oldEnding) {
-		return agents.Unfold(obj, "chatMessages")
-	}
-	return obj
 }
 
 // Beside returns the title that a session has in another file, for a search.
@@ -40,9 +29,6 @@ func (h *Home) FactsAbout(name string) (about agents.About) {
 	session, subagent := h.Split(name)
 	if about.ID = cmp.Or(subagent, session); subagent != "" {
 		about.Side, about.Chain = true, subagent
-	} else if strings.HasPrefix(name, oldDir) { // it is written anew at each change
-		st, _ := h.Renamed.Stat(name)
-		about.Before = st.ModTime().String()
 	}
 	return about
 }

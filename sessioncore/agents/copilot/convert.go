@@ -36,7 +36,7 @@ type converter struct {
 func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
-		b.InnerKey = "data"
+		b.InnerKey, b.List = "data", "chatMessages"
 		*c = converter{
 			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},

@@ -30,6 +30,7 @@ type place struct {
 }
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
+	b.List = "messages"
 	c := &converter{Builder: b, places: map[string]*place{}, done: map[string]bool{}}
 	return c.record
 }

@@ -30,7 +30,7 @@ type home struct {
 
 func newHome(files storage.Files) *home {
 	h := &home{Projects: agents.Projects{
-		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Records: "messages", Begin: newConverter,
+		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Begin: newConverter,
 		Provider: agents.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
 		HasTitle: func(line []byte) bool {
 			return bytes.Contains(line, []byte(`"summary"`)) || bytes.Contains(line, []byte(`"user"`))
