@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"encoding/json"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func init() {
 		},
 		NameOf: nameOf,
 		Prompts: func(files storage.Files) history.History {
-			return history.Converted{Files: files, Names: func() []string { return []string{promptsName} }, Append: appendPrompts}
+			return history.Files{Files: files, Names: func() []string { return []string{promptsName} }, Parse: prompts}
 		},
 		Wrote: func(v rawjson.Value) bool {
 			typ, _ := v.Member("type").Text()
@@ -46,17 +47,17 @@ func init() {
 // promptsName is the file with the prompts: the newest first, without times.
 const promptsName = "command-history-state.json"
 
-// appendPrompts appends the prompts as lines of a history.
-func appendPrompts(dst []byte, _ string, text []byte) []byte {
-	var typed struct{ CommandHistory []string }
-	if json.Unmarshal(text, &typed) != nil {
-		return dst // it may be half written
+// prompts returns the prompts in that file, the oldest first.
+func prompts(_ string, text []byte) iter.Seq[history.Prompt] {
+	return func(yield func(history.Prompt) bool) {
+		var typed struct{ CommandHistory []string }
+		_ = json.Unmarshal(text, &typed)
+		for _, text := range slices.Backward(typed.CommandHistory) {
+			if !yield(history.Prompt{Text: text, Untimed: true}) {
+				return
+			}
+		}
 	}
-	for _, prompt := range slices.Backward(typed.CommandHistory) {
-		dst = rawjson.AppendQuoted(append(dst, `{"untimed":true,"display":`...), prompt)
-		dst = append(dst, "}\n"...)
-	}
-	return dst
 }
 
 // nameOf returns the name of a file or directory as Home shows it.

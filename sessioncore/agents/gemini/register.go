@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"encoding/json"
+	"iter"
 	"path"
 	"path/filepath"
 	"strings"
@@ -39,10 +41,7 @@ func init() {
 		},
 		Prompts: func(files storage.Files) history.History {
 			h := newHome(files)
-			cwd := func(name string) string { return h.cwd(path.Base(path.Dir(name))) }
-			log := history.Array{Text: "message", Time: "timestamp", Session: "sessionId", Cwd: cwd}
-			names := func() []string { return h.InEach("logs.json") }
-			return history.Converted{Files: files, Names: names, Append: log.Append}
+			return history.Files{Files: files, Names: func() []string { return h.InEach("logs.json") }, Parse: h.prompts}
 		},
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
@@ -57,4 +56,31 @@ func init() {
 		Resume: []string{"gemini", "--resume="},
 		IsID:   agents.IsUUID,
 	})
+}
+
+// prompts returns the prompts in the log of a project.
+func (h *home) prompts(name string, text []byte) iter.Seq[history.Prompt] {
+	return func(yield func(history.Prompt) bool) {
+		var log []map[string]any
+		_ = json.Unmarshal(text, &log)
+		cwd := h.cwd(path.Base(path.Dir(name)))
+		for _, v := range log {
+			said, isText := v["message"].(string)
+			written, _ := v["timestamp"].(string)
+			at, err := time.Parse(time.RFC3339, written)
+			if !isText || err != nil {
+				continue
+			}
+			p := history.Prompt{Text: said, At: at.Unix()}
+			if session, ok := v["sessionId"].(string); ok {
+				p.Session = &session
+			}
+			if cwd != "" {
+				p.Cwd = &cwd
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }

@@ -1,0 +1,167 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+)
+
+// Prompt is a text that somebody typed, in the files of an agent.
+type Prompt struct {
+	Text         string
+	At           int64   // in s since the epoch
+	Untimed      bool    // the agent keeps no times
+	Cwd, Session *string // nil if they are not known
+
+	id int // the number of its line or, of the prompts in several files, its own
+}
+
+// Files is a prompt history in files, which need not exist.
+type Files struct {
+	storage.Files
+	// Names returns the names of the files, in order.
+	Names func() []string
+	// Parse returns the prompts in the text of a file, of one that is half written those that can be
+	// read.
+	Parse func(name string, text []byte) iter.Seq[Prompt]
+}
+
+// LinesName is the file of prompts of Claude Code and Codex (docs/format.md, Claude Code; Codex).
+const LinesName = "history.jsonl"
+
+// Lines returns the history of Claude Code or Codex in files.
+func Lines(files storage.Files) Files {
+	return Files{Files: files, Names: func() []string { return []string{LinesName} }, Parse: parseLines}
+}
+
+// parseLines parses lines with the keys of either client.
+func parseLines(_ string, text []byte) iter.Seq[Prompt] {
+	return func(yield func(Prompt) bool) {
+		number := 0
+		for line := range bytes.Lines(text) {
+			number++
+			var v struct {
+				Display   *string `json:"display"`
+				Timestamp float64 `json:"timestamp"` // in ms
+				Project   *string `json:"project"`
+				SessionID *string `json:"sessionId"`
+
+				Text    *string `json:"text"`
+				Seconds float64 `json:"ts"`
+				Session *string `json:"session_id"`
+			}
+			said := json.Unmarshal(line, &v) == nil
+			display := cmp.Or(v.Display, v.Text)
+			if !said || display == nil {
+				continue
+			}
+			at := int64(v.Seconds)
+			if v.Timestamp != 0 {
+				at = int64(v.Timestamp / 1000)
+			}
+			p := Prompt{Text: *display, At: at, Cwd: v.Project, Session: cmp.Or(v.SessionID, v.Session), id: number}
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// State implements History.
+func (h Files) State() (all State, err error) {
+	missing := fs.ErrNotExist
+	for _, name := range h.Names() {
+		s, err := stateOf(h.Files, name)
+		switch st := &all.database; {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return State{}, err
+		case missing != nil:
+			missing, all = nil, s
+		default:
+			st.Size += s.database.Size
+			st.Inode = st.Inode*31 + s.database.Inode
+			st.Modified = max(st.Modified, s.database.Modified)
+			st.Changed = max(st.Changed, s.database.Changed)
+		}
+	}
+	return all, missing
+}
+
+// Render implements History.
+func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
+	defer closeAfter(&err, hold)
+	at := time.Now()
+	state, err := h.State()
+	if err != nil {
+		return r, err
+	}
+	size := state.database.Size
+	if size > maxFileBytes {
+		return r, fmt.Errorf("%w: the prompts have %d MiB, and may have %d", ErrTooBig, size>>20, maxFileBytes>>20)
+	}
+	words := wordsOf(match)
+	if match != "" && len(words) == 0 {
+		return r, fmt.Errorf("%w: %q", ErrQuery, match)
+	}
+	room := hold.Another()
+	defer room.Close()
+	if err := room.Resize(2 * size); err != nil {
+		return r, err
+	}
+	found, err := h.find(ctx, words)
+	if err != nil {
+		return r, err
+	}
+	out := &lines{hold: hold}
+	for _, p := range found {
+		v := line{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
+		if !p.Untimed {
+			v.CreatedAt = created(p.At)
+		}
+		if p.Session != nil {
+			id := any(*p.Session)
+			v.SessionID = &id
+		}
+		if err := out.put(&v); err != nil {
+			return r, err
+		}
+	}
+	return Rendering{out.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
+}
+
+// find returns the prompts that have all words, newest first.
+func (h Files) find(ctx context.Context, words []string) (found []Prompt, err error) {
+	number := 0
+	for _, name := range h.Names() {
+		text, err := storage.ReadFile(h.Files, name, maxFileBytes)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for p := range h.Parse(name, text) {
+			number++
+			p.id = cmp.Or(p.id, number)
+			if containsAll([]byte(strings.ToLower(p.Text)), words) {
+				found = append(found, p)
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Prompt) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.id, a.id)) })
+	return found, nil
+}
