@@ -86,27 +86,30 @@ func (f *Found) settle(ctx context.Context) error {
 		return err
 	}
 	f.source, f.path = agent.Name, "/"+f.name
-	if ok, err := f.settleIn(agent); ok || err != nil {
-		return err
+	if store, name, ok := f.from.home(agent, f.name); ok {
+		if _, err := store.Files.Stat(name); err == nil {
+			f.files, f.how, f.name = store.Files, store.Format, name
+			return nil
+		}
 	}
 	f.how, err = agent.Alone(f.files, record)
 	return err
 }
 
-// settleIn is settle for a session that lies in its agent's directory.
-func (f *Found) settleIn(agent *agents.Agent) (ok bool, err error) {
-	home, name, ok := splitHome(agent, f.name)
+// home returns the sessions of the agent's directory in which a file lies, and its name there. It
+// is false for a file that is no session there, by its name.
+func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, name string, ok bool) {
+	home, name, ok := splitHome(agent, file)
 	if !ok {
-		return false, nil
+		return store, "", false
 	}
-	store, err := openHome(agent, home, f.temporary)
-	if err == nil && store.Format.IsSession(name) {
-		if _, err := store.Files.Stat(name); err == nil {
-			f.files, f.how, f.name = store.Files, store.Format, name
-			return true, nil
-		}
+	at := home + "\x00" + agent.Name
+	store, known := s.homes[at]
+	if !known {
+		store, _ = openHome(agent, home, s.temporary)
+		s.homes[at] = store
 	}
-	return false, err
+	return store, name, store.Files != nil && store.Format.IsSession(name)
 }
 
 // openHome opens the sessions in an agent's directory.
@@ -131,17 +134,8 @@ func openHome(agent *agents.Agent, home, temporary string) (agents.Store, error)
 // show, since another file has the conversation.
 func (s *Sources) hides(file string) bool {
 	return slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
-		home, name, ok := splitHome(a, file)
+		store, name, ok := s.home(a, file)
 		if !ok {
-			return false
-		}
-		at := home + "\x00" + a.Name
-		store, known := s.homes[at]
-		if !known {
-			store, _ = openHome(a, home, s.temporary)
-			s.homes[at] = store
-		}
-		if store.Files == nil || !store.Format.IsSession(name) {
 			return false
 		}
 		_, err := store.Files.Stat(name)
@@ -178,10 +172,10 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	if !how.IsSession(name) {
 		how = named{how}
 	}
-	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.temporary))
+	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.from.temporary))
 	defer store.Close()
 	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
-	if m.at, err = os.MkdirTemp(f.temporary, "sessionfs-import-"); err != nil {
+	if m.at, err = os.MkdirTemp(f.from.temporary, "sessionfs-import-"); err != nil {
 		return nil, err
 	}
 	if c, err = m.make(ctx, store.Session(name)); err != nil {

@@ -75,10 +75,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	c, err := im.total.open(ctx, f.files, f.name)
 	switch {
 	case errors.Is(err, errNoSession):
-		if err = f.settle(ctx); err != nil {
-			return err
+		if err = f.settle(ctx); err == nil {
+			c, err = im.made(ctx, f, f.name)
 		}
-		c, err = im.made(ctx, f, f.name)
 	case err == nil && f.entry != "":
 		defer c.Close()
 		return errors.New("only of sessions of other agents a branch can be imported; the file fork makes one of this")
@@ -100,13 +99,7 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 		}
 	}
 	r.Path = sessions + "/" + name
-	r.Outcome, err = im.examine(ctx, name, c.Copy)
-	if err == nil {
-		err = im.artifacts(ctx, f, name, r)
-	}
-	if err == nil {
-		err = im.session(ctx, f, c, name, r)
-	}
+	err = im.session(ctx, f, c, name, r, func() error { return im.artifacts(ctx, f, name, r) })
 	if c.made != nil && errors.Is(err, writer.ErrOther) {
 		err = errGoneOn
 	}
@@ -138,8 +131,16 @@ func (im *Importer) mask(ctx context.Context, c *content, name string) (err erro
 var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, " +
 	"the branch to an entry is a session of its own")
 
-// session puts the blobs of a session into the store, and the session.
-func (im *Importer) session(ctx context.Context, f Found, c *content, name string, r *Result) error {
+// session puts a session into the store by a name: all that beside puts there, its blobs, and itself.
+func (im *Importer) session(
+	ctx context.Context, f Found, c *content, name string, r *Result, beside func() error,
+) (err error) {
+	if r.Outcome, err = im.examine(ctx, name, c.Copy); err != nil {
+		return err
+	}
+	if err := beside(); err != nil {
+		return err
+	}
 	if im.Rules != nil && len(c.blobs) > 0 {
 		r.note("%d images are left out: they cannot be masked", len(c.blobs))
 		c.blobs = nil
@@ -163,7 +164,6 @@ func (im *Importer) session(ctx context.Context, f Found, c *content, name strin
 	if r.Outcome == writer.Unchanged {
 		return nil
 	}
-	var err error
 	r.Outcome, err = im.Writer.Import(ctx, name, c.Copy)
 	return err
 }
@@ -309,9 +309,7 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 		}
 		if err == nil {
 			var of Result
-			if of.Outcome, err = im.examine(ctx, to, c.Copy); err == nil {
-				err = im.session(ctx, f, c, to, &of)
-			}
+			err = im.session(ctx, f, c, to, &of, func() error { return nil })
 			for _, note := range of.Notes {
 				r.note("%s beside it: %s", path.Base(to), note)
 			}

@@ -35,8 +35,7 @@ type Found struct {
 	source string        // the other agent that wrote it, "" for none
 	how    agents.Format // that shows its sessions
 	path   string        // absolute, of the file
-	// temporary is a directory for unpacked files.
-	temporary string
+	from   *Sources
 }
 
 // Sources are the places from which sessions are taken. It shows the files of the machine, archives
@@ -242,7 +241,7 @@ func isClients(name string) bool {
 
 // addFile adds a file with the name of a session.
 func (s *Sources) addFile(shown, name, entry string) {
-	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, temporary: s.temporary}
+	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
 	if agent, place, ok := splitAgent(name); ok {
 		f.agent, f.place = agent, place
 	}
