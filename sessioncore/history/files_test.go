@@ -92,16 +92,6 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 		refuses(t, h, "", fs.ErrNotExist, what)
 		require.NoError(t, os.RemoveAll(name))
 	}
-	// It comes, is replaced, and goes.
-	for _, id := range []string{"1", "2"} {
-		next := database(t, schema18, "INSERT INTO history(id, prompt) VALUES ("+id+", 'x')")
-		require.NoError(t, os.Rename(filepath.Join(next, databaseName), name))
-		require.Equal(t, id, ids(t, render(t, h, "")))
-	}
-	require.NoError(t, os.WriteFile(name, nil, 0o644)) // the client has just made it
-	require.Empty(t, render(t, h, ""))
-	require.NoError(t, os.Remove(name))
-	refuses(t, h, "", fs.ErrNotExist)
 }
 
 // TestState: what a stat shows is of the database file, and the times are of what changed last.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
@@ -25,8 +24,6 @@ const (
 )
 
 const (
-	// maxReads bounds the concurrent reads of up to maxMemory and maxFileBytes. Others wait.
-	maxReads = 2
 	// maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 	maxTime = 10 * time.Second
 	// pause is the time between two attempts to copy the files, so that a writer can proceed.
@@ -62,12 +59,12 @@ type History interface {
 type Database struct {
 	files storage.Files
 	limit time.Duration // maxTime, or less in tests
-	reads *semaphore.Weighted
+	turn  chan struct{} // full during a read of up to maxMemory and maxFileBytes; others wait
 }
 
 // New returns the history in the database in files, which need not exist.
 func New(files storage.Files) *Database {
-	return &Database{files: files, limit: maxTime, reads: semaphore.NewWeighted(maxReads)}
+	return &Database{files: files, limit: maxTime, turn: make(chan struct{}, 1)}
 }
 
 // State identifies a state of a history: of settled Renderings, equal States mean equal content.
@@ -122,12 +119,7 @@ type Rendering struct {
 func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (_ Rendering, err error) {
 	defer closeAfter(&err, hold)
 	out := &lines{hold: hold}
-	c, err := h.read(ctx, match, out, 1)
-	if errors.Is(err, budget.ErrNoMemory) { // another read may use it: retry without other reads
-		hold.Close()
-		out = &lines{hold: hold}
-		c, err = h.read(ctx, match, out, maxReads)
-	}
+	c, err := h.read(ctx, match, out)
 	if err != nil {
 		return Rendering{}, err
 	}
@@ -135,12 +127,14 @@ func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) 
 }
 
 // read copies the files until they are of one committed state, and runs a query on the copies,
-// within the limits. It takes that many of the places for reads.
-func (h *Database) read(request context.Context, match string, out *lines, places int64) (c *fileCopies, err error) {
-	if err := h.reads.Acquire(request, places); err != nil {
-		return nil, err
+// within the limits.
+func (h *Database) read(request context.Context, match string, out *lines) (c *fileCopies, err error) {
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-request.Done():
+		return nil, request.Err()
 	}
-	defer h.reads.Release(places)
 	ctx, cancel := context.WithTimeout(request, h.limit)
 	defer cancel()
 	room := out.hold.Another()

@@ -65,7 +65,7 @@ func TestHostileSchema(t *testing.T) {
 				require.ErrorIs(t, err, want)
 			}
 			require.Less(t, time.Since(began), 3*maxTime)
-			require.True(t, h.reads.TryAcquire(maxReads), "a read keeps its place")
+			require.Empty(t, h.turn, "a read keeps its turn")
 		})
 	}
 }
@@ -81,9 +81,10 @@ func TestTooSlow(t *testing.T) {
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
 	refuses(t, h, "", ErrTooSlow)
-	require.True(t, h.reads.TryAcquire(maxReads), "a read keeps its place")
+	require.Empty(t, h.turn, "a read keeps its turn")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
+	h.turn <- struct{}{}
 	_, err := h.Render(ctx, "", nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
@@ -151,25 +152,4 @@ func TestNoRoom(t *testing.T) {
 	hold.Close()
 	other.Close()
 	require.Zero(t, b.Held())
-}
-
-// TestWaitsForMemory: a read that has no memory beside another one waits until that has ended.
-func TestWaitsForMemory(t *testing.T) {
-	h, b := open(t, database(t, schema18, fill(10))), budget.New(budget.Min)
-	heavy, hold := b.Hold(), b.Hold()
-	require.NoError(t, h.reads.Acquire(t.Context(), 1))
-	require.NoError(t, heavy.Resize(b.Limit()))
-	answer := make(chan error)
-	go func() {
-		_, err := h.Render(t.Context(), "word", &hold)
-		answer <- err
-	}()
-	select {
-	case err := <-answer:
-		t.Fatal("it does not wait: ", err)
-	case <-time.After(100 * time.Millisecond):
-	}
-	heavy.Close()
-	h.reads.Release(1)
-	require.NoError(t, <-answer)
 }
