@@ -14,57 +14,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
-
-// TestBreak: without its server a mount shows what it has, says why it has no more, and goes on when the server is back.
-func TestBreak(t *testing.T) {
-	server := postgrestest.New(t)
-	table := server.NewTable(t)
-	table.Write(t, prefix+"kept", lines(500))
-	table.Write(t, prefix+"other", lines(500))
-	s := open(t, table.Source("&prefix="+prefix), Options{})
-	var mu sync.Mutex
-	var told []string
-	s.Notify(func(err error) { mu.Lock(); told = append(told, err.Error()); mu.Unlock() }, func() { mu.Lock(); told = append(told, "back"); mu.Unlock() })
-	require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
-	before := storagetest.Stat(t, s, "kept")
-
-	server.Kill()
-	for range 3 {
-		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
-		require.Equal(t, before, storagetest.Stat(t, s, "kept"))
-		items, err := storage.List(s, "")
-		require.NoError(t, err)
-		require.Len(t, items, 2)
-		_, err = readOther(s)
-		require.ErrorIs(t, err, ErrUnreachable)
-		require.ErrorIs(t, err, unix.EIO)
-		_, err = s.Lock(t.Context(), "kept")
-		require.ErrorIs(t, err, ErrUnreachable)
-	}
-	require.NoError(t, server.Start())
-	require.Eventually(t, func() bool {
-		_, err := readOther(s)
-		return err == nil
-	}, storagetest.Generous, 10*time.Millisecond)
-	table.Reset() // its connections broke too
-	table.Append(t, prefix+"kept", "new\n")
-	require.Equal(t, lines(500)+"new\n", storagetest.Read(t, s, "kept"))
-	unlock := storagetest.Lock(t, s, "kept")
-	_, err := s.Append("kept", []byte("ours\n"))
-	require.NoError(t, err)
-	require.NoError(t, unlock())
-	mu.Lock()
-	defer mu.Unlock()
-	require.Len(t, told, 2)
-	require.Contains(t, told[0], "the database cannot be reached")
-	require.Equal(t, "back", told[1])
-}
 
 // TestLockedTable: while somebody has locked the table, as a client does that starts, all that is kept is shown, and a write is
 // refused after a moment.

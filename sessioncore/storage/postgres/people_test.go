@@ -4,11 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/postgres/postgrestest"
-	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // TestPeopleNames: everybody has a name of his own, which is nobody else's later.
@@ -43,37 +40,4 @@ func TestPeopleNames(t *testing.T) {
 	require.Regexp(t, `^ann@[0-9a-f]{8}$`, three[ann])
 	require.NotEqual(t, three[ann], three[data])
 	require.Len(t, meet([]string{"/sessions/", "/.hidden/sessions/", "/./sessions/"}), 3)
-}
-
-// TestPeople: rows are read and written at their own paths, by the names of those who have them.
-func TestPeople(t *testing.T) {
-	table := postgrestest.Shared(t).NewTable(t)
-	const ann, bob = "/home/ann/.omp/agent/sessions/", "/Users/bob/.omp/agent/sessions/"
-	table.Write(t, ann+"p/x.jsonl", "of ann\n")
-	table.Write(t, bob+"p/x.jsonl", "of bob\n")
-	table.Write(t, "no-directory.jsonl", "of nobody\n")
-	s := open(t, table.Source(""), Options{})
-	names := func(dir string) (names []string) {
-		items, err := storage.List(s, dir)
-		require.NoError(t, err)
-		for _, item := range items {
-			names = append(names, item.Name)
-		}
-		return names
-	}
-	require.Equal(t, []string{"ann", "bob"}, names(""))
-	require.Equal(t, "of bob\n", storagetest.Read(t, s, "bob/p/x.jsonl"))
-	_, err := s.Append("bob/p/x.jsonl", []byte("more\n"))
-	require.NoError(t, err)
-	require.Equal(t, "of bob\nmore\n", table.Content(t, bob+"p/x.jsonl"))
-	require.Equal(t, "of ann\n", table.Content(t, ann+"p/x.jsonl"))
-	_, err = s.Replace("ann/q/y.jsonl", storage.Replacement{Write: storagetest.Content("new\n")})
-	require.NoError(t, err)
-	require.Equal(t, "new\n", table.Content(t, ann+"q/y.jsonl"))
-	_, err = s.Replace("eve/q/y.jsonl", storage.Replacement{Write: storagetest.Content("new\n")})
-	require.ErrorIs(t, err, unix.EPERM)
-	require.Empty(t, s.NameOf("/home/eve/sessions/x"))
-	table.Write(t, "/home/eve/sessions/z.jsonl", "later\n")
-	require.Equal(t, []string{"ann", "bob", "eve"}, names(""))
-	require.Equal(t, "eve/z.jsonl", s.NameOf("/home/eve/sessions/z.jsonl"))
 }

@@ -1,15 +1,10 @@
 package postgres
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage"
@@ -33,51 +28,6 @@ func TestAppendOnlyToWhatWasRead(t *testing.T) {
 	_, err = s.Append("a", []byte("lost?\n"))
 	require.ErrorIs(t, err, storage.ErrStale)
 	require.Equal(t, "ONE\ntheirs\nours\n", storagetest.Read(t, s, "a"))
-}
-
-// TestAppendersTogether: two mounts with the lock, and a client that knows none: every line is there once, and those of
-// each in order.
-func TestAppendersTogether(t *testing.T) {
-	const each = 150
-	table, s := openTable(t, Options{})
-	other := open(t, table.Source("&prefix="+prefix), Options{})
-	table.Write(t, prefix+"a", "")
-	var all sync.WaitGroup
-	for i, mount := range []*Storage{s.Storage, other.Storage} {
-		all.Go(func() {
-			for n := range each {
-				line := fmt.Sprintf("mount%d %d\n", i, n)
-				for {
-					unlock, err := storagetest.LockPatiently(mount, "a")
-					if !assert.NoError(t, err) {
-						return
-					}
-					_, err = mount.Append("a", []byte(line))
-					assert.NoError(t, unlock())
-					if !errors.Is(err, storage.ErrStale) {
-						assert.NoError(t, err)
-						break
-					}
-				}
-			}
-		})
-	}
-	all.Go(func() {
-		for n := range each {
-			table.Append(t, prefix+"a", fmt.Sprintf("client %d\n", n))
-		}
-	})
-	all.Wait()
-	next := map[string]int{}
-	for line := range strings.Lines(table.Content(t, prefix+"a")) {
-		var who string
-		var n int
-		_, err := fmt.Sscanf(line, "%s %d\n", &who, &n)
-		require.NoError(t, err, line)
-		require.Equal(t, next[who], n)
-		next[who]++
-	}
-	require.Equal(t, map[string]int{"mount0": each, "mount1": each, "client": each}, next)
 }
 
 // TestLockKnowsTheRow: what is known of a row that is locked is its state then, also if a look that ended while the lock was waited
