@@ -18,26 +18,6 @@ import (
 
 var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
 
-// TestBranchNames: what branches/ has, and what it does not have.
-func TestBranchNames(t *testing.T) {
-	s := snapshotOf(t, sessiontest.Header+at(1, "current", "", "")+at(2, "a", "", "")+`{"type":"custom"}`+"\n"+at(3, "a", "", ""))
-	for name, want := range map[string]Entry{"%63urrent": 0, "a~3": 1, "a": 3} {
-		e, err := s.FindBranch(name, "current")
-		require.NoError(t, err, name)
-		require.Equal(t, want, e, name)
-		require.Equal(t, name, s.Name(e, "current"))
-	}
-	e, err := s.FindBranch("current")
-	require.NoError(t, err)
-	require.Equal(t, Entry(0), e)
-	for _, name := range []string{"current", "~4", "a~2", "b", "%61", ".by-id", ""} {
-		_, err := s.FindBranch(name, "current")
-		require.ErrorIs(t, err, ErrNotFound, name)
-	}
-	_, err = s.FindBranch("%63urrent")
-	require.ErrorIs(t, err, ErrNotFound)
-}
-
 // TestBranchesAreKept: the paths asked for last are made once, and no more than those are kept.
 func TestBranchesAreKept(t *testing.T) {
 	text := sessiontest.Header

@@ -17,7 +17,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
-	"sessionfs/sessioncore/writer"
 )
 
 // countingStorage counts calls.
@@ -224,36 +223,6 @@ func TestListingIsTrue(t *testing.T) {
 		_, err = l.TreeFind(context.Background(), ByCwd, "/", "a", false)
 		require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	}
-}
-
-// TestListingOfNew: a session that has a header alone is listed.
-func TestListingOfNew(t *testing.T) {
-	disk := sessiontest.OpenDir(t, t.TempDir())
-	store := sessioncore.NewStore(disk)
-	t.Cleanup(store.Close)
-	l, w := New(store, "/"), writer.New(store, writer.Options{Journal: disk})
-	require.Empty(t, ids(t, l))
-	create := func(cwd string) *sessioncore.Session {
-		name, err := w.NewSession(t.Context(), writer.NewSession{Create: true, CWD: cwd})
-		require.NoError(t, err)
-		return store.Session(name)
-	}
-	id := func(s *sessioncore.Session) string {
-		id, err := s.ID(t.Context())
-		require.NoError(t, err)
-		return id
-	}
-	one := create("/a")
-	require.Equal(t, id(one), ids(t, l))
-	two := create("/a")
-	for _, key := range []string{id(two), strings.ToUpper(id(two))} {
-		info, err := l.Resume(context.Background(), key, false)
-		require.NoError(t, err)
-		require.Equal(t, two.Name(), info.Name())
-	}
-	_, err := w.Append(t.Context(), one, []byte(`{"type":"mode_change","mode":"plan"}`))
-	require.NoError(t, err)
-	require.Equal(t, id(one)+" "+id(two), ids(t, l))
 }
 
 // TestListingDirectories: what is listed lies directly in a directory, or in the root where the dialect

@@ -123,14 +123,6 @@ func TestPiOrder(t *testing.T) {
 	require.Contains(t, string(found.All()[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
 }
 
-// TestFlat: a session that lies directly in the directory of sessions is listed, where pi was given one and elsewhere.
-func TestFlat(t *testing.T) {
-	for _, of := range []sessioncore.Program{sessioncore.ByPi, sessioncore.ByOMP} {
-		l, _ := startPi(t, of, map[string]string{"x.jsonl": sessiontest.Header + sessiontest.Entry("a", "")})
-		require.Equal(t, "x.jsonl", only(t, l).Name())
-	}
-}
-
 // TestPiResume: a whole id goes before the beginning of another, newer one.
 func TestPiResume(t *testing.T) {
 	withID := func(id string) string { return strings.Replace(sessiontest.Header, `"s"`, `"`+id+`"`, 1) }

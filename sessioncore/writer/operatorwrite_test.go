@@ -14,53 +14,69 @@ import (
 
 // Moving, naming, forking and making sessions of the operator dialect (docs/design.md sections 2, 4 and 9).
 
-// TestOperatorLines: what moves, labels and titles add; what is there already adds nothing.
-func TestOperatorLines(t *testing.T) {
-	ctx := context.Background()
-	stamp := `,"timestamp":` + opNow + `,`
+// TestLines: the lines that moves, labels and titles add in each dialect; what is there already adds nothing.
+func TestLines(t *testing.T) {
+	ctx := t.Context()
+	label := func(w *writing, label string) error { return w.SetLabel(ctx, w.session, "a", label) }
+	title := func(w *writing, title string) error { return w.SetTitle(ctx, w.session, title) }
+	move := func(w *writing, id string) error {
+		if id == "" {
+			return w.ResetLeaf(ctx, w.session)
+		}
+		return w.MoveLeaf(ctx, w.session, id)
+	}
+	const stamp, opStamp = `,"timestamp":"` + plainNow + `"`, `,"timestamp":` + opNow + `,`
+	omp := func() *writing { return startMemory(t, plainFile, Options{}) }
+	operator := func() *writing { return startMemory(t, opFile, Options{}) }
 	for name, test := range map[string]struct {
-		do   func(w *writing, arg string) error
-		args []string
-		want []string // behind the type
+		start func() *writing
+		do    func(w *writing, arg string) error
+		args  []string
+		want  []string // behind the type
 	}{
-		"leaf": {func(w *writing, id string) error {
-			if id == "" {
-				return w.ResetLeaf(ctx, w.session)
-			}
-			return w.MoveLeaf(ctx, w.session, id)
-		}, []string{"b", "a", "a", "", "", "b"}, []string{
-			`"leaf","id":"00000001","parent_id":"b"` + stamp + `"target_id":"a"}`,
-			`"leaf","id":"00000002","parent_id":"a"` + stamp + `"target_id":null}`,
-			`"leaf","id":"00000003","parent_id":null` + stamp + `"target_id":"b"}`,
+		"leaf": {omp, move, []string{"b", "a", "a", "", ""}, []string{
+			`"custom","customType":"sessionfs/leaf","data":{"targetId":"a"},"id":"00000001","parentId":"a"` + stamp + `}`,
+			`"custom","customType":"sessionfs/leaf","data":{"targetId":null},"id":"00000002","parentId":null` + stamp + `}`,
 		}},
-		"label": {func(w *writing, label string) error { return w.SetLabel(ctx, w.session, "a", label) }, []string{"L", "L", ""}, []string{
-			`"label","id":"00000001","parent_id":"b"` + stamp + `"target_id":"a","label":"L"}`,
-			`"label","id":"00000002","parent_id":"00000001"` + stamp + `"target_id":"a","label":null}`,
+		"label": {omp, label, []string{"", "L\tx\ud7ff", "L\tx\ud7ff", ""}, []string{
+			`"label","id":"00000001","parentId":"b"` + stamp + `,"targetId":"a","label":"L\tx` + "\ud7ff" + `"}`,
+			`"label","id":"00000002","parentId":"00000001"` + stamp + `,"targetId":"a"}`,
 		}},
-		"title": {func(w *writing, title string) error { return w.SetTitle(ctx, w.session, title) },
-			[]string{"", " a\ttitle ", "a title", "", "", "\xed\xa0\x80"}, []string{
-				`"session_info","id":"00000001","parent_id":"b"` + stamp + `"name":"a title"}`,
-				`"session_info","id":"00000002","parent_id":"00000001"` + stamp + `"name":""}`,
-				`"session_info","id":"00000003","parent_id":"00000002"` + stamp + `"name":"\ud800"}`,
-			}},
+		"pi's title": {func() *writing { return startPi(t, plainFile) }, title, []string{"A  name", "A name", "Two\nlines", "", ""}, []string{
+			`"session_info","id":"00000001","parentId":"b"` + stamp + `,"name":"A name"}`,
+			`"session_info","id":"00000002","parentId":"00000001"` + stamp + `,"name":"Two lines"}`,
+			`"session_info","id":"00000003","parentId":"00000002"` + stamp + `,"name":""}`,
+		}},
+		"operator's leaf": {operator, move, []string{"b", "a", "a", "", "", "b"}, []string{
+			`"leaf","id":"00000001","parent_id":"b"` + opStamp + `"target_id":"a"}`,
+			`"leaf","id":"00000002","parent_id":"a"` + opStamp + `"target_id":null}`,
+			`"leaf","id":"00000003","parent_id":null` + opStamp + `"target_id":"b"}`,
+		}},
+		"operator's label": {operator, label, []string{"L", "L", ""}, []string{
+			`"label","id":"00000001","parent_id":"b"` + opStamp + `"target_id":"a","label":"L"}`,
+			`"label","id":"00000002","parent_id":"00000001"` + opStamp + `"target_id":"a","label":null}`,
+		}},
+		"operator's title": {operator, title, []string{"", " a\ttitle ", "a title", "", "", "\xed\xa0\x80"}, []string{
+			`"session_info","id":"00000001","parent_id":"b"` + opStamp + `"name":"a title"}`,
+			`"session_info","id":"00000002","parent_id":"00000001"` + opStamp + `"name":""}`,
+			`"session_info","id":"00000003","parent_id":"00000002"` + opStamp + `"name":"\ud800"}`,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := startMemory(t, opFile, Options{})
+			w := test.start()
+			before := w.content()
 			for _, arg := range test.args {
 				require.NoError(t, test.do(w, arg))
 			}
 			for i := range test.want {
 				test.want[i] = `{"type":` + test.want[i]
 			}
-			require.Equal(t, test.want, w.added(opFile))
+			require.Equal(t, test.want, w.added(before))
+			require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "gone"), sessioncore.ErrNotFound)
+			require.ErrorIs(t, w.SetLabel(ctx, w.session, "gone", "L"), sessioncore.ErrNotFound)
+			require.ErrorIs(t, w.SetLabel(ctx, w.session, "gone", ""), sessioncore.ErrNotFound)
 		})
 	}
-	w := startMemory(t, opFile, Options{LeafMemory: true})
-	require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "gone"), sessioncore.ErrNotFound)
-	require.ErrorIs(t, w.SetLabel(ctx, w.session, "gone", "L"), sessioncore.ErrNotFound)
-	require.NoError(t, w.MoveLeaf(ctx, w.session, "a"))
-	require.Equal(t, "a", w.leaf())
-	require.Empty(t, w.added(opFile))
 }
 
 // TestOperatorFork: the path without what only points elsewhere, and the labels anew.

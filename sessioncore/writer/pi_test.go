@@ -103,22 +103,6 @@ func TestPiBranchSummary(t *testing.T) {
 	require.Equal(t, "b", w.parentOfID(ids[0]))
 }
 
-// TestPiTitle: the title is the last session_info; the header stays as it is.
-func TestPiTitle(t *testing.T) {
-	w := startPi(t, plainFile)
-	ctx := t.Context()
-	for _, test := range []struct{ write, title string }{{"A  name", "A name"}, {"A name", "A name"}, {"Two\nlines", "Two lines"}, {"", ""}, {"", ""}} {
-		require.NoError(t, w.SetTitle(ctx, w.session, test.write))
-		title, err := w.snapshot().Title()
-		require.NoError(t, err)
-		require.Equal(t, test.title, title)
-	}
-	require.True(t, strings.HasPrefix(w.content(), plainFile), "nothing was rewritten")
-	added := w.content()[len(plainFile):]
-	require.Equal(t, 3, strings.Count(added, `"type":"session_info"`), added)
-	require.Contains(t, added, `"parentId":"b"`)
-}
-
 // TestPiNewSession: a new session of pi is one from its first line on, and lies where pi has its sessions.
 func TestPiNewSession(t *testing.T) {
 	for flat, dir := range map[bool]string{false: "--w--/", true: ""} {

@@ -64,8 +64,6 @@ type writing struct {
 	count   atomic.Int32 // ids made
 }
 
-const userLine = `{"type":"message","message":{"role":"user","content":"x"}}`
-
 func startWriting(t testing.TB, files storage.Storage, content string, opts Options) *writing {
 	t.Helper()
 	w := &writing{t: t, storage: files, blobs: &memBlobs{blobs: map[string]string{}}}
