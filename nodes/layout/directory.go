@@ -113,7 +113,7 @@ func sortByName(entries []Entry) {
 // that directory, and latest.
 type Nested struct {
 	Listing *listing.Listing
-	Tree    listing.Tree
+	Tree    listing.View
 	Dir     string // the path below by-cwd/ or by-date/; "/" for that itself
 }
 

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,28 +13,106 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// keys finds the known sessions. Each part is nil until it is needed after a session was added or
-// removed, or changed its id or parent.
-type keys struct {
-	resume   []resumeKey       // sorted, since keys are prefixes
-	cutIDs   map[string]string // ids by file names too long to contain them
-	trees    [trees]treeKeys
-	children map[string][]*sessionFile // by parentKey
-}
+// View is a sorted table of the known sessions. It is made when it is needed after a session was
+// added or removed, or changed in it.
+type View int
 
-// resumeKey is a key of --resume in lower case: an id, a file name, or its part after the last _.
-type resumeKey struct {
+const (
+	ByCwd    View = iota // by-cwd/ mirrors the working directories
+	ByDate               // by-date/ has a directory for each day on which a session began
+	byResume             // keys of --resume in lower case: ids, file names, and their parts after the last _
+	byCutID              // file names of ids that are too long to contain them
+	byParent             // parentKey
+	views
+)
+
+// rows are the rows of a view, sorted.
+type rows []row
+
+// row is a session under one of its keys. In a tree that is its directory, in which each / is a
+// NUL, so that a directory's own sessions sort before its subdirectories.
+type row struct {
 	key  string
-	isID bool
+	name string // of the link in a tree
+	isID bool   // the key is the id
 	file *sessionFile
 }
 
-// collectKeys returns the keys of all known sessions. Callers must hold l.mu.
-func (l *Listing) collectKeys() *keys {
-	if l.keys == nil {
-		l.keys = &keys{}
+// rowsOf calls add with the rows of a session, without its file.
+func (v View) rowsOf(i *Info, add func(row)) {
+	switch v {
+	case ByCwd, ByDate:
+		if dir, ok := v.dirOf(i); ok {
+			add(row{key: keyOfDir(dir), name: v.linkName(i)})
+		}
+	case byResume:
+		add(row{key: strings.ToLower(i.ID), isID: true})
+		for _, key := range i.fileKeys() {
+			add(row{key: key})
+		}
+	case byCutID:
+		if names.TooLong([]byte(i.ID)) {
+			add(row{key: names.FileName(i.ID)})
+		}
+	case byParent:
+		if key := parentKey(i.Parent); key != "" {
+			add(row{key: key})
+		}
 	}
-	return l.keys
+}
+
+// view returns a view. Callers must hold l.mu.
+func (l *Listing) view(v View) rows {
+	if l.views[v] != nil {
+		return l.views[v]
+	}
+	x := rows{}
+	for f := range l.listedFiles {
+		v.rowsOf(f.info, func(r row) {
+			r.file = f
+			x = append(x, r)
+		})
+	}
+	slices.SortFunc(x, row.compare)
+	if v == ByCwd || v == ByDate {
+		x.distinguish()
+	}
+	l.views[v] = x
+	return x
+}
+
+// compare orders by key, then by the names of links.
+func (r row) compare(other row) int {
+	c := cmp.Or(strings.Compare(r.key, other.key), strings.Compare(r.name, other.name))
+	if c != 0 || r.file == other.file {
+		return c
+	}
+	return strings.Compare(r.file.name(), other.file.name())
+}
+
+// from returns the rows with keys >= key.
+func (x rows) from(key string) rows {
+	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
+}
+
+// own returns the rows with exactly this key.
+func (x rows) own(key string) rows {
+	x = x.from(key)
+	return x[:sort.Search(len(x), func(i int) bool { return x[i].key != key })]
+}
+
+// startingWith returns the rows whose keys begin with prefix.
+func (x rows) startingWith(prefix string) rows {
+	x = x.from(prefix)
+	return x[:sort.Search(len(x), func(i int) bool { return !strings.HasPrefix(x[i].key, prefix) })]
+}
+
+// files returns the files of rows.
+func (x rows) files() (files []*sessionFile) {
+	for _, r := range x {
+		files = append(files, r.file)
+	}
+	return files
 }
 
 // listedFiles calls f with all known sessions until it returns false. Callers must hold l.mu.
@@ -47,40 +126,6 @@ func (l *Listing) listedFiles(f func(*sessionFile) bool) {
 	}
 }
 
-// resumeKeys returns the keys, those of --resume included. Callers must hold l.mu.
-func (l *Listing) resumeKeys() *keys {
-	k := l.collectKeys()
-	if k.resume != nil {
-		return k
-	}
-	k.resume, k.cutIDs = []resumeKey{}, map[string]string{}
-	for f := range l.listedFiles {
-		k.resume = append(k.resume, resumeKey{strings.ToLower(f.info.ID), true, f})
-		for _, key := range f.info.fileKeys() {
-			k.resume = append(k.resume, resumeKey{key, false, f})
-		}
-		if names.TooLong([]byte(f.info.ID)) {
-			k.cutIDs[names.FileName(f.info.ID)] = f.info.ID
-		}
-	}
-	slices.SortFunc(k.resume, func(a, b resumeKey) int { return strings.Compare(a.key, b.key) })
-	return k
-}
-
-// childrenOf returns the sessions whose parent has a key. Callers must hold l.mu.
-func (l *Listing) childrenOf(key string) []*sessionFile {
-	k := l.collectKeys()
-	if k.children == nil {
-		k.children = map[string][]*sessionFile{}
-		for f := range l.listedFiles {
-			if key := parentKey(f.info.Parent); key != "" {
-				k.children[key] = append(k.children[key], f)
-			}
-		}
-	}
-	return k.children[key]
-}
-
 // fileKeys returns the keys of a file name.
 func (i *Info) fileKeys() []string {
 	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
@@ -88,13 +133,6 @@ func (i *Info) fileKeys() []string {
 		return []string{base, base[at+1:]}
 	}
 	return []string{base}
-}
-
-// startingWith returns the keys of --resume that begin with prefix.
-func (k *keys) startingWith(prefix string) []resumeKey {
-	from := sort.Search(len(k.resume), func(i int) bool { return k.resume[i].key >= prefix })
-	n := sort.Search(len(k.resume)-from, func(i int) bool { return !strings.HasPrefix(k.resume[from+i].key, prefix) })
-	return k.resume[from : from+n]
 }
 
 // Resumes reports whether --resume may find the session by a key.
@@ -118,23 +156,19 @@ func (i *Info) resumes(key string) bool {
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
 	fullKey := ""
 	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
-		k := l.resumeKeys()
 		key, ok := names.DecodeName(name)
 		if !ok {
-			if key, ok = k.cutIDs[name]; !ok {
-				key = string(rawjson.AppendUTF8(nil, []byte(name)))
+			key = string(rawjson.AppendUTF8(nil, []byte(name)))
+			if cut := l.view(byCutID).own(name); len(cut) > 0 {
+				key = cut[0].file.info.ID
 			}
 		}
 		fullKey = key
 		key = strings.ToLower(key)
+		found := l.view(byResume).startingWith(key) // with files twice, which is harmless
 		// If the key is a prefix, any file may match by now, which only a full refresh detects.
-		var files []*sessionFile
-		isID := false
-		for _, k := range k.startingWith(key) {
-			files = append(files, k.file) // twice is harmless
-			isID = isID || k.isID && k.key == key
-		}
-		return files, isID, func(i *Info) bool { return i.resumes(key) }
+		isID := slices.ContainsFunc(found, func(r row) bool { return r.isID && r.key == key })
+		return found.files(), isID, func(i *Info) bool { return i.resumes(key) }
 	})
 	if err == nil && info.flags&infoPi != 0 && info.ID != fullKey {
 		// pi prefers a session with exactly this id: ids that users choose can begin others.
@@ -148,13 +182,10 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 // byID returns the session with exactly this id, except for one file.
 func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
 	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
-		var files []*sessionFile
-		for _, k := range l.resumeKeys().startingWith(strings.ToLower(id)) {
-			if k.isID && k.file.info.ID == id {
-				files = append(files, k.file)
-			}
-		}
-		return files, true, func(i *Info) bool { return i.ID == id && i.Name() != except }
+		found := slices.DeleteFunc(slices.Clone(l.view(byResume).own(strings.ToLower(id))), func(r row) bool {
+			return !r.isID || r.file.info.ID != id
+		})
+		return found.files(), true, func(i *Info) bool { return i.ID == id && i.Name() != except }
 	})
 }
 

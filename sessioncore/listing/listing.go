@@ -36,7 +36,7 @@ type Listing struct {
 	dirs     map[string]*sessionDir
 	newest   storage.Stat // of the root, with the latest times of all directories
 	sessions *Sessions    // nil if outdated
-	keys     *keys        // nil if outdated
+	views    [views]rows  // nil if outdated
 }
 
 // New returns a Listing of the store's sessions. root is the path of the storage in breadcrumbs and

@@ -168,7 +168,7 @@ func (l *Listing) childCandidates(ctx context.Context, id, name string) (found [
 	}
 	var files []*sessionFile
 	for _, key := range keys {
-		files = append(files, l.childrenOf(key)...)
+		files = append(files, l.view(byParent).own(key).files()...)
 	}
 	if err := l.refreshFiles(ctx, files); err != nil {
 		return nil, err

@@ -139,10 +139,7 @@ func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error
 		return "", err
 	}
 	defer l.mu.Unlock()
-	var files []*sessionFile
-	for _, k := range l.resumeKeys().startingWith(strings.ToLower(base)) {
-		files = append(files, k.file)
-	}
+	files := l.view(byResume).own(strings.ToLower(base)).files()
 	found := newestOf(files, func(i *Info) bool { return i.BaseName() == base })
 	if found == nil {
 		return "", fmt.Errorf("%w: no session has the file name %.100q", sessioncore.ErrNotFound, base)

@@ -133,12 +133,12 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 		newest.Modified = max(newest.Modified, d.stat.Modified)
 		newest.Changed = max(newest.Changed, d.stat.Changed)
 		if c.removed {
-			l.sessions, l.keys = nil, nil
+			l.sessions, l.views = nil, [views]rows{}
 		}
 	}
 	for name := range before {
 		if l.dirs[name] == nil {
-			l.sessions, l.keys = nil, nil
+			l.sessions, l.views = nil, [views]rows{}
 		}
 	}
 	if l.newest != newest {
@@ -352,9 +352,9 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
 		return
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
-		l.keys = nil
-	case l.keys != nil && linkMoved(old, r.info):
-		l.keys.trees = [trees]treeKeys{}
+		l.views = [views]rows{}
+	case (l.views[ByCwd] != nil || l.views[ByDate] != nil) && linkMoved(old, r.info):
+		l.views[ByCwd], l.views[ByDate] = nil, nil
 	}
 	f.info = r.info
 	l.sessions = nil

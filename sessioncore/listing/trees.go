@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -15,15 +14,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Tree is a directory of the mount with links to sessions in directories (docs/design.md section
-// 5). It is computed from one sorted list without nodes in memory: a cwd may have many levels.
-type Tree int
-
-const (
-	ByCwd  Tree = iota // by-cwd/ mirrors the working directories
-	ByDate             // by-date/ has a directory for each day on which a session began
-	trees
-)
+// ByCwd and ByDate are directories of the mount with links to sessions in directories
+// (docs/design.md section 5). They are computed from sorted rows without nodes in memory: a cwd may
+// have many levels.
 
 const (
 	// latestName is the link to the most recently modified session. The name is reserved.
@@ -36,17 +29,6 @@ const (
 	// maxElement bounds the name of a directory, as Linux does.
 	maxElement = 255
 )
-
-// treeKeys has all sessions of a tree, sorted by directory.
-type treeKeys []treeKey
-
-// treeKey is a session with its directory in key, in which each / is a NUL, so that a directory's
-// own sessions sort before its subdirectories.
-type treeKey struct {
-	key  string
-	name string // of the link
-	file *sessionFile
-}
 
 // TreeEntry is an entry of a tree's directory: a subdirectory or a link to a session.
 type TreeEntry struct {
@@ -61,11 +43,11 @@ type TreeEntry struct {
 }
 
 // dirOf returns the directory of a session's link, if it has one.
-func (t Tree) dirOf(i *Info) (dir string, ok bool) {
+func (v View) dirOf(i *Info) (dir string, ok bool) {
 	if i.IsSubagent() {
 		return "", false
 	}
-	if t == ByCwd {
+	if v == ByCwd {
 		return cleanCwd(i.CWD)
 	}
 	start, ok := i.startTime()
@@ -73,13 +55,13 @@ func (t Tree) dirOf(i *Info) (dir string, ok bool) {
 }
 
 // linkName returns the name of a session's link: its start and its display name.
-func (t Tree) linkName(i *Info) string {
+func (v View) linkName(i *Info) string {
 	name := i.DisplayName()
 	if i.Parent != "" {
 		name += " (fork)"
 	}
 	if start, ok := i.startTime(); ok {
-		name = start.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[t]) + name
+		name = start.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[v]) + name
 	}
 	return names.FileName(name)
 }
@@ -114,21 +96,12 @@ func keyOfDir(dir string) string {
 	return strings.ReplaceAll(dir, "/", "\x00")
 }
 
-// compare orders by directory, then by the names of links.
-func (k treeKey) compare(other treeKey) int {
-	if c := cmp.Or(strings.Compare(k.key, other.key), strings.Compare(k.name, other.name)); c != 0 {
-		return c
-	}
-	return strings.Compare(k.file.name(), other.file.name())
-}
-
-// sort sorts the keys, and adds a hash of the file's path to names that repeat.
-func (x treeKeys) sort() {
-	slices.SortFunc(x, treeKey.compare)
+// distinguish adds a hash of the file's path to names that repeat.
+func (x rows) distinguish() {
 	var shared []int
-	for i, k := range x {
-		same := func(at int) bool { return at >= 0 && at < len(x) && x[at].key == k.key && x[at].name == k.name }
-		if same(i-1) || same(i+1) || k.name == latestName || x.has(k.key+"\x00"+k.name) {
+	for i, r := range x {
+		same := func(at int) bool { return at >= 0 && at < len(x) && x[at].key == r.key && x[at].name == r.name }
+		if same(i-1) || same(i+1) || r.name == latestName || x.has(r.key+"\x00"+r.name) {
 			shared = append(shared, i)
 		}
 	}
@@ -136,44 +109,25 @@ func (x treeKeys) sort() {
 		x[i].name = withHash(x[i].name, x[i].file.name())
 	}
 	if len(shared) > 0 {
-		slices.SortFunc(x, treeKey.compare)
+		slices.SortFunc(x, row.compare)
 	}
-}
-
-// from returns the keys >= key.
-func (x treeKeys) from(key string) treeKeys {
-	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
-}
-
-// own returns the sessions in exactly the directory of key.
-func (x treeKeys) own(key string) treeKeys {
-	keys := x.from(key)
-	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i].key != key })]
-}
-
-// files returns the files of the sessions in exactly this directory.
-func (x treeKeys) files(dir string) (files []*sessionFile) {
-	for _, k := range x.own(keyOfDir(dir)) {
-		files = append(files, k.file)
-	}
-	return files
 }
 
 // has reports whether a session is in the directory or below it.
-func (x treeKeys) has(key string) bool {
-	keys := x.from(key)
-	return len(keys) > 0 && (keys[0].key == key || strings.HasPrefix(keys[0].key, key+"\x00"))
+func (x rows) has(key string) bool {
+	found := x.from(key)
+	return len(found) > 0 && (found[0].key == key || strings.HasPrefix(found[0].key, key+"\x00"))
 }
 
 // children calls f with the name of each subdirectory, in order.
-func (x treeKeys) children(key string, f func(child string)) {
+func (x rows) children(key string, f func(child string)) {
 	prefix := key + "\x00"
 	for at := prefix; ; {
-		keys := x.from(at)
-		if len(keys) == 0 || !strings.HasPrefix(keys[0].key, prefix) {
+		found := x.from(at)
+		if len(found) == 0 || !strings.HasPrefix(found[0].key, prefix) {
 			return
 		}
-		child, _, _ := strings.Cut(keys[0].key[len(prefix):], "\x00")
+		child, _, _ := strings.Cut(found[0].key[len(prefix):], "\x00")
 		f(child)
 		at = prefix + child + "\x01" // after everything below the child
 	}
@@ -189,7 +143,7 @@ func dirName(child string) string {
 }
 
 // child returns the subdirectory of a name in a tree. In the root that may be a path of Windows.
-func (x treeKeys) child(key, name string) (child string, ok bool) {
+func (x rows) child(key, name string) (child string, ok bool) {
 	if clean, windows, _ := names.AbsPath(name); windows && key == "" && x.has(keyOfDir(clean)) {
 		return clean[1:], true
 	}
@@ -200,7 +154,7 @@ func (x treeKeys) child(key, name string) (child string, ok bool) {
 }
 
 // list returns the entries of a directory, unsorted.
-func (x treeKeys) list(dir string) []TreeEntry {
+func (x rows) list(dir string) []TreeEntry {
 	key := keyOfDir(dir)
 	var entries []TreeEntry
 	used := map[string]bool{}
@@ -243,7 +197,7 @@ func cutHash(name string) (base string, ok bool) {
 }
 
 // find returns the entry name of a directory, without Session and Stat.
-func (x treeKeys) find(dir, name string) (TreeEntry, bool) {
+func (x rows) find(dir, name string) (TreeEntry, bool) {
 	key := keyOfDir(dir)
 	own := x.own(key)
 	if name == latestName && len(own) > 0 {
@@ -259,38 +213,21 @@ func (x treeKeys) find(dir, name string) (TreeEntry, bool) {
 	return TreeEntry{}, false
 }
 
-// tree returns the keys of a tree. Callers must hold l.mu.
-func (l *Listing) tree(t Tree) treeKeys {
-	k := l.collectKeys()
-	if k.trees[t] != nil {
-		return k.trees[t]
-	}
-	x := treeKeys{}
-	for f := range l.listedFiles {
-		if dir, ok := t.dirOf(f.info); ok {
-			x = append(x, treeKey{keyOfDir(dir), t.linkName(f.info), f})
-		}
-	}
-	x.sort()
-	k.trees[t] = x
-	return x
-}
-
 // TreeList returns the entries of a directory of a tree, unsorted.
-func (l *Listing) TreeList(ctx context.Context, t Tree, dir string) ([]TreeEntry, error) {
+func (l *Listing) TreeList(ctx context.Context, v View, dir string) ([]TreeEntry, error) {
 	if err := l.lock(ctx, false); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refreshFiles(ctx, l.tree(t).files(dir)); err != nil { // their titles
+	if err := l.refreshFiles(ctx, l.view(v).own(keyOfDir(dir)).files()); err != nil { // their titles
 		return nil, err
 	}
-	return l.tree(t).list(dir), nil
+	return l.view(v).list(dir), nil
 }
 
 // TreeStat returns the Stat of a tree's directory, with the times of the last addition or removal
 // of a session anywhere. The error wraps ErrNotFound if no session is in dir or below.
-func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Stat, error) {
+func (l *Listing) TreeStat(ctx context.Context, v View, dir string) (storage.Stat, error) {
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
@@ -298,7 +235,7 @@ func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Sta
 		return storage.Stat{}, err
 	}
 	defer l.mu.Unlock()
-	if !l.tree(t).has(keyOfDir(dir)) {
+	if !l.view(v).has(keyOfDir(dir)) {
 		return storage.Stat{}, fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
 	return l.newest, nil
@@ -306,44 +243,44 @@ func (l *Listing) TreeStat(ctx context.Context, t Tree, dir string) (storage.Sta
 
 // TreeFind returns the entry name of a tree's directory, or an error that wraps ErrNotFound. If
 // known is set, it uses the last scan, but the link latest is current.
-func (l *Listing) TreeFind(ctx context.Context, t Tree, dir, name string, known bool) (TreeEntry, error) {
+func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known bool) (TreeEntry, error) {
 	known = known && name != latestName
 	if err := l.lock(ctx, known); err != nil {
 		return TreeEntry{}, err
 	}
 	defer l.mu.Unlock()
-	e, ok := l.tree(t).find(dir, name)
+	e, ok := l.view(v).find(dir, name)
 	if !ok && !known {
 		if err := l.refresh(ctx, true); err != nil {
 			return TreeEntry{}, err
 		}
-		e, ok = l.tree(t).find(dir, name)
+		e, ok = l.view(v).find(dir, name)
 	}
 	if !ok {
 		return TreeEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 	}
 	var err error
 	if e.Stat = l.newest; e.Dir == "" {
-		e.Session, err = l.findLocked(ctx, known, l.treeLink(t, dir, name))
+		e.Session, err = l.findLocked(ctx, known, l.treeLink(v, dir, name))
 	}
 	return e, err
 }
 
 // treeLink returns a finder for the session of a link.
-func (l *Listing) treeLink(t Tree, dir, name string) finder {
+func (l *Listing) treeLink(v View, dir, name string) finder {
 	return func() ([]*sessionFile, bool, func(*Info) bool) {
 		if name == latestName {
-			return l.tree(t).files(dir), true, func(i *Info) bool {
-				now, ok := t.dirOf(i)
+			return l.view(v).own(keyOfDir(dir)).files(), true, func(i *Info) bool {
+				now, ok := v.dirOf(i)
 				return ok && now == dir
 			}
 		}
 		var files []*sessionFile
-		if e, ok := l.tree(t).find(dir, name); ok && e.file != nil {
+		if e, ok := l.view(v).find(dir, name); ok && e.file != nil {
 			files = append(files, e.file)
 		}
 		return files, true, func(i *Info) bool { // its name may have changed by now
-			e, ok := l.tree(t).find(dir, name)
+			e, ok := l.view(v).find(dir, name)
 			return ok && e.file != nil && e.file == i.file
 		}
 	}
@@ -363,7 +300,7 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, 
 	}
 	defer l.mu.Unlock()
 	latest := ""
-	for _, f := range l.tree(ByCwd).files(dir) {
+	for _, f := range l.view(ByCwd).own(keyOfDir(dir)).files() {
 		if f.dir.name != "" && f.base > latest && f.name() != except {
 			latest, scope = f.base, f.dir.name
 		}

@@ -148,7 +148,7 @@ func TestTreeNames(t *testing.T) {
 	} {
 		require.NoError(t, files.WriteFile(name, []byte(text)))
 	}
-	list := func(tree Tree, dir string) (all []string) {
+	list := func(tree View, dir string) (all []string) {
 		entries, err := l.TreeList(t.Context(), tree, dir)
 		require.NoError(t, err)
 		for _, e := range entries {
@@ -184,12 +184,12 @@ func TestCwdDepth(t *testing.T) {
 
 // checkTrees walks the trees: each listed name is found, and is what it was listed as.
 func checkTrees(t *testing.T, l *Listing) {
-	for tree := range trees {
+	for _, tree := range []View{ByCwd, ByDate} {
 		checkTree(t, l, tree)
 	}
 }
 
-func checkTree(t *testing.T, l *Listing, tree Tree) {
+func checkTree(t *testing.T, l *Listing, tree View) {
 	for dirs := []string{"/"}; len(dirs) > 0; dirs = dirs[1:] {
 		seen := map[string]bool{}
 		entries, err := l.TreeList(context.Background(), tree, dirs[0])
