@@ -2,7 +2,6 @@ package fs
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,9 +24,6 @@ type tree struct {
 	*place
 	root *nodes.RootDir
 }
-
-// ErrOption means that the file of an option is missing or invalid.
-var ErrOption = errors.New("-o")
 
 // openTree opens SOURCE and makes the root directory of a mount of it.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {

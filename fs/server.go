@@ -26,22 +26,24 @@ import (
 
 // Server is a running mount.
 type Server struct {
-	fuse  *fuse.Server
-	door  *kernel.Door
-	tree  *tree
-	log   *slog.Logger
-	since time.Time
-	done  sync.Once
-	gone  chan struct{} // closed at the end of the mount
+	options mountopts.Options
+	fuse    *fuse.Server
+	door    *kernel.Door
+	tree    *tree
+	log     *slog.Logger
+	since   time.Time
+	done    sync.Once
+	minor   uint32        // of the mount, in the mount table; set by ServeStatus
+	gone    chan struct{} // closed at the end of the mount
 }
-
-// ErrFuse means that FUSE refused the mount.
-var ErrFuse = errors.New("FUSE")
 
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the
 // directories of SOURCE and reads nothing, so its time does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t, err := openTree(o, log)
+	if err != nil && !errors.Is(err, ErrSource) && !errors.Is(err, ErrOption) {
+		err = Refuse(ErrMount, "mounting %s at %s failed: %s", o.Source, o.Mountpoint, strings.TrimSpace(err.Error()))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +56,11 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
-	s := &Server{door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
+	s := &Server{options: o, door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
 	var err error
 	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()
-		return nil, fmt.Errorf("%w: %w", ErrFuse, err)
+		return nil, diagnose(err, o)
 	}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of
 	// the mount, which nothing in this process may do: a thread that waits for an answer of its own

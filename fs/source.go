@@ -56,9 +56,6 @@ func Directories(o mountopts.Options, getenv func(string) string) (places []stri
 	return append(places, clients.LeaseDirs(getenv, o.Source, o.SourceAs)...)
 }
 
-// ErrSource means that SOURCE cannot be mounted.
-var ErrSource = errors.New("SOURCE cannot be used")
-
 // checkLink returns an error if root's daemon would follow a link of SOURCE out of the property of
 // its owner, as a link named sessions could otherwise make it write root's files. s is the
 // directory of the name in SOURCE; if it is missing, the directory above must be the owner's.
@@ -218,6 +215,47 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Absolute puts the working directory before a relative path. Unlike filepath.Abs it keeps "..",
+// which after a symlink does not lead back.
+func Absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	wd, err := os.Getwd()
+	return wd + "/" + path, err
+}
+
+// RealPaths returns the paths of this machine for which an argument may stand, absolute and without
+// links but for the last part; and without that one too. Not all need exist.
+func RealPaths(arg string) (paths []string) {
+	abs, err := Absolute(arg)
+	if err != nil {
+		return nil // the working directory is gone
+	}
+	dir, rest := filepath.Split(abs)
+	for {
+		realPath, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			paths = append(paths, filepath.Join(realPath, rest))
+			break
+		}
+		up := filepath.Dir(strings.TrimSuffix(dir, "/"))
+		if dir == "/" || up == dir {
+			return nil
+		}
+		dir, rest = up, strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
+	}
+	if realPath, err := filepath.EvalSymlinks(abs); err == nil && realPath != paths[0] {
+		paths = append(paths, realPath)
+	}
+	return paths
+}
+
+// IsBelow reports whether a path is dir or below it, by their names.
+func IsBelow(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // belowDir returns the path of realPath, which has no links, below a directory, which may be one.

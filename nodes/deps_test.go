@@ -41,7 +41,11 @@ var imports = map[string][]string{
 		"sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/secrets",
 		"sessionfs/nodes/direct", "sessionfs/sessioncore/search", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/writer",
 	},
-	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
+	"source": {
+		"sessionfs/fs", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents",
+		"sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage", "sessionfs/testdata",
+	},
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/source", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
 		"sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres",
 		"sessionfs/sessioncore/secrets", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",

@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
 )
 
 // mount mounts or unmounts; it returns the exit status.
@@ -22,7 +24,7 @@ func mount(args []string, s streams) int {
 	case done:
 		return status
 	case c.Unmount:
-		return report(unmountCommand(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
+		return report(fs.Unmount(c.Options.Mountpoint, c.Lazy), c.Helper, s.err)
 	case ready == nil && !c.Options.Foreground && !c.Fake:
 		// The background process reports its errors itself, on the same stderr.
 		code, err := startBackground(args)

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/blame"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/view"
+	"sessionfs/source"
 )
 
 // maxBlamed is the largest file of which lines are told, in bytes.
@@ -21,7 +22,7 @@ const maxBlamed = 64 << 20
 func blameCommand() *cobra.Command {
 	var lines string
 	var asJSON bool
-	cmd := onSource(words, &cobra.Command{
+	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "blame [-s SOURCE] [-L FROM,TO] [--json] FILE",
 		Short: "Tell which edit of which agent put each line of a file there",
 		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, " +
@@ -31,7 +32,7 @@ func blameCommand() *cobra.Command {
 			"prompt and text, with tabs between them.",
 		Example: "  sessionfs blame -L 10,20 main.go",
 		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		text, err := readBlamed(args[0])
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func lineRange(text string, count int) (from, to int, err error) {
 
 // edits returns the edits of a file in all sessions, the oldest first, and the sessions that could
 // not be searched.
-func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
+func (src *tree) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
 	touched, err := touchedBy(file)
 	if err != nil {
 		return nil, nil, err
@@ -124,20 +125,20 @@ func (src *source) edits(cmd *cobra.Command, file string) (list []blame.Edit, un
 }
 
 // blamePrinter returns a printer of a file's edits.
-func (src *source) blamePrinter(out *view.Screen, edits []blame.Edit) *blame.Printer {
+func (src *tree) blamePrinter(out *view.Screen, edits []blame.Edit) *blame.Printer {
 	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.Edit) string { return src.agentOf(e.Directory()) }}
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows.
-func (src *source) agentOf(dir string) string {
+func (src *tree) agentOf(dir string) string {
 	if src.Source == mountopts.All || src.Demo {
 		return strings.Split(dir, "/")[1]
 	}
-	return agentOf(src.Source).Name
+	return source.AgentOf(src.Source).Name
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
-func (src *source) printEdits(cmd *cobra.Command, name string) error {
+func (src *tree) printEdits(cmd *cobra.Command, name string) error {
 	edits, unread, err := src.edits(cmd, name)
 	if err != nil {
 		return err

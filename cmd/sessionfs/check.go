@@ -9,18 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/source"
 )
 
 // checkCommand is sessionfs check.
 func checkCommand() *cobra.Command {
 	var asJSON bool
-	cmd := onSource(treePaths, &cobra.Command{
+	cmd := onSource(source.Paths, &cobra.Command{
 		Use:   "check [--json] [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
 		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is " +
 			"changed. Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if len(args) == 0 {
 			args = []string{"sessions"}
 		}
@@ -38,7 +39,7 @@ func checkCommand() *cobra.Command {
 			}
 			return err
 		}}
-		paths, err := src.expand(args...)
+		paths, err := src.Expand(args...)
 		if err != nil {
 			return err
 		}

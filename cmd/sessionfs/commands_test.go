@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/source"
 	"sessionfs/testdata"
 )
 
@@ -39,7 +40,7 @@ func commandStore(t *testing.T) *store {
 	s := newStore(t, user{"self", os.Geteuid()})
 	require.NoError(t, os.RemoveAll(s.source))
 	require.NoError(t, os.Mkdir(s.source, 0o700))
-	require.NoError(t, unpack(testdata.Demo(), s.source))
+	require.NoError(t, source.Unpack(testdata.Demo(), s.source))
 	return s
 }
 

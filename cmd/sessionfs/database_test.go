@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/fs"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 	"sessionfs/sessioncore/transfer"
 )
@@ -78,9 +79,9 @@ func TestDatabase(t *testing.T) {
 	requireFuse(t, s.user)
 	r = s.run(source, s.mountpoint)
 	require.Equal(t, exitOK, r.code, r.stderr)
-	e, mounted := mountAt(s.mountpoint)
+	e, mounted := fs.MountAt(s.mountpoint)
 	require.True(t, mounted)
-	require.Equal(t, source, e.source)
+	require.Equal(t, source, e.Source)
 	shown := readFile(t, s.mountpoint+"/"+sessionPath)
 	require.Equal(t, string(text), string(shown))
 	r = s.run("-u", s.mountpoint)

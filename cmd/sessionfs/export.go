@@ -19,13 +19,14 @@ import (
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
+	"sessionfs/source"
 )
 
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
 	var site string
 	var ownGarbage bool // GOGC is not set by the user
-	cmd := onSource(anySession, &cobra.Command{
+	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
 		Short: "Write a session as one HTML page, or all of them as a site",
 		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with " +
@@ -42,11 +43,11 @@ func exportCommand() *cobra.Command {
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if site != "" {
 			return src.exportAll(cmd, site)
 		}
-		at, err := src.session(args[0])
+		at, err := src.Named(args[0])
 		if err != nil {
 			return err
 		}
@@ -90,14 +91,14 @@ const maxModels = 3
 
 // subject returns the subject of the page of a session, or of the branch to an entry. Callers must
 // release the session.
-func (src *source) subject(ctx context.Context, at named) (snap *sessioncore.Snapshot, of view.Subject, err error) {
-	snap, bill, err := src.Spent(ctx, at.dir)
+func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessioncore.Snapshot, of view.Subject, err error) {
+	snap, bill, err := src.Spent(ctx, at.Dir)
 	if err != nil {
-		return nil, of, fmt.Errorf("%s: %w", at.dir, err)
+		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)
 	}
 	blobs := func(hash string) (io.ReadCloser, error) { return src.Open(path.Join("blobs", hash)) }
-	of = view.Subject{Session: snap, Alone: at.entry != "", Agent: agentTitle(bill.Agent), Blobs: blobs}
-	if of.End, err = endOf(snap, at.entry); err != nil {
+	of = view.Subject{Session: snap, Alone: at.Entry != "", Agent: agentTitle(bill.Agent), Blobs: blobs}
+	if of.End, err = source.EndOf(snap, at.Entry); err != nil {
 		snap.Release()
 		return nil, of, err
 	}

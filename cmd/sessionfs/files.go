@@ -17,6 +17,7 @@ import (
 
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/source"
 )
 
 // lsFlags are those of ls(1) that are used with sessions.
@@ -27,12 +28,12 @@ type lsFlags struct {
 // lsCommand is sessionfs ls.
 func lsCommand() *cobra.Command {
 	var f lsFlags
-	cmd := onSource(treePaths, &cobra.Command{
+	cmd := onSource(source.Paths, &cobra.Command{
 		Use:        "ls [-ladtrR1] [-s SOURCE] [PATH...]",
 		Short:      "List directories of what a mount would show",
 		SuggestFor: []string{"list", "dir"},
 		Example:    "  sessionfs ls -l recent",
-	}, func(cmd *cobra.Command, src *source, args []string) error { return f.run(cmd, src, args) })
+	}, func(cmd *cobra.Command, src *tree, args []string) error { return f.run(cmd, src, args) })
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
 	flags.BoolVarP(&f.all, "all", "a", false, "names that begin with a dot too")
@@ -54,7 +55,7 @@ type listed struct {
 
 // run lists files first, then each directory, with its name if there are several. A link to a
 // directory counts as the directory.
-func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
+func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 	var single, dirs []listed
 	given := 0
 	err := src.eachPath(cmd, args, func(name string) error {
@@ -98,7 +99,7 @@ func (f *lsFlags) run(cmd *cobra.Command, src *source, args []string) error {
 
 // list returns the items of a directory. It looks names up only where that is needed: else a
 // listing is enough.
-func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
+func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
 	names, err := src.ReadDir(dir)
 	for _, n := range names {
 		if n.Name()[0] == '.' && !f.all {
@@ -120,7 +121,7 @@ func (f *lsFlags) list(src *source, dir string) (items []listed, err error) {
 }
 
 // print prints names sorted, a name a line, or as ls -l.
-func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
+func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 	slices.SortStableFunc(items, func(a, b listed) int {
 		if f.byTime {
 			if order := b.info.ModTime().Compare(a.info.ModTime()); order != 0 {
@@ -166,12 +167,12 @@ func (f *lsFlags) print(w io.Writer, src *source, items []listed) error {
 
 // catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.
 func catCommand() *cobra.Command {
-	return onSource(treePaths, &cobra.Command{
+	return onSource(source.Paths, &cobra.Command{
 		Use:     "cat [-s SOURCE] PATH...",
 		Short:   "Print files of what a mount would show",
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
 		Args:    cobra.MinimumNArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		return src.eachPath(cmd, args, func(path string) error {
 			f, err := src.Open(path)
 			if err != nil {
@@ -200,13 +201,13 @@ func treeCommand() *cobra.Command {
 
 // tarCommand is sessionfs tar: it writes the archive that tar would make of a mount.
 func tarCommand() *cobra.Command {
-	return onSource(treePaths, &cobra.Command{
+	return onSource(source.Paths, &cobra.Command{
 		Use:   "tar [-s SOURCE] [PATH...]",
 		Short: "Write a tar archive of what a mount would show to the standard output",
 		Long: "Write a tar archive of what a mount would show to the standard output, sorted by name. " +
 			"A PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
 		}
@@ -259,7 +260,7 @@ func tarCommand() *cobra.Command {
 }
 
 // archived describes a node as tar describes it in a mount, and opens it if it is a file.
-func (src *source) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
+func (src *tree) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
 	info, err := it.Info()
 	target := ""
 	switch {

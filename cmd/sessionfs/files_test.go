@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -57,7 +59,7 @@ func TestSameAsTheMount(t *testing.T) {
 			requireFuse(t, s.user)
 			s.chown()
 			require.Zero(t, s.run("-o", options, s.source, s.mountpoint).code)
-			_, mounted := mountAt(s.mountpoint)
+			_, mounted := fs.MountAt(s.mountpoint)
 			require.True(t, mounted)
 
 			packed := s.exec("tar", "--format=posix", "-C", s.mountpoint, "-c", ".")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sessionfs/sessioncore/storage"
+	"sessionfs/source"
 )
 
 // A lister sends the lines of a list as they become known, many at once: the value to return,
@@ -47,7 +48,7 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 		ids, lines = append(ids, id), append(lines, "  "+strings.ReplaceAll(columns, "\t", "  "))
 	}
 	if len(ids) > 1 {
-		return "", ambiguous("more than one "+what+" has "+query, lines)
+		return "", source.Ambiguous("more than one "+what+" has "+query, lines)
 	}
 	return ids[0], nil
 }
@@ -88,7 +89,7 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	if err != nil {
 		name, args = self, append([]string{fzfWord}, args...)
 	}
-	cmd := exec.CommandContext(p.src.ctx, name, args...)
+	cmd := exec.CommandContext(p.src.Context(), name, args...)
 	cmd.Env = append(os.Environ(), "SHELL=/bin/sh") // for the preview
 	cmd.Stderr = os.Stderr                          // where it draws
 	in, err := cmd.StdinPipe()

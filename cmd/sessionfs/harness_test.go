@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +30,29 @@ const (
 	// nobody is the ordinary user that root's tests use.
 	nobody = 65534
 )
+
+// The files of FUSE.
+const (
+	fuseDevice  = "/dev/fuse"
+	connections = "/sys/fs/fuse/connections"
+)
+
+// mayMount reports whether this process has CAP_SYS_ADMIN.
+func mayMount() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&header, &data[0])
+	return err == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// detach detaches a mount of any kind.
+func detach(path string) error {
+	err := unix.Unmount(path, unix.MNT_DETACH)
+	if errors.Is(err, unix.EPERM) {
+		err = exec.Command("fusermount3", "-u", "-z", path).Run()
+	}
+	return err
+}
 
 // user is who runs the program in a test.
 type user struct {
@@ -61,7 +86,7 @@ func requireFuse(t *testing.T, u user) {
 	case u.uid == 0 && !mayMount():
 		reason = "root has no CAP_SYS_ADMIN here"
 	case u.uid != 0:
-		if _, err := fusermount(); err != nil {
+		if _, err := exec.LookPath("fusermount3"); err != nil {
 			reason = err.Error()
 		}
 	}
@@ -248,9 +273,9 @@ func (s *store) chown() {
 
 // tearDown unmounts what a failed test left and waits until the processes are gone.
 func (s *store) tearDown() {
-	for _, e := range allMounts() {
-		if strings.HasPrefix(e.mountpoint, s.dir+"/") {
-			_ = unmount(e.mountpoint, true)
+	for _, e := range fs.AllMounts() {
+		if strings.HasPrefix(e.Mountpoint, s.dir+"/") {
+			_ = detach(e.Mountpoint)
 		}
 	}
 	if !eventually(func() bool { return len(daemons(s.dir)) == 0 }) {
@@ -337,7 +362,7 @@ func (s *store) requireMounted() {
 func (s *store) requireUnmounted() {
 	s.t.Helper()
 	require.True(s.t, eventually(func() bool { return len(daemons(s.dir)) == 0 }), "still running")
-	_, mounted := mountAt(s.mountpoint)
+	_, mounted := fs.MountAt(s.mountpoint)
 	require.False(s.t, mounted, "still mounted")
 }
 

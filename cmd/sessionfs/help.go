@@ -21,6 +21,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/postgres"
+	"sessionfs/source"
 )
 
 // helpCommand is sessionfs help, about the commands that root has.
@@ -96,7 +97,7 @@ func printHelp(c *cobra.Command, _ []string) {
 const commonHelp = "  -s DIR, -o OPTIONS, --demo, --debug   as for all commands ('man sessionfs')\n"
 
 // summary is the help that fits a screen.
-func summary() string { return mountopts.Summary(strings.Join(otherHomes(), ", ")) }
+func summary() string { return mountopts.Summary(strings.Join(source.OtherHomes(), ", ")) }
 
 // usage is the help of a mount.
 func usage() string {
@@ -105,15 +106,6 @@ func usage() string {
 		of = append(of, a.Title+"'s is "+strings.Join(a.Homes, " or "))
 	}
 	return mountopts.Usage(strings.Join(of, ", ")) + exitHelp
-}
-
-// otherHomes returns the usual agent directories besides omp's, for people.
-func otherHomes() []string {
-	homes := []string{"~/.pi/agent"}
-	for _, a := range agents.All() {
-		homes = append(homes, a.InHome())
-	}
-	return homes
 }
 
 // didYouMean names the commands that somebody may have meant by a word that is none.
@@ -158,13 +150,13 @@ func mistyped(args []string) error {
 // nothingAsked says which agents have sessions, and the command to type.
 func nothingAsked() error {
 	var found []string
-	for _, a := range agentDirs(os.Getenv) {
+	for _, a := range source.AgentDirs(os.Getenv) {
 		found = append(found, fmt.Sprintf("  %-8s %s\n", a.Name, a.Source))
 	}
 	said, how := "the sessions of these agents are there:\n"+strings.Join(found, ""), "--all "
 	switch len(found) {
 	case 0:
-		said, how = "no sessions of an agent are found, neither in ~/.omp/agent nor in "+agents.OneOf(otherHomes())+"; try samples.\n", "--demo "
+		said, how = "no sessions of an agent are found, neither in ~/.omp/agent nor in "+agents.OneOf(source.OtherHomes())+"; try samples.\n", "--demo "
 	case 1:
 		how = ""
 	}
@@ -217,14 +209,14 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	cmd.SetErr(io.Discard)
-	src, closeSource, err := f.open(cmd, append(args, typed))
+	src, err := f.open(cmd, append(args, typed))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer closeSource()
+	defer src.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
 	defer cancel()
-	src.FS, src.ctx = src.With(ctx), ctx
+	src.Use(ctx)
 	offers, directive := src.completePath(typed)
 	if f.ids && !strings.Contains(typed, "/") {
 		offers = append(offers, src.completeIDs(typed)...)
@@ -237,12 +229,12 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 
 // completePath offers the paths of the tree that begin with the typed text. For write it offers
 // control files alone, and the directories that lead to them.
-func (src *source) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
+func (src *tree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
 	dir, begun := "", typed
 	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
 		dir, begun = typed[:at+1], typed[at+1:]
 	}
-	paths, err := src.expand(dir)
+	paths, err := src.Expand(dir)
 	if err != nil {
 		return nil, directive
 	}
@@ -275,8 +267,8 @@ func (src *source) completePath(typed string) (offers []cobra.Completion, direct
 
 // completeIDs offers the ids that begin with the typed text, with their titles, sessions modified
 // last first.
-func (src *source) completeIDs(typed string) (offers []cobra.Completion) {
-	all, err := src.Sessions(src.ctx)
+func (src *tree) completeIDs(typed string) (offers []cobra.Completion) {
+	all, err := src.Sessions(src.Context())
 	if err != nil {
 		return nil
 	}

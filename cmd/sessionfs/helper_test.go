@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -42,8 +44,8 @@ func TestMount8(t *testing.T) {
 		r := s.exec(args[0], args[1:]...)
 		require.Zero(t, r.code, "%s: %s", args, r)
 		s.requireMounted()
-		e, _ := mountAt(s.mountpoint)
-		require.Equal(t, mountEntry{s.mountpoint, "fuse.sessionfs", s.source, 0, e.minor}, e)
+		e, _ := fs.MountAt(s.mountpoint)
+		require.Equal(t, []any{s.mountpoint, "fuse.sessionfs", s.source, 0}, []any{e.Mountpoint, e.Type, e.Source, e.User})
 		require.Zero(t, s.exec("umount", s.mountpoint).code)
 		s.requireUnmounted()
 	}
@@ -72,7 +74,7 @@ func TestMountHelper(t *testing.T) {
 		require.NoError(t, os.Symlink(program, helper))
 		r := s.exec(helper, s.source, s.mountpoint, "-f", "-o", "rw") // fake
 		require.Zero(t, r.code, r)
-		_, mounted := mountAt(s.mountpoint)
+		_, mounted := fs.MountAt(s.mountpoint)
 		require.False(t, mounted)
 
 		s.exec(helper, s.source, s.mountpoint, "-s", "-n", "-v", "-t", "fuse.sessionfs", "-o", "rw,nosuid,user=nobody,bogus").ok(t)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +50,7 @@ func TestHungSource(t *testing.T) {
 				s.requireEnds(cmd)
 				require.False(t, cmd.ProcessState.Success())
 			}
-			require.True(t, eventually(func() bool { _, ok := mountAt(s.mountpoint); return !ok }))
+			require.True(t, eventually(func() bool { _, ok := fs.MountAt(s.mountpoint); return !ok }))
 		})
 	}
 }
@@ -79,13 +81,13 @@ func TestStoppedServer(t *testing.T) {
 		require.NoError(t, visitor.Start())
 		began := time.Now()
 		s.run("-u", "-z", s.mountpoint).ok(t)
-		require.Less(t, time.Since(began), 3*liveLimit, "it is seen that nobody is there")
+		require.Less(t, time.Since(began), 3*time.Second, "it is seen that nobody is there")
 		text, err := io.ReadAll(said)
 		require.NoError(t, err)
 		require.NotEmpty(t, string(text))
 		s.requireEnds(visitor)
 		s.requireEnds(holder) // which waited for the answer to its close
-		_, mounted := mountAt(s.mountpoint)
+		_, mounted := fs.MountAt(s.mountpoint)
 		require.False(t, mounted)
 		require.NoError(t, unix.Kill(pid, unix.SIGCONT))
 		s.requireUnmounted()

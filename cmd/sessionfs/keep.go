@@ -17,6 +17,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/transfer"
+	"sessionfs/source"
 )
 
 func keepCommand() *cobra.Command {
@@ -66,7 +67,7 @@ func keepCommand() *cobra.Command {
 
 // keptHomes returns the directories of the agents of this user whose sessions are kept.
 func keptHomes() (homes []mountopts.AgentDir, err error) {
-	for _, home := range agentDirs(os.Getenv) {
+	for _, home := range source.AgentDirs(os.Getenv) {
 		if agent := agents.Find(home.Name); agent != nil && agent.Keeps {
 			homes = append(homes, home)
 		}
@@ -146,7 +147,7 @@ func keepAsImports(cmd *cobra.Command, to string) error {
 // amongOwn returns the URL of a database with the prefix of this user's sessions, unless it has
 // one: without it they would get among those of another person whose sessions alone are there.
 func amongOwn(database string, getenv func(string) string) string {
-	dir := usualDir("omp", getenv).Source
+	dir := source.Usual("omp", getenv).Source
 	if dir == "" || strings.Contains(database, "prefix=") {
 		return database
 	}
@@ -158,9 +159,9 @@ func amongOwn(database string, getenv func(string) string) string {
 }
 
 // openImporter opens the SOURCE to into which sessions are imported. Callers must close it.
-func openImporter(cmd *cobra.Command, to string) (*fs.Unmounted, *transfer.Importer, error) {
-	at := place{Options: mountopts.Options{Source: to, Empty: true}}
-	files, err := at.open(nil, false, cmd.ErrOrStderr())
+func openImporter(cmd *cobra.Command, to string) (*source.Tree, *transfer.Importer, error) {
+	at := source.Place{Options: mountopts.Options{Source: to, Empty: true}}
+	files, err := at.OpenTree(cmd.Context(), source.Elsewhere, nil, false, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +182,7 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 		return err
 	}
 	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if isBelow(self, temporary) {
+		if fs.IsBelow(self, temporary) {
 			return refuse(exitUsage, "keep: the program lies in %s, which is cleared: install it elsewhere first",
 				temporary)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +60,7 @@ func TestKilledAtStart(t *testing.T) {
 			server := s.command(program, "-f", s.source, s.mountpoint)
 			require.NoError(t, server.Start())
 			if round%4 != 0 { // else before the mount is there, mostly
-				require.True(t, soon(func() bool { _, ok := mountAt(s.mountpoint); return ok }), "round %d: not mounted", round)
+				require.True(t, soon(func() bool { _, ok := fs.MountAt(s.mountpoint); return ok }), "round %d: not mounted", round)
 			}
 			time.Sleep(time.Duration(random.Int64N(int64(8 * time.Millisecond))))
 			require.NoError(t, server.Process.Kill())
@@ -73,8 +75,8 @@ func TestKilledAtStart(t *testing.T) {
 				s.requireMounted()
 				require.Zero(t, s.run("-u", s.mountpoint).code)
 			}
-			if _, ok := mountAt(s.mountpoint); ok {
-				require.NoError(t, unmount(s.mountpoint, true))
+			if _, ok := fs.MountAt(s.mountpoint); ok {
+				require.NoError(t, detach(s.mountpoint))
 			}
 			s.requireUnmounted()
 		}

@@ -94,16 +94,14 @@ type logFile struct {
 // be damaged.
 func openLog(path string, o mountopts.Options) (*logFile, error) {
 	l := &logFile{name: filepath.Base(path)}
-	place, err := resolveMountpoint(filepath.Dir(path))
+	place, err := fs.ResolveMountpoint(filepath.Dir(path))
 	if err == nil {
 		l.dir, err = os.Open(place)
 	}
-	for _, dir := range append(fs.Directories(o, os.Getenv), o.Mountpoint) {
-		if err == nil && isWithin(place, resolveFar(dir)) {
+	if err == nil {
+		if dir, served := fs.ServedAt(o, place); served {
 			return nil, refuse(exitUsage, "the log file %s lies in %s; choose another place", path, dir)
 		}
-	}
-	if err == nil {
 		err = l.reopen()
 	}
 	if err != nil {

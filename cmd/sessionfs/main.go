@@ -34,6 +34,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -115,33 +116,39 @@ Exit status: 0 ready (or unmounted), 1 failure, 2 usage, 3 MOUNTPOINT, 4 SOURCE,
 As mount.sessionfs: 1 usage, 32 any other failure, as mount(8) has them.
 `
 
-// refusal is an error that the user can correct, with its exit status.
-type refusal struct {
-	code int
-	text string // what happened, with which path, and what to do; empty if that has been said
-}
+// status is an exit status, as the kind of a refusal.
+type status int
 
-func (r *refusal) Error() string { return r.text }
+func (s status) Error() string { return fmt.Sprint("status ", int(s)) }
 
-// refuse returns a refusal.
+// refuse returns a refusal with an exit status.
 func refuse(code int, format string, args ...any) error {
-	return &refusal{code, fmt.Sprintf(format, args...)}
+	return fs.Refuse(status(code), format, args...)
 }
 
 // ended ends a command with a status when all has been said.
-func ended(code int) error { return &refusal{code: code} }
+func ended(code int) error { return &fs.Refusal{Kind: status(code)} }
+
+// statuses are the exit statuses of refusals by package fs. The others are failures.
+var statuses = map[error]status{
+	fs.ErrUsage: exitUsage, fs.ErrOption: exitUsage, fs.ErrMountpoint: exitMountpoint, fs.ErrSource: exitSource,
+	fs.ErrFuse: exitFuse, fs.ErrMount: exitMount, fs.ErrUnmount: exitUnmount,
+}
 
 // exitStatus returns the exit status for err, of a command or of a mount helper.
 func exitStatus(err error, helper bool) int {
-	code := exitOK
-	if r, ok := errors.AsType[*refusal](err); ok {
-		code = r.code
-	} else if err != nil {
+	code, ok := errors.AsType[status](err)
+	if err != nil && !ok {
 		code = exitFailure
+		for kind, of := range statuses {
+			if errors.Is(err, kind) {
+				code = of
+			}
+		}
 	}
 	switch {
 	case !helper || code == exitOK:
-		return code
+		return int(code)
 	case code == exitUsage:
 		return helperUsage
 	}
@@ -286,7 +293,7 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	if err == nil { // it was done all the same
 		return exitOK
 	}
-	if said, ok := errors.AsType[*refusal](err); ctx.Err() != nil && !(ok && said.text != "") {
+	if said, ok := errors.AsType[*fs.Refusal](err); ctx.Err() != nil && !(ok && said.Text != "") {
 		err = errors.New("interrupted")
 	}
 	status := exitBrokenPipe
@@ -311,8 +318,8 @@ func endsWithTwo(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		r, refused := errors.AsType[*refusal](err)
-		if err == nil || refused && r.text == "" || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
+		r, refused := errors.AsType[*fs.Refusal](err)
+		if err == nil || refused && r.Text == "" || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
 
@@ -143,10 +144,10 @@ func prepareNamespace() error {
 // leftovers lists what the tests should have removed: mounts, processes, reports of data races.
 func leftovers() []string {
 	var found []string
-	for _, e := range allMounts() {
-		if strings.HasPrefix(e.mountpoint, testRoot+"/") {
-			found = append(found, "the mount "+e.mountpoint)
-			_ = unmount(e.mountpoint, true)
+	for _, e := range fs.AllMounts() {
+		if strings.HasPrefix(e.Mountpoint, testRoot+"/") {
+			found = append(found, "the mount "+e.Mountpoint)
+			_ = detach(e.Mountpoint)
 		}
 	}
 	for _, pid := range daemons("") {

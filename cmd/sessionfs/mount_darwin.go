@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/source"
 )
 
 // serve mounts by NFS, and serves the mount until it is unmounted or a signal comes. In the
@@ -23,8 +25,8 @@ import (
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	at := place{Options: c.Options}
-	defer at.remove()
+	at := source.Place{Options: c.Options}
+	defer at.Discard()
 	mountpoint, err := filepath.EvalSymlinks(at.Mountpoint)
 	if err == nil {
 		mountpoint, err = filepath.Abs(mountpoint)
@@ -32,7 +34,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if items, readErr := os.ReadDir(mountpoint); errors.Join(err, readErr) != nil || len(items) > 0 {
 		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", at.Mountpoint)
 	}
-	server, err := at.openNFS(0, stderr)
+	server, err := openNFS(&at, 0, stderr)
 	if err != nil {
 		return err
 	}
@@ -45,45 +47,15 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	}
 	if ready != nil {
 		if err := sayReady(ready); err != nil {
-			return errors.Join(err, unmountCommand(mountpoint, true))
+			return errors.Join(err, fs.Unmount(mountpoint, true))
 		}
 	}
-	for look := time.Tick(5 * time.Second); slices.Contains(ourMountpoints(), mountpoint); {
+	for look := time.Tick(5 * time.Second); slices.Contains(fs.OurMountpoints(), mountpoint); {
 		select {
 		case <-look:
 		case <-ctx.Done():
-			return unmountCommand(mountpoint, true)
+			return fs.Unmount(mountpoint, true)
 		}
-	}
-	return nil
-}
-
-// ourMountpoints returns the mount points that this program serves. The path that it exports tells
-// its mounts.
-func ourMountpoints() (found []string) {
-	mounts := make([]unix.Statfs_t, 1024)
-	n, _ := unix.Getfsstat(mounts, unix.MNT_NOWAIT)
-	for i := range mounts[:max(n, 0)] {
-		from := unix.ByteSliceToString(mounts[i].Mntfromname[:])
-		if path, ok := strings.CutPrefix(from, "127.0.0.1:/"); ok && len(path) == 26 {
-			found = append(found, unix.ByteSliceToString(mounts[i].Mntonname[:]))
-		}
-	}
-	return found
-}
-
-// unmountCommand unmounts, with force also a mount that is in use.
-func unmountCommand(mountpoint string, force bool) error {
-	ours := ourMountpoints()
-	if !slices.ContainsFunc(realPaths(mountpoint), func(real string) bool { return slices.Contains(ours, real) }) {
-		return refuse(exitUnmount, "%s is no mount of sessionfs", mountpoint)
-	}
-	args := []string{mountpoint}
-	if force {
-		args = []string{"-f", mountpoint}
-	}
-	if text, err := exec.Command("/sbin/umount", args...).CombinedOutput(); err != nil {
-		return refuse(exitUnmount, "cannot unmount %s: %s %s", mountpoint, err, text)
 	}
 	return nil
 }
@@ -94,12 +66,14 @@ var systemCommands = []commandMaker{{"status", func() *cobra.Command {
 		Short: "List the mounts",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			for _, m := range ourMountpoints() {
+			for _, m := range fs.OurMountpoints() {
 				fmt.Fprintln(cmd.OutOrStdout(), m)
 			}
 		},
 	}
 }}}
+
+func ourMountpoints() []string { return fs.OurMountpoints() }
 
 // closeLater does nothing: this system has no call for all descriptors.
 func closeLater() {}

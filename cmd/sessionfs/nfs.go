@@ -2,19 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/source"
 )
 
 func nfsCommand() *cobra.Command {
@@ -31,12 +32,9 @@ func nfsCommand() *cobra.Command {
 		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 all",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var at place
-			var err error
-			if len(args) > 0 {
-				if at, err = placeNamed(args[0]); err != nil {
-					return err
-				}
+			at, err := source.Find(source.Request{Name: strings.Join(args, "")})
+			if err != nil {
+				return err
 			}
 			if at.Options, err = mountopts.ParseOptions(at.Options, options, false); err != nil {
 				return refuse(exitUsage, "nfs: %s", err)
@@ -50,12 +48,12 @@ func nfsCommand() *cobra.Command {
 }
 
 // serveNFS serves a place until ctx is done.
-func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) error {
-	defer at.remove()
+func serveNFS(ctx context.Context, at *source.Place, port int, out, stderr io.Writer) error {
+	defer at.Discard()
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
-	server, err := at.openNFS(port, stderr)
+	server, err := openNFS(at, port, stderr)
 	if err != nil {
 		return err
 	}
@@ -75,16 +73,12 @@ func serveNFS(ctx context.Context, at place, port int, out, stderr io.Writer) er
 }
 
 // openNFS opens a server of the place, which logs to stderr.
-func (p *place) openNFS(port int, stderr io.Writer) (*fs.NFS, error) {
-	if err := p.resolve(stderr); err != nil {
+func openNFS(p *source.Place, port int, stderr io.Writer) (*fs.NFS, error) {
+	if err := p.Prepare(stderr); err != nil {
 		return nil, err
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: p.Level()}))
-	server, err := fs.OpenNFS(p.Options, port, logger)
-	if errors.Is(err, fs.ErrSource) {
-		err = refuse(exitSource, "%s", err)
-	}
-	return server, err
+	return fs.OpenNFS(p.Options, port, logger)
 }
 
 // mountNFS returns the command that mounts the path that a server exports, but for the mount point.

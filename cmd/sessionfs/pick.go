@@ -16,10 +16,12 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
+	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/source"
 )
 
 // picker is sessionfs pick.
@@ -28,8 +30,8 @@ type picker struct {
 	preview                       string // a session that is shown beside the list; set by ourselves
 
 	cmd    *cobra.Command
-	src    *source
-	mounts []place
+	src    *tree
+	mounts []mountopts.Options
 	agents []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
 	then   func() error         // what goes on in the place of this process
 }
@@ -37,7 +39,7 @@ type picker struct {
 // pickCommand is sessionfs pick.
 func pickCommand() *cobra.Command {
 	p := &picker{}
-	cmd := onSource(anyWords, &cobra.Command{
+	cmd := onSource(source.AnyWords, &cobra.Command{
 		Use:        "pick [--resume | --branch] [-s SOURCE] [--here | QUERY...]",
 		Short:      "Choose a session in the terminal, and go on with it",
 		SuggestFor: []string{"find", "fzf", "choose"},
@@ -48,7 +50,7 @@ func pickCommand() *cobra.Command {
 			"and no terminal is needed.\n\n" +
 			"Exit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
 		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		p.cmd, p.src = cmd, src
 		return p.run(strings.Join(args, " "))
 	})
@@ -75,56 +77,56 @@ func (p *picker) run(query string) (err error) {
 		return p.show(p.preview)
 	}
 	if !p.resume {
-		p.mounts = toldMounts()
+		p.mounts = fs.ShownMounts()
 	}
 	if p.mounted && p.inMount(".") == "" {
 		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions",
 			p.src.TableSource())
 	}
-	chosen := named{}
+	chosen := source.Session{}
 	switch {
 	case p.resume && p.branch, p.here && query != "":
 		return refuse(exitUsage, "pick: --resume or --branch, and --here or QUERY, not both")
 	case p.here:
-		chosen.dir, err = p.lastHere()
+		chosen.Dir, err = p.lastHere()
 	case query != "" && (!strings.Contains(query, " ") || strings.Contains(query, "/")): // an id has no blanks
-		if name, err := p.src.session(query); err == nil {
+		if name, err := p.src.Named(query); err == nil {
 			chosen = name
 		}
 	}
-	if err == nil && chosen.dir == "" {
-		if chosen.dir, err = p.choose(query); err == nil {
-			chosen.dir, err = p.src.Resolve(chosen.dir)
+	if err == nil && chosen.Dir == "" {
+		if chosen.Dir, err = p.choose(query); err == nil {
+			chosen.Dir, err = p.src.Resolve(chosen.Dir)
 		}
 	}
-	if err == nil && p.branch && chosen.entry == "" {
-		chosen.entry, err = p.chooseBranch(chosen.dir)
+	if err == nil && p.branch && chosen.Entry == "" {
+		chosen.Entry, err = p.chooseBranch(chosen.Dir)
 	}
 	if err != nil {
 		return err
 	}
 	if p.resume {
-		return p.goOn(chosen.dir)
+		return p.goOn(chosen.Dir)
 	}
 	return p.print(chosen)
 }
 
 // print prints where the session is in a mount, else its id.
-func (p *picker) print(chosen named) error {
-	at := p.inMount(chosen.dir)
-	if at != "" && chosen.entry != "" {
-		at = filepath.Join(at, "branches", chosen.entry)
+func (p *picker) print(chosen source.Session) error {
+	at := p.inMount(chosen.Dir)
+	if at != "" && chosen.Entry != "" {
+		at = filepath.Join(at, "branches", chosen.Entry)
 	}
 	if at == "" {
-		h, err := p.header(chosen.dir)
+		h, err := p.header(chosen.Dir)
 		if err != nil {
 			return err
 		}
 		if at = h.ID; names.Visible(at) != at {
 			at = names.FileName(at) // by which it is found too
 		}
-		if chosen.entry != "" {
-			at += "#" + chosen.entry
+		if chosen.Entry != "" {
+			at += "#" + chosen.Entry
 		}
 	}
 	_, err := fmt.Fprintln(p.cmd.OutOrStdout(), at)
@@ -145,7 +147,7 @@ func (p *picker) header(session string) (h header, err error) {
 // lastHere returns the session that was modified last of those of the working directory, or of the
 // nearest directory above it that has some.
 func (p *picker) lastHere() (string, error) {
-	all, err := p.src.Sessions(p.src.ctx)
+	all, err := p.src.Sessions(p.src.Context())
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +188,7 @@ func (p *picker) choose(query string) (string, error) { return p.fuzzy("session"
 func (p *picker) list(send func(lines ...string) error) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
-	return p.src.Newest(p.src.ctx, func(batch []*listing.Info) error {
+	return p.src.Newest(p.src.Context(), func(batch []*listing.Info) error {
 		lines := make([]string, len(batch))
 		for i, info := range batch {
 			lines[i] = p.line(info, home, now)
@@ -197,20 +199,20 @@ func (p *picker) list(send func(lines ...string) error) error {
 
 // meant returns the session of an id or a path, else the newest one that has all words of a text;
 // of none, the last one here.
-func (p *picker) meant(text string) (named, error) {
+func (p *picker) meant(text string) (source.Session, error) {
 	if text == "" {
 		dir, err := p.lastHere()
-		return named{dir: dir}, err
+		return source.Session{Dir: dir}, err
 	}
-	if _, err := p.src.find(text); !storage.IsGone(err) || strings.Contains(text, "/") {
-		return p.src.session(text)
+	if _, err := p.src.FindNamed(text); !storage.IsGone(err) || strings.Contains(text, "/") {
+		return p.src.Named(text)
 	}
 	found, err := withWords("", text, p.list)
 	if err != nil {
-		return named{}, err
+		return source.Session{}, err
 	}
 	if len(found) == 0 {
-		return p.src.session(text) // for the reason
+		return p.src.Named(text) // for the reason
 	}
 	if n := len(found) - 1; n > 0 {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
@@ -218,9 +220,9 @@ func (p *picker) meant(text string) (named, error) {
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
 	if dir, err = p.src.Resolve(dir); err != nil {
-		return named{}, err
+		return source.Session{}, err
 	}
-	return named{dir: dir}, nil
+	return source.Session{Dir: dir}, nil
 }
 
 // line is a session in the list: its path, which is not shown, columns, and its id, which is not
@@ -290,17 +292,17 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 // show prints the preview beside the list: a summary of a session or a branch, and the end of the
 // transcript.
 func (p *picker) show(arg string) error {
-	at, err := p.src.session(arg)
+	at, err := p.src.Named(arg)
 	if err != nil {
 		return err
 	}
-	h, err := p.header(at.dir)
+	h, err := p.header(at.Dir)
 	if err != nil {
 		return err
 	}
 	type sum struct{ Cost *struct{ Total float64 } }
 	var usage struct{ Total, Subagents sum }
-	text, err := iofs.ReadFile(p.src, path.Join(at.dir, "usage.json"))
+	text, err := iofs.ReadFile(p.src, path.Join(at.Dir, "usage.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &usage)
 	}
@@ -315,8 +317,8 @@ func (p *picker) show(arg string) error {
 		}
 	}
 	var out bytes.Buffer // fzf goes to the end of what comes at once
-	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.dir).Name, cost, names.Visible(h.CWD), names.Visible(h.ID))
-	f, err := p.src.OpenFile(path.Join(at.branch(), "transcript.md"), os.O_RDONLY)
+	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.Dir).Name, cost, names.Visible(h.CWD), names.Visible(h.ID))
+	f, err := p.src.OpenFile(path.Join(at.Branch(), "transcript.md"), os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/view"
+	"sessionfs/source"
 )
 
 // sessionArgument describes SESSION.
@@ -24,7 +25,7 @@ const sessionArgument = "SESSION is an id or its beginning, a path in a mount, o
 
 // showCommand is sessionfs show.
 func showCommand() *cobra.Command {
-	return onSource(anySession, &cobra.Command{
+	return onSource(source.Sessions, &cobra.Command{
 		Use:   "show [-s SOURCE] [SESSION | WORD...]",
 		Short: "Read a session",
 		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager " +
@@ -32,12 +33,12 @@ func showCommand() *cobra.Command {
 			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an " +
 			"argument it is the last session of this directory, or of the nearest one above.",
 		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		at, err := (&picker{cmd: cmd, src: src}).meant(strings.Join(args, " "))
 		if err != nil {
 			return err
 		}
-		f, err := src.Open(path.Join(at.branch(), "transcript.md"))
+		f, err := src.Open(path.Join(at.Branch(), "transcript.md"))
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func showCommand() *cobra.Command {
 func logCommand() *cobra.Command {
 	var log view.Log
 	var asJSON bool
-	cmd := onSource(anySession, &cobra.Command{
+	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each " +
@@ -59,8 +60,8 @@ func logCommand() *cobra.Command {
 			"beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		snap, _, err := src.branch(args[0])
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		snap, _, err := src.Branch(args[0])
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func logCommand() *cobra.Command {
 // diffCommand is sessionfs diff.
 func diffCommand() *cobra.Command {
 	var asJSON bool
-	cmd := onSource(anySession, &cobra.Command{
+	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "diff [--json] [-s SOURCE] SESSION SESSION",
 		Short: "Compare two branches of a session, or two sessions, turn by turn",
 		Long: "Compare two branches of a session, or two sessions such as a fork and its parent, as diff -u does. Turns are " +
@@ -91,10 +92,10 @@ func diffCommand() *cobra.Command {
 			"Exit status: 0 they say the same, 1 they differ, 2 trouble.",
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
 		Args:    cobra.ExactArgs(2),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		var branches [2]view.Branch
 		for i, arg := range args {
-			snap, end, err := src.branch(arg)
+			snap, end, err := src.Branch(arg)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/source"
 	"sessionfs/testdata"
 )
 
@@ -142,8 +143,8 @@ func newReadmeStore(t *testing.T) *store {
 	s := newStore(t, user{"self", os.Geteuid()})
 	require.NoError(t, os.RemoveAll(s.source))
 	s.source = s.mkdir(".omp/agent")
-	require.NoError(t, unpack(testdata.Demo(), s.source))
-	require.NoError(t, unpack(testdata.DemoOf("claude"), s.mkdir(".claude")))
+	require.NoError(t, source.Unpack(testdata.Demo(), s.source))
+	require.NoError(t, source.Unpack(testdata.DemoOf("claude"), s.mkdir(".claude")))
 	project := s.mkdir("tidetable")
 	sessions := glob(t, filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
 	require.NotEmpty(t, sessions)

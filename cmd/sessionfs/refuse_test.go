@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -156,53 +158,6 @@ func TestRefusalBindMount(t *testing.T) {
 	requireStatus(t, exitMountpoint, r, "lies in SOURCE")
 }
 
-func TestResolveMountpoint(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o700))
-	for link, target := range map[string]string{
-		"to-b": "a/b", "to-link": "to-b", "absolute": filepath.Join(dir, "a"), "up": "a/b/..", "dangling": "a/none", "loop": "loop",
-	} {
-		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
-	}
-	for in, want := range map[string]string{
-		"a/b": "a/b", "to-b": "a/b", "to-link/": "a/b", "absolute": "a", "absolute/b/.": "a/b", "up": "a",
-		"to-b/..":   "a", // not what a textual clean-up would give
-		"to-b/../b": "a/b",
-		"a/..":      "", "a/b/././/": "a/b", "a/b/../.": "a",
-	} {
-		got, err := resolveMountpoint(dir + "/" + in)
-		require.NoError(t, err, in)
-		require.Equal(t, filepath.Join(dir, want), got, in)
-	}
-	for _, in := range []string{"loop", "none", "none/x", "loop/x", "dangling"} {
-		_, err := resolveMountpoint(dir + "/" + in)
-		require.Error(t, err, in)
-	}
-	for _, in := range []string{"/", "//", "/."} {
-		root, err := resolveMountpoint(in)
-		require.NoError(t, err)
-		require.Equal(t, "/", root)
-	}
-	for in, want := range map[string]string{"dangling": "a/none", "none": "none", "none/x": "none/x", "dangling/x": "a/none/x"} {
-		require.Equal(t, filepath.Join(dir, want), resolveFar(dir+"/"+in), in)
-	}
-	require.NotEmpty(t, resolveFar(dir+"/loop/x"), "it ends")
-}
-
-func TestIsWithin(t *testing.T) {
-	dir := t.TempDir()
-	inner := filepath.Join(dir, "a", "b")
-	require.NoError(t, os.MkdirAll(inner, 0o700))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "ab"), 0o700))
-	require.True(t, isWithin(inner, dir))
-	require.True(t, isWithin(dir, dir))
-	require.True(t, isWithin(inner, "/"))
-	require.False(t, isWithin(dir, inner))
-	require.False(t, isWithin(filepath.Join(dir, "ab"), filepath.Join(dir, "a")))
-	require.False(t, isWithin(dir, filepath.Join(dir, "absent")))
-}
-
 // TestLinksToWhatIsNotTheOwners: root's daemon does not follow the links in a user's SOURCE to what is not his.
 func TestLinksToWhatIsNotTheOwners(t *testing.T) {
 	t.Parallel()
@@ -240,7 +195,7 @@ func TestLinksToWhatIsNotTheOwners(t *testing.T) {
 				return
 			}
 			requireStatus(t, exitSource, r, link, target, "65534", "mount as that user")
-			_, mounted := mountAt(s.mountpoint)
+			_, mounted := fs.MountAt(s.mountpoint)
 			require.False(t, mounted)
 		})
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"syscall"
 
-	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
+	"sessionfs/source"
 )
 
 // native are the command lines that continue a session in the form in which sessions are shown. pi
@@ -52,7 +52,7 @@ func (p *picker) agent(session string) mountopts.AgentDir {
 	if p.agents == nil {
 		p.agents = p.src.Agents
 		if len(p.agents) == 0 {
-			p.agents = []mountopts.AgentDir{agentOf(p.src.Source)}
+			p.agents = []mountopts.AgentDir{source.AgentOf(p.src.Source)}
 		}
 	}
 	for _, a := range p.agents {
@@ -61,22 +61,6 @@ func (p *picker) agent(session string) mountopts.AgentDir {
 		}
 	}
 	return p.agents[0]
-}
-
-// agentOf returns the agent of a SOURCE, and its directory, "" for a database.
-func agentOf(source string) mountopts.AgentDir {
-	of := agents.Of(source)
-	switch {
-	case mountopts.IsDatabase(source):
-		return mountopts.AgentDir{Name: "omp"}
-	case of != nil:
-		return mountopts.AgentDir{Name: of.Name, Source: source}
-	case fs.IsPi(source):
-		return mountopts.AgentDir{Name: "pi", Source: source}
-	case strings.HasSuffix(source, "/.xcsh/agent"):
-		return mountopts.AgentDir{Name: "xcsh", Source: source}
-	}
-	return mountopts.AgentDir{Name: "omp", Source: source}
 }
 
 // goOn has the agent started with a session, in its working directory, in the place of this
@@ -107,7 +91,7 @@ func (p *picker) goOn(session string) error {
 		return refuse(exitFailure, "pick: the working directory of %s has a control character: %q", h.ID, h.CWD)
 	case !path.IsAbs(h.CWD):
 		return refuse(exitFailure, "pick: the working directory of %s is no absolute path: %q", h.ID, h.CWD)
-	case !isDir(h.CWD):
+	case !source.IsDir(h.CWD):
 		return refuse(exitFailure, "pick: the working directory of %s is not there any more: %s. "+
 			"Write another one to its cwd: "+
 			"echo /DIR | sessionfs write %[1]s/cwd", h.ID, h.CWD)
@@ -117,8 +101,8 @@ func (p *picker) goOn(session string) error {
 		return refuse(exitFailure, "pick: a running agent has %s open: %s", h.ID, text)
 	}
 	env := os.Environ()
-	usual := func(a mountopts.AgentDir) bool { return a.Name == name && isSame(a.Source, dir) }
-	if dir != "" && !slices.ContainsFunc(agentDirs(os.Getenv), usual) {
+	usual := func(a mountopts.AgentDir) bool { return a.Name == name && source.IsSame(a.Source, dir) }
+	if dir != "" && !slices.ContainsFunc(source.AgentDirs(os.Getenv), usual) {
 		variable := "PI_CODING_AGENT_DIR=" + dir
 		if a := agents.Find(name); a != nil {
 			variable = a.Variable(dir)
@@ -139,20 +123,20 @@ func (p *picker) goOn(session string) error {
 
 // inMount returns where a path of the tree is in a mount of this user's, "" if it is in none.
 func (p *picker) inMount(at string) string {
-	if p.src.mountpoint != "" {
-		return filepath.Join(p.src.mountpoint, at)
+	if p.src.Mountpoint != "" {
+		return filepath.Join(p.src.Mountpoint, at)
 	}
 	for _, m := range p.mounts {
 		if m.Redact != p.src.Redact {
 			continue
 		}
 		if m.Source == p.src.Source && m.Source != mountopts.All || m.Source == mountopts.All && p.src.Source == m.Source && !m.Demo && !p.src.Demo {
-			return filepath.Join(m.mountpoint, at)
+			return filepath.Join(m.Mountpoint, at)
 		}
 		for _, a := range m.Agents {
 			below, isSession := strings.CutPrefix(at, layout.Sessions+"/")
 			if a.Source == p.src.Source && (isSession || at == ".") {
-				return filepath.Join(m.mountpoint, layout.Sessions, a.Name, below)
+				return filepath.Join(m.Mountpoint, layout.Sessions, a.Name, below)
 			}
 		}
 	}

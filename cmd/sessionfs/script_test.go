@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"sessionfs/fs"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -85,7 +87,7 @@ func scriptMount(ts *testscript.TestScript, neg bool, args []string) {
 // endScript ends the mount of a page, after a look at the files that its daemon still has open: those of sessions, and
 // directories.
 func endScript(work string) error {
-	if _, mounted := mountAt(work + "/mnt"); !mounted {
+	if _, mounted := fs.MountAt(work + "/mnt"); !mounted {
 		return nil
 	}
 	var leaked []string

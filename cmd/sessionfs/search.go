@@ -13,13 +13,14 @@ import (
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/view"
+	"sessionfs/source"
 )
 
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
 	f := &finding{}
 	var pattern string
-	cmd := onSource(words, &cobra.Command{
+	cmd := onSource(source.Words, &cobra.Command{
 		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
 		Short:      "Find what was said in any session",
 		SuggestFor: []string{"find", "grep"},
@@ -36,7 +37,7 @@ func searchCommand() *cobra.Command {
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
-	}, func(cmd *cobra.Command, src *source, args []string) (err error) {
+	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
 		text := strings.Join(args, " ")
 		query, err := search.ParseQuery(text)
 		if cmd.Flags().Changed("regexp") {
@@ -63,7 +64,7 @@ func searchCommand() *cobra.Command {
 func touchedCommand() *cobra.Command {
 	f := &finding{}
 	patch := false
-	cmd := onSource(words, &cobra.Command{
+	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l | -p] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
 		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory " +
@@ -73,7 +74,7 @@ func touchedCommand() *cobra.Command {
 			"between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs touched main.go",
 		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if patch {
 			return src.printEdits(cmd, args[0])
 		}
@@ -120,7 +121,7 @@ func (f *finding) flags(cmd *cobra.Command) {
 
 // run prints the hits of a Matcher among the sessions of a query, or among all sessions if it is
 // nil.
-func (f *finding) run(cmd *cobra.Command, src *source, query *search.Query, m search.Matcher) error {
+func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m search.Matcher) error {
 	if f.max < 0 {
 		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
 	}

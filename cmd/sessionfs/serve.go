@@ -3,16 +3,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,21 +18,34 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/source"
 )
+
+// init keeps the first thread for the goroutine that obeys signals, which only init can claim: the
+// kernel gives a signal to that thread first, where it stays if the thread waits for a SOURCE that
+// hangs.
+func init() { runtime.LockOSThread() }
+
+// closeLater has the descriptors that the caller left open, such as a lock file, end with this
+// program: they must not stay open for the life of the mount. Without close_range (before Linux
+// 5.11) they do; that is no reason to fail.
+func closeLater() { _ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) }
+
+func dup(from, to *os.File) error { return unix.Dup3(int(from.Fd()), int(to.Fd()), 0) }
 
 // serve checks the arguments, mounts, and serves the mount until it is unmounted or a signal ends
 // it. In the background, ready is the pipe to the waiting process; until it is ready, stderr is the
 // user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), manager: takeManager(ready == nil)}
-	at := place{Options: c.Options}
-	defer at.remove()
-	err := at.resolve(stderr)
+	at := source.Place{Options: c.Options}
+	defer at.Discard()
+	err := at.Prepare(stderr)
 	if err != nil {
 		return err
 	}
 	o := at.Options
-	if o.Mountpoint, err = checkMountpoint(o); err != nil {
+	if o.Mountpoint, err = fs.CheckMountpoint(o); err != nil {
 		return err
 	}
 	if err := a.openLog(o, ready != nil); err != nil {
@@ -51,12 +62,9 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		}
 	}
 	if a.server, err = fs.Mount(o, a.log); err != nil {
-		return diagnose(err, o)
+		return err
 	}
-	if e, ok := mountAt(o.Mountpoint); ok { // else it is unmounted already
-		a.minor = e.minor
-		defer a.serveStatus()()
-	}
+	defer a.server.ServeStatus(version())()
 	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version())
 	if ready != nil {
 		select {
@@ -97,7 +105,6 @@ type attendant struct {
 	manager string   // the socket of the service manager, "" for none
 	file    *logFile // nil if the log goes elsewhere
 	log     *slog.Logger
-	minor   uint32 // of the mount, in the mount table
 }
 
 // waitOrStop returns when the mount is gone. After a signal it unmounts; if the mount is in use, it
@@ -119,7 +126,9 @@ func (a *attendant) waitOrStop() {
 			a.log.Info("unmounted", "mountpoint", a.options.Mountpoint)
 			return
 		case s := <-a.signals.stop:
-			a.stop(s, done)
+			a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.options.Mountpoint)
+			a.tellManager("STOPPING=1", "unmounting")
+			a.server.End()
 			return
 		case <-a.signals.reopen:
 			if err := a.file.reopen(); err != nil {
@@ -130,49 +139,9 @@ func (a *attendant) waitOrStop() {
 		case <-a.signals.count:
 			a.logCounters()
 		case <-idle:
-			idle = time.After(a.whenIdle())
+			idle = time.After(a.server.EndIdle(a.options.Idle))
 		}
 	}
-}
-
-// stop unmounts, or detaches a mount that is in use.
-func (a *attendant) stop(s os.Signal, done <-chan struct{}) {
-	a.log.Info("signal, unmounting", "signal", s.String(), "mountpoint", a.options.Mountpoint)
-	a.tellManager("STOPPING=1", "unmounting")
-	err := unmount(a.options.Mountpoint, false)
-	if err == nil {
-		<-done
-		a.log.Info("unmounted", "mountpoint", a.options.Mountpoint)
-		return
-	}
-	e, ok := mountAt(a.options.Mountpoint)
-	if !ok || !e.ours() {
-		a.log.Info("already unmounted", "mountpoint", a.options.Mountpoint) // Wait is about to return
-		return
-	}
-	a.log.Warn("the mount is in use, detaching it", "mountpoint", a.options.Mountpoint, "err", err)
-	if err := detach(e, true); err != nil {
-		a.log.Error("detaching failed", "mountpoint", a.options.Mountpoint, "err", err)
-	}
-}
-
-// whenIdle unmounts if the mount has been idle for long enough, and returns the time until the next
-// check. The kernel refuses to unmount a mount in use, also by a working directory, which makes no
-// requests.
-func (a *attendant) whenIdle() time.Duration {
-	since := a.server.Idle()
-	if since < a.options.Idle {
-		return a.options.Idle - since
-	}
-	// Another mount on top of it, or in its place, is not ours to unmount.
-	if e, ok := mountAt(a.options.Mountpoint); !ok || e.minor != a.minor {
-		return a.options.Idle
-	}
-	a.log.Info("idle, unmounting", "mountpoint", a.options.Mountpoint, "for", since.Round(time.Second))
-	if err := unmount(a.options.Mountpoint, false); err != nil {
-		a.log.Info("idle, but in use: still mounted", "mountpoint", a.options.Mountpoint, "err", err)
-	}
-	return a.options.Idle
 }
 
 // logCounters writes the counters of the mount to the log, at any log level: the user asked for
@@ -252,59 +221,4 @@ func (a *attendant) tellManager(state, text string) {
 	if err != nil {
 		slog.Warn("the service manager could not be told", "state", state, "err", err)
 	}
-}
-
-const (
-	// maxRequest is how long a request may be.
-	maxRequest = 64
-	// acceptPause is how long nobody is listened to when there are no descriptors.
-	acceptPause = 100 * time.Millisecond
-)
-
-// serveStatus answers clients of a mount's socket, until the returned function is called. Another
-// daemon, whose mount is gone and had the same number, may still have such a socket.
-func (a *attendant) serveStatus() (stop func()) {
-	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), a.minor), time.Now().UnixNano())
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		a.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
-		return func() {}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	go storage.Guarded(func() { a.answerStatus(ctx, listener) })()
-	return stop
-}
-
-func (a *attendant) answerStatus(ctx context.Context, listener *net.UnixListener) {
-	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	for {
-		conn, err := listener.AcceptUnix()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil:
-			time.Sleep(acceptPause)
-		default:
-			go storage.Guarded(func() {
-				defer conn.Close()
-				a.tell(conn)
-			})()
-		}
-	}
-}
-
-// tell answers the user of the mount, and root.
-func (a *attendant) tell(conn *net.UnixConn) {
-	peer, err := peerOf(conn)
-	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(socketLimit))
-	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
-	// before the answer.
-	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
-	// it lives; the answer may take its time
-	_, _ = io.WriteString(conn, "\n")
-	// the client may be gone
-	_ = json.NewEncoder(conn).Encode(told{Version: version(), Options: a.options, Counters: a.server.Counters()})
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"sessionfs/fs"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -87,7 +89,7 @@ func TestForegroundLogReaderGone(t *testing.T) {
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	require.True(t, eventually(func() bool { _, ok := mountAt(s.mountpoint); return ok }))
+	require.True(t, eventually(func() bool { _, ok := fs.MountAt(s.mountpoint); return ok }))
 	s.requireMounted()
 	require.NoError(t, stderr.Close())
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM)) // logs
@@ -179,7 +181,7 @@ func TestNotify(t *testing.T) {
 		cmd := s.command(program, "-f", s.source, s.mountpoint)
 		cmd.Env = append(cmd.Env, notifyEnv+"=/nowhere/notify")
 		require.NoError(t, cmd.Start())
-		require.True(t, eventually(func() bool { _, ok := mountAt(s.mountpoint); return ok }))
+		require.True(t, eventually(func() bool { _, ok := fs.MountAt(s.mountpoint); return ok }))
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 		require.NoError(t, cmd.Wait())
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/source"
 	"sessionfs/testdata"
 )
 
@@ -19,43 +20,6 @@ const (
 	hourFile = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_" + hourLate
 )
 
-// A session is named by what people have in hand: an id, its beginning, a path in the tree, its file; with an entry or without.
-func TestNamedSessions(t *testing.T) {
-	s := commandStore(t)
-	src, closeSource, err := (&sourceFlags{source: s.source, args: anySession}).open(newRoot(streams{}, ""), nil)
-	require.NoError(t, err)
-	defer closeSource()
-	for arg, entry := range map[string]string{
-		hourLate: "", "019d3d9": "", "019D3D9": "", "2026-03-30t07": "", "by-id/019d3d9": "", "/by-id/019d3d9/": "", hourFile: "", hourFile + ".jsonl": "",
-		"by-cwd/home/dev/tidetable/*-An hour late*": "", "by-id/019d3d9/transcript.md": "", "by-id/019d3d9/artifacts/0.bash.log": "",
-		filepath.Join(s.source, hourFile) + ".jsonl": "", filepath.Join(s.source, hourFile): "", filepath.Join(s.source, hourFile, "0.bash.log"): "",
-		"019d3d9#3a17833e": "3a17833e", "019d3d9#3a1": "3a17833e", "019d3d9/leaf": "3a17833e", "by-id/019d3d9#3a1": "3a17833e",
-		"019d3d9/entries/3a17833e.json": "3a17833e", "019d3d9/branches/current/context.json": "3a17833e", "019d3d9/branches/3a17833e": "3a17833e",
-		"019d3d9/tree/.deep/3a17833e/entry.json": "3a17833e", "019d3d9/tree": "", filepath.Join(s.source, hourFile) + ".jsonl#3a1": "3a17833e",
-	} {
-		got, err := src.session(arg)
-		require.NoError(t, err, arg)
-		require.Equal(t, named{hourFile, entry}, got, arg)
-	}
-	for arg, want := range map[string]string{
-		hourFile + "/artifacts/Task-1.jsonl": hourFile + "/artifacts/Task-1",
-		"019b8":                              "archive/--home-dev-tidetable--/2026-01-02T19-22-08-415Z_019b8028-fc9f-7d1c-9c0a-51be0a7d3e62",
-	} {
-		got, err := src.session(arg)
-		require.NoError(t, err, arg)
-		require.Equal(t, named{dir: want}, got, arg)
-	}
-	for arg, want := range map[string]string{
-		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
-		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "is not a session of " + s.source, "nothing#3a1": "is not a session",
-		"nothing[": "is not a session", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "is not a session", "recent": "is not a session",
-		"recent/*": "stands for 5 sessions",
-	} {
-		_, err := src.session(arg)
-		require.ErrorContains(t, err, want, arg)
-	}
-}
-
 // Without -s, SOURCE is what the argument lies in: a mount, as it was mounted, an agent directory, or a file alone.
 func TestPlaces(t *testing.T) { forEachUser(t, testPlaces) }
 
@@ -63,7 +27,7 @@ func testPlaces(t *testing.T, s *store) {
 	agent, copies, masked := s.mkdir("elsewhere/agent"), s.mkdir("copies"), s.mkdir("masked")
 	require.NoError(t, os.RemoveAll(agent))
 	require.NoError(t, os.Mkdir(agent, 0o700))
-	require.NoError(t, unpack(testdata.Demo(), agent))
+	require.NoError(t, source.Unpack(testdata.Demo(), agent))
 	s.chown()
 	file := filepath.Join(agent, hourFile) + ".jsonl"
 	s.exec("cp", file, filepath.Join(copies, "copy.jsonl")).ok(t)

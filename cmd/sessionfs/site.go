@@ -17,17 +17,18 @@ import (
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
+	"sessionfs/source"
 )
 
 // siteSource is SOURCE for the pages of a site.
 type siteSource struct {
-	*source
+	*tree
 	cmd *cobra.Command
 }
 
 // Subject implements view.SiteSource.
 func (s siteSource) Subject(ctx context.Context, info *listing.Info) (*sessioncore.Snapshot, view.Subject, error) {
-	return s.subject(ctx, named{dir: info.Path()})
+	return s.subject(ctx, source.Session{Dir: info.Path()})
 }
 
 // EachCost implements view.SiteSource.
@@ -39,7 +40,7 @@ func (s siteSource) EachCost(_ context.Context, each func(reports.Row)) error {
 }
 
 // exportAll writes the pages of all sessions into a directory.
-func (src *source) exportAll(cmd *cobra.Command, path string) (err error) {
+func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 	s, err := view.OpenSite(siteSource{src, cmd}, path, src.Redact)
 	if err != nil {
 		return refuse(exitUsage, "export: %s", err)
@@ -82,7 +83,7 @@ func (src *source) exportAll(cmd *cobra.Command, path string) (err error) {
 
 // siteKey returns a hash of all that pages depend on beside their sessions: the program, the
 // options with the files that they name, and the time zone.
-func siteKey(src *source) (string, error) {
+func siteKey(src *tree) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, view.SiteFormat, version(), src.flags.options, src.Prices(), sessioncore.ZoneName())
 	for _, file := range []string{src.RedactRules, src.Options.Prices} {

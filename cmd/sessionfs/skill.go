@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/source"
 )
 
 //go:embed skill/SKILL.md
@@ -59,7 +60,7 @@ func skillCommand() *cobra.Command {
 // skillDirs returns the directories of the skill: one in that of each agent that is there, else one
 // in ~/.agents.
 func skillDirs(getenv func(string) string) (dirs []string) {
-	for _, agent := range agentDirs(getenv) {
+	for _, agent := range source.AgentDirs(getenv) {
 		dirs = append(dirs, filepath.Join(agent.Source, "skills", "sessionfs"))
 	}
 	if home := getenv("HOME"); len(dirs) == 0 && home != "" {

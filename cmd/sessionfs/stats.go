@@ -12,6 +12,7 @@ import (
 	"sessionfs/fs"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
+	"sessionfs/source"
 )
 
 // statsCommand is sessionfs stats.
@@ -19,7 +20,7 @@ func statsCommand() *cobra.Command {
 	var by, since, until, svg string
 	var today, asJSON bool
 	var s *reports.Stats
-	cmd := onSource(words, &cobra.Command{
+	cmd := onSource(source.Words, &cobra.Command{
 		Use:        "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
 		Short:      "Tell what all sessions cost, with bars",
 		SuggestFor: []string{"usage", "cost", "costs"},
@@ -29,7 +30,7 @@ func statsCommand() *cobra.Command {
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    cobra.NoArgs,
-	}, func(cmd *cobra.Command, src *source, _ []string) error {
+	}, func(cmd *cobra.Command, src *tree, _ []string) error {
 		if today {
 			since, until = "today", "today"
 		}

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net"
-	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -36,27 +34,11 @@ func (s *store) status(want int) map[string]any {
 	return all[0]
 }
 
-// TestNewestSocketIsAsked: a mount can get the number of one that has just gone, while the daemon of that one still ends.
-func TestNewestSocketIsAsked(t *testing.T) {
-	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)}                          // no mount's number is that large
-	before, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(os.Geteuid(), a.minor), Net: "unix"}) // as earlier versions
-	require.NoError(t, err)
-	defer before.Close()
-	e := mountEntry{uid: os.Geteuid(), minor: a.minor}
-	_, _, err = askDaemon(e, time.Millisecond, time.Second)
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	defer a.serveStatus()()
-	for range 2 {
-		_, _, err = askDaemon(e, socketLimit, socketLimit)
-		require.ErrorIs(t, err, io.EOF, "it has no server, and so panics; what listens goes on")
-	}
-}
-
 // TestStatusFull: a mount that refuses memory is not ok, and the reason is told below the table.
 func TestStatusFull(t *testing.T) {
 	var out strings.Builder
 	counters := &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20, Full: "memory is full: 99 of 100 MiB are in open files"}
-	require.NoError(t, printStatus(&out, []status{{Mountpoint: "/m", Source: "/s", State: stateFull, PID: 7, Counters: counters}}, time.Time{}))
+	require.NoError(t, printStatus(&out, []fs.Status{{Mountpoint: "/m", Source: "/s", State: fs.StateFull, PID: 7, Counters: counters}}, time.Time{}))
 	require.Regexp(t, `^MOUNTPOINT .* MEMORY +FILES +TEMP\n/m +/s +full +7 .* 90M +12 +5M\n`+
 		`/m: memory is full: 99 of 100 MiB are in open files; close some\n$`, out.String())
 }
@@ -114,19 +96,18 @@ func TestStatusOfOthers(t *testing.T) {
 	needsRoot(t, "has several users, so root")
 	s := newMountable(t, user{"user", nobody})
 	s.mount()
-	e, ok := mountAt(s.mountpoint)
+	e, ok := fs.MountAt(s.mountpoint)
 	require.True(t, ok)
-	pid, said, err := askDaemon(e, socketLimit, socketLimit) // as root
-	require.NoError(t, err)
-	require.Equal(t, s.pid(), pid)
-	require.NotEmpty(t, said.Version)
+	asked := func() fs.Status { return fs.StatusOf([]fs.MountEntry{e}, fs.AnswerLimit)[0] } // as root
+	require.Equal(t, s.pid(), asked().PID)
+	require.NotEmpty(t, asked().Version)
 
 	other := *s
 	other.user = user{"other", nobody - 1}
 	r := other.run("status", "--json")
 	require.Equal(t, "[]\n", r.stdout, r)
 	requireStatus(t, exitFailure, other.run("status", s.mountpoint), "was mounted by user")
-	sockets, err := socketsOf(e.uid, e.minor)
+	sockets, err := e.Sockets()
 	require.NoError(t, err)
 	require.Len(t, sockets, 1)
 	text, err := readAs(nobody-1, sockets[0])
@@ -137,30 +118,15 @@ func TestStatusOfOthers(t *testing.T) {
 	require.True(t, json.Valid(text))
 
 	for _, name := range []string{"", "/0", "/f"} { // earlier and later ones, of somebody who is not the user, and does not accept
-		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(e.uid, e.minor) + name, Net: "unix"})
+		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: path.Dir(sockets[0]) + name, Net: "unix"})
 		require.NoError(t, err)
 		defer impostor.Close()
 	}
 	require.Equal(t, "ok", s.status(exitOK)["state"])
 	s.unmount()
 	require.True(t, eventually(func() bool { // the daemon ends
-		_, _, err = askDaemon(e, socketLimit, socketLimit)
-		return errors.Is(err, errNotTheirs)
-	}), err)
-}
-
-// TestSocketIsNotTaken: who takes the name by which a mount could be known, before it is there, hinders nothing.
-func TestSocketIsNotTaken(t *testing.T) {
-	needsRoot(t, "has several users, so root")
-	a := &attendant{minor: 1<<31 | rand.Uint32(), log: slog.New(slog.DiscardHandler)}
-	require.NoError(t, as(nobody, func() error {
-		impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(0, a.minor), Net: "unix"})
-		t.Cleanup(func() { impostor.Close() })
-		return err
+		return asked().PID == 0
 	}))
-	defer a.serveStatus()()
-	pid, _, err := askDaemon(mountEntry{minor: a.minor}, socketLimit, socketLimit)
-	require.Equal(t, os.Getpid(), pid, err)
 }
 
 // as does something as an ordinary user.
@@ -202,13 +168,13 @@ func TestStatusWithoutSocket(t *testing.T) {
 	needsRoot(t, "makes a network namespace, so root")
 	s := newMountable(t, user{"root", 0})
 	s.mount()
-	e, _ := mountAt(s.mountpoint)
+	e, _ := fs.MountAt(s.mountpoint)
 	r := s.exec("unshare", "--net", program, "status", "--json", s.mountpoint)
 	require.Equal(t, exitFailure, r.code, r)
 	require.Contains(t, r.stdout, `"state":"silent"`)
 	s.unmount()
 	require.True(t, eventually(func() bool {
-		sockets, err := socketsOf(e.uid, e.minor)
+		sockets, err := e.Sockets()
 		return err == nil && len(sockets) == 0
 	}))
 }

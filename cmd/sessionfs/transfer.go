@@ -18,6 +18,7 @@ import (
 	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/writer"
+	"sessionfs/source"
 )
 
 // sayMasked tells how many secrets are masked, by the rules that found them.
@@ -35,7 +36,7 @@ func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
 
 // bundleCommand is sessionfs bundle.
 func bundleCommand() *cobra.Command {
-	cmd := onSource(anySession, &cobra.Command{
+	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "bundle [-s SOURCE] [--redact] SESSION... > FILE.tar",
 		Short: "Write sessions with all that belongs to them to the standard output, for sessionfs import",
 		Long: "Write a tar archive of the session files as they are, the files beside them, the images that they " +
@@ -45,22 +46,22 @@ func bundleCommand() *cobra.Command {
 			"sessions of subagents; images in lines stay. -o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
 				"sessionfs bundle SESSION > FILE.tar")
 		}
 		var dirs []string
 		for _, arg := range args {
-			found, err := src.sessions(arg)
+			found, err := src.AllNamed(arg)
 			if err != nil {
 				return err
 			}
 			for _, f := range found {
-				if f.entry != "" {
+				if f.Entry != "" {
 					return refuse(exitUsage, "bundle: %s names an entry; whole sessions are bundled", arg)
 				}
-				dirs = append(dirs, f.dir)
+				dirs = append(dirs, f.Dir)
 			}
 		}
 		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
@@ -99,7 +100,7 @@ func masks(cmd *cobra.Command) {
 func importCommand() *cobra.Command {
 	var to string
 	var asJSON, masked bool
-	cmd := onSource(noPaths, &cobra.Command{
+	cmd := onSource(source.Elsewhere, &cobra.Command{
 		Use:   "import [-s SOURCE] [--to DIR] [--redact] [--json] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), " +
@@ -114,7 +115,7 @@ func importCommand() *cobra.Command {
 			"refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    cobra.MinimumNArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		into, err := src.Importer(cmd.Context(), to)
 		if err != nil {
 			return refuse(exitUsage, "import: %s", err)

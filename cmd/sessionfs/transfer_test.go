@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
+	"sessionfs/source"
 	"sessionfs/testdata"
 )
 
@@ -240,7 +241,7 @@ func TestImportTo(t *testing.T) {
 func TestImportForeign(t *testing.T) {
 	s := newMountable(t, user{"self", os.Geteuid()})
 	home := s.mkdir(".claude")
-	require.NoError(t, unpack(testdata.DemoOf("claude"), home))
+	require.NoError(t, source.Unpack(testdata.DemoOf("claude"), home))
 	s.chown()
 	const id = "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"
 	file := filepath.Join(home, "projects/-home-dev-tidetable", id+".jsonl")

@@ -3,11 +3,11 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"sessionfs/fs"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -35,7 +35,7 @@ func TestUnmountPaths(t *testing.T) {
 	}
 	// umount(8) and fusermount3 do as well.
 	s.mount()
-	require.NoError(t, unmount(s.mountpoint, false))
+	s.exec("fusermount3", "-u", s.mountpoint).ok(t)
 	s.requireUnmounted()
 }
 
@@ -93,7 +93,8 @@ func TestUnmountForeign(t *testing.T) {
 	other := *s
 	other.user.uid = nobody - 1
 	requireStatus(t, exitUnmount, other.run("-u", s.mountpoint), "user 65534", "sudo sessionfs -u "+s.mountpoint)
-	readable := agentTree(t, "sessions/")
+	readable := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(readable, "sessions"), 0o755))
 	require.NoError(t, os.Chmod(readable, 0o755))
 	require.NoError(t, os.Chmod(filepath.Dir(readable), 0o755))
 	requireStatus(t, exitMountpoint, other.run(readable, s.mountpoint), "user 65534", "already", s.mountpoint)
@@ -102,7 +103,7 @@ func TestUnmountForeign(t *testing.T) {
 	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "already", s.mountpoint)
 	s.kill()
 	requireStatus(t, exitMountpoint, root.run(s.source, s.mountpoint), "user 65534", "dead", s.mountpoint)
-	_, mounted := mountAt(s.mountpoint)
+	_, mounted := fs.MountAt(s.mountpoint)
 	require.True(t, mounted, "somebody else's dead mount stays")
 	require.Zero(t, root.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
@@ -124,30 +125,4 @@ func TestDeadMountUnmount(t *testing.T) {
 		s.run("-u", link).ok(t)
 		s.requireUnmounted()
 	})
-}
-
-// TestEndEarlier: a daemon of an earlier version, which tells how many new sessions it has in memory alone, is ended with
-// SIGTERM, and waited for: then they are on disk. This version tells no such number.
-func TestEndEarlier(t *testing.T) {
-	var earlier, now told
-	require.NoError(t, json.Unmarshal([]byte(`{"version":"1","since":"2026-01-01T00:00:00Z","new":0}`), &earlier))
-	require.NotNil(t, earlier.Unsaved)
-	text, err := json.Marshal(told{Version: "2"})
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &now))
-	require.Nil(t, now.Unsaved)
-
-	saved := filepath.Join(t.TempDir(), "saved")
-	daemon := exec.Command("sh", "-c", `trap 'sleep 0.3; echo > "$1"; exit' TERM; echo; while :; do sleep 0.01; done`, "sh", saved)
-	out, err := daemon.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, daemon.Start())
-	_, err = out.Read(make([]byte, 1))
-	require.NoError(t, err)
-	end := endEarlier(daemon.Process.Pid)
-	end()
-	require.FileExists(t, saved)
-	require.NoError(t, daemon.Wait())
-	end() // which changes nothing
-	endEarlier(0)()
 }

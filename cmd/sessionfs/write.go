@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/nodes/direct"
+	"sessionfs/source"
 )
 
 // writable are all control files that take lines.
@@ -20,7 +21,7 @@ const (
 
 // writeCommand is sessionfs write.
 func writeCommand() *cobra.Command {
-	return onSource(treePaths, &cobra.Command{
+	return onSource(source.Paths, &cobra.Command{
 		Use:   "write [-s SOURCE] PATH < LINES",
 		Short: "Write to a control file: append, labels, title, fork, new-session; or leaf",
 		Long: "Write the lines of the standard input to a control file of what a mount would show, or the target " +
@@ -28,8 +29,8 @@ func writeCommand() *cobra.Command {
 			"the lines before it have taken effect, those behind it have not.",
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
 		Args:    cobra.ExactArgs(1),
-	}, func(cmd *cobra.Command, src *source, args []string) error {
-		paths, err := src.expand(args[0])
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		paths, err := src.Expand(args[0])
 		switch {
 		case err != nil:
 			return err

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package fs
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
@@ -27,55 +26,33 @@ const (
 	liveLimit = time.Second
 )
 
-// umountCommand is -u by the name that people know.
-func umountCommand() *cobra.Command {
-	lazy := false
-	cmd := &cobra.Command{
-		Use:               "umount [-z] MOUNTPOINT",
-		Aliases:           []string{"unmount"},
-		Short:             "Unmount, as sessionfs -u",
-		Example:           "  sessionfs umount ~/agent-sessions",
-		Hidden:            true, // there is -u
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeMountpoints,
-		RunE:              func(_ *cobra.Command, args []string) error { return unmountCommand(args[0], lazy) },
-	}
-	cmd.Flags().BoolVarP(&lazy, "lazy", "z", false, "also while it is in use")
-	return cmd
-}
-
-func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
-}
-
-// unmountCommand is -u.
-func unmountCommand(arg string, lazy bool) error {
-	path, err := resolveMountpoint(arg)
+// Unmount ends the mount at a path; lazy detaches it also while it is in use.
+func Unmount(arg string, lazy bool) error {
+	path, err := ResolveMountpoint(arg)
 	if err != nil { // for example in a dead mount
-		path, _ = absolute(arg)
-		path = filepath.Clean(path)
+		path, _ = filepath.Abs(arg)
 	}
-	e, mounted := mountAt(path)
+	e, mounted := MountAt(path)
 	switch {
-	case !mounted && e.isSessionfs():
-		return refuse(exitUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s",
-			path, e.mountpoint, e.mountpoint)
+	case !mounted && e.IsSessionfs():
+		return Refuse(ErrUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s",
+			path, e.Mountpoint, e.Mountpoint)
 	case err != nil:
-		return refuse(exitUnmount, "%s cannot be resolved: %s", arg, err)
+		return Refuse(ErrUnmount, "%s cannot be resolved: %s", arg, err)
 	case !mounted:
 		return refuseUnmounted(path)
-	case !e.isSessionfs():
-		return refuse(exitUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s",
-			path, e.fsType, mountopts.FSType, path)
-	case !e.mayAsk():
-		return refuse(exitUnmount, "%s was mounted by user %d; only that user or root can unmount it: "+
-			"sudo sessionfs -u %s", path, e.uid, path)
+	case !e.IsSessionfs():
+		return Refuse(ErrUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s",
+			path, e.Type, mountopts.FSType, path)
+	case !e.MayAsk():
+		return Refuse(ErrUnmount, "%s was mounted by user %d; only that user or root can unmount it: "+
+			"sudo sessionfs -u %s", path, e.User, path)
 	}
-	limit := socketLimit
+	limit := AnswerLimit
 	if lazy {
 		limit = liveLimit
 	}
-	pid, said, err := askDaemon(e, limit, socketLimit)
+	pid, said, err := e.ask(limit, AnswerLimit)
 	silent, end := errors.Is(err, os.ErrDeadlineExceeded), func() {}
 	switch {
 	case silent && lazy:
@@ -84,7 +61,7 @@ func unmountCommand(arg string, lazy bool) error {
 			return nil
 		}
 	case silent:
-		return refuse(exitUnmount, "%s does not answer and is still mounted; "+
+		return Refuse(ErrUnmount, "%s does not answer and is still mounted; "+
 			"'sessionfs -u -z %s' detaches it all the same", path, path)
 	case said.Unsaved != nil:
 		end = endEarlier(pid)
@@ -99,11 +76,11 @@ func unmountCommand(arg string, lazy bool) error {
 		end()
 		return nil
 	case errors.Is(err, errNoMtab):
-		return refuse(exitUnmount, "%s is still mounted: %s", path, err)
+		return Refuse(ErrUnmount, "%s is still mounted: %s", path, err)
 	case lazy:
-		return refuse(exitUnmount, "%s could not be detached: %s", path, err)
+		return Refuse(ErrUnmount, "%s could not be detached: %s", path, err)
 	default:
-		return refuse(exitUnmount, "%s could not be unmounted: %s\n"+
+		return Refuse(ErrUnmount, "%s could not be unmounted: %s\n"+
 			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
 			path, err, path, path)
 	}
@@ -136,42 +113,82 @@ const (
 // else their callers would wait as long as SOURCE hangs, and so would the server, which has a
 // thread in each. Where the kernel does not tell whether there are any, it does so only if the
 // server is ending.
-func detach(e mountEntry, ending bool) error {
+func detach(e MountEntry, ending bool) error {
 	for start := time.Now(); ; time.Sleep(stuckPoll) {
 		waiting, err := e.hasRequests()
 		switch {
 		case err == nil && !waiting, err != nil && !ending:
-			return unmount(e.mountpoint, true)
+			return unmount(e.Mountpoint, true)
 		case time.Since(start) > stuckAfter:
 			if abort(e) == nil {
 				return nil
 			}
-			return unmount(e.mountpoint, true)
+			return unmount(e.Mountpoint, true)
 		}
 	}
 }
 
+// End unmounts. It detaches a mount that is in use, which frees the mount point: open files then get
+// errors.
+func (s *Server) End() {
+	mountpoint := s.options.Mountpoint
+	err := unmount(mountpoint, false)
+	if err == nil {
+		s.Wait()
+		s.log.Info("unmounted", "mountpoint", mountpoint)
+		return
+	}
+	e, ok := MountAt(mountpoint)
+	if !ok || !e.IsOurs() {
+		s.log.Info("already unmounted", "mountpoint", mountpoint) // Wait is about to return
+		return
+	}
+	s.log.Warn("the mount is in use, detaching it", "mountpoint", mountpoint, "err", err)
+	if err := detach(e, true); err != nil {
+		s.log.Error("detaching failed", "mountpoint", mountpoint, "err", err)
+	}
+}
+
+// EndIdle unmounts if the mount has been idle for so long, and returns the time until the next
+// check. The kernel refuses to unmount a mount in use, also by a working directory, which makes no
+// requests.
+func (s *Server) EndIdle(limit time.Duration) (next time.Duration) {
+	idle, mountpoint := s.Idle(), s.options.Mountpoint
+	if idle < limit {
+		return limit - idle
+	}
+	// Another mount on top of it, or in its place, is not ours to unmount.
+	if e, ok := MountAt(mountpoint); !ok || e.minor != s.minor {
+		return limit
+	}
+	s.log.Info("idle, unmounting", "mountpoint", mountpoint, "for", idle.Round(time.Second))
+	if err := unmount(mountpoint, false); err != nil {
+		s.log.Info("idle, but in use: still mounted", "mountpoint", mountpoint, "err", err)
+	}
+	return limit
+}
+
 // abort detaches a mount and ends its connection: waiting callers get an error.
-func abort(e mountEntry) error {
+func abort(e MountEntry) error {
 	err := os.WriteFile(e.control("abort"), []byte("1"), 0)
 	switch {
 	case err == nil:
-		return unmount(e.mountpoint, true)
+		return unmount(e.Mountpoint, true)
 	case mayMount(): // fusectl may not be mounted; forced, umount2(2) aborts as well
-		return unix.Unmount(e.mountpoint, unix.MNT_FORCE|unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		return unix.Unmount(e.Mountpoint, unix.MNT_FORCE|unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	}
 	return err
 }
 
 // refuseUnmounted refuses a path at which nothing is mounted. It may be the SOURCE of a mount.
 func refuseUnmounted(path string) error {
-	for _, e := range allMounts() {
-		if e.isSessionfs() && e.source == path {
-			return refuse(exitUnmount, "%s is SOURCE of the mount at %s; unmount that with: sessionfs -u %s",
-				path, e.mountpoint, e.mountpoint)
+	for _, e := range AllMounts() {
+		if e.IsSessionfs() && e.Source == path {
+			return Refuse(ErrUnmount, "%s is SOURCE of the mount at %s; unmount that with: sessionfs -u %s",
+				path, e.Mountpoint, e.Mountpoint)
 		}
 	}
-	return refuse(exitUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
+	return Refuse(ErrUnmount, "nothing is mounted at %s; 'findmnt -t %s' lists what is", path, mountopts.FSType)
 }
 
 // unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted,

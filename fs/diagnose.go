@@ -1,53 +1,31 @@
 //go:build linux
 
-package main
+package fs
 
 import (
 	"cmp"
 	"errors"
 	iofs "io/fs"
 	"os"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"sessionfs/fs"
 	"sessionfs/mountopts"
 )
-
-// init keeps the first thread for the goroutine that obeys signals, which only init can claim: the
-// kernel gives a signal to that thread first, where it stays if the thread waits for a SOURCE that
-// hangs.
-func init() { runtime.LockOSThread() }
-
-// closeLater has the descriptors that the caller left open, such as a lock file, end with this
-// program: they must not stay open for the life of the mount. Without close_range (before Linux
-// 5.11) they do; that is no reason to fail.
-func closeLater() { _ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) }
-
-func dup(from, to *os.File) error { return unix.Dup3(int(from.Fd()), int(to.Fd()), 0) }
 
 const (
 	fuseDevice = "/dev/fuse"
 	fuseConf   = "/etc/fuse.conf"
 )
 
-// diagnose returns why a mount failed. It is called after the failure, so that nothing is refused
-// that would have worked (a fusermount3 that asks a helper outside of a container, for example).
+// diagnose returns why FUSE refused a mount. It is called after the failure, so that nothing is
+// refused that would have worked (a fusermount3 that asks a helper outside of a container, for
+// example).
 func diagnose(err error, o mountopts.Options) error {
-	if errors.Is(err, fs.ErrSource) {
-		return refuse(exitSource, "%s", err)
-	}
-	if errors.Is(err, fs.ErrOption) {
-		return refuse(exitUsage, "%s", err)
-	}
-	what := "mounting " + o.Source + " at " + o.Mountpoint + " failed: " + strings.TrimSpace(err.Error())
-	if errors.Is(err, fs.ErrFuse) {
-		return refuse(exitFuse, "%s\n%s", what, cmp.Or(fuseProblem(o), "FUSE is broken here; "+
+	return Refuse(ErrFuse, "mounting %s at %s failed: FUSE: %s\n%s", o.Source, o.Mountpoint,
+		strings.TrimSpace(err.Error()), cmp.Or(fuseProblem(o), "FUSE is broken here; "+
 			"'sessionfs help nfs' tells how to serve sessions without it."))
-	}
-	return refuse(exitMount, "%s", what)
 }
 
 // fuseProblem names a thing that is missing for mounting, "" for none.

@@ -1,4 +1,4 @@
-package main
+package source
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sessionfs/fs"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
@@ -15,27 +16,24 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// clean returns the path in the tree for one that was typed.
-func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
-
-// expand returns the paths in the tree of arguments; the root without arguments. It tries in order:
+// Expand returns the paths in the tree of arguments; the root without arguments. It tries in order:
 // a path of this machine in SOURCE or in a mount of it, a path of the tree, a pattern that the
 // shell could not expand, and the beginning of a session's id with a path in that session behind
 // it.
-func (src *source) expand(args ...string) (found []string, err error) {
+func (t *Tree) Expand(args ...string) (found []string, err error) {
 	if len(args) == 0 {
 		return []string{"."}, nil
 	}
 	for _, arg := range args {
-		if shown, ok := src.local(arg); ok {
+		if shown, ok := t.local(arg); ok {
 			found = append(found, shown)
 			continue
 		}
 		name := clean(arg)
-		_, missing := src.Lstat(name)
+		_, missing := t.Lstat(name)
 		_, literal := path.Match(name, "") // as in a shell, what is no pattern stands for itself
 		if missing != nil && literal == nil && strings.ContainsAny(arg, "*?[") {
-			matches, err := src.Glob(name)
+			matches, err := t.Glob(name)
 			if err == nil && len(matches) == 0 {
 				err = syscall.ENOENT
 			}
@@ -47,7 +45,7 @@ func (src *source) expand(args ...string) (found []string, err error) {
 		}
 		if storage.IsGone(missing) {
 			key, below, _ := strings.Cut(name, "/")
-			session, err := src.byID(key)
+			session, err := t.byID(key)
 			if err == nil {
 				name = path.Join(session, below)
 			} else if !storage.IsGone(err) {
@@ -64,8 +62,8 @@ const maxCandidates = 10
 
 // byID returns the path of the session that --resume finds with a key, which must be the beginning
 // of one id alone.
-func (src *source) byID(key string) (string, error) {
-	all, err := src.Sessions(src.ctx)
+func (t *Tree) byID(key string) (string, error) {
+	all, err := t.Sessions(t.ctx)
 	if err != nil {
 		return "", err
 	}
@@ -85,9 +83,9 @@ func (src *source) byID(key string) (string, error) {
 		}
 	}
 	if len(ids) > 1 {
-		return "", ambiguous(key+" begins the id of more than one session; type more of it", lines)
+		return "", Ambiguous(key+" begins the id of more than one session; type more of it", lines)
 	}
-	return src.Resolve(path.Join("by-id", key)) // which finds archived ones too
+	return t.Resolve(path.Join("by-id", key)) // which finds archived ones too
 }
 
 // describeSession tells sessions apart in a line.
@@ -95,84 +93,84 @@ func describeSession(i *listing.Info) string {
 	return names.Visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
 }
 
-// ambiguous refuses an argument that names several, with lines that tell these apart.
-func ambiguous(said string, lines []string) error {
+// Ambiguous refuses an argument that names several, with lines that tell these apart.
+func Ambiguous(said string, lines []string) error {
 	more := ""
 	if len(lines) > maxCandidates {
 		more = fmt.Sprintf("\n  and %d more", len(lines)-maxCandidates)
 		lines = lines[:maxCandidates]
 	}
-	return refuse(exitFailure, "%s:\n%s%s", said, strings.Join(lines, "\n"), more)
+	return fs.Refuse(fs.ErrArgument, "%s:\n%s%s", said, strings.Join(lines, "\n"), more)
 }
 
-// named is the session of an argument, and an entry of it.
-type named struct {
-	dir   string // the directory of the session, a path of the tree without links
-	entry string // as in entries/, without the suffix; "" where only the session is named
+// Session is the session of an argument, and an entry of it.
+type Session struct {
+	Dir   string // the directory of the session, a path of the tree without links
+	Entry string // as in entries/, without the suffix; "" where only the session is named
 }
 
-// branch returns the directory that shows the branch to the entry, or that of the session.
-func (n named) branch() string {
-	if n.entry == "" {
-		return n.dir
+// Branch returns the directory that shows the branch to the entry, or that of the session.
+func (n Session) Branch() string {
+	if n.Entry == "" {
+		return n.Dir
 	}
-	return path.Join(n.dir, "branches", ".by-id", n.entry)
+	return path.Join(n.Dir, "branches", ".by-id", n.Entry)
 }
 
-// branch returns the session that an argument names, and the entry at which the branch ends: the
+// Branch returns the session that an argument names, and the entry at which the branch ends: the
 // leaf if the argument names none. Callers must release the session.
-func (src *source) branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
-	at, err := src.session(arg)
+func (t *Tree) Branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
+	at, err := t.Named(arg)
 	if err != nil {
 		return nil, end, err
 	}
-	if snap, err = src.Snapshot(src.ctx, at.dir); err != nil {
-		return nil, end, fmt.Errorf("%s: %w", at.dir, err)
+	if snap, err = t.Snapshot(t.ctx, at.Dir); err != nil {
+		return nil, end, fmt.Errorf("%s: %w", at.Dir, err)
 	}
-	if end, err = endOf(snap, at.entry); err != nil {
+	if end, err = EndOf(snap, at.Entry); err != nil {
 		snap.Release()
 	}
 	return snap, end, err
 }
 
-// endOf returns the entry of a session with a name, the leaf for "".
-func endOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) {
+// EndOf returns the entry of a session with a name, the leaf for "".
+func EndOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) {
 	if entry == "" {
 		return snap.Leaf()
 	}
 	return snap.FindBranch(entry)
 }
 
-// session returns the session and the entry that an argument names: by an id or its beginning, a
+// Named returns the session and the entry that an argument names: by an id or its beginning, a
 // path in a mount or in the tree, also one in the session's directory such as entries/ID.json, or
 // its file. #ENTRY may follow, the id of an entry or its beginning. An argument that names none, or
 // several, is refused.
-func (src *source) session(arg string) (named, error) {
-	found, err := src.sessions(arg)
+func (t *Tree) Named(arg string) (Session, error) {
+	found, err := t.AllNamed(arg)
 	if err == nil && len(found) > 1 {
-		err = refuse(exitUsage, "%s stands for %d sessions; one is expected", arg, len(found))
+		err = fs.Refuse(fs.ErrUsage, "%s stands for %d sessions; one is expected", arg, len(found))
 	}
 	if err != nil {
-		return named{}, err
+		return Session{}, err
 	}
 	return found[0], nil
 }
 
-// sessions is session for an argument that may be a pattern of several.
-func (src *source) sessions(arg string) (found []named, err error) {
-	if found, err = src.find(arg); storage.IsGone(err) {
-		err = refuse(exitFailure, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, src.TableSource())
+// AllNamed is Named for an argument that may be a pattern of several.
+func (t *Tree) AllNamed(arg string) (found []Session, err error) {
+	if found, err = t.FindNamed(arg); storage.IsGone(err) {
+		err = fs.Refuse(fs.ErrArgument, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, t.TableSource())
 	}
 	return found, err
 }
 
-// find is sessions with the file system's error where there is none.
-func (src *source) find(arg string) (found []named, err error) {
-	found, err = src.namedBy(arg)
+// FindNamed is AllNamed with the file system's error where there is none.
+func (t *Tree) FindNamed(arg string) (found []Session, err error) {
+	found, err = t.namedBy(arg)
 	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
-		found, err = src.namedBy(before)
+		found, err = t.namedBy(before)
 		for i := range found {
-			if found[i].entry, err = src.entry(found[i].dir, arg[len(before)+1:]); err != nil {
+			if found[i].Entry, err = t.entry(found[i].Dir, arg[len(before)+1:]); err != nil {
 				return nil, err
 			}
 		}
@@ -188,14 +186,14 @@ func beforeEntry(arg string) string {
 	return arg
 }
 
-func (src *source) namedBy(arg string) (found []named, err error) {
-	paths, err := src.expand(arg)
+func (t *Tree) namedBy(arg string) (found []Session, err error) {
+	paths, err := t.Expand(arg)
 	for _, p := range paths {
-		resolved, err := src.Resolve(p)
+		resolved, err := t.Resolve(p)
 		if err != nil {
 			return nil, err
 		}
-		n, ok := src.sessionOf(resolved)
+		n, ok := t.sessionOf(resolved)
 		if !ok {
 			return nil, fmt.Errorf("%s: %w", arg, iofs.ErrNotExist)
 		}
@@ -205,18 +203,18 @@ func (src *source) namedBy(arg string) (found []named, err error) {
 }
 
 // sessionOf returns the session in which a path without links lies, and the entry that it names.
-func (src *source) sessionOf(resolved string) (named, bool) {
+func (t *Tree) sessionOf(resolved string) (Session, bool) {
 	for _, suffix := range fileSuffixes {
 		resolved = strings.TrimSuffix(resolved, suffix)
 	}
 	for dir := resolved; dir != "." && dir != "/"; dir = path.Dir(dir) {
 		for _, suffix := range fileSuffixes {
-			if info, err := src.Lstat(dir + suffix); err == nil && info.Mode().IsRegular() {
-				return named{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
+			if info, err := t.Lstat(dir + suffix); err == nil && info.Mode().IsRegular() {
+				return Session{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
 			}
 		}
 	}
-	return named{}, false
+	return Session{}, false
 }
 
 // fileSuffixes end the names of session files: as they are, archived, and as Codex compresses them.
@@ -238,13 +236,13 @@ func entryIn(below string) string {
 }
 
 // entry returns the name of the entry of a session whose id begins with key.
-func (src *source) entry(session, key string) (string, error) {
+func (t *Tree) entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")
-	if _, err := src.Lstat(path.Join(dir, key+".json")); err == nil {
+	if _, err := t.Lstat(path.Join(dir, key+".json")); err == nil {
 		return key, nil
 	}
-	items, err := src.ReadDir(dir)
+	items, err := t.ReadDir(dir)
 	if err != nil {
 		return "", err
 	}
@@ -256,9 +254,9 @@ func (src *source) entry(session, key string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", refuse(exitFailure, "%s has no entry whose id begins with %q", session, key)
+		return "", fs.Refuse(fs.ErrArgument, "%s has no entry whose id begins with %q", session, key)
 	case 1:
 		return strings.TrimSpace(found[0]), nil
 	}
-	return "", ambiguous(key+" begins the id of more than one entry; type more of it", found)
+	return "", Ambiguous(key+" begins the id of more than one entry; type more of it", found)
 }

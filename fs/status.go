@@ -1,0 +1,122 @@
+//go:build linux
+
+package fs
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/mountopts"
+)
+
+// Status is a mount as sessionfs status shows it.
+type Status struct {
+	Mountpoint string `json:"mountpoint"`
+	Source     string `json:"source"`
+	State      string `json:"state"`
+	User       int    `json:"uid"`
+	PID        int    `json:"pid,omitempty"`
+	Version    string `json:"version,omitempty"`
+	*Counters
+	Options mountopts.Options `json:"-"` // without a Source if the daemon did not tell them
+}
+
+// The states of a mount.
+const (
+	StateOK = "ok"
+	// StateSilent is a mount that does not tell its state: that of another user, or in another
+	// network namespace.
+	StateSilent = "silent"
+	StateHangs  = "hangs"
+	StateDead   = "dead" // the daemon is gone
+	StateFull   = "full" // it refuses requests that need more memory
+)
+
+// StatusOf returns the status of mounts. It asks them at the same time: one that hangs takes its
+// time.
+func StatusOf(mounts []MountEntry, limit time.Duration) []Status {
+	all := make([]Status, len(mounts))
+	var wg sync.WaitGroup
+	for i, e := range mounts {
+		wg.Go(func() { all[i] = e.status(limit) })
+	}
+	wg.Wait()
+	return all
+}
+
+// status asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount
+// itself: one whose daemon is gone answers at once, with an error.
+func (e MountEntry) status(limit time.Duration) Status {
+	s := Status{Mountpoint: e.Mountpoint, Source: e.Source, User: e.User, State: StateOK}
+	pid, said, err := e.ask(limit, limit)
+	s.PID = pid
+	switch {
+	case err == nil:
+		s.Version, s.Counters, s.Options = said.Version, &said.Counters, said.Options
+		if s.Full != "" {
+			s.State = StateFull
+		}
+		return s
+	case pid != 0 && !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET):
+		s.State = StateHangs
+		return s
+	}
+	looked := make(chan error, 1)
+	go func() { looked <- unix.Access(filepath.Join(e.Mountpoint, absentName), unix.F_OK) }()
+	select {
+	case err = <-looked:
+	case <-time.After(limit):
+		s.State = StateHangs
+		return s
+	}
+	s.State = StateSilent
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
+		s.State, s.PID = StateDead, 0
+	}
+	return s
+}
+
+// absentName is a name that no mount has, so that the kernel has to ask the server, and the server
+// need not ask SOURCE for it.
+const absentName = ".sessionfs-absent"
+
+// ShownMounts returns the options of this user's mounts, as far as their daemons tell them in time.
+func ShownMounts() (all []mountopts.Options) {
+	mounts := slices.DeleteFunc(AllMounts(), func(e MountEntry) bool { return !e.IsOurs() })
+	for _, s := range StatusOf(mounts, liveLimit) {
+		if s.Options.Source != "" {
+			s.Options.Mountpoint = s.Mountpoint
+			all = append(all, s.Options)
+		}
+	}
+	return all
+}
+
+// ShownAt returns the options of the mount in which a path of the machine lies, absolute and without
+// links. They have no Mountpoint if it lies in none.
+func ShownAt(path string) (o mountopts.Options, err error) {
+	e := MountOver(path)
+	if !e.IsSessionfs() {
+		return o, nil
+	}
+	s := e.status(AnswerLimit)
+	o, o.Mountpoint = s.Options, e.Mountpoint
+	why := "its state is " + s.State
+	switch {
+	case o.Source != "":
+		return o, nil
+	case s.State == StateDead:
+		return o, Refuse(ErrSource, "the mount at %s is dead: 'sessionfs -u %s' removes it",
+			e.Mountpoint, e.Mountpoint)
+	case s.Version != "":
+		why = "it is of version " + s.Version
+	}
+	return o, Refuse(ErrSource, "the mount at %s does not tell what it shows (%s): mount it again, "+
+		"or name SOURCE with -s", e.Mountpoint, why)
+}

@@ -1,0 +1,150 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
+)
+
+// agentCandidates are the directories in which agents of this user may have their sessions, in the order
+// in which SOURCE is chosen. Of each agent the first that is there counts.
+//
+// PI_CODING_AGENT_DIR is obeyed by omp and pi, and is of one of them. A client of omp that follows
+// the XDG Base Directory Specification has the parts of its agent directory in two places
+// (docs/format.md, Files): sessions, blobs and databases in $XDG_DATA_HOME/omp, the breadcrumbs of
+// terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as it exists.
+func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
+	inHome := func(dir string) string {
+		if home := getenv("HOME"); home != "" {
+			return filepath.Join(home, dir)
+		}
+		return ""
+	}
+	told, usual := getenv("PI_CODING_AGENT_DIR"), inHome(".omp/agent")
+	state, isPi := xdgDir(getenv, "XDG_STATE_HOME"), told != "" && fs.IsPi(told)
+	if told != "" && !isPi {
+		all = append(all, mountopts.AgentDir{Name: "omp", Source: told})
+	} else {
+		data := mountopts.AgentDir{Name: "omp", Source: xdgDir(getenv, "XDG_DATA_HOME"), State: cmp.Or(state, usual)}
+		all = append(all, data, mountopts.AgentDir{Name: "omp", Source: usual, State: state})
+	}
+	if isPi {
+		all = append(all, mountopts.AgentDir{Name: "pi", Source: told})
+	}
+	all = append(all, mountopts.AgentDir{Name: "pi", Source: inHome(".pi/agent")})
+	for _, agent := range agents.All() {
+		all = append(all, mountopts.AgentDir{Name: agent.Name, Source: agent.Home(getenv)})
+	}
+	return slices.DeleteFunc(all, func(a mountopts.AgentDir) bool { return a.Source == "" })
+}
+
+// AgentDirs returns the agent directories of this user that are there.
+func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
+	for _, c := range agentCandidates(getenv) {
+		same := func(a mountopts.AgentDir) bool { return a.Name == c.Name || IsSame(a.Source, c.Source) }
+		if !slices.ContainsFunc(dirs, same) && isThere(c) {
+			dirs = append(dirs, c)
+		}
+	}
+	return dirs
+}
+
+// isThere reports whether a candidate is a directory of its agent, or one that cannot be read.
+func isThere(c mountopts.AgentDir) bool {
+	switch agent := agents.Find(c.Name); {
+	case isClosed(c.Source):
+		return true
+	case agent == nil && c.Name != "pi" && fs.IsPi(c.Source):
+		return false
+	default:
+		return IsDir(c.Source) && agents.Of(c.Source) == agent
+	}
+}
+
+// Usual returns the first candidate of an agent, the zero value if there is none.
+func Usual(name string, getenv func(string) string) (usual mountopts.AgentDir) {
+	all := agentCandidates(getenv)
+	if i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool { return a.Name == name }); i >= 0 {
+		usual = all[i]
+	}
+	return usual
+}
+
+// setUsual finds SOURCE if it is not given, and the breadcrumbs if SOURCE is omp's default.
+func setUsual(o *mountopts.Options, getenv func(string) string) {
+	usual, told := Usual("omp", getenv), getenv("PI_CODING_AGENT_DIR")
+	switch {
+	case told != "":
+		o.Source = cmp.Or(o.Source, told)
+	case o.Source == "":
+		if dirs := AgentDirs(getenv); len(dirs) > 0 {
+			usual = dirs[0]
+		}
+		o.Source, o.State = usual.Source, usual.State
+	case IsSame(o.Source, usual.Source):
+		o.State = usual.State
+	}
+}
+
+// xdgDir returns the client's directory below the one that an environment variable names, or "" if
+// there is none.
+func xdgDir(getenv func(string) string, variable string) string {
+	dir := filepath.Join(getenv(variable), "omp")
+	if !filepath.IsAbs(dir) || !IsDir(dir) {
+		return ""
+	}
+	return dir
+}
+
+// isClosed reports whether a directory is there, or may be, and cannot be read.
+func isClosed(path string) bool {
+	f, err := os.Open(path)
+	if err == nil {
+		_, err = f.Readdirnames(1)
+		_ = f.Close()
+	}
+	return err != nil && err != io.EOF && !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+}
+
+// IsSame reports whether two paths lead to the same directory.
+func IsSame(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
+}
+
+// OtherHomes returns the usual agent directories besides omp's, for people.
+func OtherHomes() []string {
+	homes := []string{"~/.pi/agent"}
+	for _, a := range agents.All() {
+		homes = append(homes, a.InHome())
+	}
+	return homes
+}
+
+// AgentOf returns the agent of a SOURCE, and its directory, "" for a database.
+func AgentOf(source string) mountopts.AgentDir {
+	of := agents.Of(source)
+	switch {
+	case mountopts.IsDatabase(source):
+		return mountopts.AgentDir{Name: "omp"}
+	case of != nil:
+		return mountopts.AgentDir{Name: of.Name, Source: source}
+	case fs.IsPi(source):
+		return mountopts.AgentDir{Name: "pi", Source: source}
+	case strings.HasSuffix(source, "/.xcsh/agent"):
+		return mountopts.AgentDir{Name: "xcsh", Source: source}
+	}
+	return mountopts.AgentDir{Name: "omp", Source: source}
+}

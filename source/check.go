@@ -1,0 +1,209 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+)
+
+// Prepare finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and
+// unpacks the sample store where that is SOURCE, or refuses it. A database stays as it is given;
+// opening it tells whether it can be used.
+func (p *Place) Prepare(stderr io.Writer) (err error) {
+	isDefault := p.Source == ""
+	if p.Demo {
+		err = p.unpackDemo()
+	} else if setUsual(&p.Options, os.Getenv); p.Source == "" {
+		err = fs.Refuse(fs.ErrUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.CheckSource(); err != nil {
+		return fs.Refuse(fs.ErrUsage, "%s", err)
+	}
+	for _, file := range []*string{&p.Prices, &p.RedactRules, &p.Blobs} {
+		if *file != "" && (file != &p.Prices || *file != mountopts.NoPrices) {
+			if *file, err = fs.Absolute(*file); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case p.Demo, mountopts.IsDatabase(p.Source):
+		return nil
+	case p.Source == mountopts.All:
+		return resolveAgents(&p.Options, stderr)
+	}
+	p.Source, p.SourceAs, err = resolveDir(p.Source, isDefault, stderr)
+	return err
+}
+
+// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or
+// refuses it. It warns of one that has no sessions yet.
+func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as string, err error) {
+	hint := ""
+	if isDefault {
+		hint = "\nIt is the default; give SOURCE if the agent directory is elsewhere, " +
+			"or try 'sessionfs --demo MOUNTPOINT'."
+	}
+	abs, err := fs.Absolute(given)
+	if err != nil {
+		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s cannot be resolved: %s", given, err)
+	}
+	resolved, err = filepath.EvalSymlinks(abs)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s does not exist%s", abs, hint)
+	}
+	if err != nil {
+		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s cannot be used: %s%s", abs, err, hint)
+	}
+	items, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
+	if err == nil {
+		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
+	}
+	switch {
+	case errors.Is(err, unix.ENOTDIR):
+		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s is not a directory; it must be the agent directory, "+
+			"which holds sessions/%s", resolved, hint)
+	case err != nil:
+		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s cannot be read by user %d: %s%s",
+			resolved, os.Geteuid(), err, hint)
+	}
+	warning, err := checkAgentDir(abs, resolved, items, os.Getenv)
+	if warning != "" {
+		fmt.Fprintln(stderr, "sessionfs: warning:", names.VisibleExcept(warning, "\n"))
+	}
+	return resolved, filepath.Clean(abs), err
+}
+
+// resolveAgents finds the agents of this user. Those that cannot be opened are left out, unless all
+// are.
+func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
+	dirs := AgentDirs(os.Getenv)
+	if len(dirs) == 0 {
+		return fs.Refuse(fs.ErrSource, "no agent of this user has sessions: neither ~/.omp/agent nor %s is there",
+			agents.OneOf(OtherHomes()))
+	}
+	for _, a := range dirs {
+		source, as, refused := resolveDir(a.Source, true, stderr)
+		if refused != nil {
+			err = cmp.Or(err, refused)
+			reason, _, _ := strings.Cut(refused.Error(), "\n")
+			o.LeftOut = append(o.LeftOut, a.Name+" is left out: "+reason)
+			continue
+		}
+		a.Source, a.SourceAs = source, as
+		o.Agents = append(o.Agents, a)
+	}
+	if len(o.Agents) == 0 {
+		return err
+	}
+	for _, out := range o.LeftOut {
+		fmt.Fprintln(stderr, "sessionfs: warning:", names.Visible(out))
+	}
+	return nil
+}
+
+// IsDir reports whether a path leads to a directory.
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Names in an agent directory. The generic ones do not distinguish it from other directories by
+// themselves.
+var (
+	clientMarks  = []string{"agent.db", "history.db", "models.db", "terminal-sessions"}
+	genericMarks = []string{"blobs", "archive", "config.yml", "settings.json", "auth.json", "models.yml", "models.json",
+		"keybindings.json"}
+)
+
+// checkAgentDir checks that dir, a path with its symlinks resolved that holds items, is an agent
+// directory: another directory would be mounted without an error and show nothing. It returns a
+// warning if dir may become an agent directory, and an error if it cannot. Both name the directory
+// that was probably meant, if there is one.
+func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
+	if agents.Of(dir) != nil {
+		return "", nil
+	}
+	sessions := filepath.Join(dir, "sessions")
+	switch info, err := os.Stat(sessions); {
+	case err == nil && info.IsDir():
+		return "", nil
+	case err == nil:
+		return "", fs.Refuse(fs.ErrSource, "SOURCE %s cannot be an agent directory: %s is not a directory", dir, sessions)
+	}
+	if target, err := os.Readlink(sessions); err == nil {
+		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached",
+			dir, sessions, target), nil
+	}
+	if hasAny(dir, clientMarks) || IsDir(fs.PiSessions(given, dir, getenv)) {
+		return "", nil // a client makes sessions/ for its first session
+	}
+	hint := ""
+	if meant := meantBy(given, dir, items); meant != "" {
+		hint = "\nProbably meant: " + meant
+	} else if usual := Usual("omp", getenv).Source; usual != "" && isAgentDir(usual) {
+		hint = "\nThe agent directory of this user is " + usual
+	}
+	if len(items) > 0 && !hasAny(dir, genericMarks) {
+		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: "+
+			"mkdir AGENT; ln -s "+dir+" AGENT/sessions")
+		return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
+	}
+	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
+}
+
+// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir,
+// which holds items: in ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks
+// at the path as given too, since sessions/ may be a symlink to another disk.
+func meantBy(given, dir string, items []iofs.DirEntry) string {
+	for _, path := range []string{dir, filepath.Clean(given)} {
+		for ; path != "/"; path = filepath.Dir(path) {
+			if parent := filepath.Dir(path); isAgentDir(parent) || agents.Of(parent) != nil {
+				return parent
+			}
+		}
+	}
+	for _, it := range items {
+		if path := filepath.Join(dir, it.Name()); isAgentDir(path) {
+			return path
+		}
+	}
+	for _, pattern := range []string{".*/agent", "profiles/*"} {
+		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
+		if i := slices.IndexFunc(paths, isAgentDir); i >= 0 {
+			return paths[i]
+		}
+	}
+	return ""
+}
+
+// isAgentDir reports whether dir is certainly an agent directory.
+func isAgentDir(dir string) bool {
+	return IsDir(filepath.Join(dir, "sessions")) || hasAny(dir, clientMarks)
+}
+
+// hasAny reports whether one of names is in dir.
+func hasAny(dir string, names []string) bool {
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

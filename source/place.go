@@ -1,0 +1,251 @@
+package source
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/agents"
+)
+
+// Place is a SOURCE that a command line means. Its Mountpoint is that of the mount whose options
+// these are, with SOURCE as that has it.
+type Place struct {
+	mountopts.Options
+	made string // a directory that Discard removes, "" for none
+}
+
+// Discard removes the files that were made for the place.
+func (p *Place) Discard() {
+	if p.made != "" {
+		_ = os.RemoveAll(p.made)
+	}
+}
+
+// Arguments is the kind of a command's arguments.
+type Arguments int
+
+// The kinds.
+const (
+	Elsewhere Arguments = iota // nothing of a mount
+	Words                      // words; SOURCE is that of the working directory
+	Paths                      // paths of a mount
+	Sessions                   // sessions, also as files that lie in no agent directory
+	// AnyWords are words; SOURCE is that of the working directory, or else of a mount of all agents
+	// that has the default.
+	AnyWords
+)
+
+// Request is the part of a command line that tells SOURCE.
+type Request struct {
+	Demo bool   // --demo
+	Name string // -s
+	Args []string
+	Kind Arguments // of Args
+	One  bool      // the command changes one agent's sessions, or packs its files
+}
+
+// candidates are the ways to tell SOURCE, in their order. One returns nil where it does not apply;
+// the first that applies tells SOURCE, or refuses it. Without any it is the default of Prepare.
+var candidates = []func(Request) (*Place, error){
+	demo,         // --demo, -s demo: the samples; refused with another -s
+	allNamed,     // -s all
+	agentNamed,   // -s omp: that agent of this user; refused if it has no sessions
+	mountNamed,   // -s MOUNTPOINT: what that shows; refused if its daemon does not tell
+	sourceNamed,  // -s SOURCE
+	around,       // the mount or the agent directory in which an argument lies
+	sharedMount,  // a mount of all agents that has the default, for AnyWords
+	severalFound, // all agents of this user if there are several, unless the command is for one
+}
+
+// Find returns the place that a command line means. Callers must discard it.
+func Find(r Request) (*Place, error) {
+	for _, candidate := range candidates {
+		if p, err := candidate(r); p != nil || err != nil {
+			return p, err
+		}
+	}
+	return &Place{}, nil
+}
+
+// of returns a place without further options.
+func of(source string) *Place { return &Place{Options: mountopts.Options{Source: source}} }
+
+func demo(r Request) (*Place, error) {
+	switch {
+	case r.Demo && r.Name != "":
+		return nil, fs.Refuse(fs.ErrUsage, "--demo brings its own SOURCE: leave -s out")
+	case r.Demo, r.Name == "demo":
+		return &Place{Options: mountopts.Options{Demo: true}}, nil
+	}
+	return nil, nil
+}
+
+func allNamed(r Request) (*Place, error) {
+	if r.Name == "all" {
+		return of(mountopts.All), nil
+	}
+	return nil, nil
+}
+
+func agentNamed(r Request) (*Place, error) {
+	if r.Name != "omp" && r.Name != "pi" && agents.Find(r.Name) == nil {
+		return nil, nil
+	}
+	dirs := AgentDirs(os.Getenv)
+	i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == r.Name })
+	if i < 0 {
+		return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
+			"./%[1]s is a directory of that name", r.Name, Usual(r.Name, os.Getenv).Source)
+	}
+	return &Place{Options: mountopts.Options{Source: dirs[i].Source, State: dirs[i].State}}, nil
+}
+
+func mountNamed(r Request) (*Place, error) {
+	if r.Name == "" {
+		return nil, nil
+	}
+	for _, realPath := range fs.RealPaths(r.Name) {
+		if o, err := fs.ShownAt(realPath); o.Mountpoint == realPath {
+			return &Place{Options: o}, err
+		}
+	}
+	return nil, nil
+}
+
+func sourceNamed(r Request) (*Place, error) {
+	if r.Name == "" {
+		return nil, nil
+	}
+	return of(r.Name), nil
+}
+
+// around finds the place of the first argument that lies in one. Words stand for the working
+// directory.
+func around(r Request) (*Place, error) {
+	args := r.Args
+	switch {
+	case r.Kind == Elsewhere:
+		return nil, nil
+	case r.Kind == Words, r.Kind == AnyWords, r.Kind == Sessions && len(args) == 0:
+		args = []string{"."}
+	}
+	for _, arg := range args {
+		for _, realPath := range fs.RealPaths(arg) {
+			if o, err := fs.ShownAt(realPath); err != nil || o.Mountpoint != "" {
+				return &Place{Options: o}, err
+			}
+			if dir := agentDirAround(realPath); dir != "" {
+				return of(dir), nil
+			}
+		}
+		if file, ok := sessionFile(arg); ok && r.Kind == Sessions {
+			return ofFile(file)
+		}
+	}
+	return nil, nil
+}
+
+func sharedMount(r Request) (*Place, error) {
+	if r.Kind != AnyWords {
+		return nil, nil
+	}
+	var usual mountopts.Options
+	setUsual(&usual, os.Getenv)
+	isUsual := func(a mountopts.AgentDir) bool { return IsSame(a.Source, usual.Source) }
+	for _, o := range fs.ShownMounts() {
+		if !o.Redact && slices.ContainsFunc(o.Agents, isUsual) {
+			return &Place{Options: o}, nil
+		}
+	}
+	return nil, nil
+}
+
+// severalFound takes paths below sessions/ for those of the default SOURCE, unless they begin with
+// an agent's name, as search prints them.
+func severalFound(r Request) (*Place, error) {
+	dirs := AgentDirs(os.Getenv)
+	if len(dirs) < 2 || r.One || r.Kind == Elsewhere {
+		return nil, nil
+	}
+	isOfOne := func(arg string) bool {
+		below, found := strings.CutPrefix(clean(arg), layout.Sessions+"/")
+		name, _, _ := strings.Cut(below, "/")
+		return found && !slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == name })
+	}
+	if r.Kind != Words && r.Kind != AnyWords && slices.ContainsFunc(r.Args, isOfOne) {
+		return nil, nil
+	}
+	return of(mountopts.All), nil
+}
+
+// clean returns the path in the tree for one that was typed.
+func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
+
+// agentDirAround returns the agent directory in which a path lies, or to which it leads: one of this
+// user, or another certain one; "" for none. The path is absolute and without links.
+func agentDirAround(realPath string) string {
+	for _, a := range AgentDirs(os.Getenv) {
+		if shows(a.Source, realPath) {
+			return a.Source
+		}
+	}
+	for dir := realPath; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if isCertainAgentDir(dir) && shows(dir, realPath) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// shows reports whether a path lies in an agent directory, or in a directory to which one of its
+// links leads.
+func shows(dir, realPath string) bool {
+	resolved, err := filepath.EvalSymlinks(dir)
+	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)
+	return err == nil && (shown || fs.IsBelow(realPath, resolved))
+}
+
+// isCertainAgentDir reports whether a directory cannot be much else than an agent directory.
+func isCertainAgentDir(dir string) bool {
+	return agents.HasScopes(dir) || agents.Of(dir) != nil || IsDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
+}
+
+// sessionFile returns the session file of this machine that an argument names, with or without an
+// entry.
+func sessionFile(arg string) (realPath string, ok bool) {
+	for _, name := range []string{arg, beforeEntry(arg)} {
+		realPath, err := filepath.EvalSymlinks(name)
+		if err != nil || !strings.HasSuffix(realPath, layout.SessionSuffix) {
+			continue
+		}
+		if info, err := os.Lstat(realPath); err == nil && info.Mode().IsRegular() {
+			realPath, err = filepath.Abs(realPath)
+			return realPath, err == nil
+		}
+	}
+	return "", false
+}
+
+// ofFile returns an agent directory, for reading alone, of a session file and the files beside it.
+func ofFile(file string) (*Place, error) {
+	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == layout.Sessions {
+			return &Place{Options: mountopts.Options{Source: filepath.Dir(dir), ReadOnly: true}}, nil
+		}
+	}
+	made, err := os.MkdirTemp("", "sessionfs-file-")
+	p := &Place{mountopts.Options{Source: made, ReadOnly: true}, made}
+	if err == nil {
+		err = os.Symlink(filepath.Dir(file), filepath.Join(made, layout.Sessions))
+	}
+	if err != nil {
+		p.Discard()
+	}
+	return p, err
+}

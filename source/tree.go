@@ -1,0 +1,92 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
+)
+
+// Tree is the tree that a mount of SOURCE shows, for a command without a mount.
+type Tree struct {
+	*fs.Unmounted
+	*Place
+	ctx  context.Context // of the command
+	kind Arguments
+}
+
+// OpenTree opens the tree of the place with options of a mount. Callers must close it; if it fails,
+// they need not discard the place. The arguments of the command are of a kind.
+func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, debug bool, stderr io.Writer) (
+	t *Tree, err error,
+) {
+	defer func() {
+		if err != nil {
+			p.Discard()
+		}
+	}()
+	if p.Options, err = mountopts.ParseOptions(p.Options, options, false); err != nil {
+		return nil, fs.Refuse(fs.ErrUsage, "%s", err)
+	}
+	if p.Mountpoint == "" {
+		if err := p.Prepare(stderr); err != nil {
+			return nil, err
+		}
+	}
+	level := slog.LevelError // what is refused the command says itself
+	if debug || p.Debug {
+		level = slog.LevelDebug
+	}
+	files, err := fs.Open(p.Options, slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})))
+	if err != nil && !errors.Is(err, fs.ErrOption) {
+		err = fs.Refuse(fs.ErrSource, "%s", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t = &Tree{Unmounted: files, Place: p, kind: kind}
+	t.Use(ctx)
+	return t, nil
+}
+
+// Context returns the context that ends the reads of the tree.
+func (t *Tree) Context() context.Context { return t.ctx }
+
+// Use makes the reads of the tree end with ctx.
+func (t *Tree) Use(ctx context.Context) { t.FS, t.ctx = t.With(ctx), ctx }
+
+// Close closes the tree, and discards its place.
+func (t *Tree) Close() {
+	t.Unmounted.Close()
+	t.Discard()
+}
+
+// local returns the path in the tree of an argument that is a path of this machine.
+func (t *Tree) local(arg string) (shown string, ok bool) {
+	if t.kind == Elsewhere || t.kind == Words {
+		return "", false
+	}
+	for _, realPath := range fs.RealPaths(arg) {
+		if at, err := fs.ShownAt(realPath); at.Mountpoint != "" {
+			shown, _ = filepath.Rel(at.Mountpoint, realPath)
+			ok = err == nil && at.Source == t.Source
+		} else {
+			shown, ok = fs.ShownAs(t.Options, realPath)
+		}
+		if shown = filepath.ToSlash(shown); ok {
+			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // a name in a session, behind its file
+				shown = file + "/" + rest
+			}
+			if _, err := t.Lstat(shown); err == nil {
+				return shown, true
+			}
+		}
+	}
+	return "", false
+}
