@@ -12,9 +12,13 @@ type Renamed struct {
 	Raw storage.Files
 	// Names returns the names in a directory, with their kinds. Names without a file are allowed.
 	Names func(dir string) ([]storage.Item, error)
-	// Real returns the file or directory of a shown name. The directory of a file is virtual.
+	// Real returns the file or directory of a shown name. The directory of a file is virtual. A name
+	// of any kind has the kind AsItIs.
 	Real func(name string) (file string, kind storage.Kind, err error)
 }
+
+// AsItIs is the kind of a name with the kind of its file.
+const AsItIs = storage.KindOther
 
 // List implements storage.Files.
 func (r *Renamed) List(dir string, only []string, f func(storage.Item) bool) error {
@@ -42,7 +46,7 @@ func (r *Renamed) Stat(name string) (storage.Stat, error) {
 	}
 	st, err := r.Raw.Stat(file)
 	switch {
-	case err != nil || st.Kind == kind:
+	case err != nil || kind == AsItIs || st.Kind == kind:
 	case kind == storage.KindDir && st.Kind == storage.KindFile:
 		st.Kind, st.Mode, st.Size = kind, storage.DirMode, 0
 	default:
@@ -57,7 +61,7 @@ func (r *Renamed) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind != storage.KindFile {
+	if kind != storage.KindFile && kind != AsItIs {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
 	}
 	return r.Raw.Open(file)
@@ -67,7 +71,7 @@ func (r *Renamed) Open(name string) (storage.Object, error) {
 func (r *Renamed) ReadAhead(names []string) {
 	var files []string
 	for _, name := range names {
-		if file, kind, err := r.Real(name); err == nil && kind == storage.KindFile {
+		if file, kind, err := r.Real(name); err == nil && kind != storage.KindDir {
 			files = append(files, file)
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 // anyLong reports whether one of some sessions is too long for a list to read completely.
 func (p *Projects) anyLong(dir string, sessions []string) bool {
 	return slices.ContainsFunc(sessions, func(session string) bool {
-		st, err := p.Files.Stat(path.Join(dir, session+ending))
+		st, err := p.Raw.Stat(path.Join(dir, session+ending))
 		return err == nil && st.Size > agents.ShortSize
 	})
 }
@@ -157,8 +157,8 @@ func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
 
 // first returns a text member of the first record that has it, at the beginning of a file, or "".
 func (p *Projects) first(name, member string) string {
-	text, _ := p.firsts.Get(p.Files, name, func(st storage.Stat) (text string, err error) {
-		obj, err := p.Files.Open(name)
+	text, _ := p.firsts.Get(p.Raw, name, func(st storage.Stat) (text string, err error) {
+		obj, err := p.Raw.Open(name)
 		if err != nil {
 			return "", err
 		}

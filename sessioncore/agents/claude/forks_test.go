@@ -45,11 +45,11 @@ func TestForks(t *testing.T) {
 				require.Equal(t, want, p.about(t, agent, "-w/f.jsonl").Parent)
 				require.Empty(t, p.about(t, agent, "-w/s.jsonl").Parent)
 				require.Empty(t, p.about(t, agent, "-w/other.jsonl").Parent)
-				agent.Projects = NewProjects(agent.Projects.Files)
+				agent.Projects = NewProjects(agent.Projects.Raw)
 				require.NoError(t, agent.Projects.List("-w", nil, func(storage.Item) bool { return true }))
 				for _, name := range []string{"-w/f.jsonl", "-w/s.jsonl", "-w/other.jsonl"} {
 					fail := func(storage.Stat) (string, error) { return "", errUnknown }
-					_, err := agent.Projects.firsts.Get(agent.Projects.Files, name, fail)
+					_, err := agent.Projects.firsts.Get(agent.Projects.Raw, name, fail)
 					require.NoError(t, err, "%s is read again", name)
 				}
 			}

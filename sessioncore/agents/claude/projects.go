@@ -19,7 +19,7 @@ import (
 // oldest ones write the records of subagents into the session's file, which appears again as
 // sidechain-UUID.jsonl for each of them.
 type Projects struct {
-	storage.Files
+	agents.Renamed
 
 	projects agents.Cached[*project]
 	inside   agents.Inside         // the subagents in sessions' files, by their first records
@@ -50,8 +50,9 @@ const (
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	p := &Projects{Files: files, inside: agents.Inside{May: mayHaveChains, Of: ofChains}, forks: map[string]comparison{}}
+	p := &Projects{inside: agents.Inside{May: mayHaveChains, Of: ofChains}, forks: map[string]comparison{}}
 	p.firsts.OfBeginning, p.ages.OfBeginning = true, true
+	p.Raw, p.Real = files, p.real
 	return p
 }
 
@@ -59,7 +60,7 @@ func NewProjects(files storage.Files) *Projects {
 func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) error {
 	parts := strings.Split(dir, "/")
 	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && parts[2] != subagents {
-		return p.Files.List(dir, only, f)
+		return p.Raw.List(dir, only, f)
 	}
 	if only != nil {
 		return storage.ListOnly(p, dir, only, f)
@@ -68,46 +69,42 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	if err != nil {
 		return err
 	}
-	var added, likely []string
-	switch {
-	case len(parts) == 1:
-		for session, beside := range in.agents {
-			if len(beside) > 0 {
-				added = append(added, session)
-			} else if p.isOld(path.Join(dir, session+ending)) {
-				likely = append(likely, session)
+	inDir, more := map[string]bool{}, true
+	err = p.Raw.List(dir, nil, func(item storage.Item) bool {
+		inDir[item.Name] = true
+		more = len(parts) == 1 && in.moved[item.Name] || f(item)
+		return more
+	})
+	add := func(kind storage.Kind, names ...string) {
+		for _, name := range names {
+			if more && !inDir[name] {
+				state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
+				more, err = f(storage.Item{Name: name, Kind: kind, State: state}), nil
 			}
 		}
+	}
+	switch {
+	case !more || err != nil && !storage.IsMissing(err):
 	case len(parts) == 3:
-		added = p.agents(in, parts[0], parts[1])
-	case len(p.agents(in, parts[0], parts[1])) > 0:
-		added = []string{subagents}
-	}
-	inDir, stopped := map[string]bool{}, false
-	err = p.Files.List(dir, nil, func(item storage.Item) bool {
-		inDir[item.Name] = true
-		stopped = !(len(parts) == 1 && in.moved[item.Name]) && !f(item)
-		return !stopped
-	})
-	if stopped || err != nil && !(storage.IsMissing(err) && len(added) > 0) {
-		return err
-	}
-	isInDir := func(name string) bool { return inDir[name] }
-	for _, name := range slices.DeleteFunc(likely, isInDir) { // only a scan of the session's file is certain
-		state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
-		if !f(storage.Item{Name: name, Kind: storage.KindDir, State: state}) {
-			return nil
+		add(storage.KindFile, p.agents(in, parts[0], parts[1])...)
+	case len(parts) == 2 && len(p.agents(in, parts[0], parts[1])) > 0:
+		add(storage.KindDir, subagents)
+	case len(parts) == 1:
+		for session, beside := range in.agents { // only a scan of an old session's file is certain
+			if len(beside) > 0 || p.isOld(path.Join(dir, session+ending)) {
+				add(storage.KindDir, session)
+			}
 		}
 	}
-	return storage.ListOnly(p, dir, slices.DeleteFunc(added, isInDir), f)
+	return err
 }
 
 // project returns the content of a project's directory.
 func (p *Projects) project(name string) (*project, error) {
-	return p.projects.Get(p.Files, name, func(storage.Stat) (*project, error) {
+	return p.projects.Get(p.Raw, name, func(storage.Stat) (*project, error) {
 		in := &project{agents: map[string][]string{}, moved: map[string]bool{}}
 		var names []string
-		err := p.Files.List(name, nil, func(item storage.Item) bool {
+		err := p.Raw.List(name, nil, func(item storage.Item) bool {
 			switch base, ok := strings.CutSuffix(item.Name, ending); {
 			case !ok || item.Kind != storage.KindFile:
 			case isSubagent(base):
@@ -131,14 +128,14 @@ func (p *Projects) project(name string) (*project, error) {
 func (p *Projects) agents(in *project, project, session string) []string {
 	beside, ok := in.agents[session]
 	file := path.Join(project, session+ending)
-	if _, err := p.Files.Stat(file); !ok || err != nil {
+	if _, err := p.Raw.Stat(file); !ok || err != nil {
 		return nil
 	}
 	if !p.isOld(file) {
 		return beside
 	}
 	names := slices.Clone(beside)
-	chains, _ := p.inside.Subagents(p.Files, file)
+	chains, _ := p.inside.Subagents(p.Raw, file)
 	for _, uuid := range chains {
 		names = append(names, chainPrefix+uuid+ending)
 	}
@@ -147,8 +144,8 @@ func (p *Projects) agents(in *project, project, session string) []string {
 
 // isOld reports whether a session's file may have records of subagents, by its client's version.
 func (p *Projects) isOld(file string) bool {
-	isOld, _ := p.ages.Get(p.Files, file, func(st storage.Stat) (bool, error) {
-		head, err := storage.ReadFile(p.Files, file, nearSize)
+	isOld, _ := p.ages.Get(p.Raw, file, func(st storage.Stat) (bool, error) {
+		head, err := storage.ReadFile(p.Raw, file, nearSize)
 		if len(head) == 0 || err != nil {
 			return false, errUnknown
 		}
@@ -203,58 +200,33 @@ func isNew(version string) bool {
 		!strings.HasPrefix(version, "2.0.")
 }
 
-// place returns the file of a shown name, and whether the name is a virtual directory.
-func (p *Projects) place(name string) (file string, isVirtual bool, err error) {
+// real returns the file of a shown name.
+func (p *Projects) real(name string) (file string, kind storage.Kind, err error) {
 	parts := strings.Split(name, "/")
 	n := len(parts)
 	if n < 2 || n > 4 || n > 2 && parts[2] != subagents ||
 		n == 2 && strings.HasSuffix(name, ending) && !isSubagent(parts[1]) {
-		return name, false, nil
+		return name, agents.AsItIs, nil
 	}
-	st, err := p.Files.Stat(name)
+	st, err := p.Raw.Stat(name)
 	if (n > 2 || st.Kind != storage.KindFile) && !storage.IsMissing(err) {
-		return name, false, nil
+		return name, agents.AsItIs, nil
 	}
 	in, err := p.project(parts[0])
 	switch {
 	case err != nil:
-		return "", false, err
+		return "", 0, err
 	case n == 2 && in.moved[parts[1]]:
-		return "", false, fs.ErrNotExist
+		return "", 0, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	agents, session := p.agents(in, parts[0], parts[1]), path.Join(parts[0], parts[1]+ending)
+	names, session := p.agents(in, parts[0], parts[1]), path.Join(parts[0], parts[1]+ending)
 	switch {
-	case n < 4 && len(agents) > 0:
-		return session, true, nil
-	case n < 4 || !slices.Contains(agents, parts[3]):
-		return name, false, nil
+	case n < 4 && len(names) > 0:
+		return session, storage.KindDir, nil
+	case n < 4 || !slices.Contains(names, parts[3]):
+		return name, agents.AsItIs, nil
 	case in.moved[parts[3]]:
-		return path.Join(parts[0], parts[3]), false, nil
+		return path.Join(parts[0], parts[3]), storage.KindFile, nil
 	}
-	return session, false, nil
-}
-
-// Stat implements storage.Files.
-func (p *Projects) Stat(name string) (storage.Stat, error) {
-	file, isVirtual, err := p.place(name)
-	if err != nil {
-		return storage.Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
-	st, err := p.Files.Stat(file)
-	if isVirtual {
-		st.Kind, st.Mode, st.Size = storage.KindDir, storage.DirMode, 0
-	}
-	return st, err
-}
-
-// Open implements storage.Files.
-func (p *Projects) Open(name string) (storage.Object, error) {
-	file, isVirtual, err := p.place(name)
-	switch {
-	case err != nil:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	case isVirtual:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: storage.ErrNotRegular}
-	}
-	return p.Files.Open(file)
+	return session, storage.KindFile, nil
 }
