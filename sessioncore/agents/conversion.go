@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
-	"sync"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -27,8 +26,18 @@ const (
 
 var seed = maphash.MakeSeed()
 
-// outBuffers recycles buffers of converted text.
-var outBuffers = sync.Pool{New: func() any { return new([]byte) }}
+// outBuffers recycles buffers of converted text. They outlive garbage collections, which a pass over
+// all files causes often.
+var outBuffers = make(chan []byte, 4)
+
+func newOutBuffer() []byte {
+	select {
+	case out := <-outBuffers:
+		return out[:0]
+	default:
+		return make([]byte, 0, chunk+chunk/4)
+	}
+}
 
 // conversion is the converted part of a file.
 type conversion struct {
@@ -97,12 +106,13 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 
 // convert converts the file from c.at on.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
-	buffer := outBuffers.Get().(*[]byte)
-	out := (*buffer)[:0]
+	out := newOutBuffer()
 	defer func() {
 		if cap(out) <= 2*chunk {
-			*buffer = out
-			outBuffers.Put(buffer)
+			select {
+			case outBuffers <- out:
+			default:
+			}
 		}
 	}()
 	// problems has complete bytes of lines that cannot become records. lastAt and written are the
