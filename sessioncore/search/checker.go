@@ -23,7 +23,6 @@ type checker struct {
 	line     string
 	prompt   lastPrompt
 	decoded  []byte
-	folded   []byte
 	output   []byte // the long result of the next entry, from a file beside the session
 }
 
@@ -85,7 +84,7 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 func (c *checker) isOfModel(m *message.Members) bool {
 	model, ok := m[message.Model].Text()
 	provider, _ := m[message.Provider].Text()
-	return c.q.model == nil || ok && c.q.model.index([]byte(provider+"/"+model), &c.folded) >= 0
+	return c.q.model == nil || ok && c.q.model.isIn([]byte(provider+"/"+model))
 }
 
 // tool checks the name of a tool that is called or has answered. The text must still be checked.
@@ -144,7 +143,7 @@ func (c *checker) plain(text []byte) {
 // find searches decoded text for the words.
 func (c *checker) find(text []byte) {
 	for _, w := range c.q.without {
-		if w.index(text, &c.folded) >= 0 {
+		if w.isIn(text) {
 			c.excluded = true
 			return
 		}
@@ -156,7 +155,7 @@ func (c *checker) find(text []byte) {
 		if c.found[i] {
 			continue
 		}
-		if at := w.index(text, &c.folded); at >= 0 {
+		if at, _ := w.find(text); at >= 0 {
 			c.found[i] = true
 			c.missing--
 			if c.line == "" {

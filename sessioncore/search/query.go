@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -254,14 +253,14 @@ func (q *Query) Needle(agent string, header func() (rawjson.Value, error)) (n *N
 
 // Checker implements Matcher. It checks the session against title:.
 func (q *Query) Checker(_ rawjson.Value, title string) Checker {
-	if q.title != nil && q.title.index([]byte(title), &[]byte{}) < 0 {
+	if q.title != nil && !q.title.isIn([]byte(title)) {
 		return nil
 	}
 	longest := 0
 	for _, w := range append(q.words[:len(q.words):len(q.words)], q.without...) {
 		longest = max(longest, longestFold*len(w.text))
 	}
-	if slices.ContainsFunc(q.words, func(w *word) bool { return w.pattern != nil }) {
+	if slices.ContainsFunc(q.words, func(w *word) bool { return w.isPattern }) {
 		longest = -1
 	}
 	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longest}
@@ -289,18 +288,12 @@ func (q *Query) chooseNeedle() *Needle {
 func (q *Query) Marks() *regexp.Regexp {
 	var words []string
 	for _, w := range q.words {
-		pattern := "(?:" + w.text + ")"
-		if w.pattern == nil {
-			pattern = regexp.QuoteMeta(w.text)
-		}
-		if !w.exact {
-			pattern = "(?i:" + pattern + ")"
-		}
-		words = append(words, pattern)
+		words = append(words, "(?:"+w.pattern+")")
 	}
 	if len(words) == 0 {
 		return nil
 	}
-	slices.SortFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest match
-	return regexp.MustCompile(strings.Join(words, "|"))
+	marks := regexp.MustCompile(strings.Join(words, "|"))
+	marks.Longest()
+	return marks
 }

@@ -1,50 +1,57 @@
 package search
 
 import (
-	"bytes"
 	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// word is a word or phrase of a query. Without a capital it matches every text of the same folding.
+// word is a word or phrase of a query. Without a capital it matches any case.
 type word struct {
-	text  string // folded unless exact
+	text  string // in lower case unless exact
 	exact bool
-	// plain finds it in decoded text; nil if that requires folding.
-	plain *Needle
-	// pattern is its regular expression, or nil.
-	pattern *regexp.Regexp
+	// plain finds it in decoded text; nil if only the regular expression does.
+	plain     *Needle
+	pattern   string         // the word as a regular expression
+	regex     *regexp.Regexp // pattern; nil if plain suffices
+	isPattern bool           // the query has the pattern
 }
 
+// newWord returns a word. Without a capital it matches by Unicode's simple folding, in which ASCII
+// equals only ASCII: k is not the Kelvin sign, and ASCII words are found without decoding other text.
 func newWord(text string) *word {
-	isExact := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
-	if !isExact {
-		text = string(appendFolded(nil, []byte(text)))
-	}
-	w := &word{text: text, exact: isExact}
-	if isExact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+	w := &word{text: text, pattern: regexp.QuoteMeta(text)}
+	w.exact = strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
+	if w.exact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		w.plain = &Needle{}
 		for _, r := range text {
-			w.plain.add(r, isExact)
+			w.plain.add(r, w.exact)
 		}
 		w.plain.choosePair()
+	}
+	if !w.exact {
+		w.pattern = ""
+		for _, r := range text {
+			w.pattern += "[" + regexp.QuoteMeta(string(variants(r, false))) + "]"
+		}
+	}
+	if w.plain == nil {
+		w.regex = regexp.MustCompile(w.pattern)
 	}
 	return w
 }
 
 // newPattern returns a valid regular expression as a word.
 func newPattern(pattern string) *word {
-	return &word{text: pattern, exact: true, pattern: regexp.MustCompile(pattern)}
+	regex := regexp.MustCompile(pattern)
+	return &word{text: pattern, pattern: pattern, regex: regex, exact: true, isPattern: true}
 }
 
 // needle returns the best needle of the word, or nil.
 func (w *word) needle() *Needle {
-	if w.pattern == nil {
+	if !w.isPattern {
 		return needleOfText(w.text, w.exact)
 	}
 	re, err := syntax.Parse(w.text, syntax.Perl)
@@ -125,68 +132,26 @@ func better(a, b *Needle) *Needle {
 	return a
 }
 
-// fold returns the representative of the runes that differ from r only in case, by Unicode's simple
-// folding, in which ASCII equals only ASCII. So k is not the Kelvin sign, and ASCII words are found
-// without decoding other text.
-func fold(r rune) rune {
-	if r < utf8.RuneSelf {
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}
-	least := r
-	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
-		if o >= utf8.RuneSelf && o < least {
-			least = o
-		}
-	}
-	return least
-}
-
-// appendFolded appends WTF-8 text folded.
-func appendFolded(dst, text []byte) []byte {
-	for len(text) > 0 {
-		r, n := rawjson.DecodeRune(text)
-		if r < utf8.RuneSelf {
-			dst = append(dst, byte(fold(r)))
-		} else {
-			dst = rawjson.AppendCodePoint(dst, fold(r))
-		}
-		text = text[n:]
-	}
-	return dst
-}
-
-// index returns the offset of the word in decoded text, or -1. scratch is memory for folding.
-func (w *word) index(text []byte, scratch *[]byte) int {
-	if w.pattern != nil {
-		if at := w.pattern.FindIndex(text); at != nil {
-			return at[0]
-		}
-		return -1
-	}
+// find returns the range of the word's first match in decoded text; start is negative without one.
+func (w *word) find(text []byte) (start, end int) {
 	if w.plain != nil {
-		return w.plain.index(text)
+		start = w.plain.index(text)
+		return start, start + len(w.plain.want)
 	}
-	*scratch = appendFolded((*scratch)[:0], text)
-	at := bytes.Index(*scratch, []byte(w.text))
-	if at < 0 {
-		return -1
+	if at := w.regex.FindIndex(text); at != nil {
+		return at[0], at[1]
 	}
-	plain := 0 // folding can change the length of characters
-	for folded := 0; folded < at; {
-		r, n := rawjson.DecodeRune(text[plain:])
-		plain += n
-		folded += len(rawjson.AppendCodePoint(nil, fold(r)))
-	}
-	return plain
+	return -1, -1
+}
+
+// isIn reports whether decoded text has the word.
+func (w *word) isIn(text []byte) bool {
+	start, _ := w.find(text)
+	return start >= 0
 }
 
 // equals reports whether a text is the word.
 func (w *word) equals(text []byte) bool {
-	if w.exact {
-		return string(text) == w.text
-	}
-	return string(appendFolded(nil, text)) == w.text
+	start, end := w.find(text)
+	return start == 0 && end == len(text)
 }
