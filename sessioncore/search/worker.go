@@ -243,74 +243,61 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 
 // findOne is find for a needle without its alternatives.
 func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
-	reach := n.reach()
-	if len(s.buf) < chunkSize+2*reach {
-		s.buf = make([]byte, chunkSize+2*reach)
+	reach := int64(n.reach())
+	if most := int(chunkSize + 2*reach); len(s.buf) < most {
+		s.buf = make([]byte, most)
 	}
-	var (
-		base int64 // of the buffer in the file
-		have int   // bytes in the buffer
-		next int   // first unchecked offset in the buffer
-		open bool  // the line of the last candidate continues
-	)
-	for base+int64(have) < size {
+	base, next := int64(0), int64(0) // of the buffer, and the first unchecked offset
+	for have := 0; base+int64(have) < size; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		runtime.Gosched() // for other requests
-		want := int(min(chunkSize, size-base-int64(have)))
-		got, err := file.ReadAt(s.buf[have:have+want], base+int64(have))
-		if got < want {
+		at, limit := base+int64(have), size
+		b := s.buf[:have+int(min(chunkSize, size-at))]
+		if got, err := file.ReadAt(b[have:], at); have+got < len(b) {
 			if err == nil || err == io.EOF {
 				return everywhere, nil // it was cut meanwhile, which reading it as a session detects
 			}
 			return nil, err
 		}
-		have += got
-		limit := have
-		if base+int64(have) < size {
-			limit = max(next, have-reach)
+		if end := base + int64(len(b)); end < size {
+			limit = end - reach
 		}
-		found, next, open = n.scanBuffer(s.buf[:have], next, limit, base, found, open)
-		if len(found) > maxCandidates {
+		if found, next = n.scanBuffer(b, base, next, limit, found); len(found) > maxCandidates {
 			return everywhere, nil
 		}
-		if drop := max(0, next-reach); drop > 0 {
-			have = copy(s.buf, s.buf[drop:have])
-			base += int64(drop)
-			next -= drop
-		}
+		kept := max(base, next-reach)
+		have, base = copy(s.buf, b[kept-base:]), kept
 	}
-	if open {
-		found[len(found)-1].to = size
+	if last := len(found) - 1; last >= 0 && found[last].to == 0 {
+		found[last].to = size
 	}
 	return found, nil
 }
 
-// scanBuffer checks the offsets of b from next up to limit, and appends its matches. It returns the
-// next offset, and whether the line of the last candidate continues.
-func (n *Needle) scanBuffer(
-	b []byte, next, limit int, base int64, found []candidate, open bool,
-) ([]candidate, int, bool) {
+// scanBuffer checks the offsets of a file from next up to limit, of which b has the bytes from base
+// on, and appends the matches. The last one has no end if its line goes on. It returns the next
+// offset.
+func (n *Needle) scanBuffer(b []byte, base, next, limit int64, found []candidate) ([]candidate, int64) {
 	for next < limit {
-		if open {
-			end := bytes.IndexByte(b[next:], '\n')
+		if last := len(found) - 1; last >= 0 && found[last].to == 0 {
+			end := bytes.IndexByte(b[next-base:], '\n')
 			if end < 0 {
-				return found, len(b), true
+				return found, base + int64(len(b))
 			}
-			next += end + 1
-			found[len(found)-1].to = base + int64(next)
-			open = false
+			next += int64(end) + 1
+			found[last].to = next
 			continue
 		}
-		at := n.pair.next(b, next)
-		if at >= limit {
-			return found, limit, false
+		at := n.pair.next(b, int(next-base))
+		if next = base + int64(at); next >= limit {
+			return found, limit
 		}
-		if next = at + 1; n.isAt(b, at) {
-			found = append(found, candidate{from: base + int64(at)})
-			open = true
+		if n.isAt(b, at) {
+			found = append(found, candidate{from: next})
 		}
+		next++
 	}
-	return found, next, open
+	return found, next
 }
