@@ -2,10 +2,8 @@ package search
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -30,64 +28,41 @@ func outputsOf(file string) string {
 	return path.Join(session, outputsDir)
 }
 
-// outputs returns the names of a session's long results that may have a hit.
-func (w *worker) outputs(ctx context.Context, file string, needle *Needle) (names []string, err error) {
+// inOutputs reports whether one of a session's long results may have a hit.
+func (w *worker) inOutputs(ctx context.Context, file string, needle *Needle) (found bool, err error) {
 	if _, ok := w.m.(*Query); !ok {
-		return nil, nil
+		return false, nil
 	}
 	if needle != nil {
 		needle = needle.anywhere()
 	}
 	dir := outputsOf(file)
-	items, err := storage.List(w.s.Files, dir)
-	if err != nil {
-		return nil, ctx.Err() // there are none, or none can be read
-	}
+	items, _ := storage.List(w.s.Files, dir) // after an error there are none, or none can be read
 	for _, item := range items {
-		if item.Kind != storage.KindFile {
+		if item.Kind != storage.KindFile || found {
 			continue
 		}
 		obj, err := w.s.Files.Open(path.Join(dir, item.Name))
 		if err != nil {
 			continue
 		}
-		var lines []candidate
-		st, err := obj.Stat()
-		if err == nil {
-			lines, err = w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
+		if st, err := obj.Stat(); err == nil {
+			lines, err := w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
+			found = err == nil && len(lines) > 0
 		}
 		_ = obj.Close()
-		if err == nil && len(lines) > 0 {
-			names = append(names, item.Name)
-		}
 	}
-	return names, ctx.Err()
+	return found, ctx.Err()
 }
 
-// withOutputs adds the lines of entries that name one of some long results.
-func withOutputs(
-	ctx context.Context, snap *sessioncore.Snapshot, lines []candidate, names []string,
-) ([]candidate, error) {
-	if len(names) == 0 {
-		return lines, nil
+// orOutputs returns a needle that also finds the entries that name long results.
+func (n *Needle) orOutputs() *Needle {
+	if n == nil {
+		return nil
 	}
-	lines = slices.Clip(lines)
-	r := sessioncore.NewEntryReader(snap)
-	for e := range sessioncore.Entry(snap.Len()) {
-		if snap.Role(e) != sessioncore.RoleToolResult {
-			continue
-		}
-		text, err := r.Read(e)
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		if slices.Contains(names, outputName(text)) {
-			at, _ := snap.EntryRange(e)
-			lines = append(lines, candidate{at.Offset, at.Offset + at.Size})
-		}
-	}
-	slices.SortFunc(lines, func(a, b candidate) int { return cmp.Compare(a.from, b.from) })
-	return lines, nil
+	name := *newNeedle(newWord(outputsDir))
+	name.or, name.anyLine = n, n.anyLine
+	return &name
 }
 
 // outputName returns the file name of an entry's long result, or "".

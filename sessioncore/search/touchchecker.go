@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 type touchChecker struct {
 	*paths
 	results map[sessioncore.Entry][]result // those with the file, by the entries of their calls
-	calls   map[sessioncore.Entry][]uint64 // hashes of the ids of calls, by the entries of answers
 	found   []string
 	files   []string // of the current call, resolved
 	prompt  lastPrompt
@@ -89,24 +87,25 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	}
 	r.call, _ = m[message.CallID].Text()
 	r.tool = slices.Clone(m[message.ToolName])
-	entry, err := c.callOf(s, e, maphash.String(hashSeed, r.call))
+	entry, err := callOf(s, e, r.call)
 	c.results[entry] = append(c.results[entry], r)
 	return entry, err
 }
 
-var hashSeed = maphash.MakeSeed()
-
-// callOf returns the entry of a result's call, by the hash of its id, or the result itself.
-func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id uint64) (sessioncore.Entry, error) {
-	answers := 0
+// callOf returns the entry of a result's call, by its id, or the result itself.
+func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessioncore.Entry, error) {
+	answers, isIn := 0, false
 	e := s.Parent(result)
 	for n := 0; e != sessioncore.NoEntry && n < maxCallSteps && answers < maxAnswers; n++ {
 		if s.IsMessage(e, sessioncore.RoleAssistant) {
-			ids, err := c.callsIn(s, e)
+			text, err := s.EntryText(e)
 			if err != nil {
 				return result, err
 			}
-			if slices.Contains(ids, id) {
+			message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) {
+				isIn = isIn || b[message.ID].Is(id)
+			})
+			if isIn {
 				return e, nil
 			}
 			answers++
@@ -114,25 +113,6 @@ func (c *touchChecker) callOf(s *sessioncore.Snapshot, result sessioncore.Entry,
 		e = s.Parent(e)
 	}
 	return result, nil
-}
-
-// callsIn returns the hashes of the ids of calls in an answer, which it reads once.
-func (c *touchChecker) callsIn(s *sessioncore.Snapshot, e sessioncore.Entry) ([]uint64, error) {
-	ids, known := c.calls[e]
-	if known {
-		return ids, nil
-	}
-	text, err := s.EntryText(e)
-	if err != nil {
-		return nil, err
-	}
-	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) {
-		if id, ok := b[message.ID].Text(); ok {
-			ids = append(ids, maphash.String(hashSeed, id))
-		}
-	})
-	c.calls[e] = ids
-	return ids, nil
 }
 
 // Entry implements Checker. The line has each tool with its files, then the results'.

@@ -100,11 +100,7 @@ func (p *paths) mayBeAt(b []byte, at int) bool {
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{
-		paths:   t.pathsOf(header),
-		results: map[sessioncore.Entry][]result{},
-		calls:   map[sessioncore.Entry][]uint64{},
-	}
+	return &touchChecker{paths: t.pathsOf(header), results: map[sessioncore.Entry][]result{}}
 }
 
 // Names returns the test whether a path in a call of a session is that of the file or below it.

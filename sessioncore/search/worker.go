@@ -51,9 +51,9 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	if err != nil || !ok {
 		return err
 	}
-	var at place
-	found.token, at, err = w.scan(ctx, found.File, found.token, needle)
-	if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 {
+	var lines []candidate
+	found.token, lines, err = w.scan(ctx, found.File, found.token, needle)
+	if err != nil || len(lines) == 0 {
 		return err
 	}
 	session := w.s.store.Session(found.File)
@@ -64,52 +64,49 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	}
 	defer snap.Release()
 	if snap.Stat().Token != found.token {
-		found.token, at.lines = snap.Stat().Token, everywhere // it changed meanwhile
+		found.token, lines = snap.Stat().Token, everywhere // it changed meanwhile
 	}
 	if !w.hasDirectory(found.File) {
 		return nil
 	}
-	return w.check(ctx, found, snap, at)
-}
-
-// place is the set of possible hits of a session.
-type place struct {
-	lines   []candidate // of the file
-	outputs []string    // names of long results beside the file
+	return w.check(ctx, found, snap, lines)
 }
 
 // scan finds the needle in a session. It returns the file's state, token before.
 func (w *worker) scan(
 	ctx context.Context, name string, token storage.Token, needle *Needle,
-) (_ storage.Token, at place, err error) {
+) (_ storage.Token, lines []candidate, err error) {
 	obj, err := w.s.Files.Open(name)
 	if err != nil {
-		return token, at, err
+		return token, nil, err
 	}
 	defer obj.Close()
 	if c, ok := obj.(converted); ok {
-		if at.outputs, err = w.outputs(ctx, name, needle); err != nil {
-			return token, at, err
-		}
-		if needle.isInRaw() {
+		isInOutputs, err := w.inOutputs(ctx, name, needle)
+		switch {
+		case err != nil:
+			return token, nil, err
+		case isInOutputs:
+			needle = needle.orOutputs()
+		case needle.isInRaw():
 			raw, title := c.Raw()
 			st, err := raw.Stat()
 			if err == nil {
-				at.lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
+				lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
 			}
-			if err != nil || len(at.lines) == 0 && len(at.outputs) == 0 && !needle.isIn([]byte(title)) {
-				return token, at, err
+			if err != nil || len(lines) == 0 && !needle.isIn([]byte(title)) {
+				return token, nil, err
 			}
 		}
 	}
 	st, err := storage.StatUntil(ctx, obj)
 	if err == nil {
-		at.lines, err = w.scanner.find(ctx, obj, st.Size, needle)
+		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	}
-	if len(at.lines) > 0 && needle != nil && needle.anyLine {
-		at.lines = everywhere
+	if len(lines) > 0 && needle != nil && needle.anyLine {
+		lines = everywhere
 	}
-	return st.Token, at, err
+	return st.Token, lines, err
 }
 
 // converted is a session made of another file with the same JSON strings, which is searched first,
@@ -125,13 +122,9 @@ func (w *worker) hasDirectory(name string) bool {
 	return err != nil || st.Kind != storage.KindFile && st.Kind != storage.KindLink
 }
 
-// check checks the entries in a place, and the title.
-func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, at place) error {
+// check checks the entries in some lines, and the title.
+func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
-	lines, err := withOutputs(ctx, snap, at.lines, at.outputs)
-	if err != nil {
-		return err
-	}
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return err
