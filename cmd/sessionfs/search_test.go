@@ -115,11 +115,13 @@ func TestSearchUnreadable(t *testing.T) {
 // For people: what was found in colour, and nothing that a terminal would obey.
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
+	low := &search.Found{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J"}
+	high := &search.Found{Tree: "sessions", File: "p/b.jsonl", Session: "High"}
 	hits := []search.Hit{
-		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", Entry: "0a", What: "user-tides", Time: at,
+		{Found: low, Entry: "0a", What: "user-tides", Time: at,
 			Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
-		{Tree: "sessions", File: "p/b.jsonl", Session: "High", Entry: "0b", What: "assistant", Time: at, Line: "tide", Prompt: "why?"},
-		{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J", What: search.TitleLabel, Time: at, Line: "Tide"},
+		{Found: high, Entry: "0b", What: "assistant", Time: at, Line: "tide", Prompt: "why?"},
+		{Found: low, What: search.TitleLabel, Time: at, Line: "Tide"},
 	}
 	query, err := search.ParseQuery("tide")
 	require.NoError(t, err)

@@ -15,17 +15,14 @@ import (
 
 // Hit is a matching entry, or the title in a session's header.
 type Hit struct {
-	Tree    string // directory of the sessions in a mount
-	File    string // of the session, in the storage
-	Session string // its display name
-	ID      string // of the session
-	Role    string // of the entry's message, in camelCase; "" for other entries
-	Entry   string // the name of the entry's file in entries/, without the suffix; "" for the title
-	What    string // the entry's path label, or "title"
-	Time    time.Time
-	Line    string // of its text, around the match
-	Prompt  string // the first line of the user's prompt before it, if any and it is no prompt
-	Copies  int    // number of forks of the session that have it, too
+	*Found        // of the session
+	Role   string // of the entry's message, in camelCase; "" for other entries
+	Entry  string // the name of the entry's file in entries/, without the suffix; "" for the title
+	What   string // the entry's path label, or "title"
+	Time   time.Time
+	Line   string // of its text, around the match
+	Prompt string // the first line of the user's prompt before it, if any and it is no prompt
+	Copies int    // number of forks of the session that have it, too
 }
 
 // TitleLabel is What of a hit in a session's title.
@@ -33,7 +30,8 @@ const TitleLabel = "title"
 
 // Found is the result of searching one session file.
 type Found struct {
-	File    string
+	Tree    string // directory of the sessions in a mount
+	File    string // in the storage
 	Session string // its display name, if there are hits
 	ID      string // of the session, if there are hits
 	Hits    []Hit  // newest first; at most one more than the limit
@@ -42,16 +40,17 @@ type Found struct {
 
 	start  time.Time // of the session
 	isFork bool
-	tree   string
 	token  storage.Token
 	readAt int64 // when token was current, ns since the epoch
 }
 
 // Path returns the path of the session file in the mount.
-func (f *Found) Path() string { return f.tree + "/" + f.File }
+func (f *Found) Path() string { return f.Tree + "/" + f.File }
 
 // Directory returns the path of the session's directory in the mount.
-func (f *Found) Directory() string { return directory(f.tree, f.File) }
+func (f *Found) Directory() string {
+	return f.Tree + "/" + strings.TrimSuffix(f.File, sessioncore.FileEnding)
+}
 
 // Result is the immutable result of a search.
 type Result struct {
@@ -144,13 +143,6 @@ func (f *Found) AppendJSON(dst []byte) []byte {
 		Hits    int    `json:"hits"`
 	}{names.TextUTF8(f.Session), names.TextUTF8(f.ID), f.Directory(), f.Count})
 }
-
-func directory(tree, file string) string {
-	return tree + "/" + strings.TrimSuffix(file, sessioncore.FileEnding)
-}
-
-// Directory returns the path of the session's directory in the mount.
-func (h *Hit) Directory() string { return directory(h.Tree, h.File) }
 
 // Path returns the path of the hit's file in the mount.
 func (h *Hit) Path() string { return h.Directory() + "/" + h.Below() }

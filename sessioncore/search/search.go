@@ -273,7 +273,7 @@ func (f *Found) isOf(st storage.Stat) bool {
 }
 
 // hitSize is the size of a Hit without its texts, in bytes.
-const hitSize = 160
+const hitSize = 120
 
 // size is about its size in bytes.
 func (f *Found) size() int64 {

@@ -31,7 +31,7 @@ const fileTries = 3
 
 // file searches a file. A removed one, or one that is no session, has no hits.
 func (w *worker) file(ctx context.Context, f file) *Found {
-	found := &Found{File: f.name, tree: w.s.Tree, token: f.Token}
+	found := &Found{File: f.name, Tree: w.s.Tree, token: f.Token}
 	err := storage.ErrStale
 	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
 		err = w.search(ctx, found)
@@ -143,12 +143,8 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		ownTitle = slot.Member("title")
 	}
 	var hits []Hit
-	add := func(h Hit) {
-		h.Tree, h.File, h.Session, h.ID = w.s.Tree, found.File, name, found.ID
-		hits = append(hits, h)
-	}
 	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
-		add(Hit{What: TitleLabel, Time: snap.HeaderTime(), Line: line})
+		hits = append(hits, Hit{Found: found, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
@@ -173,8 +169,9 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 			continue
 		}
 		role, _ := snap.Message(e, text).Member("role").Text()
-		hit.Entry, hit.What, hit.Time, hit.Role = snap.Name(e), snap.PathLabel(e), snap.Time(e), rawjson.CamelCase(role)
-		if add(hit); len(hits) > w.s.Limit {
+		hit.Found, hit.Role = found, rawjson.CamelCase(role)
+		hit.Entry, hit.What, hit.Time = snap.Name(e), snap.PathLabel(e), snap.Time(e)
+		if hits = append(hits, hit); len(hits) > w.s.Limit {
 			break // the number beyond the limit does not matter
 		}
 	}
