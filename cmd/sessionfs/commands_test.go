@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	reports "sessionfs/sessioncore/report"
 	"sessionfs/source"
 	"sessionfs/testdata"
 )
@@ -59,57 +58,6 @@ func (s *store) fed(input, command string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-func TestListAndPrint(t *testing.T) {
-	s := commandStore(t)
-	r := s.here("ls").ok(t)
-	require.Contains(t, r.stdout, "\nnew-session\nrecent\nsearch\nsessions\n")
-	r = s.here("ls", "-l", "by-id/019d3d9/")
-	require.Regexp(t, `(?m)^lrwxrwxrwx .* leaf -> entries/3a17833e.json$`, r.stdout)
-	require.Regexp(t, `(?m)^-rw------- .* 30 .* title$`, r.stdout)
-	require.Equal(t, "by-id/019d3d9\n", s.here("ls", "-d", "by-id/019d3d9").stdout)
-	require.Equal(t, "recent/03-Tide sheets as a calendar (fork of 04)/header.json\n", s.here("ls", "recent/03*/header.json").stdout)
-	require.Equal(t, "index.jsonl\n\nhistory:\nprompts.jsonl\nsearch\n", s.here("ls", "history", "index.jsonl").stdout)
-	r = s.here("ls", "nothing", "history")
-	requireStatus(t, exitFailure, r, "nothing: no such file")
-	require.Equal(t, "history:\nprompts.jsonl\nsearch\n", r.stdout)
-	oldest := strings.Fields(s.here("ls", "-tr", "by-id/019d3d9/entries").stdout)
-	require.Equal(t, "3a17833e.json", oldest[len(oldest)-1])
-
-	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, s.here("cat", "by-id/019d3d9/title"))
-	require.Equal(t, s.here("cat", "by-id/019d3d9/entries/3a17833e.json"), s.here("cat", "by-id/019d3d9/leaf"))
-	raw := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	text := readFile(t, raw[0])
-	require.Equal(t, string(text), s.here("cat", "sessions/*/*_019d3d9*.jsonl").stdout)
-
-	for args, want := range map[string]string{
-		"cat nothing": "cat: nothing: no such file or directory", "cat by-id": "cat: by-id: is a directory",
-		"cat nothing*": "nothing*: no such file or directory", "ls ../..": "leads out", "ls by-id/none": "by-id/none: no such file",
-	} {
-		words := strings.Fields(args)
-		r := s.here(words[0], words[1:]...)
-		requireStatus(t, exitFailure, r, want)
-	}
-	// What can be done is done all the same.
-	r = s.here("cat", "nothing", "by-id/019d3d9/title")
-	requireStatus(t, exitFailure, r, "nothing")
-	require.Equal(t, "An hour late, a hand too high\n", r.stdout)
-}
-
-func TestCommandLines(t *testing.T) {
-	s := commandStore(t)
-	for args, code := range map[string]int{
-		"cat": exitUsage, "cat --bogus x": exitUsage, "ls -o bogus": exitUsage, "ls --demo": exitUsage, // with -s
-	} {
-		words := strings.Fields(args)
-		requireStatus(t, code, s.here(words[0], words[1:]...))
-	}
-	s.source = "/nowhere"
-	requireStatus(t, exitSource, s.here("ls"), "/nowhere does not exist")
-	var out bytes.Buffer
-	require.Zero(t, run([]string{"sessionfs", "help", "ls"}, streams{nil, &out, &out}))
-	require.Contains(t, out.String(), "sessionfs ls [-ladtrR1]")
-}
-
 // The commands need neither /dev/fuse nor a right to mount, and the sample store goes away with them.
 func TestWithoutFuse(t *testing.T) {
 	s := commandStore(t)
@@ -121,76 +69,6 @@ func TestWithoutFuse(t *testing.T) {
 	require.Equal(t, result{0, "An hour late, a hand too high\n", ""}, r)
 	left := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
 	require.Empty(t, left)
-}
-
-// When the reader of the output ends, the command ends quietly.
-func TestBrokenPipe(t *testing.T) {
-	s := commandStore(t)
-	r := s.exec("bash", "-c", `"$0" cat -s "$1" 'sessions/*/*/entries/*' | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}`, program, s.source)
-	require.Equal(t, "", r.stderr)
-	require.Contains(t, []string{"141\n", "0\n"}, r.stdout)
-}
-
-func TestCheck(t *testing.T) {
-	s := commandStore(t)
-	require.Equal(t, result{exitFound, "6 sessions, 0 with problems\n", ""}, s.here("check"))
-
-	found := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	f, err := os.OpenFile(found[0], os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString("torn {\n" + `{"type":"custom","customType":"x","id":"dddddddd","parentId":"gone"}` + "\nmore\n")
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	empty := filepath.Join(filepath.Dir(found[0]), "empty.jsonl")
-	require.NoError(t, os.WriteFile(empty, nil, 0o600))
-
-	r := s.here("check")
-	require.Equal(t, exitNothing, r.code)
-	require.Empty(t, r.stderr)
-	name, err := filepath.Rel(s.source, found[0])
-	require.NoError(t, err)
-	require.Contains(t, r.stdout, name+"\n  line 70: skipped: not JSON (and 1 more of this kind)\n    "+reports.Remedies["skipped"]+
-		"\n  line 71: orphan: its parent is not in the file: it counts as a root\n    "+reports.Remedies["orphan"]+"\n")
-	require.Contains(t, r.stdout, "/empty.jsonl\n  not a session: ")
-	require.Contains(t, r.stdout, "7 sessions, 2 with problems\n")
-	require.Contains(t, s.here("check", "by-id/019d3d9").stdout, "2 sessions, 1 with problems\n", "with its subagent's")
-	require.Contains(t, s.here("check", "by-id/019d42a").stdout, "1 sessions, 0 with problems\n")
-
-	// A file that is no session, beside the directory of its artifacts.
-	require.NoError(t, os.WriteFile(found[0], nil, 0o600))
-	r = s.here("check")
-	require.Contains(t, r.stdout, name+"\n  not a session: ")
-	require.Contains(t, r.stdout, "7 sessions, 2 with problems\n", "with its subagent's")
-
-	// A missing blob, in whichever session that is.
-	require.NoError(t, os.RemoveAll(filepath.Join(s.source, "blobs")))
-	require.Contains(t, s.here("check").stdout, "    "+reports.Remedies["blob"])
-
-	for _, args := range [][]string{{"none"}, {"index.jsonl"}, {"-o", "bogus"}} {
-		requireStatus(t, exitNotDone, s.here("check", args...))
-	}
-	s.source = "/nowhere"
-	requireStatus(t, exitNotDone, s.here("check"), "/nowhere does not exist")
-}
-
-// What cannot be read is said, and the status tells that not all was looked at.
-func TestCheckUnreadable(t *testing.T) {
-	s := commandStore(t)
-	if os.Geteuid() == 0 {
-		s.user = user{"user", nobody}
-	}
-	s.chown()
-	closed := filepath.Join(s.source, "sessions/--home-dev-tidetable--")
-	require.NoError(t, os.Chmod(closed, 0))
-	r := s.run("check", "-s", s.source)
-	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--: permission denied")
-	require.NoError(t, os.Chmod(closed, 0o700))
-
-	file := glob(t, filepath.Join(closed, "*_019d3d9*.jsonl"))[0]
-	require.NoError(t, os.Chmod(file, 0))
-	r = s.run("check", "-s", s.source)
-	requireStatus(t, exitNotDone, r, "check: sessions/--home-dev-tidetable--/"+filepath.Base(file)+": permission denied")
-	require.NotContains(t, r.stdout, "not a session")
 }
 
 // TestMessagesControlNoTerminal gives each command arguments with control characters: no message

@@ -14,35 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Off a terminal a query must find one session alone.
-func TestPickWithoutTerminal(t *testing.T) {
-	s := commandStore(t)
-	for _, args := range [][]string{{"hour", "late"}, {"019d3d9"}, {hourFile}, {"hand", "hour"}} {
-		require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", args...), args)
-	}
-	require.Equal(t, hourLate+"#6ab2fbe0\n", s.here("pick", "--branch", "019d3d9#6ab").stdout)
-	for line, want := range map[string]string{
-		"": "2: no terminal to choose", "tide": "1: more than one session has tide:\n  ", "nothing at all": `1: no session with "nothing at all"`,
-		"--here": "1: has no session of", "--here x": "2: not both", "--resume --branch x": "2: not both", "--mounted tide": "1: is not mounted: mkdir",
-		"--resume 019d3d9": "1: not there any more: /home/dev/tidetable", "--resume 019b8": "1: archived", "--branch 019d3d9": "2: no terminal",
-	} {
-		code, say, _ := strings.Cut(want, ": ")
-		if strings.Contains(line, "--resume 0") {
-			s.fake("omp", "")
-		}
-		r := s.here("pick", strings.Fields(line)...)
-		require.Equal(t, code, fmt.Sprint(r.code), line)
-		require.Contains(t, r.stderr, say, line)
-	}
-	require.Contains(t, s.here("pick", "tide").stderr, "/home/dev/tidetable  "+hourLate+"\n")
-	odd := filepath.Join(s.source, "sessions", "odd\t\ndirectory")
-	require.NoError(t, os.Rename(filepath.Join(s.source, filepath.Dir(hourFile)), odd))
-	require.Equal(t, result{0, hourLate + "\n", ""}, s.here("pick", "hour", "late"))
-	r := s.here("pick", "--preview", hourLate+"#6ab2fbe0").ok(t)
-	require.True(t, strings.HasPrefix(r.stdout, "omp, $0.66, in /home/dev/tidetable\n"+hourLate+"\n\n"), r.stdout)
-	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
-}
-
 // A session of the year has no age of zero.
 func TestAge(t *testing.T) {
 	const day = 24 * time.Hour
@@ -77,30 +48,6 @@ func (s *store) session(id, dir, title string, age time.Duration) {
 	at := time.Now().Add(-age)
 	require.NoError(s.t, os.Chtimes(file, at, at))
 	s.chown()
-}
-
-// --resume starts the agent in the session's working directory, with what tells it where its sessions are if that is not where
-// it looks, and not beside another one.
-func TestPickResume(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	s.session("0123abcd", "project", "A title", time.Hour)
-	s.fake("omp", `echo "omp $* in $(pwd), $PI_CODING_AGENT_DIR"; grep -q 'SigIgn:.0*$' /proc/$$/status || cat /proc/$$/status`)
-	resume := func(dir string, args ...string) result {
-		cmd := s.command(program, append([]string{"pick", "--resume"}, args...)...)
-		cmd.Dir = dir
-		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
-		return s.finish(cmd)
-	}
-	want := "omp --resume=0123abcd in " + s.dir + "/project, "
-	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir, "-s", s.source, "title"))
-	require.Equal(t, result{0, want + s.source + "\n", ""}, resume(s.dir+"/project", "-s", s.source, "--here"))
-	s.mkdir(".omp")
-	require.NoError(t, os.Rename(s.source, s.dir+"/.omp/agent"))
-	require.Equal(t, result{0, want + "\n", ""}, resume(s.mkdir("project/below"), "--here"))
-	f, err := os.OpenFile(s.dir+"/.omp/agent/sessions/--project--/2026-03-01T00-00-00-000Z_0123abcd.jsonl", os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	requireStatus(t, exitFailure, resume(s.dir, "title"), "a running agent has 0123abcd open")
-	require.NoError(t, f.Close())
 }
 
 // TestResumeCommand: an id becomes a value, or no command.
@@ -206,49 +153,4 @@ func TestPickInTerminal(t *testing.T) {
 	term.see("by fzf: " + s.mountpoint + "/sessions/")
 	list := readFile(t, filepath.Join(s.dir, "list"))
 	require.Equal(t, 5, strings.Count(string(list), "\n"))
-}
-
-// s goes to the last session of the working directory or of one above it, and to one that is chosen, in each shell.
-func TestShellInit(t *testing.T) {
-	s := newMountable(t, user{"self", os.Geteuid()})
-	s.session("0123old", "project", "The old one", time.Hour)
-	s.session("0123new", "project", "The new one", time.Minute)
-	s.session("0123other", "it's another", "Other words", time.Second)
-	below := s.mkdir("project/below")
-	for _, shell := range []string{"bash", "zsh", "fish", "dash"} {
-		if _, err := exec.LookPath(shell); err != nil {
-			skip(t, err.Error())
-		}
-		in := func(dir, line string) result {
-			load := `eval "$(sessionfs shell-init ` + shell + `)"`
-			if shell == "fish" {
-				load = "sessionfs shell-init fish | source"
-			}
-			cmd := s.command(shell, "-c", load+"; cd \""+dir+"\"; "+line)
-			cmd.Env = append(cmd.Env, "PI_CODING_AGENT_DIR="+s.source)
-			return s.finish(cmd)
-		}
-		r := in(below, "s; or pwd")
-		if shell != "fish" {
-			r = in(below, "s || pwd")
-		}
-		require.Equal(t, below+"\n", r.stdout, shell)
-		require.Contains(t, r.stderr, "is not mounted: mkdir -p")
-		s.mount()
-		for line, want := range map[string]string{"s": "0123new", "s old": "0123old", "s other words": "0123other", "s 0123old": "0123old"} {
-			r := in(below, line+" && cat header.json")
-			require.Contains(t, r.stdout, want, "%s: %s: %s", shell, line, r.stderr)
-		}
-		require.Contains(t, in(s.dir+"/it's another", "s && cat header.json").stdout, "0123other")
-		require.Contains(t, in(s.dir, "s && echo gone").stderr, "has no session of "+s.dir)
-		require.Zero(t, s.run("-u", s.mountpoint).code)
-	}
-	// A mount of all agents has them for all.
-	agent := s.mkdir(".omp") + "/agent"
-	require.NoError(t, os.Rename(s.source, agent))
-	require.Zero(t, s.run("--all", s.mountpoint).code)
-	cmd := s.command(program, "pick", "--here")
-	cmd.Dir = below
-	require.Contains(t, s.finish(cmd).stdout, s.mountpoint+"/sessions/omp/--project--/")
-	requireStatus(t, exitFailure, s.run("shell-init", "tcsh"), "bash, zsh, dash, sh, ksh, fish")
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -113,26 +112,6 @@ func TestRefusalsPermission(t *testing.T) {
 		require.NoError(t, os.Chmod(shared, 0o777|os.ModeSticky))
 		requireStatus(t, exitMountpoint, s.run(s.source, shared), shared, "sticky")
 	}
-}
-
-// What was written to new-session while nothing was mounted is not lost: the message says how to have it done.
-func TestWrittenWhileNotMounted(t *testing.T) {
-	s := newMountable(t, user{"self", os.Geteuid()})
-	typed := filepath.Join(s.mountpoint, newSession)
-	require.NoError(t, os.WriteFile(typed, []byte(s.dir+"\n"), 0o600))
-	r := s.run(s.source, s.mountpoint)
-	requireStatus(t, exitMountpoint, r, "nothing was mounted")
-	var commands []string
-	for _, m := range regexp.MustCompile(`mv \S+ FILE|cat FILE > \S+`).FindAllString(r.stderr, -1) {
-		commands = append(commands, strings.ReplaceAll(m, "FILE", filepath.Join(s.dir, "file")))
-	}
-	require.Len(t, commands, 2, r.stderr)
-	require.Zero(t, s.exec("sh", "-c", commands[0]).code)
-	s.mount()
-	require.Zero(t, s.exec("sh", "-c", commands[1]).code)
-	index := readFile(t, filepath.Join(s.mountpoint, "index.jsonl"))
-	require.Contains(t, string(index), `"cwd":"`+s.dir+`"`)
-	require.Zero(t, s.run("-u", s.mountpoint).code)
 }
 
 // A live mount is not mounted over.

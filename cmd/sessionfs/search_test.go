@@ -5,12 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 
@@ -19,98 +14,6 @@ import (
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/view"
 )
-
-// The command finds what a mount does, on lines that begin with a path that cat takes; its statuses are those of grep.
-func TestSearch(t *testing.T) {
-	s := commandStore(t)
-	for _, query := range []string{"tides", "go role:user", `"high water" -low`, "tool:bash"} {
-		r := s.here("search", query)
-		require.Equal(t, exitFound, r.code, query)
-		require.Empty(t, r.stderr)
-		var want strings.Builder
-		for line := range strings.Lines(s.here("cat", "search/"+query+"/results.tsv").stdout) {
-			if f := strings.Split(line, "\t"); f[0] != "time" {
-				want.WriteString(strings.Join([]string{f[3], f[0], f[2], f[4], f[6]}, "\t"))
-			}
-		}
-		require.Equal(t, want.String(), r.stdout, query)
-		hit, _, _ := strings.Cut(r.stdout, "\t")
-		require.Equal(t, exitFound, s.here("cat", hit).code, hit)
-	}
-	require.Equal(t, s.here("search", "go role:user"), s.here("search", "go", "role:user"))
-	require.Equal(t, s.here("search", "tides -low"), s.here("search", "tides", "--", "-low"))
-	require.Equal(t, result{exitNothing, "", ""}, s.here("search", "zanzibar"))
-	for query, why := range map[string]string{"role:x": "role: is user", "rol:user": "agent: after:", "agent:x": "agent: is omp here",
-		`"a`: "does not end with one", "-o": ""} {
-		requireStatus(t, exitNotDone, s.here("search", query), why)
-	}
-	requireStatus(t, exitNotDone, s.here("search"))
-	requireStatus(t, exitNotDone, s.here("search", "-o", "redact", "x", "in:archive"), "no archive")
-
-	source := s.source
-	s.source = "/nowhere"
-	requireStatus(t, exitNotDone, s.here("search", "x"), "/nowhere does not exist")
-	s.source = source
-	require.Regexp(t, "^archive/[^\t]*/entries/", s.here("search", "after:2000-01-01", "in:archive").stdout)
-}
-
-// What the options print, of hits and of sessions.
-func TestSearchOptions(t *testing.T) {
-	s := commandStore(t)
-	all := s.here("search", "tide").stdout
-	hits := strings.Count(all, "\n")
-	sessions, total := s.here("search", "-l", "tide").stdout, 0
-	for line := range strings.Lines(s.here("search", "-c", "tide").stdout) {
-		dir, count, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		n, err := strconv.Atoi(count)
-		require.NoError(t, err)
-		require.Equal(t, n, strings.Count(all, dir+"/entries/")+strings.Count(all, dir+"/title\t"), dir)
-		require.Contains(t, sessions, dir+"\n")
-		total += n
-	}
-	require.Equal(t, hits, total)
-	require.Equal(t, 1, strings.Count(s.here("search", "-l", "-m1", "tide").stdout, "\n"))
-	r := s.here("search", "-m", "2", "tide")
-	require.Equal(t, 2, strings.Count(r.stdout, "\n"))
-	require.Empty(t, r.stderr)
-	require.Equal(t, result{exitFound, all, ""}, s.here("search", "-m0", "tide"))
-	require.Equal(t, result{exitFound, all, ""}, s.here("search", "-E", "(?i)tide"))
-	require.Equal(t, s.here("search", "tide role:user").stdout, s.here("search", "-E", "(?i)tid(e)", "role:user").stdout)
-	requireStatus(t, exitNotDone, s.here("search", "-E", "(", "x"), "missing closing )")
-
-	lines := strings.SplitAfter(s.here("search", "--json", "tide").stdout, "\n")
-	require.Len(t, lines, hits+1)
-	var hit struct{ Time, Session, What, Path, Text, Prompt string }
-	require.NoError(t, json.Unmarshal([]byte(lines[0]), &hit))
-	require.Equal(t, strings.SplitAfter(all, "\n")[0], strings.Join([]string{hit.Path, hit.Time, hit.What, hit.Text, cmp.Or(hit.Prompt, "-")}, "\t")+"\n")
-	var session struct {
-		Path, Session string
-		Hits          int
-	}
-	require.NoError(t, json.Unmarshal([]byte(s.here("search", "--json", "-c", "-m1", "tide").stdout), &session))
-	require.Positive(t, session.Hits)
-	require.NotEmpty(t, session.Session)
-}
-
-// A session that cannot be read is said, the others are searched, and the status tells.
-func TestSearchUnreadable(t *testing.T) {
-	s := commandStore(t)
-	if os.Geteuid() == 0 {
-		s.user = user{"user", nobody}
-	}
-	found := glob(t, filepath.Join(s.source, "sessions/*/*_019d3d9*.jsonl"))
-	require.NoError(t, os.Chmod(found[0], 0))
-	s.chown()
-	r := s.run("search", "-s", s.source, "tides")
-	requireStatus(t, exitNotDone, r, "could not be searched: ", filepath.Base(found[0]))
-	require.Contains(t, r.stdout, "sessions/")
-	file := filepath.Join(s.dir, "main.go")
-	require.NoError(t, os.WriteFile(file, []byte("text\n"), 0o644))
-	for _, args := range [][]string{{"blame"}, {"touched", "-p"}} {
-		r = s.run(append(args, "-s", s.source, file)...)
-		requireStatus(t, exitNotDone, r, "could not be searched: ", filepath.Base(found[0]))
-	}
-}
 
 // For people: what was found in colour, and nothing that a terminal would obey.
 func TestSearchOnTerminal(t *testing.T) {
@@ -141,7 +44,7 @@ func TestSearchOnTerminal(t *testing.T) {
 	p.Colours = true
 	write(hits)
 	require.Contains(t, out.String(), "the \x1b[1;31mtide\x1b[0ms?]0;x? of")
-	require.Equal(t, plain+second, uncoloured(out.String()))
+	require.Equal(t, plain+second, regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(out.String(), ""))
 
 	for _, c := range []struct {
 		noColour, term string
@@ -151,18 +54,4 @@ func TestSearchOnTerminal(t *testing.T) {
 			return map[string]string{"NO_COLOR": c.noColour, "TERM": c.term}[name]
 		}))
 	}
-}
-
-// The command tells what by-file/ does, also of a relative path and of a file that is gone.
-func TestTouched(t *testing.T) {
-	s := commandStore(t)
-	r := s.here("touched", "/home/dev/tidetable/main.go")
-	require.Equal(t, exitFound, r.code, r.stderr)
-	require.Greater(t, strings.Count(r.stdout, "\n"), 2)
-	require.Regexp(t, "^sessions/[^\t]*/entries/[^\t]*\t2026-[^\t]*\tassistant\tedit main.go\tBoth, please. And the title", r.stdout)
-	require.Equal(t, strings.Count(s.here("cat", "by-file/home/dev/tidetable/main.go/results.tsv").stdout, "\n"), strings.Count(r.stdout, "\n")+1)
-	require.Equal(t, r, s.here("touched", "/home/dev/tidetable/x/../main.go"))
-	require.Equal(t, exitFound, s.here("touched", "/home/dev").code)
-	require.Equal(t, result{exitNothing, "", ""}, s.here("touched", "main.go"), "it is that of the working directory")
-	requireStatus(t, exitNotDone, s.here("touched"))
 }

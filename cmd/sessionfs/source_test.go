@@ -47,41 +47,6 @@ func TestSourceThroughALink(t *testing.T) {
 	require.Zero(t, line().code)
 }
 
-// TestDefaultSource: it is refused as one that is given, with what else one can do.
-func TestDefaultSource(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireStatus(t, exitSource, s.run(s.mountpoint), filepath.Join(s.dir, ".omp/agent"), "--demo")
-	s.mkdir("sessions") // an agent directory around the mount point
-	cmd := s.command(program, s.mountpoint)
-	cmd.Env = append(cmd.Env, "PI_CODING_AGENT_DIR="+s.dir)
-	requireStatus(t, exitMountpoint, s.finish(cmd), "lies in SOURCE", s.dir)
-	none := s.command(program, "ls")
-	none.Env = append(none.Env, "HOME=")
-	requireStatus(t, exitUsage, s.finish(none), "SOURCE is not given")
-}
-
-// The program says it on stderr: a warning with status 0, a refusal with the status of a wrong SOURCE.
-func TestWrongSource(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	for _, source := range []string{"/", "/etc", filepath.Join(s.source, "sessions"), s.dir} {
-		for _, front := range []string{"-f", "--foreground=false"} {
-			requireStatus(t, exitSource, s.run(front, source, s.mountpoint), source, "sessions/")
-		}
-	}
-	requireStatus(t, exitSource, s.run(s.dir, s.mountpoint), "Probably meant: "+s.source)
-
-	requireFuse(t, s.user)
-	empty := s.mkdir("new/agent")
-	r := s.run(empty, s.mountpoint)
-	requireStatus(t, exitOK, r, "sessionfs: warning: ", empty, "has no sessions/")
-	// A client makes its directories later, and then they show.
-	session := filepath.Join(empty, sessionPath)
-	require.NoError(t, os.MkdirAll(filepath.Dir(session), 0o700))
-	require.NoError(t, os.WriteFile(session, []byte(sessionText), 0o600))
-	require.True(t, eventually(func() bool { return s.exec("cat", filepath.Join(s.mountpoint, sessionPath)).stdout == sessionText }))
-	s.unmount()
-}
-
 // The sample store is unpacked for this user alone and goes away with the mount, however that ends.
 func TestDemo(t *testing.T) {
 	demos := func() []string {

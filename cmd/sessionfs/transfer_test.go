@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	iofs "io/fs"
 	"maps"
@@ -219,23 +218,6 @@ func TestImportKilled(t *testing.T) {
 	require.NotZero(t, killed)
 }
 
-// TestImportTo: --to takes a directory in sessions/ or a working directory.
-func TestImportTo(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	x := s.mkdir("copy") + "/x.jsonl"
-	for to, want := range map[string]string{
-		"p": "sessions/p", "p/q": "sessions/p/q", "/other/place/": "sessions/--other-place--",
-	} {
-		require.NoError(t, os.WriteFile(x, []byte(strings.ReplaceAll(sessionText, "1f9d2a6b9c0d1234", sha256Of(to))), 0o600))
-		s.here("import", "--to", to, x).ok(t)
-		require.FileExists(t, filepath.Join(s.source, want, "x.jsonl"))
-	}
-	requireStatus(t, exitUsage, s.here("import", "--to", "../p", x), "--to")
-	requireStatus(t, exitUsage, s.here("import"), "an argument is missing")
-	r := s.here("import", "-o", "ro", x)
-	require.Contains(t, r.stdout, "read-only")
-}
-
 // TestImportForeign: a session of Claude Code is the same one from its file, from its directory and from a mount. The agent
 // directory of another agent takes none.
 func TestImportForeign(t *testing.T) {
@@ -258,77 +240,4 @@ func TestImportForeign(t *testing.T) {
 	require.Contains(t, r.stdout, "1 new")
 	r = s.run("import", "-s", home, file)
 	requireStatus(t, exitUsage, r, "name the agent directory of omp or pi")
-}
-
-// TestBundleRefuses: what is no session ends it, and a terminal gets no archive.
-func TestBundleRefuses(t *testing.T) {
-	s := commandStore(t)
-	requireStatus(t, exitFailure, s.here("bundle", "nothing"), "nothing is not a session")
-	requireStatus(t, exitFailure, s.here("bundle", "sessions"), "sessions is not a session")
-	requireStatus(t, exitUsage, s.here("bundle", "by-id/019d3d9/leaf"), "names an entry")
-	requireStatus(t, exitUsage, s.here("bundle"), "an argument is missing")
-	r := s.here("bundle", "019d3d9", "019d3d9", "recent/0*", "by-id/*").ok(t)
-	require.Equal(t, 1, strings.Count(r.stdout, `"id":"019d3d96-6b66-7996-8ead-42aae5653abc"`), "once")
-	terminal := s.command("script", "-q", "-e", "-c", program+" bundle -s "+s.source+" 019d3d9", "/dev/null")
-	terminal.Stdin = strings.NewReader("")
-	r = s.finish(terminal)
-	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stdout, "would go to the terminal")
-}
-
-func TestExport(t *testing.T) {
-	s := commandStore(t)
-	r := s.here("export", "019d3d9").ok(t)
-	require.Contains(t, r.stdout, "<title>An hour late, a hand too high</title>")
-	require.Contains(t, r.stdout, "CI has been red since Sunday morning")
-	require.Equal(t, 1, strings.Count(r.stdout, "<script"))
-	require.Contains(t, r.stdout, "could a sheet come out as a calendar")
-	require.NotContains(t, s.here("export", "019d3d9#6d471159").stdout, "could a sheet come out as a calendar")
-	require.Contains(t, s.here("export", "recent/04-*/artifacts/Task-1").stdout, "<main")
-	for _, name := range []string{"by-id/019d3d9", "recent/04-*"} {
-		require.Equal(t, r, s.here("export", name), name)
-	}
-	require.NotContains(t, s.here("export", "by-id/019d3d9/branches/current").stdout, "could a sheet come out as a calendar")
-	require.Contains(t, s.here("export", "by-id/019d3d9/branches/6ab2fbe0").stdout, "could a sheet come out as a calendar")
-
-	blobs := glob(t, filepath.Join(s.source, "blobs", "*"))
-	require.NotEmpty(t, blobs)
-	image := readFile(t, blobs[0])
-	data := base64.StdEncoding.EncodeToString(image)
-	all := ""
-	for _, id := range strings.Fields(s.here("ls", "by-id").stdout) {
-		all += s.here("export", id).stdout
-	}
-	require.Contains(t, all, `base64,`+data+`"`, "an image is in the page")
-
-	requireStatus(t, exitFailure, s.here("export", "none"), "none is not a session")
-	requireStatus(t, exitUsage, s.here("export", "by-id/*"), "5 sessions")
-	requireStatus(t, exitUsage, s.here("export"))
-}
-
-// A page for others has no known key in it and no image.
-func TestExportRedacted(t *testing.T) {
-	s := commandStore(t)
-	key := "AKIA" + "Z7QF3XW2MN5RT4YK"
-	message := `{"type":"message","message":{"role":"user","content":"the key is ` + key + ` <script>alert(1)</script>"}}` + "\n"
-	require.Zero(t, s.fed(message, "write", "by-id/019d3d9/append").code)
-	r := s.here("export", "019d3d9")
-	require.Contains(t, r.stdout, key)
-	require.Contains(t, r.stdout, "&lt;script&gt;alert(1)&lt;/script&gt;")
-	rules := filepath.Join(t.TempDir(), "rules.toml")
-	require.NoError(t, os.WriteFile(rules, []byte("[[rules]]\nid = \"word\"\nregex = 'key is'\n"), 0o600))
-	for options, said := range map[string]string{"redact": ": 1 (1 aws-access-token)\n", "redact-rules=" + rules: ": 2 (1 aws-access-token, 1 word)\n"} {
-		r = s.here("export", "-o", options, "by-id/019d3d9/branches/current").ok(t)
-		require.NotContains(t, r.stdout, key)
-		require.Equal(t, options == "redact", strings.Contains(r.stdout, "the key is "))
-		require.NotContains(t, r.stdout, "base64,")
-		require.Equal(t, "sessionfs: export: secrets masked in the whole session"+said, r.stderr)
-		r = s.here("bundle", "--redact", "-o", options, "019d3d9")
-		require.NotContains(t, r.stdout, key)
-		require.Contains(t, r.stderr, "sessionfs: bundle: secrets masked in the bundle"+said)
-		require.Equal(t, said[2:3], fmt.Sprint(strings.Count(s.here("cat", "-o", options, "by-id/019d3d9/secrets.jsonl").stdout, "\n")))
-	}
-	require.NoError(t, os.WriteFile(rules, []byte("\n[[rules]]\nid = \"word\"\nregex = '('\n"), 0o600))
-	r = s.here("export", "-o", "redact-rules="+rules, "019d3d9")
-	requireStatus(t, exitUsage, r, `-o redact-rules: read `+rules+`: rule "word" (line 2): error parsing regexp`)
 }

@@ -24,30 +24,6 @@ func TestUnmountBusy(t *testing.T) {
 	})
 }
 
-// -u takes the path as a person has it: relative, with a slash, through a symlink.
-func TestUnmountPaths(t *testing.T) {
-	s := newMountable(t, user{"self", os.Geteuid()})
-	require.NoError(t, os.Symlink("mnt", filepath.Join(s.dir, "link")))
-	for _, path := range []string{"mnt", "mnt/", "./mnt/.", "link", "agent/../link", s.mountpoint} {
-		s.mount()
-		s.run("-u", path).ok(t)
-		s.requireUnmounted()
-	}
-	// umount(8) and fusermount3 do as well.
-	s.mount()
-	s.exec("fusermount3", "-u", s.mountpoint).ok(t)
-	s.requireUnmounted()
-}
-
-func TestUnmountRefusals(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), "nothing is mounted", s.mountpoint, "findmnt -t fuse.sessionfs")
-	requireStatus(t, exitUnmount, s.run("-u", "absent/mnt"), "absent/mnt")
-	requireStatus(t, exitUnmount, s.run("-u", "/proc"), "/proc", "type proc", "umount /proc")
-	requireStatus(t, exitUsage, s.run("-u"), "MOUNTPOINT")
-	requireStatus(t, exitUsage, s.run("-z", s.mountpoint), "-z")
-}
-
 // What is not the mount point itself, but belongs to a mount, leads to it.
 func TestUnmountMistaken(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {

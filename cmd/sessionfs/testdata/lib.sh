@@ -3,6 +3,18 @@ set -eE -o pipefail
 export LC_ALL=C.UTF-8
 trap 'echo "line $LINENO fails: $BASH_COMMAND" >&2' ERR
 
+# grep -q would end early, and by SIGPIPE the program that writes to it.
+grep() {
+    case $1 in
+    -q*)
+        local first=${1/q/s}
+        shift
+        command grep "$first" "$@" >/dev/null
+        ;;
+    *) command grep "$@" ;;
+    esac
+}
+
 # message TEXT prints a user's message, and assistant TEXT an answer, as a line of append.
 message() { printf '{"type":"message","message":{"role":"user","content":"%s"}}\n' "$1"; }
 assistant() { printf '{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
