@@ -6,90 +6,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
 )
 
-// slowUsage is what an entry reports.
-type slowUsage struct {
-	key, day, model string // key is "" if it has no copies
-	Sum
-}
-
-// reportedUsages returns the usage of an entry, as a list of none or one.
-func reportedUsages(e object) []map[string]any {
-	message, _ := e["message"].(map[string]any)
-	details, _ := message["details"].(map[string]any)
-	for _, u := range []any{e["usage"], message["usage"], details["usage"]} {
-		if usage, ok := u.(map[string]any); ok {
-			return []map[string]any{usage}
-		}
-	}
-	return nil
-}
-
-// slowUsages reads what a session's entries
-func (s *testStore) slowUsages(name string) (header object, all []slowUsage) {
-	header, entries := s.get(name)
-	day := header["timestamp"].(string)[:10]
-	for _, e := range entries {
-		u := slowUsage{}
-		if at, ok := e["timestamp"].(string); ok {
-			day = at[:10]
-			u.key = at + " " + e["id"].(string)
-		}
-		u.day = day
-		message, _ := e["message"].(map[string]any)
-		for _, usage := range reportedUsages(e) {
-			text, err := json.Marshal(usage)
-			require.NoError(s.t, err)
-			require.NoError(s.t, json.Unmarshal(text, &u.Sum))
-			u.TotalTokens = u.Input + u.Output + u.CacheRead + u.CacheWrite
-			switch {
-			case message["role"] == "assistant":
-				u.AssistantMessages, u.model = 1, fmt.Sprintf("%s/%s", message["provider"], message["model"])
-			case message["toolName"] == "task":
-				u.model = "(subagents)"
-			default:
-				u.model = fmt.Sprintf("%s/%s", e["provider"], e["model"])
-			}
-			all = append(all, u)
-		}
-	}
-	return header, all
-}
-
 // slowLines adds up all sessions, with no more thought than that.
-func (s *testStore) slowLines() map[string]*Sum {
-	type session struct {
-		began, name string
-		cwd         any
-		usages      []slowUsage
-	}
-	var sessions []session
-	for _, name := range s.names {
-		header, usages := s.slowUsages(name)
-		sessions = append(sessions, session{header["timestamp"].(string), name, header["cwd"], usages})
-	}
-	slices.SortFunc(sessions, func(a, b session) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.name, b.name)) })
-	counted := map[string]bool{"": false}
-	lines := map[string]*Sum{}
-	for _, session := range sessions {
-		for _, u := range session.usages {
-			if !counted[u.key] {
-				counted[u.key] = u.key != ""
-				addTo(lines, fmt.Sprint(u.day, " ", session.cwd, " ", u.model), &u.Sum)
+func (g *generator) slowLines() map[string]*Sum {
+	counted, lines := map[string]bool{}, map[string]*Sum{}
+	for _, s := range slices.SortedFunc(slices.Values(g.made), func(a, b *madeSession) int {
+		return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.name, b.name))
+	}) {
+		day := s.began
+		for _, e := range s.entries {
+			day = cmp.Or(e.at, day)
+			if key := e.at + " " + e.id; e.model != "" && !counted[key] {
+				counted[key] = e.at != ""
+				addTo(lines, day[:10]+" "+s.cwd+" "+e.model, &e.Sum)
 			}
 		}
 	}
@@ -122,92 +60,79 @@ func (s *testStore) lines(c *Costs) map[string]*Sum {
 
 func (s *testStore) text(ctx context.Context, c *Costs) ([]byte, error) {
 	s.t.Helper()
-	sessions, err := s.list.Sessions(context.Background())
-	require.NoError(s.t, err)
-	clear(s.files.names)
 	hold := budget.New(budget.Default).Hold()
-	return c.Lines(ctx, sessions.All(), &hold)
+	return c.Lines(ctx, s.sessions(), &hold)
 }
-
-// settleAll waits until the files' times would show another change.
-func settleAll() { time.Sleep(30 * time.Millisecond) }
 
 // TestAgreesWithASlowReader: of sessions and forks of forks, an answer counts once; what is a session's own is what its
 // parent has not. The sums stay right when sessions grow, come and go, and only those are read that changed.
 func TestAgreesWithASlowReader(t *testing.T) {
 	for seed, sessions := range []int{300, 40, 40, 40} {
-		s := newTestStore(t, uint64(seed))
-		s.grow(sessions)
-		settleAll()
-		c := NewCosts(s.store, Prices{})
-		want := s.slowLines()
-		require.Equal(t, want, s.lines(c))
-		require.GreaterOrEqual(t, len(s.files.names), sessions-1, "all but one that is indexed")
+		g := newGenerator(t, uint64(seed))
+		g.grow(sessions)
+		c := NewCosts(g.store, Prices{})
+		want := g.slowLines()
+		require.Equal(t, want, g.lines(c))
+		require.GreaterOrEqual(t, len(g.opened), sessions-1, "all but one that is indexed")
 
-		require.Equal(t, want, s.lines(c))
-		require.Empty(t, s.files.names, "nothing changed")
+		require.Equal(t, want, g.lines(c))
+		require.Empty(t, g.opened, "nothing changed")
 
-		changed := map[string]bool{}
-		for range 5 {
-			name := s.names[s.rnd.IntN(len(s.names))]
-			_, entries := s.get(name)
-			s.add(name, s.entries(entries, 3))
-			changed[name] = true
+		changed := g.made[:5]
+		for _, s := range changed {
+			g.write(s, 4)
 		}
-		settleAll()
-		require.Equal(t, s.slowLines(), s.lines(c))
-		require.Subset(t, slices.Collect(maps.Keys(changed)), slices.Collect(maps.Keys(s.files.names)), "those that grew")
+		require.Equal(t, g.slowLines(), g.lines(c))
+		for _, s := range changed {
+			require.True(t, g.opened[s.name])
+		}
 
 		for range sessions / 15 { // also parents, whose answers now count elsewhere
-			at := s.rnd.IntN(len(s.names))
-			require.NoError(t, os.Remove(filepath.Join(s.root, s.names[at])))
-			s.names = slices.Delete(s.names, at, at+1)
+			at := g.rnd.IntN(len(g.made))
+			require.NoError(t, g.Remove(g.made[at].name))
+			g.made = slices.Delete(g.made, at, at+1)
 		}
-		s.grow(sessions - sessions/30)
-		settleAll()
-		want = s.slowLines()
-		require.Equal(t, want, s.lines(c))
-		require.Less(t, len(s.files.names), sessions*2/3, "those with the answers of sessions that are gone")
-		require.LessOrEqual(t, len(c.known), len(s.names))
+		g.grow(sessions - sessions/30)
+		want = g.slowLines()
+		require.Equal(t, want, g.lines(c))
+		require.Less(t, len(g.opened), sessions*2/3, "those with the answers of sessions that are gone")
+		require.LessOrEqual(t, len(c.known), len(g.made))
 
 		c.most, c.size, c.known = c.size/2, 0, map[string]fact[account]{} // not all is kept
 		for range 2 {
-			require.Equal(t, want, s.lines(c))
+			require.Equal(t, want, g.lines(c))
 			require.LessOrEqual(t, c.size, c.most)
 		}
-		require.Less(t, len(s.files.names), len(s.names))
-		require.NotEmpty(t, s.files.names)
+		require.Less(t, len(g.opened), len(g.made))
+		require.NotEmpty(t, g.opened)
 	}
 }
 
 // TestStopped: when the reader is gone, no further session is read, and what was read need not be read again.
 func TestStopped(t *testing.T) {
-	s := newTestStore(t, 1)
-	s.grow(100)
-	settleAll()
-	c := NewCosts(s.store, Prices{})
-	_, err := s.list.Sessions(context.Background())
-	require.NoError(t, err)
+	g := newGenerator(t, 1)
+	g.grow(100)
+	c := NewCosts(g.store, Prices{})
+	g.sessions()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	read := make(chan struct{}, 1000)
-	s.files.onOpen = func() {
+	g.onOpen = func() {
 		if read <- struct{}{}; len(read) == 40 {
 			cancel()
 		}
 	}
-	_, err = s.text(ctx, c)
+	_, err := g.text(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
 	require.LessOrEqual(t, len(read), 40+2*maxAtOnce)
-	s.files.onOpen = nil
-	require.Equal(t, s.slowLines(), s.lines(c))
-	require.LessOrEqual(t, len(s.files.names), 100-40+3*maxAtOnce)
+	g.onOpen = nil
+	require.Equal(t, g.slowLines(), g.lines(c))
+	require.LessOrEqual(t, len(g.opened), 100-40+3*maxAtOnce)
 }
 
 // TestOddSessions: what is no session is left out, and names and times of any kind do no harm.
 func TestOddSessions(t *testing.T) {
-	s := newTestStore(t, 1)
-	require.NoError(t, os.Mkdir(filepath.Join(s.root, "p"), 0o755))
+	s := newTestStore(t)
 	for name, text := range map[string]string{
 		"none":  "no session\n",
 		"found": "{\"type\":\"x\"}\n" + `{"type":"session","version":3,"id":"later","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n",
@@ -216,7 +141,7 @@ func TestOddSessions(t *testing.T) {
 		"future": `{"type":"session","version":3,"id":"future","timestamp":1e300}` + "\n" +
 			`{"type":"message","id":"a","timestamp":8.64e15,"message":{"role":"assistant","content":[],"model":"\ud800"}}` + "\n",
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(s.root, "p", name+".jsonl"), []byte(text), 0o644))
+		s.put("p/"+name+".jsonl", text)
 	}
 	text, err := s.text(context.Background(), NewCosts(s.store, Prices{}))
 	require.NoError(t, err)
@@ -230,17 +155,16 @@ func TestOddSessions(t *testing.T) {
 
 // TestNoRoom: where there is no memory, the reader is told.
 func TestNoRoom(t *testing.T) {
-	s := newTestStore(t, 1)
+	s := newGenerator(t, 1)
 	s.grow(20)
-	sessions, err := s.list.Sessions(context.Background())
-	require.NoError(t, err)
+	sessions := s.sessions()
 	memory := budget.New(budget.Min)
 	others, hold := memory.Hold(), memory.Hold()
 	require.NoError(t, others.Resize(memory.Limit()-100))
-	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	_, err := NewCosts(s.store, Prices{}).Lines(context.Background(), sessions, &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	others.Close()
-	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions.All(), &hold)
+	_, err = NewCosts(s.store, Prices{}).Lines(context.Background(), sessions, &hold)
 	require.NoError(t, err)
 	require.Zero(t, memory.Held())
 }

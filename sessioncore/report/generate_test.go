@@ -1,12 +1,9 @@
 package report
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,211 +13,159 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/writer"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// testStore is a directory of sessions, made by a program that works like a client, and by our own forks.
+// testStore is a store of sessions that notes which files are opened.
 type testStore struct {
+	*memory.Storage
 	t     *testing.T
-	root  string
-	files *opens
 	store *sessioncore.Store
 	list  *listing.Listing
-	write *writer.Writer
-	rnd   *rand.Rand
-	now   time.Time
-	names []string
-}
 
-// opens is a storage that notes which files are opened.
-type opens struct {
-	storage.Storage
-	mu     sync.Mutex // guards names
-	names  map[string]bool
+	mu     sync.Mutex // guards opened
+	opened map[string]bool
 	onOpen func()
 }
 
-func (o *opens) Open(name string) (storage.Object, error) {
-	o.mu.Lock()
-	o.names[name] = true
-	o.mu.Unlock()
-	if o.onOpen != nil {
-		o.onOpen()
-	}
-	return o.Storage.Open(name)
-}
-
-func newTestStore(t *testing.T, seed uint64) *testStore {
-	root := t.TempDir()
-	s := &testStore{
-		t: t, root: root, rnd: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 30, 20, 0, 0, 0, time.UTC),
-		files: &opens{Storage: sessiontest.OpenDir(t, root), names: map[string]bool{}},
-	}
-	s.store = sessioncore.NewStore(s.files)
+func newTestStore(t *testing.T) *testStore {
+	s := &testStore{Storage: memory.New(), t: t, opened: map[string]bool{}}
+	s.store = sessioncore.NewStore(s)
 	s.store.Keep(1)
 	t.Cleanup(s.store.Close)
-	s.list = listing.New(s.store, root)
-	s.write = writer.New(s.store, writer.Options{Journal: s.files, Root: root, LiveAllow: true, Now: s.tick})
+	s.list = listing.New(s.store, "/agent/sessions")
 	return s
 }
 
+func (s *testStore) Open(name string) (storage.Object, error) {
+	s.mu.Lock()
+	s.opened[name] = true
+	s.mu.Unlock()
+	if s.onOpen != nil {
+		s.onOpen()
+	}
+	return s.Storage.Open(name)
+}
+
+// put writes a file, long enough ago that its times would show another change.
+func (s *testStore) put(name, text string) {
+	require.NoError(s.t, s.WriteFile(name, []byte(text)))
+	require.NoError(s.t, s.Chtimes(name, time.Now().Add(-time.Hour)))
+}
+
+// sessions lists the sessions. From then on their files count as not opened.
+func (s *testStore) sessions() []*listing.Info {
+	sessions, err := s.list.Sessions(s.t.Context())
+	require.NoError(s.t, err)
+	clear(s.opened)
+	return sessions.All()
+}
+
+// madeEntry is an entry of a made session. Its model is "" if it reports no usage.
+type madeEntry struct {
+	id, at, model string // at is "" for one without a timestamp
+	Sum
+}
+
+func (e *madeEntry) line() string {
+	usage, _ := json.Marshal(&e.Sum)
+	provider, model, _ := strings.Cut(e.model, "/")
+	text := `"type":"message","message":{"role":"user","content":"text"}`
+	switch e.model {
+	case "":
+	case subagentsModel:
+		text = fmt.Sprintf(`"type":"message","message":{"role":"toolResult","toolName":"task","content":[],"details":{"usage":%s}}`, usage)
+	case "p/tiny":
+		text = fmt.Sprintf(`"type":"model_usage","provider":"p","model":"tiny","usage":%s`, usage)
+	default:
+		text = fmt.Sprintf(`"type":"message","message":{"role":"assistant","content":[],"provider":%q,"model":%q,"usage":%s}`, provider, model, usage)
+	}
+	if e.at != "" {
+		text += fmt.Sprintf(`,"timestamp":%q`, e.at)
+	}
+	return fmt.Sprintf(`{"id":%q,"parentId":null,%s}`+"\n", e.id, text)
+}
+
+// madeSession is a session, perhaps with copies of entries of others.
+type madeSession struct {
+	name, id, began, cwd string
+	entries              []madeEntry
+}
+
+// generator makes sessions as clients do. Amounts are such that their sums are exact in any order.
+type generator struct {
+	*testStore
+	rnd  *rand.Rand
+	now  time.Time
+	made []*madeSession
+}
+
+func newGenerator(t *testing.T, seed uint64) *generator {
+	return &generator{newTestStore(t), rand.New(rand.NewPCG(seed, 1)), time.Date(2026, 1, 30, 20, 0, 0, 0, time.UTC), nil}
+}
+
 // tick returns the time, which goes on by less than a day.
-func (s *testStore) tick() time.Time {
-	s.now = s.now.Add(time.Duration(s.rnd.Int64N(int64(5 * time.Hour))))
-	return s.now
+func (g *generator) tick() string {
+	g.now = g.now.Add(time.Duration(g.rnd.Int64N(int64(5 * time.Hour))))
+	return g.now.Format("2006-01-02T15:04:05.000Z")
 }
 
-func (s *testStore) stamp() string { return s.tick().Format("2006-01-02T15:04:05.000Z") }
-
-// object is a line of a session file.
-type object map[string]any
-
-// put writes a session file and returns its name.
-func (s *testStore) put(dir string, header object, entries []object) string {
-	id := header["id"].(string)
-	name := filepath.Join(dir, strings.NewReplacer(":", "-", ".", "-").Replace(header["timestamp"].(string))+"_"+id+".jsonl")
-	sessiontest.WriteFile(s.t, filepath.Join(s.root, name), s.linesOf(append([]object{header}, entries...)))
-	s.names = append(s.names, name)
-	return name
-}
-
-// add appends entries to a file as another program would.
-func (s *testStore) add(name string, entries []object) {
-	sessiontest.AppendTo(s.t, filepath.Join(s.root, name), s.linesOf(entries))
-}
-
-// linesOf returns a line for each of some objects.
-func (s *testStore) linesOf(objects []object) string {
-	var text strings.Builder
-	for _, o := range objects {
-		line, err := json.Marshal(o)
-		require.NoError(s.t, err)
-		text.Write(append(line, '\n'))
+// entry returns a new entry. Ids are few, so that sessions share some.
+func (g *generator) entry() madeEntry {
+	n := func(most int) amount { return amount(g.rnd.IntN(most)) }
+	dollars := func() amount { return n(1000) / 1024 }
+	e := madeEntry{id: fmt.Sprintf("%04x", g.rnd.IntN(1<<16)), at: g.tick()}
+	if g.rnd.IntN(50) == 0 {
+		e.at = ""
 	}
-	return text.String()
-}
-
-// get reads a session file.
-func (s *testStore) get(name string) (header object, entries []object) {
-	text, err := os.ReadFile(filepath.Join(s.root, name))
-	require.NoError(s.t, err)
-	for line := range strings.Lines(string(text)) {
-		var o object
-		require.NoError(s.t, json.Unmarshal([]byte(line), &o))
-		entries = append(entries, o)
+	models := []string{"", "", subagentsModel, "p/tiny", "p/large", "p/small", "q/large", "q/small", "q/small"}
+	if e.model = models[g.rnd.IntN(len(models))]; e.model == "" {
+		return e
 	}
-	return entries[0], entries[1:]
-}
-
-func (s *testStore) one(of ...string) string { return of[s.rnd.IntN(len(of))] }
-
-func (s *testStore) header(cwd string) object {
-	return object{"type": "session", "version": 3, "id": fmt.Sprintf("%016x", s.rnd.Uint64()), "timestamp": s.stamp(), "cwd": cwd}
-}
-
-// dollars is an amount whose sums are exact in any order.
-func (s *testStore) dollars() float64 { return float64(s.rnd.IntN(1000)) / 1024 }
-
-func (s *testStore) usage() object {
-	return object{
-		"input": s.rnd.IntN(1000), "output": s.rnd.IntN(1000), "cacheRead": s.rnd.IntN(100_000), "cacheWrite": s.rnd.IntN(1000),
-		"premiumRequests": s.rnd.IntN(2),
-		"cost":            object{"input": s.dollars(), "output": s.dollars(), "cacheRead": s.dollars(), "cacheWrite": s.dollars(), "total": s.dollars()},
+	e.Sum = Sum{Input: n(1000), Output: n(1000), CacheRead: n(100_000), CacheWrite: n(1000), PremiumRequests: n(2),
+		Cost: usageCost{Input: dollars(), Output: dollars(), CacheRead: dollars(), CacheWrite: dollars(), Total: dollars()}}
+	e.TotalTokens = e.Input + e.Output + e.CacheRead + e.CacheWrite
+	if e.model != subagentsModel && e.model != "p/tiny" {
+		e.AssistantMessages = 1
 	}
+	return e
 }
 
-// entries returns n entries of a conversation that goes on after others. Ids are few, so that sessions share some.
-func (s *testStore) entries(after []object, n int) (made []object) {
-	all := slices.Clone(after)
-	for range n {
-		e := object{"type": "message", "id": fmt.Sprintf("%04x", s.rnd.IntN(1<<16)), "parentId": nil, "timestamp": s.stamp()}
-		if len(all) > 0 {
-			at := len(all) - 1
-			if s.rnd.IntN(5) == 0 {
-				at = s.rnd.IntN(len(all))
-			}
-			e["parentId"] = all[at]["id"]
-		}
-		switch s.rnd.IntN(10) {
-		case 0, 1:
-			e["message"] = object{"role": "user", "content": "text"}
-		case 2:
-			e["message"] = object{"role": "toolResult", "toolCallId": "c", "toolName": "task", "content": []any{}, "details": object{"usage": s.usage()}}
-		case 3:
-			e["type"], e["provider"], e["model"], e["usage"] = "model_usage", "p", "tiny", s.usage()
-		case 4:
-			if len(all) > 0 {
-				e["type"], e["targetId"], e["label"] = "label", all[s.rnd.IntN(len(all))]["id"], "a label"
-			}
-		default:
-			e["message"] = object{
-				"role": "assistant", "content": []any{object{"type": "text", "text": "x"}}, "provider": s.one("p", "q"),
-				"model": s.one("large", "small"), "usage": s.usage(),
+// write adds up to most new entries to a session, and writes its file.
+func (g *generator) write(s *madeSession, most int) {
+	for range g.rnd.IntN(most) {
+		s.entries = append(s.entries, g.entry())
+	}
+	text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", s.id, s.began, s.cwd)
+	for _, e := range s.entries {
+		text += e.line()
+	}
+	g.put(s.name, text)
+}
+
+// grow makes the store have n sessions, most of them with the entries of another one: a fork, one for a session beside
+// another one, which pays for itself, a branch, or a copy by hand.
+func (g *generator) grow(n int) {
+	for len(g.made) < n {
+		s := &madeSession{id: fmt.Sprintf("%016x", g.rnd.Uint64()), began: g.tick(), cwd: []string{"/home/dev/a", "/home/dev/b", "/c"}[g.rnd.IntN(3)]}
+		s.name = fmt.Sprintf("%c/%s.jsonl", 'x'+rune(g.rnd.IntN(3)), s.id)
+		if len(g.made) > 0 && g.rnd.IntN(6) > 0 {
+			from := g.made[g.rnd.IntN(len(g.made))]
+			s.entries = slices.Clone(from.entries)
+			switch g.rnd.IntN(4) {
+			case 0:
+				for i := range s.entries {
+					s.entries[i].Cost, s.entries[i].PremiumRequests = usageCost{}, 0
+				}
+			case 1:
+				s.entries = slices.DeleteFunc(s.entries, func(madeEntry) bool { return g.rnd.IntN(2) == 0 })
+			case 2:
+				s.id, s.began, s.cwd = from.id, from.began, from.cwd
 			}
 		}
-		if s.rnd.IntN(50) == 0 {
-			delete(e, "timestamp")
-		}
-		all, made = append(all, e), append(made, e)
+		g.write(s, 6)
+		g.made = append(g.made, s)
 	}
-	return made
-}
-
-// grow makes the store have n sessions, most of them forks.
-func (s *testStore) grow(n int) {
-	for len(s.names) < n {
-		cwd := s.one("/home/dev/a", "/home/dev/b", "/c")
-		dir := s.one("x", "y")
-		if len(s.names) == 0 || s.rnd.IntN(6) == 0 {
-			s.put(dir, s.header(cwd), s.entries(nil, s.rnd.IntN(12)))
-			continue
-		}
-		from := s.names[s.rnd.IntN(len(s.names))]
-		parent, entries := s.get(from)
-		if len(entries) == 0 {
-			continue
-		}
-		header := s.header(cwd)
-		switch s.rnd.IntN(5) {
-		case 0: // our fork
-			s.names = append(s.names, s.fork(from, entries[s.rnd.IntN(len(entries))]["id"].(string)))
-			s.add(s.names[len(s.names)-1], s.entries(entries[:1], s.rnd.IntN(5)))
-		case 1: // fork, and forkFrom with its other working directory
-			header["parentSession"] = parent["id"]
-			s.put(dir, header, append(entries, s.entries(entries, s.rnd.IntN(5))...))
-		case 2: // forkFrom for a session beside another one, which pays for itself
-			header["parentSession"] = parent["id"]
-			s.put(dir, header, append(withoutCost(entries), s.entries(entries, s.rnd.IntN(5))...))
-		case 3: // createBranchedSession
-			header["parentSession"] = filepath.Join(s.root, from)
-			s.put(dir, header, slices.DeleteFunc(entries, func(object) bool { return s.rnd.IntN(2) == 0 }))
-		case 4: // a copy by hand, which the user goes on with
-			s.put(s.one("x", "y", "z"), parent, append(entries, s.entries(entries, s.rnd.IntN(3))...))
-			s.names = slices.Compact(slices.Sorted(slices.Values(s.names)))
-		}
-	}
-}
-
-func (s *testStore) fork(from, id string) string {
-	name, err := s.write.Fork(context.Background(), s.store.Session(from), id)
-	require.NoError(s.t, err)
-	return name
-}
-
-// withoutCost returns entries as the client takes them over for a session that shall not pay for them.
-func withoutCost(entries []object) (free []object) {
-	for _, e := range entries {
-		text, _ := json.Marshal(e)
-		var copied object
-		_ = json.Unmarshal(text, &copied)
-		for _, u := range reportedUsages(copied) {
-			u["cost"] = object{"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-			delete(u, "premiumRequests")
-		}
-		free = append(free, copied)
-	}
-	return free
 }

@@ -3,30 +3,13 @@ package report
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/listing"
-	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
-
-// opened counts how many files are opened.
-type opened struct {
-	*memory.Storage
-	n atomic.Int64
-}
-
-func (o *opened) Open(name string) (storage.Object, error) {
-	o.n.Add(1)
-	return o.Storage.Open(name)
-}
 
 // saidAt is a message of the user at second n.
 func saidAt(n int, id, parent, text string) string {
@@ -36,23 +19,15 @@ func saidAt(n int, id, parent, text string) string {
 
 // TestTable: the lost tips of all sessions, the newest first; only sessions that changed are read again; and it is bounded.
 func TestTable(t *testing.T) {
-	files := &opened{Storage: memory.New()}
-	store := sessioncore.NewStore(files)
-	t.Cleanup(store.Close)
-	list, lost := listing.New(store, "/agent/sessions"), NewLost(store)
+	s := newTestStore(t)
+	lost := NewLost(s.store)
 	table := func() (lines []string) {
-		sessions, err := list.Sessions(t.Context())
-		require.NoError(t, err)
-		files.n.Store(0)
 		hold := budget.New(budget.Default).Hold()
-		text, err := lost.Table(t.Context(), sessions.All(), &hold)
+		text, err := lost.Table(t.Context(), s.sessions(), &hold)
 		require.NoError(t, err)
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
-	write := func(name, text string) {
-		require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+text)))
-		require.NoError(t, files.Chtimes(name, time.Now().Add(-time.Hour)))
-	}
+	write := func(name, text string) { s.put(name, sessiontest.Header+text) }
 	write("p/a.jsonl", saidAt(1, "a1", "", "one")+saidAt(2, "a2", "a1", `t\two`)+saidAt(4, "a4", "a1", "four"))
 	write("p/b.jsonl", saidAt(1, "b1", "", "one")+saidAt(3, "b3", "", "three")+
 		`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
@@ -64,13 +39,13 @@ func TestTable(t *testing.T) {
 		"2026-02-16T11:00:02.000Z\tone\ta2\tsessions/p/a/branches/a2\tt wo",
 	}
 	require.Equal(t, want, table())
-	store.Close()
+	s.store.Close()
 	require.Equal(t, want, table())
-	require.Zero(t, files.n.Load(), "nothing changed")
-	require.NoError(t, files.Remove("p/b.jsonl"))
+	require.Empty(t, s.opened, "nothing changed")
+	require.NoError(t, s.Remove("p/b.jsonl"))
 	write("p/c.jsonl", saidAt(1, "c1", "", "one")+saidAt(2, "c2", "", "other"))
 	require.Equal(t, "2026-02-16T11:00:01.000Z\tone\tc1\tsessions/p/c/branches/c1\tone", table()[2])
-	require.EqualValues(t, 1, files.n.Load())
+	require.Len(t, s.opened, 1)
 	require.Len(t, lost.known, 3)
 
 	var many strings.Builder
