@@ -7,61 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/sessioncore"
 )
-
-// spent is the usage of an answer with tokens of the input, behind which the client recorded the session's cost.
-func spent(id, model string, input int, sessionCost string) string {
-	usage := fmt.Sprintf(`{"input":%d`, input)
-	if sessionCost != "" {
-		usage += `,"sessionCost":` + sessionCost
-	}
-	return answerOf(id, model, usage+"}")
-}
-
-// TestSessionCost: the cost of a session that its client recorded is shared out among the answers before it by model. Answers
-// behind it have list prices, and models without an answer count too.
-func TestSessionCost(t *testing.T) {
-	table, err := readPrices([]byte(priceFile))
-	require.NoError(t, err)
-	for name, c := range map[string]struct {
-		lines  string
-		total  string
-		listed float64
-		models map[string]float64
-	}{
-		"of one answer": {spent("a", "new", 10, `{"total":1.25,"models":{"new":1.25}}`), "1.25", 0, map[string]float64{"p/new": 1.25}},
-		"by tokens":     {spent("a", "new", 30, "") + spent("b", "new", 10, `{"total":4,"models":{"new":4}}`), "4", 0, map[string]float64{"p/new": 4}},
-		"of several models": {spent("a", "x", 30, "") + spent("b", "y", 10, `{"total":5,"models":{"x":4,"y":1}}`), "5", 0,
-			map[string]float64{"p/x": 4, "p/y": 1}},
-		"without models":        {spent("a", "x", 30, `{"total":5}`), "5", 0, map[string]float64{"p/x": 5}},
-		"of models without any": {spent("a", "x", 30, `{"total":5,"models":{"x":4,"tiny":0.5}}`), "5", 0, map[string]float64{"p/x": 4.5, "p/tiny": 0.5}},
-		"of a longer context":   {spent("a", "x", 30, `{"total":4,"models":{"x[1m]":3,"x":1}}`), "4", 0, map[string]float64{"p/x": 4}},
-		"and on": {spent("a", "cheap", 30, `{"total":4,"models":{"cheap":4}}`) + spent("b", "cheap", 7, ""), "11", 7,
-			map[string]float64{"p/cheap": 11}},
-		"twice": {spent("a", "x", 30, `{"total":4,"models":{"x":4}}`) + spent("b", "x", 7, `{"total":6,"models":{"x":6}}`), "6", 0,
-			map[string]float64{"p/x": 6}},
-		"begun anew": {spent("a", "x", 30, `{"total":4,"models":{"x":4}}`) + spent("b", "x", 7, `{"total":1,"models":{"x":1}}`), "5", 0,
-			map[string]float64{"p/x": 5}},
-		"of nothing":  {spent("a", "cheap", 30, `{"total":0,"models":{}}`), "30", 30, map[string]float64{"p/cheap": 30}},
-		"odd":         {spent("a", "cheap", 30, `7`), "30", 30, map[string]float64{"p/cheap": 30}},
-		"odd numbers": {spent("a", "cheap", 30, `{"total":"x","models":{"cheap":-5,"y":1e999}}`), "0", 0, map[string]float64{"p/cheap": 0}},
-	} {
-		d, err := Usage(context.Background(), acquired(t, c.lines), sessioncore.NoEntry, nil, Prices{file: table}, Sum{})
-		require.NoError(t, err)
-		usage, text := parseUsage(t, d)
-		require.Equal(t, c.total, usage.Total.cost(), "%s: %s", name, text)
-		require.InDelta(t, c.listed, usage.Total.Listed, 1e-9, name)
-		for model, want := range c.models {
-			require.InDelta(t, want, *usage.Models[model].Cost.Total, 1e-9, "%s: %s: %s", name, model, text)
-		}
-	}
-}
 
 // TestShares: an answer's part of a recorded cost goes by the prices of its tokens.
 func TestShares(t *testing.T) {
-	lines := answerOf("a", "x", `{"output":10}`) + spent("b", "x", 50, `{"total":4,"models":{"x":4}}`)
+	lines := answerOf("a", "x", `{"output":10}`) + answerOf("b", "x", `{"input":50,"sessionCost":{"total":4,"models":{"x":4}}}`)
 	costs, err := costsOf(context.Background(), acquired(t, lines), Prices{list: true})
 	require.NoError(t, err)
 	require.Len(t, costs.records, 2)

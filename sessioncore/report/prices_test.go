@@ -3,8 +3,10 @@ package report
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +16,6 @@ import (
 	_ "sessionfs/sessioncore/agents/all" // says which providers bill requests
 	"sessionfs/sessioncore/internal/sessiontest"
 )
-
-const priceFile = `{
-	"sample_spec": {"max_tokens": "a number", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0, "mode": "chat"},
-	"p/cheap": {"input_cost_per_token": 1, "output_cost_per_token": 2, "cache_read_input_token_cost": 0.25, "cache_creation_input_token_cost": 1.25},
-	"plain": {"input_cost_per_token": 1e1, "output_cost_per_token": 20, "cache_read_input_token_cost": null},
-	"embedding": {"input_cost_per_token": 1}
-}`
 
 func answerOf(id, model, usage string) string {
 	return `{"type":"message","id":"` + id +
@@ -32,7 +27,7 @@ func answerOf(id, model, usage string) string {
 func (u usageTotals) cost() string {
 	text := "none"
 	if u.Cost.Total != nil {
-		text = fmt.Sprint(*u.Cost.Total)
+		text = fmt.Sprintf("%.12g", *u.Cost.Total)
 	}
 	if u.Unpriced > 0 {
 		text += fmt.Sprintf(", %d without", u.Unpriced)
@@ -40,51 +35,40 @@ func (u usageTotals) cost() string {
 	return text
 }
 
-// TestPrices: tokens whose client recorded no cost have none, and not 0; with prices they have that of the provider's model or
-// else of the model. A cost that was recorded stays, 0 too.
-func TestPrices(t *testing.T) {
-	const tokens = `"input":100,"output":10,"cacheRead":1000,"cacheWrite":4`
-	table, err := readPrices([]byte(priceFile))
+// testPrices are those of testdata/prices.json.
+func testPrices(t *testing.T) Prices {
+	prices, err := OpenPrices("testdata/prices.json")
 	require.NoError(t, err)
-	prices := Prices{file: table}
-	for name, c := range map[string]struct {
-		lines    string
-		without  string // the costs, and the number of answers without, in total
-		with     string
-		perModel int // how many models have a cost with prices
-	}{
-		"recorded":           {answerOf("a", "cheap", `{`+tokens+`,"cost":{"input":1,"total":3}}`), "3", "3", 1},
-		"recorded as 0":      {answerOf("a", "cheap", `{`+tokens+`,"cost":{"total":0}}`), "0", "0", 1},
-		"the provider's":     {answerOf("a", "cheap", `{`+tokens+`}`), "none, 1 without", "375", 1},
-		"the model's":        {answerOf("a", "plain", `{`+tokens+`}`), "none, 1 without", "11240", 1},
-		"unknown":            {answerOf("a", "embedding", `{`+tokens+`}`), "none, 1 without", "none, 1 without", 0},
-		"of several":         {answerOf("a", "cheap", `{`+tokens+`}`) + answerOf("b", "new", `{`+tokens+`}`), "none, 2 without", "375, 1 without", 1},
-		"beside a recorded":  {answerOf("a", "cheap", `{`+tokens+`}`) + answerOf("b", "cheap", `{"input":1,"cost":{"total":5}}`), "5, 1 without", "380", 1},
-		"without tokens":     {answerOf("a", "cheap", `{"input":0}`), "0", "0", 1},
-		"a session of none":  {"", "0", "0", 0},
-		"a usage of nothing": {answerOf("a", "cheap", `null`), "0", "0", 1},
-	} {
-		s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+c.lines).session)
-		for _, of := range []struct {
-			prices Prices
-			want   string
-		}{{Prices{}, c.without}, {prices, c.with}} {
-			d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, of.prices, Sum{})
-			require.NoError(t, err)
-			usage, text := parseUsage(t, d)
-			require.Equal(t, of.want, usage.Total.cost(), "%s: %s", name, text)
-			require.Equal(t, usage.Total, usage.Own)
-			priced := 0
-			for _, sums := range usage.Models {
-				if sums.Cost.Total != nil {
-					priced++
-				}
+	prices.list = false
+	return prices
+}
+
+// TestCosts: see the page.
+func TestCosts(t *testing.T) {
+	sessiontest.Page(t, "testdata/costs.txt", func(t *testing.T, name, give, want string) {
+		lines := ""
+		for n, line := range strings.Split(give, "\n") {
+			line, imported := strings.CutPrefix(line, "imported ")
+			if model, usage, ok := strings.Cut(line, " "); ok {
+				lines += answerOf(fmt.Sprint(n), model, usage)
 			}
-			if of.want == c.with {
-				require.Equal(t, c.perModel, priced, "%s: %s", name, text)
+			if imported {
+				lines = strings.Replace(lines, `"parentId"`, `"origin":{"line":3},"parentId"`, 1)
 			}
 		}
-	}
+		var got strings.Builder
+		snap := acquired(t, lines)
+		usage, _ := readUsage(t, snap, sessioncore.NoEntry)
+		fmt.Fprintln(&got, usage.Total.cost())
+		usage, _ = usageWith(t, snap, nil, testPrices(t))
+		fmt.Fprintf(&got, "%s, listed %.12g\n", usage.Total.cost(), usage.Total.Listed)
+		require.Equal(t, usage.Total, usage.Own)
+		for _, model := range slices.Sorted(maps.Keys(usage.Models)) {
+			of := usage.Models[model]
+			fmt.Fprintf(&got, "%s: %s\n", model, of.cost())
+		}
+		require.Equal(t, want, got.String(), "%s: %s", name, give)
+	})
 }
 
 func TestWrongPrices(t *testing.T) {
@@ -163,83 +147,12 @@ func TestPriceOfAName(t *testing.T) {
 	}
 }
 
-// TestRates: an hour in the cache, a long context and fast mode have prices of their own, answer by answer.
-func TestRates(t *testing.T) {
-	table, err := readPrices([]byte(`{
-		"claude": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_read_input_token_cost": 0.25, "cache_creation_input_token_cost": 4,
-			"input_cost_per_token_above_200k_tokens": 6, "output_cost_per_token_above_200k_tokens": 20, "provider_specific_entry": {"fast": 6.0, "us": "odd"}},
-		"hour": {"input_cost_per_token": 3, "output_cost_per_token": 15, "cache_creation_input_token_cost_above_1hr": 7},
-		"tiers": {"input_cost_per_token": 1, "output_cost_per_token": 1, "input_cost_per_token_above_128k_tokens": 2,
-			"input_cost_per_token_above_1000k_tokens": 4, "cache_read_input_token_cost_above_128k_tokens": 0.5,
-			"max_tokens": "odd", "provider_specific_entry": "odd"}
-	}`))
-	require.NoError(t, err)
-	for _, c := range []struct {
-		model, usage string
-		want         string
-	}{
-		{"claude", `"input":10,"cacheWrite":100`, "430"},
-		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":100`, "630"},
-		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":40`, "510"},
-		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":4000`, "630"},
-		{"claude", `"input":10,"cacheWrite":100,"cacheWrite1h":-5`, "430"},
-		{"claude", `"input":10,"output":1,"speed":"fast"`, "270"},
-		{"claude", `"input":10,"output":1,"speed":"standard"`, "45"},
-		{"hour", `"cacheWrite":100,"cacheWrite1h":100`, "700"},
-		{"hour", `"cacheWrite":100,"cacheWrite1h":0`, "300"},
-		{"hour", `"input":10,"speed":"fast"`, "none, 1 without"},
-		{"claude", `"input":200000,"output":1`, "600015"},
-		{"claude", `"input":200001,"output":1`, "1.200026e+06"},
-		{"claude", `"input":1,"cacheRead":400000,"output":1`, "200026"},
-		{"claude", `"cacheWrite":400000,"cacheWrite1h":400000`, "4.8e+06"},
-		{"tiers", `"input":128000`, "128000"},
-		{"tiers", `"input":128001`, "256002"},
-		{"tiers", `"input":2000000`, "8e+06"},
-		{"tiers", `"cacheRead":200000`, "100000"},
-		{"unknown", `"input":1`, "none, 1 without"},
-	} {
-		s := acquired(t, answerOf("a", c.model, `{`+c.usage+`}`))
-		d, err := Usage(context.Background(), s, sessioncore.NoEntry, nil, Prices{file: table}, Sum{})
-		require.NoError(t, err)
-		usage, text := parseUsage(t, d)
-		require.Equal(t, c.want, usage.Total.cost(), "%s %s: %s", c.model, c.usage, text)
-		if usage.Total.Cost.Total != nil {
-			require.Equal(t, *usage.Total.Cost.Total, usage.Total.Listed, "%s %s", c.model, c.usage)
-		}
-	}
-}
-
-// TestZeroOfOthers: a cost of 0 that another program than the client filled in is none; one that the client recorded is.
-func TestZeroOfOthers(t *testing.T) {
-	const zero = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0`
-	table, err := readPrices([]byte(priceFile))
-	require.NoError(t, err)
-	from := func(line string) string {
-		return strings.Replace(line, `"parentId"`, `"origin":{"line":3},"parentId"`, 1)
-	}
-	for _, c := range []struct{ name, line, want string }{
-		{"the client's", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`}}`), "0"},
-		{"imported", from(answerOf("a", "cheap", `{"input":10,"cost":`+zero+`}}`)), "10"},
-		{"imported with a cost", from(answerOf("a", "cheap", `{"input":10,"cost":`+strings.Replace(zero, `"total":0`, `"total":4`, 1)+`}}`)), "4"},
-		{"marked", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`,"unrecorded":true}}`), "10"},
-		{"not marked", answerOf("a", "cheap", `{"input":10,"cost":`+zero+`,"unrecorded":false}}`), "0"},
-		{"imported without tokens", from(answerOf("a", "cheap", `{"input":0,"cost":`+zero+`}}`)), "0"},
-	} {
-		d, err := Usage(context.Background(), acquired(t, c.line), sessioncore.NoEntry, nil, Prices{file: table}, Sum{})
-		require.NoError(t, err)
-		usage, text := parseUsage(t, d)
-		require.Equal(t, c.want, usage.Total.cost(), "%s: %s", c.name, text)
-	}
-}
-
 // TestCallsOfOtherModels: an answer's usage can have calls of other models, which count under their names, with a cost each,
 // and not as answers.
 func TestCallsOfOtherModels(t *testing.T) {
-	table, err := readPrices([]byte(priceFile))
-	require.NoError(t, err)
 	line := answerOf("a", "cheap", `{"input":10,"modelCalls":[{"model":"plain","input":5,"output":1},{"model":"new","input":2},7,{"input":1}]}`)
 	parent, s := acquired(t, line), acquired(t, line+answerOf("b", "cheap", `{"input":1,"modelCalls":{}}`))
-	d, err := Usage(context.Background(), s, 0, parent, Prices{file: table}, Sum{})
+	d, err := Usage(context.Background(), s, 0, parent, testPrices(t), Sum{})
 	require.NoError(t, err)
 	usage, text := parseUsage(t, d)
 	require.Equal(t, "[19,1,0,0,20,0,81]", usage.Total.numbers(), text)
@@ -282,9 +195,7 @@ func TestOwn(t *testing.T) {
 		"an id that the parent used repeatedly": {inherited + paidLine("a", "09", "1"), inherited, "[0,0,0,0,0,0,0]"},
 	} {
 		parent, child := acquired(t, c.parent), acquired(t, c.child)
-		d, err := Usage(context.Background(), child, sessioncore.NoEntry, parent, Prices{}, Sum{})
-		require.NoError(t, err, name)
-		usage, _ := parseUsage(t, d)
+		usage, _ := usageWith(t, child, parent, Prices{})
 		require.Equal(t, c.want, usage.Own.numbers(), name)
 		usage, _ = readUsage(t, child, sessioncore.NoEntry)
 		require.Equal(t, usage.Total, usage.Own, name)

@@ -57,6 +57,14 @@ func readUsage(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Entry) (u
 	return parseUsage(t, d)
 }
 
+// usageWith returns usage.json without a branch.
+func usageWith(t testing.TB, s, parent *sessioncore.Snapshot, prices Prices) (usage usageOfFile, text string) {
+	t.Helper()
+	d, err := Usage(context.Background(), s, sessioncore.NoEntry, parent, prices, Sum{})
+	require.NoError(t, err)
+	return parseUsage(t, d)
+}
+
 func parseUsage(t testing.TB, d *document.Document) (usage usageOfFile, text string) {
 	t.Helper()
 	b := sessiontest.ReadExactly(t, d, nil)

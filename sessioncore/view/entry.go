@@ -33,7 +33,7 @@ func (b *builder) entryOf(text rawjson.Value) {
 	}
 }
 
-// settings are the entries that set one thing.
+// settings are the entries that set one thing, a value or a list of names.
 var settings = map[string]struct {
 	label string
 	keys  []string
@@ -43,22 +43,27 @@ var settings = map[string]struct {
 	"mode_change":           {"Mode:", []string{"mode"}, "none"},
 	"title_change":          {"Title:", []string{"title", "name"}, "none"},
 	"session_info":          {"Title:", []string{"title", "name"}, "none"},
+	"mcp_tool_selection":    {"Tools:", []string{"selectedToolNames", "selected_tool_names"}, ""},
+	"ttsr_injection":        {"Rules brought to mind:", []string{"injectedRules", "injected_rules"}, ""},
+	"session_init":          {"A task for a subagent, with the tools", []string{"tools"}, ""},
+	"reset_boundary":        {"The context was cleared.", nil, ""},
 }
 
 // change adds one line for an entry that changes settings, or for one of any other type.
 func (b *builder) change(name string, text rawjson.Value) {
 	word := func(keys ...string) string { return b.word(text.AnyOf(keys...)) }
-	switch name {
-	case "model_change":
+	set, ok := settings[name]
+	switch {
+	case name == "model_change":
 		model := cmp.Or(word("model"), modelName(text.Member("provider"), text.AnyOf("modelId", "model_id")))
 		if role := word("role"); role != "" && role != "default" {
 			b.note("Model for", role, model)
 			return
 		}
 		b.note("Model:", model)
-	case "service_tier_change":
+	case name == "service_tier_change":
 		b.note("Service tier:", cmp.Or(b.scalar(text.AnyOf("serviceTier", "service_tier")), "none"))
-	case "label":
+	case name == "label":
 		target := codeOf(word("targetId", "target_id"))
 		if label := word("label"); label != "" {
 			b.note("Label", label)
@@ -66,26 +71,19 @@ func (b *builder) change(name string, text rawjson.Value) {
 			return
 		}
 		b.note("Label taken from entry", target.text)
-	case "mcp_tool_selection":
-		b.note("Tools:", b.list(text.AnyOf("selectedToolNames", "selected_tool_names")))
-	case "ttsr_injection":
-		b.note("Rules brought to mind:", b.list(text.AnyOf("injectedRules", "injected_rules")))
-	case "session_init":
-		b.note("A task for a subagent, with the tools", b.list(text.Member("tools")))
-		b.link("system prompt and task")
-	case "reset_boundary":
-		b.note("The context was cleared.")
-	case "archive":
+	case name == "archive":
 		said := "Archived, with all that follows it, entry"
 		if !text.Member("archived").Truthy() {
 			said = "Brought back from the archive, with all that follows it, entry"
 		}
 		b.note(said, word("targetId"))
-	default:
-		if set, ok := settings[name]; ok {
-			b.note(set.label, cmp.Or(word(set.keys...), set.none))
-			return
+	case ok:
+		v := text.AnyOf(set.keys...)
+		b.note(set.label, cmp.Or(b.list(v), b.word(v), set.none))
+		if name == "session_init" {
+			b.link("system prompt and task")
 		}
+	default:
 		b.note("An entry of type", markdown.Line([]byte(name), maxWord))
 		b.link("the entry")
 	}

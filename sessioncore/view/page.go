@@ -8,9 +8,11 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -455,30 +457,21 @@ func (p *page) end() error {
 // maxBrackets is how many brackets and emphasis marks may open in a paragraph.
 const maxBrackets = 5000
 
+// blankLines are the ends of paragraphs.
+var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
+
 // absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript
 // are bounded (package markdown).
 func absurd(piece []byte) bool {
-	signs := [][]byte{[]byte("["), []byte("*"), []byte("_"), []byte("`")}
-	open := 0
-	for _, sign := range signs {
-		open += bytes.Count(piece, sign)
-	}
-	if open <= maxBrackets {
-		return false
-	}
-	open = 0
-	for line := range bytes.Lines(piece) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			open = 0
+	isOver := func(text string) bool {
+		open := 0
+		for _, sign := range []string{"[", "*", "_", "`"} {
+			open += strings.Count(text, sign)
 		}
-		for _, sign := range signs {
-			open += bytes.Count(line, sign)
-		}
-		if open > maxBrackets {
-			return true
-		}
+		return open > maxBrackets
 	}
-	return false
+	text := string(piece)
+	return isOver(text) && slices.ContainsFunc(blankLines().Split(text, -1), isOver)
 }
 
 // plainText returns the text of a block; n may be nil.
