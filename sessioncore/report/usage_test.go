@@ -136,38 +136,13 @@ func usageLine(n int, parent, message string) string {
 // TestUsageOfOddMessages: what is missing or is no number counts as 0, but a cost of tokens, which nobody knows; both spellings
 // count.
 func TestUsageOfOddMessages(t *testing.T) {
-	answer := func(rest string) string { return `{"role":"assistant","provider":"p","model":"m"` + rest + `}` }
-	for _, c := range []struct{ message, want, models string }{
-		{answer(`,"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"premiumRequests":0.5,"cost":{"total":0.25}}`), "[1,2,3,4,10,0.5,0.25]", "p/m"},
-		{answer(`,"usage":{"input":1,"output":2,"cache_read":3,"cache_write":4,"total_tokens":11,"premium_requests":1,"cost":{"total":1e-7}}`),
-			"[1,2,3,4,11,1,1e-7]", "p/m"},
-		{answer(``), "[0,0,0,0,0,0,0]", "p/m"},
-		{answer(`,"usage":null`), "[0,0,0,0,0,0,0]", "p/m"},
-		{answer(`,"usage":"much"`), "[0,0,0,0,0,0,0]", "p/m"},
-		{answer(`,"usage":{"input":"7","output":true,"cacheRead":[1],"cacheWrite":{},"totalTokens":"9","cost":3}`), "[0,0,0,0,0,0,0]", "p/m"},
-		{answer(`,"usage":{"input":1e400,"output":-0,"cacheRead":1e300,"totalTokens":-5,"cost":{"total":1E+2}}`), "[0,0,1e+300,0,-5,0,100]", "p/m"},
-		{answer(`,"usage":{"input":1,"input":2,"cost":{"total":1},"cost":{"input":2}}`), "[2,0,0,0,2,0,0]", "p/m"},
-		{`{"role":"assistant","model":"m","usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/m"},
-		{`{"role":"assistant","provider":7,"usage":{"input":1}}`, "[1,0,0,0,1,0,null]", "unknown/unknown"},
-		{`{"role":"assistant","provider":"\u001b","model":"` + strings.Repeat("x", 500) + `","usage":{"input":1}}`, "[1,0,0,0,1,0,null]",
-			"␛/" + strings.Repeat("x", maxModelName) + "…"},
-		{`{"role":"toolResult","toolName":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "(subagents)"},
-		{`{"role":"tool_result","tool_name":"task","content":[],"details":{"usage":{"input":1,"cost":{"total":2}}}}`, "[1,0,0,0,1,0,2]", "(subagents)"},
-		{`{"role":"toolResult","toolName":"bash","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},
-		{`{"role":"toolResult","toolName":"task","details":{"usage":7}}`, "[0,0,0,0,0,0,0]", ""},
-		{`{"role":"custom","toolName":"task","details":{"usage":{"input":1}}}`, "[0,0,0,0,0,0,0]", ""},
-		{`{"role":"user","usage":{"input":1}}`, "[0,0,0,0,0,0,0]", ""},
-		{`null`, "[0,0,0,0,0,0,0]", ""},
-	} {
-		s := newTestSession(t, sessiontest.Header+usageLine(0, "null", c.message))
-		snap, err := s.session.Acquire(context.Background())
-		require.NoError(t, err)
+	sessiontest.Page(t, "testdata/usages.txt", func(t *testing.T, _, message, want string) {
+		snap := acquired(t, usageLine(0, "null", message))
 		usage, _ := readUsage(t, snap, 0)
-		require.Equal(t, c.want, usage.Total.numbers(), c.message)
+		models := strings.Join(slices.Sorted(maps.Keys(usage.Models)), " ")
+		require.Equal(t, want, strings.TrimSpace(usage.Total.numbers()+" "+models)+"\n", message)
 		require.Equal(t, usage.Total, usage.Branch.Total)
-		require.Equal(t, c.models, strings.Join(slices.Sorted(maps.Keys(usage.Models)), " "), c.message)
-		snap.Release()
-	}
+	})
 	s := newTestSession(t, sessiontest.Header+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
 	snap := sessiontest.Snapshot(t, s.session)
 	usage, _ := readUsage(t, snap, 0)
