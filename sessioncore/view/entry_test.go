@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -35,53 +34,24 @@ func TestEntriesInTranscripts(t *testing.T) {
 
 // TestTurns: a heading for each turn, and what belongs together under one.
 func TestTurns(t *testing.T) {
-	call := func(id, path string) string {
-		return fmt.Sprintf(`{"type":"toolCall","id":"%s","name":"read","arguments":{"path":"%s"}}`, id, path)
-	}
-	body := transcriptBody(t,
-		sessiontest.MessageLine(0, `{"role":"user","content":"q"}`),
-		sessiontest.MessageLine(1, `{"role":"user","content":"and"}`),
-		sessiontest.MessageLine(2, asks+`{"type":"text","text":"- a list"},`+
-			call("1", "/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go")+","+call("2", "two.go")+"]}"),
-		sessiontest.MessageLine(3, `{"role":"toolResult","toolName":"read","toolCallId":"2","content":"2"}`),
-		sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","toolCallId":"1","content":"1"}`),
-		sessiontest.MessageLine(5, asks+`{"type":"text","text":"    not a part of the list"}]}`),
-		sessiontest.MessageLine(6, asks+call("3", "three.go")+"]}"),
-		sessiontest.MessageLine(7, `{"role":"toolResult","toolName":"read","toolCallId":"3","content":"3"}`),
-		sessiontest.MessageLine(8, `{"role":"assistant","model":"other","content":"me too"}`),
-		sessiontest.MessageLine(9, `{"role":"assistant","model":"other","content":"  - and more"}`),
-	)
-	require.Equal(t, "\n## User · 2026-01-05 09:00:00 · e0\n\nq\n\n## User · 2026-01-05 09:00:01 · e1\n\nand\n\n"+
-		"## Assistant · 2026-01-05 09:00:02 · e2 · `p/m`\n\n- a list\n\n"+
-		"**`read`**\n\n```\n/a/very/long/path/to/some/directory/that/goes/on/and/on/until/one.go\n```\n\n**`read`**\n\n```\ntwo.go\n```\n\n"+
-		"**Result** · `read` · `two.go` · 09:00:03 · e3\n\n```\n2\n```\n\n"+
-		"**Result** · `read` · `…long/path/to/some/directory/that/goes/on/and/on/until/one.go` · 09:00:04 · e4\n\n```\n1\n```\n\n"+
-		"*09:00:05 · e5*\n\nnot a part of the list\n\n*09:00:06 · e6*\n\n**`read`**\n\n```\nthree.go\n```\n\n"+
-		"**Result** · `read` · 09:00:07 · e7\n\n```\n3\n```\n\n"+
-		"## Assistant · 2026-01-05 09:00:08 · e8 · `other`\n\nme too\n\n*09:00:09 · e9*\n\n- and more\n", body)
+	sessiontest.Page(t, "testdata/turns.txt", func(t *testing.T, _, messages, want string) {
+		var lines []string
+		for i, message := range strings.Split(messages, "\n") {
+			lines = append(lines, sessiontest.MessageLine(i, message))
+		}
+		require.Equal(t, want, transcriptBody(t, lines...))
+	})
 }
 
+// TestTranscriptHeads: the title and the line about the session stand above all.
 func TestTranscriptHeads(t *testing.T) {
-	head := func(header string, lines ...string) string {
-		s := newTestSession(t, header+"\n"+strings.Join(lines, ""))
-		snap := sessiontest.Snapshot(t, s.session)
+	sessiontest.Page(t, "testdata/heads.txt", func(t *testing.T, name, session, want string) {
+		snap := sessiontest.Snapshot(t, newTestSession(t, session+"\n").session)
 		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 		text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 		head, _, _ := strings.Cut(string(text), "\n\n## ")
-		return strings.TrimSuffix(head, "\n")
-	}
-	require.Empty(t, head(`{"type":"session","version":3,"id":"s"}`), "the first prompt will be the title")
-	note := `{"type":"model_change","id":"m","parentId":null,"model":"p/m"}` + "\n"
-	require.Equal(t, "# Session s\n\nSession `s`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":"s"}`, note))
-	require.Equal(t, "# Session\n\nSession `?`, times in `UTC`.\n\n*Model:* `p/m`", head(`{"type":"session","version":3,"id":""}`, note))
-	require.Equal(t, "# A \\<b\\> \\# ␛ title\n\nSession `s` in ``/w`\u007b``, begun 2026-01-05 09:00:00 UTC.",
-		head(`{"type":"session","version":3,"id":"s","title":"A <b>\r\n# \u001b title","cwd":"/w`+"`"+`{","timestamp":"2026-01-05T09:00:00Z"}`,
-			sessiontest.MessageLine(0, `{"role":"user","content":"q"}`)))
-	require.Equal(t, "# First line\n\nSession `s`, times in `UTC`.",
-		head(`{"type":"session","version":3,"id":"s","title":7}`, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image"}]}`),
-			sessiontest.MessageLine(1, `{"role":"user","content":[{"type":"text","text":"\n\nFirst line\nsecond"}]}`)))
-	require.Equal(t, "# Slot\n\nSession `s`, times in `UTC`.",
-		head(`{"type":"title","v":1,"title":"Slot","updatedAt":"","pad":""}`+"\n"+`{"type":"session","version":3,"id":"s","title":"old"}`))
+		require.Equal(t, strings.TrimSuffix(want, "\n"), strings.TrimSuffix(head, "\n"), name)
+	})
 }
 
 // TestLongOutputIsCut: head and tail are shown, with a link to the entry between them.
