@@ -61,7 +61,8 @@ func newCosts(
 	store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error),
 ) *Costs {
 	return &Costs{zone: time.UTC, register: register[sessionCosts, account]{
-		store: store, read: read, sizeOf: account.size, most: maxKnown, batch: costsBatch, known: map[string]fact[account]{},
+		store: store, read: read, sizeOf: account.size, most: maxKnown, batch: costsBatch,
+		known: map[string]fact[account]{},
 	}}
 }
 

@@ -177,7 +177,8 @@ func (s *Stats) list() []*group {
 		if isTime(s.by[key]) {
 			return cmp.Compare(name, other)
 		}
-		return cmp.Or(cmp.Compare(value(b), value(a)), cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(name, other))
+		byMeasure := cmp.Compare(value(b), value(a))
+		return cmp.Or(byMeasure, cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(name, other))
 	}
 	return slices.SortedFunc(maps.Values(s.lines), func(a, b *group) int {
 		if a.first != b.first {
@@ -197,7 +198,8 @@ func (s *Stats) last(groups []*group) (shown []*group, note string) {
 	if len(s.firsts) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
 		return groups, ""
 	}
-	recent := slices.SortedFunc(maps.Values(s.firsts), func(a, b *group) int { return b.latest.compare(a.latest) })[:lastShown]
+	byAge := func(a, b *group) int { return b.latest.compare(a.latest) }
+	recent := slices.SortedFunc(maps.Values(s.firsts), byAge)[:lastShown]
 	shown = slices.DeleteFunc(groups, func(g *group) bool { return !slices.Contains(recent, g.first) })
 	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
 		lastShown, len(s.firsts), s.by[0])
