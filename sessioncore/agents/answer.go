@@ -13,7 +13,7 @@ import (
 type Answer struct {
 	Entry
 	key      string
-	from     origin // its record
+	from     Origin // its record
 	builder  *Builder
 	blocks   Blocks
 	hasCall  bool
@@ -28,6 +28,7 @@ type Answer struct {
 	status   []byte
 	ended    []byte  // the time of its last record, or empty
 	results  []Entry // of its calls, from its own record
+	ownSize  int     // bytes of results
 	after    []follower
 	texts    []byte // times and bodies of after
 }
@@ -55,7 +56,7 @@ func (b *Builder) Answer(key string) *Answer {
 	} else if a.from.id == from.id {
 		from.part = max(a.from.part, from.part)
 	}
-	a.from = origin{id: from.id, part: from.part, line: from.line}
+	a.from = Origin{id: from.id, part: from.part, line: from.line}
 	if n := len(a.Lines); n == 0 || a.Lines[n-1] != from.line {
 		a.Lines = append(a.Lines, from.line)
 	}
@@ -84,7 +85,10 @@ func (b *Builder) Open() *Answer { return b.open }
 func (b *Builder) Close() {
 	if b.open != nil {
 		b.out = b.open.appendTo(b.out)
-		b.open, b.spare = nil, b.open
+		if !b.pending { // then the answer remains open
+			b.spare = b.open
+		}
+		b.open = nil
 	}
 }
 
@@ -144,8 +148,16 @@ func (a *Answer) Other(block rawjson.Value) {
 	}
 }
 
-// Size returns the bytes of the content.
-func (a *Answer) Size() int { return len(a.blocks) }
+// Add adds blocks.
+func (a *Answer) Add(blocks Blocks) {
+	if len(blocks) > 0 && !a.builder.Facts {
+		a.blocks.begin("")
+		a.blocks = append(a.blocks, blocks...)
+	}
+}
+
+// Size returns the bytes of the content and of the results from the answer's own records.
+func (a *Answer) Size() int { return len(a.blocks) + a.ownSize }
 
 // Call adds a call of a tool. A call without an id gets one that no result can have.
 func (a *Answer) Call(id, name, arguments rawjson.Value) {
@@ -201,6 +213,9 @@ func (a *Answer) Used() Usage { return a.usage }
 // default it is that there are calls, or that all is said.
 func (a *Answer) Stop(reason string) { a.stop, a.failure = reason, nil }
 
+// Abort ends the answer as broken off. It keeps the message of an error.
+func (a *Answer) Abort() { a.stop = "aborted" }
+
 // Error ends the answer with an error.
 func (a *Answer) Error(message rawjson.Value) {
 	a.stop, a.failure = "error", textOf(message)
@@ -223,6 +238,7 @@ func (a *Answer) addResult(e *Entry) {
 	b, end := a.builder, a.End()
 	e.Parent, e.Path, e.Time, e.Body = end, b.Path, slices.Clone(e.Time), slices.Clone(e.Body)
 	a.results = append(a.results, *e)
+	a.ownSize += len(e.Body)
 	if b.at == end {
 		b.at = e.ID
 	}

@@ -13,8 +13,14 @@ import (
 // maxWaiting bounds the bytes of the entries behind an answer that may still change.
 const maxWaiting = 8 << 20
 
-// Provider names the origin of an agent's answers. Model is for answers that name none.
-type Provider struct{ API, Name, Model string }
+// Provider names the origin of an agent's answers.
+type Provider struct {
+	API, Name string
+	Model     string // of answers that name none
+	// Numbered says that changes of the model and of the thinking level have the ids of a record's
+	// first two entries, as nothing else is made of it. Otherwise their ids end with .model and .level.
+	Numbered bool
+}
 
 // AppendAnswer appends the message of an answer up to its model, a text or missing.
 func (p *Provider) AppendAnswer(dst []byte, content Blocks, model rawjson.Value) []byte {
@@ -55,17 +61,18 @@ type Builder struct {
 
 	out     []byte
 	line    int64 // of the record
-	from    origin
+	from    Origin
 	header  Header
 	started bool   // Begin was called
 	headed  bool   // the header is written
+	early   []byte // entries of the program that wait for the header
+	pending bool   // Pending is called
 	at      string // the parent of the next entry
 	last    string // the last entry in the order of the text
 	moved   int64  // the line of the record that called Hang last
 	open    *Answer
 	spare   *Answer // memory for the next one
 	ids     map[string]struct{}
-	drafts  *[]string         // the ids that Pending uses, else nil
 	tools   map[string][]byte // their names, by call
 	model   setting
 	level   setting
@@ -86,22 +93,24 @@ type Record struct {
 	Line  int64
 }
 
-// origin is the record of an entry.
-type origin struct {
+// Origin is a record of which entries are made.
+type Origin struct {
 	id   string
+	path string // Builder.Path
 	part int
 	time rawjson.Value
 	more []int64 // lines of other records of the entry, before its own
 	line int64
 }
 
-func (o *origin) lines() []int64 { return append(o.more[:len(o.more):len(o.more)], o.line) }
+func (o *Origin) lines() []int64 { return append(o.more[:len(o.more):len(o.more)], o.line) }
 
 // Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
 // has the id. Subagent is the kind of a subagent's session.
 type Header struct {
 	ID, Time, Cwd, Originator, Version, Branch rawjson.Value
 	Git, Base, Subagent                        rawjson.Value // of any kind
+	Problems                                   []string      // reasons for records that are left out
 }
 
 // AppendTo appends the header of a session, of which about has the rest.
@@ -119,13 +128,17 @@ func (h *Header) AppendTo(dst []byte, about *About) []byte {
 	dst = AppendText(AppendText(dst, "originator", h.Originator), "cliVersion", h.Version)
 	dst = AppendMember(AppendText(dst, "gitBranch", h.Branch), "git", h.Git)
 	dst = AppendMember(AppendMember(dst, "historyBase", h.Base), "subagent", h.Subagent)
-	return append(dst, "}\n"...)
+	dst = append(dst, "}\n"...)
+	for _, problem := range h.Problems { // a line that is no object is in problems.jsonl
+		dst = append(rawjson.AppendQuoted(dst, problem), '\n')
+	}
+	return dst
 }
 
 // setting is a value that becomes an entry before the next one when it changes.
 type setting struct {
 	value   []byte
-	at      origin
+	at      Origin
 	changed bool
 }
 
@@ -173,7 +186,7 @@ func (b *Builder) Tail(out []byte) []byte {
 	if open != nil {
 		saved = *open
 	}
-	b.out = out
+	b.out, b.pending = out, true
 	b.Pending()
 	out = b.appendTail(b.out)
 	if *b = before; open != nil {
@@ -219,13 +232,18 @@ func (b *Builder) Move(cwd string) { b.cwd = cwd }
 // FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
 // It skips lines for which want is false. Afterwards the Builder is useless.
 func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
+	line := int64(0)
+	add := func(v rawjson.Value) {
+		line++
+		b.Add(nil, v, line)
+	}
 	err := Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		b.isTail = !isHead
-		b.Add(nil, v, 1)
+		add(v)
 	})
 	if b.isTail = false; err == nil && b.Title() == "" {
 		err = Beyond(obj, size, want, func(v rawjson.Value) bool {
-			b.Add(nil, v, 1)
+			add(v)
 			return b.Title() == ""
 		})
 	}
@@ -266,9 +284,11 @@ func (b *Builder) Begin(h Header) {
 	if b.started = true; h.Time.Missing() {
 		h.Time = b.from.time
 	}
-	b.header.ID, b.header.Time = textOf(h.ID), slices.Clone(h.Time)
 	b.Directory(h.Cwd)
-	b.header.Version, b.header.Branch, b.header.Subagent = textOf(h.Version), textOf(h.Branch), textOf(h.Subagent)
+	h.ID, h.Time, h.Cwd, h.Originator = textOf(h.ID), slices.Clone(h.Time), b.header.Cwd, textOf(h.Originator)
+	h.Version, h.Branch = textOf(h.Version), textOf(h.Branch)
+	h.Git, h.Base, h.Subagent = slices.Clone(h.Git), slices.Clone(h.Base), slices.Clone(h.Subagent)
+	b.header = h
 }
 
 // Directory sets the working directory of an unwritten header that has none.
@@ -289,28 +309,52 @@ func textOf(v rawjson.Value) rawjson.Value {
 func (b *Builder) writeHeader() {
 	if !b.headed {
 		b.out, b.headed = b.appendHeader(b.out), true
+		b.early = nil
 	}
 }
 
+// appendHeader appends the header, and the entries that wait for it.
 func (b *Builder) appendHeader(dst []byte) []byte {
 	h := b.header
 	if !b.started {
 		h.Time = b.from.time
 	}
-	return h.AppendTo(dst, &b.About)
+	return append(h.AppendTo(dst, &b.About), b.early...)
 }
 
 // From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
 // A record without an id is named by its line. lines are those of all its records, if it has several.
 func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
-	b.from = origin{id: id, time: time, line: b.line}
+	b.from = Origin{id: id, path: b.Path, time: time, line: b.line}
 	if n := len(lines); n > 0 {
 		b.from.more, b.from.line = lines[:n-1], lines[n-1]
 	}
 }
 
+// Here returns the record of the next entries, for Of.
+func (b *Builder) Here() Origin {
+	o := *b.origin()
+	o.time, o.more = slices.Clone(o.time), slices.Clone(o.more)
+	return o
+}
+
+// Of calls f, whose entries are those of an earlier record, or of this one.
+func (b *Builder) Of(record *Origin, f func()) {
+	now, path := b.from, b.Path
+	isNow := record.id == now.id
+	if isNow {
+		record.part = now.part
+	}
+	b.from, b.Path = *record, record.path
+	f()
+	if record.part = b.from.part; isNow {
+		now.part = record.part
+	}
+	b.from, b.Path = now, path
+}
+
 // origin returns the record of the next entry.
-func (b *Builder) origin() *origin {
+func (b *Builder) origin() *Origin {
 	if b.from.id == "" {
 		b.from.id = "l" + strconv.FormatInt(b.from.line, 10)
 	}
@@ -369,22 +413,27 @@ func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
 // Level sets the thinking level from now on.
 func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 
-func (s *setting) note(v rawjson.Value, at *origin) {
+func (s *setting) note(v rawjson.Value, at *Origin) {
 	if v.IsString() && !bytes.Equal(v, s.value) {
-		*s = setting{slices.Clone(v), origin{id: at.id, time: slices.Clone(at.time), line: at.line}, true}
+		*s = setting{slices.Clone(v), *at, true}
+		s.at.time, s.at.more = slices.Clone(at.time), nil
 	}
 }
 
 // settings adds an entry for each setting that changed.
 func (b *Builder) settings() {
+	model, level := ".model", ".level"
+	if b.provider.Numbered {
+		model, level = "", ".2"
+	}
 	if s := &b.model; s.changed {
 		name, _ := rawjson.Value(s.value).Text()
 		body := rawjson.AppendQuoted(append(b.body[:0], `"model":`...), b.provider.Name+"/"+name)
-		b.set(s, Entry{Type: "model_change", ID: s.at.id + ".model", Body: body})
+		b.set(s, Entry{Type: "model_change", ID: s.at.id + model, Body: body})
 	}
 	if s := &b.level; s.changed {
 		body := append(append(b.body[:0], `"thinkingLevel":`...), s.value...)
-		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + ".level", Body: body})
+		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + level, Body: body})
 	}
 }
 
@@ -394,7 +443,10 @@ func (b *Builder) set(s *setting, e Entry) {
 		e.ID += ".2"
 	}
 	e.Time, e.Lines = s.at.time, []int64{s.at.line}
+	path := b.Path
+	b.Path = s.at.path
 	b.add(&e)
+	b.Path = path
 }
 
 // start adds the settings that changed, and returns memory for the body of the next entry.

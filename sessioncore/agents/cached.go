@@ -24,18 +24,23 @@ type cachedValue[T any] struct {
 
 // Get returns the value of a file. It calls read if the file is new or changed.
 func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat) (T, error)) (value T, err error) {
-	now := time.Now().UnixNano()
 	st, err := files.Stat(name)
 	if err != nil {
 		return value, err
 	}
+	return c.Of(name, st, func() (T, error) { return read(st) })
+}
+
+// Of is Get for a file in the state st.
+func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (value T, err error) {
+	now := time.Now().UnixNano()
 	c.mu.Lock()
 	known, ok := c.values[name]
 	c.mu.Unlock()
 	if ok && (known.token == st.Token || c.OfBeginning && known.token.SameObject(st.Token)) {
 		return known.value, nil
 	}
-	if value, err = read(st); err == nil && (c.OfBeginning || !st.Racy(now)) {
+	if value, err = read(); err == nil && (c.OfBeginning || !st.Racy(now)) {
 		c.Put(name, st.Token, value)
 	}
 	return value, err

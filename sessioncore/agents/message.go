@@ -62,13 +62,35 @@ func (b *Builder) User(content Blocks) {
 	b.put("message", append(AppendMillis(body, b.from.time), '}'))
 }
 
-// Custom adds a message of the program, which readers show if display is true.
-func (b *Builder) Custom(kind string, content Blocks, display bool) {
-	b.put("custom_message", b.appendCustom(b.start(), kind, content, display))
+// maxEarly bounds the entries that wait for the header, in bytes.
+const maxEarly = 256 << 10
+
+// Context adds a message of the program in the person's name. It may wait for a header, whose
+// directory it may say.
+func (b *Builder) Context(content Blocks) {
+	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
+	body = append(AppendMillis(append(body, `,"synthetic":true`...), b.from.time), '}')
+	if b.headed || len(b.early) > maxEarly {
+		b.put("message", body)
+		return
+	}
+	e := Entry{Type: "message", ID: b.nextID(), Parent: b.at, Time: b.from.time, Body: body, Path: b.Path}
+	e.Lines, b.at, b.last = b.from.lines(), e.ID, e.ID
+	b.early, b.body = e.AppendTo(b.early), reuse(body)
 }
 
-func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool) []byte {
+// Custom adds a message of the program, which readers show if display is true, with more members.
+func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawjson.Member) {
+	b.put("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
+}
+
+func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool, more ...rawjson.Member) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `"customType":`...), kind)
+	for _, m := range more {
+		if len(m.Value) > 0 {
+			dst = append(append(append(append(dst, ','), m.Key...), ':'), m.Value...)
+		}
+	}
 	dst = append(b.appendContent(append(dst, `,"content":`...), content), `,"display":`...)
 	return strconv.AppendBool(dst, display)
 }

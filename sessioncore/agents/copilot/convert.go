@@ -165,7 +165,7 @@ func (c *converter) own(typ, id string, data agents.Object) {
 		c.Hang("")
 	case "abort":
 		if a := c.Open(); a != nil && c.answered {
-			a.Stop("aborted")
+			a.Abort()
 		}
 	case "session.error":
 		c.Close()
