@@ -4,199 +4,150 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// converter makes the lines of a session from the lines of one rollout (docs/format.md, Codex). The
-// conversation is linear, and returns to an earlier entry when turns are rolled back.
+var provider = agents.Provider{API: "openai-codex-responses", Name: "openai-codex", Model: "codex", Numbered: true}
+
+// converter makes the entries of the records of one rollout (docs/format.md, Codex). The conversation
+// is linear, and returns to an earlier entry when turns are rolled back.
 type converter struct {
-	agents.About
+	*agents.Builder
 	lineage
-
-	hasHeader   bool // it is written
-	old         oldRollout
-	last        string              // the entry made last
-	rolled      int64               // the line of the last rollback
-	at          string              // the parent of the next entry
-	turns       []string            // the parent of each message of the person
-	isPrompted  bool                // the person's last message has no answer yet
-	replay      bool                // the current items are repetitions after a compaction
-	open        *answer             // the last answer, while its tokens may follow
-	hidden      []hidden            // unreadable reasoning before a readable item
-	tools       map[string]tool     // by call
-	script      string              // the last call of a tool that may call others
-	itemTexts   map[uint64]struct{} // hashes of the texts of items
-	events      []eventText         // texts of events without an item yet
-	waiting     []string            // calls with results in events alone so far
-	waitingSize int                 // of these results
-	model       setting
-	effort      setting
-	totals      tokens       // the last ones counted
-	lateUsage   agents.Usage // for an answer that is written already
+	facts
+	begun      bool                 // the session has a header
+	began      rawjson.Value        // the time of records that have none
+	turns      []string             // the parent of each message of the person
+	isPrompted bool                 // the person's last message has no answer yet
+	replay     bool                 // the current items are repetitions after a compaction
+	ended      bool                 // the next item begins another answer
+	hidden     []hidden             // unreadable reasoning before a readable item
+	calls      map[string]callState // by id
+	script     string               // the last call of a tool that may call others
+	itemTexts  map[uint64]struct{}  // hashes of the texts of items
+	events     []event              // events without an item yet
+	waiting    []string             // calls with results in events alone so far
+	held       int                  // bytes of records with such results
+	totals     tokens               // the last ones counted
+	early      agents.Usage         // tokens before their answer
 }
 
-// hidden is unreadable reasoning.
-type hidden struct {
-	block []byte
-	at    record
+// newConverter returns a converter for a file of home. before is the chain with which it is joined,
+// and parent opens the rollout from which it may have copies, or is nil.
+func newConverter(home *Home, about agents.About, before *chain, parent func() *lines) (*agents.Builder, *converter) {
+	c := &converter{}
+	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
+		*c = converter{
+			Builder: b, lineage: lineage{chain: before}, facts: facts{home: home},
+			calls: map[string]callState{}, itemTexts: map[uint64]struct{}{},
+		}
+		if parent != nil {
+			c.original = parent()
+		}
+		c.titled(about.ID)
+		b.InnerKey, b.Pending, b.Unique = "payload", c.pending, true
+		return c.record
+	})
+	return b, c
 }
 
-// setting is a value that becomes an entry before the next one when it changes.
-type setting struct {
-	value rawjson.Value
-	at    record
-	set   bool // the entry is to be made
-}
-
-func (s *setting) change(v rawjson.Value, r *record) {
-	if v.IsString() && !bytes.Equal(v, s.value) {
-		*s = setting{slices.Clone(v), r.snapshot(), true}
+// record makes the entries of a record.
+func (c *converter) record(r *agents.Record) {
+	typ, payload := r.Member("type"), r.Inner
+	if c.isMark(r) {
+		return
 	}
-}
-
-// newConverter returns a converter for a file. before is the chain with which it is joined, or nil.
-// parent has the lines of the rollout from which it may have copies, or is nil.
-func newConverter(about agents.About, before *chain, parent *lines) *converter {
-	if before == nil {
-		before = &chain{}
+	if typ.Is("session_meta") {
+		c.meta(payload)
 	}
-	return &converter{
-		About: about, lineage: lineage{chain: before, parent: parent},
-		tools: map[string]tool{}, itemTexts: map[uint64]struct{}{},
+	c.place(r)
+	if len(payload) == 0 {
+		c.bare(r.Object)
+		return
 	}
-}
-
-// record is a line of the file.
-type record struct {
-	payload agents.Object
-	time    rawjson.Value
-	id      string // of its first entry
-	part    int    // number of its entries
-	line    int64
-	path    string // the rollout of line, "" for the session's own
-}
-
-// snapshot returns the facts about a record for later use.
-func (r *record) snapshot() record {
-	return record{time: slices.Clone(r.time), id: r.id, part: r.part, line: r.line, path: r.path}
-}
-
-// nextID returns the id of a record's next entry.
-func (r *record) nextID() string {
-	if r.part++; r.part > 1 {
-		return r.id + "." + strconv.Itoa(r.part)
-	}
-	return r.id
-}
-
-// Add implements agents.Converter.
-func (c *converter) Add(out []byte, v rawjson.Value, line int64) []byte {
-	o := agents.Read(v)
-	r := &record{payload: agents.Read(o.Member("payload")), time: o.Member("timestamp")}
-	if c.place(r, o, line) && c.open != nil {
-		c.open.ended = true // the next lines are the session's own
-	}
-	if len(r.payload) == 0 {
-		return c.addOld(out, r, o, v)
-	}
-	typ := o.Member("type")
-	if out = c.beginOld(out); !c.hasHeader {
-		meta := r.payload
+	if !c.begun {
+		meta := payload
 		if !typ.Is("session_meta") { // it is damaged
 			meta = nil
 		}
-		out = c.header(out, r.time, meta)
+		c.begin(nil, meta)
 	}
 	switch {
 	case typ.Is("response_item"):
-		return c.item(out, r, r.payload)
+		c.item(payload)
 	case typ.Is("event_msg"):
-		return c.event(out, r)
+		c.event(payload, len(r.Value))
 	case typ.Is("turn_context"):
-		c.model.change(r.payload.Member("model"), r)
-		c.effort.change(r.payload.Member("effort"), r)
+		c.Model(payload.Member("model"))
+		c.Level(payload.Member("effort"))
 	case typ.Is("compacted"):
-		return c.compacted(out, r)
+		c.compacted(payload)
 	}
-	return out
 }
 
 // item makes entries of an item to or from the model.
-func (c *converter) item(out []byte, r *record, item agents.Object) []byte {
+func (c *converter) item(item agents.Object) {
 	typ, _ := item.Member("type").Text()
-	content := item.Member("content")
-	isAnswer := typ == "message" && item.Member("role").Is("assistant")
-	if isAnswer || (c.open == nil || c.open.ended) && (typ == "reasoning" || strings.HasSuffix(typ, "_call")) {
-		out = c.finish(out)
+	role, content := item.Member("role"), item.Member("content")
+	kind, isCall := strings.CutSuffix(typ, "_call")
+	isAnswer := typ == "message" && role.Is("assistant")
+	if isAnswer || !c.isOpen() && (typ == "reasoning" || isCall) {
+		c.finish()
 	}
 	switch {
 	case isAnswer:
-		return c.respond(c.addTexts(out, assistant, content), r, contentBlocks(content))
+		c.addTexts(assistant, content)
+		c.respond(contentBlocks(content))
 	case typ == "message", typ == "agent_message":
-		if item.Member("role").Is("user") {
-			out = c.addTexts(out, person, content)
+		if role.Is("user") {
+			c.addTexts(person, content)
 		}
-		return c.message(out, r, item)
+		c.message(item, role, content)
 	case typ == "reasoning":
-		return c.reasoning(c.addTexts(out, assistant, item.Member("summary"), content), r, item)
-	case strings.HasSuffix(typ, "_call"):
-		return c.toolCall(out, r, item, strings.TrimSuffix(typ, "_call"))
+		c.addTexts(assistant, item.Member("summary"), content)
+		c.reasoning(item)
+	case isCall:
+		c.toolCall(item, kind)
 	case strings.HasSuffix(typ, "_output"):
-		return c.output(out, r, item)
+		c.output(item)
 	}
-	return out
 }
 
 // message makes an entry of a message of the person, the program or another agent.
-func (c *converter) message(out []byte, r *record, item agents.Object) []byte {
-	blocks := contentBlocks(item.Member("content"))
-	if len(blocks) == 0 {
-		return out
-	}
-	if item.Member("role").Is("user") {
-		context := c.replay || isContext(item.Member("content"))
-		if !context {
-			out = c.settle(out)
-		}
-		return c.prompt(out, r, blocks, context)
-	}
+func (c *converter) message(item agents.Object, role, content rawjson.Value) {
+	blocks := contentBlocks(content)
 	isAgent := item.Member("type").Is("agent_message")
-	kind := "codex/message"
-	if isAgent {
-		kind = "codex/agent_message"
+	switch {
+	case len(blocks) == 0:
+	case role.Is("user") && (c.replay || isContext(content)):
+		c.ended = true
+		c.Context(blocks)
+	case role.Is("user"):
+		c.promptedBy(content)
+		c.settle()
+		c.prompt(blocks)
+	case isAgent:
+		c.custom("agent_message", item, blocks, true)
+	default:
+		c.custom("message", item, blocks, false)
 	}
-	return c.custom(out, r, kind, item, blocks, isAgent)
 }
 
 // custom makes an entry of a text for the model that is not the person's.
-func (c *converter) custom(
-	out []byte, r *record, kind string, item agents.Object, blocks []byte, display bool,
-) []byte {
-	e := agents.Entry{Type: "custom_message", Time: r.time}
-	e.Body = rawjson.AppendQuoted([]byte(`"customType":`), kind)
-	e.Body = agents.AppendMember(e.Body, "role", item.Member("role"))
-	e.Body = agents.AppendMember(e.Body, "author", item.Member("author"))
-	e.Body = append(append(append(e.Body, `,"content":[`...), blocks...), `],"display":`...)
-	e.Body = strconv.AppendBool(e.Body, display)
-	return c.put(out, r, &e)
+func (c *converter) custom(kind string, item agents.Object, blocks agents.Blocks, display bool) {
+	c.ended = true
+	c.Custom("codex/"+kind, blocks, display,
+		rawjson.Member{Key: rawjson.Value(`"role"`), Value: item.Member("role")},
+		rawjson.Member{Key: rawjson.Value(`"author"`), Value: item.Member("author")})
 }
 
-// prompt makes an entry of a message of the person. Context begins no turn.
-func (c *converter) prompt(out []byte, r *record, blocks []byte, context bool) []byte {
-	if !context {
-		c.turns, c.isPrompted, c.hidden = append(c.turns, c.at), true, nil
-	}
-	e := agents.Entry{Type: "message", Time: r.time}
-	e.Body = append(append([]byte(`"message":{"role":"user","content":[`), blocks...), ']')
-	if context {
-		e.Body = append(e.Body, `,"synthetic":true`...)
-	}
-	e.Body = append(agents.AppendMillis(e.Body, r.time), '}')
-	return c.put(out, r, &e)
+// prompt makes an entry of a message of the person, which begins a turn.
+func (c *converter) prompt(blocks agents.Blocks) {
+	c.turns, c.isPrompted, c.hidden, c.ended = append(c.turns, c.At()), true, nil, true
+	c.User(blocks)
 }
 
 // contexts begin the program's messages in the person's name.
@@ -216,100 +167,40 @@ func isContext(content rawjson.Value) (is bool) {
 	return is
 }
 
-// put appends an entry to out, or behind the open answer.
-func (c *converter) put(out []byte, r *record, e *agents.Entry) []byte {
-	out = c.settings(out)
-	return c.add(out, r, e)
-}
-
-// add is put without the settings before it.
-func (c *converter) add(out []byte, r *record, e *agents.Entry) []byte {
-	e.ID, e.Parent, e.Lines, e.Path = r.nextID(), c.at, []int64{r.line}, r.path
-	c.at, c.last = e.ID, e.ID
-	if c.open == nil {
-		return e.AppendTo(out)
-	}
-	c.open.ended = true
-	c.open.after = e.AppendTo(c.open.after)
-	if len(c.open.after) > maxWaiting {
-		return c.flush(out)
-	}
-	return out
-}
-
-// settings adds an entry for each changed setting.
-func (c *converter) settings(out []byte) []byte {
-	if s := &c.model; s.set {
-		name, _ := s.value.Text()
-		body := rawjson.AppendQuoted([]byte(`"model":`), provider.Name+"/"+name)
-		s.set, s.at.part = false, 0
-		out = c.add(out, &s.at, &agents.Entry{Type: "model_change", Time: s.at.time, Body: body})
-	}
-	if s := &c.effort; s.set {
-		s.set, s.at.part = false, 1
-		body := append([]byte(`"thinkingLevel":`), s.value...)
-		out = c.add(out, &s.at, &agents.Entry{Type: "thinking_level_change", Time: s.at.time, Body: body})
-	}
-	return out
-}
-
 // rollBack makes the next entry hang on the one before the last turns, which stay as a branch.
-func (c *converter) rollBack(out []byte, turns int, line int64) []byte {
-	out = c.flush(c.settle(out))
-	n := max(0, len(c.turns)-turns)
-	if turns == 0 || n == len(c.turns) {
-		return out
+func (c *converter) rollBack(turns int64) {
+	c.settle()
+	c.Close()
+	if n := max(0, int64(len(c.turns))-turns); n < int64(len(c.turns)) {
+		c.HangOn(c.turns[n], c.line)
+		c.turns, c.hidden = c.turns[:n], nil
 	}
-	c.at, c.turns, c.rolled, c.hidden = c.turns[n], c.turns[:n], line, nil
-	return out
 }
 
 // compacted makes the entries of a compaction and of the items that replace the history.
-func (c *converter) compacted(out []byte, r *record) []byte {
-	out = c.settings(c.flush(c.settle(out)))
-	e := agents.Entry{Type: "compaction", Time: r.time}
-	summary := r.payload.Member("message")
-	if !summary.IsString() {
-		summary = rawjson.Value(`""`)
-	}
-	e.Body = append([]byte(`"summary":`), summary...)
-	out = c.add(out, r, &e)
+func (c *converter) compacted(payload agents.Object) {
+	c.settle()
+	c.Close()
+	c.Compaction(payload.Member("message"), "", 0)
 	c.replay = true
-	r.payload.Member("replacement_history").EachElement(func(item rawjson.Value, _ int) bool {
-		out = c.item(out, r, agents.Read(item))
-		return true
-	})
+	for item := range payload.Member("replacement_history").EachElement {
+		c.item(agents.Read(item))
+	}
 	c.replay, c.hidden = false, nil
-	return out
 }
 
-// Tail implements agents.Converter. After a rollback without further items it moves the leaf.
-func (c *converter) Tail(out []byte) []byte {
-	if c.old.first != nil {
-		c = c.copy()
-		out = c.beginOld(out)
-	}
-	if len(c.events) > 0 || len(c.waiting) > 0 {
-		c = c.copy()
-		out = c.settle(out)
-	}
-	if c.open != nil {
-		out = c.open.appendTo(out)
-	}
-	if c.at == c.last {
-		return out
-	}
-	return agents.AppendLeaf(out, c.at, c.rolled)
+// settle makes entries of everything that only events have, as no item follows any more.
+func (c *converter) settle() {
+	c.finish()
+	c.flushEvents(len(c.events))
 }
 
-// copy returns a converter that can continue without a change of c.
-func (c *converter) copy() *converter {
-	d := *c
-	d.turns, d.tools, d.waiting = slices.Clip(c.turns), maps.Clone(c.tools), slices.Clone(c.waiting)
-	if c.open != nil {
-		open := *c.open
-		open.blocks, open.Lines, open.after = slices.Clip(open.blocks), slices.Clip(open.Lines), slices.Clip(open.after)
-		d.open = &open
+// pending is settle without a change of the converter, for the end of the file.
+func (c *converter) pending() {
+	isWaiting := func(id string) bool { return c.calls[id].events != nil }
+	if len(c.events) > 0 || slices.ContainsFunc(c.waiting, isWaiting) {
+		d := *c
+		d.calls = maps.Clone(c.calls)
+		d.settle()
 	}
-	return &d
 }

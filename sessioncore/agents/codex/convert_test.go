@@ -10,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -59,11 +60,17 @@ func counted(total, input, cached, out int) string {
 const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
 	`"payload":{"id":"s","timestamp":"2026-03-30T07:13:40.000Z","cwd":"/w","cli_version":"0.104.0"}}`
 
+// converterOf returns a converter of a rollout that stands alone.
+func converterOf(t testing.TB) agents.Converter {
+	b, _ := newConverter(New(sessiontest.OpenDir(t, t.TempDir()), "/"), agents.About{ID: "s"}, &chain{}, nil)
+	return b
+}
+
 // TestConvert: each case of testdata/convert is shown as it says.
 func TestConvert(t *testing.T) {
 	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), file)
-		require.Equal(t, append([]string{"session s"}, want...), agentstest.Outline(t, whole))
+		whole, states := agentstest.Convert(t, converterOf(t), file)
+		require.Equal(t, want, agentstest.Outline(t, whole)[1:])
 		for _, state := range states {
 			agentstest.Outline(t, state)
 		}
@@ -117,6 +124,7 @@ var palette = []string{
 	line("event_msg", `"type":"turn_aborted"`),
 	line("event_msg", `"type":"error","message":"no"`), line("event_msg", `"type":"task_complete"`),
 	line("turn_context", `"model":"gpt","effort":"high"`), line("turn_context", `"model":"other"`),
+	"\n" + markPrefix + "1}", "\n" + markPrefix + "2}",
 	line("compacted", `"message":"In short",`+
 		`"replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]},`+
 		`{"type":"function_call","name":"f","call_id":"c1"}]`),
@@ -132,6 +140,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", uint8(1))
 	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, uint8(0))
 	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, uint8(0))
+	home := New(sessiontest.OpenDir(f, f.TempDir()), "/")
 	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, before uint8) {
 		write := func(lines []byte) string {
 			var text strings.Builder
@@ -145,13 +154,13 @@ func FuzzConvert(f *testing.F) {
 			return text.String()
 		}
 		parent := write(theirs)
-		chained := &chain{lines: int64(before)}
-		for n := range int64(before) { // with a line each
-			chained.parts = append(chained.parts, part{path: "/x", lines: 1, lineAt: n, skipped: 1})
+		chained := &chain{}
+		for n := range int(before) {
+			chained.parts = append(chained.parts, part{path: "/x", mark: fmt.Sprintf("\n%s%d}\n", markPrefix, n+1)})
 		}
-		c := newConverter(agents.About{ID: "s"}, chained, newLines(func() (storage.Object, error) {
-			return memory{strings.NewReader(parent)}, nil
-		}))
+		c, _ := newConverter(home, agents.About{ID: "s"}, chained, func() *lines {
+			return newLines(func() (storage.Object, error) { return memory{strings.NewReader(parent)}, nil })
+		})
 		whole, states := agentstest.Convert(t, c, write(own))
 		for _, state := range append(states, whole) {
 			requireTree(t, state)

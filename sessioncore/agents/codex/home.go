@@ -1,13 +1,10 @@
 package codex
 
 import (
-	"cmp"
 	"path"
 	"strings"
 	"sync"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -28,17 +25,13 @@ type Home struct {
 	Days
 	root string // its absolute path
 
-	titles agents.Cached[map[string]string] // in the program's list, by thread
-	days   agents.Cached[map[string]string] // rollouts by id, by directory
+	titles     agents.Cached[map[string]string] // in the program's list, by thread
+	beginnings agents.Cached[beginning]         // of opened rollouts
 
-	mu      sync.Mutex        // guards the fields below
-	places  map[string]string // of rollouts, by id
-	daysAt  time.Time         // the last scan of all days
-	prompts map[string]string // titles from first prompts, by the name of a rollout that others continue
-
-	beginnings *lru.Cache[string, beginning] // of opened rollouts, by name
-
-	parents parents
+	mu        sync.Mutex        // guards the fields below
+	places    map[string]string // of rollouts, by id
+	scannedAt time.Time         // the last scan for places
+	prompts   map[string]string // titles from first prompts, by the name of a rollout that others continue
 }
 
 var (
@@ -49,8 +42,7 @@ var (
 // New returns a Home of files, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
 	h := &Home{Days: Days{files}, root: root, prompts: map[string]string{}}
-	h.beginnings, _ = lru.New[string, beginning](maxBeginnings)
-	h.parents.init(h.Days)
+	h.beginnings.OfBeginning = true
 	return h
 }
 
@@ -68,17 +60,16 @@ func idOf(name string) string {
 
 // Converter implements agents.Format.
 func (h *Home) Converter(about agents.About, obj storage.Object) agents.Converter {
-	begin := func(about agents.About) *converter {
-		if j, ok := obj.(*joined); ok {
-			return newConverter(about, j.chain, nil)
-		}
-		return newConverter(about, nil, h.parentLines(about))
+	before, original := &chain{}, func() *lines { return h.originalOf(about) }
+	if j, ok := obj.(*joined); ok {
+		before, original = j.chain, nil
 	}
-	return &titleFinder{converter: begin(about), begin: begin, home: h, listTitle: h.title(about.ID)}
+	b, _ := newConverter(h, about, before, original)
+	return b
 }
 
-// parentLines returns the lines of the rollout from which one may have copies, or nil.
-func (h *Home) parentLines(about agents.About) *lines {
+// originalOf returns the lines of the rollout from which one may have copies, or nil.
+func (h *Home) originalOf(about agents.About) *lines {
 	if about.Parent == "" || about.Listed {
 		return nil
 	}
@@ -96,72 +87,25 @@ func (h *Home) parentLines(about agents.About) *lines {
 }
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also
-// from the rollout (titles).
+// from the rollout (titles.go).
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
-	about := agents.About{ID: idOf(name), Title: h.title(idOf(name))}
+	about := agents.About{ID: idOf(name)}
+	before := &chain{}
 	if j, ok := obj.(*joined); ok {
-		about.Before = j.identity()
+		before, about.Before = j.chain, j.identity()
 	}
-	var titles titles
-	err := agents.Ends(obj, size, mayHaveFacts, func(v rawjson.Value, isHead bool) {
-		before := titles.metas
-		if titles.add(v, isHead); titles.metas > before && titles.metas <= 2 {
-			about.Parent, about.Side = parentOf(payloadOf(v), about, titles.metas)
+	b, c := newConverter(h, about, before, nil)
+	var err error
+	if about.Title = b.Title(); listed && about.Title == "" {
+		about.Title, err = b.FindTitle(obj, size, hasTitle)
+	} else {
+		err = agents.Head(obj, size, isMeta, func(v rawjson.Value) { b.Add(nil, v, 1) })
+		if c.isTitled {
+			about.Title = b.Title()
 		}
-	})
-	if about.Title == "" && titles.metas > 0 {
-		about.Title = h.title(titles.thread) // a reverted thread continues in another file
 	}
-	if err != nil || !listed || about.Title != "" {
-		return about, err
-	}
-	if about.Title = titles.name; about.Title == "" && titles.base != "" && about.Before == "" {
-		about.Title = h.titleOf(titles.base)
-	}
-	if about.Title == "" && titles.prompt == "" {
-		err = agents.Beyond(obj, size, mayHaveFacts, func(v rawjson.Value) bool {
-			titles.add(v, true)
-			return titles.prompt == ""
-		})
-	}
-	about.Title = cmp.Or(about.Title, titles.prompt)
+	about.Parent, about.Side = c.parent, c.side
 	return about, err
-}
-
-// parentOf returns the parent thread of a fork or subagent, from its first or second session_meta.
-func parentOf(meta rawjson.Value, about agents.About, nth int) (parent string, side bool) {
-	if nth == 2 {
-		if id, ok := meta.Member("id").Text(); ok && about.Parent == "" && id != about.ID {
-			return id, about.Side
-		}
-		return about.Parent, about.Side
-	}
-	kind := subagentOf(meta.Member("source"), meta.Member("thread_source"))
-	ids := []rawjson.Value{
-		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"), meta.Member("parent_thread_id"),
-		kind.Member("parent_thread_id"),
-	}
-	kind.EachMember(func(m rawjson.Member) bool { // thread_spawn and others
-		ids = append(ids, m.Value.Member("parent_thread_id"))
-		return true
-	})
-	for _, v := range ids {
-		if id, ok := v.Text(); ok && id != about.ID && parent == "" {
-			parent = id
-		}
-	}
-	return parent, len(kind) > 0
-}
-
-// subagentOf returns the subagent or reviewer that owns a session_meta.
-func subagentOf(source, thread rawjson.Value) rawjson.Value {
-	switch kind := source.Member("subagent"); {
-	case !kind.Missing():
-		return kind
-	case source.Is("subagent"), thread.Is("subagent"):
-		return rawjson.Value(`"subagent"`)
-	}
-	return nil
 }
 
 // Beside returns the title of a rollout in the program's list.
@@ -194,7 +138,7 @@ const rescanAfter = 250 * time.Millisecond
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if name, st, ok = h.locate(id); ok || time.Since(h.daysAt) < rescanAfter {
+	if name, st, ok = h.locate(id); ok || time.Since(h.scannedAt) < rescanAfter {
 		return name, st, ok
 	}
 	days, err := storage.List(h, "")
@@ -203,11 +147,14 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	}
 	h.places = map[string]string{}
 	for _, day := range days {
-		for id, name := range h.rolloutsOf(day.Name) {
-			h.places[id] = path.Join(day.Name, name)
-		}
+		_ = h.List(day.Name, nil, func(item storage.Item) bool { // as far as it can be read
+			if item.Kind == storage.KindFile && h.IsSession(item.Name) {
+				h.places[idOf(item.Name)] = path.Join(day.Name, item.Name)
+			}
+			return true
+		})
 	}
-	h.daysAt = time.Now()
+	h.scannedAt = time.Now()
 	return h.locate(id)
 }
 
@@ -218,19 +165,4 @@ func (h *Home) locate(id string) (name string, st storage.Stat, ok bool) {
 	}
 	st, err := h.Stat(name)
 	return name, st, err == nil
-}
-
-// rolloutsOf returns the rollouts of a day by their ids, as far as they can be read.
-func (h *Home) rolloutsOf(day string) map[string]string {
-	names, _ := h.days.Get(h, day, func(storage.Stat) (map[string]string, error) {
-		names := map[string]string{}
-		err := h.List(day, nil, func(item storage.Item) bool {
-			if item.Kind == storage.KindFile && h.IsSession(item.Name) {
-				names[idOf(item.Name)] = item.Name
-			}
-			return true
-		})
-		return names, err
-	})
-	return names
 }

@@ -10,80 +10,96 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// lineage detects the lines at the beginning of a session that are another rollout's, and the
-// origin of all lines. They follow its session_meta and that of the other: copies with the time of
-// a fork or of a subagent's begin, or lines of the chain (join.go). Such a line becomes the same
+// lineage detects the records at the beginning of a session that are another rollout's, and the
+// origin of all records. They follow its session_meta and that of the other: copies with the time of
+// a fork or of a subagent's begin, or lines of the chain (chain.go). Such a record becomes the same
 // entry with the same id and time in both, so that its cost counts once.
 type lineage struct {
-	*chain         // lines of other rollouts that are shown here
-	metas   int64  // number of session_meta at the beginning
-	copied  bool   // the next line may be another rollout's
-	parent  *lines // nil if it cannot be compared
-	matches int    // number of lines that are the parent's
-	omitted int64  // number of the parent's lines without a copy
-	ms      int64  // time of the previous line
+	*chain          // lines of other rollouts that are shown here
+	part     int    // of the chain, from 1; 0 before the first
+	mark     int64  // the line of its mark
+	number   int64  // of the record
+	id       string // of its first entry
+	line     int64  // in its file
+	metas    int64  // number of session_meta at the beginning
+	copied   bool   // the next record may be another rollout's
+	original *lines // that rollout's, nil if it cannot be compared
+	matches  int    // number of records that are the original's
+	omitted  int64  // number of the original's lines without a copy
+	ms       int64  // time of the previous record
 }
 
 // batchGap bounds the time between two lines that were copied at once, in ms. Answers take longer.
 const batchGap = 1000
 
-// place sets the origin of a record. It returns true for the session's first own one.
-func (l *lineage) place(r *record, o agents.Object, line int64) (own bool) {
-	if o.Member("type").Is("session_meta") && line == l.metas+1 {
-		l.metas++
+// isMark reports whether a record is the mark of the next part of the chain.
+func (c *converter) isMark(r *agents.Record) bool {
+	if c.part == len(c.parts) || !c.parts[c.part].isMark(r.Value) {
+		return false
 	}
-	ms, _, timed := rawjson.ReadTimestamp(r.time)
-	if line == 2 {
-		l.copied = l.metas == 2 || l.chain.lines > 0
+	if c.part, c.mark = c.part+1, r.Line; c.numberOf(r.Line+1) == c.number { // the last record has no line break
+		c.omitted++
 	}
-	if line > 1 && l.copied {
-		l.copied = l.isCopied(r, o, line, timed && ms-l.ms < batchGap)
-		own = !l.copied
+	c.ended = c.ended || c.part == len(c.parts) // the next lines are the session's own
+	return true
+}
+
+// numberOf returns the number of the record of a line, as if all lines were the session's own.
+func (l *lineage) numberOf(line int64) int64 {
+	return line - markLines*int64(l.part) + l.omitted - max(0, l.metas-1)
+}
+
+// place sets the origin of a record.
+func (c *converter) place(r *agents.Record) {
+	time := r.Member("timestamp")
+	line := r.Line - markLines*int64(c.part)
+	if r.Member("type").Is("session_meta") && line == c.metas+1 {
+		c.metas++
 	}
-	if timed {
-		l.ms = ms
+	if time.Missing() {
+		time = c.began
 	}
-	r.id = "l" + strconv.FormatInt(line+l.omitted-max(0, l.metas-1), 10)
+	c.Path, c.line = "", r.Line
 	switch {
-	case line == 1:
-		r.line = 1
-	case line <= l.chain.lines+1:
-		r.path, r.line = l.origin(line - 2)
-	default:
-		r.line = line - l.chain.lines
-	}
-	return own
-}
-
-// isCopied reports whether a line is another rollout's, and sets the record's time to that in the
-// original. soon: the line was written right after the previous one.
-func (l *lineage) isCopied(r *record, o agents.Object, line int64, soon bool) bool {
-	if l.chain.lines > 0 {
-		return line <= l.chain.lines+1
-	}
-	if l.parent != nil {
-		for {
-			theirs, ok := l.parent.next()
-			isSame := bytes.Equal(theirs.Member("type"), o.Member("type")) &&
-				bytes.Equal(theirs.Member("payload"), o.Member("payload"))
-			if isSame {
-				r.time, l.omitted = theirs.Member("timestamp"), l.parent.read-(line-1)
-				l.matches++
-				return true
-			}
-			if !ok || !soon {
-				break
-			}
+	case c.part > 0:
+		c.Path, c.line = c.parts[c.part-1].path, r.Line-c.mark+1
+	case line == 1, line == 2 && c.metas == 2, c.copied:
+		ms, _, timed := rawjson.ReadTimestamp(time)
+		if line > 1 {
+			time, c.copied = c.copyOf(r, time, line, timed && ms-c.ms < batchGap)
+			c.ended = c.ended || !c.copied // the next lines are the session's own
 		}
-		if l.parent = nil; l.matches > 1 {
-			return false
+		if timed {
+			c.ms = ms
 		}
 	}
-	return soon
+	c.number = c.numberOf(r.Line)
+	c.id = "l" + strconv.FormatInt(c.number, 10)
+	c.From(c.id, time, c.line)
 }
 
-// isCounted reports whether the tokens of a line are the parent's, whose line was not found.
-func (l *lineage) isCounted() bool { return l.copied && l.chain.lines == 0 && l.parent == nil }
+// copyOf reports whether a record is another rollout's, and returns its time there. soon: the line
+// was written right after the previous one.
+func (l *lineage) copyOf(record *agents.Record, time rawjson.Value, line int64, soon bool) (rawjson.Value, bool) {
+	for l.original != nil {
+		theirs, ok := l.original.next()
+		if bytes.Equal(theirs.Member("type"), record.Member("type")) &&
+			bytes.Equal(theirs.Member("payload"), record.Member("payload")) {
+			l.matches++
+			l.omitted = l.original.read - (line - 1)
+			return theirs.Member("timestamp"), true
+		}
+		if !ok || !soon {
+			if l.original = nil; l.matches > 1 {
+				return time, false
+			}
+		}
+	}
+	return time, soon
+}
+
+// isCounted reports whether the tokens of a record are those of another rollout's that was not found.
+func (l *lineage) isCounted() bool { return l.copied && l.original == nil }
 
 // lines reads the lines of a file in order.
 type lines struct {
@@ -100,26 +116,25 @@ const (
 func newLines(open func() (storage.Object, error)) *lines {
 	s := bufio.NewScanner(&reopened{open: open})
 	s.Buffer(make([]byte, readAhead), maxCompared)
-	s.Split(func(text []byte, _ bool) (size int, line []byte, err error) { // the last line may be incomplete
-		if end := bytes.IndexByte(text, '\n'); end >= 0 {
-			return end + 1, text[:end], nil
-		}
-		return 0, nil, nil
-	})
 	return &lines{Scanner: s}
 }
 
 // next returns the members of the next line, none for other values. They are valid until the next
 // call. ok is false at the end, or after an error.
 func (l *lines) next() (o agents.Object, ok bool) {
-	if !l.Scan() {
-		return nil, false
+	for l.Scan() {
+		l.read++
+		line := rawjson.Value(bytes.TrimSpace(l.Bytes()))
+		switch {
+		case bytes.HasPrefix(line, []byte(markPrefix)): // of a chain
+			l.read -= markLines
+		case rawjson.IsValidObject(line):
+			return agents.Read(line), true
+		case len(line) > 0:
+			return nil, true
+		}
 	}
-	l.read++
-	if line := rawjson.Value(bytes.TrimSpace(l.Bytes())); rawjson.IsValidObject(line) {
-		o = agents.Read(line)
-	}
-	return o, true
+	return nil, false
 }
 
 // reopened is an io.Reader of a file that is open only while it is read.

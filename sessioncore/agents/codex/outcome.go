@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -8,44 +9,71 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// outcome is the result of a call. An event has it before the item, or without an item.
+// maxHeld bounds the records with results that wait for their items, in bytes.
+const maxHeld = 8 << 20
+
+// outcome is the result of a call. An event has it before the item, or without an item. It is
+// immutable.
 type outcome struct {
-	at        record
-	blocks    []byte
+	at        agents.Origin
+	blocks    agents.Blocks
 	failed    bool
 	changes   []rawjson.Member // files, and the changes to them
 	patched   bool             // it is of a patch
 	succeeded bool             // a patch succeeded
 }
 
-// toolResult handles the result of a call in an event. Calls of a script (`exec`) have no items.
-func (c *converter) toolResult(out []byte, r *record, typ string) []byte {
-	p := r.payload
+// toolResult handles the result of a call in an event of size bytes. Calls of a script (`exec`) have
+// no items.
+func (c *converter) toolResult(p agents.Object, typ string, size int) {
 	id := p.AnyOf("call_id", "callId")
-	call, ok := id.Text()
+	text, ok := id.Text()
 	if !ok || p.Member("source").Is("user_shell") { // a message of the person has it
-		return out
+		return
 	}
 	o, name, args := outcomeOf(typ, p)
-	t, known := c.tools[call]
-	if !known && o.patched { // by the last script
-		if script := c.tools[c.script]; c.script != "" && !script.done && script.events.size()+o.size() <= maxWaiting {
-			call, t, known = c.script, script, true
+	o.at = c.Here()
+	known, isKnown := c.calls[text]
+	if script := c.calls[c.script]; !isKnown && o.patched && c.script != "" && !script.done {
+		text, isKnown = c.script, true
+	}
+	switch {
+	case known.done:
+	case isKnown:
+		c.wait(text, o, size)
+	default:
+		within := c.isOpen()
+		c.call(id, name, args)
+		c.result(id, name, o)
+		c.ended = !within // the script may call more, before its own result
+	}
+}
+
+// wait keeps the outcome of a call until its item comes, or cannot come any more.
+func (c *converter) wait(id string, o *outcome, size int) {
+	known := c.calls[id]
+	if known.events == nil {
+		c.waiting = append(c.waiting, id)
+	} else {
+		o = known.events.with(o)
+	}
+	known.events = o
+	c.calls[id] = known
+	if c.held += size; c.held > maxHeld {
+		c.finish()
+	}
+}
+
+// finish makes entries of the results that only events have.
+func (c *converter) finish() {
+	waiting := c.waiting
+	c.waiting, c.held = nil, 0
+	for _, id := range waiting {
+		if o := c.calls[id].events; o != nil {
+			at := o.at
+			c.Of(&at, func() { c.result(rawjson.AppendQuoted(nil, id), nil, o) })
 		}
 	}
-	o.at = r.snapshot()
-	switch {
-	case known && t.done:
-		return out
-	case known:
-		return c.wait(out, call, o)
-	}
-	within := c.open != nil && !c.open.ended
-	out = c.result(c.call(out, r, id, name, args), r, id, name, o)
-	if within && c.open != nil {
-		c.open.ended = false // the script may call more, before its own result
-	}
-	return out
 }
 
 // outcomeOf returns the outcome in an event, and its call.
@@ -116,17 +144,6 @@ func texts(p agents.Object, keys ...string) (blocks agents.Blocks) {
 	return blocks
 }
 
-// size returns the size of an outcome in bytes.
-func (o *outcome) size() (n int) {
-	if o == nil {
-		return 0
-	}
-	for _, m := range o.changes {
-		n += len(m.Key) + len(m.Value)
-	}
-	return n + len(o.blocks)
-}
-
 // with returns the outcome of two patches in a script. Files of a failed patch count only if none
 // succeeded.
 func (o *outcome) with(next *outcome) *outcome {
@@ -149,60 +166,21 @@ func (o *outcome) with(next *outcome) *outcome {
 	return &both
 }
 
-// appendTo appends the member details of a result: the files that a patch changed.
-func (o *outcome) appendTo(dst []byte) []byte {
+// details returns the files that a patch changed, or nil.
+func (o *outcome) details() rawjson.Value {
 	if !o.patched {
-		return dst
+		return nil
 	}
 	last := make(map[string]int, len(o.changes))
 	for i, m := range o.changes {
 		last[string(m.Key)] = i
 	}
-	dst = append(dst, `,"details":{"changes":{`...)
-	first := true
+	out := []byte(`{"changes":{`)
 	for i, m := range o.changes {
-		if last[string(m.Key)] != i {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(append(append(dst, m.Key...), ':'), m.Value...)
-	}
-	return append(strconv.AppendBool(append(dst, `},"success":`...), o.succeeded), '}')
-}
-
-// wait keeps the outcome of a call until its item comes, or cannot come any more.
-func (c *converter) wait(out []byte, call string, o *outcome) []byte {
-	t := c.tools[call]
-	c.waitingSize -= t.events.size()
-	if t.events == nil {
-		t.events = o
-		c.waiting = append(c.waiting, call)
-	} else {
-		t.events = t.events.with(o)
-	}
-	c.tools[call] = t
-	if c.waitingSize += t.events.size(); c.waitingSize > maxWaiting {
-		return c.finish(out)
-	}
-	return out
-}
-
-// finish makes entries of the results that only events have.
-func (c *converter) finish(out []byte) []byte {
-	for _, call := range slices.Clone(c.waiting) {
-		if t := c.tools[call]; t.events != nil {
-			r := t.events.at
-			out = c.result(out, &r, rawjson.AppendQuoted(nil, call), t.name, t.events)
+		if last[string(m.Key)] == i {
+			out = append(append(append(append(out, m.Key...), ':'), m.Value...), ',')
 		}
 	}
-	return out
-}
-
-// settle makes entries of everything that only events have, as no item follows any more.
-func (c *converter) settle(out []byte) []byte {
-	out = c.finish(out)
-	return c.flushEvents(out, len(c.events))
+	out = append(bytes.TrimSuffix(out, []byte{','}), `},"success":`...)
+	return append(strconv.AppendBool(out, o.succeeded), '}')
 }

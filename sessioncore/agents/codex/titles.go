@@ -10,78 +10,120 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// titles finds the title of a thread in the lines of its rollout, else the first prompt.
-type titles struct {
-	name, prompt string
-	metas        int    // number of lines of type session_meta at the beginning
-	thread, base string // of the first one: its thread, and the one that it continues
+// facts are found in the records at the beginning of a session.
+type facts struct {
+	home     *Home
+	isTitled bool // the program's list has the title
+	allMetas int  // number of session_meta
+	// of the first one: its thread, and the one that it continues
+	thread, base string
+	parent       string // the thread of which it is a fork or a subagent
+	side         bool   // it is a subagent's or a reviewer's
 }
 
-// add adds a line. A prompt behind a gap is not the first.
-func (t *titles) add(v rawjson.Value, isHead bool) {
-	payload := payloadOf(v)
-	if isHead && v.Member("type").Is("session_meta") {
-		if t.metas++; t.metas == 1 {
-			t.thread, _ = payload.Member("id").Text()
-			t.base, _ = payload.Member("history_base").Member("thread_id").Text()
+// meta handles a session_meta.
+func (c *converter) meta(p agents.Object) {
+	id, _ := p.Member("id").Text()
+	switch c.allMetas++; c.allMetas {
+	case 1:
+		c.thread = id
+		c.base, _ = p.Member("history_base").Member("thread_id").Text()
+		c.parent, c.side = parentOf(p, c.ID)
+		c.titled(id) // a reverted thread continues in another file
+		if c.base != "" && len(c.parts) == 0 && !c.Listed {
+			c.Prompted(c.home.titleOf(c.base))
+		}
+	case 2:
+		if id != c.ID && c.parent == "" {
+			c.parent = id
 		}
 	}
-	switch {
-	case payload.Member("type").Is("thread_name_updated"):
-		t.name, _ = payload.Member("thread_name").Text()
-	case isHead && t.prompt == "":
-		t.prompt = prompt(payload)
+}
+
+// parentOf returns the parent thread of a fork or subagent, and whether it is a subagent.
+func parentOf(meta agents.Object, own string) (parent string, side bool) {
+	kind := subagentOf(meta)
+	ids := []rawjson.Value{
+		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"), meta.Member("parent_thread_id"),
+		kind.Member("parent_thread_id"),
+	}
+	kind.EachMember(func(m rawjson.Member) bool { // thread_spawn and others
+		ids = append(ids, m.Value.Member("parent_thread_id"))
+		return true
+	})
+	for _, v := range ids {
+		if id, ok := v.Text(); ok && id != own && parent == "" {
+			parent = id
+		}
+	}
+	return parent, len(kind) > 0
+}
+
+// subagentOf returns the subagent or reviewer that owns a session_meta.
+func subagentOf(meta agents.Object) rawjson.Value {
+	source := meta.Member("source")
+	switch kind := source.Member("subagent"); {
+	case !kind.Missing():
+		return kind
+	case source.Is("subagent"), meta.Member("thread_source").Is("subagent"):
+		return rawjson.Value(`"subagent"`)
+	}
+	return nil
+}
+
+// titled sets the title to that of a thread in the program's list, if it is there. It stays.
+func (c *converter) titled(thread string) {
+	if !c.isTitled && !c.Listed {
+		title := c.home.title(thread)
+		c.Named(title)
+		c.isTitled = title != ""
+	}
+}
+
+// renamed sets the title to the one that an event gives.
+func (c *converter) renamed(title rawjson.Value) {
+	if text, _ := title.Text(); !c.isTitled {
+		c.Named(text)
 	}
 }
 
 // request is the heading of the prompt if an editor adds the person's view before it.
 const request = "## My request for Codex:"
 
-// prompt returns the first line of the person's text in an item, or "".
-func prompt(payload rawjson.Value) string {
-	var text string
-	switch typ := payload.Member("type"); {
-	case typ.Is("user_message"):
-		text = firstLine(payload.Member("message"))
-	case typ.Is("message") && payload.Member("role").Is("user") && !isContext(payload.Member("content")):
-		text = firstLine(payload.Member("content"))
-		payload.Member("content").EachElement(func(block rawjson.Value, _ int) bool {
-			text = firstLine(block.Member("text"))
-			return text == ""
-		})
+// promptedBy adds the person's text in a message as a prompt.
+func (c *converter) promptedBy(content rawjson.Value) {
+	prompted := func(v rawjson.Value) {
+		text, _ := v.Text()
+		if _, after, found := strings.Cut(text, request); found {
+			text = after
+		}
+		c.Prompted(text)
 	}
-	return text
+	prompted(content)
+	for block := range content.EachElement {
+		prompted(block.Member("text"))
+	}
 }
 
-// firstLine returns the first line of a prompt.
-func firstLine(v rawjson.Value) string {
-	text, _ := v.Text()
-	if _, after, found := strings.Cut(text, request); found {
-		text = after
+// hasAny returns a function that reports whether a line has one of some words in its beginning.
+func hasAny(words ...string) func(line []byte) bool {
+	return func(line []byte) bool {
+		line = line[:min(len(line), 400)]
+		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
 	}
-	return agents.FirstLine(text)
 }
 
-// payloadOf returns the item in a line, which is all of a line of mid-2025.
-func payloadOf(v rawjson.Value) rawjson.Value {
-	if payload := v.Member("payload"); payload.IsObject() {
-		return payload
-	}
-	return v
-}
-
-// mayHaveFacts reports whether a line may have the title or the parent of the session.
-func mayHaveFacts(line []byte) bool {
-	line = line[:min(len(line), 400)]
-	words := []string{`"session_meta"`, `"thread_name_updated"`, `"user_message"`, `"user"`}
-	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
-}
+var (
+	isMeta    = hasAny(`"session_meta"`)
+	hasPrompt = hasAny(`"session_meta"`, `"user_message"`, `"user"`)
+	hasTitle  = hasAny(`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
+)
 
 // titleOf returns the title of a rollout that others continue, from a prompt in it or its base.
 func (h *Home) titleOf(id string) (title string) {
 	visited := map[string]bool{}
 	for id != "" {
-		name, _, ok := h.find(id)
+		name, st, ok := h.find(id)
 		if !ok || visited[name] {
 			break
 		}
@@ -93,7 +135,7 @@ func (h *Home) titleOf(id string) (title string) {
 			break
 		}
 		visited[name] = true
-		prompt, base, err := h.firstPrompt(name)
+		prompt, base, err := h.firstPrompt(name, st.Size)
 		if err != nil {
 			break
 		}
@@ -107,58 +149,14 @@ func (h *Home) titleOf(id string) (title string) {
 	return title
 }
 
-// firstPrompt returns the first prompt in a rollout, and the rollout that it continues.
-func (h *Home) firstPrompt(name string) (title, base string, err error) {
+// firstPrompt returns the first prompt in a rollout of size bytes, and the rollout that it continues.
+func (h *Home) firstPrompt(name string, size int64) (prompt, base string, err error) {
 	obj, err := h.Open(name)
 	if err != nil {
 		return "", "", err
 	}
 	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return "", "", err
-	}
-	var titles titles
-	add := func(v rawjson.Value) (more bool) {
-		titles.add(v, true)
-		return titles.prompt == "" && titles.base == ""
-	}
-	more := true
-	err = agents.Head(obj, st.Size, mayHaveFacts, func(v rawjson.Value) { more = more && add(v) })
-	if err == nil && more {
-		err = agents.Beyond(obj, st.Size, mayHaveFacts, add)
-	}
-	return titles.prompt, titles.base, err
-}
-
-// titleFinder is a converter that finds the title of a session without one in the program's list.
-type titleFinder struct {
-	*converter
-	begin     func(agents.About) *converter
-	home      *Home
-	listTitle string // the title in the list
-	titles    titles
-}
-
-// Add implements agents.Converter.
-func (t *titleFinder) Add(out []byte, v rawjson.Value, line int64) []byte {
-	if mayHaveFacts(v) {
-		before := t.titles.metas
-		if t.titles.add(v, true); before == 0 && t.titles.metas == 1 && t.listTitle == "" {
-			t.listTitle = t.home.title(t.titles.thread)
-		}
-	}
-	return t.converter.Add(out, v, line)
-}
-
-// Title implements agents.Titler.
-func (t *titleFinder) Title() string { return cmp.Or(t.listTitle, t.titles.name, t.titles.prompt) }
-
-// Restart implements agents.Rereader.
-func (t *titleFinder) Restart() agents.Converter {
-	about := t.About
-	if about.Title = t.Title(); about.Title == t.About.Title {
-		return nil
-	}
-	return &titleFinder{converter: t.begin(about), begin: t.begin, home: t.home, listTitle: t.listTitle}
+	b, c := newConverter(h, agents.About{Listed: true}, &chain{}, nil)
+	prompt, err = b.FindTitle(obj, size, hasPrompt)
+	return prompt, c.base, err
 }

@@ -4,47 +4,44 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// tool is a call of a tool for later records.
-type tool struct {
-	name   rawjson.Value
+// callState is the state of a call of a tool.
+type callState struct {
 	hosted bool     // the provider runs it: no item has its result
 	done   bool     // the result is known
 	events *outcome // the result in events, or nil
 }
 
 // toolCall adds a call of a tool to the answer. kind is the type of the item without its ending.
-func (c *converter) toolCall(out []byte, r *record, item agents.Object, kind string) []byte {
+func (c *converter) toolCall(item agents.Object, kind string) {
 	name, id := qualified(item.Member("namespace"), item.Member("name")), item.AnyOf("call_id", "id")
 	if kind == "web_search" {
-		return c.searchCall(out, r, item, id)
+		c.searchCall(item, id)
+		return
 	}
 	if !name.IsString() {
 		name = rawjson.AppendQuoted(nil, kind)
 	}
 	// The event of a search may precede its call.
-	var search *outcome
+	var found *outcome
 	if i := c.searchEvent(id); i >= 0 && id.IsString() {
-		e := c.events[i]
+		found = &outcome{at: c.events[i].at, blocks: c.events[i].results}
 		c.events = slices.Delete(c.events, i, i+1)
-		search = &outcome{at: e.at, blocks: outputBlocks(e.results)}
 	}
-	args := item.AnyOf("arguments", "input", "action", "revised_prompt")
-	out = c.call(c.flushEvents(out, len(c.events)), r, id, name, args)
-	call, _ := id.Text()
+	c.flushEvents(len(c.events))
+	c.call(id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
+	text, _ := id.Text()
 	if kind == "custom_tool" {
-		c.script = call
+		c.script = text
 	}
-	if search != nil {
-		out = c.wait(out, call, search)
+	if found != nil {
+		c.wait(text, found, 0)
 	}
-	return out
 }
 
 // qualified returns the name of a tool with its namespace, in one word as in older rollouts. Names
@@ -63,43 +60,33 @@ func qualified(namespace, name rawjson.Value) rawjson.Value {
 }
 
 // call adds a call to the answer.
-func (c *converter) call(out []byte, r *record, id, name, args rawjson.Value) []byte {
+func (c *converter) call(id, name, args rawjson.Value) {
 	if !id.IsString() {
-		id = rawjson.AppendQuoted(nil, r.id)
+		id = rawjson.AppendQuoted(nil, c.id)
 	}
 	text, _ := id.Text()
-	c.tools[text] = tool{name: slices.Clone(name), events: c.tools[text].events}
-	b := agents.AppendMember([]byte(`{"type":"toolCall"`), "id", id)
-	b = agents.AppendMember(b, "name", name)
-	b = append(append(b, `,"arguments":`...), agents.Arguments(args)...)
-	if c.open == nil || c.open.ended {
-		out = c.begin(out, r)
-	}
-	if c.open.stop == "" {
-		c.open.stop = "toolUse"
-	}
-	return c.respond(out, r, append(b, '}'))
+	c.calls[text] = callState{events: c.calls[text].events}
+	c.answer().Call(id, name, args)
 }
 
 // output makes an entry of an item with the result of a call. One without a call is a message of
 // another thread or of a scheduled task.
-func (c *converter) output(out []byte, r *record, item agents.Object) []byte {
+func (c *converter) output(item agents.Object) {
 	output, id := item.AnyOf("output", "tools"), item.Member("call_id")
 	name := qualified(item.Member("namespace"), item.Member("name"))
-	out = c.flushEvents(out, len(c.events))
-	if id.IsString() {
-		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed") || saysFailure(output)
-		return c.result(out, r, id, name, &outcome{blocks: outputBlocks(output), failed: failed})
-	}
 	blocks := outputBlocks(output)
-	if len(blocks) == 0 {
-		return out
+	c.flushEvents(len(c.events))
+	switch {
+	case id.IsString():
+		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed") || saysFailure(output)
+		c.result(id, name, &outcome{blocks: blocks, failed: failed})
+	case len(blocks) > 0:
+		kind, ok := name.Text()
+		if !ok {
+			kind = "output"
+		}
+		c.custom(kind, item, blocks, true)
 	}
-	text, ok := name.Text()
-	if !ok {
-		text = "output"
-	}
-	return c.custom(out, r, "codex/"+text, item, blocks, true)
 }
 
 // failedText and failedMetadata match outputs of a patch or command that failed, by their beginning
@@ -117,28 +104,23 @@ func saysFailure(output rawjson.Value) bool {
 		failedMetadata.Match(output[max(0, len(output)-maxMetadata):])
 }
 
-// result makes an entry of the result of a call, with the files in its events, if any.
-func (c *converter) result(out []byte, r *record, id, name rawjson.Value, o *outcome) []byte {
-	call, ok := id.Text()
+// result makes an entry of the result of a call, with the files in its events, if any. name is for a
+// call that has no record.
+func (c *converter) result(id, name rawjson.Value, o *outcome) {
+	text, ok := id.Text()
 	if !ok {
-		return out
+		return
 	}
-	t, known := c.tools[call]
-	if known {
-		name = t.name
+	r := agents.Result{Call: id, Content: o.blocks, IsError: o.failed}
+	known, isKnown := c.calls[text]
+	if known.events != nil {
+		o = known.events
 	}
-	b := append(append(agents.AppendResult(nil, id, name), o.blocks...), `],"isError":`...)
-	b = strconv.AppendBool(b, o.failed)
-	if t.events != nil {
-		b = t.events.appendTo(b)
-		c.waitingSize -= t.events.size()
-		c.waiting = slices.DeleteFunc(c.waiting, func(other string) bool { return other == call })
+	if isKnown {
+		c.calls[text] = callState{done: true}
 	} else {
-		b = o.appendTo(b)
+		c.Tool(id, name)
 	}
-	if known {
-		c.tools[call] = tool{name: t.name, done: true}
-	}
-	b = append(agents.AppendMillis(b, r.time), '}')
-	return c.put(out, r, &agents.Entry{Type: "message", Time: r.time, Body: b})
+	r.Details, c.ended = o.details(), true
+	c.Result(r)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 )
 
@@ -36,7 +35,7 @@ func TestRollouts(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			require.NoError(t, err)
-			session, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), string(text))
+			session, _ := agentstest.Convert(t, converterOf(t), string(text))
 			requireWhole(t, string(text), session)
 		})
 	}

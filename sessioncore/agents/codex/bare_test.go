@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
@@ -15,7 +14,7 @@ import (
 // TestBare: rollouts of mid-2025 have items without an envelope, and the working directory in one of the first.
 func TestBare(t *testing.T) {
 	sessiontest.Page(t, "testdata/bare.txt", func(t *testing.T, name, file, want string) {
-		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, nil), file+"\n")
+		whole, states := agentstest.Convert(t, converterOf(t), file+"\n")
 		var header struct{ ID, Timestamp, CWD string }
 		first, _, _ := strings.Cut(whole, "\n")
 		require.NoError(t, json.Unmarshal([]byte(first), &header))

@@ -1,0 +1,55 @@
+package codex
+
+import (
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// begin begins the session. meta is the session_meta, or nil if that is damaged. id is missing where
+// the file's name counts.
+func (c *converter) begin(id rawjson.Value, meta agents.Object) {
+	c.begun = true
+	c.Begin(agents.Header{
+		ID: id, Time: meta.Member("timestamp"), Cwd: meta.Member("cwd"), Originator: meta.Member("originator"),
+		Version: meta.Member("cli_version"), Git: meta.Member("git"), Base: meta.Member("history_base"),
+		Subagent: subagentOf(meta), Problems: c.chain.problems,
+	})
+}
+
+// bare handles a line of a rollout of mid-2025, whose lines have no envelope: a header, then items
+// without times. A message of the program has the working directory.
+func (c *converter) bare(line agents.Object) {
+	typ, _ := line.Member("type").Text()
+	id, time, content := line.Member("id"), line.Member("timestamp"), line.Member("content")
+	isItem := typ == "message" || typ == "reasoning" ||
+		strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
+	switch {
+	case !c.begun && typ == "" && id.IsString() && time.IsString():
+		c.began = slices.Clone(time)
+		c.begin(id, line)
+	case c.begun && isItem:
+		if line.Member("role").Is("user") && isContext(content) {
+			c.Directory(agents.Quoted(cwdIn(content)))
+		}
+		c.item(line)
+	}
+}
+
+// cwdIn returns the working directory in a message of the program, or "".
+func cwdIn(content rawjson.Value) (cwd string) {
+	for block := range content.EachElement {
+		text, _ := block.Member("text").Text()
+		if _, after, found := strings.Cut(text, "<cwd>"); found {
+			cwd, _, _ = strings.Cut(after, "</cwd>")
+		} else if _, after, found := strings.Cut(text, "Current working directory: "); found {
+			cwd, _, _ = strings.Cut(after, "\n")
+		}
+		if cwd = strings.TrimSpace(cwd); cwd != "" {
+			break
+		}
+	}
+	return cwd
+}

@@ -1,0 +1,266 @@
+package codex
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// chain has the rollouts that a rollout continues, the oldest first: their lines up to that point
+// appear between its first line and the rest. Their own first lines are omitted, as a session has
+// one header. A chain is immutable.
+type chain struct {
+	parts    []part   // the last one is the rest, without bytes; none if there is nothing to show
+	size     int64    // bytes of all parts and marks
+	problems []string // reasons for each part that is missing or short
+}
+
+// part is the beginning of a rollout, without its first line, and the mark before it.
+type part struct {
+	mark     string
+	name     string        // in Days
+	path     string        // of the file, absolute
+	object   storage.Token // the file when it was found
+	from, to int64         // its bytes
+	at       int64         // bytes of the chain before its mark
+}
+
+// A mark is the line before a part. It ends a line that the part before it cuts.
+const (
+	markPrefix = `{"rollout":`
+	markLines  = 2 // of the text of a mark
+)
+
+func (p *part) isMark(line rawjson.Value) bool { return string(line) == strings.TrimSpace(p.mark) }
+
+// beginning has facts of a rollout's first line.
+type beginning struct {
+	size int64 // of the line
+	base base
+}
+
+// base is the place in another rollout that a rollout continues.
+type base struct {
+	thread string // "" if it continues none
+	size   int64  // bytes of that thread's rollout
+}
+
+// maxFirst bounds the first line of a rollout, which has some 20 KB of instructions.
+const maxFirst = 8 << 20
+
+var errNoFirst = errors.New("it has no whole first line")
+
+// beginningOf returns the facts in the first line of a rollout in the state st. obj is the file, nil
+// for one that is not open.
+func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (beginning, error) {
+	return h.beginnings.Of(name, st, func() (b beginning, err error) {
+		if obj == nil {
+			if obj, err = h.Open(name); err != nil {
+				return b, err
+			}
+			defer obj.Close()
+		}
+		for size := int64(32 << 10); size <= maxFirst; size *= 4 {
+			text := make([]byte, min(size, st.Size))
+			if err := storage.ReadFull(obj, text, 0); err != nil {
+				return b, err
+			}
+			if end := bytes.IndexByte(text, '\n'); end >= 0 {
+				return beginning{int64(end) + 1, baseOf(bytes.TrimSpace(text[:end]))}, nil
+			}
+			if size >= st.Size {
+				break
+			}
+		}
+		return b, errNoFirst
+	})
+}
+
+// baseOf returns the base of a rollout by its first line.
+func baseOf(line rawjson.Value) (b base) {
+	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) ||
+		!line.Member("type").Is("session_meta") {
+		return base{}
+	}
+	from := line.Member("payload").Member("history_base")
+	b.thread, _ = from.Member("thread_id").Text()
+	if b.size = agents.Count(from.Member("end_byte_offset")); b.size == 0 {
+		return base{}
+	}
+	return b
+}
+
+// chainOf follows a rollout back to its beginning. A cycle ends it.
+func (h *Home) chainOf(name string, base base) *chain {
+	c := &chain{}
+	visited := map[string]bool{name: true}
+	for child := name; base.thread != ""; {
+		problem := func(reason string) {
+			c.problems = append(c.problems,
+				fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, reason))
+		}
+		at, st, ok := h.find(base.thread)
+		if !ok {
+			problem("which is not there: it is left out")
+			break
+		}
+		if visited[at] {
+			problem("which goes on from this one: the circle is cut here")
+			break
+		}
+		first, err := h.beginningOf(at, st, nil)
+		if err != nil {
+			problem("which cannot be read and is left out: " + err.Error())
+			break
+		}
+		if st.Size < base.size {
+			problem(fmt.Sprintf("which has whole lines up to byte %d: these are shown", st.Size))
+		}
+		if to := min(base.size, st.Size); to > first.size {
+			file, _ := inHome(at)
+			p := part{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
+			c.parts = append(c.parts, p)
+		}
+		visited[at], base, child = true, first.base, at
+	}
+	if len(c.parts) == 0 {
+		return c
+	}
+	slices.Reverse(c.parts)
+	c.parts = append(c.parts, part{})
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.at, p.mark = c.size, fmt.Sprintf("\n%s%d}\n", markPrefix, i+1)
+		c.size += int64(len(p.mark)) + p.to - p.from
+	}
+	return c
+}
+
+// identity returns a text that differs for chains with different lines.
+func (c *chain) identity() string {
+	sum := fnv.New128a()
+	for i := range c.parts {
+		p := &c.parts[i]
+		fmt.Fprintln(sum, p.path, p.object.Device, p.object.Inode, p.from, p.to)
+	}
+	for _, problem := range c.problems {
+		fmt.Fprintln(sum, problem)
+	}
+	return string(sum.Sum(nil))
+}
+
+// joined is a rollout with its chain.
+type joined struct {
+	storage.Object // the rollout
+	first          int64
+	*chain
+	files storage.Files
+
+	mu   sync.Mutex     // guards the fields below
+	open storage.Object // the file of a part that is read, or nil
+	at   *part
+}
+
+// Join implements agents.Joiner. If the chain cannot be shown, it says why.
+func (h *Home) Join(name string, obj storage.Object) storage.Object {
+	st, err := obj.Stat()
+	if err != nil {
+		return obj
+	}
+	own, err := h.beginningOf(name, st, obj)
+	if err != nil || own.base.thread == "" {
+		return obj
+	}
+	return &joined{Object: obj, first: own.size, chain: h.chainOf(name, own.base), files: h}
+}
+
+// ReadAt implements storage.Object.
+func (j *joined) ReadAt(text []byte, off int64) (n int, err error) {
+	for n < len(text) && err == nil {
+		var more int
+		more, err = j.readSome(text[n:], off+int64(n))
+		n += more
+	}
+	return n, err
+}
+
+// readSome reads up to the end of a part or of its mark.
+func (j *joined) readSome(text []byte, off int64) (n int, err error) {
+	switch off -= j.first; {
+	case off < 0:
+		return j.Object.ReadAt(text[:min(int64(len(text)), -off)], off+j.first)
+	case off >= j.size:
+		return j.Object.ReadAt(text, off-j.size+j.first)
+	}
+	p := &j.parts[sort.Search(len(j.parts), func(i int) bool { return j.parts[i].at > off })-1]
+	if off -= p.at; off < int64(len(p.mark)) {
+		return copy(text, p.mark[off:]), nil
+	}
+	off += p.from - int64(len(p.mark))
+	text = text[:min(int64(len(text)), p.to-off)]
+	return len(text), j.readPart(p, text, off)
+}
+
+// readPart reads from a part, which remains open up to its end. The error wraps storage.ErrStale if
+// the file was replaced or is shorter.
+func (j *joined) readPart(p *part, text []byte, off int64) (err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.at != p {
+		j.closePart()
+		obj, err := j.files.Open(p.name)
+		if err != nil {
+			return err
+		}
+		st, err := obj.Stat()
+		if err == nil && !st.SameObject(p.object) {
+			err = fmt.Errorf("%w: %s was replaced", storage.ErrStale, p.name)
+		}
+		if err != nil {
+			_ = obj.Close()
+			return err
+		}
+		j.open, j.at = obj, p
+	}
+	err = storage.ReadFull(j.open, text, off)
+	if err != nil || off+int64(len(text)) == p.to {
+		j.closePart()
+	}
+	return err
+}
+
+// closePart closes the open part. Callers must hold j.mu.
+func (j *joined) closePart() {
+	if j.at != nil {
+		_ = j.open.Close()
+		j.open, j.at = nil, nil
+	}
+}
+
+// Stat implements storage.Object. The size includes the chain.
+func (j *joined) Stat() (storage.Stat, error) {
+	st, err := j.Object.Stat()
+	st.Size += j.size
+	return st, err
+}
+
+// Joined returns the size of the chain.
+func (j *joined) Joined() int64 { return j.size }
+
+// Close implements storage.Object.
+func (j *joined) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closePart()
+	return j.Object.Close()
+}
