@@ -299,5 +299,26 @@ func IsSessionName(name string) bool {
 	return strings.HasSuffix(name, FileEnding) && !strings.HasPrefix(name, ".")
 }
 
+// IsSession reports whether an item of a directory is a session file, neither hidden nor a link.
+func IsSession(item storage.Item) bool {
+	return item.Kind == storage.KindFile && IsSessionName(item.Name)
+}
+
+// ClientName is the minimum length of a client's file name without FileEnding: a time of 24
+// characters, an underscore, and an id of at least 16. It is unique.
+const ClientName = 24 + 1 + 16
+
+// OutermostOf returns the file of the outermost session around name: name itself, or X.jsonl if
+// name lies below the directory X, among its artifacts.
+func OutermostOf(files storage.Files, name string) string {
+	outermost := name
+	for dir := storage.Dir(name); dir != ""; dir = storage.Dir(dir) {
+		if st, err := files.Stat(dir + FileEnding); err == nil && st.Kind == storage.KindFile {
+			outermost = dir + FileEnding
+		}
+	}
+	return outermost
+}
+
 // MaxPath is the maximum length in bytes of a path in parentSession: PATH_MAX without its NUL.
 const MaxPath = 4095

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -50,14 +49,14 @@ func New(source Source, terminals storage.Files) *Clients {
 }
 
 // On returns the client that has the session file open, or nil. A client also counts for the
-// sessions of its subagents, whose files lie below its own (outermostOf).
+// sessions of its subagents, whose files lie below its own (sessioncore.OutermostOf).
 func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.databases() == storage.WritersNone {
 		return nil
 	}
-	crumbs := c.crumbs.naming(outermostOf(sessions, name))
+	crumbs := c.crumbs.naming(sessioncore.OutermostOf(sessions, name))
 	if len(crumbs) == 0 || c.scan.isCurrent(crumbs) && c.clientOf(name, crumbs) == nil {
 		return nil
 	}
@@ -77,7 +76,7 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 func (c *Clients) OnVisible(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	crumbs := c.crumbs.naming(outermostOf(sessions, name))
+	crumbs := c.crumbs.naming(sessioncore.OutermostOf(sessions, name))
 	if len(crumbs) == 0 {
 		return nil
 	}
@@ -196,18 +195,6 @@ type clientScan struct {
 func (s *clientScan) isCurrent(crumbs []breadcrumb) bool {
 	hasChanged := func(b breadcrumb) bool { return b.token.Racy(s.at.UnixNano()) }
 	return time.Since(s.at) <= scanLife && !slices.ContainsFunc(crumbs, hasChanged)
-}
-
-// outermostOf returns the file of the outermost session around name: name itself, or X.jsonl if
-// name lies below the directory X and X.jsonl exists.
-func outermostOf(files storage.Files, name string) string {
-	outermost := name
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if st, err := files.Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
-			outermost = dir + sessioncore.FileEnding
-		}
-	}
-	return outermost
 }
 
 // Newer clients hold a lease on the session that they write to, from their first write until they

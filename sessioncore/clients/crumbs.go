@@ -61,19 +61,20 @@ type breadcrumb struct {
 	readAt   int64 // nanoseconds since the epoch
 }
 
-// names reports whether the breadcrumb names a session or one of its subagents (see outermostOf).
+// names reports whether the breadcrumb names a session or one of its subagents (sessioncore.OutermostOf).
 // Its path is absolute and may differ from ours: a link may lead to the agent directory, and a
 // client sometimes renames a directory of sessions that other clients use.
 func (b *breadcrumb) names(session string) bool {
 	dir := "/" + strings.TrimSuffix(session, sessioncore.FileEnding)
 	return strings.HasSuffix(b.file, dir+sessioncore.FileEnding) ||
 		strings.Contains(session, "/") && strings.Contains(b.file, dir+"/") ||
-		len(path.Base(session)) >= uniqueName && path.Base(b.file) == path.Base(session)
+		isUnique(session) && path.Base(b.file) == path.Base(session)
 }
 
-// uniqueName is the minimum length of a client's session file name: a time of 24 characters, an
-// underscore, an id of at least 16, and the ending.
-const uniqueName = 24 + 1 + 16 + len(sessioncore.FileEnding)
+// isUnique reports whether no other session file has the base name of a session file.
+func isUnique(session string) bool {
+	return len(path.Base(session)) >= sessioncore.ClientName+len(sessioncore.FileEnding)
+}
 
 // breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so a
 // query stats each file.
@@ -173,7 +174,7 @@ func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 		return "", false
 	}
 	above, isBelow := strings.CutSuffix(lines[1], "/"+from)
-	if !isBelow || above != root && len(path.Base(from)) < uniqueName {
+	if !isBelow || above != root && !isUnique(from) {
 		return "", false
 	}
 	lines[0], lines[1] = cwd, above+"/"+to

@@ -266,7 +266,7 @@ func (l *Listing) Exceeds(ctx context.Context, limit int) (bool, error) {
 			return false, err
 		}
 		err := l.store.Storage().List(name, nil, func(item storage.Item) bool {
-			if isSessionFile(item) {
+			if sessioncore.IsSession(item) {
 				limit--
 			}
 			return limit >= 0

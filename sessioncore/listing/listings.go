@@ -128,13 +128,7 @@ const (
 // whose artifact it is: subagents that begin with their caller's conversation are its forks.
 func (l *Listing) artifactSessions(name string) (found []string) {
 	files := l.store.Storage()
-	top := strings.TrimSuffix(name, sessioncore.FileEnding)
-	for dir := path.Dir(top); dir != "."; dir = path.Dir(dir) {
-		if st, err := files.Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
-			top = dir
-		}
-	}
-	dirs := []string{top}
+	dirs := []string{strings.TrimSuffix(sessioncore.OutermostOf(files, name), sessioncore.FileEnding)}
 	for level := 0; level < maxArtifactLevels && len(dirs) > 0; level++ {
 		var below []string
 		for _, dir := range dirs {

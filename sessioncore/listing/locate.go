@@ -89,10 +89,6 @@ func slashPath(file string) string {
 	return path.Clean(file)
 }
 
-// clientName is the minimum length of a client's file name without its ending: a time of 24
-// characters, an underscore, and an id of at least 16. It is unique.
-const clientName = 24 + 1 + 16
-
 // locateMoved returns the session at an absolute path before it, or the session that owns it, was
 // moved to another directory, as clients do not update paths in other sessions. The error wraps
 // ErrNotFound if there is none.
@@ -101,7 +97,7 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
 		rest := file[at+1:]
 		top, _, _ := strings.Cut(rest, "/")
-		if top = strings.TrimSuffix(top, sessioncore.FileEnding); len(top) < clientName {
+		if top = strings.TrimSuffix(top, sessioncore.FileEnding); len(top) < sessioncore.ClientName {
 			continue
 		}
 		dir, err := l.dirOf(ctx, top)

@@ -8,7 +8,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -210,7 +209,7 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	}
 	if d.readAt == 0 || d.stat != st || st.Token.Racy(d.readAt) {
 		items, err := storage.ListStat(files, d.name, func(item storage.Item) bool {
-			return isSessionFile(item) || top && isScope(item)
+			return sessioncore.IsSession(item) || top && isScope(item)
 		})
 		if err != nil {
 			return dirChanges{err: err}
@@ -243,12 +242,6 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	c.stale = append(c.stale, which[at:]...)
 	c.err = cmp.Or(c.err, failed)
 	return c
-}
-
-// isSessionFile reports whether the client's list treats an item as a session file, neither hidden
-// nor a link.
-func isSessionFile(item storage.Item) bool {
-	return item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessioncore.FileEnding)
 }
 
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }

@@ -68,12 +68,12 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 
 // mayMove returns an error if the session can never be moved: it lies in another one's artifacts.
 func (w *Writer) mayMove(s *sessioncore.Session) error {
-	for dir := storage.Dir(s.Name()); dir != ""; dir = storage.Dir(dir) {
-		if st, err := w.store.Storage().Stat(dir + sessioncore.FileEnding); err == nil && st.Kind == storage.KindFile {
-			return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + dir}
-		}
+	owner := sessioncore.OutermostOf(w.store.Storage(), s.Name())
+	if owner == s.Name() {
+		return nil
 	}
-	return nil
+	owner = strings.TrimSuffix(owner, sessioncore.FileEnding)
+	return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + owner}
 }
 
 // newCWD returns the working directory of a line. It must exist unless it is the session's own.

@@ -106,7 +106,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 func (w *Writer) hasSlots(dir string) bool {
 	items, _ := storage.List(w.store.Storage(), dir) // a missing directory has none
 	for _, item := range slices.Backward(items) {    // names begin with the time
-		if item.Kind != storage.KindFile || !sessioncore.IsSessionName(item.Name) {
+		if !sessioncore.IsSession(item) {
 			continue
 		}
 		newest, err := w.store.Storage().Open(path.Join(dir, item.Name))
@@ -246,7 +246,7 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 		if item.Kind == storage.KindDir {
 			empty = false
 		}
-		if item.Kind != storage.KindFile || !sessioncore.IsSessionName(item.Name) {
+		if !sessioncore.IsSession(item) {
 			continue
 		}
 		header, err := sessioncore.ReadHeaderOf(ctx, w.store.Storage(), item.Name)
