@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -17,27 +16,6 @@ import (
 )
 
 var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
-
-// TestBranchesAreKept: the paths asked for last are made once, and no more than those are kept.
-func TestBranchesAreKept(t *testing.T) {
-	text := sessiontest.Header
-	for i := range 10 {
-		text += at(i, fmt.Sprint("e", i), "", "")
-	}
-	s := snapshotOf(t, text)
-	first := s.Branch(0)
-	for e := Entry(1); e < maxBranches; e++ {
-		s.Branch(e)
-	}
-	require.Same(t, first, s.Branch(0))
-	s.Branch(maxBranches)
-	require.Same(t, first, s.Branch(0), "looked at just before")
-	for e := range Entry(10) {
-		require.Equal(t, []Entry{e}, s.Branch(e).Entries())
-		require.LessOrEqual(t, s.branches.Len(), maxBranches)
-	}
-	require.NotSame(t, first, s.Branch(0))
-}
 
 // FuzzBranches: whatever is in a file, its branches are named as the design says; the oracle walks each path by itself.
 func FuzzBranches(f *testing.F) {

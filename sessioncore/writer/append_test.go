@@ -254,21 +254,6 @@ func TestAppendBesideClient(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// TestAppendLocked: an append waits for a lock for a limited time, and then fails.
-func TestAppendLocked(t *testing.T) {
-	w := startMemory(t, plainFile, Options{})
-	unlock, err := w.opts.Journal.Lock(context.Background(), plainName)
-	require.NoError(t, err)
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.ErrorIs(t, err, storage.ErrLocked)
-	require.NoError(t, unlock())
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err = w.Append(ctx, w.session, []byte(`{"type":"mode_change","mode":"plan"}`))
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, plainFile, w.content())
-}
-
 func TestGoesOn(t *testing.T) {
 	for line, want := range map[string]bool{
 		`{"a":`: true, `{"a":[`: true, `{"a":[{},`: true, "[": true, "{\"a\":\t": true,

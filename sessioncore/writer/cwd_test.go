@@ -202,25 +202,6 @@ func TestCWDShownIsWrittenBack(t *testing.T) {
 	require.Equal(t, before, snapshotOf(t, disk.Path()))
 }
 
-// TestCWDBreadcrumbs: those that name the session name its new place.
-func TestCWDBreadcrumbs(t *testing.T) {
-	disk, crumbs, cwd := sessiontest.OpenDir(t, t.TempDir()), sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
-	putFile(t, crumbs, "x/y", "no breadcrumb")
-	at := filepath.Join(disk.Path(), plainName)
-	for name, text := range map[string]string{
-		"pts-1": "/home/dev/pi\n" + at + "\n", "pts-2": "/home/dev/pi\n" + at + "\nfresh\n", "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(crumbs.Path(), name), []byte(text), 0o640))
-	}
-	w := startWriting(t, sessiontest.OpenDir(t, disk.Path()), plainFile, Options{Root: disk.Path(), Crumbs: crumbs})
-	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	to := cwd + "\n" + filepath.Join(disk.Path(), clients.AbsoluteScope(cwd)+"/session.jsonl") + "\n"
-	for name, want := range map[string]string{"pts-1": to, "pts-2": to, "pts-3": "/old\n/other/session.jsonl\n", "pts-4": "x"} {
-		require.Equal(t, want, fileContent(t, crumbs, name))
-	}
-	require.EqualValues(t, 0o640, fileStat(t, crumbs, "pts-1").Mode)
-}
-
 // snapshotOf lists all files below a directory, with the text of the sessions.
 func snapshotOf(t *testing.T, top string) (files map[string]string) {
 	files = map[string]string{}

@@ -228,18 +228,6 @@ func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-func TestHardLink(t *testing.T) {
-	s := openTemp(t)
-	require.NoError(t, os.Mkdir(pathOf(s, "d"), 0o700))
-	writeDisk(t, s, "d/x", "x")
-	require.NoError(t, s.HardLink("d/x", "d/y"))
-	require.True(t, storagetest.Stat(t, s, "d/y").SameObject(storagetest.Stat(t, s, "d/x").Token))
-	require.ErrorIs(t, s.HardLink("d/x", "d/y"), fs.ErrExist)
-	require.ErrorIs(t, s.HardLink("d/none", "d/z"), fs.ErrNotExist)
-	require.ErrorIs(t, s.HardLink("d/x", "e"), storage.ErrBadName)
-	require.ErrorIs(t, s.HardLink("d/x", "d/../e"), storage.ErrBadName)
-}
-
 // TestOverwriteTakenBack: if what is added to a file with another beginning cannot be written, the beginning is as it was.
 func TestOverwriteTakenBack(t *testing.T) {
 	s := openTemp(t)
