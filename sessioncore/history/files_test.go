@@ -1,14 +1,12 @@
 package history
 
 import (
-	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -126,58 +124,6 @@ func TestHotJournal(t *testing.T) {
 	require.Equal(t, before, picture(t, dir))
 	run(t, conn, "ROLLBACK")
 	require.Equal(t, "2 5 3 1", ids(t, render(t, h, "")))
-}
-
-// TestBesideAWriter: while a writer changes every page in each transaction, and copies its log into the database file
-// now and then, each answer is one committed state, and never an older one than the last commit that was over.
-func TestBesideAWriter(t *testing.T) {
-	const prompts = 100
-	dir := database(t, schema18, fill(prompts))
-	h := open(t, dir)
-	var committed atomic.Int64
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		conn := connect(t, dir)
-		defer func() { require.NoError(t, conn.Close()) }()
-		run(t, conn, "PRAGMA wal_autocheckpoint=500")
-		for n := int64(1); ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			run(t, conn, "UPDATE history SET cwd = %d", n)
-			committed.Store(n)
-			if n%500 == 0 {
-				run(t, conn, "PRAGMA wal_checkpoint(TRUNCATE)")
-			}
-		}
-	}()
-	states := map[int64]bool{}
-	const wanted = 20 // states; the writer makes one after the other
-	for round := 0; len(states) < wanted; round++ {
-		require.Less(t, round, 10_000, "%d states seen", len(states))
-		for _, match := range []string{"", "word"} {
-			before := committed.Load()
-			got, err := h.Render(context.Background(), match, nil)
-			require.NoError(t, err)
-			require.Equal(t, prompts, strings.Count(string(got.Text), "\n"))
-			state := theState(t, string(got.Text))
-			require.GreaterOrEqual(t, state, before)
-			states[state] = true
-		}
-	}
-	close(stop)
-	<-stopped
-	t.Logf("%d states of %d seen", len(states), committed.Load())
-	conn := connect(t, dir)
-	defer conn.Close()
-	stmt, _, err := conn.Prepare("PRAGMA integrity_check")
-	require.NoError(t, err)
-	defer stmt.Close()
-	require.True(t, stmt.Step())
-	require.Equal(t, "ok", stmt.ColumnText(0))
 }
 
 // theState returns what all prompts in an answer have as their cwd.

@@ -11,10 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // archived returns a tar archive, with a manifest that is right for it if it has none.
@@ -186,26 +184,6 @@ func TestSparseBundles(t *testing.T) {
 			require.ErrorContains(t, unpack(t.Context(), strings.NewReader(bundle), to), "is sparse")
 			require.Empty(t, all(t, to))
 		})
-	}
-}
-
-// TestNoRegularFile names a pipe, which has no writer, and a device: an import does not wait for
-// them.
-func TestNoRegularFile(t *testing.T) {
-	top := t.TempDir()
-	for _, name := range []string{"pipe", "pipe.jsonl", "pipe.jsonl.gz"} {
-		require.NoError(t, unix.Mkfifo(filepath.Join(top, name), 0o600))
-		done := time.AfterFunc(10*time.Second, func() { panic("the import waits for a writer") })
-		said := newStore(t, nil).take(filepath.Join(top, name))
-		done.Stop()
-		require.Len(t, said, 1)
-		require.True(t, strings.HasPrefix(said[0], "refused "), said[0])
-	}
-	for _, name := range []string{"pipe", "/dev/null", "/dev/zero"} {
-		if name == "pipe" {
-			name = filepath.Join(top, name)
-		}
-		require.Equal(t, []string{"refused it is no regular file; to import from a pipe, name -"}, newStore(t, nil).take(name))
 	}
 }
 

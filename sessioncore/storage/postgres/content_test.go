@@ -189,27 +189,6 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-// TestFresh: a look is good for a while.
-func TestFresh(t *testing.T) {
-	table, s := openTable(t, Options{Fresh: time.Hour})
-	table.Write(t, prefix+"a", "one")
-	require.Equal(t, 1, s.sent.count(s.sql.changed), "when it was opened")
-	_, err := s.Stat("a")
-	require.Error(t, err)
-	for range 10 {
-		_, err = storage.List(s, "")
-		require.NoError(t, err)
-	}
-	require.Zero(t, s.sent.count(s.sql.changed))
-	s.expireLook()
-	_, err = s.Known().Stat("")
-	require.NoError(t, err)
-	require.Zero(t, s.sent.count(s.sql.changed), "who asks for what is known is not told of it")
-	unlock := storagetest.Lock(t, s, "a")
-	require.Equal(t, int64(3), storagetest.Stat(t, s, "a").Size, "a writer is told of its row at once")
-	require.NoError(t, unlock())
-}
-
 // TestNameOfGrowingRow: a row is named in a reason while a look stores what it is now; for the race detector.
 func TestNameOfGrowingRow(t *testing.T) {
 	_, s := openTable(t, Options{Fresh: time.Hour})
