@@ -14,6 +14,7 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -36,42 +37,24 @@ func TestNamesLookedUpInVain(t *testing.T) {
 	require.Len(t, store.sessions, 1)
 }
 
-// scarceStorage is a storage of which only some files can be open at once.
-type scarceStorage struct {
-	storage.Storage
-	limit, open, most int
-}
-
-func (s *scarceStorage) Open(name string) (storage.Object, error) {
-	if s.open >= s.limit {
-		return nil, fmt.Errorf("open %s: %w", name, syscall.EMFILE)
-	}
-	obj, err := s.Storage.Open(name)
-	if err == nil {
-		s.open++
-		s.most = max(s.most, s.open)
-		obj = &scarceObject{obj, s}
-	}
-	return obj, err
-}
-
-type scarceObject struct {
-	storage.Object
-	of *scarceStorage
-}
-
-func (o *scarceObject) Close() error {
-	o.of.open--
-	return o.Object.Close()
-}
-
 // TestFewDescriptors: more sessions can be read, one after the other, than the process has descriptors for, and no more
 // stay open than the store may keep.
 func TestFewDescriptors(t *testing.T) {
 	for limit, most := range map[int]int{10: 10, 10_000: maxCached + 1} {
 		files := memory.New()
-		scarce := &scarceStorage{Storage: files, limit: limit}
-		store := NewStore(scarce)
+		open, peak := 0, 0
+		store := NewStore(&storagetest.Hooked{Storage: files, Before: func(c storagetest.Call) error {
+			switch {
+			case c.Op == "Close":
+				open--
+			case c.Op == "Open" && open >= limit:
+				return fmt.Errorf("open %s: %w", c.Name, syscall.EMFILE)
+			case c.Op == "Open":
+				open++
+				peak = max(peak, open)
+			}
+			return nil
+		}})
 		for i := range 3 * maxCached {
 			name := fmt.Sprintf("p/%d.jsonl", i)
 			require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+sessiontest.Entry("e", ""))))
@@ -82,15 +65,15 @@ func TestFewDescriptors(t *testing.T) {
 			require.Equal(t, 1, snap.Len())
 			snap.Release()
 		}
-		require.Equal(t, most, scarce.most, "files are kept open")
+		require.Equal(t, most, peak, "files are kept open")
 		store.Close()
-		require.Zero(t, scarce.open)
+		require.Zero(t, open)
 	}
 }
 
 // haltingStorage is a storage whose files stop at the first read behind half of them until they may go on.
 type haltingStorage struct {
-	storage.Storage
+	storagetest.Hooked
 	half    int64
 	opens   atomic.Int64
 	read    atomic.Int64 // bytes, behind the half
@@ -98,25 +81,20 @@ type haltingStorage struct {
 	goesOn  chan struct{}
 }
 
-func (h *haltingStorage) Open(name string) (storage.Object, error) {
-	h.opens.Add(1)
-	obj, err := h.Storage.Open(name)
-	return &haltingObject{obj, h}, err
-}
-
-type haltingObject struct {
-	storage.Object
-	of *haltingStorage
-}
-
-func (o *haltingObject) ReadAt(p []byte, off int64) (int, error) {
-	if off > o.of.half {
-		if o.of.read.Add(int64(len(p))) == int64(len(p)) {
-			close(o.of.reached)
-			<-o.of.goesOn
+func newHalting(t *testing.T, content string) *haltingStorage {
+	h := &haltingStorage{half: int64(len(content)) / 2, reached: make(chan struct{}), goesOn: make(chan struct{})}
+	h.Storage = sessiontest.NewFile(t, content).Storage
+	h.Before = func(c storagetest.Call) error {
+		switch {
+		case c.Op == "Open":
+			h.opens.Add(1)
+		case c.Op == "ReadAt" && c.Off > h.half && h.read.Add(int64(c.Size)) == int64(c.Size):
+			close(h.reached)
+			<-h.goesOn
 		}
+		return nil
 	}
-	return o.Object.ReadAt(p, off)
+	return h
 }
 
 // TestReadingForWaiters: a large file is read as long as one of those who asked for it waits, whoever does the work,
@@ -124,10 +102,7 @@ func (o *haltingObject) ReadAt(p []byte, off int64) (int, error) {
 func TestReadingForWaiters(t *testing.T) {
 	content := sessiontest.Header + strings.Repeat(sessiontest.Entry("e", ""), 4*longRead/100)
 	start := func(t *testing.T) (*haltingStorage, *Session) {
-		h := &haltingStorage{
-			Storage: sessiontest.NewFile(t, content).Storage, half: int64(len(content)) / 2,
-			reached: make(chan struct{}), goesOn: make(chan struct{}),
-		}
+		h := newHalting(t, content)
 		return h, NewStore(h).Session(sessiontest.FileName)
 	}
 	acquire := func(s *Session, ctx context.Context) <-chan error {

@@ -17,57 +17,34 @@ import (
 	"sessionfs/sessioncore/agents/copilot"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/gzip"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// readingStorage counts the bytes that are read of each file, and the directories that are listed.
-type readingStorage struct {
-	*memory.Storage
-	mu    sync.Mutex // guards the fields below
-	bytes map[string]int64
-	lists int
-}
-
-func (r *readingStorage) List(dir string, only []string, f func(storage.Item) bool) error {
-	r.mu.Lock()
-	r.lists++
-	r.mu.Unlock()
-	return r.Storage.List(dir, only, f)
-}
-
-func (r *readingStorage) Open(name string) (storage.Object, error) {
-	obj, err := r.Storage.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	return readObject{obj, r, name}, nil
-}
-
-type readObject struct {
-	storage.Object
-	of   *readingStorage
-	name string
-}
-
-func (o readObject) ReadAt(p []byte, off int64) (int, error) {
-	n, err := o.Object.ReadAt(p, off)
-	o.of.mu.Lock()
-	o.of.bytes[o.name] += int64(n)
-	o.of.mu.Unlock()
-	return n, err
-}
-
 // foreignList is a list of another agent's sessions.
 type foreignList struct {
-	*readingStorage
+	*memory.Storage
+	mu    sync.Mutex       // guards bytes and lists
+	bytes map[string]int64 // read of each file
+	lists int              // of directories
 	t     *testing.T
 	files *agents.Files
 	list  *Listing
 }
 
 func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agents.Format)) *foreignList {
-	l := &foreignList{t: t, readingStorage: &readingStorage{Storage: memory.New(), bytes: map[string]int64{}}}
-	raw, agent := show(l.readingStorage)
+	l := &foreignList{t: t, Storage: memory.New(), bytes: map[string]int64{}}
+	raw, agent := show(&storagetest.Hooked{Storage: l.Storage, After: func(c storagetest.Call, err error) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		switch c.Op {
+		case "List":
+			l.lists++
+		case "ReadAt":
+			l.bytes[c.Name] += int64(c.Size)
+		}
+		return err
+	}})
 	l.files = agents.NewFiles(agents.Shown{Files: raw, Format: agent}, agent, nil, t.TempDir())
 	store := sessioncore.NewStore(l.files)
 	t.Cleanup(store.Close)

@@ -299,41 +299,22 @@ func TestBlobsBeforeTheLine(t *testing.T) {
 	require.Len(t, w.blobs.blobs, 1, "no blob of a refused line")
 }
 
-// raced is a storage in which a program without the lock replaces the file while the first append is under way, by
-// what it makes of the content with that append.
-type raced struct {
-	brokenStorage
-	mem   *memory.Storage
-	makes func(content string) string
-	err   error // what that append fails with
-	times int
-}
-
-func (r *raced) Append(name string, data []byte) (storage.Stat, error) {
-	st, err := r.mem.Append(name, data)
-	if r.times++; r.times > 1 || err != nil {
-		return st, err
-	}
-	b := make([]byte, st.Size)
-	obj, err := r.mem.Open(name)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	defer obj.Close()
-	if err := storage.ReadFull(obj, b, 0); err != nil {
-		return storage.Stat{}, err
-	}
-	if err := r.mem.WriteFile(name, []byte(r.makes(string(b)))); err != nil {
-		return storage.Stat{}, err
-	}
-	return storage.Stat{}, r.err
-}
-
+// startRaced starts writing to a storage in which a program without the lock replaces the file while the first append is under
+// way, by what it makes of the content with that append, which fails with err.
 func startRaced(t *testing.T, makes func(content string) string, err error) *writing {
 	mem := memory.New()
 	putFile(t, mem, plainName, plainFile)
-	r := &raced{brokenStorage: brokenStorage{Storage: mem}, mem: mem, makes: makes, err: err}
-	return startWriting(t, r, "", Options{})
+	times := 0
+	return startWriting(t, &storagetest.Hooked{Storage: mem, After: func(c storagetest.Call, failed error) error {
+		if c.Op != "Append" || failed != nil {
+			return failed
+		}
+		if times++; times > 1 {
+			return nil
+		}
+		require.NoError(t, mem.WriteFile(c.Name, []byte(makes(fileContent(t, mem, c.Name)))))
+		return err
+	}}, "", Options{})
 }
 
 // TestAppendBesideRewriter: a program without the lock replaces the file while we append. What it has taken over is

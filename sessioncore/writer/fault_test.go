@@ -2,53 +2,24 @@ package writer
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// brokenStorage is a storage that fails on command.
-type brokenStorage struct {
-	storage.Storage
-	appendErr, replaceErr, syncErr, overwriteErr error
-	before                                       func(op string) // something that happens just before
-}
-
-func (f *brokenStorage) hit(op string, err error) error {
-	if f.before != nil {
-		f.before(op)
+// failing returns a hook that fails calls of one kind, none while it is "".
+func failing(op *string, err error) func(storagetest.Call) error {
+	return func(c storagetest.Call) error {
+		if c.Op == *op {
+			return err
+		}
+		return nil
 	}
-	return err
-}
-
-func (f *brokenStorage) Append(name string, data []byte) (storage.Stat, error) {
-	if err := f.hit("append", f.appendErr); err != nil {
-		return storage.Stat{}, err
-	}
-	return f.Storage.Append(name, data)
-}
-
-func (f *brokenStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	err := f.hit("overwrite", f.overwriteErr)
-	if r.Write != nil {
-		err = f.hit("replace", f.replaceErr)
-	}
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	return f.Storage.Replace(name, r)
-}
-
-func (f *brokenStorage) Sync(name string) error {
-	if err := f.hit("sync", f.syncErr); err != nil {
-		return err
-	}
-	return f.Storage.Sync(name)
 }
 
 // TestFaults: the writer returns any error of the storage, and the file is unchanged.
@@ -58,32 +29,29 @@ func TestFaults(t *testing.T) {
 	const v1 = `{"type":"session","id":"s1","timestamp":"2026-02-16T10:20:30.000Z"}` + "\n" +
 		`{"type":"message","message":{"role":"user","content":"x"}}` + "\n"
 	mode := func(w *writing) error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err }
-	writes := map[string]struct {
-		content string
-		fault   brokenStorage
-		do      func(w *writing) error
+	title := func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }
+	for name, test := range map[string]struct {
+		content, op string
+		err         error
+		do          func(w *writing) error
 	}{
-		"append":            {plainFile, brokenStorage{appendErr: unix.ENOSPC}, mode},
-		"migration":         {v1, brokenStorage{replaceErr: unix.ENOSPC}, mode},
-		"leaf":              {plainFile, brokenStorage{appendErr: unix.EIO}, func(w *writing) error { return w.MoveLeaf(ctx, w.session, "a") }},
-		"label":             {plainFile, brokenStorage{appendErr: unix.EDQUOT}, func(w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
-		"title":             {plainFile, brokenStorage{replaceErr: unix.EIO}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
-		"slot":              {slot + plainFile, brokenStorage{overwriteErr: unix.EIO}, func(w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
-		"fork":              {plainFile, brokenStorage{replaceErr: unix.ENOSPC}, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a"); return err }},
-		"replaced for ever": {v1, brokenStorage{replaceErr: storage.ErrStale}, mode},
-	}
-	for name, test := range writes {
+		"append":            {plainFile, "Append", unix.ENOSPC, mode},
+		"migration":         {v1, "Replace", unix.ENOSPC, mode},
+		"leaf":              {plainFile, "Append", unix.EIO, func(w *writing) error { return w.MoveLeaf(ctx, w.session, "a") }},
+		"label":             {plainFile, "Append", unix.EDQUOT, func(w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
+		"title":             {plainFile, "Replace", unix.EIO, title},
+		"slot":              {slot + plainFile, "Overwrite", unix.EIO, title},
+		"fork":              {plainFile, "Replace", unix.ENOSPC, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a"); return err }},
+		"replaced for ever": {v1, "Replace", storage.ErrStale, mode},
+	} {
 		t.Run(name, func(t *testing.T) {
-			test.fault.Storage = memory.New()
-			w := startWriting(t, &test.fault, test.content, Options{})
-			err := test.do(w)
-			require.ErrorIs(t, err, errors.Join(test.fault.appendErr, test.fault.replaceErr,
-				test.fault.overwriteErr).(interface{ Unwrap() []error }).Unwrap()[0])
+			w := startWriting(t, &storagetest.Hooked{Storage: memory.New(), Before: failing(&test.op, test.err)}, test.content, Options{})
+			require.ErrorIs(t, test.do(w), test.err)
 			require.Equal(t, test.content, w.content())
 			items, err := storage.List(w.storage, "scope")
 			require.NoError(t, err)
 			require.Len(t, items, 1)
-			test.fault.appendErr, test.fault.replaceErr, test.fault.overwriteErr = nil, nil, nil
+			test.op = ""
 			require.NoError(t, test.do(w), "afterwards it works")
 		})
 	}
@@ -91,8 +59,8 @@ func TestFaults(t *testing.T) {
 
 // TestSyncFault: the line is written, and the error says that it may not survive a crash.
 func TestSyncFault(t *testing.T) {
-	fault := &brokenStorage{Storage: memory.New(), syncErr: unix.EIO}
-	w := startWriting(t, fault, plainFile, Options{Sync: true})
+	op := "Sync"
+	w := startWriting(t, &storagetest.Hooked{Storage: memory.New(), Before: failing(&op, unix.EIO)}, plainFile, Options{Sync: true})
 	ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, unix.EIO)
 	require.Len(t, ids, 1)
@@ -103,14 +71,15 @@ func TestSyncFault(t *testing.T) {
 // retried on the new file.
 func TestReplacedMeanwhile(t *testing.T) {
 	mem := memory.New()
-	fault := &brokenStorage{Storage: mem}
-	w := startWriting(t, fault, plainFile, Options{})
+	files := &storagetest.Hooked{Storage: mem}
+	w := startWriting(t, files, plainFile, Options{})
 	other := plainFile + `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
-	fault.before = func(op string) {
-		if op == "replace" {
-			fault.before = nil
+	files.Before = func(c storagetest.Call) error {
+		if c.Op == "Replace" {
+			files.Before = nil
 			require.NoError(t, mem.WriteFile(plainName, []byte(other)))
 		}
+		return nil
 	}
 	require.NoError(t, w.SetTitle(context.Background(), w.session, "T"))
 	snap := w.snapshot()

@@ -17,6 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/clienttest"
 	"sessionfs/sessioncore/internal/proc"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -105,17 +106,6 @@ func childLease(args []string) error {
 	return childtest.SayReady()
 }
 
-// countedLocks counts how often the lock was taken.
-type countedLocks struct {
-	storage.Storage
-	taken int
-}
-
-func (c *countedLocks) Lock(ctx context.Context, name string) (func() error, error) {
-	c.taken++
-	return c.Storage.Lock(ctx, name)
-}
-
 // TestLeases: a lease is found while its process lives, only for its own session, and every kind of write is refused at
 // once: nothing is waited for. That needs neither files nor leases of the file system.
 func TestLeases(t *testing.T) {
@@ -123,8 +113,13 @@ func TestLeases(t *testing.T) {
 	owners := t.TempDir()
 	leases := clients.NewLeases("/nowhere/session-owners", owners).Beside("/nowhere", owners)
 	putFile(t, files, plainName, plainFile)
-	locks := &countedLocks{Storage: files}
-	w := startWriting(t, locks, "", Options{Leases: leases})
+	taken := 0
+	w := startWriting(t, &storagetest.Hooked{Storage: files, Before: func(c storagetest.Call) error {
+		if c.Op == "Lock" {
+			taken++
+		}
+		return nil
+	}}, "", Options{Leases: leases})
 	id, err := w.session.ID(context.Background())
 	require.NoError(t, err)
 	in, base := filepath.Split(plainName)
@@ -146,14 +141,14 @@ func TestLeases(t *testing.T) {
 			"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
 		} {
 			var live *clients.LiveError
-			locks.taken = 0
+			taken = 0
 			require.ErrorAs(t, write(), &live, "%s, %s", where, what)
 			require.Equal(t, clients.SignLease, live.Sign)
 			found, _ := live.Process()
 			require.Equal(t, pid, found)
 			require.ErrorContains(t, live, fmt.Sprintf("%s: process %d", plainName, pid))
 			require.ErrorIs(t, live, sessioncore.ErrBusy)
-			require.Equal(t, 1, locks.taken, "it is not tried again")
+			require.Equal(t, 1, taken, "it is not tried again")
 		}
 		end()
 		_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
@@ -161,16 +156,16 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// panickingFiles panics when a file is opened.
-type panickingFiles struct{ storage.Storage }
-
-func (panickingFiles) Open(string) (storage.Object, error) { panic("a bug") }
-
 // TestLockAfterPanic: a panic under the lock does not leave it behind, for then the client could not write.
 func TestLockAfterPanic(t *testing.T) {
 	files := memory.New()
 	putFile(t, files, plainName, plainFile)
-	w := startWriting(t, panickingFiles{files}, "", Options{})
+	w := startWriting(t, &storagetest.Hooked{Storage: files, Before: func(c storagetest.Call) error {
+		if c.Op == "Open" {
+			panic("a bug")
+		}
+		return nil
+	}}, "", Options{})
 	require.Panics(t, func() { _, _ = w.append(`{"type":"mode_change","mode":"plan"}`) })
 	_, _, err := w.lock(t.Context(), w.session) // reads the session in a goroutine of its own
 	require.ErrorContains(t, err, "a bug")

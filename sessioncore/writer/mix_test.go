@@ -279,7 +279,7 @@ var errUnruly = errors.New("injected")
 
 // unrulyStorage is a storage whose calls fail, are cut short, are held up, and overtake each other, by a seed.
 type unrulyStorage struct {
-	storage.Storage
+	*storagetest.Hooked
 	calm atomic.Bool // no faults any more
 
 	mu     sync.Mutex // guards those below
@@ -289,13 +289,36 @@ type unrulyStorage struct {
 	open   atomic.Int64   // objects
 }
 
+// odds are out of how many calls one fails before it does something, and late out of how many that did it.
+var (
+	odds = map[string]int{"List": 30, "Stat": 60, "Append": 20, "Overwrite": 3, "Replace": 6, "Sync": 5, "Lock": 40, "Open": 40, "Object.Stat": 60}
+	late = map[string]int{"ReadAt": 200, "unlock": 20, "Replace": 6}
+)
+
 func newUnruly(files storage.Storage, seed uint64) *unrulyStorage {
-	return &unrulyStorage{Storage: files, rnd: rand.New(rand.NewPCG(seed, 0)), faults: map[string]int{}, torn: map[string]int{}}
+	u := &unrulyStorage{rnd: rand.New(rand.NewPCG(seed, 0)), faults: map[string]int{}, torn: map[string]int{}}
+	u.Hooked = &storagetest.Hooked{
+		Storage: files,
+		Before:  func(c storagetest.Call) error { return u.unruly(c.Op, odds[c.Op]) },
+		After: func(c storagetest.Call, err error) error {
+			switch {
+			case c.Op == "Open" && err == nil:
+				u.open.Add(1)
+			case c.Op == "Close":
+				u.open.Add(-1)
+			}
+			if err == nil || c.Op == "unlock" {
+				err = errors.Join(err, u.unruly(c.Op, late[c.Op]))
+			}
+			return err
+		},
+	}
+	return u
 }
 
-// unruly lets others overtake the call, and returns an error for one of so many.
+// unruly lets others overtake the call, and returns an error for one of so many, never for 0.
 func (u *unrulyStorage) unruly(call string, oneOf int) error {
-	if u.calm.Load() {
+	if u.calm.Load() || oneOf == 0 {
 		return nil
 	}
 	u.mu.Lock()
@@ -313,56 +336,25 @@ func (u *unrulyStorage) unruly(call string, oneOf int) error {
 	return errors.Join(errUnruly, unix.EIO)
 }
 
-func (u *unrulyStorage) List(dir string, only []string, f func(storage.Item) bool) error {
-	if err := u.unruly("List", 30); err != nil {
-		return err
-	}
-	return u.Storage.List(dir, only, f)
-}
-
-func (u *unrulyStorage) Stat(name string) (storage.Stat, error) {
-	if err := u.unruly("Stat", 60); err != nil {
-		return storage.Stat{}, err
-	}
-	return u.Storage.Stat(name)
-}
-
 // Append may also leave a part behind that could not be taken back.
 func (u *unrulyStorage) Append(name string, data []byte) (storage.Stat, error) {
-	if err := u.unruly("Append", 20); err != nil {
-		return storage.Stat{}, err
-	}
 	if err := u.unruly("Append, a part", 20); err != nil {
 		u.mu.Lock()
 		part := u.rnd.IntN(bytes.Index(data, []byte("}\n")) + 1) // of the first entry
 		u.torn[name]++
 		u.mu.Unlock()
-		if _, broken := u.Storage.Append(name, data[:part]); broken != nil {
-			return storage.Stat{}, errors.Join(err, broken)
-		}
-		return storage.Stat{}, err
+		_, broken := u.Storage.Append(name, data[:part])
+		return storage.Stat{}, errors.Join(err, broken)
 	}
-	return u.Storage.Append(name, data)
+	return u.Hooked.Append(name, data)
 }
 
-// Replace fails before the call, or in the middle of the content, or says after it that the name may not be durable.
+// Replace may also fail in the middle of the content, or say after it that the name may not be durable.
 func (u *unrulyStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	if r.Write == nil {
-		if err := u.unruly("Overwrite", 3); err != nil {
-			return storage.Stat{}, err
-		}
-		return u.Storage.Replace(name, r)
+	if write := r.Write; write != nil {
+		r.Write = func(out io.Writer) error { return write(&unrulyWriter{u, out}) }
 	}
-	if err := u.unruly("Replace", 6); err != nil {
-		return storage.Stat{}, err
-	}
-	write := r.Write
-	r.Write = func(out io.Writer) error { return write(&unrulyWriter{u, out}) }
-	st, err := u.Storage.Replace(name, r)
-	if err == nil {
-		err = u.unruly("Replace, its directory", 6)
-	}
-	return st, err
+	return u.Hooked.Replace(name, r)
 }
 
 type unrulyWriter struct {
@@ -376,62 +368,4 @@ func (w *unrulyWriter) Write(p []byte) (int, error) {
 		return n, err
 	}
 	return w.out.Write(p)
-}
-
-func (u *unrulyStorage) Sync(name string) error {
-	if err := u.unruly("Sync", 5); err != nil {
-		return err
-	}
-	return u.Storage.Sync(name)
-}
-
-// Lock may fail, and may say of a lock that was given back that another had broken it.
-func (u *unrulyStorage) Lock(ctx context.Context, name string) (func() error, error) {
-	if err := u.unruly("Lock", 40); err != nil {
-		return nil, err
-	}
-	unlock, err := u.Storage.Lock(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return errors.Join(unlock(), u.unruly("unlock", 20)) }, nil
-}
-
-func (u *unrulyStorage) Open(name string) (storage.Object, error) {
-	if err := u.unruly("Open", 40); err != nil {
-		return nil, err
-	}
-	o, err := u.Storage.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	u.open.Add(1)
-	return &unrulyObject{Object: o, u: u}, nil
-}
-
-// unrulyObject is an open file.
-type unrulyObject struct {
-	storage.Object
-	u *unrulyStorage
-}
-
-// ReadAt may fail, also after a part.
-func (o *unrulyObject) ReadAt(p []byte, off int64) (int, error) {
-	if err := o.u.unruly("ReadAt", 200); err != nil {
-		n, _ := o.Object.ReadAt(p[:len(p)/2], off)
-		return n, err
-	}
-	return o.Object.ReadAt(p, off)
-}
-
-func (o *unrulyObject) Stat() (storage.Stat, error) {
-	if err := o.u.unruly("Object.Stat", 60); err != nil {
-		return storage.Stat{}, err
-	}
-	return o.Object.Stat()
-}
-
-func (o *unrulyObject) Close() error {
-	o.u.open.Add(-1)
-	return o.Object.Close()
 }

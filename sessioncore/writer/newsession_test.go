@@ -104,13 +104,14 @@ func TestNewSessionSlot(t *testing.T) {
 
 // TestNewSessionRefused: a line that is refused makes no file, whatever fails, and the next one is taken.
 func TestNewSessionRefused(t *testing.T) {
-	disk := &brokenStorage{Storage: memory.New(), replaceErr: fs.ErrPermission}
+	op := "Replace"
+	disk := &storagetest.Hooked{Storage: memory.New(), Before: failing(&op, fs.ErrPermission)}
 	w := startWriting(t, disk, "", Options{})
 	_, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
 	require.ErrorIs(t, err, fs.ErrPermission)
 	_, err = disk.Stat("--w--")
 	require.True(t, storage.IsMissing(err))
-	disk.replaceErr = nil
+	op = ""
 	w.begins(NewSession{CWD: "/w"})
 	_, err = New(w.store, Options{}).NewSession(t.Context(), NewSession{Create: true, CWD: "/w"})
 	require.ErrorIs(t, err, sessioncore.ErrReadOnly)

@@ -20,6 +20,7 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -95,7 +96,7 @@ func putFile(t testing.TB, files storage.Files, name, content string) {
 	case *dir.Storage:
 		require.NoError(t, s.MkdirAll(storage.Dir(name)))
 		require.NoError(t, os.WriteFile(filepath.Join(s.Path(), name), []byte(content), 0o600))
-	case *brokenStorage:
+	case *storagetest.Hooked:
 		putFile(t, s.Storage, name, content)
 	default:
 		t.Fatalf("%T", files)
