@@ -42,42 +42,43 @@ func rows(t *testing.T, s *sessioncore.Snapshot) []string {
 	return out
 }
 
+// entryLine returns the entry of a line of testdata/branches.txt.
+func entryLine(line string) string {
+	var n int
+	var id, parent, kind, target, value string
+	_, _ = fmt.Sscan(line, &n, &id, &parent, &kind, &target, &value)
+	if parent == "-" {
+		parent = ""
+	}
+	switch kind {
+	case "move":
+		return moveAt(n, id, parent, target)
+	case "archive":
+		return archiving(n, id, parent, target, value == "true")
+	case "label":
+		return labelAt(n, id, parent, target, value)
+	}
+	return at(n, id, parent, "")
+}
+
 func TestBranchesDocument(t *testing.T) {
-	// a – b – c   and d under b, e under a
-	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "a", "")
-	for name, c := range map[string]struct {
-		entries string
-		want    []string
-	}{
-		"no entries":          {"", nil},
-		"chain":               {at(1, "a", "", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
-		"branches":            {tree, []string{"e 2 - yes", "d 3 - lost", "c 3 - lost"}},
-		"leaf at another tip": {tree + moveAt(6, "m", "c", "c"), []string{"e 2 - lost", "d 3 - lost", "c 3 - yes"}},
-		"leaf in the middle":  {tree + moveAt(6, "m", "b", "b"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost", "b 2 - yes"}},
-		"leaf before all":     {tree + moveAt(6, "m", "", "null"), []string{"e 2 - lost", "d 3 - lost", "c 3 - lost"}},
-		"leaf unknown":        {tree + moveAt(6, "m", "c", "nobody"), []string{"e 2 - lost", "d 3 - lost", "c 3 - yes"}},
-		"move with a child":   {at(1, "a", "", "") + moveAt(2, "m", "a", "a") + at(3, "b", "m", ""), []string{"b 3 - yes"}},
-		"archived":            {tree + archiving(6, "x", "e", "d", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - lost"}},
-		"archived and back": {tree + archiving(6, "x", "e", "b", true) + archiving(7, "y", "x", "b", false),
-			[]string{"y 4 - yes", "d 3 - lost", "c 3 - lost"}},
-		"archived the current": {tree + archiving(6, "x", "e", "a", true), []string{"x 3 - yes", "d 3 - archived", "c 3 - archived"}},
-		"moves in a circle":    {at(1, "a", "", "") + moveAt(2, "m", "n", "x") + moveAt(3, "n", "m", "x"), []string{"a 1 - lost"}},
-		"roots":                {at(1, "a", "", "") + at(2, "b", "", ""), []string{"b 1 - yes", "a 1 - lost"}},
-		"equal times":          {at(1, "a", "", "") + at(1, "b", "", "") + at(1, "c", "", ""), []string{"c 1 - yes", "b 1 - lost", "a 1 - lost"}},
-		"own parent":           {at(1, "a", "a", "") + at(2, "b", "a", ""), []string{"b 2 - yes"}},
-		"branch off a circle": {at(1, "a", "c", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "b", "") + at(5, "e", "d", ""),
-			[]string{"e 5 - yes", "c 3 - lost"}},
-		"repeated id": {at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "a", "", "") + at(4, "c", "a", ""), []string{"c 2 - yes", "b 2 - lost"}},
-		"odd ids": {at(1, "current", "", "") + at(2, "x/y z", "", "") + at(3, `\n`, "", "") + at(4, "", "", ""),
-			[]string{"% 1 - yes", "%0A 1 - lost", "x%2Fy z 1 - lost", "%63urrent 1 - lost"}},
-		"long id": {at(1, strings.Repeat("x", 300), "", ""),
-			[]string{strings.Repeat("x", 200) + "~" + names.Hash([]byte(strings.Repeat("x", 300))) + " 1 - yes"}},
+	sessiontest.Page(t, "testdata/branches.txt", func(t *testing.T, name, give, want string) {
+		content := sessiontest.Header
+		for line := range strings.Lines(give) {
+			content += entryLine(line)
+		}
+		s := snapshotOf(t, content)
+		require.Equal(t, want, strings.Join(append(rows(t, s), ""), "\n"), name)
+		checkRows(t, s, Tips(s))
+	})
+	long := strings.Repeat("x", 300)
+	for entries, want := range map[string][]string{
+		at(1, "current", "", "") + at(2, "x/y z", "", "") + at(3, `\n`, "", "") + at(4, "", "", ""): {
+			"% 1 - yes", "%0A 1 - lost", "x%2Fy z 1 - lost", "%63urrent 1 - lost"},
+		at(1, long, "", ""): {long[:200] + "~" + names.Hash([]byte(long)) + " 1 - yes"},
+		at(1, "a", "", "") + labelAt(2, "l", "a", "l", `a\tb\n\\c\r\ud800 é`): {`l 2 a\tb\n\\c\r\ud800 é yes`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, sessiontest.Header+c.entries)
-			require.Equal(t, c.want, rows(t, s))
-			checkRows(t, s, Tips(s))
-		})
+		require.Equal(t, want, rows(t, snapshotOf(t, sessiontest.Header+entries)))
 	}
 }
 
@@ -115,30 +116,6 @@ func TestBranchOfAnotherLeaf(t *testing.T) {
 	require.True(t, done)
 	s := sessiontest.Snapshot(t, session)
 	require.Equal(t, []string{"d 2 - no", "c 2 - lost", "b 2 - yes"}, rows(t, s))
-}
-
-func TestBranchLabels(t *testing.T) {
-	// a – b – c – d   and e under b
-	tree := at(1, "a", "", "") + at(2, "b", "a", "") + at(3, "c", "b", "") + at(4, "d", "c", "") + at(5, "e", "b", "")
-	for name, c := range map[string]struct {
-		labels string
-		want   []string
-	}{
-		"the tip's":          {labelAt(9, "l", "e", "d", "x"), []string{"l 4 - yes", "d 4 x lost"}},
-		"one before the tip": {labelAt(9, "l", "e", "c", "x"), []string{"l 4 - yes", "d 4 x lost"}},
-		"nearest":            {labelAt(8, "l", "e", "c", "far") + labelAt(9, "m", "l", "d", "near"), []string{"m 5 - yes", "d 4 near lost"}},
-		"where it joins":     {labelAt(9, "l", "e", "b", "x"), []string{"l 4 - yes", "d 4 - lost"}},
-		"below that":         {labelAt(9, "l", "e", "e", "x"), []string{"l 4 x yes", "d 4 - lost"}},
-		"the last decides":   {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", "y"), []string{"m 5 - yes", "d 4 y lost"}},
-		"cleared":            {labelAt(8, "l", "e", "d", "x") + labelAt(9, "m", "l", "d", ""), []string{"m 5 - yes", "d 4 - lost"}},
-		"escapes":            {labelAt(9, "l", "e", "d", `a\tb\n\\c\r\ud800 é`), []string{`l 4 - yes`, `d 4 a\tb\n\\c\r\ud800 é lost`}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(t, sessiontest.Header+tree+c.labels)
-			require.Equal(t, c.want, rows(t, s))
-			checkRows(t, s, Tips(s))
-		})
-	}
 }
 
 // checkRows compares branches.tsv with what walks of each path tell.

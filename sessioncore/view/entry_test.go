@@ -110,20 +110,11 @@ func shownValueText(text string) (string, bool) {
 }
 
 func TestValueText(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{`{"path":"main.go","timeout":300,"none":null}`, "path: main.go\ntimeout: 300\nnone: null\n"},
-		{`{"new":"a\n\n\tb\n"}`, "new:\n  a\n\n  \tb\n"},
-		{`{"edits": [ {"old":"a \"b\" c", "n": [1.50, {}]},{"new":"x\n\ty"},{} ],"o":{ },"e":"","l":[{},1]}`,
-			"edits:\n- old: a \"b\" c\n  n: [1.50,{}]\n- new:\n    x\n    \ty\n- {}\no: {}\ne: \nl: [{},1]\n"},
-		{`{"\u001b[0m":"\u001b[31mred"}`, "␛[0m: ␛[31mred\n"},
-		{`[ 1, "a b", { "c" : null } ]`, "[1,\"a b\",{\"c\":null}]\n"},
-		{`"two\nlines"`, "two\nlines\n"},
-		{`42`, "42\n"},
-	} {
-		got, cut := shownValueText(c.in)
-		require.Equal(t, c.want, got)
-		require.False(t, cut, c.in)
-	}
+	sessiontest.Page(t, "testdata/values.txt", func(t *testing.T, _, value, want string) {
+		got, cut := shownValueText(value)
+		require.Equal(t, want, got)
+		require.False(t, cut, value)
+	})
 }
 
 func TestValueTextIsBounded(t *testing.T) {

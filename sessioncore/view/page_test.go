@@ -180,31 +180,11 @@ func TestPageOfASession(t *testing.T) {
 	require.ErrorIs(t, Page(context.Background(), io.Discard, of), errBad)
 }
 
-// What others wrote cannot run or load anything, nor lead to a file of the reader's.
+// TestHostileText: see the page.
 func TestHostileText(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
-		{"a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n"},
-		{"<!-- x --> <b>", "<p>&lt;!-- x --&gt; &lt;b&gt;</p>\n"},
-		{"[a](javascript:alert(1))", "<p>a</p>\n"},
-		{"[a](JaVaScRiPt&colon;alert(1))", "<p>a</p>\n"},
-		{"[a](data:text/html,x) [b](file:///etc/x)", "<p>a b</p>\n"},
-		{"[a](entries/x.json) [b](//host/x) [c](#x)", "<p>a b c</p>\n"},
-		{"[a](https://host/?q=1&b=\"x\")", `<p><a href="https://host/?q=1&amp;b=%22x%22" rel="noopener noreferrer nofollow">a</a></p>` + "\n"},
-		{"<javascript:alert(1)>", "<p>javascript:alert(1)</p>\n"},
-		{"<me@host.org>", `<p><a href="mailto:me@host.org" rel="noopener noreferrer nofollow">me@host.org</a></p>` + "\n"},
-		{"![a](https://host/track.png)", `<p><a href="https://host/track.png" rel="noopener noreferrer nofollow">a</a></p>` + "\n"},
-		{"![a](data:image/svg+xml;base64,AAAA)", "<p>a</p>\n"},
-		{"![a\"><script>](../blobs/../../x)", "<p>a&#34;&gt;&lt;script&gt;</p>\n"},
-		{"![a](../../blobs/" + hash + "?x)", "<p>a</p>\n"},
-		{"![a](../../blobs/" + strings.Repeat("0", 64), "<p>![a](../../blobs/" + strings.Repeat("0", 64) + "</p>\n"},
-		{"```\"><script>\nx\n```", "<pre><code>x\n</code></pre>\n"},
-		{"| a |\n| :-: |\n| <i> |",
-			"<table>\n<thead>\n<tr>\n<th align=\"center\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"center\">&lt;i&gt;</td>\n</tr>\n" +
-				"</tbody>\n</table>\n"},
-	} {
-		require.Equal(t, c.want, bodyOf(t, c.text), c.text)
-	}
+	sessiontest.Page(t, "testdata/hostile.txt", func(t *testing.T, name, said, want string) {
+		require.Equal(t, want, bodyOf(t, said), name)
+	})
 }
 
 func TestImages(t *testing.T) {
