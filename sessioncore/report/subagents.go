@@ -149,17 +149,22 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 // maxCalls bounds how many results of the calls of one answer are passed on the way to it.
 const maxCalls = 1000
 
+// AnswerAbove returns the nearest answer of the model above an entry, whose calls a tool's result
+// answers; NoEntry if there is none near.
+func AnswerAbove(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
+	for range maxCalls {
+		if e = s.Parent(e); e == sessioncore.NoEntry || isAnswer(s, e) {
+			return e
+		}
+	}
+	return sessioncore.NoEntry
+}
+
 // calledAt returns the time of the answer that a tool's result belongs to, that of the result if
 // there is none.
 func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
-	e := result
-	for range maxCalls {
-		if e = s.Parent(e); e == sessioncore.NoEntry {
-			break
-		}
-		if isAnswer(s, e) {
-			return s.Time(e).UnixMilli()
-		}
+	if answer := AnswerAbove(s, result); answer != sessioncore.NoEntry {
+		return s.Time(answer).UnixMilli()
 	}
 	return s.Time(result).UnixMilli()
 }

@@ -69,13 +69,14 @@ const (
 	joinsTurn                           // it is the result of a tool and belongs to a preceding turn of the assistant
 	fromAssistant                       // it is a message of the assistant
 	fromUser                            // the user said it or ran it
+	answersCall                         // it depends on asked
 )
 
 // entryBlocks is an entry as a person reads it.
 type entryBlocks struct {
 	flags   turnFlags
 	speaker uint32            // a hash of the speaker of a turn
-	asked   sessioncore.Entry // the assistant's last message before it; results of tools depend on it
+	asked   sessioncore.Entry // the message with the calls that its results answer, on which they depend
 	heading block             // shown if a turn begins with the entry
 	naming  block             // shown otherwise; without spans if the body names the entry
 	body    []block           // empty if nothing of the entry is shown

@@ -47,9 +47,9 @@ func newBuilder(s *sessioncore.Snapshot) *builder {
 }
 
 // build returns the blocks of an entry.
-func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
+func (b *builder) build(e sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
 	b.entry, b.cut, b.err = e, false, nil
-	b.blocks = entryBlocks{asked: asked, body: b.blocks.body[:0]}
+	b.blocks = entryBlocks{body: b.blocks.body[:0]}
 	b.proseLeft, b.outputLeft, b.blocksLeft = maxProse, maxOutput, maxBlocks
 	b.entryOf(text)
 	b.trimProse()
@@ -58,7 +58,7 @@ func (b *builder) build(e, asked sessioncore.Entry, text rawjson.Value) (*entryB
 		b.link("the whole entry")
 	}
 	if len(b.blocks.body) == 0 {
-		b.blocks = entryBlocks{asked: asked, body: b.blocks.body} // an entry without a body is not part of a turn
+		b.blocks = entryBlocks{body: b.blocks.body} // an entry without a body is not part of a turn
 	}
 	return &b.blocks, b.err
 }

@@ -74,7 +74,7 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 	var sum maphash.Hash
 	sum.SetSeed(hashSeed)
 	for _, shown := range t.entries {
-		blocks, err := t.blocksOf(shown)
+		blocks, err := t.blocksOf(shown.entry)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (d *differ) whole(on int, t *turn) {
 func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, shown := range t.entries {
-			blocks, err := d.sides[on].blocksOf(shown)
+			blocks, err := d.sides[on].blocksOf(shown.entry)
 			if d.err = cmp.Or(d.err, err); d.err != nil {
 				return
 			}

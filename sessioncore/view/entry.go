@@ -37,7 +37,7 @@ func (b *builder) entryOf(text rawjson.Value) {
 var settings = map[string]struct {
 	label string
 	keys  []string
-	none  string // in place of no value
+	none  string // in place of no value; "" for a list
 }{
 	"thinking_level_change": {"Thinking level:", []string{"thinkingLevel", "thinking_level"}, "off"},
 	"mode_change":           {"Mode:", []string{"mode"}, "none"},
@@ -78,8 +78,11 @@ func (b *builder) change(name string, text rawjson.Value) {
 		}
 		b.note(said, word("targetId"))
 	case ok:
-		v := text.AnyOf(set.keys...)
-		b.note(set.label, cmp.Or(b.list(v), b.word(v), set.none))
+		value := b.list(text.AnyOf(set.keys...))
+		if set.none != "" {
+			value = cmp.Or(word(set.keys...), set.none)
+		}
+		b.note(set.label, value)
 		if name == "session_init" {
 			b.link("system prompt and task")
 		}

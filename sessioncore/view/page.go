@@ -135,7 +135,7 @@ const firstPriority = 100
 // header writes all that is before the list of entries.
 func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	for _, e := range path {
-		p.entries.entries = append(p.entries.entries, shownEntry{entry: e, asked: sessioncore.NoEntry})
+		p.entries.entries = append(p.entries.entries, shownEntry{entry: e})
 	}
 	head, err := p.entries.headOf(p.s)
 	if err != nil {
@@ -218,7 +218,7 @@ type outcome struct {
 }
 
 // outcomesIn returns the results of tools with which a path begins, at most maxCalls.
-func (p *page) outcomesIn(path []sessioncore.Entry, asked sessioncore.Entry) (list []outcome, err error) {
+func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) {
 	for _, e := range path {
 		if p.s.Kind(e) != sessioncore.TypeMessage {
 			continue
@@ -226,7 +226,7 @@ func (p *page) outcomesIn(path []sessioncore.Entry, asked sessioncore.Entry) (li
 		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
 			break
 		}
-		blocks, err := p.results.blocksOf(shownEntry{entry: e, asked: asked})
+		blocks, err := p.results.blocksOf(e)
 		if err != nil {
 			return nil, err
 		}

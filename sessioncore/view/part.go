@@ -27,8 +27,7 @@ const (
 	maxCopies = 4
 	// maxHeld is how many bytes of a part are held until those before it are written.
 	maxHeld = 512 << 10
-	// maxUp is how many entries above a part are looked at: for the turn that goes on, and for the
-	// message whose calls the first results of a branch answer.
+	// maxUp is how many entries above a part are looked at for the turn that goes on.
 	maxUp = 1000
 )
 
@@ -59,7 +58,7 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 		slices.Reverse(path)
 		parts = append(parts, func(ctx context.Context, p *page) error {
 			p.branchHeading(tip, e)
-			err := p.branch(ctx, path, 0, p.answerAbove(e))
+			err := p.branch(ctx, path, 0)
 			p.write("</section>\n")
 			return err
 		})
@@ -69,35 +68,19 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 
 // cut returns the parts of a branch. Each begins with a message that is no result of a tool.
 func (p *page) cut(path []sessioncore.Entry) (parts []part) {
-	begin, asked, last := 0, sessioncore.NoEntry, sessioncore.NoEntry
+	begin := 0
 	add := func(end int) {
-		from, before := begin, asked
-		parts = append(parts, func(ctx context.Context, p *page) error {
-			return p.branch(ctx, path[:end], from, before)
-		})
-		begin, asked = end, last
+		from := begin
+		parts = append(parts, func(ctx context.Context, p *page) error { return p.branch(ctx, path[:end], from) })
+		begin = end
 	}
 	for i, e := range path {
 		if i-begin >= leastPart && p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) != sessioncore.RoleToolResult {
 			add(i)
 		}
-		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
-			last = e
-		}
 	}
 	add(len(path))
 	return parts
-}
-
-// answerAbove returns the message of the model at or above an entry, NoEntry if there is none near.
-func (p *page) answerAbove(e sessioncore.Entry) sessioncore.Entry {
-	for range maxUp {
-		if e == sessioncore.NoEntry || p.s.IsMessage(e, sessioncore.RoleAssistant) {
-			return e
-		}
-		e = p.s.Tree().Parent(e)
-	}
-	return sessioncore.NoEntry
 }
 
 // branchHeading begins the section of a branch that begins below an entry.
@@ -144,9 +127,8 @@ func (p *page) parts(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-// branch writes the entries of a branch from an index on. asked is the message of the model before
-// them.
-func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, asked sessioncore.Entry) error {
+// branch writes the entries of a branch from an index on.
+func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) error {
 	turn, err := p.turnBefore(path[:from])
 	if err != nil {
 		return err
@@ -156,16 +138,15 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, a
 		if p.written[e] {
 			continue
 		}
-		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: asked})
+		blocks, err := p.entries.blocksOf(e)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		var outcomes []outcome
 		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
-			asked = e
 			p.results.builder.answered(e, p.entries.text)
 			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
-				if outcomes, err = p.outcomesIn(path[i+1:], e); err != nil {
+				if outcomes, err = p.outcomesIn(path[i+1:]); err != nil {
 					return err
 				}
 			}
@@ -183,7 +164,7 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int, a
 func (p *page) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
 	var ends []turnStart
 	for _, e := range slices.Backward(path[max(0, len(path)-maxUp):]) {
-		blocks, err := p.entries.blocksOf(shownEntry{entry: e, asked: sessioncore.NoEntry})
+		blocks, err := p.entries.blocksOf(e)
 		if err != nil {
 			return turn, err
 		}

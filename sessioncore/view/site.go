@@ -175,10 +175,9 @@ func (s *SiteDir) has(name string) bool {
 
 // stalePage is a page that is to be written.
 type stalePage struct {
-	name  string
+	*sitePage
 	info  *listing.Info
-	state string // of the session
-	page  *sitePage
+	state string // of the session now
 }
 
 // Write writes the pages of sessions that changed, and removes those whose sessions are gone. All
@@ -217,7 +216,7 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 		}
 		if pages[name] = page; page.State != state || !s.has(name) {
 			page.State = ""
-			stale = append(stale, stalePage{name, info, state, page})
+			stale = append(stale, stalePage{page, info, state})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
@@ -267,8 +266,8 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 			case err == nil || pages.Err() != nil:
 				return pages.Err()
 			case storage.IsGone(err):
-				delete(s.state.Pages, at.name)
-				return s.remove(at.name)
+				delete(s.state.Pages, at.File)
+				return s.remove(at.File)
 			}
 			s.Fail(fmt.Errorf("%s: %w", at.info.Path(), err))
 			s.Failed++
@@ -296,42 +295,39 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	}
 	defer snap.Release()
 	of.Index = SiteIndex
-	if err := s.file(at.name, func(w io.Writer) error { return Page(ctx, w, of) }); err != nil {
+	if err := s.file(at.File, func(w io.Writer) error { return Page(ctx, w, of) }); err != nil {
 		return err
 	}
 	title, _ := listing.DisplayName(snap, at.info.Name())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at.page.State = at.state
-	at.page.Title, at.page.Agent, at.page.Project = names.Visible(title), of.Agent, names.Visible(at.info.CWD)
+	at.State = at.state
+	at.Title, at.Agent, at.Project = names.Visible(title), of.Agent, names.Visible(at.info.CWD)
 	began := at.info.Modified()
 	if ms, ok := at.info.Created(); ok {
 		began = time.UnixMilli(ms)
 	}
-	at.page.Began = began.UTC()
+	at.Began = began.UTC()
 	s.Wrote(snap)
 	return nil
 }
 
 // addUp adds up the costs of all sessions, as stats does.
 func (s *SiteDir) addUp(ctx context.Context) error {
-	sums, days := map[*sitePage]*report.Sum{}, map[string]float64{}
-	for _, page := range s.state.Pages {
-		page.Cost, page.Dollars = "", 0
-	}
-	var total report.Sum
+	sums, days, total := map[string]report.Sum{}, map[string]float64{}, report.Sum{}
 	err := s.source.EachCost(ctx, func(r report.Row) {
 		total.Add(r.Sum)
 		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
-		if page := s.state.Pages[nameOfPage(r.Session)]; page != nil {
-			if sums[page] == nil {
-				sums[page] = &report.Sum{}
-			}
-			sums[page].Add(r.Sum)
-		}
+		name := nameOfPage(r.Session)
+		sum := sums[name]
+		sum.Add(r.Sum)
+		sums[name] = sum
 	})
-	for page, sum := range sums {
-		page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
+	for name, page := range s.state.Pages {
+		page.Cost, page.Dollars = "", 0
+		if sum, ok := sums[name]; ok {
+			page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
+		}
 	}
 	s.state.Days, s.state.Total = days, total.Dollars()
 	return err

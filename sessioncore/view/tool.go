@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/report"
 )
 
 // toolCall is a call in an assistant's message, as results refer to it.
@@ -231,8 +232,11 @@ func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 
 // about returns the first argument of the call id, if the message called more than one tool.
 func (b *builder) about(id rawjson.Value) string {
-	asked := b.blocks.asked
-	if asked == sessioncore.NoEntry || !id.IsString() {
+	if !id.IsString() {
+		return ""
+	}
+	asked := report.AnswerAbove(b.s, b.entry)
+	if b.blocks.asked, b.blocks.flags = asked, b.blocks.flags|answersCall; asked == sessioncore.NoEntry {
 		return ""
 	}
 	if b.callsOf != asked {

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -56,9 +57,8 @@ type transcript struct {
 // shownEntry is an entry that a transcript shows.
 type shownEntry struct {
 	entry  sessioncore.Entry
-	asked  sessioncore.Entry // for a tool's result, the message that called the tool
-	begins bool              // a turn begins here, with a heading
-	size   int64             // of its text, in bytes
+	begins bool  // a turn begins here, with a heading
+	size   int64 // of its text, in bytes
 }
 
 func newTranscript(
@@ -115,11 +115,10 @@ func (t *transcript) layOut(
 	}
 	defer cache.mu.Unlock()
 	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
-	asked := sessioncore.NoEntry
 	var turn turnStart
 	for _, e := range path {
-		shown, size := shownEntry{entry: e, asked: asked}, &cache.sizes[e]
-		if err := cmp.Or(ctx.Err(), t.measure(shown, size)); err != nil {
+		shown, size := shownEntry{entry: e}, &cache.sizes[e]
+		if err := cmp.Or(ctx.Err(), t.measure(e, size)); err != nil {
 			return nil, err
 		}
 		opening := size.naming
@@ -128,9 +127,6 @@ func (t *transcript) layOut(
 		}
 		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
 			entries = append(entries, shown)
-		}
-		if s.IsMessage(e, sessioncore.RoleAssistant) {
-			asked = e
 		}
 	}
 	return entries, nil
@@ -156,12 +152,13 @@ func (t *turnStart) begins(flags turnFlags, speaker uint32) bool {
 }
 
 // measure renders an entry, unless its size is known.
-func (t *transcript) measure(shown shownEntry, size *entrySize) error {
-	name := hashOf(t.builder.s.Name(shown.entry))
-	if size.name == name && size.asked == shown.asked {
+func (t *transcript) measure(e sessioncore.Entry, size *entrySize) error {
+	s := t.builder.s
+	name := hashOf(s.Name(e))
+	if size.name == name && (size.flags&answersCall == 0 || size.asked == report.AnswerAbove(s, e)) {
 		return nil
 	}
-	b, err := t.blocksOf(shown)
+	b, err := t.blocksOf(e)
 	if err != nil {
 		return err
 	}
@@ -174,17 +171,17 @@ func (t *transcript) measure(shown shownEntry, size *entrySize) error {
 }
 
 // blocksOf returns the blocks of an entry, which are valid until the next call.
-func (t *transcript) blocksOf(shown shownEntry) (_ *entryBlocks, err error) {
-	if t.text, err = t.reader.Read(shown.entry); err != nil {
+func (t *transcript) blocksOf(e sessioncore.Entry) (_ *entryBlocks, err error) {
+	if t.text, err = t.reader.Read(e); err != nil {
 		return nil, err
 	}
-	return t.builder.build(shown.entry, shown.asked, t.text)
+	return t.builder.build(e, t.text)
 }
 
 // Make implements document.Maker: it renders an entry.
 func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	shown := t.entries[piece-1]
-	blocks, err := t.blocksOf(shown)
+	blocks, err := t.blocksOf(shown.entry)
 	if err != nil {
 		return dst, err
 	}
@@ -251,7 +248,7 @@ func (t *transcript) firstWords() (string, error) {
 		if wordless++; wordless > maxWordless {
 			break
 		}
-		blocks, err := t.blocksOf(shown)
+		blocks, err := t.blocksOf(shown.entry)
 		if err != nil {
 			return "", err
 		}
@@ -280,8 +277,7 @@ func (t *transcript) Continues(earlier document.Maker) bool {
 		now := t.entries[i]
 		// The size covers the entry's name, which changes if a later entry has the same id.
 		if now.begins != before.begins || now.size != before.size ||
-			!sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) ||
-			!sessioncore.SameText(t.builder.s, now.asked, old.builder.s, before.asked) {
+			!sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) {
 			return false
 		}
 	}
