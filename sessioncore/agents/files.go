@@ -34,11 +34,11 @@ type Files struct {
 	turns  chan struct{} // a value for each long conversion under way
 	facts  FactsFormat   // the format, if sessions have only facts; else nil
 
-	mu      sync.Mutex // guards the fields below
-	slots   map[string]*slot
-	evicted map[string]reported
-	clock   int64
-	states  budget.Hold // of converters
+	mu     sync.Mutex // guards the fields below
+	slots  map[string]*slot
+	last   map[string]reported // the last reports of sessions, also of evicted ones
+	clock  int64
+	states budget.Hold // of converters
 }
 
 // reported is the last reported state of a session, and the data to report it without a conversion.
@@ -56,7 +56,7 @@ func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporar
 		Files: files, format: format, states: limit.Kept(),
 		texts: budget.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
 		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
-		slots: map[string]*slot{}, evicted: map[string]reported{},
+		slots: map[string]*slot{}, last: map[string]reported{},
 	}
 	limit.OnFull(f.evict)
 	return f
@@ -133,14 +133,14 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > longSize {
 		return unknown, err
 	}
-	if st, err = f.update(context.Background(), s, name, obj); err == nil {
+	if st, err = f.update(context.Background(), s, obj); err == nil {
 		st.Token = s.now.token()
 	}
 	return st, err
 }
 
 // update converts the current state of the file. Callers must hold s.mu.
-func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Object) (storage.Stat, error) {
+func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storage.Stat, error) {
 	st, err := obj.Stat()
 	if err != nil || s.now != nil && s.now.raw == st.Token {
 		return st, err
@@ -155,7 +155,7 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 			return st, ctx.Err()
 		}
 	}
-	about, err := f.about(name, obj, st.Size)
+	about, err := f.about(s.name, obj, st.Size)
 	if err != nil {
 		return st, err
 	}
@@ -181,7 +181,7 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 	if converter == nil {
 		likely := about
 		if likely.Title == "" && !about.Facts {
-			listed, err := f.format.About(name, obj, st.Size, true)
+			listed, err := f.format.About(s.name, obj, st.Size, true)
 			if err != nil {
 				return st, err
 			}
@@ -196,8 +196,9 @@ func (f *Files) update(ctx context.Context, s *slot, name string, obj storage.Ob
 func (f *Files) convert(
 	ctx context.Context, s *slot, about About, converter Converter, obj storage.Object, to storage.Token,
 ) error {
-	rewrites := s.before.rewrites
-	if b := &s.before; b.raw != (storage.Token{}) && (b.about != about || b.raw != ownState(obj, to)) {
+	_, last := f.find(s.name)
+	rewrites := last.rewrites
+	if last.raw != (storage.Token{}) && (last.about != about || last.raw != ownState(obj, to)) {
 		rewrites++
 	}
 	for range maxReadings {

@@ -76,7 +76,7 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	}
 	work, done := s.waiters.Work()
 	defer done()
-	if st, err = o.files.update(work, s, o.name, raw); err != nil {
+	if st, err = o.files.update(work, s, raw); err != nil {
 		return st, err
 	}
 	st.Token, err = o.advance(s.now)

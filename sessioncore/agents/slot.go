@@ -13,15 +13,15 @@ import (
 
 // slot is a session that was opened, with its conversion once it is read.
 type slot struct {
-	before reported // the last report of an evicted conversion
+	name string
 
 	waiters storage.Waiters // for the conversion
-	mu      sync.Mutex      // guards now and before; held while the file is converted
+	mu      sync.Mutex      // guards now; held while the file is converted
 	now     *conversion
 
-	reported atomic.Pointer[reported] // the report of now, or nil
-	busy     atomic.Bool              // a long conversion is under way
-	open     atomic.Int32             // number of objects
+	isConverted atomic.Bool  // now is not nil
+	busy        atomic.Bool  // a long conversion is under way
+	open        atomic.Int32 // number of objects
 
 	used  int64 // time of Files.clock; Files.mu guards this and state
 	state int64 // bytes of the converter
@@ -31,12 +31,10 @@ type slot struct {
 func (f *Files) find(name string) (*slot, reported) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.slots[name]; s != nil {
-		if now := s.reported.Load(); now != nil {
-			return s, *now
-		}
+	if s := f.slots[name]; s != nil && s.isConverted.Load() {
+		return s, f.last[name]
 	}
-	return nil, f.evicted[name]
+	return nil, f.last[name]
 }
 
 // acquire returns the slot of a session for an object, which must call release.
@@ -45,7 +43,7 @@ func (f *Files) acquire(name string) *slot {
 	defer f.mu.Unlock()
 	s := f.slots[name]
 	if s == nil {
-		s = &slot{before: f.evicted[name]}
+		s = &slot{name: name}
 		f.slots[name] = s
 	}
 	f.clock++
@@ -64,8 +62,9 @@ func (f *Files) release(s *slot) {
 
 // keep counts a conversion's memory, and evicts others beyond the limits. Callers must hold s.mu.
 func (f *Files) keep(s *slot) {
-	s.reported.Store(s.now.reported())
 	f.mu.Lock()
+	f.last[s.name] = s.now.reported()
+	s.isConverted.Store(true)
 	s.state = s.now.state()
 	f.trim(s)
 	f.mu.Unlock()
@@ -87,7 +86,7 @@ func (f *Files) trim(but *slot) {
 	})
 	for _, name := range names {
 		if s := f.slots[name]; s != but {
-			f.evictSlot(name, s)
+			f.evictSlot(s)
 		}
 		if f.fits() {
 			return
@@ -126,18 +125,15 @@ func (f *Files) stateSize() (n int64) {
 
 // evictSlot evicts a session that nobody has open, or the converter of another one, unless it is in
 // use. Callers must hold f.mu.
-func (f *Files) evictSlot(name string, s *slot) {
+func (f *Files) evictSlot(s *slot) {
 	if !s.mu.TryLock() {
 		return
 	}
 	defer s.mu.Unlock()
 	switch s.state = 0; {
 	case s.open.Load() == 0:
-		delete(f.slots, name)
+		delete(f.slots, s.name)
 		s.drop()
-		if s.before.raw != (storage.Token{}) {
-			f.evicted[name] = s.before
-		}
 	case s.now != nil:
 		s.now.converter = nil
 	}
@@ -147,8 +143,8 @@ func (f *Files) evictSlot(name string, s *slot) {
 func (f *Files) evict() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, s := range f.slots {
-		f.evictSlot(name, s)
+	for _, s := range f.slots {
+		f.evictSlot(s)
 		if s.mu.TryLock() {
 			if s.now != nil {
 				s.now.text.spill()
@@ -161,18 +157,15 @@ func (f *Files) evict() {
 
 // drop drops the conversion. Callers must hold s.mu.
 func (s *slot) drop() {
-	if s.now == nil {
-		return
+	if s.now != nil {
+		s.isConverted.Store(false)
+		s.now.text.close()
+		s.now = nil
 	}
-	if now := s.reported.Swap(nil); now != nil {
-		s.before = *now
-	}
-	s.now.text.close()
-	s.now = nil
 }
 
-func (c *conversion) reported() *reported {
-	r := &reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), rewrites: c.rewrites}
+func (c *conversion) reported() reported {
+	r := reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), rewrites: c.rewrites}
 	if t, ok := c.converter.(Titler); ok {
 		r.title = t.Title()
 	}
