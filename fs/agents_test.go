@@ -1,16 +1,13 @@
 package fs_test
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -108,74 +105,5 @@ func opened(t *testing.T, watch int) (all []string) {
 			}
 			b = b[unix.SizeofInotifyEvent+size:]
 		}
-	}
-}
-
-// TestForeignLive: while an agent writes its session, also a record in two writes, no reader sees half an entry or a wrong one,
-// and each new one within a second.
-func TestForeignLive(t *testing.T) {
-	const records = 40
-	for _, c := range []struct {
-		name, source, session, file string
-		record                      func(n int) (id, text, line string)
-	}{
-		{"claude", unpack(t, testdata.DemoOf("claude")), claudeDemo, "projects/" + claudeDemo + ".jsonl", func(n int) (id, text, line string) {
-			id, text = fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n), fmt.Sprintf("claude says %d", n)
-			parent := fmt.Sprintf("0f%06d-1111-4222-8333-444455556666", n-1)
-			if n == 0 {
-				parent = "a32dc482-96ce-4859-942a-f46d1c8d5358"
-			}
-			return id, text, fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"cwd":"/home/dev/tidetable","sessionId":"s","type":"user","uuid":%q,`+
-				`"timestamp":"2026-05-12T10:00:%02d.000Z","message":{"role":"user","content":%q}}`, parent, id, n, text)
-		}},
-		{"codex", unpack(t, testdata.DemoOf("codex")), codexDemo, "sessions/2026/05/12/" + filepath.Base(codexDemo) + ".jsonl",
-			func(n int) (id, text, line string) {
-				id, text = fmt.Sprintf("l%d", 14+n), fmt.Sprintf("codex says %d", n)
-				return id, text, fmt.Sprintf(`{"timestamp":"2026-05-12T14:00:%02d.000Z","type":"response_item",`+
-					`"payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, n, text)
-			}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			m := mountForTest(t, c.source)
-			s := func(parts ...string) string { return m.path(append([]string{"sessions", c.session}, parts...)...) }
-			file := filepath.Join(c.source, c.file)
-			tail := follow(t, "tail -f", s("transcript.md"))
-			known := len(names(t, s("entries")))
-			for n := range records {
-				id, text, line := c.record(n)
-				cut := len(line) * n / records
-				if n%2 == 0 {
-					grow(t, file, line[:cut])
-					require.Len(t, names(t, s("entries")), known, "half a record is no entry")
-					require.True(t, json.Valid(read(t, s("context.json"))))
-				} else {
-					cut = 0
-				}
-				grow(t, file, line[cut:], "\n")
-				wrote := time.Now()
-				listed := names(t, s("entries"))
-				require.Contains(t, listed, id+".json", "after %s", time.Since(wrote))
-				require.Less(t, time.Since(wrote), time.Second)
-				known = len(listed)
-				var e struct {
-					ID      string
-					Message struct{ Content json.RawMessage }
-				}
-				require.NoError(t, json.Unmarshal(read(t, s("entries", id+".json")), &e))
-				require.Equal(t, id, e.ID)
-				require.Contains(t, string(e.Message.Content), `"`+text+`"`)
-				require.Equal(t, "entries/"+id+".json", readLink(t, s("leaf")))
-				context := read(t, s("context.json"))
-				require.True(t, json.Valid(context))
-				require.Contains(t, string(context), `"`+text+`"`)
-			}
-			tail.prints(string(read(t, s("transcript.md"))))
-			require.Empty(t, read(t, s("problems.jsonl")))
-			for n := range records {
-				_, text, _ := c.record(n)
-				require.Equal(t, 1, strings.Count(tail.output(), text+"\n"), text)
-			}
-		})
 	}
 }

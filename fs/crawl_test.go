@@ -100,3 +100,27 @@ func TestLongBranch(t *testing.T) {
 	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "entries")))
 	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "tree", entryID(0))), "its entry.json and its children")
 }
+
+// TestListingRendersNothing: the size of a transcript costs the reading of the session; who only lists the
+// names does not pay for it.
+func TestListingRendersNothing(t *testing.T) {
+	m := mountForTest(t, big(t))
+	dir := m.session("chain")
+	require.Contains(t, names(t, dir), "transcript.md") // indexed now
+	read := func() int { return m.procNumber("io", "rchar") }
+	before := read()
+	require.Contains(t, run(t, "ls", dir), "transcript.md\ntree\nusage.json\n")
+	require.Less(t, read()-before, 1<<20)
+	size := run(t, "stat", "-c", "%s", dir+"/transcript.md")
+	raw, err := os.Stat(m.path("sessions/p/chain.jsonl"))
+	require.NoError(t, err)
+	most := int(raw.Size()) * 4 / 5
+	require.Greater(t, read()-before, most)
+	run(t, "stat", dir+"/problems.jsonl", dir+"/usage.json") // which look at the messages, too
+	before = read()
+	require.Contains(t, run(t, "ls", "-l", dir), " "+strings.TrimSpace(size)+" ")
+	require.Equal(t, size, run(t, "stat", "-c", "%s", dir+"/transcript.md"))
+	require.Less(t, read()-before, most, "once is enough")
+	require.Equal(t, size, shell(t, `cat "$1" | wc -c`, dir+"/transcript.md"))
+	require.Less(t, m.procNumber("status", "VmRSS"), 2*maxResident)
+}

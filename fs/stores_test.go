@@ -248,9 +248,6 @@ func writeBig(dir string) error {
 	return nil
 }
 
-// treeSum is a hash over names, content, modes and times of a directory tree on disk.
-func treeSum(t testing.TB, dir string) string { return sum256(statListing(t, dir)) }
-
 // statListing is all that there is to know of a directory on disk: the hash of each file, and modes, times, sizes and
 // targets.
 func statListing(t testing.TB, dir string) string {

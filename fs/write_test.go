@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -128,6 +129,15 @@ func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` 
 
 // badLine is a line that append refuses.
 const badLine = `{"type":"message","message":{"role":7}}`
+
+// refusedOpen is what opening a file for writing fails with that has no write bits: the kernel refuses it by the
+// mode, but to root.
+func refusedOpen() syscall.Errno {
+	if os.Geteuid() != 0 {
+		return syscall.EACCES
+	}
+	return syscall.EPERM
+}
 
 // put opens a file for writing, writes once, and closes it, as a shell's redirection does.
 func put(path, text string) error {

@@ -7,20 +7,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
-	"sessionfs/fs"
-
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sessionfs/fs"
 )
 
 // TestScripts types the commands of testdata/script/*.txt: a page for each behavior, with its input files and the output
 // that is right. In a page $WORK is a fresh HOME, $DEMO the demo stores of testdata, $SMALL an agent directory with one session
 // (entries e0, below it e1 – e2 and e3, the leaf), $PROGRAMS the programs of fs/testdata, `exec sessionfs` the program, and bash
 // knows the functions of testdata/lib.sh. A page that mounts asks for `[fuse]` first. `mount [OPTION...] SOURCE` mounts at
-// $WORK/mnt with the log in $WORK/log; `unmount`, which the end of a page does too, first looks for files that the daemon left open.
+// $MNT, which is $WORK/mnt, with the log in $WORK/log; `unmount`, which the end of a page does too, first looks for files that the
+// daemon left open.
 func TestScripts(t *testing.T) {
 	place := map[string]string{"DEMO": "../../testdata", "SMALL": "testdata/small", "PROGRAMS": "../../fs/testdata", "BASH_ENV": "testdata/lib.sh"}
 	for name, dir := range place {
@@ -44,6 +46,8 @@ func TestScripts(t *testing.T) {
 			switch name {
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "race":
+				return underRace(), nil
 			case "full":
 				return os.Getenv("SESSIONFS_TEST_FULL") == "1", nil
 			case "fuse":
@@ -58,6 +62,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("MNT", env.WorkDir+"/mnt")
 			env.Setenv("TZ", "UTC")
 			env.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
 			for name, dir := range place {
@@ -66,7 +71,9 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() {
 				if err := endScript(env.WorkDir); err != nil {
 					t.Error(env.T().(interface{ Name() string }).Name(), err)
-					_ = exec.Command(program, "-u", "-z", env.WorkDir+"/mnt").Run()
+					for _, e := range mountsBelow(env.WorkDir) {
+						_ = exec.Command(program, "-u", "-z", e.Mountpoint).Run()
+					}
 				}
 			})
 			return nil
@@ -74,20 +81,32 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// underRace reports whether the race detector is on, which takes time and memory of its own.
+func underRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 // scriptMount is the command mount.
 func scriptMount(ts *testscript.TestScript, neg bool, args []string) {
-	work := ts.Getenv("WORK")
-	ts.Check(os.MkdirAll(work+"/mnt", 0o700))
-	err := ts.Exec("sessionfs", slices.Concat([]string{"--log-file", work + "/log"}, args, []string{work + "/mnt"})...)
+	mountpoint := ts.Getenv("MNT")
+	ts.Check(os.MkdirAll(mountpoint, 0o700))
+	err := ts.Exec("sessionfs", slices.Concat([]string{"--log-file", ts.Getenv("WORK") + "/log"}, args, []string{mountpoint})...)
 	if (err != nil) != neg {
 		ts.Fatalf("mount: %v", err)
 	}
 }
 
-// endScript ends the mount of a page, after a look at the files that its daemon still has open: those of sessions, and
+// mountsBelow returns the mounts in a directory.
+func mountsBelow(dir string) []fs.MountEntry {
+	return slices.DeleteFunc(fs.AllMounts(), func(e fs.MountEntry) bool { return !strings.HasPrefix(e.Mountpoint, dir+"/") })
+}
+
+// endScript ends the mounts of a page, after a look at the files that its daemon still has open: those of sessions, and
 // directories.
 func endScript(work string) error {
-	if _, mounted := fs.MountAt(work + "/mnt"); !mounted {
+	mounts := mountsBelow(work)
+	if len(mounts) == 0 {
 		return nil
 	}
 	var leaked []string
@@ -114,8 +133,10 @@ func endScript(work string) error {
 	if text, _ := os.ReadFile(work + "/log"); strings.Contains(string(text), "panic") {
 		return fmt.Errorf("the daemon panicked:\n%s", text)
 	}
-	if said, err := exec.Command(program, "-u", work+"/mnt").CombinedOutput(); err != nil {
-		return fmt.Errorf("%s", said)
+	for _, e := range mounts {
+		if said, err := exec.Command(program, "-u", e.Mountpoint).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s", said)
+		}
 	}
 	return nil
 }

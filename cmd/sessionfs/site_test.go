@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +55,7 @@ func TestExportSize(t *testing.T) {
 	}
 	require.NoError(t, cmd.Wait())
 	require.Equal(t, 20_000, strings.Count(string(readFile(t, out.Name())), ` id="e`))
-	info, _ := debug.ReadBuildInfo()
-	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if underRace() {
 		return
 	}
 	require.Less(t, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), 3*time.Second)
