@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -62,8 +63,8 @@ func (f Listings) Children(ctx context.Context, m ListedSession) ([]Child, error
 
 // Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
 func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Child, error) {
-	plain, _ := cutHash(name)
-	found, err := f.children(ctx, m, func(base string) bool { return base == name || cutBase(base) == plain })
+	plain := name[:max(0, len(name)-names.HashLength-1)] // if names.WithHash made it
+	found, err := f.children(ctx, m, func(base string) bool { return base == name || base[:min(len(base), names.MaxName)] == plain })
 	if err != nil {
 		return Child{}, err
 	}
@@ -110,7 +111,7 @@ func (f Listings) children(
 	}
 	for i, c := range found {
 		if count[c.Name] > 1 {
-			found[i].Name = withHash(c.Name, c.Path())
+			found[i].Name = names.WithHash(c.Name, c.Path())
 		}
 	}
 	slices.SortFunc(found, func(a, b Child) int { return strings.Compare(a.Name, b.Name) })

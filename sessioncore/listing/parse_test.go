@@ -108,11 +108,8 @@ func TestDisplayNames(t *testing.T) {
 	}
 }
 
-// titleSlot returns the line of a title slot, which always has 256 bytes (docs/format.md, Title slot).
 func titleSlot(title string) string {
-	const end = "\"}\n"
-	line := `{"type":"title","v":1,"title":"` + title + `","source":"user","updatedAt":"2026-02-03T08:15:00.250Z","pad":"`
-	return line + strings.Repeat(" ", 256-len(line)-len(end)) + end
+	return string(names.TitleSlot(title, "user", "2026-02-03T08:15:00.250Z"))
 }
 
 // TestCreated: a header's timestamp; operator's may be a number of seconds or milliseconds.

@@ -106,7 +106,7 @@ func (x rows) distinguish() {
 		}
 	}
 	for _, i := range shared {
-		x[i].name = withHash(x[i].name, x[i].file.name())
+		x[i].name = names.WithHash(x[i].name, x[i].file.name())
 	}
 	if len(shared) > 0 {
 		slices.SortFunc(x, row.compare)
@@ -179,21 +179,6 @@ func (x rows) list(dir string) []TreeEntry {
 		add(TreeEntry{Name: own[i].name, file: own[i].file})
 	}
 	return entries
-}
-
-// withHash adds a hash of the path to a base name that several paths have.
-func withHash(base, path string) string { return cutBase(base) + "~" + names.Hash([]byte(path)) }
-
-// cutBase shortens a file's name so that a hash can follow.
-func cutBase(base string) string { return base[:min(len(base), names.MaxName)] }
-
-// cutHash returns the name that withHash extended, if it did.
-func cutHash(name string) (base string, ok bool) {
-	at := len(name) - names.HashLength - 1
-	if at < 0 || name[at] != '~' {
-		return name, false
-	}
-	return name[:at], true
 }
 
 // find returns the entry name of a directory, without Session and Stat.

@@ -30,7 +30,12 @@ func FileName(text string) string {
 	if len(enc) <= MaxName {
 		return enc
 	}
-	return enc[:MaxName] + "~" + Hash([]byte(text))
+	return WithHash(enc, text)
+}
+
+// WithHash cuts a name, and appends a tilde and the hash of a text that tells it from others.
+func WithHash(name, text string) string {
+	return name[:min(len(name), MaxName)] + "~" + Hash([]byte(text))
 }
 
 // Hash returns the hash at the end of a cut name.

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -165,24 +163,14 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 	return err
 }
 
-// createTries bounds the names tried. Names repeat only if both the clock and the random bits do.
-const createTries = 3
-
-// create creates a session file in a directory and returns its name.
+// create creates a session file in a directory and returns its name, which nobody else has.
 func (w *Writer) create(ctx context.Context, dir string, f newFile) (name string, err error) {
-	for range createTries {
-		now := w.opts.Now()
-		var bits [16]byte
-		_, _ = rand.Read(bits[:]) // never fails
-		id := sessionIDOf(now, bits)
-		name = path.Join(dir, sessionFileName(f.dialect, now, id))
-		err = w.createNamed(ctx, name, func(out io.Writer) error {
-			return f.content(out, id, w.opts.NewID(), now)
-		})
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
+	now := w.opts.Now()
+	var bits [16]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	id := sessionIDOf(now, bits)
+	name = path.Join(dir, sessionFileName(f.dialect, now, id))
+	err = w.createNamed(ctx, name, func(out io.Writer) error { return f.content(out, id, w.opts.NewID(), now) })
 	if err != nil {
 		return "", fmt.Errorf("a new session: %w", err)
 	}
