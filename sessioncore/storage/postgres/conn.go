@@ -113,16 +113,13 @@ func (p *pool) use(ctx context.Context, of chan struct{}, do func(c conn) error)
 	return do(c)
 }
 
-// end ends the transaction that a connection is in. Where that cannot be done, it closes the
+// end ends the transaction that a connection is in. Where that cannot be done, the pool closes the
 // connection.
 func end(c conn) {
-	if c.IsClosed() || c.PgConn().TxStatus() == 'I' {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
-	defer cancel()
-	if _, err := c.Exec(ctx, `ROLLBACK`); err != nil {
-		_ = c.Close(ctx)
+	if !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+		defer cancel()
+		_, _ = c.Exec(ctx, `ROLLBACK`)
 	}
 }
 

@@ -102,11 +102,11 @@ func newStorage(o Options) *Storage {
 
 // begin checks the table and reads it.
 func (s *Storage) begin(ctx context.Context, src *Source) error {
-	schema, titles, err := s.checkTable(ctx, src)
+	schema, err := s.checkTable(ctx, src)
 	if err != nil {
 		return err
 	}
-	s.sql = makeQueries(src.table, schema+"."+changesTable, titles)
+	s.sql = makeQueries(src.table, schema+"."+changesTable)
 	if err := s.findPlace(ctx, src); err != nil {
 		return err
 	}

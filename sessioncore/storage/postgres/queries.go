@@ -10,25 +10,21 @@ import (
 // queries are the statements that are sent to the database. The table's name, which was checked, is
 // a part of them; all other values are parameters.
 type queries struct {
-	titles bool // the table has the title columns
-
 	changed, noted, lockRow string
 	heads, notedHeads, rest string
 	append, setTitle        string
 	update, insert, written string
 }
 
-// makeQueries returns the queries for a table, which may have columns for titles. changes is the
-// table in which its changes are noted (Source.Trigger), which need not be there.
-func makeQueries(table, changes string, titles bool) queries {
-	q := queries{titles: titles}
-	titled := `NULL::text AS title, NULL::text AS title_source, NULL::text AS title_updated_at`
-	if titles {
-		titled = `title, title_source, title_updated_at`
-	}
-	// The order is that of facts.targets.
-	columns := `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms, ` + titled
-	utf8, shown := `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
+// makeQueries returns the queries for a table. changes is the table in which its changes are noted
+// (Source.Trigger), which need not be there.
+func makeQueries(table, changes string) (q queries) {
+	const (
+		// The order is that of facts.targets.
+		columns = `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms,
+			title, title_source, title_updated_at`
+		utf8, shown = `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
+	)
 
 	// joined are the columns of r, which may be missing; its path is '' then.
 	const joined = `coalesce(r.path, ''), coalesce(r.version, ''), coalesce(r.size, 0), coalesce(r.mtime_ms, 0),
@@ -83,17 +79,13 @@ func makeQueries(table, changes string, titles bool) queries {
 	)
 	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead +
 		` AND octet_length(content) = $5 RETURNING ` + columns
-	set, names, values := "", "", ""
-	if titles {
-		set = `, title = $5, title_source = $6, title_updated_at = $7`
-		names, values = `, title, title_source, title_updated_at`, `, $5::text, $6::text, $7::text`
-		q.setTitle = `UPDATE ` + table + ` SET
-			content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
-			later + set + asRead + ` RETURNING ` + columns
-	}
-	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + set + asRead + ` RETURNING ` + columns
-	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content` + names + `)
-		SELECT $1::text, $3::bigint, $4::text` + values + ` WHERE $2 = '' ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+	const titled = `, title = $5, title_source = $6, title_updated_at = $7`
+	q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
+		later + titled + asRead + ` RETURNING ` + columns
+	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + titled + asRead + ` RETURNING ` + columns
+	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content, title, title_source, title_updated_at)
+		SELECT $1::text, $3::bigint, $4::text, $5::text, $6::text, $7::text WHERE $2 = ''
+		ON CONFLICT (path) DO NOTHING RETURNING ` + columns
 	// A write whose answer was lost is there if $2 bytes of content from $3 on have the hash $4.
 	q.written = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int
 			AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
@@ -101,9 +93,8 @@ func makeQueries(table, changes string, titles bool) queries {
 	return q
 }
 
-// checkTable returns an error unless the table is one that the client made. titles says that it has
-// the title columns; schema is its schema, quoted.
-func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, titles bool, err error) {
+// checkTable returns the schema of the table, quoted, or an error unless the client made it.
+func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, err error) {
 	var version int
 	var encoding string
 	var columns []string
@@ -116,7 +107,7 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, t
 			src.table).Scan(&version, &encoding, &schema, &columns)
 	})
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	has := map[string]bool{}
 	for _, c := range columns {
@@ -133,8 +124,12 @@ func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, t
 	case !has["path text"] || !has["content text"] || !has["mtime_ms bigint"]:
 		err = fmt.Errorf("the table %s is not one of sessions: it needs path text, content text and mtime_ms bigint",
 			src.Table)
+	case !has["title text"] || !has["title_source text"] || !has["title_updated_at text"]:
+		err = fmt.Errorf("the table %s lacks columns that a newer client adds when it starts: ALTER TABLE %[1]s "+
+			"ADD IF NOT EXISTS title TEXT, ADD IF NOT EXISTS title_source TEXT, ADD IF NOT EXISTS title_updated_at TEXT",
+			src.Table)
 	}
-	return schema, has["title text"] && has["title_source text"] && has["title_updated_at text"], err
+	return schema, err
 }
 
 // minVersion is the first version that has pg_current_snapshot.

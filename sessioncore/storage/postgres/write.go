@@ -118,7 +118,7 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 		if o.Expect.Size < int64(len(o.Head)) {
 			return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 		}
-		if t, ok := parseSlot(o.Head); ok && s.sql.titles && bytes.Equal(t.line(), o.Head) {
+		if t, ok := parseSlot(o.Head); ok && bytes.Equal(t.line(), o.Head) {
 			return s.setTitle(name, r, o, t)
 		}
 		o.Write = s.withHead(name, o)
@@ -152,13 +152,10 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 	if err := checkText(text, 0); err != nil {
 		return storage.Stat{}, err
 	}
+	t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
 	c := change{
 		path: s.PathOf(name), version: before.version, sql: s.sql.update,
-		args: []any{mtimeOf(o), text}, data: text,
-	}
-	if s.sql.titles {
-		t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
-		c.args = append(c.args, t.text, t.source, t.updated)
+		args: []any{mtimeOf(o), text, t.text, t.source, t.updated}, data: text,
 	}
 	if before.version == "" {
 		c.sql = s.sql.insert

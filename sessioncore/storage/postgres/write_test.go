@@ -117,21 +117,6 @@ func TestTitleIsWrittenAsByTheClient(t *testing.T) {
 	require.Equal(t, "no slot\n", storagetest.Read(t, s, "a"))
 }
 
-// TestWithoutTitleColumns: tables that older clients made have none.
-func TestWithoutTitleColumns(t *testing.T) {
-	const at = "2026-02-16T10:20:30.000Z"
-	table, _ := openTable(t, Options{})
-	table.Do(t, `ALTER TABLE `+table.Name+` DROP COLUMN title, DROP COLUMN title_source, DROP COLUMN title_updated_at`)
-	s := open(t, table.Source("&prefix="+prefix), Options{})
-	slot := func(text string) []byte { return title{ptr(text), ptr("user"), ptr(at)}.line() }
-	made, err := s.Replace("a", storage.Replacement{Write: storagetest.Content(string(slot("first")) + "body\n")})
-	require.NoError(t, err)
-	_, err = s.Replace("a", storage.Replacement{Expect: made.Token, Head: slot("second")})
-	require.NoError(t, err)
-	require.Equal(t, string(slot("second"))+"body\n", table.Content(t, prefix+"a"))
-	require.Equal(t, string(slot("second"))+"body\n", storagetest.Read(t, s, "a"))
-}
-
 // TestWhatADatabaseCannotStore: is refused before it is sent.
 func TestWhatADatabaseCannotStore(t *testing.T) {
 	table, s := openTable(t, Options{})
