@@ -74,9 +74,18 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	return s, nil
 }
 
-// kernelOptions returns the options of the mount itself.
+// kernelOptions returns the options of the mount itself, each for fusermount3 and for mount(2).
+//
+// nosuid and nodev are always on: nothing in the mount needs the opposite. So is
+// default_permissions: with allow_root the mode of the root directory keeps all others out.
 func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
-	options, flags := o.KernelOptions()
+	options, flags := []string{"default_permissions", "nosuid", "nodev"}, uintptr(unix.MS_NOSUID|unix.MS_NODEV)
+	if o.ReadOnly || o.Redact {
+		options, flags = append(options, "ro"), flags|unix.MS_RDONLY
+	}
+	if o.NoExec {
+		options, flags = append(options, "noexec"), flags|unix.MS_NOEXEC
+	}
 	return &fuse.MountOptions{
 		AllowOther: o.AllowRoot, // the kernel has nothing closer: see nodes.RootDir
 		Name:       mountopts.Subtype,

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 func TestParseList(t *testing.T) {
@@ -110,33 +109,12 @@ func TestOptionTable(t *testing.T) {
 	}
 }
 
-func TestKernelOptions(t *testing.T) {
-	base := []string{"default_permissions", "nosuid", "nodev"}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	for _, c := range []struct {
-		o       Options
-		options []string
-		flags   uintptr
-	}{
-		{Options{}, nil, flags},
-		{Options{ReadOnly: true}, []string{"ro"}, flags | unix.MS_RDONLY},
-		{Options{NoExec: true}, []string{"noexec"}, flags | unix.MS_NOEXEC},
-	} {
-		options, flags := c.o.KernelOptions()
-		require.Equal(t, slices.Concat(base, c.options), options)
-		require.Equal(t, c.flags, flags)
-	}
-	require.Equal(t, "/s", Options{Source: "/s"}.TableSource())
-	require.Equal(t, "n", Options{Source: "/s", FSName: "n"}.TableSource())
-}
-
 func FuzzParseList(f *testing.F) {
 	for _, k := range options(&Options{}) {
 		f.Add(k.name)
 		f.Add(k.name + "=" + k.value)
 	}
 	f.Add(`fsname=a\,b\\,ro,x-y=z`)
-	kernel := []string{"default_permissions", "nosuid", "nodev", "ro", "noexec"}
 	f.Fuzz(func(t *testing.T, list string) {
 		var o Options
 		if parseList(&o, list, false) != nil {
@@ -147,8 +125,6 @@ func FuzzParseList(f *testing.F) {
 		require.NoError(t, parseList(&again, list, true))
 		require.Equal(t, o, again)
 		require.NotContains(t, o.FSName, "\n")
-		options, _ := o.KernelOptions()
-		require.Subset(t, kernel, options, "fusermount3 fails on an option that it does not know")
 		// Escaped as libfuse does, a name survives.
 		if o.FSName != "" {
 			escaped := strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(o.FSName)

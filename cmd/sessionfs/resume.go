@@ -24,7 +24,10 @@ import (
 // takes any next word as the value of --session.
 var native = map[string][]string{"omp": {"omp", "--resume="}, "xcsh": {"xcsh", "--resume="}, "pi": {"pi", "--session"}}
 
-var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+// maxID is the longest id in characters.
+const maxID = 128
+
+var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // resumeCommand returns the command line with which an agent goes on with the session that has an
 // id, or ok false if there is none. A session file can name any id, which must not become an
@@ -36,7 +39,7 @@ func resumeCommand(agent, id string) (command []string, ok bool) {
 	if a := agents.Find(agent); a != nil {
 		command, isID = a.Resume, a.IsID
 	}
-	if command == nil || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
+	if command == nil || len(id) > maxID || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
 		return nil, false
 	}
 	before, last := command[:len(command)-1], command[len(command)-1]
