@@ -70,7 +70,7 @@ func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (be
 			}
 			defer obj.Close()
 		}
-		for size := int64(32 << 10); size <= maxFirst; size *= 4 {
+		for size := int64(agents.HeadSize); size <= maxFirst; size *= 4 {
 			text := make([]byte, min(size, st.Size))
 			if err := storage.ReadFull(obj, text, 0); err != nil {
 				return b, err
@@ -127,7 +127,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 			problem(fmt.Sprintf("which has whole lines up to byte %d: these are shown", st.Size))
 		}
 		if to := min(base.size, st.Size); to > first.size {
-			file, _ := inHome(at)
+			file, _, _ := inHome(at)
 			p := part{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
 			c.parts = append(c.parts, p)
 		}
@@ -149,13 +149,10 @@ func (h *Home) chainOf(name string, base base) *chain {
 // identity returns a text that differs for chains with different lines.
 func (c *chain) identity() string {
 	sum := fnv.New128a()
-	for i := range c.parts {
-		p := &c.parts[i]
+	for _, p := range c.parts {
 		fmt.Fprintln(sum, p.path, p.object.Device, p.object.Inode, p.from, p.to)
 	}
-	for _, problem := range c.problems {
-		fmt.Fprintln(sum, problem)
-	}
+	fmt.Fprintln(sum, c.problems)
 	return string(sum.Sum(nil))
 }
 
@@ -247,6 +244,13 @@ func (j *joined) closePart() {
 	}
 }
 
+// release closes all but the rollout itself.
+func (j *joined) release() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closePart()
+}
+
 // Stat implements storage.Object. The size includes the chain.
 func (j *joined) Stat() (storage.Stat, error) {
 	st, err := j.Object.Stat()
@@ -259,8 +263,6 @@ func (j *joined) Joined() int64 { return j.size }
 
 // Close implements storage.Object.
 func (j *joined) Close() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.closePart()
+	j.release()
 	return j.Object.Close()
 }

@@ -15,7 +15,7 @@ func TestDays(t *testing.T) {
 	home := t.TempDir()
 	put := func(name string) { sessiontest.WriteFile(t, filepath.Join(home, name), "x") }
 	put("auth.json")
-	days := Days{sessiontest.OpenDir(t, home)}
+	days := newDays(sessiontest.OpenDir(t, home))
 	list := func(dir string) (names []string) {
 		items, err := storage.List(days, dir)
 		require.NoError(t, err)

@@ -22,7 +22,7 @@ const (
 
 // Home is ~/.codex: its rollouts, as in Days, and cached facts about them.
 type Home struct {
-	Days
+	*Days
 	root string // its absolute path
 
 	titles     agents.Cached[map[string]string] // in the program's list, by thread
@@ -31,7 +31,6 @@ type Home struct {
 	mu        sync.Mutex        // guards the fields below
 	places    map[string]string // of rollouts, by id
 	scannedAt time.Time         // the last scan for places
-	prompts   map[string]string // titles from first prompts, by the name of a rollout that others continue
 }
 
 var (
@@ -41,7 +40,7 @@ var (
 
 // New returns a Home of files, whose absolute path is root.
 func New(files storage.Files, root string) *Home {
-	h := &Home{Days: Days{files}, root: root, prompts: map[string]string{}}
+	h := &Home{Days: newDays(files), root: root}
 	h.beginnings.OfBeginning = true
 	return h
 }
@@ -91,21 +90,35 @@ func (h *Home) originalOf(about agents.About) *lines {
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := agents.About{ID: idOf(name)}
 	before := &chain{}
-	if j, ok := obj.(*joined); ok {
+	j, isJoined := obj.(*joined)
+	if isJoined {
 		before, about.Before = j.chain, j.identity()
 	}
 	b, c := newConverter(h, about, before, nil)
 	var err error
+	add := func(v rawjson.Value) { b.Add(nil, v, 1) }
 	if about.Title = b.Title(); listed && about.Title == "" {
-		about.Title, err = b.FindTitle(obj, size, hasTitle)
-	} else {
-		err = agents.Head(obj, size, isMeta, func(v rawjson.Value) { b.Add(nil, v, 1) })
-		if c.isTitled {
-			about.Title = b.Title()
+		if !isJoined {
+			err = h.promptOf(name, obj, size, add)
 		}
+		if err == nil {
+			about.Title, err = b.FindTitle(obj, size, hasTitle)
+		}
+	} else if err = agents.Head(obj, size, isMeta, add); c.isTitled {
+		about.Title = b.Title()
 	}
 	about.Parent, about.Side = c.parent, c.side
 	return about, err
+}
+
+// promptOf calls add for the records with the first prompt of a rollout that continues others.
+func (h *Home) promptOf(name string, obj storage.Object, size int64, add func(rawjson.Value)) error {
+	j, ok := h.Join(name, obj).(*joined)
+	if !ok || len(j.parts) == 0 {
+		return nil
+	}
+	defer j.release() // obj remains open
+	return agents.Head(j, size+j.size, hasPrompt, add)
 }
 
 // Beside returns the title of a rollout in the program's list.
@@ -113,12 +126,12 @@ func (h *Home) Beside(name string) string { return h.title(idOf(name)) }
 
 // title returns the title of a thread in the program's list, or "".
 func (h *Home) title(id string) string {
-	titles, _ := h.titles.Get(h.Home, titlesName, func(st storage.Stat) (map[string]string, error) {
+	titles, _ := h.titles.Get(h.Raw, titlesName, func(st storage.Stat) (map[string]string, error) {
 		titles := map[string]string{}
 		if st.Kind != storage.KindFile || st.Size > maxTitles {
 			return titles, nil
 		}
-		text, err := storage.ReadFile(h.Home, titlesName, st.Size)
+		text, err := storage.ReadFile(h.Raw, titlesName, st.Size)
 		for line := range strings.Lines(string(text)) {
 			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
 				id, _ := v.Member("id").Text()

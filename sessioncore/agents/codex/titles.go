@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 
@@ -13,12 +12,10 @@ import (
 // facts are found in the records at the beginning of a session.
 type facts struct {
 	home     *Home
-	isTitled bool // the program's list has the title
-	allMetas int  // number of session_meta
-	// of the first one: its thread, and the one that it continues
-	thread, base string
-	parent       string // the thread of which it is a fork or a subagent
-	side         bool   // it is a subagent's or a reviewer's
+	isTitled bool   // the program's list has the title
+	allMetas int    // number of session_meta
+	parent   string // the thread of which it is a fork or a subagent
+	side     bool   // it is a subagent's or a reviewer's
 }
 
 // meta handles a session_meta.
@@ -26,13 +23,8 @@ func (c *converter) meta(p agents.Object) {
 	id, _ := p.Member("id").Text()
 	switch c.allMetas++; c.allMetas {
 	case 1:
-		c.thread = id
-		c.base, _ = p.Member("history_base").Member("thread_id").Text()
 		c.parent, c.side = parentOf(p, c.ID)
 		c.titled(id) // a reverted thread continues in another file
-		if c.base != "" && len(c.parts) == 0 && !c.Listed {
-			c.Prompted(c.home.titleOf(c.base))
-		}
 	case 2:
 		if id != c.ID && c.parent == "" {
 			c.parent = id
@@ -73,7 +65,7 @@ func subagentOf(meta agents.Object) rawjson.Value {
 
 // titled sets the title to that of a thread in the program's list, if it is there. It stays.
 func (c *converter) titled(thread string) {
-	if !c.isTitled && !c.Listed {
+	if !c.isTitled {
 		title := c.home.title(thread)
 		c.Named(title)
 		c.isTitled = title != ""
@@ -118,45 +110,3 @@ var (
 	hasPrompt = hasAny(`"session_meta"`, `"user_message"`, `"user"`)
 	hasTitle  = hasAny(`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
 )
-
-// titleOf returns the title of a rollout that others continue, from a prompt in it or its base.
-func (h *Home) titleOf(id string) (title string) {
-	visited := map[string]bool{}
-	for id != "" {
-		name, st, ok := h.find(id)
-		if !ok || visited[name] {
-			break
-		}
-		h.mu.Lock()
-		known, ok := h.prompts[name]
-		h.mu.Unlock()
-		if ok {
-			title = known
-			break
-		}
-		visited[name] = true
-		prompt, base, err := h.firstPrompt(name, st.Size)
-		if err != nil {
-			break
-		}
-		title, id = cmp.Or(prompt, title), base
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name := range visited {
-		h.prompts[name] = title
-	}
-	return title
-}
-
-// firstPrompt returns the first prompt in a rollout of size bytes, and the rollout that it continues.
-func (h *Home) firstPrompt(name string, size int64) (prompt, base string, err error) {
-	obj, err := h.Open(name)
-	if err != nil {
-		return "", "", err
-	}
-	defer obj.Close()
-	b, c := newConverter(h, agents.About{Listed: true}, &chain{}, nil)
-	prompt, err = b.FindTitle(obj, size, hasPrompt)
-	return prompt, c.base, err
-}
