@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -462,6 +463,9 @@ func (b *Builder) Include(id string, line []byte) {
 	b.claim(id)
 	b.out, b.at, b.last = append(b.out, line...), id, id
 }
+
+// KnowTools gives results the names of the tools that another session called.
+func (b *Builder) KnowTools(of *Builder) { maps.Copy(b.tools, of.tools) }
 
 // put adds an entry of the record.
 func (b *Builder) put(typ string, body []byte) {

@@ -86,6 +86,7 @@ func (c *converter) addBranch(p *converter, text []byte) {
 			c.calls[id] = known
 		}
 	}
+	c.KnowTools(p.Builder)
 	c.end = p.places[c.fork.last]
 	c.newest, c.latest = c.end.id, p.latest
 }
