@@ -53,11 +53,7 @@ type Request struct {
 // candidates are the ways to tell SOURCE, in their order. One returns nil where it does not apply;
 // the first that applies tells SOURCE, or refuses it. Without any it is the default of Prepare.
 var candidates = []func(Request) (*Place, error){
-	demo,         // --demo, -s demo: the samples; refused with another -s
-	allNamed,     // -s all
-	agentNamed,   // -s omp: that agent of this user; refused if it has no sessions
-	mountNamed,   // -s MOUNTPOINT: what that shows; refused if its daemon does not tell
-	sourceNamed,  // -s SOURCE
+	named,        // --demo or -s: the samples, all agents, one, what the mount at a MOUNTPOINT shows, or SOURCE
 	around,       // the mount or the agent directory in which an argument lies
 	sharedMount,  // a mount of all agents that has the default, for AnyWords
 	severalFound, // all agents of this user if there are several, unless the command is for one
@@ -76,51 +72,31 @@ func Find(r Request) (*Place, error) {
 // of returns a place without further options.
 func of(source string) *Place { return &Place{Options: mountopts.Options{Source: source}} }
 
-func demo(r Request) (*Place, error) {
+// named refuses the name of an agent of which this user has no sessions, and a MOUNTPOINT whose daemon
+// does not tell its options.
+func named(r Request) (*Place, error) {
 	switch {
 	case r.Demo && r.Name != "":
 		return nil, fs.Refuse(fs.ErrUsage, "--demo brings its own SOURCE: leave -s out")
 	case r.Demo, r.Name == "demo":
 		return &Place{Options: mountopts.Options{Demo: true}}, nil
-	}
-	return nil, nil
-}
-
-func allNamed(r Request) (*Place, error) {
-	if r.Name == "all" {
+	case r.Name == "":
+		return nil, nil
+	case r.Name == "all":
 		return of(mountopts.All), nil
-	}
-	return nil, nil
-}
-
-func agentNamed(r Request) (*Place, error) {
-	if r.Name != "omp" && r.Name != "pi" && agents.Find(r.Name) == nil {
-		return nil, nil
-	}
-	dirs := AgentDirs(os.Getenv)
-	i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == r.Name })
-	if i < 0 {
-		return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
-			"./%[1]s is a directory of that name", r.Name, Usual(r.Name, os.Getenv).Source)
-	}
-	return &Place{Options: mountopts.Options{Source: dirs[i].Source, State: dirs[i].State}}, nil
-}
-
-func mountNamed(r Request) (*Place, error) {
-	if r.Name == "" {
-		return nil, nil
+	case r.Name == "omp", r.Name == "pi", agents.Find(r.Name) != nil:
+		dirs := AgentDirs(os.Getenv)
+		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == r.Name })
+		if i < 0 {
+			return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
+				"./%[1]s is a directory of that name", r.Name, Usual(r.Name, os.Getenv).Source)
+		}
+		return &Place{Options: mountopts.Options{Source: dirs[i].Source, State: dirs[i].State}}, nil
 	}
 	for _, realPath := range fs.RealPaths(r.Name) {
 		if o, err := fs.ShownAt(realPath); o.Mountpoint == realPath {
 			return &Place{Options: o}, err
 		}
-	}
-	return nil, nil
-}
-
-func sourceNamed(r Request) (*Place, error) {
-	if r.Name == "" {
-		return nil, nil
 	}
 	return of(r.Name), nil
 }

@@ -18,9 +18,9 @@ import (
 
 // The name of a command is one as the first argument only, so that no directory of that name is out of reach.
 func TestNamesOfCommands(t *testing.T) {
-	for _, m := range commands {
-		c := m.make()
-		require.True(t, c.Name() == m.name || c.HasAlias(m.name), m.name)
+	for name, command := range commands {
+		c := command()
+		require.True(t, c.Name() == name || c.HasAlias(name), name)
 	}
 	for line, want := range map[string]bool{
 		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true, "sessionfs help": true,

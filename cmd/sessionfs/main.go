@@ -187,29 +187,16 @@ func describe(release string, info *debug.BuildInfo) string {
 	return fmt.Sprintf("%s (%s)", release, strings.Join(with, ", "))
 }
 
-// commandMaker makes the command of a name.
-type commandMaker struct {
-	name string
-	make func() *cobra.Command
-}
-
-// commands are those that need no mount. [newRoot] adds help and cobra's completion.
-var commands = append([]commandMaker{
-	{"ls", lsCommand}, {"cat", catCommand}, {"tree", treeCommand}, {"tar", tarCommand}, {"write", writeCommand},
-	{"export", exportCommand}, {"check", checkCommand}, {"bundle", bundleCommand}, {"import", importCommand},
-	{"pick", pickCommand}, {"search", searchCommand}, {"touched", touchedCommand}, {"stats", statsCommand},
-	{"show", showCommand}, {"log", logCommand}, {"diff", diffCommand}, {"sql-trigger", sqlTriggerCommand},
-	{"shell-init", shellInitCommand}, {fzfWord, fzfCommand}, {"nfs", nfsCommand}, {"skill", skillCommand},
-	{"blame", blameCommand}, {"keep", keepCommand}, {"version", versionCommand},
-}, systemCommands...)
-
-// commandNamed returns the maker of a command, ok false if it has none.
-func commandNamed(name string) (maker commandMaker, ok bool) {
-	i := slices.IndexFunc(commands, func(m commandMaker) bool { return m.name == name })
-	if i < 0 {
-		return maker, false
-	}
-	return commands[i], true
+// commands make those that need no mount, by their names; nil where this system has none. [newRoot]
+// adds help and cobra's completion.
+var commands = map[string]func() *cobra.Command{
+	"ls": lsCommand, "cat": catCommand, "tree": treeCommand, "tar": tarCommand, "write": writeCommand,
+	"export": exportCommand, "check": checkCommand, "bundle": bundleCommand, "import": importCommand,
+	"pick": pickCommand, "search": searchCommand, "touched": touchedCommand, "stats": statsCommand,
+	"show": showCommand, "log": logCommand, "diff": diffCommand, "sql-trigger": sqlTriggerCommand,
+	"shell-init": shellInitCommand, fzfWord: fzfCommand, "nfs": nfsCommand, "skill": skillCommand,
+	"blame": blameCommand, "keep": keepCommand, "version": versionCommand,
+	"status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
 }
 
 // newRoot returns the tree of commands that need no mount: the one that is called, or all if the
@@ -229,15 +216,15 @@ func newRoot(s streams, called string) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(usageError)
 	root.SetHelpFunc(printHelp)
-	if maker, ok := commandNamed(called); ok {
-		root.AddCommand(maker.make())
+	if command := commands[called]; command != nil {
+		root.AddCommand(command())
 		root.CompletionOptions.DisableDefaultCmd = true
 	} else {
 		root.Flags().AddFlagSet(mountopts.Flags())
 		_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
-		for _, maker := range commands {
-			if maker.name != "unmount" { // an alias
-				root.AddCommand(maker.make())
+		for name, command := range commands {
+			if command != nil && name != "unmount" { // an alias
+				root.AddCommand(command())
 			}
 		}
 		addCompletions(root)
@@ -275,8 +262,7 @@ func isCommand(args []string) bool {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) {
 		return false
 	}
-	_, ok := commandNamed(args[1])
-	return ok || args[1] == "help" || args[1] == "completion" || strings.HasPrefix(args[1], cobra.ShellCompRequestCmd)
+	return commands[args[1]] != nil || args[1] == "help" || args[1] == "completion" || strings.HasPrefix(args[1], cobra.ShellCompRequestCmd)
 }
 
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.

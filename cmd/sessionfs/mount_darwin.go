@@ -60,7 +60,7 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	return nil
 }
 
-var systemCommands = []commandMaker{{"status", func() *cobra.Command {
+func statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the mounts",
@@ -71,7 +71,9 @@ var systemCommands = []commandMaker{{"status", func() *cobra.Command {
 			}
 		},
 	}
-}}}
+}
+
+var umountCommand func() *cobra.Command
 
 func ourMountpoints() []string { return fs.OurMountpoints() }
 

@@ -2,6 +2,8 @@
 
 package main
 
+import "github.com/spf13/cobra"
+
 // mount says that this system has no mounts; it returns the exit status.
 func mount(args []string, s streams) int {
 	c, status, done := mountCommand(args, s)
@@ -13,6 +15,6 @@ func mount(args []string, s streams) int {
 		"'sessionfs --help' lists all commands."), c.Helper, s.err)
 }
 
-var systemCommands []commandMaker
+var statusCommand, umountCommand func() *cobra.Command
 
 func ourMountpoints() []string { return nil }

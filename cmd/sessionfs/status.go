@@ -55,9 +55,6 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// systemCommands are the commands that are about mounts.
-var systemCommands = []commandMaker{{"status", statusCommand}, {"umount", umountCommand}, {"unmount", umountCommand}}
-
 // ourMounts returns the mounts of this user, for root those of all users.
 func ourMounts() []fs.MountEntry {
 	return slices.DeleteFunc(fs.AllMounts(), func(e fs.MountEntry) bool { return !e.IsSessionfs() || !e.MayAsk() })
