@@ -37,7 +37,8 @@ func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (va
 	c.mu.Lock()
 	known, ok := c.values[name]
 	c.mu.Unlock()
-	if ok && (known.token == st.Token || c.OfBeginning && known.token.SameObject(st.Token)) {
+	grew := c.OfBeginning && known.token.SameObject(st.Token) && st.Size >= known.token.Size
+	if ok && (grew || known.token == st.Token) {
 		return known.value, nil
 	}
 	if value, err = read(); err == nil && (c.OfBeginning || !st.Racy(now)) {

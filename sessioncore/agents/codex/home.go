@@ -34,8 +34,8 @@ type Home struct {
 }
 
 var (
-	_ agents.Format = (*Home)(nil)
-	_ agents.Joiner = (*Home)(nil)
+	_ agents.FactsFormat = (*Home)(nil)
+	_ agents.Joiner      = (*Home)(nil)
 )
 
 // New returns a Home of files, whose absolute path is root.
@@ -109,6 +109,21 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	}
 	about.Parent, about.Side = c.parent, c.side
 	return about, err
+}
+
+// FactsAbout implements agents.FactsFormat.
+func (h *Home) FactsAbout(name string) agents.About {
+	about := agents.About{ID: idOf(name)}
+	obj, err := h.Open(name)
+	if err != nil {
+		return about
+	}
+	obj = h.Join(name, obj)
+	defer obj.Close()
+	if st, err := obj.Stat(); err == nil {
+		about, _ = h.About(name, obj, st.Size, false)
+	}
+	return about
 }
 
 // promptOf calls add for the records with the first prompt of a rollout that continues others.

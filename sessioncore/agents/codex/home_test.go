@@ -130,15 +130,22 @@ func TestTitles(t *testing.T) {
 	require.Equal(t, "Thread", h.header(2).Title, "a thread that was reverted goes on in a file with another id")
 }
 
-// cost is what an answer costs, by its id and time: those of a copy are the same.
+// cost is what an answer costs, by its id and time: those of a copy are the same. A session without texts says the same.
 func (h *home) cost(n int) map[string]int {
+	bill := &home{h.Facts().(*agents.Files), h.t, h.dir}
+	all := costIn(h.t, h.read(n))
+	require.Equal(h.t, all, costIn(h.t, bill.read(n)))
+	return all
+}
+
+func costIn(t testing.TB, session string) map[string]int {
 	all := map[string]int{}
-	for line := range strings.Lines(h.read(n)) {
+	for line := range strings.Lines(session) {
 		var e struct {
 			ID, Timestamp string
 			Message       struct{ Usage struct{ TotalTokens int } }
 		}
-		require.NoError(h.t, json.Unmarshal([]byte(line), &e))
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		if e.Message.Usage.TotalTokens > 0 {
 			all[e.ID+" "+e.Timestamp] = e.Message.Usage.TotalTokens
 		}
