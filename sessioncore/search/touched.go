@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -76,26 +75,20 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 		return nil, true, nil
 	}
 	n := *t.needle
+	var decoded []byte
 	n.accept = func(b []byte, at int) bool {
-		return message.MayBePatched(b, at) || paths.mayBeAt(b, at)
+		if message.MayBePatched(b, at) {
+			return true
+		}
+		if body, ok := stringAround(b, at); ok {
+			if decoded = rawjson.AppendDecoded(decoded[:0], body); paths.isNamed(string(decoded)) {
+				return true
+			}
+		}
+		decoded = rawjson.AppendDecoded(decoded[:0], listedAround(b, at))
+		return paths.isNamed(strings.TrimSpace(string(decoded)))
 	}
 	return &n, true, nil
-}
-
-// mayBeAt reports whether an offset of a file's bytes can be in a path of the file or below it: in a
-// string, or in a part of one between semicolons, of at most message.MaxPath bytes on each side.
-func (p *paths) mayBeAt(b []byte, at int) bool {
-	const ends = `";`
-	before := b[max(0, at-message.MaxPath-1):at]
-	after := b[at:min(len(b), at+message.MaxPath+1)]
-	start, end := bytes.LastIndexAny(before, ends), bytes.IndexAny(after, ends)
-	if start < 0 || end < 0 {
-		return false
-	}
-	text := string(rawjson.AppendDecoded(nil, b[at-len(before)+start+1:at+end]))
-	// A path may have a sign of ends itself: in the searched name, or in a part that .. takes back.
-	return p.isNamed(text) || p.isNamed(strings.TrimSpace(text)) ||
-		strings.ContainsAny(p.path, ends) || strings.Contains(text, "..")
 }
 
 // Checker implements Matcher.
