@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("MNT", env.WorkDir+"/mnt")
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
 			for name, dir := range place {
 				env.Setenv(name, dir)
