@@ -22,7 +22,7 @@ import (
 // once in however many files it stands (docs/design.md section 5). It reads only sessions that
 // changed. It keeps sums and a key for each answer, never text. It is safe for concurrent use.
 type Costs struct {
-	register[sessionCosts, account]
+	cache[sessionCosts, account]
 	zone        *time.Location // of the days
 	hours       bool           // rows are of hours, not of days
 	from, until time.Time      // bound the answers that count; zero for any
@@ -60,9 +60,9 @@ func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf)
 func newCosts(
 	store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error),
 ) *Costs {
-	return &Costs{zone: time.UTC, register: register[sessionCosts, account]{
+	return &Costs{zone: time.UTC, cache: cache[sessionCosts, account]{
 		store: store, read: read, sizeOf: account.size, most: maxKnown, batch: costsBatch,
-		known: map[string]fact[account]{},
+		known: map[string]cached[account]{},
 	}}
 }
 
@@ -181,10 +181,10 @@ type account struct {
 	copies []uint64
 	// covers are the spans for which it has its subagents' costs.
 	covers []cover
-	// around tells apart all that rows depend on besides the file: the copies that were left out of
+	// dependencies is a hash of all that rows depend on besides the file: the copies that were left out of
 	// them, as sessions that began earlier have them, and the covers of its callers.
-	around uint64
-	rows   []row
+	dependencies uint64
+	rows         []row
 }
 
 // row is the cost of a session on a day with a model.
@@ -217,9 +217,11 @@ func (c *Costs) addUp(
 ) error {
 	seen, covers := map[uint64]struct{}{}, covers{}
 	isValid := func(info *listing.Info, a account) bool {
-		return a.around == around(a.copies, seen, covers.above(info))
+		return a.dependencies == dependenciesOf(a.copies, seen, covers.above(info))
 	}
-	newAccount := func(info *listing.Info, of *sessionCosts) account { return c.newAccount(of, seen, covers.above(info)) }
+	newAccount := func(info *listing.Info, of *sessionCosts) account {
+		return c.newAccount(of, seen, covers.above(info))
+	}
 	return c.each(ctx, sessions, isValid, newAccount, func(info *listing.Info, a account) error {
 		for i := range a.rows {
 			r := &a.rows[i]
@@ -255,9 +257,9 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	})
 }
 
-// around returns a hash of the copies that were counted in other sessions, and of the covers of the
+// dependenciesOf returns a hash of the copies that were counted in other sessions, and of the covers of the
 // callers.
-func around(copies []uint64, seen map[uint64]struct{}, above []cover) (sum uint64) {
+func dependenciesOf(copies []uint64, seen map[uint64]struct{}, above []cover) (sum uint64) {
 	for _, key := range copies {
 		if _, ok := seen[key]; ok {
 			sum += key
@@ -292,7 +294,7 @@ func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []c
 			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}
-	a.copies, a.around = slices.Clip(a.copies), around(a.copies, seen, above)
+	a.copies, a.dependencies = slices.Clip(a.copies), dependenciesOf(a.copies, seen, above)
 	for key, of := range rows {
 		key.model = unique.Make(key.model).Value() // sessions have the same few models
 		a.rows = append(a.rows, row{key, *of})

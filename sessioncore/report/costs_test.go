@@ -98,7 +98,7 @@ func TestAgreesWithASlowReader(t *testing.T) {
 		require.Less(t, len(g.opened), sessions*2/3, "those with the answers of sessions that are gone")
 		require.LessOrEqual(t, len(c.known), len(g.made))
 
-		c.most, c.size, c.known = c.size/2, 0, map[string]fact[account]{} // not all is kept
+		c.most, c.size, c.known = c.size/2, 0, map[string]cached[account]{} // not all is kept
 		for range 2 {
 			require.Equal(t, want, g.lines(c))
 			require.LessOrEqual(t, c.size, c.most)

@@ -29,13 +29,13 @@ const (
 
 // Lost finds, in all sessions, the ends of branches that no client shows when it resumes the
 // session (docs/design.md section 5). It is safe for concurrent use.
-type Lost struct{ register[[]lostTip, []lostTip] }
+type Lost struct{ cache[[]lostTip, []lostTip] }
 
 // NewLost returns the Lost of a store's sessions.
 func NewLost(store *sessioncore.Store) *Lost {
 	size := func(tips []lostTip) int { return tipsSize + len(tips)*tipSize }
-	return &Lost{register[[]lostTip, []lostTip]{
-		store: store, read: lostIn, sizeOf: size, most: maxTips, batch: lostBatch, known: map[string]fact[[]lostTip]{},
+	return &Lost{cache[[]lostTip, []lostTip]{
+		store: store, read: lostIn, sizeOf: size, most: maxTips, batch: lostBatch, known: map[string]cached[[]lostTip]{},
 	}}
 }
 

@@ -20,10 +20,10 @@ import (
 // maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
 const maxAtOnce = 4
 
-// register keeps facts T of sessions, made of the F that read finds in a session, by the names of
-// their files. Facts beyond most bytes are not kept, and made each time. A register is safe for
+// cache keeps facts T of sessions, made of the F that read finds in a session, by the names of
+// their files. Facts beyond most bytes are not kept, and made each time. A cache is safe for
 // concurrent use; one caller at a time reads sessions, and the others wait.
-type register[F, T any] struct {
+type cache[F, T any] struct {
 	store  *sessioncore.Store
 	read   func(context.Context, *sessioncore.Snapshot) (F, error)
 	sizeOf func(T) int
@@ -31,12 +31,12 @@ type register[F, T any] struct {
 	batch  int // number of sessions that are read before their facts are made
 
 	mu    sync.Mutex // guards the fields below; held while sessions are read
-	known map[string]fact[T]
+	known map[string]cached[T]
 	size  int
 }
 
-// fact has facts of a session whose file had a token.
-type fact[T any] struct {
+// cached has facts of a session whose file had a token.
+type cached[T any] struct {
 	token storage.Token
 	of    T
 }
@@ -44,32 +44,32 @@ type fact[T any] struct {
 // each calls do with the facts of sessions, in order. Facts of a file that did not change are those
 // that are kept, if they are valid; others are made. An unreadable session has those of the zero F.
 // When ctx is done, the sessions that were read stay known; those that are gone are forgotten.
-func (r *register[F, T]) each(
+func (c *cache[F, T]) each(
 	ctx context.Context, sessions []*listing.Info, isValid func(*listing.Info, T) bool,
 	factsOf func(*listing.Info, *F) T, do func(*listing.Info, T) error,
 ) error {
-	if err := storage.LockUntil(ctx, &r.mu); err != nil {
+	if err := storage.LockUntil(ctx, &c.mu); err != nil {
 		return err
 	}
-	defer r.mu.Unlock()
+	defer c.mu.Unlock()
 	done := 0
-	for batch := range slices.Chunk(sessions, r.batch) {
+	for batch := range slices.Chunk(sessions, c.batch) {
 		at := time.Now().UnixNano()
-		changed, err := r.readChanged(ctx, batch)
+		changed, err := c.readChanged(ctx, batch)
 		if err != nil {
 			return err
 		}
 		for i, info := range batch {
-			facts, ok := r.get(info)
+			facts, ok := c.get(info)
 			if ok && !isValid(info, facts) {
 				ok = false
-				if changed[i], err = r.readOne(ctx, info); err != nil {
+				if changed[i], err = c.readOne(ctx, info); err != nil {
 					return err
 				}
 			}
 			if !ok {
 				facts = factsOf(info, &changed[i])
-				r.keep(info, at, facts)
+				c.keep(info, at, facts)
 			}
 			if err := do(info, facts); err != nil {
 				return err
@@ -78,19 +78,19 @@ func (r *register[F, T]) each(
 		done += len(batch)
 		storage.Progress(ctx, done, len(sessions))
 	}
-	r.keepOnly(sessions)
+	c.keepOnly(sessions)
 	return nil
 }
 
 // readChanged reads the sessions without facts, several at a time.
-func (r *register[F, T]) readChanged(ctx context.Context, sessions []*listing.Info) ([]F, error) {
+func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info) ([]F, error) {
 	all := make([]F, len(sessions))
 	running, within := errgroup.WithContext(ctx)
 	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
 	for i, info := range sessions {
-		if _, ok := r.get(info); !ok {
+		if _, ok := c.get(info); !ok {
 			running.Go(func() (err error) {
-				all[i], err = r.readOne(within, info)
+				all[i], err = c.readOne(within, info)
 				return err
 			})
 		}
@@ -103,11 +103,11 @@ const readTries = 3
 
 // readOne reads a session, again if its file is overwritten meanwhile. An unreadable session is
 // skipped without an error. The store's cache stays as it is: a pass over all sessions evicts none.
-func (r *register[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, err error) {
+func (c *cache[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, err error) {
 	defer storage.RecoverTo(&err)
-	session := r.store.Session(info.Name())
+	session := c.store.Session(info.Name())
 	if !session.IsCached() {
-		defer r.store.EvictSession(session)
+		defer c.store.EvictSession(session)
 	}
 	try := func() error {
 		snap, err := session.Acquire(ctx)
@@ -115,7 +115,7 @@ func (r *register[F, T]) readOne(ctx context.Context, info *listing.Info) (of F,
 			return err
 		}
 		defer snap.Release()
-		of, err = r.read(ctx, snap)
+		of, err = c.read(ctx, snap)
 		return err
 	}
 	err = storage.ErrStale
@@ -138,41 +138,41 @@ func tokenOf(info *listing.Info) storage.Token {
 }
 
 // get returns the facts of a session's file in its present state.
-func (r *register[F, T]) get(info *listing.Info) (facts T, ok bool) {
-	f, ok := r.known[info.Name()]
+func (c *cache[F, T]) get(info *listing.Info) (facts T, ok bool) {
+	f, ok := c.known[info.Name()]
 	return f.of, ok && f.token == tokenOf(info)
 }
 
 // keep keeps facts of a file that was read after a time, if there is room, and if every later
 // change of the file is visible.
-func (r *register[F, T]) keep(info *listing.Info, at int64, facts T) {
+func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	name := info.Name()
-	r.forget(name)
-	if size := len(name) + r.sizeOf(facts); !info.Stat.Token.Racy(at) && r.size+size <= r.most {
-		r.known[name] = fact[T]{tokenOf(info), facts}
-		r.size += size
+	c.forget(name)
+	if size := len(name) + c.sizeOf(facts); !info.Stat.Token.Racy(at) && c.size+size <= c.most {
+		c.known[name] = cached[T]{tokenOf(info), facts}
+		c.size += size
 	}
 }
 
-func (r *register[F, T]) forget(name string) {
-	if f, ok := r.known[name]; ok {
-		r.size -= len(name) + r.sizeOf(f.of)
-		delete(r.known, name)
+func (c *cache[F, T]) forget(name string) {
+	if f, ok := c.known[name]; ok {
+		c.size -= len(name) + c.sizeOf(f.of)
+		delete(c.known, name)
 	}
 }
 
 // keepOnly forgets the sessions that are gone.
-func (r *register[F, T]) keepOnly(sessions []*listing.Info) {
-	if len(r.known) <= len(sessions) {
+func (c *cache[F, T]) keepOnly(sessions []*listing.Info) {
+	if len(c.known) <= len(sessions) {
 		return
 	}
 	names := make(map[string]bool, len(sessions))
 	for _, info := range sessions {
 		names[info.Name()] = true
 	}
-	for name := range r.known {
+	for name := range c.known {
 		if !names[name] {
-			r.forget(name)
+			c.forget(name)
 		}
 	}
 }

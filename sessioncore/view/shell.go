@@ -56,9 +56,15 @@ func hashOfSource(text string) string {
 // extent returns the time from the first entry to the last one, "" if there is none, and the number
 // of prompts: of the session, or of a branch alone.
 func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) {
-	s := of.Session
+	s, entries := of.Session, path
+	if !of.Alone {
+		entries = make([]sessioncore.Entry, s.Len())
+		for e := range entries {
+			entries[e] = sessioncore.Entry(e)
+		}
+	}
 	var first, last time.Time
-	add := func(e sessioncore.Entry) {
+	for _, e := range entries {
 		if s.IsMessage(e, sessioncore.RoleUser) {
 			prompts++
 		}
@@ -69,16 +75,6 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 			if at.After(last) {
 				last = at
 			}
-		}
-	}
-	for e := range sessioncore.Entry(s.Len()) {
-		if !of.Alone {
-			add(e)
-		}
-	}
-	for _, e := range path {
-		if of.Alone {
-			add(e)
 		}
 	}
 	if !first.IsZero() {
