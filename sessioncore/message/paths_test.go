@@ -7,59 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // TestEachPath: each way in which a tool of any agent is told which files it is about.
 func TestEachPath(t *testing.T) {
-	const patch = `*** Begin Patch\n*** Add File: a b.go\n+*** Update File: no\n*** Update File: src/\u00fc.go\n*** Move to: /abs/x.go\n@@\n-*** ` +
-		`Delete File: no\n` +
-		`*** Delete File: gone.go\r\n*** End Patch\n`
-	const patched = "a b.go|src/ü.go|/abs/x.go|gone.go"
-	// again puts the body of a string into a string of another language, which is in one of JSON.
-	again := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
-	for _, c := range []struct{ tool, arguments, want string }{
-		{"Edit", `{"file_path":"/a","old_string":"x","new_string":"*** Begin Patch\n*** Update File: no"}`, "/a"}, // Claude Code
-		{"MultiEdit", `{"file_path":"/a","edits":[{"old_string":"b","new_string":"c"}]}`, "/a"},
-		{"NotebookEdit", `{"notebook_path":"/a.ipynb","new_source":"x"}`, "/a.ipynb"},
-		{"Grep", `{"pattern":"x","path":"src;x"}`, "src;x"},
-		{"Write", `{"file_path":"/doc","content":"` + patch + `"}`, "/doc"},
-		{"apply_patch", `{"input":"` + patch + `"}`, patched}, // Codex
-		{"apply_patch", `"` + patch + `"`, patched},
-		{"shell", `{"command":["apply_patch","` + patch + `"]}`, patched},
-		{"shell", `{"command":["bash","-lc","apply_patch <<'EOF'\n` + patch + `EOF\n"]}`, patched},
-		{"exec_command", `{"cmd":"cd x && apply_patch <<'EOF'\n` + patch + `EOF","workdir":"/w"}`, "/w/a b.go|/w/src/ü.go|/abs/x.go|/w/gone.go"},
-		{"shell", `{"command":["cat","a.go"]}`, ""},
-		{"x", `{"input":"*** Begin Patch\n*** Update File: "}`, ""},
-		{"x", `{"input":"*** Begin Patch\n*** Update File:no\n *** Add File: no\n*** "}`, ""},
-		{"x", `{"input":"*** Update File: no\n"}`, ""},
-		{"x", `7`, ""},
-		// a program that has the patch as a string, or several
-		{"exec", `{"input":"await tools.apply_patch(\"` + again(patch) + `\");"}`, patched},
-		{"exec", `{"input":"f(\"*** Begin Patch\\n*** Update File: a.go\\r\\n@@\\n+x\\n*** End Patch\");\n` +
-			`g(\"*** Begin Patch\\n*** Add File: b.go\");"}`, "a.go|b.go"},
-		{"exec", `{"input":"const p = [\n  '*** Begin Patch',\n  '*** Update File: it.go',\n  \"*** Move to: it's.go\",\n].join('\\n')"}`, "it.go|it's.go"},
-		{"exec", "{\"input\":\"f(`*** Begin Patch\\n*** Update File: a.go\\n*** Add File: ${dir}/b.go\\n*** Delete File: c.go`)\"}", "a.go|c.go`)"},
-		{"bash", `{"command":"node -e 'f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\readme\\n+x\")'"}`, `C:\new\readme`},
-		{"bash", `{"command":"node -e 'f(\"g(\\\"*** Begin Patch\\\\n*** Add File: C:\\\\\\\\new\\\\n\\\")\")'"}`, `C:\new`},
-		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: C:\\new\\readme.txt\n+a\\\n*** Add File: b\n"}`, `C:\new\readme.txt|b`},
-		// omp
-		{"edit", `{"input":"*** Begin Patch\n[src/pump.go#1A2B]\nPUT 3.=3:\n+[no#1A2B]\n*** End Patch","i":"Fixing"}`, "src/pump.go"},
-		{"edit", `{"input":"\n[docs/a b.md#c0de]  \nMV \"docs/c d.md\"\n[/etc/x#00FF]\r\nREM\n[new.go]\nPUT >$:\n+x"}`,
-			"docs/a b.md|docs/c d.md|/etc/x|new.go"},
-		{"edit", `{"input":"[no#12345]\n[no#1G00]\n[]\n[no\nMV \n x[no#1A2B]"}`, ""},
-		{"edit", `{"_input":"¶a.go#1A2B\n\u00a7b.go\n"}`, "a.go|b.go"},
-		{"edit", `{"input":"[C:\\new\\a.go#1A2B]\n  MV C:\\b.go"}`, `C:\new\a.go|C:\b.go`},
-		{"edit", `{"path":"a.go","edits":[{"op":"update","rename":"b.go","diff":"@@"}]}`, "a.go|b.go"},
-		{"exec", `{"input":"[no#1A2B]\nMV no"}`, ""},
-		{"read", `{"path":"src/two.go; src/three.go:5-9;"}`, "src/two.go|src/three.go:5-9|src/two.go; src/three.go:5-9;"},
-		{"ast_edit", `{"paths":["a;b"," c "]}`, `a|b|a;b| c `},
-		{"glob", `{"path":"` + strings.Repeat("dir/file.go; ", MaxPath) + `last"}`, strings.Repeat("dir/file.go|", MaxPath) + "last"},
-		{"write", `{"path":"a;b","content":"[no#1A2B]"}`, "a;b"},
-	} {
-		var found []string
-		EachPath(c.tool, rawjson.Value(c.arguments), func(name string) bool { found = append(found, name); return false })
-		require.Equal(t, c.want, strings.Trim(strings.Join(found, "|"), "|"), "%s %s", c.tool, c.arguments)
-	}
+	sessiontest.Page(t, "testdata/paths.txt", func(t *testing.T, tool, arguments, want string) {
+		found := ""
+		EachPath(tool, rawjson.Value(arguments), func(name string) bool { found += name + "\n"; return false })
+		require.Equal(t, want, found, "%s %s", tool, arguments)
+	})
+	many := 0
+	EachPath("glob", rawjson.Value(`{"path":"`+strings.Repeat("dir/file.go; ", MaxPath)+`last"}`), func(string) bool { many++; return false })
+	require.Equal(t, MaxPath+1, many)
 	var found []string
 	EachPath("read", rawjson.Value(`{"path":"a;b"}`), func(name string) bool { found = append(found, name); return name == "b" })
 	require.Equal(t, []string{"a", "b"}, found)
