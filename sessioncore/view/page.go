@@ -226,11 +226,14 @@ func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) 
 		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
 			break
 		}
+		if n := len(list); n > 0 { // the next blocks take its place
+			list[n-1].body = slices.Clone(list[n-1].body)
+		}
 		blocks, err := p.results.blocksOf(e)
 		if err != nil {
 			return nil, err
 		}
-		if body := slices.Clone(blocks.body); len(body) > 0 {
+		if body := blocks.body; len(body) > 0 {
 			isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
 			body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
 			m := message.Read(p.s.Message(e, p.results.text))

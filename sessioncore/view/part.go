@@ -7,7 +7,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -97,31 +96,30 @@ func (p *page) branchHeading(tip, from sessioncore.Entry) {
 	p.write("</h2>\n")
 }
 
-// parts writes parts.
+// pageCopy is a copy of a page, and its writer.
+type pageCopy struct {
+	*page
+	to *turnWriter
+}
+
+// parts writes parts, several at a time. The first one that is not written is always among them.
 func (p *page) parts(ctx context.Context, parts []part) error {
-	written := make([]chan struct{}, len(parts)+1)
-	for i := range written {
-		written[i] = make(chan struct{})
-	}
-	close(written[0])
-	var taken atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
+	free := make(chan *pageCopy, maxCopies)
 	for range min(len(parts), runtime.GOMAXPROCS(0), maxCopies) {
+		to := &turnWriter{out: p.out}
+		free <- &pageCopy{p.copy(to), to}
+	}
+	turn := make(chan struct{})
+	close(turn)
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range parts {
+		other, done := <-free, make(chan struct{})
+		other.to.turn, turn = turn, done
 		group.Go(func() error {
-			out := &turnWriter{out: p.out}
-			other := p.copy(out)
-			for {
-				i := int(taken.Add(1))
-				if i > len(parts) {
-					return nil
-				}
-				out.turn = written[i-1]
-				err := cmp.Or(parts[i-1](ctx, other), other.out.Flush(), out.flush())
-				close(written[i])
-				if err != nil {
-					return err
-				}
-			}
+			err := cmp.Or(part(ctx, other.page), other.out.Flush(), other.to.flush())
+			close(done)
+			free <- other
+			return err
 		})
 	}
 	return group.Wait()
