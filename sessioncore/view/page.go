@@ -466,15 +466,19 @@ var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript
 // are bounded (package markdown).
 func absurd(piece []byte) bool {
-	isOver := func(text string) bool {
+	signs := [][]byte{[]byte("["), []byte("*"), []byte("_"), []byte("`")}
+	isOver := func(text []byte) bool {
 		open := 0
-		for _, sign := range []string{"[", "*", "_", "`"} {
-			open += strings.Count(text, sign)
+		for _, sign := range signs {
+			open += bytes.Count(text, sign)
 		}
 		return open > maxBrackets
 	}
-	text := string(piece)
-	return isOver(text) && slices.ContainsFunc(blankLines().Split(text, -1), isOver)
+	if !isOver(piece) {
+		return false
+	}
+	paragraphs := blankLines().Split(string(piece), -1)
+	return slices.ContainsFunc(paragraphs, func(text string) bool { return isOver([]byte(text)) })
 }
 
 // plainText returns the text of a block; n may be nil.
