@@ -135,7 +135,12 @@ func endScript(work string) error {
 		return fmt.Errorf("the daemon panicked:\n%s", text)
 	}
 	for _, e := range mounts {
-		if said, err := exec.Command(program, "-u", e.Mountpoint).CombinedOutput(); err != nil {
+		var said []byte
+		if !eventually(func() bool { // a program that looks through all files of the machine may just be in it
+			out, err := exec.Command(program, "-u", e.Mountpoint).CombinedOutput()
+			said = out
+			return err == nil
+		}) {
 			return fmt.Errorf("%s", said)
 		}
 	}
