@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -37,7 +38,7 @@ func (p *Provider) AppendAnswer(dst []byte, content Blocks, model rawjson.Value)
 // Builder makes the lines of a session for an agent whose part is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
 // Hang names. The last answer may still change, so it and the entries behind it are the tail; all
-// others are final. Builder implements RecordConverter, Titler and Rereader.
+// others are final.
 //
 // Its methods copy their arguments. Values of a wrong kind count as missing.
 type Builder struct {
@@ -152,24 +153,29 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Recor
 	return b
 }
 
-// Add implements Converter.
+// Add takes the next value of the file, an object, and the number of its line, from 1. It appends
+// final lines to out. v is valid until Add returns.
 func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	members, inner := b.members[0].Read(v), b.members[1][:0]
 	if b.InnerKey != "" {
 		inner = inner.Read(members.Member(b.InnerKey))
 	}
 	b.members = [2]Object{members, inner}
-	return b.AddRecord(out, v, members, inner, line)
+	return b.addRecord(out, &Record{members, v, inner, line})
 }
 
-// Inner implements RecordConverter.
-func (b *Builder) Inner() string { return b.InnerKey }
+// AddUnit is Add for an object as a file is loaded, of which the members may be known.
+func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
+	if len(u.Members) == 0 {
+		return b.Add(out, OneLine(u), u.Line)
+	}
+	return b.addRecord(out, &Record{u.Members, u.Text, u.Inner, u.Line})
+}
 
-// AddRecord implements RecordConverter.
-func (b *Builder) AddRecord(out []byte, v rawjson.Value, members, inner Object, line int64) []byte {
-	b.out, b.line = out, line
+func (b *Builder) addRecord(out []byte, r *Record) []byte {
+	b.out, b.line = out, r.Line
 	b.From("", nil)
-	b.record(&Record{members, v, inner, line})
+	b.record(r)
 	if b.started && !b.headed && len(b.header.Cwd) > 0 {
 		b.writeHeader()
 	}
@@ -177,7 +183,7 @@ func (b *Builder) AddRecord(out []byte, v rawjson.Value, members, inner Object, 
 	return out
 }
 
-// Tail implements Converter. It ends with a move of the leaf if the next entry hangs elsewhere.
+// Tail appends the lines that later values may still change. It ends with a move of the leaf if the next entry hangs elsewhere.
 func (b *Builder) Tail(out []byte) []byte {
 	if b.Pending == nil {
 		return b.appendTail(out)
@@ -209,11 +215,12 @@ func (b *Builder) appendTail(out []byte) []byte {
 	return out
 }
 
-// Title implements Titler.
+// Title returns the title found so far. If the header has another, Restart corrects it.
 func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
 
-// Restart implements Rereader.
-func (b *Builder) Restart() Converter {
+// Restart returns a Builder that must reread the file from its start, as a value told that earlier
+// lines are wrong, or nil.
+func (b *Builder) Restart() *Builder {
 	about := b.About
 	if !b.Facts {
 		about.Title, about.Moved = b.Title(), b.cwd

@@ -24,7 +24,7 @@ func (toy) About(name string, _ storage.Object, _ int64, _ bool) (agents.About, 
 	return agents.About{ID: strings.TrimSuffix(filepath.Base(name), ".jsonl")}, nil
 }
 
-func (toy) Converter(about agents.About, _ storage.Object) agents.Converter {
+func (toy) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return agents.NewBuilder(about, agents.Provider{API: "toy-api", Name: "toy", Model: "toy-1"}, newToy)
 }
 
@@ -142,7 +142,7 @@ func FuzzBuilder(f *testing.F) {
 			typ, id := types[int(n)%len(types)], fmt.Sprint("r", int(n)/len(types)%5)
 			fmt.Fprintf(&file, `{"type":%q,"id":%q,"text":"r%d r%d.2","call":"r1","model":"m%d"}`+"\n", typ, id, i%5, n%3, n%2)
 		}
-		newConverter := func() agents.Converter { return toy{}.Converter(agents.About{ID: "s"}, nil) }
+		newConverter := func() *agents.Builder { return toy{}.Converter(agents.About{ID: "s"}, nil) }
 		agentstest.Prefixes(t, newConverter, file.String())
 	})
 }

@@ -42,7 +42,7 @@ func newOutBuffer() []byte {
 // conversion is the converted part of a file.
 type conversion struct {
 	about     About
-	converter Converter      // nil if it was evicted; then growth restarts the conversion
+	converter *Builder       // nil if it was evicted; then growth restarts the conversion
 	at        jsonl.Position // in the file
 	raw       storage.Token  // the converted state
 	own       storage.Token  // raw without joined files, see ownState
@@ -126,18 +126,14 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		out = out[:0]
 		return err
 	}
-	records, _ := c.converter.(RecordConverter)
-	inner := ""
-	if records != nil {
-		inner = records.Inner()
-	}
-	at, err := c.load(ctx, obj, to.Size, inner, func(u *jsonl.Unit) error {
+	at, err := c.load(ctx, obj, to.Size, func(u *jsonl.Unit) error {
 		if hasHeader() && len(problems) > 0 {
 			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
 		}
-		text := OneLine(u)
-		if u.Kind != jsonl.ObjectUnit {
-			why := u.Reason
+		if u.Kind == jsonl.ObjectUnit {
+			out = c.converter.AddUnit(out, u)
+		} else {
+			why, text := u.Reason, []byte(nil)
 			if why == jsonl.ReasonTooLong {
 				why = reasonTooLong
 				if text = shortened(obj, u); text != nil {
@@ -147,14 +143,9 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 			if complete = len(problems); complete < maxProblems {
 				problems, lastAt = appendProblem(problems, u, why), u.Off
 			}
-			if text == nil {
-				return nil
+			if text != nil {
+				out = c.converter.Add(out, text, u.Line)
 			}
-		}
-		if records != nil && len(u.Members) > 0 {
-			out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
-		} else {
-			out = c.converter.Add(out, text, u.Line)
 		}
 		if len(out) < chunk {
 			return nil
@@ -189,20 +180,21 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 
 // load emits the values of a file from c.at on, and returns their end.
 func (c *conversion) load(
-	ctx context.Context, obj storage.Object, size int64, inner string, emit func(*jsonl.Unit) error,
+	ctx context.Context, obj storage.Object, size int64, emit func(*jsonl.Unit) error,
 ) (jsonl.Position, error) {
+	b := c.converter
 	var begin [len("{ \r\n")]byte
-	if b, ok := c.converter.(*Builder); ok && b.List != "" && c.at.Off == 0 {
+	if b.List != "" && c.at.Off == 0 {
 		n, _ := obj.ReadAt(begin[:min(size, int64(len(begin)))], 0)
 		if isDocument(begin[:n]) {
 			isOne, err := unfold(obj, size, b.List, emit)
 			if !isOne && err == nil {
-				_, err = jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, inner, emit)
+				_, err = jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, b.InnerKey, emit)
 			}
 			return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
 		}
 	}
-	return jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, inner, emit)
+	return jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, b.InnerKey, emit)
 }
 
 // setTail sets the lines that may still change. Readers keep the tails of their versions.
@@ -223,14 +215,6 @@ func (c *conversion) state() int64 {
 		return 0
 	}
 	return c.at.Lines*lineMemory + c.text.end
-}
-
-// restart returns a converter for the next reading of the file, or nil.
-func (c *conversion) restart() Converter {
-	if r, ok := c.converter.(Rereader); ok {
-		return r.Restart()
-	}
-	return nil
 }
 
 // OneLine returns the text of a value without line breaks between its parts.

@@ -15,7 +15,7 @@ type Format interface {
 	// a list (listed) they have the title at both ends of obj; no other file is read completely.
 	About(name string, obj storage.Object, size int64, listed bool) (About, error)
 	// Converter returns a converter of a file's records to session lines. obj is the open file.
-	Converter(about About, obj storage.Object) Converter
+	Converter(about About, obj storage.Object) *Builder
 }
 
 // Joiner is a Format whose sessions may begin in other files.
@@ -30,38 +30,6 @@ type FactsFormat interface {
 	Format
 	// FactsAbout returns the facts on which a session's ids and usage depend.
 	FactsAbout(name string) About
-}
-
-// Converter makes the lines of a session from the values of a file, in their order.
-type Converter interface {
-	// Add takes the next value of the file, an object, and the number of its line, from 1. It
-	// appends final lines to out. v is valid until Add returns.
-	Add(out []byte, v rawjson.Value, line int64) []byte
-	// Tail appends the lines that later values may still change.
-	Tail(out []byte) []byte
-}
-
-// RecordConverter is a Converter that needs the members of each value and of one member of it.
-type RecordConverter interface {
-	Converter
-	// Inner returns the key of that member.
-	Inner() string
-	// AddRecord is Add for a value with members, which are valid until it returns.
-	AddRecord(out []byte, v rawjson.Value, members, inner Object, line int64) []byte
-}
-
-// Titler is a Converter that finds the title among the records.
-type Titler interface {
-	Converter
-	// Title returns the title found so far. If the header has another, Restart corrects it.
-	Title() string
-}
-
-// Rereader is a Converter that may learn from a value that its earlier lines are wrong.
-type Rereader interface {
-	Converter
-	// Restart returns a Converter that must reread the file from its start, or nil.
-	Restart() Converter
 }
 
 // About has the facts about a session outside its records. It is comparable.

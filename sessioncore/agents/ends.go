@@ -203,12 +203,12 @@ func (h *head) convert(format Format, about About, size int64) (out []byte, err 
 	if !h.packed {
 		limits = append(limits, min(size, maxHead))
 	}
-	var c Converter
+	var c *Builder
 	for _, limit := range limits {
 		c = format.Converter(about, h)
 		err = jsonl.LoadFirst(context.Background(), h, limit, func(u *jsonl.Unit) error {
 			if u.Kind == jsonl.ObjectUnit {
-				out = c.Add(out, OneLine(u), u.Line)
+				out = c.AddUnit(out, u)
 			}
 			if len(out) >= enough {
 				return jsonl.ErrStop

@@ -159,7 +159,7 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	if err != nil {
 		return st, err
 	}
-	converter := Converter(nil)
+	var converter *Builder
 	if c := s.now; c != nil {
 		if c.about == about && c.raw.SameObject(st.Token) {
 			ok, err := c.extend(ctx, obj, st.Token)
@@ -168,7 +168,7 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 				return st, err
 			}
 			if ok {
-				next := c.restart()
+				next := c.converter.Restart()
 				if next == nil {
 					f.keep(s)
 					return st, nil
@@ -194,7 +194,7 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 
 // convert converts a file from its start. Callers must hold s.mu.
 func (f *Files) convert(
-	ctx context.Context, s *slot, about About, converter Converter, obj storage.Object, to storage.Token,
+	ctx context.Context, s *slot, about About, converter *Builder, obj storage.Object, to storage.Token,
 ) error {
 	_, last := f.find(s.name)
 	rewrites := last.rewrites
@@ -213,7 +213,7 @@ func (f *Files) convert(
 			s.now.text.close()
 		}
 		s.now = c
-		if converter = c.restart(); converter == nil {
+		if converter = c.converter.Restart(); converter == nil {
 			break
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -23,11 +22,11 @@ type doubling struct{}
 
 func (doubling) IsSession(name string) bool                               { return strings.HasSuffix(name, ".jsonl") }
 func (doubling) About(string, storage.Object, int64, bool) (About, error) { return About{}, nil }
-func (doubling) Converter(About, storage.Object) Converter                { return doubling{} }
-func (doubling) Add(out []byte, v rawjson.Value, _ int64) []byte {
-	return append(append(append(append(out, v...), '\n'), v...), '\n')
+func (doubling) Converter(about About, _ storage.Object) *Builder {
+	return NewBuilder(about, Provider{}, func(b *Builder) func(*Record) {
+		return func(r *Record) { b.out = append(append(append(append(b.out, r.Value...), '\n'), r.Value...), '\n') }
+	})
 }
-func (doubling) Tail(out []byte) []byte { return out }
 
 // TestGivenBack: a session whose conversion was given back has the state that it had with it, until its file changes. So
 // what was found in it need not be looked for again.
@@ -169,23 +168,24 @@ func TestTemporaryFiles(t *testing.T) {
 // openEnd makes lines of all values but the last, which may still become more.
 type openEnd struct {
 	doubling
-	last []byte
 	stop chan struct{} // closed when all may go on; nil for no stop
 	seen chan struct{}
 }
 
-func (o *openEnd) Converter(About, storage.Object) Converter {
-	return &openEnd{stop: o.stop, seen: o.seen}
-}
-func (o *openEnd) Tail(out []byte) []byte { return append(out, o.last...) }
-func (o *openEnd) Add(out []byte, v rawjson.Value, _ int64) []byte {
-	if o.stop != nil {
-		o.seen <- struct{}{}
-		<-o.stop
-	}
-	out = append(out, o.last...)
-	o.last = append(append(o.last[:0], v...), '\n')
-	return out
+func (o *openEnd) Converter(about About, _ storage.Object) *Builder {
+	stop, seen := o.stop, o.seen
+	return NewBuilder(about, Provider{}, func(b *Builder) func(*Record) {
+		var last []byte
+		b.Pending = func() { b.out = append(b.out, last...) }
+		return func(r *Record) {
+			if stop != nil {
+				seen <- struct{}{}
+				<-stop
+			}
+			b.out = append(b.out, last...)
+			last = append(append(last[:0], r.Value...), '\n')
+		}
+	})
 }
 
 // TestLongEnds: the open ends of sessions are not kept in memory for all of them, and a reader that

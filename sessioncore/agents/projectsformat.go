@@ -22,7 +22,7 @@ func (p *Projects) IsSession(name string) bool {
 func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 
 // Converter implements Format.
-func (p *Projects) Converter(about About, _ storage.Object) Converter { return p.builder(about) }
+func (p *Projects) Converter(about About, _ storage.Object) *Builder { return p.builder(about) }
 
 func (p *Projects) builder(about About) *Builder { return NewBuilder(about, p.Provider, p.Begin) }
 

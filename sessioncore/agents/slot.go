@@ -165,9 +165,5 @@ func (s *slot) drop() {
 }
 
 func (c *conversion) reported() reported {
-	r := reported{about: c.about, title: c.about.Title, raw: c.own, shown: c.token(), rewrites: c.rewrites}
-	if t, ok := c.converter.(Titler); ok {
-		r.title = t.Title()
-	}
-	return r
+	return reported{c.about, c.converter.Title(), c.own, c.token(), c.rewrites}
 }

@@ -15,34 +15,25 @@ import (
 )
 
 // Convert returns what a converter makes of a file: whole, and what it had said after each line.
-func Convert(t testing.TB, c agents.Converter, file string) (whole string, states []string) {
+func Convert(t testing.TB, c *agents.Builder, file string) (whole string, states []string) {
 	for range 4 {
 		whole, states = convert(t, c, file)
-		r, ok := c.(agents.Rereader)
-		if !ok {
-			break
-		}
-		if c = r.Restart(); c == nil {
+		if c = c.Restart(); c == nil {
 			break
 		}
 	}
 	return whole, states
 }
 
-func convert(t testing.TB, c agents.Converter, file string) (whole string, states []string) {
+func convert(t testing.TB, c *agents.Builder, file string) (whole string, states []string) {
 	var out []byte
-	inner := ""
-	records, isOfRecords := c.(agents.RecordConverter)
-	if isOfRecords {
-		inner = records.Inner()
-	}
-	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, inner,
+	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, c.InnerKey,
 		func(u *jsonl.Unit) error {
 			if u.Kind == jsonl.ObjectUnit {
 				text := u.Text
 				before := len(out)
-				if isOfRecords && len(u.Members) > 0 {
-					out = records.AddRecord(out, text, u.Members, u.Inner, u.Line)
+				if len(u.Members) > 0 {
+					out = c.AddUnit(out, u)
 				} else {
 					text = bytes.Clone(agents.OneLine(u))
 					out = c.Add(out, text, u.Line)

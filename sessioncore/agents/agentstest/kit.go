@@ -104,7 +104,7 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 
 // Prefixes checks the conversion of each prefix of whole lines of a file, as Check does, and that one
 // that grew has the same entries.
-func Prefixes(t testing.TB, newConverter func() agents.Converter, file string) {
+func Prefixes(t testing.TB, newConverter func() *agents.Builder, file string) {
 	_, states := Convert(t, newConverter(), file)
 	for at, i := 0, 0; i < len(states); i++ {
 		at += strings.IndexByte(file[at:], '\n') + 1

@@ -38,7 +38,7 @@ func isSubagent(base string) bool {
 }
 
 // Converter implements agents.Format.
-func (a Format) Converter(about agents.About, _ storage.Object) agents.Converter {
+func (a Format) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return newConverter(about, a.Projects, "").Builder
 }
 

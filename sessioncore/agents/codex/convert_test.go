@@ -61,7 +61,7 @@ const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
 	`"payload":{"id":"s","timestamp":"2026-03-30T07:13:40.000Z","cwd":"/w","cli_version":"0.104.0"}}`
 
 // converterOf returns a converter of a rollout that stands alone.
-func converterOf(t testing.TB) agents.Converter {
+func converterOf(t testing.TB) *agents.Builder {
 	b, _ := newConverter(New(sessiontest.OpenDir(t, t.TempDir()), "/"), agents.About{ID: "s"}, &chain{}, nil)
 	return b
 }

@@ -58,7 +58,7 @@ func idOf(name string) string {
 }
 
 // Converter implements agents.Format.
-func (h *Home) Converter(about agents.About, obj storage.Object) agents.Converter {
+func (h *Home) Converter(about agents.About, obj storage.Object) *agents.Builder {
 	before, original := &chain{}, func() *lines { return h.originalOf(about) }
 	if j, ok := obj.(*joined); ok {
 		before, original = j.chain, nil

@@ -34,7 +34,7 @@ func (h *Home) FactsAbout(name string) (about agents.About) {
 }
 
 // Converter implements agents.Format.
-func (*Home) Converter(about agents.About, _ storage.Object) agents.Converter {
+func (*Home) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	b, _ := newConverter(about)
 	return b
 }

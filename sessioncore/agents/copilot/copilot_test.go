@@ -60,6 +60,6 @@ func FuzzConvert(f *testing.F) {
 				objects += string(v) + "\n"
 			}
 		}
-		agentstest.Prefixes(t, func() agents.Converter { return New(nil).Converter(about, nil) }, objects)
+		agentstest.Prefixes(t, func() *agents.Builder { return New(nil).Converter(about, nil) }, objects)
 	})
 }

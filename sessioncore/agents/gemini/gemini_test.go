@@ -59,7 +59,7 @@ func FuzzRecords(f *testing.F) {
 			record := kinds[int(n)%len(kinds)]
 			file.WriteString(strings.NewReplacer("ID", id, "TEXT", text).Replace(record) + "\n")
 		}
-		converter := func() agents.Converter { return newHome(nil).Converter(agents.About{ID: "s"}, nil) }
+		converter := func() *agents.Builder { return newHome(nil).Converter(agents.About{ID: "s"}, nil) }
 		agentstest.Prefixes(t, converter, file.String())
 	})
 }
