@@ -131,9 +131,6 @@ type mountConfig struct {
 
 type mountOption func(*mountConfig)
 
-// at mounts at dir.
-func at(dir string) mountOption { return func(c *mountConfig) { c.options.Mountpoint = dir } }
-
 // mountForTest mounts source and unmounts it in Cleanup, where it also looks for what the daemon left
 // open and whether it panicked.
 func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {

@@ -119,11 +119,6 @@ func message(text string) string {
 	return `{"type":"message","message":{"role":"user","content":"` + text + `"}}`
 }
 
-// assistant is an assistant's message.
-func assistant(text string) string {
-	return `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"` + text + `"}]}}`
-}
-
 // anywhere is the line for a session in a working directory that need not exist.
 func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` }
 

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,20 +33,6 @@ func (s *store) fake(name, script string) {
 	if path := os.Getenv("PATH"); !strings.HasPrefix(path, bin+":") {
 		s.t.Setenv("PATH", bin+":"+path)
 	}
-}
-
-// session adds a session with a working directory, which it makes, and a title.
-func (s *store) session(id, dir, title string, age time.Duration) {
-	s.t.Helper()
-	s.mkdir(dir)
-	file := filepath.Join(s.source, "sessions/--project--", "2026-03-01T00-00-00-000Z_"+id+".jsonl")
-	require.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o700))
-	text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-03-01T00:00:00.000Z","cwd":%q,"title":%q}`+"\n", id,
-		filepath.Join(s.dir, dir), title)
-	require.NoError(s.t, os.WriteFile(file, []byte(text), 0o600))
-	at := time.Now().Add(-age)
-	require.NoError(s.t, os.Chtimes(file, at, at))
-	s.chown()
 }
 
 // TestResumeCommand: an id becomes a value, or no command.
