@@ -11,7 +11,9 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/every"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestLabelOfNoEntry: a label of a missing entry, which the file labels shows, can be written back and removed.
@@ -148,4 +150,24 @@ func TestSetTitleInOddSlot(t *testing.T) {
 	before := snap.Stat()
 	require.NoError(t, w.SetTitle(ctx, w.session, "newer"))
 	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
+}
+
+// TestReadOnlyPinsNothing: a label and a move of the leaf that are refused keep no file open.
+func TestReadOnlyPinsNothing(t *testing.T) {
+	ctx := t.Context()
+	open := 0
+	files := &storagetest.Hooked{Storage: memory.New(), After: func(c storagetest.Call, err error) error {
+		switch {
+		case c.Op == "Open" && err == nil:
+			open++
+		case c.Op == "Close":
+			open--
+		}
+		return err
+	}}
+	w := startWriting(t, files, plainFile, Options{ReadOnly: true})
+	require.ErrorIs(t, w.SetLabel(ctx, w.session, "a", "L"), sessioncore.ErrReadOnly)
+	require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "a"), sessioncore.ErrReadOnly)
+	w.store.Close()
+	require.Zero(t, open)
 }

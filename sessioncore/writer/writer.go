@@ -230,7 +230,10 @@ func (w *Writer) addLineIf(
 	ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error),
 	makeLine func(b *batch) []byte,
 ) error {
-	if snap, err := s.Acquire(ctx); err == nil && !w.opts.ReadOnly {
+	if w.opts.ReadOnly {
+		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	}
+	if snap, err := s.Acquire(ctx); err == nil {
 		isNeeded, err := needed(snap)
 		snap.Release()
 		if err == nil && !isNeeded {
