@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -104,4 +106,53 @@ func TestConnections(t *testing.T) {
 	var most int
 	require.NoError(t, table.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`, name).Scan(&most))
 	require.LessOrEqual(t, most, connections)
+}
+
+// TestPooler: behind PgBouncer, where statements that a connection prepares or sets may be another one's, all is as without it.
+func TestPooler(t *testing.T) {
+	const mounts, each = 3, 40
+	server := postgrestest.Shared(t)
+	for _, mode := range []string{"session", "transaction"} {
+		pooler := server.NewPooler(t, mode)
+		table := server.NewTable(t)
+		installTrigger(t, table)
+		table.Write(t, prefix+"a", "")
+		var all sync.WaitGroup
+		var stores []opened
+		for range mounts {
+			stores = append(stores, open(t, pooler.URL("postgres")+"&table="+table.Name+"&prefix="+prefix, Options{}))
+		}
+		for n, s := range stores {
+			all.Go(func() {
+				for i := range each {
+					unlock, err := storagetest.LockPatiently(s, "a")
+					if !assert.NoError(t, err) {
+						return
+					}
+					_, err = s.Append("a", []byte(fmt.Sprintln(n, i)))
+					assert.NoError(t, err)
+					assert.NoError(t, unlock())
+					storagetest.Read(t, s, "a")
+				}
+			})
+		}
+		all.Wait()
+		content := table.Content(t, prefix+"a")
+		require.Equal(t, mounts*each, strings.Count(content, "\n"))
+		for n, s := range stores {
+			for i := range each {
+				require.Equal(t, 1, strings.Count("\n"+content, fmt.Sprintf("\n%d %d\n", n, i)))
+			}
+			require.Equal(t, content, storagetest.Read(t, s, "a"))
+			require.True(t, s.look.noted.Load())
+			require.Empty(t, s.log.String())
+			if mode == "session" {
+				require.False(t, s.pool.unprepared.Load())
+			}
+		}
+		made, err := stores[0].Replace("b", storage.Replacement{Write: storagetest.Content(lines(40_000))})
+		require.NoError(t, err)
+		require.Equal(t, made, storagetest.Stat(t, stores[0], "b"))
+		require.Equal(t, lines(40_000), storagetest.Read(t, stores[1], "b"))
+	}
 }
