@@ -1,9 +1,12 @@
 package view
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
+	"html"
 	"io"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -31,16 +34,12 @@ type Linked struct {
 	Dollars float64   `json:"dollars"`
 }
 
-// Href returns the link to the page.
-func (l *Linked) Href() string { return url.PathEscape(l.File) }
-
-// Time returns the begin of the session for people.
-func (l *Linked) Time() string { return l.Began.Local().Format("2006-01-02 15:04") }
+func (l *Linked) day() string { return l.Began.Local().Format(time.DateOnly) }
 
 // group is a number of sessions under a name, the newest first.
 type group struct {
-	Name     string
-	Sessions []*Linked
+	name     string
+	sessions []*Linked
 	dollars  float64
 }
 
@@ -50,17 +49,17 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
 	for i := range sessions {
 		name := key(&sessions[i])
 		if known[name] == nil {
-			known[name] = &group{Name: name}
+			known[name] = &group{name: name}
 			groups = append(groups, known[name])
 		}
 		g := known[name]
-		g.Sessions, g.dollars = append(g.Sessions, &sessions[i]), g.dollars+sessions[i].Dollars
+		g.sessions, g.dollars = append(g.sessions, &sessions[i]), g.dollars+sessions[i].Dollars
 	}
 	return groups
 }
 
-// About returns the number and the cost of the sessions for people.
-func (g *group) About() string { return aboutSessions(len(g.Sessions), g.dollars) }
+// about returns the number and the cost of the sessions for people.
+func (g *group) about() string { return aboutSessions(len(g.sessions), g.dollars) }
 
 func aboutSessions(n int, dollars float64) string {
 	text := fmt.Sprintf("%d sessions", n)
@@ -73,88 +72,113 @@ func aboutSessions(n int, dollars float64) string {
 	return text
 }
 
-// Weekday returns the weekday of a group that is a day.
-func (g *group) Weekday() time.Weekday {
-	day, _ := time.Parse(time.DateOnly, g.Name)
-	return day.Weekday()
-}
-
 // Index writes the first page of a site: a plot of the year, and all sessions by day, by project
-// and by agent, those that cost most first.
+// and by agent.
 func Index(w io.Writer, of Site) error {
 	slices.SortFunc(of.Sessions, func(a, b Linked) int {
 		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.File, b.File))
 	})
-	days := grouped(of.Sessions, func(l *Linked) string { return l.Began.Local().Format(time.DateOnly) })
+	days := grouped(of.Sessions, (*Linked).day)
 	projects := grouped(of.Sessions, func(l *Linked) string { return cmp.Or(l.Project, "No project") })
 	agents := grouped(of.Sessions, func(l *Linked) string { return l.Agent })
-	for _, groups := range [][]*group{projects, agents} {
-		slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.dollars, a.dollars) })
+	x := htmlWriter{bufio.NewWriter(w)}
+	x.begin("", "Sessions")
+	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
+		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total},
+		[2]string{"Time zone", sessioncore.ZoneName()})
+	x.plot(days, of.Days)
+	x.write("</header>\n", indexTools(), "<nav aria-label=\"Days\">\n<ul>\n",
+		"<li><a href=\"#/project\">By project</a></li>\n<li><a href=\"#/agent\">By agent</a></li>\n")
+	for _, g := range days {
+		x.write(`<li><a href="#/`, g.name, `">`, g.name, " <b>", g.about(), "</b></a></li>\n")
 	}
-	_, err := io.WriteString(w, render("index.html", struct {
-		Title, Index           string
-		Facts                  []pageFact
-		Plot                   *plot
-		Days, Projects, Agents []*group
-	}{"Sessions", "", []pageFact{
-		{"Sessions", strconv.Itoa(len(of.Sessions))}, {"Projects", strconv.Itoa(len(projects))},
-		{"Agents", strconv.Itoa(len(agents))}, {"Cost", of.Total}, {"Time zone", sessioncore.ZoneName()},
-	}, plotOf(days, of.Days), days, projects, agents}))
-	return err
+	x.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n<h2>By day</h2>\n")
+	for _, g := range days {
+		day, _ := time.Parse(time.DateOnly, g.name)
+		x.write(`<div class="group"><h3 id="/`, g.name, `">`, g.name, ", ", day.Weekday().String(), " <i>",
+			g.about(), "</i></h3>\n")
+		x.rows(g)
+		x.write("</div>\n")
+	}
+	byCost := func(a, b *group) int { return cmp.Compare(b.dollars, a.dollars) }
+	for i, groups := range [][]*group{projects, agents} {
+		slices.SortStableFunc(groups, byCost)
+		kind := [...]string{"project", "agent"}[i]
+		x.write(`<h2 id="/`, kind, `">By `, kind, "</h2>\n")
+		for _, g := range groups {
+			x.write(`<details class="group"><summary>`, html.EscapeString(g.name), " <i>",
+				g.about(), "</i></summary>\n")
+			x.rows(g)
+			x.write("</details>\n")
+		}
+	}
+	x.write("</main>\n", pageShell().end)
+	return x.out.Flush()
+}
+
+// rows writes a line for each session of a group, with a link to its page.
+func (x htmlWriter) rows(g *group) {
+	x.write("<ul class=\"rows\">\n")
+	for _, l := range g.sessions {
+		x.write(`<li class="row"><a href="`, url.PathEscape(l.File), `">`,
+			html.EscapeString(cmp.Or(l.Title, "Session")), "</a><span>", html.EscapeString(l.Project),
+			"</span><span>", html.EscapeString(l.Agent), "</span><time>",
+			l.Began.Local().Format("2006-01-02 15:04"), "</time><b>", html.EscapeString(l.Cost), "</b></li>\n")
+	}
+	x.write("</ul>\n")
 }
 
 const (
 	// weeks is how many columns a plot has: those of a year.
 	weeks = 53
 	// cell is the distance of days in a plot, and margin the room for the names of weekdays and
-	// months. index.html knows both.
+	// months.
 	cell, margin = 13, 30
 	// levels is how many colours a plot has.
 	levels = 4
 )
 
-// plot is the year up to the last day as a calendar: a column for each week, darker where a day
+// plot draws the year up to the last day as a calendar: a column for each week, darker where a day
 // cost more, or, where nobody knows a cost, had more sessions.
-type plot struct {
-	What, Last string
-	Days       []plotDay
-}
-
-type plotDay struct {
-	Name, About, Month string // Month is "" but for the first day of one
-	X, Y, Level        int
-}
-
-// plotOf returns the plot of days with sessions and of the cost of days, nil if there are none.
-func plotOf(days []*group, dollars map[string]float64) *plot {
-	p, number := &plot{What: "Sessions"}, map[string]float64{}
+func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
+	number := map[string]int{}
+	last := ""
 	for _, g := range days {
-		number[g.Name], p.Last = float64(len(g.Sessions)), max(p.Last, g.Name)
+		number[g.name], last = len(g.sessions), max(last, g.name)
 	}
-	value := number
-	for day, cost := range dollars {
-		if p.Last = max(p.Last, day); cost > 0 {
-			p.What, value = "Cost", dollars
-		}
+	for day := range dollars {
+		last = max(last, day)
 	}
-	end, err := time.Parse(time.DateOnly, p.Last)
+	end, err := time.Parse(time.DateOnly, last)
 	if err != nil {
-		return nil
+		return // there are no days
 	}
-	most, day := 0.0, end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
-	for n := 0; !day.After(end); n, day = n+1, day.AddDate(0, 0, 1) {
-		name, month := day.Format(time.DateOnly), ""
+	value, what := func(day string) float64 { return dollars[day] }, "Cost"
+	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
+	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool { return d > 0 }) {
+		value, what = func(day string) float64 { return float64(number[day]) }, "Sessions"
+	}
+	most := 0.0
+	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+		most = max(most, value(day.Format(time.DateOnly)))
+	}
+	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, strconv.Itoa(margin+weeks*cell), " ",
+		strconv.Itoa(margin+7*cell),
+		`" role="img" aria-label="`, what, " of each day in the year to ", last, "\">\n")
+	for i, name := range []string{"Mon", "Wed", "Fri"} {
+		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
+	}
+	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+		n, name := int(day.Sub(begin).Hours()/24), day.Format(time.DateOnly)
 		if day.Day() == 1 {
-			month = day.Format("Jan")
+			fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, margin+n/7*cell, margin-8, day.Format("Jan"))
 		}
-		about := aboutSessions(int(number[name]), dollars[name])
-		p.Days = append(p.Days, plotDay{name, about, month, margin + n/7*cell, margin + n%7*cell, 0})
-		most = max(most, value[name])
-	}
-	for i := range p.Days {
-		if v := value[p.Days[i].Name]; v > 0 {
-			p.Days[i].Level = min(levels, 1+int(levels*math.Sqrt(v/most)))
+		level := 0
+		if v := value(name); v > 0 {
+			level = min(levels, 1+int(levels*math.Sqrt(v/most)))
 		}
+		fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",
+			margin+n/7*cell, margin+n%7*cell, level, name, aboutSessions(number[name], dollars[name]))
 	}
-	return p
+	x.write("</svg>\n<figcaption>", what, " by day, the year to ", last, "</figcaption></figure>\n")
 }

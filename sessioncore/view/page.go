@@ -75,7 +75,7 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 
 // page is a page that is being written.
 type page struct {
-	out      *bufio.Writer // an error of which comes back with Flush
+	htmlWriter
 	blobs    Blobs
 	markdown goldmark.Markdown
 	s        *sessioncore.Snapshot
@@ -100,17 +100,10 @@ func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 // copy returns a page that writes other entries of the same page to w.
 func (p *page) copy(w io.Writer) *page {
 	other := *p
-	other.out = bufio.NewWriter(w)
+	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
 	other.entries, other.results = emptyTranscript(p.s, bareWriter.links), emptyTranscript(p.s, bareWriter.links)
 	other.source, other.markdown = nil, newMarkdown(&other)
 	return &other
-}
-
-// write writes HTML.
-func (p *page) write(parts ...string) {
-	for _, part := range parts {
-		_, _ = p.out.WriteString(part)
-	}
 }
 
 // newMarkdown returns a renderer of Markdown in which raw HTML is text.
@@ -146,14 +139,18 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	if len(head) > 0 {
 		title = head[0].line[0].text
 	}
-	p.write(render("begin", struct{ Title, Index string }{title, of.Index}))
+	above := ""
+	if of.Index != "" {
+		above = `<p><a href="` + of.Index + "\">All sessions</a></p>\n"
+	}
+	p.begin(above, title)
 	for i := range head[min(1, len(head)):] {
 		p.block(&head[i+1])
 	}
 	length, turns := extent(of, path)
-	p.write(render("facts", []pageFact{{"Agent", of.Agent}, {"Model", of.Model}, {"Duration", length},
-		{"Turns", strconv.Itoa(turns)}, {"Tokens", of.Tokens}, {"Cost", of.Cost}}),
-		"</header>\n", render("tools", true))
+	p.facts([2]string{"Agent", of.Agent}, [2]string{"Model", of.Model}, [2]string{"Duration", length},
+		[2]string{"Turns", strconv.Itoa(turns)}, [2]string{"Tokens", of.Tokens}, [2]string{"Cost", of.Cost})
+	p.write("</header>\n", pageTools)
 	return nil
 }
 
@@ -453,7 +450,7 @@ func (p *page) convert(source []byte) {
 
 // end ends the page.
 func (p *page) end() error {
-	p.write(render("end", nil))
+	p.write("</main>\n", pageShell().end)
 	return cmp.Or(p.err, p.out.Flush())
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	pageTools, pageEnd = render("tools", true), render("end", nil)
+	pageEnd = "</main>\n" + pageShell().end
 
 	hash    = strings.Repeat("0123abcd", 8)
 	picture = "\x89PNG\x0d\x0a\x1a\x0a" + strings.Repeat("picture", 1000)
@@ -110,7 +110,7 @@ var treeLines = sessiontest.MessageLine(0, `{"role":"user","content":"hi\n*there
 	`{"type":"message","id":"new","parentId":"e2","timestamp":"2026-01-05T09:10:00.000Z","message":{"role":"user","content":"new"}}` + "\n" +
 	sessiontest.LabelAt(59, "l", "new", "e0", "<mark>")
 
-// TestPage: see testdata/page.html, and testdata/branch.html of a branch alone, behind what all pages have.
+// TestPage: see testdata/page.html, and testdata/branch.html of a branch alone, behind the part that all pages have.
 func TestPage(t *testing.T) {
 	for file, page := range map[string]string{"page.html": pageOf(t, treeLines), "branch.html": pageOf(t, treeLines, "e3")} {
 		require.Contains(t, page, `content="default-src 'none'; img-src data:; style-src 'sha256-`)

@@ -1,13 +1,14 @@
 package view
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"html"
+	"strings"
 	"sync"
-	"text/template"
 	"time"
 
 	"sessionfs/sessioncore"
@@ -17,35 +18,62 @@ import (
 // load nothing and run that script alone.
 
 var (
-	//go:embed page.html index.html
-	pageFiles embed.FS
+	//go:embed page.html
+	pageHTML string
 	//go:embed page.css
 	pageStyle string
 	//go:embed page.js
 	pageScript string
+	//go:embed tools.html
+	pageTools string
 )
 
-// templates are the parts of pages in page.html, and index.html. They escape with html, byte for
-// byte as entries are.
-var templates = sync.OnceValue(func() *template.Template {
-	policy := "default-src 'none'; img-src data:; style-src " + hashOfSource(pageStyle) +
-		"; script-src " + hashOfSource(pageScript) + "; base-uri 'none'; form-action 'none'"
-	text := func(text string) func() string { return func() string { return text } }
-	funcs := template.FuncMap{"policy": text(policy), "style": text(pageStyle), "script": text(pageScript)}
-	return template.Must(template.New("").Funcs(funcs).ParseFS(pageFiles, "*.html"))
-})
-
-// render returns a template with its data.
-func render(name string, data any) string {
-	var out bytes.Buffer
-	if err := templates().ExecuteTemplate(&out, name, data); err != nil {
-		panic(err) // no template calls anything that fails
-	}
-	return out.String()
+// indexTools returns those of the first page of a site, which has nothing to filter or to unfold.
+func indexTools() string {
+	search, _, _ := strings.Cut(pageTools, "<fieldset>")
+	return strings.ReplaceAll(search, ", also in folded text", "") + "</form>\n"
 }
 
-// pageFact is a name and a value in the header of a page. One without a value is left out.
-type pageFact [2]string
+// htmlWriter writes a page.
+type htmlWriter struct {
+	out *bufio.Writer // an error of which comes back with Flush
+}
+
+// write writes HTML.
+func (x htmlWriter) write(parts ...string) {
+	for _, part := range parts {
+		_, _ = x.out.WriteString(part)
+	}
+}
+
+// begin begins a page, and its header. above is HTML that stands before its title.
+func (x htmlWriter) begin(above, title string) {
+	title = html.EscapeString(title)
+	x.write(strings.Replace(pageShell().begin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
+}
+
+// facts writes names and values, those without a value left out.
+func (x htmlWriter) facts(list ...[2]string) {
+	x.write("<dl>")
+	for _, fact := range list {
+		if fact[1] != "" {
+			x.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
+		}
+	}
+	x.write("</dl>\n")
+}
+
+// shell is the text before and after the content of a page.
+type shell struct{ begin, end string }
+
+// pageShell returns the shell of each page.
+var pageShell = sync.OnceValue(func() (s shell) {
+	policy := "default-src 'none'; img-src data:; style-src " + hashOfSource(pageStyle) +
+		"; script-src " + hashOfSource(pageScript) + "; base-uri 'none'; form-action 'none'"
+	text := strings.NewReplacer("{policy}", policy, "{style}", pageStyle, "{script}", pageScript).Replace(pageHTML)
+	s.begin, s.end, _ = strings.Cut(text, "{content}\n")
+	return s
+})
 
 // hashOfSource names a source in a policy.
 func hashOfSource(text string) string {
