@@ -9,10 +9,11 @@ import (
 	"net"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"sessionfs/sessioncore/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -129,25 +130,10 @@ func TestStatusOfOthers(t *testing.T) {
 	}))
 }
 
-// as does something as an ordinary user.
-func as(uid int, do func() error) error {
-	runtime.LockOSThread() // the system call is for a thread alone, unlike syscall.Setresuid
-	defer runtime.UnlockOSThread()
-	const keep = ^uintptr(0)
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
-		return errno
-	}
-	err := do()
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 0, keep); errno != 0 {
-		return errno
-	}
-	return err
-}
-
 // readAs connects to a socket as an ordinary user, and reads what it is told.
 func readAs(uid int, name string) (text []byte, err error) {
 	var conn *net.UnixConn
-	err = as(uid, func() (err error) {
+	err = storagetest.As(uid, func() (err error) {
 		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 		return err
 	})
