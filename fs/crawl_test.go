@@ -101,8 +101,8 @@ func TestLongBranch(t *testing.T) {
 	require.Equal(t, fmt.Sprintln(fan), shell(t, `ls -U "$1" | wc -l`, m.session("fan", "tree", entryID(0))), "its entry.json and its children")
 }
 
-// TestListingRendersNothing: the size of a transcript costs the reading of the session; who only lists the
-// names does not pay for it.
+// TestListingRendersNothing: the size of a transcript costs the reading of the session; a listing of
+// names does not take it.
 func TestListingRendersNothing(t *testing.T) {
 	m := mountForTest(t, big(t))
 	dir := m.session("chain")

@@ -125,8 +125,8 @@ func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` 
 // badLine is a line that append refuses.
 const badLine = `{"type":"message","message":{"role":7}}`
 
-// refusedOpen is what opening a file for writing fails with that has no write bits: the kernel refuses it by the
-// mode, but to root.
+// refusedOpen is the error of opening a file for writing that has no write bits: the kernel refuses it by the mode, but
+// to root.
 func refusedOpen() syscall.Errno {
 	if os.Geteuid() != 0 {
 		return syscall.EACCES

@@ -14,7 +14,7 @@ import (
 const hourFile = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_" + hourLate
 const hourLate = "019d3d96-6b66-7996-8ead-42aae5653abc"
 
-// A session is named by what people have in hand: an id, its beginning, a path in the tree, its file; with an entry or without.
+// People name a session by an id, its beginning, a path in the tree, its file; with an entry or without.
 func TestNamedSessions(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Unpack(testdata.Demo(), dir))

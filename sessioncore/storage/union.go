@@ -14,8 +14,8 @@ type Part struct {
 	Files Files
 }
 
-// union shows parts. Its root has a directory for each, and what is in a part has the part's name
-// before its own.
+// union shows parts. Its root has a directory for each, and the names in a part stand behind the
+// part's name.
 type union struct{ parts []Part }
 
 var _ Files = (*union)(nil)

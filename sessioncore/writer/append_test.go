@@ -300,7 +300,7 @@ func TestBlobsBeforeTheLine(t *testing.T) {
 }
 
 // startRaced starts writing to a storage in which a program without the lock replaces the file while the first append is under
-// way, by what it makes of the content with that append, which fails with err.
+// way, by the content that it makes of that with the append, which fails with err.
 func startRaced(t *testing.T, makes func(content string) string, err error) *writing {
 	mem := memory.New()
 	putFile(t, mem, plainName, plainFile)

@@ -14,7 +14,7 @@ import (
 
 // Moving, naming, forking and making sessions of the operator dialect (docs/design.md sections 2, 4 and 9).
 
-// TestLines: the lines that moves, labels and titles add in each dialect; what is there already adds nothing.
+// TestLines: the lines that moves, labels and titles add in each dialect; one that is there already adds nothing.
 func TestLines(t *testing.T) {
 	ctx := t.Context()
 	label := func(w *writing, label string) error { return w.SetLabel(ctx, w.session, "a", label) }

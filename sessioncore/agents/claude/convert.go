@@ -285,7 +285,7 @@ func (c *converter) note(time rawjson.Value, parent string, at *place) {
 }
 
 // result makes the entry of a result, and returns its place. The record's details belong to its only
-// result. What the client sends instead of a result stands before it.
+// result. A text that the client sends instead is the result; the content of its own follows it.
 func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
 	at = c.resultPlace(result, at)
 	content, replacement := result.Member("content"), c.replacement(result)

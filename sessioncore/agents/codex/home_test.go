@@ -130,7 +130,7 @@ func TestTitles(t *testing.T) {
 	require.Equal(t, "Thread", h.header(2).Title, "a thread that was reverted goes on in a file with another id")
 }
 
-// cost is what an answer costs, by its id and time: those of a copy are the same. A session without texts says the same.
+// cost is the cost of an answer, by its id and time: those of a copy are the same. A session without texts says the same.
 func (h *home) cost(n int) map[string]int {
 	bill := &home{h.Facts().(*agents.Files), h.t, h.dir}
 	all := costIn(h.t, h.read(n))
