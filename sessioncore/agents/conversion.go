@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+	"sync"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/jsonl"
@@ -26,18 +27,8 @@ const (
 
 var seed = maphash.MakeSeed()
 
-// outBuffers recycles buffers of converted text. They outlive garbage collections, which a pass over
-// all files causes often.
-var outBuffers = make(chan []byte, 4)
-
-func newOutBuffer() []byte {
-	select {
-	case out := <-outBuffers:
-		return out[:0]
-	default:
-		return make([]byte, 0, chunk+chunk/4)
-	}
-}
+// outBuffers recycles buffers of converted text. The collector takes those that are idle.
+var outBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // conversion is the converted part of a file.
 type conversion struct {
@@ -106,13 +97,12 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 
 // convert converts the file from c.at on.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
-	out := newOutBuffer()
+	buffer := outBuffers.Get().(*[]byte)
+	out := (*buffer)[:0]
 	defer func() {
 		if cap(out) <= 2*chunk {
-			select {
-			case outBuffers <- out:
-			default:
-			}
+			*buffer = out
+			outBuffers.Put(buffer)
 		}
 	}()
 	// problems has complete bytes of lines that cannot become records. lastAt and written are the
