@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sys/cpu"
+
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 )
@@ -232,6 +234,17 @@ func (p *pair) at(b []byte, i int) bool {
 func (p *pair) next(b []byte, i int) int {
 	i = p.nextInBlocks(b, i)
 	for ; i < len(b) && !p.at(b, i); i++ {
+	}
+	return i
+}
+
+// nextInBlocks is nextInWords for 32 offsets at once on processors with AVX2. This is the hot loop.
+func (p *pair) nextInBlocks(b []byte, i int) int {
+	if !cpu.X86.HasAVX2 {
+		return p.nextInWords(b, i)
+	}
+	if n := (len(b) - i - 1) &^ 31; n > 0 {
+		i += nextAVX2(&b[i], n, p)
 	}
 	return i
 }

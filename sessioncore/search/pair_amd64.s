@@ -1,7 +1,5 @@
 #include "textflag.h"
 
-// nextAVX2 and nextAVX512 differ in the width of a block.
-
 // func nextAVX2(b *byte, n int, p *pair) int
 TEXT ·nextAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+0(FP), SI
@@ -39,46 +37,6 @@ block:
 
 found:
 	BSFL DX, DX
-	ADDQ DX, AX
-	VZEROUPPER
-	MOVQ AX, ret+24(FP)
-	RET
-
-// func nextAVX512(b *byte, n int, p *pair) int
-TEXT ·nextAVX512(SB), NOSPLIT, $0-32
-	MOVQ b+0(FP), SI
-	MOVQ n+8(FP), CX
-	MOVQ p+16(FP), DI
-	VPBROADCASTB 0(DI), Z8  // mask of the first byte
-	VPBROADCASTB 1(DI), Z9  // the first byte
-	VPBROADCASTB 2(DI), Z10 // mask of the second byte
-	VPBROADCASTB 3(DI), Z11 // the second byte
-	VPBROADCASTB 4(DI), Z12 // the escape
-	VPBROADCASTB 5(DI), Z13
-	XORQ AX, AX
-
-block:
-	VMOVDQU64 (SI)(AX*1), Z0
-	VMOVDQU64 1(SI)(AX*1), Z1
-	VPCMPEQB Z12, Z0, K1
-	VPCMPEQB Z13, Z1, K1, K1
-	VPANDQ Z8, Z0, Z0
-	VPANDQ Z10, Z1, Z1
-	VPCMPEQB Z9, Z0, K2
-	VPCMPEQB Z11, Z1, K2, K2
-	KORTESTQ K1, K2
-	JNZ found
-	ADDQ $64, AX
-	CMPQ AX, CX
-	JB block
-	VZEROUPPER
-	MOVQ AX, ret+24(FP)
-	RET
-
-found:
-	KORQ K1, K2, K2
-	KMOVQ K2, DX
-	BSFQ DX, DX
 	ADDQ DX, AX
 	VZEROUPPER
 	MOVQ AX, ret+24(FP)
