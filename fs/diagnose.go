@@ -80,13 +80,3 @@ func deviceProblem() string {
 	}
 	return fuseDevice + " cannot be opened: " + err.Error() + "."
 }
-
-// mayMount reports whether this process has CAP_SYS_ADMIN.
-func mayMount() bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // version 3 of the call writes two
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return false
-	}
-	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
-}

@@ -218,3 +218,13 @@ func checkEmpty(path string) error {
 	}
 	return nil
 }
+
+// mayMount reports whether this process has CAP_SYS_ADMIN.
+func mayMount() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // version 3 of the call writes two
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}

@@ -70,7 +70,9 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	}
 	storage := panicking{sessions}
 	store := sessioncore.NewStore(storage)
-	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, nodes.SourceName("sessions", storage, store))
+	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, func() []nodes.Name {
+		return []nodes.Name{nodes.SourceName("sessions", storage, store)}
+	})
 	return fs.MountRoot(root, o, log)
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"sync"
 
 	"sessionfs/blobfs"
 	"sessionfs/mountopts"
@@ -130,8 +131,10 @@ func (o *opener) show(p *place) {
 	w.Root, w.Scope = p.root, list.Scope
 	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	p.view.Writer = writer.New(p.store, w)
-	p.view.Search = search.New(search.Sessions{
-		Files: p.files, Tree: p.shownIn, Agents: p.agents, Memory: o.memory, Limit: search.DefaultLimit,
+	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
+		return search.New(search.Sessions{
+			Files: p.files, Tree: p.shownIn, Agents: p.agents, Memory: o.memory, Limit: search.DefaultLimit,
+		})
 	})
 	if a := p.archive; a != nil {
 		if a.view == nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
@@ -51,13 +50,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 }
 
 func newRoot(p *place, prices report.Prices) *nodes.RootDir {
-	view, list := p.view, p.view.Listing
+	view := p.view
 	view.Prices = prices
-	sessions := nodes.SourceName(layout.Sessions, p.listed(), p.store)
-	if p.parts != nil {
-		sessions = nodes.AgentsName(p.files, view.Agents...)
-	}
-	byID := layout.ByID{Listing: list}
 	for _, part := range slices.Concat(p.parts, []*place{p}) {
 		if part != p {
 			part.view.Root = view
@@ -66,6 +60,19 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 			part.archive.view.Root = view
 		}
 	}
+	root := nodes.NewRootDir(view, p.top, p.rootNames)
+	root.Space = p.space
+	return root
+}
+
+// rootNames returns the names in the root of a mount of the place.
+func (p *place) rootNames() []nodes.Name {
+	view, list := p.view, p.view.Listing
+	sessions := nodes.SourceName(layout.Sessions, p.listed(), p.store)
+	if p.parts != nil {
+		sessions = nodes.AgentsName(p.files, view.Agents...)
+	}
+	byID := layout.ByID{Listing: list}
 	if view.Archive != nil {
 		byID.Archive = view.Archive.Listing
 	}
@@ -82,7 +89,7 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 		nodes.SearchName,
 		sessions,
 		nodes.OverAllName("lost.tsv", report.NewLost(p.store).Table),
-		nodes.OverAllName("usage.jsonl", report.NewCosts(p.billed(), prices).Lines),
+		nodes.OverAllName("usage.jsonl", report.NewCosts(p.billed(), view.Prices).Lines),
 	}
 	if !view.Redacted && p.names != nil {
 		names = append(names, p.names()...)
@@ -90,10 +97,7 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 	if !view.Redacted && p.prompts != nil {
 		names = append(names, nodes.HistoryName(p.prompts))
 	}
-	slices.SortFunc(names, func(a, b nodes.Name) int { return strings.Compare(a.Name, b.Name) })
-	root := nodes.NewRootDir(view, p.top, names...)
-	root.Space = p.space
-	return root
+	return names
 }
 
 // temporaryDir returns the directory for unpacked archives: /tmp is often in memory.

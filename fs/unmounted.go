@@ -163,7 +163,7 @@ func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, 
 			return nil, err
 		}
 	}
-	sessions := view.Search.Sessions
+	sessions := view.Searcher().Sessions
 	sessions.Limit = limit
 	return search.New(sessions), nil
 }

@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -24,6 +25,7 @@ import (
 func TestLookedUpNamesAreSmall(t *testing.T) {
 	const many = 500
 	view := &View{Log: slog.New(slog.DiscardHandler), Memory: budget.New(budget.Min)}
+	view.Searcher = func() *search.Searcher { return nil }
 	root := NewDirectory(view)
 	queries, files := SearchName.Make(&root), ByFileName.Make(&root)
 	heap := func() uint64 {

@@ -80,7 +80,7 @@ func TestFailLogs(t *testing.T) {
 		{syscall.EACCES, "level=WARN"},
 	} {
 		var log bytes.Buffer
-		root := NewRootDir(&View{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		root := NewRootDir(&View{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, func() []Name { return nil })
 		assert.Equal(t, Errno(c.err), Fail(root, "", "read", c.err))
 		assert.Contains(t, log.String(), c.logged)
 		assert.Equal(t, c.logged == "", log.Len() == 0, "%s", log.String())

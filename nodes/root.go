@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
@@ -24,7 +25,7 @@ import (
 // RootDir is the root of a mount: the visible directories of SOURCE, and generated names.
 type RootDir struct {
 	Directory
-	names  fixedNames[*Directory]
+	names  func() fixedNames[*Directory]
 	source storage.Files // has the attributes
 	// Space returns the numbers of the file system behind the mount; nil if they are unknown.
 	Space func() (Space, error)
@@ -39,26 +40,27 @@ type Space struct {
 	Files, FreeFiles        uint64
 }
 
-// NewRootDir returns the root of a mount of source with those names, in order.
-func NewRootDir(view *View, source storage.Files, names ...Name) *RootDir {
+// NewRootDir returns the root of a mount of source. Its names are made when the first is looked up.
+func NewRootDir(view *View, source storage.Files, names func() []Name) *RootDir {
 	view.source = source
-	return &RootDir{Directory: NewDirectory(view), names: names, source: source}
+	return &RootDir{Directory: NewDirectory(view), source: source, names: sync.OnceValue(func() fixedNames[*Directory] {
+		return slices.SortedFunc(slices.Values(names()), func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
+	})}
 }
 
 // With returns the root with one more name.
 func (d *RootDir) With(more Name) *RootDir {
-	to := NewRootDir(d.view, d.source, append(slices.Clone(d.names), more)...)
-	slices.SortFunc(to.names, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
+	to := NewRootDir(d.view, d.source, func() []Name { return append(slices.Clone(d.names()), more) })
 	to.Space = d.Space
 	return to
 }
 
 func (d *RootDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	return d.names.find(ctx, &d.Directory, it)
+	return d.names().find(ctx, &d.Directory, it)
 }
 
 func (d *RootDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
-	return d.names.list(ctx, &d.Directory), nil
+	return d.names().list(ctx, &d.Directory), nil
 }
 
 func (d *RootDir) Stat(context.Context) (Attr, error) {
@@ -84,10 +86,10 @@ type View struct {
 	Writer *writer.Writer
 	// Listing finds sessions.
 	Listing *listing.Listing
-	// Sessions are the sessions that Search searches.
+	// Sessions are the sessions that Searcher searches.
 	Sessions *sessioncore.Store
-	// Search searches Sessions.
-	Search *search.Searcher
+	// Searcher returns the searcher of Sessions, which the first search makes.
+	Searcher func() *search.Searcher
 	// ReadOnly refuses all writes (-o ro).
 	ReadOnly bool
 	// Redacted reports that secrets are masked (-o redact).
@@ -159,8 +161,9 @@ func AgentsName(all storage.Files, agents ...Agent) Name {
 			return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
 		}, nil})
 	}
+	inOrder := func() fixedNames[*Directory] { return names }
 	return Name{layout.Sessions, storage.KindDir, func(d *Directory) Node {
-		return &RootDir{Directory: d.below(layout.Sessions), names: names, source: all}
+		return &RootDir{Directory: d.below(layout.Sessions), names: inOrder, source: all}
 	}, nil}
 }
 

@@ -52,11 +52,11 @@ var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
 // Searched returns the View of the sessions of a query.
 func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
-		return v, v.Search.CheckAgent(query)
+		return v, v.Searcher().CheckAgent(query)
 	}
 	if archive := v.Archive; archive != nil {
 		if _, err := archive.Sessions.Storage().Stat(""); err == nil {
-			return archive, archive.Search.CheckAgent(query)
+			return archive, archive.Searcher().CheckAgent(query)
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
@@ -91,7 +91,7 @@ func (h *hits) part(name string) hits { return hits{h.about(name), h.query, h.to
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
-	searcher := h.view.Search
+	searcher := h.view.Searcher()
 	before := searcher.FilesRead()
 	defer func() {
 		if n := searcher.FilesRead() - before; n > 0 || err != nil {
@@ -118,7 +118,7 @@ func (h *hits) last() *search.Result {
 	if h.session != nil {
 		in = h.session.Name()
 	}
-	return h.view.Search.Last(m, in)
+	return h.view.Searcher().Last(m, in)
 }
 
 // HitsDir is search/<query>/, or the directory of a file below by-file/ for the calls that touched it,

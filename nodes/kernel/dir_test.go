@@ -43,7 +43,7 @@ func (d *slowDir) Rename(ctx context.Context, name, _ string, _ uint32) syscall.
 // call made or renamed the link.
 func TestSignalsInterruptNoLink(t *testing.T) {
 	dir := &slowDir{longDir{Directory: nodes.NewDirectory(&nodes.View{})}, map[string]bool{}}
-	root := &rootInode{dirInode{dir: dir}, New(nodes.NewRootDir(dir.View(), nil))}
+	root := &rootInode{dirInode{dir: dir}, New(nodes.NewRootDir(dir.View(), nil, nil))}
 	served := fusefs.NewNodeFS(root, &fusefs.Options{})
 	signal := make(chan struct{})
 	close(signal)

@@ -13,10 +13,10 @@ import (
 // TestNodesOfBudget: less memory has room for fewer nodes.
 func TestNodesOfBudget(t *testing.T) {
 	for size, want := range map[int64]int{budget.Min: 1 << 14, budget.Default: maxNodes, 1 << 40: maxNodes} {
-		door := New(nodes.NewRootDir(&nodes.View{Memory: budget.New(size)}, nil))
+		door := New(nodes.NewRootDir(&nodes.View{Memory: budget.New(size)}, nil, nil))
 		require.Equal(t, want, door.inodes.limit, size)
 	}
-	require.Equal(t, maxNodes, New(nodes.NewRootDir(&nodes.View{}, nil)).inodes.limit, "no budget")
+	require.Equal(t, maxNodes, New(nodes.NewRootDir(&nodes.View{}, nil, nil)).inodes.limit, "no budget")
 }
 
 // TestMisses: names that are not there are taken from the kernel, but the last ones, to which the

@@ -55,7 +55,7 @@ func TestLongListing(t *testing.T) {
 	const batch = 100
 	open := func() (*dirInode, *dirHandle) {
 		dir := &longDir{nodes.NewDirectory(&nodes.View{}), freeLookups + 10*batch}
-		d := &rootInode{dirInode{dir: dir}, New(nodes.NewRootDir(dir.View(), nil))}
+		d := &rootInode{dirInode{dir: dir}, New(nodes.NewRootDir(dir.View(), nil, nil))}
 		fusefs.NewNodeFS(d, &fusefs.Options{})
 		l, _, errno := d.OpendirHandle(context.Background(), 0)
 		require.Zero(t, errno)

@@ -264,9 +264,9 @@ type served struct {
 var testKey = bytes.Repeat([]byte{7}, 32)
 
 func serve(t *testing.T, dir *fakeDir) *served {
-	root := nodes.NewRootDir(&nodes.View{Log: slog.New(slog.DiscardHandler)}, memory.New(), nodes.Name{
-		Name: "d", Kind: storage.KindDir, Make: func(*nodes.Directory) nodes.Node { return dir },
-	})
+	names := []nodes.Name{{Name: "d", Kind: storage.KindDir, Make: func(*nodes.Directory) nodes.Node { return dir }}}
+	view := &nodes.View{Log: slog.New(slog.DiscardHandler)}
+	root := nodes.NewRootDir(view, memory.New(), func() []nodes.Name { return names })
 	s := &served{T: t, door: New(root, "test", testKey, slog.New(slog.DiscardHandler)), dir: dir}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -685,9 +685,9 @@ func TestRights(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	control := newFakeControl()
 	dir := newFakeDir(map[string]nodes.Node{"append": control, "f": newFakeFile("text"), "l": &fakeLink{target: "x"}})
-	root := nodes.NewRootDir(&nodes.View{Log: slog.New(slog.DiscardHandler)}, memory.New(), nodes.Name{
-		Name: "d", Kind: storage.KindDir, Make: func(*nodes.Directory) nodes.Node { return dir },
-	})
+	names := []nodes.Name{{Name: "d", Kind: storage.KindDir, Make: func(*nodes.Directory) nodes.Node { return dir }}}
+	view := &nodes.View{Log: slog.New(slog.DiscardHandler)}
+	root := nodes.NewRootDir(view, memory.New(), func() []nodes.Name { return names })
 	var bugs bytes.Buffer
 	door := New(root, "test", testKey, slog.New(slog.NewTextHandler(&bugs, nil)))
 	handle := door.sign(door.root.handle)

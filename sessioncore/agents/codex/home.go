@@ -102,9 +102,9 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 			err = h.promptOf(name, obj, size, add)
 		}
 		if err == nil {
-			about.Title, err = b.FindTitle(obj, size, hasTitle)
+			about.Title, err = b.FindTitle(obj, size, titleMarks.areIn)
 		}
-	} else if err = agents.Head(obj, size, isMeta, add); c.isTitled {
+	} else if err = agents.Head(obj, size, metaMarks.areIn, add); c.isTitled {
 		about.Title = b.Title()
 	}
 	about.Parent, about.Side = c.parent, c.side
@@ -133,7 +133,7 @@ func (h *Home) promptOf(name string, obj storage.Object, size int64, add func(ra
 		return nil
 	}
 	defer j.release() // obj remains open
-	return agents.Head(j, size+j.size, hasPrompt, add)
+	return agents.Head(j, size+j.size, promptMarks.areIn, add)
 }
 
 // Beside returns the title of a rollout in the program's list.

@@ -97,16 +97,16 @@ func (c *converter) promptedBy(content rawjson.Value) {
 	}
 }
 
-// hasAny returns a function that reports whether a line has one of some words in its beginning.
-func hasAny(words ...string) func(line []byte) bool {
-	return func(line []byte) bool {
-		line = line[:min(len(line), 400)]
-		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
-	}
+// marks select the lines that have one of them in their beginning.
+type marks []string
+
+func (m marks) areIn(line []byte) bool {
+	line = line[:min(len(line), 400)]
+	return slices.ContainsFunc(m, func(mark string) bool { return bytes.Contains(line, []byte(mark)) })
 }
 
 var (
-	isMeta    = hasAny(`"session_meta"`)
-	hasPrompt = hasAny(`"session_meta"`, `"user_message"`, `"user"`)
-	hasTitle  = hasAny(`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
+	metaMarks   = marks{`"session_meta"`}
+	promptMarks = marks{`"session_meta"`, `"user_message"`, `"user"`}
+	titleMarks  = marks{`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`}
 )

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,24 @@ func (s *Storage) OnNoDescriptor(evict func()) { s.onFull.Store(&evict) }
 
 // Path returns the directory's absolute path with links resolved.
 func (s *Storage) Path() string { return s.path }
+
+// AlsoAt adds paths under which clients may know the storage's directory. Clients use an outer lock
+// for each path, so writers take all of them. Paths that lead elsewhere are ignored. It is called
+// before the storage is used.
+func (s *Storage) AlsoAt(paths ...string) {
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil || slices.Contains(s.Paths(), abs) {
+			continue
+		}
+		if resolved, err := resolvePath(abs); err == nil && resolved == s.path {
+			s.links = append(s.links, abs)
+		}
+	}
+}
+
+// Paths returns the absolute paths under which clients may know the directory, Path first.
+func (s *Storage) Paths() []string { return append([]string{s.path}, s.links...) }
 
 // Statfs calls fstatfs(2) on the directory.
 func (s *Storage) Statfs(out *unix.Statfs_t) error {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -192,24 +191,6 @@ func (l *lockFile) releaseAll() {
 
 // gateEnding ends the path of the outer lock, after the path of the lock file.
 const gateEnding = ".os"
-
-// AlsoAt adds paths under which clients may know the storage's directory. Clients use an outer lock
-// for each path, so writers take all of them. Paths that lead elsewhere are ignored. It is called
-// before the storage is used.
-func (s *Storage) AlsoAt(paths ...string) {
-	for _, p := range paths {
-		abs, err := filepath.Abs(p)
-		if err != nil || slices.Contains(s.Paths(), abs) {
-			continue
-		}
-		if resolved, err := resolvePath(abs); err == nil && resolved == s.path {
-			s.links = append(s.links, abs)
-		}
-	}
-}
-
-// Paths returns the absolute paths under which clients may know the directory, Path first.
-func (s *Storage) Paths() []string { return append([]string{s.path}, s.links...) }
 
 // takeGates waits for the outer locks.
 func (l *lockFile) takeGates(ctx context.Context) error {
