@@ -2,10 +2,8 @@
 package docs
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -45,16 +43,21 @@ type document struct {
 	headings []string // lower case
 }
 
+// read returns the text of a file of the project, by its path from the root.
+func read(t *testing.T, file string) string {
+	text, err := os.ReadFile(filepath.Join(root, file))
+	require.NoError(t, err)
+	return string(text)
+}
+
 func readDocuments(t *testing.T) map[string]document {
 	docs := map[string]document{}
 	files, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
 		var d document
-		for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range heading.FindAllStringSubmatch(read(t, "docs/"+file), -1) {
 			if m[1] != "" {
 				d.sections = append(d.sections, m[1])
 			}
@@ -92,73 +95,57 @@ func cites(docs map[string]document, comment string) (wrong []string) {
 
 // comments returns the comments of a source file, each as one line.
 func comments(text string) (list []string) {
-	var block []string
-	end := func() {
-		if len(block) > 0 {
-			list = append(list, strings.Join(block, " "))
-		}
-		block = nil
-	}
-	for line := range strings.Lines(text) {
+	block := ""
+	for line := range strings.Lines(text + "\n\n") {
 		line = strings.TrimRight(line, "\n")
 		if m := commentLine.FindStringSubmatch(line); m != nil {
-			block = append(block, strings.TrimSpace(m[1]))
+			block += strings.TrimSpace(m[1]) + " "
 			continue
 		}
-		end()
+		list = append(list, strings.TrimSpace(block))
+		block = ""
 		if m := behindCode.FindStringSubmatch(line); m != nil {
-			block = append(block, m[1])
+			block = m[1] + " "
 		}
 	}
-	end()
 	return list
 }
 
-// isSource reports whether a file of the project is code.
-func isSource(file string) bool {
-	dir := path.Dir(file)
-	return slices.Contains([]string{".go", ".ts"}, path.Ext(file)) || (dir == "scripts" || dir == ".ci") && path.Ext(file) != ".md"
+// sources returns the texts of the source files of the project.
+func sources(t *testing.T) map[string]string {
+	texts := map[string]string{}
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()) {
+			return fs.SkipDir
+		}
+		dir, ext := path.Dir(file), path.Ext(file)
+		isScript := (dir == "scripts" || dir == ".ci") && ext != ".md"
+		if d.Type().IsRegular() && (ext == ".go" || ext == ".ts" || isScript) {
+			texts[file] = read(t, file)
+		}
+		return nil
+	}))
+	require.Greater(t, len(texts), 100)
+	return texts
 }
 
-// eachSource calls f with the name and the text of each source file.
-func eachSource(t *testing.T, f func(file, text string)) {
-	seen := 0
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		file, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if file = filepath.ToSlash(file); !d.Type().IsRegular() || !isSource(file) {
-			return nil
-		}
-		text, err := os.ReadFile(name)
-		if err == nil {
-			seen++
-			f(file, string(text))
-		}
-		return err
-	})
-	require.NoError(t, err)
-	require.Greater(t, seen, 100)
+// product returns those of Go without the tests.
+func product(t *testing.T) map[string]string {
+	texts := sources(t)
+	maps.DeleteFunc(texts, func(file, _ string) bool { return path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") })
+	return texts
 }
 
 // TestComments: no comment names a document, a section or a heading that is not in the project.
 func TestComments(t *testing.T) {
 	docs := readDocuments(t)
+	texts := sources(t)
+	delete(texts, "docs/docs_test.go")
 	cited := 0
-	eachSource(t, func(file, text string) {
-		if file == "docs/docs_test.go" {
-			return
-		}
+	for file, text := range texts {
 		for _, comment := range comments(text) {
 			for _, name := range documentName.FindAllString(comment, -1) {
 				_, atRoot := os.Stat(filepath.Join(root, name))
@@ -175,7 +162,7 @@ func TestComments(t *testing.T) {
 			}
 			cited += len(citation.FindAllString(comment, -1))
 		}
-	})
+	}
 	require.Greater(t, cited, 50)
 }
 
@@ -195,16 +182,6 @@ func anchor(heading string) string {
 	return strings.Map(kept, strings.ToLower(heading))
 }
 
-// anchors returns those of a document.
-func anchors(t *testing.T, file string) (list []string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	for _, m := range title.FindAllStringSubmatch(string(text), -1) {
-		list = append(list, anchor(m[1]))
-	}
-	return list
-}
-
 var title = regexp.MustCompile(`(?m)^#+ (.+)$`)
 
 // TestLinks: links in the documents of the project lead somewhere, also to a heading.
@@ -217,9 +194,7 @@ func TestLinks(t *testing.T) {
 	}
 	links := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range link.FindAllStringSubmatch(read(t, "docs/"+file), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
@@ -234,9 +209,8 @@ func TestLinks(t *testing.T) {
 			if !strings.Contains(file, "testdata") {
 				require.Regexp(t, `^(\.\./(docs/)?)?[^/]*\.(md|svg|png)$`, place, "%s links to %s, which packages do not have", file, m[1])
 			}
-			if toHeading {
-				require.Contains(t, anchors(t, place), heading, "%s links to %s", file, m[1])
-			}
+			isMeant := func(m []string) bool { return anchor(m[1]) == heading }
+			require.True(t, !toHeading || slices.ContainsFunc(title.FindAllStringSubmatch(read(t, "docs/"+place), -1), isMeant), "%s links to %s", file, m[1])
 		}
 	}
 	require.Greater(t, links, 5)
@@ -244,9 +218,7 @@ func TestLinks(t *testing.T) {
 
 // TestContents: the contents of the cookbook name its sections, and each recipe begins with its purpose.
 func TestContents(t *testing.T) {
-	text, err := os.ReadFile("cookbook.md")
-	require.NoError(t, err)
-	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "")
+	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, "docs/cookbook.md"), "")
 	sections := regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(prose, -1)
 	recipes := regexp.MustCompile(`(?m)^###? (.+)\n\n(.*)`).FindAllStringSubmatch(prose, -1)
 	require.NotEmpty(t, sections)
@@ -274,21 +246,18 @@ var (
 // file that is named before it.
 func TestArchitecture(t *testing.T) {
 	declared := map[string][]string{} // name: files
-	eachSource(t, func(file, text string) {
-		if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
-			for _, name := range declarations(t, file, text) {
-				declared[name] = append(declared[name], file)
-			}
+	for file, text := range product(t) {
+		for _, name := range declarations(text) {
+			declared[name] = append(declared[name], file)
 		}
-	})
-	text, err := os.ReadFile("architecture.md")
-	require.NoError(t, err)
+	}
+	text := read(t, "docs/architecture.md")
 	named := 0
 	file := ""
 	end := 0 // of the name of that file
-	for _, m := range codeName.FindAllStringSubmatchIndex(string(text), -1) {
-		name := string(text[m[2]:m[3]])
-		behindFile := file != "" && strings.TrimSpace(string(text[end:m[0]])) == ""
+	for _, m := range codeName.FindAllStringSubmatchIndex(text, -1) {
+		name := text[m[2]:m[3]]
+		behindFile := file != "" && strings.TrimSpace(text[end:m[0]]) == ""
 		switch {
 		case goFile.MatchString(name) && strings.Contains(name, "/"):
 			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
@@ -312,73 +281,57 @@ func TestArchitecture(t *testing.T) {
 	require.Greater(t, named, 50)
 }
 
-// declarations returns what a Go file declares; methods and fields behind their type and a dot.
-func declarations(t *testing.T, file, text string) (names []string) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	for _, decl := range parsed.Decls {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			name := d.Name.Name
-			if d.Recv != nil {
-				name = receiver(d.Recv.List[0].Type) + "." + name
-			}
-			names = append(names, name)
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch s := spec.(type) {
-				case *ast.ValueSpec:
-					for _, n := range s.Names {
-						names = append(names, n.Name)
-					}
-				case *ast.TypeSpec:
-					names = append(names, s.Name.Name)
-					if st, ok := s.Type.(*ast.StructType); ok {
-						for _, field := range st.Fields.List {
-							for _, n := range field.Names {
-								names = append(names, s.Name.Name+"."+n.Name)
-							}
-						}
-					}
-				}
+var (
+	function  = regexp.MustCompile(`(?m)^func (?:\((?:\w+ )?\*?(\w+).*?\) )?(\w+)`)
+	single    = regexp.MustCompile(`(?m)^(?:type|var|const) (\w+)`)
+	group     = regexp.MustCompile(`(?ms)^(?:type|var|const) \(\n(.*?)^\)`)
+	structure = regexp.MustCompile(`(?ms)^type (\w+)(?:\[.*?\])? struct \{\n(.*?)^\}`)
+	short     = regexp.MustCompile(`(?m)^type (\w+) struct\{ (.*) \}$`)
+	// members start a line of a group or a structure.
+	members = regexp.MustCompile(`(?m)^\t(\w+(?:, \w+)*)\b`)
+)
+
+// declarations returns the names that a formatted Go file declares; methods and fields behind their type and a dot.
+func declarations(text string) (names []string) {
+	for _, m := range function.FindAllStringSubmatch(text, -1) {
+		names = append(names, strings.TrimPrefix(m[1]+"."+m[2], "."))
+	}
+	for _, m := range single.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	add := func(before, body string) {
+		for _, m := range members.FindAllStringSubmatch(body, -1) {
+			for name := range strings.SplitSeq(m[1], ", ") {
+				names = append(names, before+name)
 			}
 		}
+	}
+	for _, m := range group.FindAllStringSubmatch(text, -1) {
+		add("", m[1])
+	}
+	for _, m := range structure.FindAllStringSubmatch(short.ReplaceAllString(text, "type $1 struct {\n\t$2\n}"), -1) {
+		add(m[1]+".", m[2])
 	}
 	return names
 }
 
-// receiver is the name of a method's type.
-func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return "?"
-}
+// packageDoc is the comment of a package and its name.
+var packageDoc = regexp.MustCompile(`(?m)((?:^//.*\n)*)^package (\w+)$`)
 
 // TestPackages: every package is in the table of architecture.md and says in its doc.go what it is for; commands may
 // do so in another file.
 func TestPackages(t *testing.T) {
 	said := map[string]bool{} // by directory
-	eachSource(t, func(file, text string) {
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments|parser.PackageClauseOnly)
-		require.NoError(t, err)
+	for file, text := range product(t) {
+		m := packageDoc.FindStringSubmatch(text)
+		require.NotNil(t, m, file)
 		dir, base := path.Split(file)
-		inPlace := base == "doc.go" || parsed.Name.Name == "main" || dir == parsed.Name.Name+"/" && base == parsed.Name.Name+".go"
-		said[dir] = said[dir] || inPlace && len(strings.Fields(parsed.Doc.Text())) >= 8
-	})
+		inPlace := base == "doc.go" || m[2] == "main" || dir == m[2]+"/" && base == m[2]+".go"
+		said[dir] = said[dir] || inPlace && len(strings.Fields(strings.ReplaceAll(m[1], "//", ""))) >= 8
+	}
 	require.Greater(t, len(said), 8)
-	text, err := os.ReadFile("architecture.md")
-	require.NoError(t, err)
 	inTable := map[string]bool{}
-	_, table, _ := strings.Cut(string(text), "## Packages")
+	_, table, _ := strings.Cut(read(t, "docs/architecture.md"), "## Packages")
 	table, _, _ = strings.Cut(table, "\n## ")
 	for _, m := range packageRow.FindAllStringSubmatch(table, -1) {
 		inTable[m[1]+"/"] = true
@@ -406,15 +359,14 @@ var (
 // TestSecurity: the tests that security.md names are there, each in the package that is named before it, and the pages of TestScripts.
 func TestSecurity(t *testing.T) {
 	tests := map[string]bool{} // package and name
-	eachSource(t, func(file, text string) {
+	for file, text := range sources(t) {
 		for _, m := range testFunc.FindAllStringSubmatch(text, -1) {
 			tests[path.Dir(file)+" "+m[1]] = true
 		}
-	})
-	text, err := os.ReadFile("security.md")
-	require.NoError(t, err)
+	}
+	text := read(t, "docs/security.md")
 	pkg, named := "", 0
-	for _, m := range codeName.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range codeName.FindAllStringSubmatch(text, -1) {
 		switch {
 		case !testName.MatchString(m[1]):
 			pkg = m[1]
@@ -425,7 +377,7 @@ func TestSecurity(t *testing.T) {
 		}
 	}
 	require.Greater(t, named, 40)
-	for _, m := range pageNames.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range pageNames.FindAllStringSubmatch(text, -1) {
 		for _, page := range codeName.FindAllStringSubmatch(m[1], -1) {
 			require.FileExists(t, "../cmd/sessionfs/testdata/script/"+page[1]+".txt")
 		}
@@ -454,7 +406,5 @@ func TestPicture(t *testing.T) {
 	want, err := os.ReadFile(drawn)
 	require.NoError(t, err)
 	require.Greater(t, strings.Count(string(want), "<text"), 20)
-	picture, err := os.ReadFile("picture.svg")
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(picture))
+	require.Equal(t, string(want), read(t, "docs/picture.svg"))
 }

@@ -132,56 +132,29 @@ func (b *browser) open(file string) {
 	}
 }
 
-// do returns the JSON of an expression, whose promise is waited for.
-func (b *browser) do(expression string) string {
+// do runs the body of a function behind testdata/browser/lib.js, and returns the JSON of its value. What it throws fails the test.
+func (b *browser) do(body string) string {
 	b.t.Helper()
 	var r struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails any
 	}
+	expression := "(async () => {" + string(readFile(b.t, "testdata/browser/lib.js")) + body + "})()"
 	b.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
-	require.Nil(b.t, r.ExceptionDetails, expression)
+	require.Nil(b.t, r.ExceptionDetails, body)
 	return string(r.Result.Value)
 }
-
-// seen returns the number of elements that are shown.
-func (b *browser) seen(selector string) string {
-	return b.do(`[...document.querySelectorAll("` + selector + `")].filter(e => e.offsetParent).length`)
-}
-
-// search types into the search field.
-func (b *browser) search(text string) {
-	b.do(`(() => { const i = document.querySelector("input[type=search]"); i.value = ` + fmt.Sprintf("%q", text) +
-		`; i.dispatchEvent(new Event("input", {bubbles: true})); return new Promise(done => setTimeout(done, 400)); })()`)
-}
-
-// faint returns the texts whose contrast is below that of WCAG AA, 4.5.
-const faint = `(() => {
-	const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-	const rgb = color => { paint.clearRect(0, 0, 1, 1); paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); return [...paint.getImageData(0, 0, 1, 1).data]; };
-	const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-		return .2126 * r + .7152 * g + .0722 * b; };
-	const found = new Set();
-	for (const e of document.querySelectorAll("body *")) {
-		if (!e.offsetParent || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || e.matches(".skip, legend")) continue;
-		let behind = e, back = rgb(getComputedStyle(e).backgroundColor);
-		while (back[3] === 0 && (behind = behind.parentElement)) back = rgb(getComputedStyle(behind).backgroundColor);
-		const [a, b] = [light(rgb(getComputedStyle(e).color)), light(back)].sort((a, b) => b - a);
-		if ((a + .05) / (b + .05) < 4.5) found.add(e.outerHTML.slice(0, 90));
-	}
-	return [...found];
-})()`
 
 // requireReadable holds a page's colours against WCAG AA, in light and dark, and looks for text beside a narrow screen.
 func (b *browser) requireReadable() {
 	b.t.Helper()
 	for _, scheme := range []string{"dark", "light"} {
 		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-		require.Equal(b.t, "[]", b.do(faint), scheme)
+		require.Equal(b.t, "[]", b.do("return faint()"), scheme)
 	}
 	for _, width := range []int{390, 800, 1440} {
 		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
-		require.Equal(b.t, "true", b.do("document.documentElement.scrollWidth <= innerWidth"), width)
+		require.Equal(b.t, "true", b.do("return document.documentElement.scrollWidth <= innerWidth"), width)
 	}
 }
 
@@ -198,63 +171,18 @@ func TestPageInBrowser(t *testing.T) {
 
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.open(file)
-	require.Equal(t, `0`, b.seen("form"), "without scripts there are no filters")
-	all := b.seen("main article")
-	require.Equal(t, `"e657ffb9"`, b.do(`document.querySelector("main article:nth-of-type(5)").id`), "and all entries")
+	entries := b.do(`is(0, shown("form")); is("e657ffb9", one("main article:nth-of-type(5)").id); return shown("main article")`)
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 
 	b.open(file)
-	require.Equal(t, `"An hour late, a hand too high"`, b.do("document.title"))
-	require.Equal(t, all, b.seen("main article"))
-	pick := func(what string) { b.do(`document.querySelector("input[value=` + what + `]").click()`) }
-	pick("user")
-	require.Equal(t, b.seen("main article.user"), b.seen("main article"))
-	require.Equal(t, b.seen("nav li.user"), b.seen("nav li"))
-	require.NotEqual(t, all, b.seen("main article"))
-	pick("labelled")
-	require.Equal(t, b.seen("main article.labelled"), b.seen("main article"))
-	require.NotEqual(t, "0", b.seen("main article"))
-	pick("talk")
-	require.Equal(t, "0", b.seen("main .call"))
-	require.NotEqual(t, "0", b.seen("main article:not(.user)"))
-	pick("all")
-	require.NotEqual(t, "0", b.seen("main .call"))
-
-	expand := `document.querySelector("form button").click()`
-	b.do(expand)
-	require.Equal(t, "0", b.do(`document.querySelectorAll("main details:not([open])").length`))
-	b.do(expand)
-	require.Equal(t, "0", b.do(`document.querySelectorAll("main details[open]").length`))
-
-	b.search("--- FAIL: TestTable")
-	require.Equal(t, "0", b.do(`document.querySelectorAll("main details[open]:not(.call)").length`), "only the fold that has the text is open")
-	require.NotEqual(t, "0", b.seen("main details[open] pre"))
-	require.NotEqual(t, "0", b.seen("nav li"))
-	require.NotEqual(t, all, b.seen("main article"))
-	require.NotEqual(t, "0", b.do(`CSS.highlights.get("found").size`))
-	b.do(`document.querySelector("input[type=search]").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}))`)
-	require.Regexp(t, `^"1 of \d+"$`, b.do(`document.querySelector("output").value`))
-	b.search("no such text")
-	require.Equal(t, "0", b.seen("main article"))
-	b.search("")
-	require.Equal(t, all, b.seen("main article"))
-	require.Equal(t, "0", b.do(`document.querySelectorAll("main details[open]").length`))
-
-	id := b.do(`document.querySelector("main .call > div[id]").id`)
-	pick("user")
-	b.do(`new Promise(done => { location.hash = "#" + ` + id + `; setTimeout(done, 200); })`)
-	require.Equal(t, "true", b.do(`document.querySelector("main .call").open && document.querySelector(":target").offsetParent !== null`), "an anchor unfolds")
-	require.Equal(t, "[]", b.do(`[...document.querySelectorAll("a[href^='#']")].
-		map(a => decodeURIComponent(a.hash.slice(1))).filter(id => !document.getElementById(id))`))
-
+	b.do("const entries = " + entries + ";\n" + string(readFile(t, "testdata/browser/page.js")))
 	b.requireReadable()
 	b.do("scrollTo(0, 0)")
 	b.open(file)
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}, nil)
 	}
-	require.Equal(t, `"skip"`, b.do("document.activeElement.className"), "the keyboard reaches the text first")
-	require.Equal(t, `"An hour late, a hand too high"`, b.do("document.title"))
+	b.do(`is("skip", document.activeElement.className); is("An hour late, a hand too high", document.title)`) // the keyboard reaches the text first
 	require.Empty(t, b.events)
 }
 
@@ -266,21 +194,15 @@ func TestSiteInBrowser(t *testing.T) {
 	s.here("export", "--all", dir).ok(t)
 	first := filepath.Join(dir, view.SiteIndex)
 	b.open(first)
-	links := b.do(`[...new Set([...document.querySelectorAll("main a")].map(a => a.href))].sort()`)
+	links := b.do(`return [...new Set(all("main a").map(a => a.href))].sort()`)
 	require.Equal(t, 5, strings.Count(links, "file://"+dir))
-	require.Equal(t, "[]", b.do(`[...document.querySelectorAll("a[href^='#']")].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))`))
-	require.Equal(t, "5", b.seen("main > div .row"))
-	b.search("an hour LATE")
-	require.Equal(t, "1", b.seen("main > div .row"))
-	require.Equal(t, "1", b.seen("h3"), "days without a hit are hidden")
-	b.search("")
+	b.do(string(readFile(t, "testdata/browser/site.js")))
 	b.requireReadable()
 	var files []string
 	require.NoError(t, json.Unmarshal([]byte(links), &files))
 	for _, link := range files {
 		b.open(strings.TrimPrefix(link, "file://"))
-		require.Equal(t, fmt.Sprintf("%q", "file://"+first), b.do(`document.querySelector("header a").href`))
-		require.NotEqual(t, "0", b.seen("main article"))
+		b.do(fmt.Sprintf(`is("file://%s", one("header a").href); not(0, shown("main article"))`, first))
 		b.requireReadable()
 	}
 	require.Empty(t, b.events)

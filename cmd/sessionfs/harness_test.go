@@ -145,6 +145,18 @@ func skip(t *testing.T, reason string) {
 	t.Skip(reason)
 }
 
+// fullSize reports whether the tests at full size run.
+var fullSize = os.Getenv("SESSIONFS_TEST_FULL") == "1"
+
+// needsTools skips a test where a program is not installed, or fails where everything must be there.
+func needsTools(t *testing.T, names ...string) {
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			skip(t, err.Error())
+		}
+	}
+}
+
 // command prepares a child process of a user.
 func command(t *testing.T, u user, name string, args ...string) *exec.Cmd {
 	t.Helper()

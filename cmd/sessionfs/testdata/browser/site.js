@@ -1,0 +1,7 @@
+// The first page of a site, with five sessions.
+is(0, deadAnchors().length);
+is(5, shown("main > div .row"));
+await search("an hour LATE");
+is(1, shown("main > div .row"));
+is(1, shown("h3")); // days without a hit are hidden
+await search("");
