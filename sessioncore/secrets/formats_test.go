@@ -28,7 +28,7 @@ func lines(file string, use func(line string)) {
 		panic(err)
 	}
 	kinds := map[string]func(n int) string{"mixed": mixed, "hexed": hexed, "lower": lower, "upper": upper, "digits": digits}
-	words := map[string]string{"": "", "newline": "\n", "escape": "\x1b", "uuid": uuid}
+	words := map[string]string{"": "", "newline": "\n", "return": "\r", "escape": "\x1b", "uuid": uuid}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "# ") {
 			use(placeholder.ReplaceAllStringFunc(strings.TrimSuffix(line, "\n"), func(inside string) string {
@@ -62,7 +62,10 @@ var formats = func() map[string]string {
 }()
 
 // plain returns a text as a JSON string.
-func plain(text string) string { return escaped(text, func(int) bool { return false }) }
+func plain(text string) string {
+	out, _ := json.Marshal(text)
+	return string(out)
+}
 
 // TestFormats plants each format where tokens stand in sessions, and looks for what of it could be used.
 func TestFormats(t *testing.T) {
@@ -82,10 +85,7 @@ func TestFormats(t *testing.T) {
 				require.True(t, strings.HasPrefix(out, begin) && strings.HasSuffix(out, end), "all but the secret stays: %s", out)
 				out = out[len(begin):]
 				require.Contains(t, out, "*****", "%s in %s", what, line)
-				for _, secret := range []string{mixed(9), mixed(40)[30:], lower(40)[30:], hexed(40)[30:], digits(13)[5:], upper(24)[10:], uuid[10:],
-					"correcthorse", "swordfish"} {
-					require.NotContains(t, out, secret, "%s in %s", what, line)
-				}
+				require.Empty(t, leftOf(out), "%s in %s", what, line)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -60,10 +61,8 @@ func TestRules(t *testing.T) {
 		}
 	}
 	require.Greater(t, anchored, 90)
-	for id := range rarerKeyword {
-		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
-	}
-	for _, id := range slices.Concat(matchRules, notForText, atKeyword, notAtKeyword, vague) {
+	named := slices.Concat(matchRules, notForText, atKeyword, notAtKeyword, vague)
+	for _, id := range slices.AppendSeq(named, maps.Keys(rarerKeyword)) {
 		require.Contains(t, gitleaksFile+moreFile, `id = "`+id+`"`)
 	}
 }
@@ -71,20 +70,19 @@ func TestRules(t *testing.T) {
 func scan(t *testing.T, file string) *Scan {
 	t.Helper()
 	s := &Scan{Pointers: true}
-	require.NoError(t, s.Extend(context.Background(), strings.NewReader(file), int64(len(file))))
+	require.NoError(t, s.Extend(t.Context(), strings.NewReader(file), int64(len(file))))
 	return s
 }
 
 func masked(s *Scan, file string) string { return string(hidden(s, []byte(file))) }
 
-// escaped returns text as a JSON string in which every character is escaped that the function wants.
-func escaped(text string, want func(i int) bool) string {
+// escaped returns text as a JSON string in which each third character is escaped.
+func escaped(text string) string {
 	out := []byte{'"'}
 	for i, r := range []rune(text) {
-		if want(i) {
+		if quoted := plain(string(r)); i%3 == 0 {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		} else {
-			quoted, _ := json.Marshal(string(r))
 			out = append(out, quoted[1:len(quoted)-1]...)
 		}
 	}
@@ -93,7 +91,6 @@ func escaped(text string, want func(i int) bool) string {
 
 // TestPlaces looks for secrets in every place of a file that can hold one.
 func TestPlaces(t *testing.T) {
-	token, word := planted[0].secret, mixed(31)
 	for _, test := range []struct{ name, file, where string }{
 		{"key", `{"a":{"` + token + `":1}}`, "/a/*"},
 		{"below a key", `{"` + token + `":{"b":"` + token + `"}}`, "/*"},
@@ -129,7 +126,6 @@ func TestPlaces(t *testing.T) {
 
 // TestKnownElsewhere looks for a secret where no rule would find it, before and after the place that tells.
 func TestKnownElsewhere(t *testing.T) {
-	word := mixed(31)
 	file := `{"a":"first ` + word + `"}` + "\n" + `{"password":"` + word + `"}` + "\n" + word + "x\n"
 	s := scan(t, file)
 	require.NotContains(t, masked(s, file), word)
@@ -140,12 +136,11 @@ func TestKnownElsewhere(t *testing.T) {
 
 // TestExtend holds a file that grows byte by byte against one that is searched at once.
 func TestExtend(t *testing.T) {
-	token, word := planted[0].secret, mixed(31)
 	file := `{"a":"` + word + `"}` + "\n-----BEGIN\n" + token + "\n\n{\"b\":\n\"" + token + "\"}\n" + `{"password":"` + word + `"}` + "\n{}\nx " + word
 	for step := 1; step < len(file); step += 6 {
 		grown := &Scan{Pointers: true}
 		for size := step; ; size = min(size+step, len(file)) {
-			require.NoError(t, grown.Extend(context.Background(), strings.NewReader(file), int64(size)))
+			require.NoError(t, grown.Extend(t.Context(), strings.NewReader(file), int64(size)))
 			if size == len(file) {
 				break
 			}
@@ -156,18 +151,16 @@ func TestExtend(t *testing.T) {
 
 // TestTooMany is a file of nothing but secrets, and a search that is cancelled.
 func TestTooMany(t *testing.T) {
-	line := `{"a":"` + planted[0].secret + `"}` + "\n"
 	for _, lines := range []int{MaxPlaces, MaxPlaces + 1} {
-		file := strings.Repeat(line, lines)
+		file := strings.Repeat(`{"a":"`+planted[0].secret+`"}`+"\n", lines)
 		s := &Scan{}
-		err := s.Extend(context.Background(), strings.NewReader(file), int64(len(file)))
+		err := s.Extend(t.Context(), strings.NewReader(file), int64(len(file)))
 		require.Equal(t, lines > MaxPlaces, errors.Is(err, errTooMany), err)
 		require.Len(t, s.Places, MaxPlaces)
 	}
-	file := line
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	require.ErrorIs(t, (&Scan{}).Extend(ctx, strings.NewReader(file), int64(len(file))), context.Canceled)
+	require.ErrorIs(t, (&Scan{}).Extend(ctx, strings.NewReader("{}"), 2), context.Canceled)
 }
 
 // TestHostileText: in text in which keywords follow each other, or begin what has no end, no rule and no secret is found within
@@ -180,7 +173,7 @@ func TestHostileText(t *testing.T) {
 		text := []byte(strings.Repeat(piece, 64<<10/len(piece)))
 		var known values
 		found := map[string]int{}
-		require.NoError(t, Known().find(context.Background(), text, func(m match) {
+		require.NoError(t, Known().find(t.Context(), text, func(m match) {
 			found[m.kind] += m.end - m.start
 			known.add(text[m.start:m.end], "again")
 		}))
@@ -202,45 +195,33 @@ func FuzzScan(f *testing.F) {
 		text := strings.ReplaceAll(p.around, "%s", p.secret)
 		line, _ := json.Marshal(map[string]any{"message": map[string]any{"content": []string{text}}, "password": p.secret})
 		f.Add(append(line, "\n"+text...), uint(len(line)/2))
-		f.Add([]byte(`{"`+p.secret+`":`+escaped(text, func(i int) bool { return i%3 == 0 })+"}\r\n\n"+text+"\n{"), uint(9))
+		f.Add([]byte(`{"`+p.secret+`":`+escaped(text)+"}\r\n\n"+text+"\n{"), uint(9))
 	}
 	for _, example := range formats {
 		f.Add([]byte(`{"a":`+plain(plain(example))+"}\n"+example), uint(20))
 	}
 	f.Add([]byte("{\"a\":[1,true,\"\\\"\\u00e9\\ud83d\\ude00\\ud800\\q\xff\"],\"b\":{}}\n]\n\x00"), uint(20))
 	f.Fuzz(func(t *testing.T, data []byte, cut uint) {
-		whole := &Scan{Pointers: true}
-		if err := whole.Extend(context.Background(), bytes.NewReader(data), int64(len(data))); err != nil {
-			t.Fatal(err)
-		}
+		whole := scan(t, string(data))
 		masked, end := hidden(whole, data), int64(0)
 		for _, p := range whole.Places {
-			if p.Offset < end || p.Size <= 0 || p.Offset+p.Size > int64(len(data)) || p.Line < 1 {
-				t.Fatalf("%+v after %d", p, end)
-			}
-			if line := int64(bytes.Count(data[:p.Offset], []byte("\n"))) + 1; line != p.Line {
-				t.Fatalf("%+v is in line %d", p, line)
-			}
+			require.True(t, p.Offset >= end && p.Size > 0 && p.Offset+p.Size <= int64(len(data)), "%+v after %d", p, end)
+			require.EqualValues(t, bytes.Count(data[:p.Offset], []byte("\n"))+1, p.Line)
 			end = p.Offset + p.Size
 		}
 		after := bytes.Split(masked, []byte("\n"))
 		for i, line := range bytes.Split(data, []byte("\n")) {
-			if len(after[i]) != len(line) || json.Valid(line) && !json.Valid(after[i]) {
-				t.Fatalf("%q became %q", line, after[i])
-			}
+			require.True(t, len(after[i]) == len(line) && (json.Valid(after[i]) || !json.Valid(line)), "%q became %q", line, after[i])
 		}
 		again := pass{Scan: &Scan{values: whole.values}}
-		if err := again.run(context.Background(), bytes.NewReader(masked), int64(len(masked))); err != nil || len(again.Places) > 0 {
-			t.Fatalf("%v: %+v still in %q", err, again.Places, masked)
-		}
+		require.NoError(t, again.run(t.Context(), bytes.NewReader(masked), int64(len(masked))))
+		require.Empty(t, again.Places, "%q", masked)
 		grown := &Scan{Pointers: true}
 		for _, size := range []int64{int64(cut % uint(len(data)+1)), int64(len(data))} {
-			if err := grown.Extend(context.Background(), bytes.NewReader(data), size); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, grown.Extend(t.Context(), bytes.NewReader(data), size))
 		}
-		if a, b := hidden(whole, data), hidden(grown, data); !bytes.Equal(a, b) && !knownEarlier(whole, grown) {
-			t.Fatalf("at once %q, grown at %d %q", a, cut%uint(len(data)+1), b)
+		if !knownEarlier(whole, grown) {
+			require.Equal(t, string(masked), string(hidden(grown, data)), "grown at %d", cut%uint(len(data)+1))
 		}
 	})
 }
