@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
@@ -23,42 +25,18 @@ import (
 func TestSkipValue(t *testing.T) {
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	mixed := strings.Repeat(`{"a":[`, 5_000) + "1" + strings.Repeat("]}", 5_000)
-	for _, c := range []struct {
-		text   string
-		status rawjson.Status
-		end    int // of the value where it is whole
-	}{
-		{`{}`, rawjson.OK, 2},
-		{` [1, 2 ,{"a":null}] rest`, rawjson.OK, 19},
-		{`"a\u00e9\n\/"`, rawjson.OK, 13},
-		{`-0.5e+10,`, rawjson.OK, 8},
-		{`01`, rawjson.OK, 1}, // the zero is the value; what follows is another matter
-		{deep, rawjson.OK, len(deep)},
-		{mixed, rawjson.OK, len(mixed)},
-		{``, rawjson.Short, 0},
-		{`{"a":`, rawjson.Short, 0},
-		{`"abc\`, rawjson.Short, 0},
-		{`"abc\u12`, rawjson.Short, 0},
-		{`tru`, rawjson.Short, 0},
-		{`-`, rawjson.Short, 0},
-		{`1e`, rawjson.Short, 0},
-		{`1.x`, rawjson.Bad, 0},
-		{deep[:len(deep)-1], rawjson.Short, 0},
-		{"\"a\nb\"", rawjson.Bad, 0},
-		{"\"a\x01b\"", rawjson.Bad, 0},
-		{`"\u12g4"`, rawjson.Bad, 0},
-		{`[1 2]`, rawjson.Bad, 0},
-		{`{"a":1,}`, rawjson.Bad, 0},
-		{`[}`, rawjson.Bad, 0},
-		{`+1`, rawjson.Bad, 0},
-		{`nul!`, rawjson.Bad, 0},
-		{"\x00", rawjson.Bad, 0},
+	for status, texts := range map[rawjson.Status][]string{
+		// A value, a bar and the rest. The zero of 01 is a value.
+		rawjson.OK:    {`{}|`, ` [1, 2 ,{"a":null}]| rest`, `"a\u00e9\n\/"|`, `-0.5e+10|,`, `0|1`, deep + "|", mixed + "|"},
+		rawjson.Short: {``, `{"a":`, `"abc\`, `"abc\u12`, `tru`, `-`, `1e`, deep[:len(deep)-1]},
+		rawjson.Bad:   {`1.x`, "\"a\nb\"", "\"a\x01b\"", `"\u12g4"`, `[1 2]`, `{"a":1,}`, `[}`, `+1`, `nul!`, "\x00"},
 	} {
-		var s rawjson.Scanner
-		end, status := s.SkipValue([]byte(c.text), 0)
-		require.Equal(t, c.status, status, "%.40q", c.text)
-		if status == rawjson.OK {
-			require.Equal(t, c.end, end, "%.40q", c.text)
+		for _, text := range texts {
+			value, rest, isWhole := strings.Cut(text, "|")
+			var s rawjson.Scanner
+			end, got := s.SkipValue([]byte(value+rest), 0)
+			require.Equal(t, status, got, "%.40q", text)
+			require.True(t, !isWhole || end == len(value), "%.40q", text)
 		}
 	}
 }
@@ -86,24 +64,15 @@ func FuzzScan(f *testing.F) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want rawjson.Flags
-	}{
-		{`"plain"`, 0},
-		{`{"data":"blob:sha256:00"}`, rawjson.HasBlob},
-		{`{"data":"\u0062lob:sha256\u003a00"}`, rawjson.HasBlob},
-		{`{"data":"xblob:sha256:00"}`, 0},
-		{`{"blob:sha256:00":1}`, 0},
-		{`"é"`, rawjson.HasHighBytes},
-		{`1e5`, 0},
-		{`1e400`, rawjson.HasBigNumber},
-		{strings.Repeat("9", 309), rawjson.HasBigNumber},
+	for text, want := range map[string]rawjson.Flags{
+		`"plain"`: 0, `{"data":"xblob:sha256:00"}`: 0, `{"blob:sha256:00":1}`: 0, `1e5`: 0,
+		`{"data":"blob:sha256:00"}`: rawjson.HasBlob, `{"data":"\u0062lob:sha256\u003a00"}`: rawjson.HasBlob,
+		`"é"`: rawjson.HasHighBytes, `1e400`: rawjson.HasBigNumber, strings.Repeat("9", 309): rawjson.HasBigNumber,
 	} {
 		var s rawjson.Scanner
-		_, status := s.SkipValue([]byte(c.text), 0)
+		_, status := s.SkipValue([]byte(text), 0)
 		require.Equal(t, rawjson.OK, status)
-		require.Equal(t, c.want, s.Flags, "%.40s", c.text)
+		require.Equal(t, want, s.Flags, "%.40s", text)
 	}
 }
 
@@ -222,6 +191,12 @@ func longFile(lines, size int) []byte {
 	return b.Bytes()
 }
 
+// load loads a text as a file of a size.
+func load(ctx context.Context, file io.ReaderAt, size int, emit func(*Unit) error) error {
+	_, err := Load(ctx, file, Position{}, int64(size), emit)
+	return err
+}
+
 // TestRoom: many files with long lines are read at once, and whole; but only so many bytes of long lines are in memory,
 // and only so many files are read. A line that is longer than that is read alone.
 func TestRoom(t *testing.T) {
@@ -232,7 +207,7 @@ func TestRoom(t *testing.T) {
 	for range maxReading + 4 {
 		all.Go(func() {
 			n := 0
-			_, err := Load(t.Context(), counted{bytes.NewReader(data), &readers}, Position{}, int64(len(data)), func(u *Unit) error {
+			err := load(t.Context(), counted{bytes.NewReader(data), &readers}, len(data), func(u *Unit) error {
 				if len(u.Text) > size {
 					defer inMemory.enter(int64(len(u.Text)))()
 				}
@@ -250,22 +225,26 @@ func TestRoom(t *testing.T) {
 	checkRoomIsFree(t)
 }
 
+// longValue is a value of several lines, of which one is long.
+var longValue = []byte(`{"data":[` + "\n" + strings.Repeat(`"x",`, KeepBuffer) + "\n" + `1]}` + "\n")
+
+func emitNothing(*Unit) error { return nil }
+
 // TestRoomIsGivenBack: whatever ends a load, its room is free again.
 func TestRoomIsGivenBack(t *testing.T) {
 	data := longFile(5, KeepBuffer)
 	broken := errors.New("broken")
 	for after := range 5 {
-		_, err := Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data)), func(*Unit) error {
+		require.ErrorIs(t, load(t.Context(), bytes.NewReader(data), len(data), func(*Unit) error {
 			if after--; after < 0 {
 				return broken
 			}
 			return nil
-		})
-		require.ErrorIs(t, err, broken)
+		}), broken)
 		checkRoomIsFree(t)
 	}
 	require.Panics(t, func() {
-		_, _ = Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data)), func(u *Unit) error {
+		_ = load(t.Context(), bytes.NewReader(data), len(data), func(u *Unit) error {
 			if u.Size > KeepBuffer {
 				panic("a defect")
 			}
@@ -273,64 +252,47 @@ func TestRoomIsGivenBack(t *testing.T) {
 		})
 	})
 	checkRoomIsFree(t)
-	_, err := Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data))+1, func(*Unit) error { return nil })
-	require.Error(t, err, "the file is shorter")
+	require.Error(t, load(t.Context(), bytes.NewReader(data), len(data)+1, emitNothing), "the file is shorter")
 	checkRoomIsFree(t)
-	loose := []byte(`{"data":[` + "\n" + strings.Repeat(`"x",`, KeepBuffer) + "\n" + `1]}` + "\n")
-	_, err = Load(t.Context(), bytes.NewReader(loose), Position{}, int64(len(loose)), func(*Unit) error { return broken })
-	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, load(t.Context(), bytes.NewReader(longValue), len(longValue), func(*Unit) error { return broken }), broken)
 	checkRoomIsFree(t)
 }
 
-// TestRoomIsWaitedFor: who waits for room can give up.
+// rooms are the bounds on what is read at once, each with a file that needs some of it.
+var rooms = []struct {
+	name string
+	room *semaphore.Weighted
+	all  int64
+	data []byte
+}{
+	{"files", reading, maxReading, longFile(1, KeepBuffer)},
+	{"long lines", longLines, longRoom, longFile(1, KeepBuffer)},
+	{"long values", longLoose, 1, longValue},
+}
+
+// TestRoomIsWaitedFor: a load that waits for room can give up.
 func TestRoomIsWaitedFor(t *testing.T) {
-	data := longFile(1, KeepBuffer)
-	loose := []byte(`{"data":[` + "\n" + strings.Repeat(`"x",`, KeepBuffer) + "\n" + `1]}` + "\n")
-	for name, test := range map[string]struct {
-		take func() (free func())
-		data []byte
-	}{
-		"files": {func() func() {
-			must(reading.Acquire(t.Context(), maxReading))
-			return func() { reading.Release(maxReading) }
-		}, data},
-		"long lines": {func() func() {
-			must(longLines.Acquire(t.Context(), longRoom))
-			return func() { longLines.Release(longRoom) }
-		}, data},
-		"long values": {func() func() { must(longLoose.Acquire(t.Context(), 1)); return func() { longLoose.Release(1) } }, loose},
-	} {
-		t.Run(name, func(t *testing.T) {
-			free := test.take()
+	for _, c := range rooms {
+		t.Run(c.name, func(t *testing.T) {
+			require.NoError(t, c.room.Acquire(t.Context(), c.all))
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
-			go func() {
-				_, err := Load(ctx, bytes.NewReader(test.data), Position{}, int64(len(test.data)), func(*Unit) error { return nil })
-				ended <- err
-			}()
+			go func() { ended <- load(ctx, bytes.NewReader(c.data), len(c.data), emitNothing) }()
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
-			free()
+			c.room.Release(c.all)
 			checkRoomIsFree(t)
 		})
 	}
 }
 
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-// checkRoomIsFree fails if somebody holds room.
+// checkRoomIsFree fails if a load holds room.
 func checkRoomIsFree(t *testing.T) {
 	t.Helper()
-	require.True(t, reading.TryAcquire(maxReading))
-	reading.Release(maxReading)
-	require.True(t, longLines.TryAcquire(longRoom))
-	longLines.Release(longRoom)
-	require.True(t, longLoose.TryAcquire(1))
-	longLoose.Release(1)
+	for _, c := range rooms {
+		require.True(t, c.room.TryAcquire(c.all), c.name)
+		c.room.Release(c.all)
+	}
 	TakePeak()
 	require.Zero(t, TakePeak(), "the pool was emptied too")
 }
@@ -347,11 +309,10 @@ func TestLineLength(t *testing.T) {
 	copy(data, "{}\n")
 	copy(data[3+MaxLine+1:], "\n{}\n")
 	var units []string
-	_, err := Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data)), func(u *Unit) error {
+	require.NoError(t, load(t.Context(), bytes.NewReader(data), len(data), func(u *Unit) error {
 		units = append(units, fmt.Sprintf("%d %q %d %d %d", u.Kind, u.Reason, u.Line, u.Off, u.Size))
 		return nil
-	})
-	require.NoError(t, err)
+	}))
 	require.Equal(t, []string{
 		fmt.Sprintf(`%d "" 1 0 2`, ObjectUnit),
 		fmt.Sprintf("%d %q 2 3 %d", SkippedUnit, ReasonTooLong, MaxLine+2),
@@ -382,7 +343,7 @@ func TestOverwrittenMeanwhile(t *testing.T) {
 		for _, other := range []string{"\n", " ", "\r\n", "{", "{}\n", "[\n\n", "\"", "x"} {
 			for reads := range 40 {
 				o := &overwritten{strings.NewReader(text), strings.NewReader(strings.Repeat(other, len(text))[:len(text)]), reads}
-				_, err := Load(t.Context(), o, Position{}, int64(len(text)), func(*Unit) error { return nil })
+				err := load(t.Context(), o, len(text), emitNothing)
 				if errors.Is(err, storage.ErrStale) {
 					stale++
 				} else {

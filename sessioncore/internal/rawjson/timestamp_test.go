@@ -3,7 +3,9 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,31 +39,18 @@ func checkTime(t *testing.T, in string, want int64) {
 
 func quoted(text string) string { return string(AppendQuoted(nil, text)) }
 
-// dateCases are texts and what the client's new Date(text).getTime() gives where local time is UTC.
-var dateCases = []struct {
-	text string
-	ms   int64
-}{
-	{"2026-01-05T09:00:00.000Z", 1767603600000},
-	{"2026-01-05T09:00:00Z", 1767603600000},
-	{"2026-01-05T09:00:00.1Z", 1767603600100},
-	{"2026-01-05T09:00:00.1234Z", 1767603600123},
-	{"2026-01-05T09:00:00.9999Z", 1767603600999},
-	{"2026-01-05T09:00:00.000999999999999999Z", 1767603600000},
-	{"2026-01-05t09:00:00.000z", 1767603600000},
-	{"2026-01-05 09:00:00Z", 1767603600000},
-	{"2026-01-05T09:00:00+01:00", 1767600000000},
-	{"2026-01-05T09:00:00-01:00", 1767607200000},
-	{"2026-01-05T09:00:00.000+05:30", 1767583800000},
-	{"2026-01-05T09:00:00.123456+00:00", 1767603600123},
-	{"2026-01-05T09:00:00+23:59", 1767517260000},
-	{"2026-01-05", 1767571200000},
-	{"2026-01-05T09:00:00", 1767603600000},
-	{"2026-01-05T09:00:00.250", 1767603600250},
-	{"2026-01-05 09:00:00.123456", 1767603600123},
-	{"2024-02-29T00:00:00.000Z", 1709164800000},
-	{"0099-01-01T00:00:00Z", -59042995200000},
-	{"9999-12-31T23:59:59.999Z", 253402300799999},
+// dates are texts and the results of the client's new Date(text).getTime() where local time is UTC.
+var dates = map[string]int64{
+	"2026-01-05T09:00:00.000Z": 1767603600000, "2026-01-05T09:00:00Z": 1767603600000,
+	"2026-01-05T09:00:00.1Z": 1767603600100, "2026-01-05T09:00:00.1234Z": 1767603600123,
+	"2026-01-05T09:00:00.9999Z": 1767603600999, "2026-01-05T09:00:00.000999999999999999Z": 1767603600000,
+	"2026-01-05t09:00:00.000z": 1767603600000, "2026-01-05 09:00:00Z": 1767603600000,
+	"2026-01-05T09:00:00+01:00": 1767600000000, "2026-01-05T09:00:00-01:00": 1767607200000,
+	"2026-01-05T09:00:00.000+05:30": 1767583800000, "2026-01-05T09:00:00.123456+00:00": 1767603600123,
+	"2026-01-05T09:00:00+23:59": 1767517260000, "2026-01-05": 1767571200000, "2026-01-05T09:00:00": 1767603600000,
+	"2026-01-05T09:00:00.250": 1767603600250, "2026-01-05 09:00:00.123456": 1767603600123,
+	"2024-02-29T00:00:00.000Z": 1709164800000, "0099-01-01T00:00:00Z": -59042995200000,
+	"9999-12-31T23:59:59.999Z": 253402300799999,
 }
 
 // noDates are texts that are no time here, though the client's engine makes a time of some.
@@ -75,8 +64,8 @@ var noDates = []string{
 
 func TestTimeOfStrings(t *testing.T) {
 	setLocal(t, "UTC")
-	for _, c := range dateCases {
-		checkTime(t, quoted(c.text), c.ms)
+	for text, ms := range dates {
+		checkTime(t, quoted(text), ms)
 	}
 	for _, text := range noDates {
 		checkTime(t, quoted(text), unreadable)
@@ -118,13 +107,8 @@ func TestTimeOfAllocates(t *testing.T) {
 }
 
 func FuzzTimeOf(f *testing.F) {
-	for _, c := range dateCases {
-		f.Add(c.text)
-	}
-	for _, text := range noDates {
-		f.Add(text)
-	}
-	for _, text := range []string{"1969-12-31T23:59:59.999999999-23:59", "0000-01-01T00:00:00+23:59", `["\ud800",1e400]`, "1e15"} {
+	more := []string{"1969-12-31T23:59:59.999999999-23:59", "0000-01-01T00:00:00+23:59", `["\ud800",1e400]`, "1e15"}
+	for _, text := range slices.AppendSeq(slices.Concat(noDates, more), maps.Keys(dates)) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
