@@ -18,84 +18,42 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
+// messageOf is a line of a session: an entry with an id below another one.
+func messageOf(id, parent, message string) string {
+	line := sessiontest.At(6, id, parent, `,"message":`+message)
+	return strings.Replace(line, `"custom"`, `"message"`, 1)
+}
+
+// touching searches a session for a file that its calls name.
+func touching(t *testing.T, file, session string) *Result {
+	t.Helper()
+	m, err := NewTouched(file)
+	require.NoError(t, err)
+	r, err := New(Sessions{Files: sessiontest.Memory(t, []byte(session))}).Search(t.Context(), m)
+	require.NoError(t, err)
+	return r
+}
+
 // TestTouched: each way in which a call can name a file.
 func TestTouched(t *testing.T) {
-	const cwd = "/home/dev"
 	t.Setenv("HOME", "/home/elsewhere")
-	for _, c := range []struct {
-		call string // block of an assistant's message
-		path string
-		line string // "" if it is not a hit
-	}{
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev/main.go", "edit main.go"},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev", "edit main.go"},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/", "edit main.go"},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/dev/main", ""},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"main.go"}}`, "/home/de", ""},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"ma\u0069n.go"}}`, "/home/dev/main.go", "edit main.go"},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"../x/./y"}}`, "/home/x/", "edit ../x/./y"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"a.go:3-9"}}`, "/home/dev/a.go", "read a.go:3-9"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"a:b"}}`, "/home/dev/a:b", "read a:b"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"https://a/b"}}`, "/home/dev", ""},
-		{`{"type":"tool_use","name":"Write","input":{"file_path":"/etc/x \"y\""}}`, `/etc/x "y"`, `Write /etc/x "y"`},
-		{`{"type":"toolCall","name":"grep","arguments":{"paths":["/a","/b/c"]}}`, "/b", "grep /b/c"},
-		{`{"type":"toolCall","name":"edit","arguments":{"edits":[{"path":"p"},{"path":"p"},{"path":"q/r"}]}}`, "/home/dev/q", "edit q/r"},
-		{`{"type":"toolCall","name":"bash","arguments":{"command":"cat main.go"}}`, "/home/dev/main.go", ""},
-		{`{"type":"text","text":"main.go","path":"main.go"}`, "/home/dev/main.go", ""},
-		{`{"type":"tool_use","name":"NotebookEdit","input":{"notebook_path":"/a/b.ipynb","new_source":"x"}}`, "/a/b.ipynb", "NotebookEdit /a/b.ipynb"},
-		{`{"type":"toolCall","name":"apply_patch","arguments":{"input":"*** Begin Patch\n*** Update File: ` + strings.Repeat("x/../", 600) +
-			`cmd/main.go\n@@\n-a\n` + strings.Repeat(`+b\n`, 3000) + `*** Move to: cmd/b.go\n*** End Patch"}}`, "/home/dev/cmd/b.go", "apply_patch cmd/b.go"},
-		{`{"type":"toolCall","name":"shell",` +
-			`"arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],` +
-			`"workdir":"sub"}}`, "/home/dev/sub/a.go", "shell sub/a.go"},
-		{`{"type":"toolCall","name":"shell",` +
-			`"arguments":{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch\nEOF"],` +
-			`"workdir":"sub"}}`, "/home/dev/a.go", ""},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2000) + `a"}}`, "/home/dev/a",
-			"edit " + strings.Repeat("./", 87) + ".…"},
-		{`{"type":"toolCall","name":"edit","arguments":{"path":"` + strings.Repeat("./", 2048) + `a"}}`, "/home/dev/a", ""},
-		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev", "edit main.go; edit x/y.go"},
-		{`{"type":"toolCall","name":"edit","arguments":{"input":"[main.go#1A2B]\nMV x/y.go"}}`, "/home/dev/x/y.go", "edit x/y.go"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"a; x/b.go:5-9;c"}}`, "/home/dev/x/b.go", "read x/b.go:5-9"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"/a;/b"}}`, "/a;/b", "read /a;/b"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"` + strings.Repeat("long/name; ", 1000) + `x"}}`, "/home/dev/x", "read x"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"~/main.go"}}`, "/home/dev/main.go", "read ~/main.go"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"@~/main.go"}}`, "/home/elsewhere/main.go", "read @~/main.go"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"~"}}`, "/home/elsewhere", "read ~"},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"~dev/main.go"}}`, "/home/dev/main.go", ""},
-		{`{"type":"toolCall","name":"read","arguments":{"path":"file:///srv/main.go"}}`, "/srv/main.go", "read file:///srv/main.go"},
-		{`{"type":"tool_use","name":"Read","input":{"file_path":"c:\\Users\\Ada\\a.txt:3-9"}}`, `C:\Users\ada`, `Read c:\Users\Ada\a.txt:3-9`},
-		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:/Users/Ada/a.txt"}}`, `/C:/Users/Ada/a.txt`, `Read C:/Users/Ada/a.txt`},
-		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, `/C:\Users\Ada/a.txt`, `Read C:\Users\Ada\a.txt`},
-		{`{"type":"tool_use","name":"Read","input":{"file_path":"C:\\Users\\Ada\\a.txt"}}`, "/home/dev", ""},
-		{`{"type":"tool_use","name":"Read","input":{"file_path":"\\\\host\\share\\a.txt"}}`, "/host/share/a.txt", `Read \\host\share\a.txt`},
-		{`{"type":"toolCall","name":"exec","arguments":{"input":"f(\"*** Begin Patch\\n*** Add File: C:\\\\new\\\\a.go\\n\")"}}`, `C:\new\a.go`,
-			`exec C:\new\a.go`},
-	} {
-		text := strings.Replace(sessiontest.Header, `"cwd":"/w"`, `"cwd":"`+cwd+`"`, 1)
-		require.Contains(t, text, cwd)
-		text += `{"type":"message","id":"u","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z",` +
-			`"message":{"role":"user","content":[{"type":"text","text":"\n do it\nplease"}]}}` + "\n" +
-			`{"type":"message","id":"a","parentId":"u","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[` +
-			c.call + `]}}` + "\n" +
-			`{"type":"message","id":"b","parentId":null,"timestamp":"2026-01-02T03:04:05.500Z","message":{"role":"assistant","content":[` +
-			c.call + `]}}` + "\n"
-		m, err := NewTouched(c.path)
-		require.NoError(t, err)
-		result, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
-		require.NoError(t, err)
-		if c.line == "" {
-			require.Empty(t, result.Hits, "%s %s", c.path, c.call)
-			require.Equal(t, "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n", string(result.Table()))
-			continue
+	sessiontest.Page(t, "testdata/touched.txt", func(t *testing.T, name, call, want string) {
+		call = `{"role":"assistant","content":[` + call + `]}`
+		session := strings.Replace(sessiontest.Header, "/w", "/home/dev", 1) +
+			messageOf("u", "", `{"role":"user","content":[{"type":"text","text":"\n do it\nplease"}]}`) +
+			messageOf("a", "u", call) + messageOf("b", "", call)
+		for line := range strings.Lines(want) {
+			file, shown, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			r := touching(t, file, session)
+			if shown == "-" {
+				require.Equal(t, "time\tsession\twhat\tpath\tprompt\ttext\tcopies\n", string(r.Table()), "%s: %s", name, file)
+				continue
+			}
+			require.Len(t, r.Hits, 2, "%s: %s", name, file)
+			require.Equal(t, []string{shown, shown}, []string{r.Hits[0].Line, r.Hits[1].Line}, name)
+			require.Regexp(t, `(?m)/entries/b.json\t-\t.*\n.*/entries/a.json\tdo it\t`, string(r.Table()), name)
 		}
-		require.Len(t, result.Hits, 2, "%s %s", c.path, c.call)
-		require.Equal(t, []string{c.line, c.line, "do it", ""},
-			[]string{result.Hits[0].Line, result.Hits[1].Line, result.Hits[0].Prompt, result.Hits[1].Prompt})
-		lines := strings.Split(string(result.Table()), "\n")
-		require.Contains(t, lines[1], "/entries/a.json\tdo it\t")
-		require.Contains(t, lines[2], "/entries/b.json\t-\t")
-	}
+	})
 	for _, name := range []string{"", "a", "./a", "/a\x00b"} {
 		_, err := NewTouched(name)
 		require.ErrorContains(t, err, "not an absolute path", name)
@@ -106,23 +64,20 @@ func TestTouched(t *testing.T) {
 // there is one, and counts once if the call names the file too.
 func TestTouchedByResults(t *testing.T) {
 	t.Setenv("HOME", "/nowhere")
-	entry := func(id, parent, message string) string {
-		return `{"type":"message","id":"` + id + `","parentId":"` + parent + `","timestamp":"2026-01-02T03:04:05.000Z","message":` + message + "}\n"
-	}
-	call := func(calls string) string { return `{"role":"assistant","content":[` + calls + `]}` }
+	calls := func(calls string) string { return `{"role":"assistant","content":[` + calls + `]}` }
 	result := func(call, details string) string {
 		return `{"role":"toolResult","toolCallId":"` + call + `","toolName":"edit","content":[],"details":` + details + `}`
 	}
-	text := sessiontest.Header +
-		entry("u", "", `{"role":"user","content":"go"}`) +
-		entry("a1", "u", call(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},`+
+	session := sessiontest.Header +
+		messageOf("u", "", `{"role":"user","content":"go"}`) +
+		messageOf("a1", "u", calls(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},`+
 			`{"type":"toolCall","id":"c2","name":"exec","arguments":{}}`)) +
-		entry("r1", "a1", result("c1", `{"path":"/w/one.go"}`)) +
-		entry("r2", "r1", result("c2", `{"success":true,"changes":{"/w/two.go":{},"/w/x/three.go":{}}}`)) +
-		entry("r3", "r2", result("gone", `{"perFileResults":[{"path":"four.go"}]}`)) +
-		entry("a2", "r3", call(`{"type":"toolCall","id":"c4","name":"edit","arguments":{"input":"[two.go#1A2B]\nMV five.go"}}`)) +
-		entry("r4", "a2", result("c4", `{"path":"/w/five.go","sourcePath":"/w/two.go"}`)) +
-		entry("r5", "a2", result("c2", `{"success":false,"changes":{"/w/six.go":{}}}`))
+		messageOf("r1", "a1", result("c1", `{"path":"/w/one.go"}`)) +
+		messageOf("r2", "r1", result("c2", `{"success":true,"changes":{"/w/two.go":{},"/w/x/three.go":{}}}`)) +
+		messageOf("r3", "r2", result("gone", `{"perFileResults":[{"path":"four.go"}]}`)) +
+		messageOf("a2", "r3", calls(`{"type":"toolCall","id":"c4","name":"edit","arguments":{"input":"[two.go#1A2B]\nMV five.go"}}`)) +
+		messageOf("r4", "a2", result("c4", `{"path":"/w/five.go","sourcePath":"/w/two.go"}`)) +
+		messageOf("r5", "a2", result("c2", `{"success":false,"changes":{"/w/six.go":{}}}`))
 	for file, want := range map[string][]string{
 		"/w/one.go":  {"a1 edit one.go"},
 		"/w/two.go":  {"a2 edit two.go", "a1 exec /w/two.go"},
@@ -132,12 +87,8 @@ func TestTouchedByResults(t *testing.T) {
 		"/w/six.go":  nil,
 		"/w":         {"a2 edit two.go; edit five.go", "r3 edit four.go", "a1 edit one.go; exec /w/two.go; exec /w/x/three.go"},
 	} {
-		m, err := NewTouched(file)
-		require.NoError(t, err)
-		found, err := New(Sessions{Files: sessiontest.Memory(t, []byte(text))}).Search(context.Background(), m)
-		require.NoError(t, err)
 		var got []string
-		for _, h := range found.Hits {
+		for _, h := range touching(t, file, session).Hits {
 			got = append(got, h.Entry+" "+h.Line)
 		}
 		require.Equal(t, want, got, file)
@@ -174,17 +125,9 @@ func TestMentionsAreNoPaths(t *testing.T) {
 func TestPathsAreFound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	noise := strings.Repeat(`{"text":"some \\\" text QQ/RR","QQ":["WW","RR"]}`+"\n", 2*chunkSize/40)
-	paths := 1500
-	if sessiontest.UnderRace {
-		paths = 150
-	}
-	tried := 0
+	paths, tried := rounds(1500), 0
 	for n := range paths {
-		var name []rune
-		for range 1 + rnd.IntN(6) {
-			name = append(name, alphabet[rnd.IntN(len(alphabet))])
-		}
-		base := string(name)
+		base := randomText(rnd, 6)
 		if strings.ContainsAny(base, "/:") || base == "." || base == ".." || newNeedle(&word{text: base, exact: true}) == nil {
 			continue
 		}
@@ -229,28 +172,36 @@ func spell(rnd *rand.Rand, w *word, escapes int) []byte {
 // alphabet has letters whose cases differ in length, in their first byte or not at all, and what JSON escapes.
 var alphabet = []rune("abcxyzKS 09-_.:\"\\/\n\tàÉßẞſKѐРрДдΣσςȺⱥÅÅİıǅǆ日本─😀𐐀𐐨\u0001\u007f")
 
+// randomText draws at most so many characters of the alphabet.
+func randomText(rnd *rand.Rand, most int) string {
+	text := make([]rune, 1+rnd.IntN(most))
+	for i := range text {
+		text[i] = alphabet[rnd.IntN(len(alphabet))]
+	}
+	return string(text)
+}
+
+// rounds returns how often a random test runs.
+func rounds(n int) int {
+	if sessiontest.UnderRace {
+		return n / 10
+	}
+	return n
+}
+
 // TestNeedleMissesNothing: wherever a word is in a file, in whatever way it is written and however the file is cut into
 // chunks, its needle is found on that line.
 func TestNeedleMissesNothing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := bytes.Repeat([]byte(`some text \n \u00e9 \\u0061 ab xy K─`+"\n"), 3*chunkSize/40)
 	var s scanner
-	withNeedle := 0
-	words := 1500
-	if sessiontest.UnderRace {
-		words = 150
-	}
+	words, withNeedle := rounds(1500), 0
 	for n := range words {
-		var text []rune
-		for range 1 + rnd.IntN(8) {
-			text = append(text, alphabet[rnd.IntN(len(alphabet))])
-		}
+		text := randomText(rnd, 8)
 		if n%2 == 0 {
-			for i, r := range text {
-				text[i] = unicode.ToLower(r)
-			}
+			text = strings.Map(unicode.ToLower, text)
 		}
-		w := newWord(string(text))
+		w := newWord(text)
 		needle := newNeedle(w)
 		if needle == nil {
 			continue
@@ -271,7 +222,7 @@ func TestNeedleMissesNothing(t *testing.T) {
 			isFound = isFound || c.from < int64(at+len(written)) && c.to > int64(at)
 		}
 		require.True(t, isFound, "%q written %q at %d", w.text, written, at)
-		require.True(t, w.isIn(append([]byte("x "), string(text)...)), "%q", text)
+		require.True(t, w.isIn([]byte("x "+text)), "%q", text)
 	}
 	require.Greater(t, withNeedle, words*2/3)
 }

@@ -29,10 +29,14 @@ func query(t *testing.T, text string) *Query {
 
 func look(t *testing.T, s *Searcher, text string) []string {
 	t.Helper()
-	r, err := s.Search(context.Background(), query(t, text))
-	require.NoError(t, err, text)
+	return entriesOf(t, s, query(t, text))
+}
+
+func entriesOf(t *testing.T, s *Searcher, q *Query) (names []string) {
+	t.Helper()
+	r, err := s.Search(t.Context(), q)
+	require.NoError(t, err)
 	require.Empty(t, r.Unread)
-	var names []string
 	for _, h := range r.Hits {
 		names = append(names, h.Entry)
 	}
@@ -108,10 +112,8 @@ type watched struct {
 }
 
 func (c *watched) Open(name string) (storage.Object, error) {
-	if c.before != nil {
-		if err := c.before(name); err != nil {
-			return nil, err
-		}
+	if err := c.before(name); err != nil {
+		return nil, err
 	}
 	return c.Storage.Open(name)
 }
@@ -153,7 +155,7 @@ func TestLimit(t *testing.T) {
 	const many = 3000 // while a thread waits for a processor with an early file, another one reads on
 	s := New(Sessions{Files: manyFiles(t, many), Limit: 20})
 	q := query(t, "common")
-	r, err := s.Search(context.Background(), q)
+	r, err := s.Search(t.Context(), q)
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 20)
 	require.True(t, r.More)
@@ -161,7 +163,7 @@ func TestLimit(t *testing.T) {
 	require.Less(t, s.FilesRead(), int64(many))
 	files := manyFiles(t, 60)
 	for _, limit := range []int{1, 119, 120, 121} {
-		r, err := New(Sessions{Files: files, Limit: limit}).Search(context.Background(), q)
+		r, err := New(Sessions{Files: files, Limit: limit}).Search(t.Context(), q)
 		require.NoError(t, err)
 		require.Len(t, r.Hits, min(limit, 120))
 		require.Equal(t, limit < 120, r.More, limit)
@@ -170,14 +172,13 @@ func TestLimit(t *testing.T) {
 
 // TestUnreadableFiles: a file that cannot be read is named, and takes no hit of another away.
 func TestUnreadableFiles(t *testing.T) {
-	files := &watched{Storage: manyFiles(t, 3), before: func(name string) error {
+	files := &watched{manyFiles(t, 3), func(name string) error {
 		if name == "p/001.jsonl" {
 			return fmt.Errorf("the disk\nis %w", fs.ErrPermission)
 		}
 		return nil
 	}}
-	q := query(t, "common")
-	r, err := New(Sessions{Files: files}).Search(context.Background(), q)
+	r, err := New(Sessions{Files: files}).Search(t.Context(), query(t, "common"))
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
 	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\t-\t-\n")
@@ -185,22 +186,20 @@ func TestUnreadableFiles(t *testing.T) {
 
 // TestInterrupted: a search whose caller is gone ends, and leaves nothing behind that is not so.
 func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	files := &watched{Storage: manyFiles(t, 50)}
-	files.before = func(string) error { cancel(); return nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	files := &watched{manyFiles(t, 50), func(string) error { cancel(); return nil }}
 	s := New(Sessions{Files: files})
-	q := query(t, "common")
-	_, err := s.Search(ctx, q)
+	_, err := s.Search(ctx, query(t, "common"))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, s.FilesRead(), int64(50))
-	files.before = nil
+	files.before = func(string) error { return nil }
 	require.Len(t, look(t, s, "common"), 100)
 }
 
 // TestSearchesAtOnce: maxRunning searches read files, and one more waits as long as its caller does.
 func TestSearchesAtOnce(t *testing.T) {
 	hold := make(chan struct{})
-	s := New(Sessions{Files: &blocking{manyFiles(t, 1), hold}})
+	s := New(Sessions{Files: &watched{manyFiles(t, 1), func(string) error { <-hold; return nil }}})
 	q := query(t, "common")
 	done := make(chan error)
 	search := func(ctx context.Context) {
@@ -225,16 +224,6 @@ func TestSearchesAtOnce(t *testing.T) {
 	for range maxRunning {
 		require.NoError(t, <-done)
 	}
-}
-
-type blocking struct {
-	*memory.Storage
-	hold chan struct{}
-}
-
-func (b *blocking) Open(name string) (storage.Object, error) {
-	<-b.hold
-	return b.Storage.Open(name)
 }
 
 // TestRememberedIsBounded: by number, and by the budget of the mount.
@@ -275,7 +264,7 @@ func TestCopies(t *testing.T) {
 	}
 	q := query(t, "tides")
 	for _, limit := range []int{0, 7} {
-		r, err := New(Sessions{Files: files, Limit: limit}).Search(context.Background(), q)
+		r, err := New(Sessions{Files: files, Limit: limit}).Search(t.Context(), q)
 		require.NoError(t, err)
 		require.False(t, r.More)
 		var got []string
@@ -288,10 +277,10 @@ func TestCopies(t *testing.T) {
 		}, got)
 		require.Contains(t, string(r.Table()), "/p/2-parent/entries/e0.json\ttides one\t2\t-\n")
 	}
-	r, err := New(Sessions{Files: files, Limit: 6}).Search(context.Background(), q)
+	r, err := New(Sessions{Files: files, Limit: 6}).Search(t.Context(), q)
 	require.NoError(t, err)
 	require.True(t, r.More)
-	sessions, _, err := New(Sessions{Files: files}).Count(context.Background(), q)
+	sessions, _, err := New(Sessions{Files: files}).Count(t.Context(), q)
 	require.NoError(t, err)
 	counts := map[string]int{}
 	for _, f := range sessions {
@@ -315,13 +304,7 @@ func TestRegexp(t *testing.T) {
 	} {
 		q, err := ParseRegexp(pattern, "")
 		require.NoError(t, err)
-		r, err := s.Search(context.Background(), q)
-		require.NoError(t, err)
-		var names []string
-		for _, h := range r.Hits {
-			names = append(names, h.Entry)
-		}
-		require.Equal(t, want.found, strings.Join(names, " "), pattern)
+		require.Equal(t, want.found, strings.Join(entriesOf(t, s, q), " "), pattern)
 		var needles []string
 		for n := q.needle; n != nil; n = n.or {
 			needles = append(needles, string(n.want))

@@ -11,15 +11,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 func upper(n int) string  { return pick(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") }
 func lower(n int) string  { return pick(n, "abcdefghijklmnopqrstuvwxyz0123456789") }
 func digits(n int) string { return pick(n, "0123456789") }
 
-// placeholder stands for characters in the lines of testdata, which thus have no secret: "⟨mixed 40⟩" for 40 of that kind, "⟨x × 36⟩" for
-// 36 of one, "⟨⟩" for none.
-var placeholder = regexp.MustCompile(`⟨[^⟩]*⟩`)
+// placeholder stands for characters in the lines of testdata, which thus have no secret: "⟨mixed 40⟩" for 40 of that kind,
+// "⟨⟩" for none.
+var placeholder = regexp.MustCompile(`⟨(\w*) ?([0-9]*)⟩`)
 
 // lines calls use with each line of a file of testdata but comments, with its characters for placeholders.
 func lines(file string, use func(line string)) {
@@ -31,20 +33,17 @@ func lines(file string, use func(line string)) {
 	words := map[string]string{"": "", "newline": "\n", "return": "\r", "escape": "\x1b", "uuid": uuid}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "# ") {
-			use(placeholder.ReplaceAllStringFunc(strings.TrimSuffix(line, "\n"), func(inside string) string {
-				inside = strings.Trim(inside, "⟨⟩")
-				if word, ok := words[inside]; ok {
-					return word
+			use(placeholder.ReplaceAllStringFunc(sessiontest.Expand(strings.TrimSuffix(line, "\n")), func(short string) string {
+				parts := placeholder.FindStringSubmatch(short)
+				if kind := kinds[parts[1]]; kind != nil {
+					n, _ := strconv.Atoi(parts[2])
+					return kind(n)
 				}
-				at := strings.LastIndexByte(inside, ' ')
-				n, err := strconv.Atoi(inside[at+1:])
-				if err != nil {
-					panic(inside)
+				word, ok := words[parts[1]]
+				if !ok {
+					panic(short)
 				}
-				if kind, isRepeated := strings.CutSuffix(inside[:at], " ×"); isRepeated {
-					return strings.Repeat(kind, n)
-				}
-				return kinds[inside[:at]](n)
+				return word
 			}))
 		}
 	}
