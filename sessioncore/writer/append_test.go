@@ -24,36 +24,6 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// TestAppendFillsIn: members that a line leaves out are filled in, where clients have them; all else stays as it is.
-func TestAppendFillsIn(t *testing.T) {
-	check := func(t *testing.T, name, give, want string) {
-		w := startMemory(t, plainFile, Options{})
-		ids := w.adds(give)
-		require.Equal(t, []string{want}, w.added(plainFile), name)
-		require.Len(t, ids, 1, name)
-		require.Equal(t, ids[0], w.leaf(), name)
-		require.Empty(t, problemsOf(t, w.snapshot()), name)
-	}
-	sessiontest.Page(t, "testdata/filled.txt", func(t *testing.T, name, give, want string) {
-		check(t, name, give, strings.TrimSuffix(want, "\n"))
-	})
-	const stamp = `"timestamp":"` + plainNow + `"`
-	for _, test := range []struct{ name, give, want string }{
-		{"blanks, numbers and escapes stay",
-			"  {\"type\" : \"mode_change\",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }\r",
-			"{\"type\" : \"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp +
-				",\t\"mode\":\"\\u0070lan\", \"n\":[1.0, 1e2,12345678901234567890] }"},
-		{"line breaks between tokens become blanks",
-			"{\"type\":\"mode_change\",\n\"mode\":\r\n\"plan\"}",
-			`{"type":"mode_change","id":"00000001","parentId":"b",` + stamp + `, "mode":  "plan"}`},
-		{"no UTF-8",
-			"{\"type\":\"mode_change\",\"mode\":\"a\xffb\xe2\x82c\"}",
-			"{\"type\":\"mode_change\",\"id\":\"00000001\",\"parentId\":\"b\"," + stamp + ",\"mode\":\"a�b�c\"}"},
-	} {
-		check(t, test.name, test.give, test.want)
-	}
-}
-
 func problemsOf(_ testing.TB, s *sessioncore.Snapshot) []string {
 	var lines []string
 	problems, _ := s.Problems()
@@ -61,28 +31,6 @@ func problemsOf(_ testing.TB, s *sessioncore.Snapshot) []string {
 		lines = append(lines, fmt.Sprintf("%d: %s %s", p.Line, p.What, p.Why))
 	}
 	return lines
-}
-
-func TestAppendManyLines(t *testing.T) {
-	w := startMemory(t, plainFile, Options{})
-	ids, err := w.append(
-		`{"type":"mode_change","id":"x","mode":"1"}`,
-		`{"type":"label","targetId":"x","label":"L"}`,
-		`{"type":"mode_change","parentId":"x","mode":"2"}`,
-		`{"type":"mode_change","id":"x","mode":"3"}`,
-		`{"type":"mode_change","mode":"4"}`,
-	)
-	require.ErrorIs(t, err, sessioncore.ErrExists)
-	require.Equal(t, []string{"x", "00000001", "00000002"}, ids)
-	require.Len(t, w.added(plainFile), 3)
-	require.Equal(t, "00000002", w.leaf())
-	require.Equal(t, "x", w.parentOfID("00000001"))
-
-	before := w.content()
-	ids, err = w.append(`{"type":"mode_change","mode":"5"}`, `{"type":"mode_change"}`, `{"type":"mode_change","mode":"6"}`)
-	require.ErrorIs(t, err, sessioncore.ErrInvalid)
-	require.Len(t, ids, 1)
-	require.Len(t, w.added(before), 1)
 }
 
 func (w *writing) parentOfID(id string) string {
@@ -96,28 +44,13 @@ func (w *writing) parentOfID(id string) string {
 	return parent
 }
 
-// TestAppendRefuses: an error changes nothing and says why.
-func TestAppendRefuses(t *testing.T) {
-	tests := []struct {
-		give string
-		want error
-	}{
-		{`{"type":"mode_change","mode":"m","id":"a"}`, sessioncore.ErrExists},
-		{`{"type":"mode_change","mode":"m","parentId":"gone"}`, sessioncore.ErrNotFound},
-		{`{"type":"mode_change","mode":"m","parentId":""}`, sessioncore.ErrNotFound},
-		{`{"type":"label","targetId":"gone","label":"x"}`, sessioncore.ErrNotFound},
-		{`{"type":"branch_summary","fromId":"gone","summary":"s"}`, sessioncore.ErrNotFound},
-		{`{"type":"archive","targetId":"gone","archived":true}`, sessioncore.ErrNotFound},
-		{"", sessioncore.ErrInvalid},
-		{`{"type":"custom","customType":"x","data":"` + strings.Repeat("x", MaxLine) + `"}`, sessioncore.ErrTooBig},
-	}
-	for _, test := range tests {
-		w := startMemory(t, plainFile, Options{})
-		ids, err := w.append(test.give)
-		require.ErrorIs(t, err, test.want, "%.80s", test.give)
-		require.Empty(t, ids)
-		require.Empty(t, w.added(plainFile))
-	}
+// TestTooLong: a line and a title have a bound.
+func TestTooLong(t *testing.T) {
+	w := startMemory(t, plainFile, Options{})
+	_, err := w.append(`{"type":"custom","customType":"x","data":"` + strings.Repeat("x", MaxLine) + `"}`)
+	require.ErrorIs(t, err, sessioncore.ErrTooBig)
+	require.ErrorIs(t, w.SetTitle(t.Context(), w.session, strings.Repeat("x", maxTitle+1)), sessioncore.ErrInvalid)
+	require.Equal(t, plainFile, w.content())
 }
 
 // TestAppendBusyAndReadOnly: where nothing can tell whether somebody has the file open for writing, a write is done; where
@@ -198,35 +131,11 @@ func TestAppendAfterCut(t *testing.T) {
 	require.Equal(t, 7, marks, "after the colons")
 }
 
-func TestAppendGoneAndNoSession(t *testing.T) {
-	w := startMemory(t, "not a session\n", Options{})
-	_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.ErrorIs(t, err, sessioncore.ErrNotSession)
+func TestAppendGone(t *testing.T) {
+	w := startMemory(t, plainFile, Options{})
 	require.NoError(t, w.storage.(*memory.Storage).Remove(plainName))
-	_, err = w.append(`{"type":"mode_change","mode":"plan"}`)
+	_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-// TestAppendMovesAndGoesOn: each line sees the moves before it.
-func TestAppendMovesAndGoesOn(t *testing.T) {
-	for _, test := range []struct {
-		file  string
-		lines []string
-	}{
-		{plainFile, []string{
-			`{"type":"custom","customType":"sessionfs/leaf","parentId":"a","data":{"targetId":"a"}}`, `{"type":"mode_change","id":"x","mode":"plan"}`,
-			`{"type":"custom","customType":"sessionfs/leaf","parentId":null,"data":{"targetId":null}}`, `{"type":"mode_change","id":"y","mode":"plan"}`,
-		}},
-		{opFile, []string{
-			`{"type":"leaf","target_id":"a"}`, `{"type":"custom_info","id":"x","custom_type":"t"}`,
-			`{"type":"leaf","target_id":null}`, `{"type":"custom_info","id":"y","custom_type":"t"}`,
-		}},
-	} {
-		w := startMemory(t, test.file, Options{})
-		w.adds(test.lines...)
-		require.Equal(t, "a", w.parentOfID("x"))
-		require.Equal(t, "", w.parentOfID("y"))
-	}
 }
 
 // TestAppendBesideClient: an append fails while a program keeps the file open for writing; it waits for one that
@@ -297,6 +206,31 @@ func TestBlobsBeforeTheLine(t *testing.T) {
 		strings.Repeat("QUJE", 256) + `"}]}}`)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	require.Len(t, w.blobs.blobs, 1, "no blob of a refused line")
+}
+
+// TestPiImages: in a session that may be one of pi images stay in the line, whole: pi has no blobs.
+func TestPiImages(t *testing.T) {
+	sessiontest.NotUnderRace(t)
+	const omps = plainFile + `{"type":"model_change","id":"m","parentId":"b","timestamp":"2026-02-16T10:20:30.000Z","model":"openai/gpt"}` + "\n"
+	huge := strings.Repeat("QUJD", 500_000/3)
+	line := `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + huge +
+		`"}],"image_url":"data:image/png;base64,` + huge + `"}}`
+	for _, test := range []struct {
+		content string
+		root    sessioncore.Program
+		inline  bool
+	}{
+		{plainFile, sessioncore.ByPi, true}, {plainFile, sessioncore.ByUnknown, true}, {omps, sessioncore.LikelyByPi, true},
+		{plainFile, sessioncore.ByOMP, false}, {omps, sessioncore.ByUnknown, false},
+	} {
+		w := startMemory(t, test.content, Options{})
+		w.store.SetProgram(func(string) sessioncore.Program { return test.root })
+		w.adds(line, line)
+		added := w.content()[len(test.content):]
+		require.Equal(t, test.inline, strings.Count(added, `"data":"`+huge+`"`) == 2)
+		require.Equal(t, test.inline, strings.Count(added, `base64,`+huge+`"`) == 2)
+		require.Equal(t, test.inline, len(w.blobs.blobs) == 0)
+	}
 }
 
 // startRaced starts writing to a storage in which a program without the lock replaces the file while the first append is under

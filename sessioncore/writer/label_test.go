@@ -16,18 +16,6 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// TestLabelOfNoEntry: a label of a missing entry, which the file labels shows, can be written back and removed.
-func TestLabelOfNoEntry(t *testing.T) {
-	ctx := context.Background()
-	w := startMemory(t, plainFile+`{"type":"label","id":"l","parentId":"b","timestamp":"`+plainNow+`","targetId":"gone","label":"L"}`+"\n", Options{})
-	before := w.content()
-	require.NoError(t, w.SetLabel(ctx, w.session, "gone", "L"))
-	require.Empty(t, w.added(before))
-	require.ErrorIs(t, w.SetLabel(ctx, w.session, "gone", "M"), sessioncore.ErrNotFound)
-	require.NoError(t, w.SetLabel(ctx, w.session, "gone", ""))
-	require.Empty(t, w.snapshot().Labels())
-}
-
 func TestParseLabelLine(t *testing.T) {
 	tests := []struct{ line, id, label string }{
 		{"a", "a", ""}, {"a L", "a", "L"}, {"a\tL", "a", "L"}, {"a  L ", "a", " L "}, {"a b\tL M", "a b", "L M"},
@@ -75,30 +63,6 @@ func TestMoveLeafInMemory(t *testing.T) {
 	require.ErrorIs(t, New(w.store, Options{LeafMemory: true, ReadOnly: true}).ResetLeaf(ctx, w.session), sessioncore.ErrReadOnly)
 }
 
-func TestSetTitleInHeader(t *testing.T) {
-	tests := []struct{ name, header, title, want string }{
-		{"new", `{"type":"session","version":3,"id":"s","cwd":"/w"}`, " a\x1b[1m\u0085  title\n ",
-			`{"type":"session","version":3,"id":"s","cwd":"/w","title":"a [1m title","titleSource":"user"}`},
-		{"in its place", `{"type":"session", "title":"old","version":3,"titleSource":"auto","id":"s","n":1.0}`, "new",
-			`{"type":"session", "title":"new","version":3,"titleSource":"user","id":"s","n":1.0}`},
-		{"cleared", `{"type":"session","title":"old","version":3,"titleSource":"auto","id":"s"}`, "",
-			`{"type":"session","version":3,"id":"s"}`},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			rest := "\nnot JSON\n" + plainUser + "{\"torn\":"
-			w := startMemory(t, test.header+rest, Options{})
-			require.NoError(t, w.SetTitle(context.Background(), w.session, test.title))
-			require.Equal(t, test.want+rest, w.content(), "everything else is carried over")
-			before := w.snapshot().Stat().Token
-			require.NoError(t, w.SetTitle(context.Background(), w.session, test.title))
-			require.Equal(t, before, w.snapshot().Stat().Token, "the same title writes nothing")
-		})
-	}
-	w := startMemory(t, plainFile, Options{})
-	require.ErrorIs(t, w.SetTitle(context.Background(), w.session, strings.Repeat("x", maxTitle+1)), sessioncore.ErrInvalid)
-}
-
 func TestTitleSlotLine(t *testing.T) {
 	for _, title := range []string{"", "x", strings.Repeat("x", 300), strings.Repeat("é", 200), strings.Repeat("€", 200),
 		strings.Repeat("😀", 200), strings.Repeat("\"", 200), strings.Repeat("\xed\xa0\x80", 90), "x" + strings.Repeat("€", 99)} {
@@ -134,22 +98,6 @@ func TestSetTitleInSlot(t *testing.T) {
 		require.NoError(t, w.SetTitle(ctx, w.session, ""))
 		require.Equal(t, string(titleSlot("", titleByUser, plainNow)), w.content()[:slotSize])
 	})
-}
-
-// TestSetTitleInOddSlot: a slot that does not have 256 bytes cannot be overwritten.
-func TestSetTitleInOddSlot(t *testing.T) {
-	ctx := context.Background()
-	w := startMemory(t, `{"type":"title","v":1,"title":"old","updatedAt":"","pad":""}`+"\n"+plainFile, Options{})
-	require.NoError(t, w.SetTitle(ctx, w.session, "new"))
-	require.Equal(t, string(titleSlot("new", titleByUser, plainNow)), w.content()[:slotSize])
-	snap := w.snapshot()
-	require.Equal(t, 3, snap.Len())
-	title, err := snap.Title()
-	require.NoError(t, err)
-	require.Equal(t, "new", title)
-	before := snap.Stat()
-	require.NoError(t, w.SetTitle(ctx, w.session, "newer"))
-	require.True(t, before.SameObject(w.snapshot().Stat().Token), "now it can")
 }
 
 // TestReadOnlyPinsNothing: a label and a move of the leaf that are refused keep no file open.

@@ -1,9 +1,10 @@
 package writer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,10 +68,36 @@ func TestPersist(t *testing.T) {
 			if strings.HasPrefix(test.want, "{") {
 				require.Equal(t, test.want, string(got.Text))
 			} else {
-				sum := sha256.Sum256(got.Text)
-				require.Equal(t, test.want, hex.EncodeToString(sum[:])[:16])
+				require.Equal(t, test.want, BlobName(got.Text)[:16])
 			}
 		})
+	}
+}
+
+// TestPersistNewer compares with what omp 18.2.3 makes of 400 entries of random parts that the size controls look at. Each line of
+// the file has the first 16 digits of the SHA-256 of the result, with the names and endings of its blobs, and the entry, in which
+// <x*500001> is a text repeated.
+func TestPersistNewer(t *testing.T) {
+	sessiontest.NotUnderRace(t)
+	recorded, err := os.ReadFile("testdata/persist-18.2.3.txt")
+	require.NoError(t, err)
+	require.Equal(t, 400, strings.Count(string(recorded), "\n"))
+	repeated := regexp.MustCompile(`<(.+?)\*(\d+)>`)
+	for line := range strings.Lines(string(recorded)) {
+		want, give, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		entry := repeated.ReplaceAllStringFunc(give, func(run string) string {
+			m := repeated.FindStringSubmatch(run)
+			n, err := strconv.Atoi(m[2])
+			require.NoError(t, err)
+			return strings.Repeat(m[1], n)
+		})
+		got, err := Persist(rawjson.Value(entry), PersistRules{Blobs: true, Newer: true})
+		require.NoError(t, err)
+		text := string(got.Text)
+		for _, b := range got.Blobs {
+			text += " " + BlobName(b.Data) + "." + b.Ending
+		}
+		require.Equal(t, want, BlobName([]byte(text))[:16], "%s\nbecame %.2000s", give, got.Text)
 	}
 }
 

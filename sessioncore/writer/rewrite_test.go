@@ -36,49 +36,6 @@ const oldFile = `{"type":"session", "id":"old","timestamp":"2025-01-01T00:00:00.
 	"{\"type\":\"message\",\n\"message\":{\"role\":\"user\",\"content\":\"three\"}}\n" +
 	`{"type":"mess`
 
-// TestMigrationPersists: the first write of any kind makes the file one of version 3, with exactly what
-// was shown, and loses nothing.
-func TestMigrationPersists(t *testing.T) {
-	ctx := context.Background()
-	writes := map[string]func(w *writing, last string) error{
-		"append": func(w *writing, _ string) error {
-			_, err := w.append(`{"type":"mode_change","id":"new","mode":"plan"}`)
-			return err
-		},
-		"leaf":  func(w *writing, _ string) error { return w.ResetLeaf(ctx, w.session) },
-		"label": func(w *writing, last string) error { return w.SetLabel(ctx, w.session, last, "L") },
-		"title": func(w *writing, _ string) error { return w.SetTitle(ctx, w.session, "T") },
-	}
-	for name, write := range writes {
-		t.Run(name, func(t *testing.T) {
-			w := startMemory(t, oldFile, Options{})
-			before := w.snapshot()
-			shown := shownEntries(t, before)
-			last, _ := before.ID(sessioncore.Entry(before.Len() - 1))
-			require.NoError(t, write(w, last))
-			after := w.snapshot()
-			require.Equal(t, 3, after.Version())
-			require.Equal(t, shown, shownEntries(t, after)[:len(shown)])
-			content := w.content()
-			for _, kept := range []string{"\nnot JSON \xff\n", "\n[1,2]\n", `"n":1.0`, `"n":1.50`, "\n{\"type\":\"mess\n"} {
-				require.Contains(t, content+"\n", kept)
-			}
-			require.True(t, strings.HasPrefix(content, `{"type":"session", "id":"old"`))
-			if name == "append" {
-				require.Equal(t, last, w.parentOfID("new"))
-			}
-		})
-	}
-	t.Run("a bad line does not", func(t *testing.T) {
-		w := startMemory(t, oldFile, Options{})
-		_, err := w.append(`{"type":"mode_change"}`)
-		require.ErrorIs(t, err, sessioncore.ErrInvalid)
-		_, err = w.append(`{"type":"mode_change","mode":"x","parentId":"gone"}`)
-		require.ErrorIs(t, err, sessioncore.ErrNotFound)
-		require.Equal(t, oldFile, w.content())
-	})
-}
-
 func shownEntries(t testing.TB, s *sessioncore.Snapshot) []string {
 	out := []string{}
 	for e := range sessioncore.Entry(s.Len()) {

@@ -14,68 +14,25 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// inMessage is an entry with a message.
-func inMessage(message string) string { return `{"type":"message","message":` + message + `}` }
-
-// takes appends each line of a file of testdata to a new session, which stays one of its dialect.
-func takes(t *testing.T, start func() *writing, file string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		w := start()
-		dialect := w.snapshot().Dialect()
-		w.adds(strings.TrimSuffix(line, "\n"))
-		require.Same(t, dialect, w.snapshot().Dialect(), line)
-	}
-}
-
-// refuses appends each line of a file of testdata to a new session, and compares the reason with the next line: the field that
-// is wrong, what was expected and what was found.
-func refuses(t *testing.T, start func() *writing, file string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	for ; len(lines) > 0; lines = lines[2:] {
-		w := start()
-		before := w.content()
-		_, err := w.append(lines[0])
-		require.ErrorIs(t, err, sessioncore.ErrInvalid, lines[0])
-		require.ErrorAs(t, err, new(*FieldError), lines[0])
-		require.Equal(t, lines[1], "\t"+err.Error(), lines[0])
-		require.Equal(t, before, w.content())
-	}
-}
-
-// starting returns a session with a content in memory.
-func starting(t *testing.T, content string) func() *writing {
-	return func() *writing { return startMemory(t, content, Options{}) }
-}
-
 // TestTaken: every type that can be written, in each documented shape, and every role and block, as clients write them and as
-// people do.
-func TestTaken(t *testing.T) { takes(t, starting(t, plainFile), "testdata/taken.jsonl") }
-
-// TestRefused: what would make a client fail, or show or send something else, is refused with the field, what was expected
-// and what was found.
-func TestRefused(t *testing.T) { refuses(t, starting(t, plainFile), "testdata/refused.txt") }
-
-// TestFilledIn: what clients cannot do without, and says nothing, is added; nothing else changes.
-func TestFilledIn(t *testing.T) {
-	tests := []struct{ give, want string }{
-		{`{"role":"bashExecution","command":"ls"}`, `{"role":"bashExecution","command":"ls","output":""}`},
-		{`{"role":"pythonExecution","code":"1", "n":1.0}`, `{"role":"pythonExecution","code":"1", "n":1.0,"output":""}`},
-		{`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x"},{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},` +
-			`{"name":"x","type":"toolCall","id":"c"}]}`,
-			`{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{}},` +
-				`{"type":"toolCall","id":"b","name":"x","arguments":{"q":1}},{"name":"x","type":"toolCall","id":"c","arguments":{}}],` + noUsage + `}`},
-		{`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{}}`,
-			`{"role":"toolResult","toolCallId":"c","toolName":"task","content":[],"details":{"results":[]}}`},
-	}
-	for _, test := range tests {
-		w := startMemory(t, plainFile, Options{})
-		_, err := w.append(inMessage(test.give))
-		require.NoError(t, err, test.give)
-		require.Contains(t, w.content(), `"message":`+test.want+`}`, test.give)
+// people do, is taken by a new session, which stays one of its dialect.
+func TestTaken(t *testing.T) {
+	for dialect, test := range map[*sessioncore.Dialect]struct {
+		file, lines string
+		program     sessioncore.Program
+	}{
+		sessioncore.OMP:      {plainFile, "testdata/taken.jsonl", sessioncore.ByOMP},
+		sessioncore.Pi:       {plainFile, "testdata/taken-pi.jsonl", sessioncore.ByPi},
+		sessioncore.Operator: {opFile, "testdata/taken-operator.jsonl", sessioncore.ByOMP},
+	} {
+		text, err := os.ReadFile(test.lines)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			w := startMemory(t, test.file, Options{})
+			w.store.SetProgram(func(string) sessioncore.Program { return test.program })
+			w.adds(strings.TrimSuffix(line, "\n"))
+			require.Same(t, dialect, w.snapshot().Dialect(), line)
+		}
 	}
 }
 

@@ -35,6 +35,14 @@ const (
 	testAnswer  = `{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],` + testUsage + `}}`
 )
 
+// A session of the operator dialect (docs/format.md, Operator dialect).
+const (
+	opHeader = `{"type":"session_header","id":"s1","timestamp":1771237230.5,"cwd":"/home/dev/hives"}` + "\n"
+	opUser   = `{"type":"message","id":"a","parent_id":null,"timestamp":1771237260.125,"message":{"role":"user","content":"one"}}` + "\n"
+	opReply  = `{"type":"message","id":"b","parent_id":"a","timestamp":1771237320.25,"message":{"role":"user","content":"two"}}` + "\n"
+	opFile   = opHeader + opUser + opReply
+)
+
 // memBlobs is a blob store in memory.
 type memBlobs struct {
 	blobs   map[string]string
@@ -147,24 +155,6 @@ func (w *writing) adds(lines ...string) []string {
 	ids, err := w.append(lines...)
 	require.NoError(w.t, err)
 	return ids
-}
-
-// begins makes a session, which is the one from then on.
-func (w *writing) begins(spec NewSession) (name string) {
-	w.t.Helper()
-	spec.Create = true
-	name, err := w.NewSession(w.t.Context(), spec)
-	require.NoError(w.t, err)
-	w.session = w.store.Session(name)
-	return name
-}
-
-// forks returns the name of a fork of the session.
-func (w *writing) forks(id string) (name string) {
-	w.t.Helper()
-	name, err := w.Fork(w.t.Context(), w.session, id)
-	require.NoError(w.t, err)
-	return name
 }
 
 func (w *writing) snapshot() *sessioncore.Snapshot {

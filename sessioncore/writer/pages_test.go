@@ -1,0 +1,278 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+)
+
+// updateEnv makes TestPages write what happens into its pages.
+const updateEnv = "SESSIONFS_UPDATE_PAGES"
+
+// pageFiles are sessions that pages name by "@" and a name; other names are those of testdata/cases.
+var pageFiles = map[string]string{
+	"header": plainHeader, "session": plainFile, "slot": string(titleSlot("old", titleByUser, plainNow)),
+	"auto-slot": string(titleSlot("old", titleByAuto, plainNow)), "unknown-slot": string(titleSlot("old", "", plainNow)),
+	"empty-slot": string(titleSlot("", "", plainNow)),
+	"op-header":  opHeader, "op-session": opFile, "version-1": oldFile,
+}
+
+// commands are the commands of pages. They return what a page shows of them besides the change of the session.
+var commands = map[string]func(w *writing, arg string) (shows string, err error){
+	"append": func(w *writing, lines string) (string, error) {
+		var all []string
+		for line := range strings.SplitSeq(lines, "\n") {
+			all = append(all, unquoted(line))
+		}
+		before := len(w.state().entries)
+		ids, err := w.append(all...)
+		for i, e := range w.state().entries[before:] {
+			require.Contains(w.t, e, `"id":"`+ids[i]+`"`)
+		}
+		return "", err
+	},
+	"label": func(w *writing, line string) (string, error) {
+		id, label, err := ParseLabelLine(line)
+		if err != nil {
+			return "", err
+		}
+		return "", w.SetLabel(w.t.Context(), w.session, id, label)
+	},
+	"leaf": func(w *writing, id string) (string, error) {
+		if id == "" {
+			return "", w.ResetLeaf(w.t.Context(), w.session)
+		}
+		return "", w.MoveLeaf(w.t.Context(), w.session, id)
+	},
+	"title": func(w *writing, title string) (string, error) {
+		return "", w.SetTitle(w.t.Context(), w.session, unquoted(title))
+	},
+	"fork": func(w *writing, id string) (string, error) {
+		name, err := w.forkIn(w.snapshot(), id)
+		if err != nil {
+			return "", err
+		}
+		require.Empty(w.t, problemsOf(w.t, sessiontest.Snapshot(w.t, w.store.Session(name))))
+		return name + "\n" + fileContent(w.t, w.storage, name), nil
+	},
+	"new": func(w *writing, line string) (string, error) {
+		spec, err := ParseNewSession([]byte(unquoted(line)))
+		if err != nil {
+			return "", err
+		}
+		name, err := w.NewSession(w.t.Context(), spec)
+		if err != nil {
+			return "", err
+		}
+		_ = sessiontest.Snapshot(w.t, w.store.Session(name))
+		return name + "\n" + fileContent(w.t, w.storage, name), nil
+	},
+	"show": func(w *writing, _ string) (string, error) { return w.show() },
+	// The agent directory is that of a program, or lies at a path.
+	"program": func(w *writing, name string) (string, error) {
+		program, ok := map[string]sessioncore.Program{
+			"unknown": sessioncore.ByUnknown, "omp": sessioncore.ByOMP, "pi": sessioncore.ByPi, "likely-pi": sessioncore.LikelyByPi,
+		}[name]
+		require.True(w.t, ok, name)
+		w.store = sessioncore.NewStore(w.storage)
+		w.t.Cleanup(w.store.Close)
+		w.store.SetProgram(func(string) sessioncore.Program { return program })
+		w.session = w.store.Session(plainName)
+		return "", nil
+	},
+	"root": func(w *writing, path string) (string, error) { w.opts.Root = path; return "", nil },
+	"flat": func(w *writing, _ string) (string, error) { w.opts.Flat = true; return "", nil },
+	// Another program adds lines to the session, or writes a file.
+	"other": func(w *writing, lines string) (string, error) {
+		_, err := w.opts.Journal.Append(plainName, []byte(fromPage(w.t, lines)))
+		require.NoError(w.t, err)
+		return w.show()
+	},
+	"file": func(w *writing, text string) (string, error) {
+		name, text, _ := strings.Cut(text, "\n")
+		putFile(w.t, w.storage, name, fromPage(w.t, text))
+		return "", nil
+	},
+}
+
+// fromPage returns the lines of a page as a file: "@" and a name stands for one of pageFiles, a Go string has no newline.
+func fromPage(t testing.TB, lines string) (file string) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		name, isName := strings.CutPrefix(line, "@")
+		switch content, ok := pageFiles[name]; {
+		case ok && isName:
+			file += content
+		case isName:
+			text, err := os.ReadFile("../../testdata/cases/" + name + ".jsonl")
+			require.NoError(t, err)
+			file += string(text)
+		case strings.HasPrefix(line, `"`):
+			file += unquoted(line)
+		case line != "":
+			file += line + "\n"
+		}
+	}
+	return file
+}
+
+// unquoted returns the text of a Go string, and any other text as it is.
+func unquoted(text string) string {
+	if plain, err := strconv.Unquote(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// shown describes a session: its dialect, the ids of its entries with those of their parents, its leaf, title and labels.
+func shown(t testing.TB, s *sessioncore.Session) (string, error) {
+	snap, err := sessiontest.Acquire(t, s)
+	if err != nil {
+		return "", err
+	}
+	id := func(e sessioncore.Entry) string {
+		if e == sessioncore.NoEntry {
+			return "null"
+		}
+		id, _ := snap.ID(e)
+		return id
+	}
+	text := rulePrefixes[snap.Dialect()] + ":"
+	for e := range sessioncore.Entry(snap.Len()) {
+		text += " " + id(e) + "<" + id(snap.Parent(e))
+	}
+	title, err := snap.Title()
+	require.NoError(t, err)
+	text += fmt.Sprintf("; leaf %s; title %+q", id(sessiontest.Leaf(t, snap)), title)
+	for _, label := range snap.Labels() {
+		text += fmt.Sprintf("; label %s %+q", label.Target, label.Label)
+	}
+	return text, nil
+}
+
+// show is shown for the session, which must be the same when its file is read as a whole.
+func (w *writing) show() (string, error) {
+	grown, err := shown(w.t, w.session)
+	store := sessioncore.NewStore(w.storage)
+	defer store.Close()
+	store.SetProgram(w.store.Program)
+	whole, _ := shown(w.t, store.Session(plainName))
+	require.Equal(w.t, whole, grown)
+	return grown, err
+}
+
+// madeID matches the ids of sessions that are made, entryID finds that of an entry in its line.
+var madeID, entryID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`), regexp.MustCompile(`"id":"(.*?)"`)
+
+// marked returns the lines of a text as a page shows them, each behind a mark. Those that are in the file before are told by
+// their ids.
+func marked(mark, text, before string) (lines string) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if id := entryID.FindStringSubmatch(line); id != nil && strings.Contains("\n"+before, "\n"+line+"\n") {
+			line = "... " + id[1]
+		} else if !strconv.CanBackquote(line) {
+			line = strconv.Quote(line)
+		}
+		lines += mark + " " + madeID.ReplaceAllString(line, "ID") + "\n"
+	}
+	return lines
+}
+
+// play does what a case of a page says and returns it with what came of it: the lines of a session, then commands, each behind
+// "$ ", with further lines. Behind each stand "+" and a line that the session got, "~" and one of a session that was written anew,
+// "=" and what the command shows, and "!" and an error.
+func play(t *testing.T, text string) string {
+	steps := strings.Split(regexp.MustCompile(`(?m)^[-+~*=!] .*\n`).ReplaceAllString(text, ""), "$ ")
+	w := startMemory(t, fromPage(t, steps[0]), Options{})
+	out := steps[0]
+	for _, step := range steps[1:] {
+		out += "$ " + step
+		verb, arg, _ := strings.Cut(strings.TrimSuffix(step, "\n"), " ")
+		require.Contains(t, commands, verb)
+		before := w.state()
+		shows, err := commands[verb](w, arg)
+		after, rest := w.state(), ""
+		require.Equal(t, before.entries, after.entries[:len(before.entries)], step)
+		switch added, isAppend := strings.CutPrefix(after.content, before.content); {
+		case !isAppend && before.token.SameObject(after.token):
+			rest = marked("*", after.content, before.content)
+		case !isAppend:
+			rest = marked("~", after.content, before.content)
+		case added != "" && verb != "other":
+			rest = marked("+", added, "")
+			require.Equal(t, before.problems, after.problems, step)
+		}
+		if shows != "" {
+			rest += marked("=", shows, before.content)
+		}
+		if err != nil {
+			require.True(t, after.content == before.content || strings.Contains(arg, "\n"), "%s: %v", step, err)
+			for _, kind := range refusals {
+				require.Equal(t, strings.Contains(err.Error(), kind.Error()), errors.Is(err, kind), err)
+			}
+			rest += marked("!", err.Error(), "")
+		} else if verb == "label" || verb == "leaf" || verb == "title" {
+			_, _ = commands[verb](w, arg)
+			require.Equal(t, after, w.state(), "%s: what is there already writes nothing", step)
+		}
+		out += rest
+	}
+	return out
+}
+
+// pageState is a session's file, with its entries as the mount shows them, and the number of problems.
+type pageState struct {
+	content  string
+	token    storage.Token
+	entries  []string
+	problems int
+}
+
+func (w *writing) state() (s pageState) {
+	st, err := w.storage.Stat(plainName)
+	if storage.IsMissing(err) {
+		return s
+	}
+	require.NoError(w.t, err)
+	s.content, s.token = w.content(), st.Token
+	if _, err := w.session.Probe(w.t.Context()); err == nil {
+		s.entries, s.problems = shownEntries(w.t, w.snapshot()), len(problemsOf(w.t, w.snapshot()))
+	}
+	return s
+}
+
+// refusals are the errors that pages show.
+var refusals = []error{sessioncore.ErrInvalid, sessioncore.ErrNotFound, sessioncore.ErrExists, sessioncore.ErrNotSession, sessioncore.ErrTooBig}
+
+// TestPages plays the pages of testdata/pages.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob("testdata/pages/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, name := range pages {
+		page, err := txtar.ParseFile(name)
+		require.NoError(t, err)
+		for i, file := range page.Files {
+			t.Run(filepath.Base(name)+"/"+file.Name, func(t *testing.T) {
+				played := play(t, string(file.Data))
+				if page.Files[i].Data = []byte(played); os.Getenv(updateEnv) == "" {
+					require.Equal(t, string(file.Data), played)
+				}
+			})
+		}
+		if os.Getenv(updateEnv) != "" {
+			require.NoError(t, os.WriteFile(name, txtar.Format(page), 0o644))
+		}
+	}
+}
