@@ -32,10 +32,7 @@ func TestDiff(t *testing.T) {
 	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) +
 		sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
 		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
-	open := func(text string) *sessioncore.Snapshot {
-		return sessiontest.Snapshot(t, newTestSession(t, text).session)
-	}
-	s := open(ours)
+	s := snapshotOf(t, ours)
 	at := func(e sessioncore.Entry) Branch { return Branch{s, e} }
 	require.Empty(t, diffOf(t, at(4), at(4)))
 	require.Empty(t, diffOf(t, at(sessioncore.NoEntry), at(sessioncore.NoEntry)))
@@ -44,8 +41,8 @@ func TestDiff(t *testing.T) {
 		"+\n+**Result** · `x`\n+\n+```\n+r\n+```\n+## User · 2026-01-05 09:00:03 · e3\n+\n+and\n", diffOf(t, at(1), at(3)))
 	// Another session that says the same, at other times and with other ids, is the same; and what is not there is left out.
 	other := strings.NewReplacer("09:00", "10:00", `"e0"`, `"f0"`, `"e1"`, `"f1"`, `"e2"`, `"f2"`, `"e3"`, `"f3"`)
-	require.Empty(t, diffOf(t, at(4), Branch{open(other.Replace(ours)), 4}))
-	theirs := Branch{open(other.Replace(strings.Replace(ours, "and", "or", 1))), 4}
+	require.Empty(t, diffOf(t, at(4), Branch{snapshotOf(t, other.Replace(ours)), 4}))
+	theirs := Branch{snapshotOf(t, other.Replace(strings.Replace(ours, "and", "or", 1))), 4}
 	require.Equal(t, "@@ in common: 2 turns, to "+answer+" @@\n-## User · 2026-01-05 09:00:03 · e3\n+## User · 2026-01-05 10:00:03 · f3\n \n-and\n+or\n"+
 		"@@ in common: 1 turn, to Assistant · 2026-01-05 09:00:04 · e4 @@\n", diffOf(t, at(4), theirs))
 	require.Equal(t, "-## User · 2026-01-05 09:00:00 · e0\n-\n-why?\n", diffOf(t, at(0), at(sessioncore.NoEntry)))
@@ -61,15 +58,12 @@ func TestDiff(t *testing.T) {
 
 // TestDiffOfLongTurns: one that is too long to be compared is shown whole, and many turns are compared all the same.
 func TestDiffOfLongTurns(t *testing.T) {
-	var a strings.Builder
-	a.WriteString(sessiontest.Header)
-	words := strings.Repeat("word ", 100_000)
+	var lines []string
 	for i := range 20 {
-		a.WriteString(sessiontest.MessageLine(i, `{"role":"assistant","content":"`+words+`"}`))
+		lines = append(lines, sessiontest.MessageLine(i, `{"role":"assistant","content":"`+strings.Repeat("word ", 100_000)+`"}`))
 	}
-	s := newTestSession(t, a.String())
-	before := sessiontest.Snapshot(t, s.session)
-	out := diffOf(t, Branch{before, 8}, Branch{before, 19})
+	s := snapshotOf(t, sessiontest.Header, lines...)
+	out := diffOf(t, Branch{s, 8}, Branch{s, 19})
 	require.Equal(t, 9, strings.Count(out, "\n-word"))
 	require.Equal(t, 20, strings.Count(out, "\n+word"))
 }

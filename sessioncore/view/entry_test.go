@@ -46,7 +46,7 @@ func TestTurns(t *testing.T) {
 // TestTranscriptHeads: the title and the line about the session stand above all.
 func TestTranscriptHeads(t *testing.T) {
 	sessiontest.Page(t, "testdata/heads.txt", func(t *testing.T, name, session, want string) {
-		snap := sessiontest.Snapshot(t, newTestSession(t, session+"\n").session)
+		snap := snapshotOf(t, session+"\n")
 		checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 		text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 		head, _, _ := strings.Cut(string(text), "\n\n## ")

@@ -10,7 +10,6 @@ import (
 	"io"
 	iofs "io/fs"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,7 +42,7 @@ func testBlobs(h string) (io.ReadCloser, error) {
 // pageOf is the page of a session with these lines behind its header, of the branch to an entry alone if that is named.
 func pageOf(t *testing.T, lines string, alone ...string) string {
 	t.Helper()
-	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+lines).session)
+	s := snapshotOf(t, sessiontest.Header, lines)
 	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs, Agent: "A <b>", Model: "m&m", Tokens: "2k", Cost: "$1.00"}
 	for _, name := range alone {
 		var err error
@@ -53,20 +52,25 @@ func pageOf(t *testing.T, lines string, alone ...string) string {
 	}
 	var out bytes.Buffer
 	require.NoError(t, Page(context.Background(), &out, of))
-	_, body, ok := strings.Cut(out.String(), "</a>\n<header>\n")
+	requireHarmless(t, partOf(t, out.String(), pageTools))
+	return out.String()
+}
+
+// partOf is the part of a page behind the one that all pages have.
+func partOf(t *testing.T, page, tools string) string {
+	t.Helper()
+	_, body, ok := strings.Cut(page, "</a>\n<header>\n")
 	require.True(t, ok)
 	body, ok = strings.CutSuffix(body, pageEnd)
 	require.True(t, ok)
-	requireHarmless(t, strings.Replace(body, pageTools, "", 1))
-	return out.String()
+	return strings.Replace(body, tools, "", 1)
 }
 
 // bodyOf is the HTML of Markdown.
 func bodyOf(t *testing.T, said string) string {
 	t.Helper()
 	var out bytes.Buffer
-	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header).session)
-	p := newPage(&out, s, testBlobs)
+	p := newPage(&out, snapshotOf(t, sessiontest.Header), testBlobs)
 	p.convert([]byte(said))
 	require.NoError(t, p.end())
 	body, ok := strings.CutSuffix(out.String(), pageEnd)
@@ -114,13 +118,7 @@ var treeLines = sessiontest.MessageLine(0, `{"role":"user","content":"hi\n*there
 func TestPage(t *testing.T) {
 	for file, page := range map[string]string{"page.html": pageOf(t, treeLines), "branch.html": pageOf(t, treeLines, "e3")} {
 		require.Contains(t, page, `content="default-src 'none'; img-src data:; style-src 'sha256-`)
-		_, body, _ := strings.Cut(page, "</a>\n<header>\n")
-		if body = strings.TrimSuffix(strings.Replace(body, pageTools, "", 1), pageEnd); os.Getenv(updateEnv) != "" {
-			require.NoError(t, os.WriteFile("testdata/"+file, []byte(body), 0o644))
-		}
-		want, err := os.ReadFile("testdata/" + file)
-		require.NoError(t, err)
-		require.Equal(t, string(want), body)
+		requireGolden(t, "testdata/"+file, partOf(t, page, pageTools))
 	}
 	require.Contains(t, pageOf(t, treeLines), "<title>hi</title>")
 	require.Contains(t, pageOf(t, ""), "<title>Session</title>")
@@ -134,14 +132,18 @@ func TestPageHasAnchors(t *testing.T) {
 		lines += sessiontest.Entry(fmt.Sprint("n", n), fmt.Sprint("n", n/2-1))
 	}
 	page := pageOf(t, lines)
-	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+lines).session)
-	for e := range sessioncore.Entry(s.Len()) {
-		require.Equal(t, 1, strings.Count(page, ` id="`+html.EscapeString(s.Name(e))+`"`), s.Name(e))
-	}
+	requireAnchors(t, snapshotOf(t, sessiontest.Header, lines), page)
 	for _, link := range regexp.MustCompile(` href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		id, err := url.PathUnescape(link[1])
 		require.NoError(t, err)
 		require.True(t, strings.Contains(page, ` id="`+html.EscapeString(id)+`"`), id)
+	}
+}
+
+// requireAnchors requires that a page has one anchor for each entry of a session.
+func requireAnchors(t *testing.T, s *sessioncore.Snapshot, page string) {
+	for e := range sessioncore.Entry(s.Len()) {
+		require.Equal(t, 1, strings.Count(page, ` id="`+html.EscapeString(s.Name(e))+`"`), s.Name(e))
 	}
 }
 
@@ -154,18 +156,14 @@ func TestPagesOfStores(t *testing.T) {
 		}
 		var out bytes.Buffer
 		require.NoError(t, Page(context.Background(), &out, Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}), file)
-		_, body, _ := strings.Cut(out.String(), "</a>\n<header>\n")
-		requireHarmless(t, strings.Replace(strings.TrimSuffix(body, pageEnd), pageTools, "", 1))
-		for e := range sessioncore.Entry(s.Len()) {
-			require.Equal(t, 1, strings.Count(body, ` id="`+html.EscapeString(s.Name(e))+`"`), "%s: %s", file, s.Name(e))
-		}
+		requireHarmless(t, partOf(t, out.String(), pageTools))
+		requireAnchors(t, s, out.String())
 	}
 }
 
 // TestPageOfASession: images are in the page, and errors come back.
 func TestPageOfASession(t *testing.T) {
-	s := sessiontest.Snapshot(t,
-		newTestSession(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`)).session)
+	s := snapshotOf(t, sessiontest.Header, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`))
 	of := Subject{Session: s, Blobs: testBlobs}
 	var out bytes.Buffer
 	require.NoError(t, Page(context.Background(), &out, of))
@@ -193,7 +191,7 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
 	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
 		var out bytes.Buffer
-		p := newPage(&out, sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header).session), func(string) (io.ReadCloser, error) {
+		p := newPage(&out, snapshotOf(t, sessiontest.Header), func(string) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
 		})
 		p.convert([]byte("![a](blobs/" + hash + ")"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -52,16 +53,13 @@ func TestParts(t *testing.T) {
 func TestPartsEndWithTheFirstError(t *testing.T) {
 	defer func(before int) { leastPart = before }(leastPart)
 	leastPart = 1
-	s := sessiontest.Snapshot(t, newTestSession(t, sessiontest.Header+manyTurns()).session)
+	s := snapshotOf(t, sessiontest.Header, manyTurns())
 	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, Page(ctx, &bytes.Buffer{}, of), context.Canceled)
 	gone := errors.New("gone")
-	require.ErrorIs(t, Page(context.Background(), failingWriter{gone}, of), gone)
+	in, out := io.Pipe()
+	require.NoError(t, in.CloseWithError(gone))
+	require.ErrorIs(t, Page(context.Background(), out, of), gone)
 }
-
-// failingWriter takes nothing.
-type failingWriter struct{ err error }
-
-func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

@@ -89,8 +89,17 @@ func checkLinks(t testing.TB, s *sessioncore.Snapshot, text []byte) (entries, bl
 	return entries, blobs
 }
 
-// updateEnv writes the golden files anew; look at the difference as a reader would.
-const updateEnv = "SESSIONFS_UPDATE_GOLDEN"
+// requireGolden compares a text with a golden file. SESSIONFS_UPDATE_GOLDEN writes the golden files anew; look at the
+// difference as a reader would.
+func requireGolden(t *testing.T, file, text string) {
+	t.Helper()
+	if os.Getenv("SESSIONFS_UPDATE_GOLDEN") != "" {
+		sessiontest.WriteFile(t, file, text)
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, file)
+}
 
 // TestTranscriptsOfTheDemo: they are kept in testdata/transcripts, to be read.
 func TestTranscriptsOfTheDemo(t *testing.T) {
@@ -108,14 +117,7 @@ func TestTranscriptsOfTheDemo(t *testing.T) {
 		if strings.Contains(file, "2026-03-31") {
 			return nil // forked from the one before: much of it is the same
 		}
-		golden := filepath.Join("testdata/transcripts", strings.TrimSuffix(filepath.Base(file), ".jsonl")+".md")
-		if os.Getenv(updateEnv) != "" {
-			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-			require.NoError(t, os.WriteFile(golden, text, 0o644))
-		}
-		want, err := os.ReadFile(golden)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(text), golden)
+		requireGolden(t, filepath.Join("testdata/transcripts", strings.TrimSuffix(filepath.Base(file), ".jsonl")+".md"), string(text))
 		return nil
 	}))
 	require.Equal(t, 6, n)
@@ -158,8 +160,7 @@ func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 // transcriptBody is what a transcript shows of messages, without what stands above the first of them.
 func transcriptBody(t *testing.T, lines ...string) string {
 	t.Helper()
-	s := newTestSession(t, sessiontest.Header+strings.Join(lines, ""))
-	snap := sessiontest.Snapshot(t, s.session)
+	snap := snapshotOf(t, sessiontest.Header, lines...)
 	checkTranscript(t, snap, sessiontest.Leaf(t, snap))
 	text, _ := transcriptOf(t, snap, sessiontest.Leaf(t, snap), testLinks)
 	checkLinks(t, snap, text)
@@ -183,14 +184,15 @@ func newTestSession(t *testing.T, content string) *testSession {
 	return &testSession{f, sessionIn(t, f.Storage, sessiontest.FileName)}
 }
 
+// snapshotOf returns a snapshot of a session with a header and lines.
+func snapshotOf(t *testing.T, header string, lines ...string) *sessioncore.Snapshot {
+	t.Helper()
+	return sessiontest.Snapshot(t, newTestSession(t, header+strings.Join(lines, "")).session)
+}
+
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*sessioncore.Snapshot, error) {
 	return sessiontest.Acquire(t, sessionIn(t, sessiontest.OpenDir(t, filepath.Dir(file)), filepath.Base(file)))
-}
-
-// fuzzSession returns the session in a storage of its own that holds data.
-func fuzzSession(t *testing.T, data []byte) *sessioncore.Session {
-	return sessionIn(t, sessiontest.Memory(t, data), sessiontest.FileName)
 }
 
 func sessionIn(t testing.TB, files storage.Storage, name string) *sessioncore.Session {
