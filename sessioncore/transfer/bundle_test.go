@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,56 +45,68 @@ func archived(t *testing.T, headers []tar.Header, content string, change func(*m
 	return out.String()
 }
 
+// addSum adds its checksum to a header of a tar archive.
+func addSum(header []byte) {
+	copy(header[148:156], "        ")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+}
+
 // TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and
 // nothing is written.
 func TestHostileBundles(t *testing.T) {
 	text := headerOf("x", "/w") + line
 	file := func(name string) tar.Header { return tar.Header{Name: name} }
-	good := archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, nil)
+	of := func(names ...string) string {
+		var headers []tar.Header
+		for _, name := range names {
+			headers = append(headers, file(name))
+		}
+		return archived(t, headers, text, nil)
+	}
+	changed := func(change func(*manifest)) string {
+		return archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, change)
+	}
+	good := of("sessions/p/x.jsonl")
 	huge := []byte(good)
 	copy(huge[124:136], "\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff") // the size, in base 256
-	for i := range huge[148:156] {
-		huge[148+i] = ' '
-	}
-	sum := 0
-	for _, b := range huge[:512] {
-		sum += int(b)
-	}
-	copy(huge[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	addSum(huge[:512])
 	for name, bundle := range map[string]string{
-		"above":          archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("../x.jsonl")}, text, nil),
-		"absolute":       archived(t, []tar.Header{file("/sessions/p/x.jsonl")}, text, nil),
-		"through":        archived(t, []tar.Header{file("sessions/p/../../../x.jsonl")}, text, nil),
-		"a link":         archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
-		"a hard link":    archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
-		"a device":       archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
-		"twice":          archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"file and dir":   archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x.jsonl/y.jsonl")}, text, nil),
-		"dir and file":   archived(t, []tar.Header{file("sessions/p/x.jsonl/y.jsonl"), file("sessions/p/x.jsonl")}, text, nil),
-		"no manifest":    archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "" }),
-		"another format": archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Format = "sessionfs bundle 2" }),
-		"another hash":   archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
-		"one too many":   archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text, func(m *manifest) { m.Files = nil }),
-		"one is missing": archived(t, []tar.Header{file("sessions/p/x.jsonl")}, text,
-			func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
+		"above":           of("sessions/p/x.jsonl", "../x.jsonl"),
+		"absolute":        of("/sessions/p/x.jsonl"),
+		"through":         of("sessions/p/../../../x.jsonl"),
+		"a link":          archived(t, []tar.Header{{Name: "sessions/p", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, text, nil),
+		"a hard link":     archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}}, text, nil),
+		"a device":        archived(t, []tar.Header{{Name: "sessions/p/x.jsonl", Typeflag: tar.TypeChar}}, text, nil),
+		"twice":           of("sessions/p/x.jsonl", "sessions/p/x.jsonl"),
+		"file and dir":    of("sessions/p/x.jsonl", "sessions/p/x.jsonl/y.jsonl"),
+		"dir and file":    of("sessions/p/x.jsonl/y.jsonl", "sessions/p/x.jsonl"),
+		"no manifest":     changed(func(m *manifest) { m.Format = "" }),
+		"another format":  changed(func(m *manifest) { m.Format = "sessionfs bundle 2" }),
+		"another hash":    changed(func(m *manifest) { m.Files[0].SHA256 = hashOf("x") }),
+		"one too many":    changed(func(m *manifest) { m.Files = nil }),
+		"one is missing":  changed(func(m *manifest) { m.Files = append(m.Files, bundledFile{"blobs/x", 1, hashOf("x")}) }),
 		"after manifest":  archived(t, []tar.Header{file(manifestName), file("sessions/p/x.jsonl")}, `{"format":"sessionfs bundle 1"}`, nil),
 		"cut":             good[:700],
 		"a changed byte":  strings.Replace(good, "one", "two", 1),
 		"a huge size":     string(huge),
 		"nothing in it":   strings.Repeat("\x00", 1024),
-		"a newline":       archived(t, []tar.Header{file("sessions/p\nq/x.jsonl")}, text, nil),
-		"an escape":       archived(t, []tar.Header{file("sessions/p/x.jsonl"), file("sessions/p/x/\x1b[2J.log")}, text, nil),
-		"a C1 control":    archived(t, []tar.Header{file("sessions/p/\u009b2J.jsonl")}, text, nil),
-		"a byte of C1":    archived(t, []tar.Header{file("sessions/p/\x9b2J.jsonl")}, text, nil),
-		"backwards":       archived(t, []tar.Header{file("sessions/p/\u202elnosj.jsonl")}, text, nil),
-		"deep":            archived(t, []tar.Header{file("sessions/" + strings.Repeat("d/", 1000) + "x.jsonl")}, text, nil),
-		"a long name":     archived(t, []tar.Header{file("sessions/" + strings.Repeat(strings.Repeat("d", 200)+"/", 16) + "x.jsonl")}, text, nil),
+		"a newline":       of("sessions/p\nq/x.jsonl"),
+		"an escape":       of("sessions/p/x.jsonl", "sessions/p/x/\x1b[2J.log"),
+		"a C1 control":    of("sessions/p/\u009b2J.jsonl"),
+		"a byte of C1":    of("sessions/p/\x9b2J.jsonl"),
+		"backwards":       of("sessions/p/\u202elnosj.jsonl"),
+		"deep":            of("sessions/" + strings.Repeat("d/", 1000) + "x.jsonl"),
+		"a long name":     of("sessions/" + strings.Repeat(strings.Repeat("d", 200)+"/", 16) + "x.jsonl"),
 		"an odd manifest": archived(t, []tar.Header{file(manifestName)}, "[1]", func(m *manifest) { m.Format = "" }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tar")
 			require.NoError(t, os.WriteFile(path, []byte(bundle), 0o600))
-			s := newStore(t, nil)
+			s := newStore(t)
 			said := s.take(path)
 			require.Len(t, said, 1)
 			require.True(t, strings.HasPrefix(said[0], "refused it is neither "), said[0])
@@ -104,7 +115,7 @@ func TestHostileBundles(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "x.tar")
 	require.NoError(t, os.WriteFile(path, []byte(good), 0o600))
-	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t, nil).take(path))
+	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t).take(path))
 }
 
 // sparse returns a bundle of one file that says it has 3 GB, of which 512 bytes are in the archive,
@@ -148,18 +159,14 @@ func sparse(t *testing.T, way string) string {
 		h := make([]byte, 512)
 		copy(h, name)
 		copy(h[100:], "0000600\x000000000\x000000000\x00")
-		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00        ", size))
+		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", size))
 		h[156] = typ
 		if copy(h[257:], "ustar\x0000"); old {
 			copy(h[257:], "ustar  \x00")
 			copy(h[386:], "00000000000\x0000000001000\x00")
 			copy(h[483:], "30000000000\x00")
 		}
-		sum := 0
-		for _, b := range h {
-			sum += int(b)
-		}
-		copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+		addSum(h)
 		return string(h)
 	}
 	if old {
@@ -200,7 +207,7 @@ func TestCompressedInTotal(t *testing.T) {
 	files["sessions/p/z/sub.jsonl.gz"] = packed(t, headerOf("sub", "/w")+large)
 	top := t.TempDir()
 	put(t, top, files)
-	s := newStore(t, nil)
+	s := newStore(t)
 	said := s.take(top)
 	require.Equal(t, []string{"new sessions/p/a.jsonl", "new sessions/p/b.jsonl"}, said[:2])
 	for _, text := range said[2:5] {
@@ -212,12 +219,12 @@ func TestCompressedInTotal(t *testing.T) {
 	// Uncompressed files have no such limit, nor have archives that are as small as those of
 	// sessions are.
 	files = map[string]string{"sessions/p/z.jsonl": headerOf("z", "/w") + line}
-	for id, text := range maps.All(map[string]string{"a": large, "b": large, "c": large, "d": large}) {
-		files["sessions/p/"+id+".jsonl"] = headerOf(id, "/w") + text
+	for _, id := range []string{"a", "b", "c", "d"} {
+		files["sessions/p/"+id+".jsonl"] = headerOf(id, "/w") + large
 	}
 	top = t.TempDir()
 	put(t, top, files)
-	s = newStore(t, nil)
+	s = newStore(t)
 	s.take(top)
 	require.Len(t, all(t, s.top), len(files))
 }
@@ -234,7 +241,7 @@ func TestNamesOnDisk(t *testing.T) {
 		deep:                             headerOf("deep", "/w") + line,
 		"sessions/p/\x1b]0;evil\a.jsonl": headerOf("evil", "/w") + line,
 	})
-	s := newStore(t, nil)
+	s := newStore(t)
 	for _, text := range s.take(top) {
 		require.True(t, strings.HasPrefix(text, "refused its name") ||
 			strings.HasPrefix(text, "partly new sessions/p/y.jsonl; \x1b[2Jz.log beside it is refused: its name"), text)
