@@ -6,10 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,34 +45,6 @@ func Start(t *testing.T, task string, args ...string) (pid int, end func()) {
 	t.Cleanup(end)
 	return cmd.Process.Pid, end
 }
-
-// RunAsNobody runs a task as a user without rights and returns its output. It runs a copy of the binary that such a
-// user may read.
-func RunAsNobody(t *testing.T, task string, args ...string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to become another user")
-	}
-	dir, err := os.MkdirTemp("/tmp", "sessioncore")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	binary, err := os.ReadFile(os.Args[0])
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "child.test"), binary, 0o755))
-
-	cmd := Command(t, task, args...)
-	cmd.Path = filepath.Join(dir, "child.test")
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(Nobody), Gid: uint32(Nobody)}}
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s", out)
-	return string(out)
-}
-
-// Nobody is the id of a user without processes. It is below 65,536, the number of ids that a container may have,
-// and differs between runs, which would otherwise see each other's processes.
-var Nobody = 20_000 + os.Getpid()%40_000
 
 // SayReady tells the parent that the task is ready, and waits until the parent closes our stdin.
 func SayReady() error {

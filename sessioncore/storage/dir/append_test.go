@@ -22,19 +22,6 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// writeDisk writes a file on disk, bypassing the storage.
-func writeDisk(t *testing.T, s *Storage, name, data string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(pathOf(s, name), []byte(data), 0o600))
-}
-
-func readDisk(t *testing.T, s *Storage, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(pathOf(s, name))
-	require.NoError(t, err)
-	return string(data)
-}
-
 // takes returns a write that accepts so many bytes in each of the first calls and then fails with the error; -1 is
 // EINTR.
 func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
@@ -52,7 +39,6 @@ func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
 }
 
 func TestAppendTakesBackWhatFailed(t *testing.T) {
-	const data = "two is a line\n"
 	for name, test := range map[string]struct {
 		write func(fd int, p []byte) (int, error)
 		want  error
@@ -63,36 +49,31 @@ func TestAppendTakesBackWhatFailed(t *testing.T) {
 		"short, no reason":   {takes(nil, 5, 100), io.ErrShortWrite},
 		"short, then zero":   {takes(nil, 5, 0), io.ErrShortWrite},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := openTemp(t)
-			writeDisk(t, s, "x.jsonl", "one\n")
-			sys := kernel
-			sys.write = test.write
-			truncated := 0
-			sys.ftruncate = func(fd int, size int64) error {
-				if truncated++; truncated == 1 {
-					return unix.EINTR
-				}
-				return unix.Ftruncate(fd, size)
+		s := openTemp(t, "x.jsonl")
+		s.sys.write = test.write
+		truncated := 0
+		s.sys.ftruncate = func(fd int, size int64) error {
+			if truncated++; truncated == 1 {
+				return unix.EINTR
 			}
-			_, err := s.appendWith(sys, "x.jsonl", []byte(data))
-			assert.ErrorIs(t, err, test.want)
-			assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
-			_, err = s.Append("x.jsonl", []byte(data))
-			require.NoError(t, err)
-			assert.Equal(t, "one\n"+data, readDisk(t, s, "x.jsonl"))
-		})
+			return unix.Ftruncate(fd, size)
+		}
+		_, err := s.Append("x.jsonl", []byte("two is a line\n"))
+		require.ErrorIs(t, err, test.want, name)
+		require.Equal(t, "one\n", readDisk(t, s, "x.jsonl"), name)
+		s.sys = kernel
+		_, err = s.Append("x.jsonl", []byte("two\n"))
+		require.NoError(t, err, name)
+		require.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"), name)
 	}
 }
 
 func TestAppendIsOneWrite(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	sys := kernel
+	s := openTemp(t, "x.jsonl")
 	writes := 0
-	sys.write = func(fd int, p []byte) (int, error) { writes++; return unix.Write(fd, p) }
-	sys.fsync = func(int) error { t.Error("an append does not sync"); return nil }
-	_, err := s.appendWith(sys, "x.jsonl", bytes.Repeat([]byte("line\n"), 1<<20))
+	s.sys.write = func(fd int, p []byte) (int, error) { writes++; return unix.Write(fd, p) }
+	s.sys.fsync = func(int) error { t.Error("an append does not sync"); return nil }
+	_, err := s.Append("x.jsonl", bytes.Repeat([]byte("line\n"), 1<<20))
 	require.NoError(t, err)
 	assert.Equal(t, 1, writes)
 }
@@ -100,121 +81,103 @@ func TestAppendIsOneWrite(t *testing.T) {
 // TestAppendKeepsWhatOthersWrote: undoing a failed append does not remove what a program without the lock appended
 // meanwhile. The error is that of the append.
 func TestAppendKeepsWhatOthersWrote(t *testing.T) {
-	others := func(fd int, text string) { _, _ = unix.Write(fd, []byte(text)) }
-	fails := func(int, int64) error { return unix.EIO }
+	others := func(text string) func(int) { return func(fd int) { _, _ = unix.Write(fd, []byte(text)) } }
+	many := strings.Repeat("theirs\n", 9)
 	for name, test := range map[string]struct {
 		meanwhile func(fd int)
 		written   []int // by us, before the disk is full
 		want      string
 		truncate  func(int, int64) error
 	}{
-		"behind our part": {func(fd int) { others(fd, "theirs\n") }, []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
-		"where we failed": {func(fd int) { others(fd, "theirs\n") }, nil, "one\ntheirs\n", unix.Ftruncate},
-		"more than we meant": {func(fd int) { others(fd, strings.Repeat("theirs\n", 9)) }, nil,
-			"one\n" + strings.Repeat("theirs\n", 9), unix.Ftruncate},
+		"behind our part":                 {others("theirs\n"), []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
+		"where we failed":                 {others("theirs\n"), nil, "one\ntheirs\n", unix.Ftruncate},
+		"more than we meant":              {others(many), nil, "one\n" + many, unix.Ftruncate},
 		"made it shorter":                 {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on", unix.Ftruncate},
-		"nobody, and it cannot be undone": {func(int) {}, []int{5}, "one\ntwo i", fails},
+		"nobody, and it cannot be undone": {func(int) {}, []int{5}, "one\ntwo i", func(int, int64) error { return unix.EIO }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := openTemp(t)
-			writeDisk(t, s, "x.jsonl", "one\n")
-			sys := kernel
-			sys.ftruncate = test.truncate
-			ours := takes(unix.ENOSPC, test.written...)
-			sys.write = func(fd int, p []byte) (int, error) {
-				n, err := ours(fd, p)
-				if err != nil {
-					test.meanwhile(fd)
-				}
-				return n, err
+		s := openTemp(t, "x.jsonl")
+		s.sys.ftruncate = test.truncate
+		ours := takes(unix.ENOSPC, test.written...)
+		s.sys.write = func(fd int, p []byte) (int, error) {
+			n, err := ours(fd, p)
+			if err != nil {
+				test.meanwhile(fd)
 			}
-			_, err := s.appendWith(sys, "x.jsonl", []byte("two is a line\n"))
-			assert.ErrorIs(t, err, syscall.ENOSPC)
-			assert.NotErrorIs(t, err, syscall.EIO)
-			assert.ErrorContains(t, err, "not taken back")
-			assert.Equal(t, test.want, readDisk(t, s, "x.jsonl"))
-		})
+			return n, err
+		}
+		_, err := s.Append("x.jsonl", []byte("two is a line\n"))
+		require.ErrorIs(t, err, syscall.ENOSPC, name)
+		require.NotErrorIs(t, err, syscall.EIO, name)
+		require.ErrorContains(t, err, "not taken back", name)
+		require.Equal(t, test.want, readDisk(t, s, "x.jsonl"), name)
 	}
 }
 
 // TestAppendSeesAReplacementMeanwhile: an old client renames a new file over the name without taking the lock.
 func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
-	s := openTemp(t)
 	for _, gone := range []bool{false, true} {
-		writeDisk(t, s, "x.jsonl", "one\n")
-		require.NoError(t, os.Link(pathOf(s, "x.jsonl"), pathOf(s, "x.jsonl.00.bak")))
-		sys := kernel
-		sys.write = func(fd int, p []byte) (int, error) {
-			if gone {
-				require.NoError(t, os.Remove(pathOf(s, "x.jsonl")))
-			} else {
-				writeDisk(t, s, "new", "theirs\n")
-				require.NoError(t, os.Rename(pathOf(s, "new"), pathOf(s, "x.jsonl")))
+		s := openTemp(t, "x.jsonl")
+		require.NoError(t, os.Link(pathOf(s, "x.jsonl"), pathOf(s, "old")))
+		s.sys.write = func(fd int, p []byte) (int, error) {
+			require.NoError(t, os.Remove(pathOf(s, "x.jsonl")))
+			if !gone {
+				writeDisk(t, s, "x.jsonl", "theirs\n")
 			}
 			return unix.Write(fd, p)
 		}
-		_, err := s.appendWith(sys, "x.jsonl", []byte("two\n"))
+		_, err := s.Append("x.jsonl", []byte("two\n"))
 		assert.ErrorIs(t, err, storage.ErrStale)
-		assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl.00.bak"), "taken back from the old file too")
+		assert.Equal(t, "one\n", readDisk(t, s, "old"), "taken back from the old file too")
 		if !gone {
 			assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
 		}
-		require.NoError(t, os.Remove(pathOf(s, "x.jsonl.00.bak")))
 	}
 }
 
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "secret", "secret\n")
-	writeDisk(t, s, "real.jsonl", "one\n")
+	s := openTemp(t, "secret", "real.jsonl")
 	require.NoError(t, os.Mkdir(pathOf(s, "real"), 0o700))
 	writeDisk(t, s, "real/x.jsonl", "one\n")
-	require.NoError(t, os.Symlink("real.jsonl", pathOf(s, "link.jsonl")))
-	require.NoError(t, os.Symlink(pathOf(s, "secret"), pathOf(s, "absolute.jsonl")))
-	require.NoError(t, os.Symlink("nothing", pathOf(s, "dangling.jsonl")))
-	require.NoError(t, os.Symlink("real", pathOf(s, "dir")))
+	for link, target := range map[string]string{
+		"link.jsonl": "real.jsonl", "absolute.jsonl": pathOf(s, "secret"), "dangling.jsonl": "nothing", "dir": "real",
+	} {
+		require.NoError(t, os.Symlink(target, pathOf(s, link)))
+	}
 	require.NoError(t, unix.Mkfifo(pathOf(s, "pipe.jsonl"), 0o600))
-	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	defer unix.Close(socket)
-	require.NoError(t, unix.Bind(socket, &unix.SockaddrUnix{Name: pathOf(s, "socket.jsonl")}))
+	require.NoError(t, unix.Mknod(pathOf(s, "socket.jsonl"), unix.S_IFSOCK|0o600, 0))
 
-	for _, name := range []string{"link.jsonl", "absolute.jsonl", "dangling.jsonl", "dir/x.jsonl"} {
-		for _, op := range []string{"Append", "Sync", "overwrite"} {
-			assert.ErrorIs(t, storagetest.Writes[op](s, name), fs.ErrNotExist, "%s(%s)", op, name)
+	for want, names := range map[error][]string{
+		fs.ErrNotExist:        {"link.jsonl", "absolute.jsonl", "dangling.jsonl", "dir/x.jsonl"},
+		storage.ErrNotRegular: {"pipe.jsonl", "socket.jsonl"},
+	} {
+		for _, name := range names {
+			for _, op := range []string{"Append", "Sync", "overwrite"} {
+				assert.ErrorIs(t, storagetest.Writes[op](s, name), want, "%s(%s)", op, name)
+			}
+			_, err := s.Writers(name)
+			assert.ErrorIs(t, err, want, name)
+			assert.ErrorIs(t, storagetest.Reads["Open"](s, name), want, name)
 		}
-		assert.ErrorIs(t, storagetest.Reads["Open"](s, name), fs.ErrNotExist, name)
-		_, err := s.Writers(name)
-		assert.ErrorIs(t, err, fs.ErrNotExist, name)
 	}
 	assert.ErrorIs(t, storagetest.Writes["Lock"](s, "dir/x.jsonl"), fs.ErrNotExist)
 	assert.ErrorIs(t, storagetest.Writes["Replace"](s, "dir/new.jsonl"), unix.ENOTDIR)
-	assert.ErrorIs(t, s.MkdirAll("dir/new"), unix.ENOTDIR)
-	assert.ErrorIs(t, s.MkdirAll("dir"), unix.ENOTDIR)
-	assert.ErrorIs(t, s.MkdirAll("dangling.jsonl"), unix.ENOTDIR)
-	for _, name := range []string{"pipe.jsonl", "socket.jsonl"} {
-		for _, op := range []string{"Append", "Sync", "overwrite"} {
-			assert.ErrorIs(t, storagetest.Writes[op](s, name), storage.ErrNotRegular, "%s(%s)", op, name)
-		}
-		_, err := s.Writers(name)
-		assert.ErrorIs(t, err, storage.ErrNotRegular, name)
+	for _, dir := range []string{"dir/new", "dir", "dangling.jsonl"} {
+		assert.ErrorIs(t, s.MkdirAll(dir), unix.ENOTDIR)
 	}
-	assert.ErrorIs(t, storagetest.Reads["Open"](s, "pipe.jsonl"), storage.ErrNotRegular)
 	for _, name := range []string{"link.jsonl", "pipe.jsonl"} {
-		_, err := s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Write: storagetest.Content("x")})
+		_, err := storagetest.Replace(s, name, "x")
 		assert.ErrorIs(t, err, storage.ErrNotRegular, name)
 		assert.ErrorIs(t, storagetest.Writes["Replace"](s, name), fs.ErrExist, name)
 	}
-	assert.Equal(t, "secret\n", readDisk(t, s, "secret"))
-	assert.Equal(t, "one\n", readDisk(t, s, "real.jsonl"))
-	assert.Equal(t, "one\n", readDisk(t, s, "real/x.jsonl"))
+	for _, name := range []string{"secret", "real.jsonl", "real/x.jsonl"} {
+		assert.Equal(t, "one\n", readDisk(t, s, name))
+	}
 }
 
 // TestNoDescriptorStaysOpen: a process that kept one for writing would look like a live client.
 func TestNoDescriptorStaysOpen(t *testing.T) {
-	s := openTemp(t)
+	s := openTemp(t, "x.jsonl")
 	before := descriptors(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
 	require.NoError(t, unix.Mkfifo(pathOf(s, "pipe"), 0o600))
 	for _, name := range []string{"x.jsonl", "pipe", "none", "no/dir", "d"} {
 		for _, do := range storagetest.Reads {
@@ -228,9 +191,9 @@ func TestNoDescriptorStaysOpen(t *testing.T) {
 		_ = s.MkdirAll("d/e")
 		_ = s.MkdirAll("x.jsonl/e")
 	}
-	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("two\n")})
+	st, err := storagetest.Replace(s, "x.jsonl", "two\n")
 	require.NoError(t, err)
-	_, err = s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(io.Writer) error { return io.EOF }})
+	_, err = s.Replace("x.jsonl", storage.Replacement{Expect: st.Token, Write: func(io.Writer) error { return io.EOF }})
 	require.ErrorIs(t, err, io.EOF)
 	assert.LessOrEqual(t, descriptors(t), before)
 }
@@ -238,9 +201,7 @@ func TestNoDescriptorStaysOpen(t *testing.T) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skipf("cannot count descriptors: %v", err)
-	}
+	require.NoError(t, err)
 	return len(open)
 }
 
@@ -258,9 +219,8 @@ func TestTwoProcessesAppend(t *testing.T) {
 	require.NoError(t, err)
 
 	next := map[string]int{}
-	whole := regexp.MustCompile(`^([ab]) ([0-9]+) ([0-9]+) (a*|b*)\.$`)
-	text := strings.TrimSuffix(readDisk(t, s, "x.jsonl"), "\n")
-	for line := range strings.SplitSeq(text, "\n") {
+	whole := regexp.MustCompile(`^([ab]) ([0-9]+) ([0-9]+) (a*|b*)\.\n$`)
+	for line := range strings.Lines(readDisk(t, s, "x.jsonl")) {
 		m := whole.FindStringSubmatch(line)
 		require.NotNil(t, m, "a line is not whole: %q", line)
 		who := m[1] + m[2]

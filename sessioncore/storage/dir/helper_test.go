@@ -3,7 +3,6 @@
 package dir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,35 +21,69 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-func openTemp(t *testing.T) *Storage {
+// openTemp returns a storage of a new directory, with files of one line.
+func openTemp(t *testing.T, names ...string) *Storage {
 	t.Helper()
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
+	for _, name := range names {
+		writeDisk(t, s, name, "one\n")
+	}
 	return s
 }
 
 // pathOf returns the path of a name.
 func pathOf(s *Storage, name string) string { return filepath.Join(s.Path(), name) }
 
-// with makes a storage use other system calls until the function that it returns is called.
-func (s *Storage) with(sys calls) (back func()) {
-	s.sys = sys
-	return func() { s.sys = kernel }
+// writeDisk writes a file on disk, bypassing the storage.
+func writeDisk(t *testing.T, s *Storage, name, data string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(pathOf(s, name), []byte(data), 0o600))
 }
 
-func (s *Storage) appendWith(sys calls, name string, data []byte) (storage.Stat, error) {
-	defer s.with(sys)()
-	return s.Append(name, data)
+func readDisk(t *testing.T, s *Storage, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(pathOf(s, name))
+	require.NoError(t, err)
+	return string(data)
 }
 
-func (s *Storage) replaceWith(sys calls, name string, r storage.Replacement) (storage.Stat, error) {
-	defer s.with(sys)()
-	return s.Replace(name, r)
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
 }
 
-func (s *Storage) syncWith(sys calls, name string) error {
-	defer s.with(sys)()
-	return s.Sync(name)
+// openPublic is openTemp for a directory that all users reach, with files that they may write.
+func openPublic(t *testing.T, names ...string) *Storage {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "sessioncore")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s, err := Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o777))
+	for _, name := range names {
+		writeDisk(t, s, name, "one\n")
+		require.NoError(t, os.Chmod(pathOf(s, name), 0o666))
+	}
+	return s
+}
+
+// asNobody calls do as a user without processes who owns the given paths. A user who is not root stays the same.
+func asNobody(t *testing.T, do func(), owned ...string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		do()
+		return
+	}
+	// It is below 65,536, the number of ids that a container may have, and differs between runs.
+	nobody := 20_000 + os.Getpid()%40_000
+	for _, path := range owned {
+		require.NoError(t, os.Chown(path, nobody, nobody))
+	}
+	require.NoError(t, storagetest.As(nobody, func() error { do(); return nil }))
 }
 
 // childTasks are the tasks of a child process. Each prints a line when it is ready, if its parent waits for that.
@@ -58,9 +92,6 @@ var childTasks = map[string]func(args []string) error{
 	"lockfile": childLockFile,
 	"gate":     childGate,
 	"hold":     childHold,
-	"live":     childLive,
-	"left":     childLeft,
-	"chown":    childChown,
 }
 
 // TestChild is not a test: it is the main function of the child process.
@@ -84,17 +115,14 @@ func appendLines(s storage.Storage, name, who string, writers, lines int) error 
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
-			for i := range lines {
+			for i := 0; i < lines && failed[w] == nil; i++ {
 				line := fmt.Sprintf("%s %d %d %s.\n", who, w, i, strings.Repeat(who, i%400))
 				unlock, err := storagetest.LockPatiently(s, name)
 				if err == nil {
 					_, err = s.Append(name, []byte(line))
 					err = errors.Join(err, unlock())
 				}
-				if err != nil {
-					failed[w] = err
-					return
-				}
+				failed[w] = err
 			}
 		})
 	}
@@ -111,77 +139,22 @@ func childHold(args []string) error {
 	return errors.Join(childtest.SayReady(), f.Close())
 }
 
-// childLive DIR NAME: prints the results of Writers and of the scan of /proc.
-func childLive(args []string) error {
-	s, err := Open(args[0])
+// childGate PATH: holds the lock at a path as a client does, without a lock file.
+func childGate(args []string) error {
+	l, err := proc.TryLock(args[0])
 	if err != nil {
 		return err
 	}
-	st, err := s.Stat(args[1])
-	if err != nil {
-		return err
-	}
-	state, err := s.Writers(args[1])
-	seen, _ := proc.Find("/proc", st, 0)
-	fmt.Println(state, seen)
-	return err
+	defer l.Release()
+	return childtest.SayReady()
 }
 
-// childLeft SHARED: a lock that its holder could not remove, in a directory that nobody may write to for a moment, is taken
-// again at once when it can be.
-func childLeft(args []string) error {
-	dir, err := os.MkdirTemp("", "left")
-	if err != nil {
+// childLockFile DIR NAME: holds the lock file alone, as clients without the outer lock did.
+func childLockFile(args []string) error {
+	file := filepath.Join(args[0], "."+args[1]+".lock")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), time.Now().UnixMilli()), 0o600); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	s, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	if args[0] == "shared" {
-		s.SetSharing(SharingAlways)
-	}
-	for _, mode := range []os.FileMode{0o500, 0} {
-		unlock, err := s.Lock(context.Background(), "x.jsonl")
-		if err == nil {
-			err = os.Chmod(dir, mode)
-		}
-		if err != nil {
-			return err
-		}
-		if err := unlock(); !errors.Is(err, os.ErrPermission) {
-			return fmt.Errorf("want a permission error, got %v", err)
-		}
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return err
-		}
-		if _, err := os.Stat(pathOf(s, ".x.jsonl.lock")); err != nil {
-			return err
-		}
-		unlock, err = s.Lock(context.Background(), "x.jsonl")
-		if err == nil {
-			err = unlock()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// childChown DIR NAME: replaces another user's file, which must be refused.
-func childChown(args []string) error {
-	s, err := Open(args[0])
-	if err != nil {
-		return err
-	}
-	st, err := s.Stat(args[1])
-	if err != nil {
-		return err
-	}
-	if _, err := s.Replace(args[1], storage.Replacement{Expect: st.Token, Write: storagetest.Content("mine\n")}); !errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("want a permission error, got %v", err)
-	}
-	return nil
+	defer os.Remove(file)
+	return childtest.SayReady()
 }

@@ -3,10 +3,10 @@
 package dir
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,27 +29,18 @@ func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState 
 	return [2]storage.WriterState{state, seen}
 }
 
-// newUsersStorage returns a storage with a file of an ordinary user: as root in a container we cannot inspect every
-// process of root, so that for root's own files the scan of /proc may return WritersUnknown.
-func newUsersStorage(t *testing.T) *Storage {
-	t.Helper()
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
-	if os.Geteuid() == 0 {
-		require.NoError(t, os.Chown(s.Path(), 1234, 1234))
-		require.NoError(t, os.Chown(pathOf(s, "x.jsonl"), 1234, 1234))
-	}
-	return s
-}
-
 // both requires that Writers and the scan agree.
 func both(state storage.WriterState) [2]storage.WriterState {
 	return [2]storage.WriterState{state, state}
 }
 
 func TestWriters(t *testing.T) {
-	s := newUsersStorage(t)
+	s := openTemp(t, "x.jsonl")
 	path := pathOf(s, "x.jsonl")
+	if os.Geteuid() == 0 { // of its own files it does not know in a container, where it may not look at each process of root
+		require.NoError(t, os.Chown(s.Path(), 1234, 1234))
+		require.NoError(t, os.Chown(path, 1234, 1234))
+	}
 	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
 
 	reader, err := os.Open(path)
@@ -66,11 +57,11 @@ func TestWriters(t *testing.T) {
 
 	_, end := childtest.Start(t, "hold", path)
 	assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
-	st, err := s.Replace("y.jsonl", storage.Replacement{Write: storagetest.Content("another\n")})
-	require.NoError(t, err)
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"), "nobody has it open after our own writes")
-	_, err = s.Replace("y.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("two\n")})
-	require.NoError(t, err)
+	for _, text := range []string{"another\n", "two\n"} {
+		_, err = storagetest.Replace(s, "y.jsonl", text)
+		require.NoError(t, err)
+		assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"), "nobody has it open after our own writes")
+	}
 	_, err = s.Append("y.jsonl", []byte("three\n"))
 	require.NoError(t, err)
 	require.NoError(t, s.Sync("y.jsonl"))
@@ -81,21 +72,15 @@ func TestWriters(t *testing.T) {
 
 // TestWritersByOthers: the owner of a file may take a lease; for other users the state is unknown.
 func TestWritersByOthers(t *testing.T) {
-	folder, err := os.MkdirTemp("/tmp", "sessioncore")
-	require.NoError(t, err)
-	defer os.RemoveAll(folder)
-	require.NoError(t, os.Chmod(folder, 0o755))
-	for _, name := range []string{"mine.jsonl", "shared.jsonl", "roots.jsonl"} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte("one\n"), 0o644))
-	}
-	if os.Geteuid() == 0 {
-		require.NoError(t, os.Chown(filepath.Join(folder, "mine.jsonl"), childtest.Nobody, childtest.Nobody))
-		require.NoError(t, os.Chown(filepath.Join(folder, "shared.jsonl"), childtest.Nobody, childtest.Nobody))
-		require.NoError(t, os.Chmod(filepath.Join(folder, "shared.jsonl"), 0o666))
-	}
-	assert.Equal(t, fmt.Sprintln(storage.WritersNone, storage.WritersNone), childtest.RunAsNobody(t, "live", folder, "mine.jsonl"))
-	assert.Equal(t, fmt.Sprintln(storage.WritersNone, storage.WritersUnknown), childtest.RunAsNobody(t, "live", folder, "shared.jsonl"))
-	assert.Equal(t, fmt.Sprintln(storage.WritersUnknown, storage.WritersUnknown), childtest.RunAsNobody(t, "live", folder, "roots.jsonl"))
+	needRoot(t)
+	const none, unknown = storage.WritersNone, storage.WritersUnknown
+	s := openPublic(t, "mine.jsonl", "shared.jsonl", "roots.jsonl")
+	require.NoError(t, os.Chmod(pathOf(s, "mine.jsonl"), 0o644))
+	asNobody(t, func() {
+		assert.Equal(t, both(none), writerStates(t, s, "mine.jsonl"))
+		assert.Equal(t, [2]storage.WriterState{none, unknown}, writerStates(t, s, "shared.jsonl"))
+		assert.Equal(t, both(unknown), writerStates(t, s, "roots.jsonl"))
+	}, pathOf(s, "mine.jsonl"), pathOf(s, "shared.jsonl"))
 }
 
 // TestWritersHoldsNobodyUp: programs can open and write the file while Writers is called continuously, and the SIGIO that the
@@ -103,32 +88,24 @@ func TestWritersByOthers(t *testing.T) {
 func TestWritersHoldsNobodyUp(t *testing.T) {
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "")
-	writer := exec.Command("sh", "-c", `i=0; while [ $i -lt 300 ]; do echo x >> "$1" || exit 1; i=$((i+1)); done`,
+	ctx, cancel := context.WithTimeout(t.Context(), storagetest.Generous)
+	defer cancel()
+	writer := exec.CommandContext(ctx, "sh", "-c", `i=0; while [ $i -lt 300 ]; do echo x >> "$1" || exit 1; i=$((i+1)); done`,
 		"sh", pathOf(s, "x.jsonl"))
 	require.NoError(t, writer.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- writer.Wait() }()
-	deadline := time.After(storagetest.Generous)
-	for asked := 0; ; asked++ {
-		select {
-		case err := <-ended:
-			require.NoError(t, err)
-			assert.Len(t, readDisk(t, s, "x.jsonl"), 600)
-			t.Logf("asked %d times", asked)
-			return
-		case <-deadline:
-			t.Fatal("the writer is held up")
-		default:
-			_, err := s.Writers("x.jsonl")
-			require.NoError(t, err)
-		}
+	for len(ended) == 0 {
+		_, err := s.Writers("x.jsonl")
+		require.NoError(t, err)
 	}
+	require.NoError(t, <-ended)
+	assert.Len(t, readDisk(t, s, "x.jsonl"), 600)
 }
 
 // TestForeignLease: writers wait for a program that holds a lease, but only for a limited time.
 func TestForeignLease(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
+	s := openTemp(t, "x.jsonl")
 	f, err := os.Open(pathOf(s, "x.jsonl"))
 	require.NoError(t, err)
 	defer f.Close()
@@ -137,19 +114,17 @@ func TestForeignLease(t *testing.T) {
 	}
 	_, err = s.Append("x.jsonl", []byte("two\n"))
 	assert.ErrorIs(t, err, storage.ErrLocked)
-	fd := f.Fd()
-	released := make(chan error, 1)
+	fd, released := f.Fd(), make(chan error, 1)
 	go func() {
 		time.Sleep(20 * time.Millisecond)
 		_, err := unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
 		released <- err
 	}()
-	for start := time.Now(); time.Since(start) < storagetest.Generous; {
-		if _, err = s.Append("x.jsonl", []byte("two\n")); err == nil {
-			break
-		}
-		require.ErrorIs(t, err, storage.ErrLocked)
-	}
+	require.Eventually(t, func() bool {
+		_, err = s.Append("x.jsonl", []byte("two\n"))
+		return !errors.Is(err, storage.ErrLocked)
+	}, storagetest.Generous, time.Millisecond)
+	require.NoError(t, err)
 	require.NoError(t, <-released)
 	assert.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"))
 }

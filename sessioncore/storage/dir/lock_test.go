@@ -9,8 +9,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -35,6 +39,29 @@ func deadPid(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
+// gateOf is the path of the outer lock of x.jsonl in a directory.
+func gateOf(dir string) string { return filepath.Join(dir, ".x.jsonl.lock.os") }
+
+// requireFree requires that nobody holds the lock of x.jsonl.
+func requireFree(t *testing.T, s *Storage) {
+	t.Helper()
+	for _, dir := range s.Paths() {
+		l, err := proc.TryLock(gateOf(dir))
+		require.NoError(t, err, dir)
+		l.Release()
+	}
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// requireCancelled requires that the wait for the lock of x.jsonl ends with its context.
+func requireCancelled(t *testing.T, s *Storage) {
+	t.Helper()
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := s.Lock(soon, "x.jsonl")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // TestLockIsTheClients: the lock file has the client's name and content, and the outer lock is that of its path.
 func TestLockIsTheClients(t *testing.T) {
 	s := openTemp(t)
@@ -53,14 +80,25 @@ func TestLockIsTheClients(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestLockLeftBehind: who could not remove his lock is not kept from his own session.
+// TestLockLeftBehind: who could not remove his lock, in a directory that nobody may write to for a moment, is not kept from
+// his own session.
 func TestLockLeftBehind(t *testing.T) {
-	for _, where := range []string{"local", "shared"} {
-		if os.Geteuid() == 0 {
-			childtest.RunAsNobody(t, "left", where)
-		} else {
-			require.NoError(t, childLeft([]string{where}))
-		}
+	for _, sharing := range []Sharing{SharingNever, SharingAlways} {
+		s := openPublic(t)
+		s.SetSharing(sharing)
+		asNobody(t, func() {
+			for _, mode := range []os.FileMode{0o500, 0} {
+				unlock, err := s.Lock(t.Context(), "x.jsonl")
+				require.NoError(t, err)
+				require.NoError(t, os.Chmod(s.Path(), mode))
+				require.ErrorIs(t, unlock(), os.ErrPermission)
+				require.NoError(t, os.Chmod(s.Path(), 0o700))
+				require.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+				unlock, err = s.Lock(t.Context(), "x.jsonl")
+				require.NoError(t, err)
+				require.NoError(t, unlock())
+			}
+		}, s.Path())
 	}
 }
 
@@ -139,18 +177,15 @@ func TestAbandonedLocks(t *testing.T) {
 	} {
 		writeDisk(t, s, ".x.jsonl.lock", lock.text)
 		require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, lock.modified))
-		unlock, err := storagetest.LockPatiently(s, "x.jsonl")
-		require.NoError(t, err, name)
-		require.NoError(t, unlock(), name)
+		t.Log(name)
+		require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 	}
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 // TestLockOfAnotherNamespace: a PID that is nobody's here may be that of a process that lives in a container.
 func TestLockOfAnotherNamespace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("makes a PID namespace, so root")
-	}
+	needRoot(t)
 	s := openTemp(t)
 	pid := 30_000
 	for !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
@@ -182,9 +217,7 @@ func TestLockOfAnotherNamespace(t *testing.T) {
 	past := time.Now().Add(-lockForeign) // no lock is held for so long
 	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:%d\n", pid, past.UnixMilli()))
 	require.NoError(t, os.Chtimes(lock, time.Time{}, past))
-	unlock, err := storagetest.LockPatiently(s, "x.jsonl")
-	require.NoError(t, err)
-	require.NoError(t, unlock())
+	require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 }
 
 func TestLockOfALivingProcessIsRespected(t *testing.T) {
@@ -200,15 +233,9 @@ func TestLockOfALivingProcessIsRespected(t *testing.T) {
 	assert.ErrorContains(t, err, fmt.Sprintf("held by process %d; ", pid))
 	assert.ErrorContains(t, err, "remove "+pathOf(s, ".x.jsonl.lock"))
 	assert.Equal(t, before, readDisk(t, s, ".x.jsonl.lock"))
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, err = s.Lock(soon, "x.jsonl")
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-
+	requireCancelled(t, s)
 	end()
-	unlock, err := storagetest.LockPatiently(s, "x.jsonl")
-	require.NoError(t, err)
-	require.NoError(t, unlock())
+	require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 }
 
 // TestStrangeLock: a lock that is not a regular file is kept, and blocks us no longer than any lock.
@@ -271,6 +298,177 @@ func TestGateKeepsTheOrder(t *testing.T) {
 		leave()
 		synctest.Wait()
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order)
+	})
+}
 
+// TestGates: a client's outer lock is respected at each path under which clients know the directory, and each lock of ours takes
+// all of them or none.
+func TestGates(t *testing.T) {
+	s := openTemp(t)
+	top := t.TempDir()
+	link, missing := filepath.Join(top, "link"), filepath.Join(top, "missing")
+	require.NoError(t, os.Symlink(s.Path(), link))
+	s.AlsoAt(link, s.Path(), link+"/", top, missing)
+	require.Equal(t, []string{s.Path(), link}, s.Paths())
+	for _, dir := range s.Paths() {
+		pid, end := childtest.Start(t, "gate", gateOf(dir))
+		_, err := s.Lock(t.Context(), "x.jsonl")
+		require.ErrorIs(t, err, storage.ErrLocked)
+		require.ErrorContains(t, err, fmt.Sprintf("held by process %d)", pid))
+		requireCancelled(t, s)
+		require.NoError(t, storagetest.Lock(t, s, "y.jsonl")(), "another session's")
+		end()
+		requireFree(t, s)
+	}
+	unlock := storagetest.Lock(t, s, "x.jsonl")
+	for _, dir := range s.Paths() {
+		_, err := proc.TryLock(gateOf(dir))
+		require.ErrorIs(t, err, proc.ErrHeld)
+	}
+	require.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+	require.NoError(t, unlock())
+	requireFree(t, s)
+}
+
+// TestGateAndLockFileShareTheWait: waiting for both takes no longer than waiting for one. The clock is synctest's.
+func TestGateAndLockFileShareTheWait(t *testing.T) {
+	s := openTemp(t)
+	_, end := childtest.Start(t, "lockfile", s.Path(), "x.jsonl")
+	for _, held := range []time.Duration{0, 300 * time.Millisecond, 2 * storage.LockLimit} {
+		l, err := proc.TryLock(gateOf(s.Path()))
+		require.NoError(t, err)
+		synctest.Test(t, func(t *testing.T) {
+			go func() {
+				time.Sleep(held)
+				l.Release()
+			}()
+			start := time.Now()
+			_, err := s.Lock(t.Context(), "x.jsonl")
+			assert.ErrorIs(t, err, storage.ErrLocked)
+			assert.Equal(t, storage.LockLimit, time.Since(start))
+			time.Sleep(held)
+		})
+	}
+	end()
+	requireFree(t, s)
+}
+
+// TestGateIsGivenBack: whoever fails to get the lock file holds the outer lock no longer.
+func TestGateIsGivenBack(t *testing.T) {
+	s := openTemp(t)
+	file := pathOf(s, ".x.jsonl.lock")
+	require.NoError(t, os.Mkdir(file, 0o700))
+	requireCancelled(t, s)
+	require.NoError(t, os.Remove(file))
+	requireFree(t, s)
+
+	_, err := s.Lock(t.Context(), "missing/x.jsonl")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	l, err := proc.TryLock(gateOf(pathOf(s, "missing")))
+	require.NoError(t, err)
+	l.Release()
+}
+
+// TestOneOfManyBreaksTheLock: several waiters that find a stale lock never hold the lock together. Without the FIFO
+// mutex, each goroutine behaves like a process of its own.
+func TestOneOfManyBreaksTheLock(t *testing.T) {
+	const waiters, rounds = 8, 40
+	s := openTemp(t)
+	dead := fmt.Sprintf("%d:1\n", deadPid(t))
+	var inside, got atomic.Int32
+	for round := range rounds {
+		if round%2 == 0 {
+			writeDisk(t, s, ".x.jsonl.lock", dead)
+		} else {
+			writeDisk(t, s, ".x.jsonl.lock", "")
+			require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, time.Now().Add(-time.Hour)))
+		}
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		for range waiters {
+			all.Go(func() {
+				<-start
+				l := lockFileOf(t, s)
+				ctx, cancel := context.WithTimeout(context.Background(), storagetest.Generous)
+				defer cancel()
+				if !assert.NoError(t, l.take(ctx)) {
+					return
+				}
+				got.Add(1)
+				assert.Equal(t, int32(1), inside.Add(1), "two are in")
+				time.Sleep(100 * time.Microsecond)
+				inside.Add(-1)
+				assert.NoError(t, l.remove())
+			})
+		}
+		close(start)
+		all.Wait()
+	}
+	assert.Equal(t, int32(waiters*rounds), got.Load())
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestBreakStaleLooksAgain: another process took the lock between the check and the removal.
+func TestBreakStaleLooksAgain(t *testing.T) {
+	s := openTemp(t)
+	l := lockFileOf(t, s)
+	assert.False(t, l.breakStale(), "there is none any more")
+	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", os.Getppid()))
+	assert.False(t, l.breakStale(), "somebody has it now")
+	assert.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+
+	writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:1\n", deadPid(t)))
+	fd, _, err := l.open(unix.O_RDONLY)
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(fd, unix.LOCK_EX))
+	assert.False(t, l.breakStale(), "another of us is breaking it")
+	assert.FileExists(t, pathOf(s, ".x.jsonl.lock"))
+	require.NoError(t, unix.Close(fd))
+	assert.True(t, l.breakStale())
+	assert.NoFileExists(t, pathOf(s, ".x.jsonl.lock"))
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestBreakingPutsBackAnothersLock: a program that does not use flock broke the stale lock first and took the lock.
+func TestBreakingPutsBackAnothersLock(t *testing.T) {
+	s := openTemp(t)
+	l := lockFileOf(t, s)
+	writeDisk(t, s, "judged", "1:1\n")
+	judged := storagetest.Stat(t, s, "judged").Token
+	writeDisk(t, s, ".x.jsonl.lock", "2:2\n")
+	theirs := storagetest.Stat(t, s, ".x.jsonl.lock").Token
+	assert.False(t, l.moveAway(judged))
+	assert.True(t, theirs.SameObject(storagetest.Stat(t, s, ".x.jsonl.lock").Token))
+	assert.True(t, l.moveAway(theirs))
+	assert.False(t, l.moveAway(theirs), "gone already")
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// FuzzLockContent: what is taken for a lock says which process and when, in the form in which locks are written; a lock
+// that was cut anywhere names no other process than one whose number begins so.
+func FuzzLockContent(f *testing.F) {
+	for _, text := range []string{"1:1700000000000\n", "1:1", "0:1\n", "-1:1\n", "2147483648:1\n", "007:08\n", "1:\n", ":1\n", "1:2:3\n", " 1:2\n",
+		"1:99999999999999999999\n", "\xd9\xa1:1\n", ""} {
+		f.Add(text, uint(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, cut uint) {
+		pid, millis, ok := lockContent(text)
+		if !ok {
+			return
+		}
+		if pid <= 0 || millis < 0 || len(text) > lockSize {
+			t.Fatalf("%q: %d, %d", text, pid, millis)
+		}
+		written := fmt.Sprintf("%d:%d\n", pid, millis)
+		if p, m, ok := lockContent(written); !ok || p != pid || m != millis {
+			t.Fatalf("%q is written %q, which is %d, %d, %v", text, written, p, m, ok)
+		}
+		short := text[:cut%uint(len(text)+1)]
+		if p, _, ok := lockContent(short); ok && p != pid {
+			t.Fatalf("%q: %d, but cut to %q: %d", text, pid, short, p)
+		}
+		if strings.Count(text, ":") != 1 {
+			t.Fatalf("%q", text)
+		}
 	})
 }

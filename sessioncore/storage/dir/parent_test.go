@@ -27,20 +27,18 @@ import (
 // newReplaced returns a storage of a directory dir in a temporary directory, with x.jsonl in dir and in dir/scope.
 func newReplaced(t *testing.T) (s *Storage, folder string) {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	folder = filepath.Join(top, "dir")
+	folder = filepath.Join(t.TempDir(), "dir")
 	makeDir(t, folder, "one\n")
-	s, err = Open(folder)
+	s, err := Open(folder)
 	require.NoError(t, err)
-	return s, folder
+	return s, s.Path()
 }
 
 func makeDir(t *testing.T, folder, text string) {
 	t.Helper()
-	for _, sub := range []string{"", "scope", "scope/x"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(folder, sub), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, sub, "x.jsonl"), []byte(text), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "scope/x"), 0o700))
+	for _, name := range replacedNames {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 }
 
@@ -191,24 +189,17 @@ func TestSubBehindLinks(t *testing.T) {
 
 // TestNoWriteToReplacedDirectory: the directory is replaced during a write, at each system call.
 func TestNoWriteToReplacedDirectory(t *testing.T) {
-	tokenOf := func(s *Storage, name string) storage.Token {
-		st, err := s.Stat(name)
-		if err != nil {
-			return storage.Token{}
-		}
-		return st.Token
-	}
-	writes := map[string]func(s *Storage, sys calls, name string) error{
-		"append": func(s *Storage, sys calls, name string) error {
-			_, err := s.appendWith(sys, name, []byte("two\n"))
+	writes := map[string]func(s *Storage, name string) error{
+		"append": func(s *Storage, name string) error {
+			_, err := s.Append(name, []byte("two\n"))
 			return err
 		},
-		"replace": func(s *Storage, sys calls, name string) error {
-			_, err := s.replaceWith(sys, name, storage.Replacement{Expect: tokenOf(s, name), Write: storagetest.Content("two\n")})
+		"replace": func(s *Storage, name string) error {
+			_, err := storagetest.Replace(s, name, "two\n")
 			return err
 		},
-		"new file": func(s *Storage, sys calls, name string) error {
-			_, err := s.replaceWith(sys, filepath.Join(filepath.Dir(name), "new.jsonl"), storage.Replacement{Write: storagetest.Content("two\n")})
+		"new file": func(s *Storage, name string) error {
+			_, err := storagetest.Replace(s, filepath.Join(filepath.Dir(name), "new.jsonl"), "two\n")
 			return err
 		},
 	}
@@ -224,12 +215,13 @@ func TestNoWriteToReplacedDirectory(t *testing.T) {
 						storagetest.Stat(t, s, name)
 						target := filepath.Join(folder, what)
 						calls, old := 0, ""
-						hit := func() {
+						s.sys = hooked(func() {
 							if calls++; calls == at+1 {
 								old = replaceDir(t, target, "replaced\n")
 							}
-						}
-						err := write(s, hooked(hit), name)
+						})
+						err := write(s, name)
+						s.sys = kernel
 						if old == "" {
 							require.NoError(t, err, "it has fewer calls")
 							return
@@ -249,7 +241,7 @@ func TestNoWriteToReplacedDirectory(t *testing.T) {
 								return err
 							}))
 						}
-						require.NoError(t, write(s, kernel, name), "it goes on in what is there now")
+						require.NoError(t, write(s, name), "it goes on in what is there now")
 					})
 				}
 			}
@@ -278,20 +270,19 @@ func hooked(hit func()) calls {
 
 // TestExchangeFindsAnother: a file that a program without the lock renamed to the name at the last moment is kept.
 func TestExchangeFindsAnother(t *testing.T) {
-	s, folder := newReplaced(t)
-	sys := hooked(func() {})
+	s := openTemp(t, "x.jsonl")
 	race := sync.OnceFunc(func() {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "theirs"), []byte("theirs\n"), 0o600))
-		require.NoError(t, os.Rename(filepath.Join(folder, "theirs"), filepath.Join(folder, "x.jsonl")))
+		require.NoError(t, os.Remove(pathOf(s, "x.jsonl")))
+		writeDisk(t, s, "x.jsonl", "theirs\n")
 	})
-	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 		race()
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("ours\n")})
+	_, err := storagetest.Replace(s, "x.jsonl", "ours\n")
 	require.ErrorIs(t, err, storage.ErrStale)
 	assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
-	assert.Empty(t, storagetest.Leftovers(t, folder))
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 // TestOverwriteInReplacedDirectory: the slot is not overwritten if the lock is held in another directory.
@@ -304,7 +295,7 @@ func TestOverwriteInReplacedDirectory(t *testing.T) {
 		assert.ErrorIs(t, err, storage.ErrStale)
 		_, err = s.Append(name, []byte("two\n"))
 		assert.ErrorIs(t, err, storage.ErrStale, "what is there now is not what was locked")
-		_, err = s.Replace(name, storage.Replacement{Expect: storagetest.Stat(t, s, name).Token, Write: storagetest.Content("two\n")})
+		_, err = storagetest.Replace(s, name, "two\n")
 		assert.ErrorIs(t, err, storage.ErrStale)
 		assert.Equal(t, "replaced\n", readDisk(t, s, name))
 		require.NoError(t, unlock(), "it is given back where it was taken")

@@ -3,20 +3,19 @@
 package dir
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"sessionfs/sessioncore/internal/childtest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -33,68 +32,55 @@ func TestReplaceFailures(t *testing.T) {
 		"rename": {func(c *calls) { c.renameat2 = func(int, string, int, string, uint) error { return unix.EIO } }, syscall.EIO},
 	} {
 		for _, file := range []string{"x.jsonl", "new.jsonl"} {
-			t.Run(name+" "+file, func(t *testing.T) {
-				s := openTemp(t)
-				writeDisk(t, s, "x.jsonl", "one\n")
-				before := storagetest.Stat(t, s, "x.jsonl")
-				expect := before.Token
-				if file == "new.jsonl" {
-					expect = storage.Token{}
-				}
-				sys := kernel
-				test.sys(&sys)
-				_, err := s.replaceWith(sys, file, storage.Replacement{Expect: expect, Write: storagetest.Content(strings.Repeat("line\n", 1000))})
-				assert.ErrorIs(t, err, test.want)
-				assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
-				items, err := storage.List(s, "")
-				require.NoError(t, err)
-				assert.Equal(t, []storage.Item{{Name: "x.jsonl", Kind: storage.KindFile}}, items)
-			})
+			s := openTemp(t, "x.jsonl")
+			before := storagetest.Stat(t, s, "x.jsonl")
+			test.sys(&s.sys)
+			_, err := storagetest.Replace(s, file, strings.Repeat("line\n", 1000))
+			require.ErrorIs(t, err, test.want, "%s of %s", name, file)
+			require.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
+			items, err := storage.List(s, "")
+			require.NoError(t, err)
+			require.Equal(t, []storage.Item{{Name: "x.jsonl", Kind: storage.KindFile}}, items, "%s of %s", name, file)
 		}
 	}
 }
 
 func TestReplaceIsDurable(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
+	s := openTemp(t, "x.jsonl")
 	var order []string
-	sys := kernel
-	sys.write = func(fd int, p []byte) (int, error) {
+	s.sys.write = func(fd int, p []byte) (int, error) {
 		order = append(order, "write")
-		return unix.Write(fd, p[:min(len(p), 1<<20)])
+		return unix.Write(fd, p)
 	}
-	sys.fsync = func(fd int) error {
+	s.sys.fsync = func(fd int) error {
 		st, err := fstat(fd)
 		require.NoError(t, err)
 		order = append(order, map[storage.Kind]string{storage.KindFile: "fsync file", storage.KindDir: "fsync dir"}[st.Kind])
 		return nil
 	}
-	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 		order = append(order, "rename")
-		assert.Regexp(t, regexp.MustCompile(`^\.x\.jsonl\.[0-9a-f]{16}\.tmp$`), from)
+		assert.Regexp(t, `^\.x\.jsonl\.[0-9a-f]{16}\.tmp$`, from)
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content("two\n")})
+	_, err := storagetest.Replace(s, "x.jsonl", "two\n")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"write", "fsync file", "rename", "fsync dir"}, order)
 
 	order = nil
-	require.NoError(t, s.syncWith(sys, "x.jsonl"))
+	require.NoError(t, s.Sync("x.jsonl"))
 	assert.Equal(t, []string{"fsync file", "fsync dir"}, order)
-
-	sys.fsync = func(int) error { return unix.ENOSPC }
-	assert.ErrorIs(t, s.syncWith(sys, "x.jsonl"), syscall.ENOSPC)
+	s.sys.fsync = func(int) error { return unix.ENOSPC }
+	assert.ErrorIs(t, s.Sync("x.jsonl"), syscall.ENOSPC)
 }
 
 // TestDirectoryCannotBeSynced: the file is replaced already, and the caller gets the error, unless the file system
 // has no fsync for directories.
 func TestDirectoryCannotBeSynced(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\n")
+	s := openTemp(t, "x.jsonl")
 	for errno, want := range map[unix.Errno]error{unix.EIO: syscall.EIO, unix.EINVAL: nil, unix.ENOTSUP: nil} {
-		sys := kernel
 		interrupted := false
-		sys.fsync = func(fd int) error {
+		s.sys.fsync = func(fd int) error {
 			if st, err := fstat(fd); err != nil || st.Kind != storage.KindDir {
 				return err
 			}
@@ -103,74 +89,62 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 			}
 			return errno
 		}
-		st, err := s.replaceWith(sys, "x.jsonl",
-			storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: storagetest.Content(errno.Error())})
+		st, err := storagetest.Replace(s, "x.jsonl", errno.Error())
 		assert.ErrorIs(t, err, want)
 		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 		assert.Equal(t, errno.Error(), readDisk(t, s, "x.jsonl"))
-		assert.ErrorIs(t, s.syncWith(sys, "x.jsonl"), want)
+		assert.ErrorIs(t, s.Sync("x.jsonl"), want)
 	}
 }
 
-// TestReplaceWithoutNoreplace: some file systems do not support the flag.
+// TestReplaceWithoutNoreplace: some file systems do not support the flag. The contract has the same race where they do.
 func TestReplaceWithoutNoreplace(t *testing.T) {
 	s := openTemp(t)
-	sys := kernel
 	race := func() {}
-	sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 		race()
 		if flags != 0 {
 			return unix.EINVAL
 		}
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	st, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
+	st, err := storagetest.Replace(s, "x.jsonl", "one\n")
 	require.NoError(t, err)
 	assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 	assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
 	race = func() { writeDisk(t, s, "y.jsonl", "theirs\n") }
-	_, err = s.replaceWith(sys, "y.jsonl", storage.Replacement{Write: storagetest.Content("ours\n")})
+	_, err = storagetest.Replace(s, "y.jsonl", "ours\n")
 	assert.ErrorIs(t, err, fs.ErrExist)
 	assert.ErrorIs(t, err, storage.ErrStale)
 	assert.Equal(t, "theirs\n", readDisk(t, s, "y.jsonl"))
-	_, err = s.replaceWith(kernel, "z.jsonl", storage.Replacement{Write: func(io.Writer) error {
-		writeDisk(t, s, "z.jsonl", "theirs\n")
-		return nil
-	}})
-	assert.ErrorIs(t, err, fs.ErrExist)
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 func TestReplaceKeepsModeAndOwner(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
-	s := openTemp(t)
 	for _, mode := range []os.FileMode{0o600, 0o640, 0o664, 0o444} {
-		writeDisk(t, s, "x.jsonl", "one\n")
+		s := openTemp(t, "x.jsonl")
 		require.NoError(t, os.Chmod(pathOf(s, "x.jsonl"), mode))
 		if os.Geteuid() == 0 {
 			require.NoError(t, os.Chown(pathOf(s, "x.jsonl"), 1234, 4321))
 		}
 		before := storagetest.Stat(t, s, "x.jsonl")
-		st, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: storagetest.Content("two\n")})
+		st, err := storagetest.Replace(s, "x.jsonl", "two\n")
 		require.NoError(t, err)
-		assert.Equal(t, uint32(mode), st.Mode)
-		assert.Equal(t, []uint32{before.UID, before.GID}, []uint32{st.UID, st.GID})
-		require.NoError(t, os.Remove(pathOf(s, "x.jsonl")))
+		assert.Equal(t, []uint32{uint32(mode), before.UID, before.GID}, []uint32{st.Mode, st.UID, st.GID})
 	}
 }
 
+// TestReplaceRefusesWhatItCannotKeep: a file that others own is theirs.
 func TestReplaceRefusesWhatItCannotKeep(t *testing.T) {
-	folder, err := os.MkdirTemp("/tmp", "sessioncore")
-	require.NoError(t, err)
-	defer os.RemoveAll(folder)
-	require.NoError(t, os.Chmod(folder, 0o777))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "x.jsonl"), []byte("one\n"), 0o600))
-	require.NoError(t, os.Chmod(filepath.Join(folder, "x.jsonl"), 0o666))
-	childtest.RunAsNobody(t, "chown", folder, "x.jsonl")
-	data, err := os.ReadFile(filepath.Join(folder, "x.jsonl"))
-	require.NoError(t, err)
-	assert.Equal(t, "one\n", string(data))
-	assert.Empty(t, storagetest.Leftovers(t, folder))
+	needRoot(t)
+	s := openPublic(t, "x.jsonl")
+	asNobody(t, func() {
+		_, err := storagetest.Replace(s, "x.jsonl", "mine\n")
+		require.ErrorIs(t, err, os.ErrPermission)
+	})
+	assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
+	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 // acl is an access control list that permits user 1234 to read and write.
@@ -184,16 +158,14 @@ func acl() []byte {
 }
 
 func TestReplaceKeepsTheAccessControlList(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "list.jsonl", "one\n")
-	writeDisk(t, s, "none.jsonl", "one\n")
+	s := openTemp(t, "list.jsonl", "none.jsonl")
 	if err := unix.Setxattr(pathOf(s, "list.jsonl"), aclName, acl(), 0); err != nil {
 		t.Skipf("no access control lists here: %v", err)
 	}
 	require.NoError(t, unix.Setxattr(s.Path(), "system.posix_acl_default", acl(), 0))
 	for name, want := range map[string][]byte{"list.jsonl": acl(), "none.jsonl": nil} {
 		before := storagetest.Stat(t, s, name)
-		st, err := s.Replace(name, storage.Replacement{Expect: before.Token, Write: storagetest.Content("two\n")})
+		st, err := storagetest.Replace(s, name, "two\n")
 		require.NoError(t, err)
 		assert.Equal(t, before.Mode, st.Mode)
 		got := make([]byte, 1000)
@@ -208,33 +180,109 @@ func TestReplaceKeepsTheAccessControlList(t *testing.T) {
 }
 
 func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needRoot(t)
 	s := openTemp(t)
 	require.NoError(t, os.Mkdir(pathOf(s, "user"), 0o700))
 	require.NoError(t, os.Chown(pathOf(s, "user"), 1234, 4321))
 	require.NoError(t, s.MkdirAll("user/a/b"))
-	st, err := s.Replace("user/a/b/x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
+	_, err := storagetest.Replace(s, "user/a/b/x.jsonl", "one\n")
 	require.NoError(t, err)
-	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
-	for _, name := range []string{"user/a", "user/a/b"} {
-		st := storagetest.Stat(t, s, name)
-		assert.Equal(t, []uint32{1234, 4321, 0o700}, []uint32{st.UID, st.GID, st.Mode}, name)
-	}
 	unlock := storagetest.Lock(t, s, "user/x.jsonl")
-	st = storagetest.Stat(t, s, "user/.x.jsonl.lock")
-	assert.Equal(t, []uint32{1234, 4321, 0o600}, []uint32{st.UID, st.GID, st.Mode})
+	for name, mode := range map[string]uint32{"user/a": 0o700, "user/a/b": 0o700, "user/a/b/x.jsonl": 0o600, "user/.x.jsonl.lock": 0o600} {
+		st := storagetest.Stat(t, s, name)
+		assert.Equal(t, []uint32{1234, 4321, mode}, []uint32{st.UID, st.GID, st.Mode}, name)
+	}
 	require.NoError(t, unlock())
 }
 
 // TestOverwriteTakenBack: if what is added to a file with another beginning cannot be written, the beginning is as it was.
 func TestOverwriteTakenBack(t *testing.T) {
-	s := openTemp(t)
-	writeDisk(t, s, "x.jsonl", "one\ntwo\n")
-	sys := kernel
-	sys.write = takes(unix.ENOSPC, 3)
-	_, err := s.replaceWith(sys, "x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Head: []byte("ONE"), Tail: []byte("three\n")})
+	s := openTemp(t, "x.jsonl")
+	s.sys.write = takes(unix.ENOSPC, 3)
+	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Head: []byte("ONE"), Tail: []byte("two\n")})
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"))
+	require.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
+}
+
+// TestSweep: the temporary files of dead processes go with the next replacement in their directory. Those of living
+// ones stay, and so do those of other programs and replaced versions.
+func TestSweep(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	leave := func(base string, age time.Duration) (path string, f *os.File) {
+		f, err := os.Create(pathOf(s, base))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		require.NoError(t, os.Chtimes(f.Name(), time.Time{}, time.Now().Add(-age)))
+		return f.Name(), f
+	}
+	dead, _ := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
+	living, f := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
+	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	young, _ := leave(storage.TemporaryName("x.jsonl"), 0)
+	client, _ := leave(".x.jsonl.0123456789abcdef.tmp", 2*sweepAge)
+	replaced, _ := leave(storage.AsideName("x.jsonl"), 2*sweepAge)
+	link, pipe := pathOf(s, storage.TemporaryName("link")), pathOf(s, storage.TemporaryName("pipe"))
+	require.NoError(t, os.Symlink(pathOf(s, "x.jsonl"), link))
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+
+	_, err := storagetest.Replace(s, "x.jsonl", "two\n")
+	require.NoError(t, err)
+	require.NoFileExists(t, dead)
+	require.ElementsMatch(t, []string{living, young, client, replaced, link, pipe}, storagetest.Leftovers(t, s.Path()))
+
+	again, _ := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
+	_, err = storagetest.Replace(s, "x.jsonl", "three\n")
+	require.NoError(t, err)
+	require.FileExists(t, again, "a directory is not looked through for each replacement")
+}
+
+// TestTemporaryIsLocked: while a replacement is written, nobody takes its file for one of a dead process.
+func TestTemporaryIsLocked(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	p, err := s.openParentToWrite("x.jsonl")
+	require.NoError(t, err)
+	defer p.close()
+	tmp, err := p.temporary()
+	require.NoError(t, err)
+	require.NoError(t, tmp.temp.setTime(time.Now().Add(-2*sweepAge)))
+	require.False(t, tmp.temp.removeStale())
+	require.FileExists(t, pathOf(s, tmp.temp.base))
+	require.NoError(t, unix.Close(tmp.fd)) // as the end of its process does
+	require.True(t, tmp.temp.removeStale())
+	require.NoFileExists(t, pathOf(s, tmp.temp.base))
+}
+
+// TestReplaceCarriesOver: the new file has what was appended to the old one right before and after it lost its name,
+// also through a descriptor opened before.
+func TestReplaceCarriesOver(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	done := make(chan error, 1)
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		stray, err := os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		_, err = stray.WriteString("before\n")
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(carryLimit / 10)
+			_, err := stray.WriteString("after\nin two")
+			time.Sleep(carryLimit / 10)
+			_, err2 := stray.WriteString(" writes\ntorn")
+			done <- errors.Join(err, err2, stray.Close())
+		}()
+		return unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	replace := func(text string, reason error) (storage.Stat, error) {
+		token := storagetest.Stat(t, s, "x.jsonl").Token
+		return s.Replace("x.jsonl", storage.Replacement{
+			Expect: token, Write: storagetest.Content(text), Ready: func(io.Writer) (storage.Token, error) { return token, reason },
+		})
+	}
+	st, err := replace("new\n", nil)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	_, err = replace("no\n", errors.ErrUnsupported)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
+	require.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st, "of the file with all of that")
+	require.Empty(t, storagetest.Leftovers(t, s.Path()))
 }

@@ -3,60 +3,45 @@
 package dir
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
 func TestSharedIsDetected(t *testing.T) {
-	var st unix.Statfs_t
-	for _, local := range []string{t.TempDir(), "/dev/shm"} {
-		require.NoError(t, unix.Statfs(local, &st))
-		if !assert.Contains(t, []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
-			unix.OVERLAYFS_SUPER_MAGIC}, st.Type) {
-			continue
-		}
-		s, err := Open(local)
-		require.NoError(t, err)
-		assert.False(t, s.Shared(), local)
-		s.SetSharing(SharingAlways)
-		assert.True(t, s.Shared())
+	shared := func(s *Storage, how Sharing) [2]bool {
+		s.SetSharing(how)
 		sub, err := s.Sub("scope")
 		require.NoError(t, err)
-		assert.False(t, sub.Shared(), "it is not there")
+		return [2]bool{s.Shared(), sub.Shared()}
+	}
+	for _, local := range []string{t.TempDir(), "/dev/shm"} {
+		s, err := Open(local)
+		require.NoError(t, err)
+		assert.Equal(t, [2]bool{false, false}, shared(s, SharingDetected), local)
+		assert.Equal(t, [2]bool{true, false}, shared(s, SharingAlways), "one that is not there is not")
 	}
 
-	if _, err := exec.LookPath("bindfs"); err != nil {
-		t.Skip("bindfs is not installed")
-	}
 	behind, at := t.TempDir(), t.TempDir()
 	if out, err := exec.Command("bindfs", behind, at).CombinedOutput(); err != nil {
-		t.Skipf("bindfs: %s", out)
+		t.Skipf("bindfs: %v: %s", err, out)
 	}
 	defer func() { _ = exec.Command("fusermount3", "-u", at).Run() }()
 	s, err := Open(at)
 	require.NoError(t, err)
-	assert.True(t, s.Shared())
-	sub, err := s.Sub("scope")
-	require.NoError(t, err)
-	require.NoError(t, sub.MkdirAll("p"))
-	assert.True(t, sub.Shared())
-	s.SetSharing(SharingNever)
-	assert.False(t, s.Shared())
-	never, err := s.Sub("scope")
-	require.NoError(t, err)
-	assert.False(t, never.Shared())
+	require.NoError(t, s.MkdirAll("scope"))
+	assert.Equal(t, [2]bool{true, true}, shared(s, SharingDetected))
+	assert.Equal(t, [2]bool{false, false}, shared(s, SharingNever))
 }
 
 // over writes text into a file at an offset, as a machine does that believes this to be the end of the file.
@@ -77,66 +62,45 @@ func TestSharedAppend(t *testing.T) {
 		short = "{theirs}\n"
 		long  = "{theirs, which is a line that is longer than all of ours together}\n"
 	)
-	write := func(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
-	for name, test := range map[string]struct {
-		write func(t *testing.T, s *Storage, p []byte)
-		want  string
-		stale bool
-	}{
-		"nobody": {func(t *testing.T, s *Storage, p []byte) { over(t, s, string(p), 4) }, one + data, false},
-		"before us, where the server knows the end": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, short, 4)
-			over(t, s, string(p), 4+int64(len(short)))
-		}, one + short + data, false},
-		"under us, and longer": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, long, 4)
-			over(t, s, string(p), 4)
-		}, one + data + long[len(data):], false},
-		"over our first line": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			over(t, s, "{theirs 2}\n", 4)
-		}, one + "{theirs 2}\n" + "urs b}\n" + strings.Repeat(" ", 8) + "\n", true},
-		"over our second line": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			over(t, s, short, 4+9)
-		}, one + "{ours a}\n" + short + strings.Repeat(" ", 8) + "\n", true},
-		"and cut the file": {func(t *testing.T, s *Storage, p []byte) {
-			over(t, s, string(p), 4)
-			require.NoError(t, os.Truncate(pathOf(s, "x.jsonl"), 4+12))
-		}, one, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := openTemp(t)
-			s.SetSharing(SharingAlways)
-			writeDisk(t, s, "x.jsonl", one)
-			sys := kernel
-			sys.write = func(_ int, p []byte) (int, error) {
-				test.write(t, s, p)
-				return len(p), nil
-			}
-			before := descriptors(t)
-			_, err := s.appendWith(sys, "x.jsonl", []byte(data))
-			if test.stale {
-				assert.ErrorIs(t, err, storage.ErrStale)
-			} else {
-				assert.NoError(t, err)
-			}
-			assert.Equal(t, test.want, readDisk(t, s, "x.jsonl"))
-			assert.LessOrEqual(t, descriptors(t), before)
-		})
+	type write struct {
+		text string
+		at   int64
 	}
-	t.Run("a local directory is not read back", func(t *testing.T) {
-		s := openTemp(t)
-		writeDisk(t, s, "x.jsonl", one)
-		sys := kernel
-		sys.write = func(fd int, p []byte) (int, error) {
-			n, err := write(fd, p)
-			over(t, s, long, 4)
-			return n, err
+	for name, test := range map[string]struct {
+		writes  []write // ours as well
+		cut     int64   // the file's size in the end, 0 for all
+		sharing Sharing
+		want    string
+		stale   bool
+	}{
+		"nobody": {[]write{{data, 4}}, 0, SharingAlways, one + data, false},
+		"before us, where the server knows the end": {[]write{{short, 4}, {data, 4 + int64(len(short))}}, 0, SharingAlways, one + short + data, false},
+		"under us, and longer":                      {[]write{{long, 4}, {data, 4}}, 0, SharingAlways, one + data + long[len(data):], false},
+		"over our first line": {[]write{{data, 4}, {"{theirs 2}\n", 4}}, 0, SharingAlways,
+			one + "{theirs 2}\n" + "urs b}\n" + strings.Repeat(" ", 8) + "\n", true},
+		"over our second line": {[]write{{data, 4}, {short, 4 + 9}}, 0, SharingAlways,
+			one + "{ours a}\n" + short + strings.Repeat(" ", 8) + "\n", true},
+		"and cut the file":                   {[]write{{data, 4}}, 4 + 12, SharingAlways, one, true},
+		"a local directory is not read back": {[]write{{data, 4}, {long, 4}}, 0, SharingDetected, one + long, false},
+	} {
+		s := openTemp(t, "x.jsonl")
+		s.SetSharing(test.sharing)
+		s.sys.write = func(_ int, p []byte) (int, error) {
+			for _, w := range test.writes {
+				over(t, s, w.text, w.at)
+			}
+			if test.cut > 0 {
+				require.NoError(t, os.Truncate(pathOf(s, "x.jsonl"), test.cut))
+			}
+			return len(p), nil
 		}
-		_, err := s.appendWith(sys, "x.jsonl", []byte(data))
-		assert.NoError(t, err)
-	})
+		before := descriptors(t)
+		_, err := s.Append("x.jsonl", []byte(data))
+		require.Equal(t, test.stale, errors.Is(err, storage.ErrStale), "%s: %v", name, err)
+		require.True(t, test.stale || err == nil, "%s: %v", name, err)
+		require.Equal(t, test.want, readDisk(t, s, "x.jsonl"), name)
+		require.LessOrEqual(t, descriptors(t), before)
+	}
 }
 
 // TestSharedLocks: of a lock in a shared directory neither the clock nor the PID tells whether it is stale. What does is
@@ -153,11 +117,8 @@ func TestSharedLocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t)
 			s.SetSharing(SharingAlways)
-			writeDisk(t, s, "x.jsonl", "one\n")
-			lock := filepath.Join(s.Path(), ".x.jsonl.lock")
-			require.NoError(t, os.WriteFile(lock, []byte(text), 0o600))
-			old := time.Now().Add(-time.Hour)
-			require.NoError(t, os.Chtimes(lock, old, old))
+			writeDisk(t, s, ".x.jsonl.lock", text)
+			require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, time.Now().Add(-time.Hour)))
 			for range 2 {
 				_, err := s.Lock(t.Context(), "x.jsonl")
 				require.ErrorIs(t, err, storage.ErrLocked)

@@ -65,6 +65,12 @@ func Content(text string) func(io.Writer) error {
 	}
 }
 
+// Replace gives a file another content if it is as it is now, or makes it.
+func Replace(s storage.Storage, name, text string) (storage.Stat, error) {
+	now, _ := s.Stat(name)
+	return s.Replace(name, storage.Replacement{Expect: now.Token, Write: Content(text)})
+}
+
 // Lock locks a file, as patiently as LockPatiently.
 func Lock(t *testing.T, s storage.Journal, name string) (unlock func() error) {
 	t.Helper()

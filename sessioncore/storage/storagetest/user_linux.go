@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// As calls do as an ordinary user. The caller is root.
+// As calls do as an ordinary user, on one thread. The caller is root, also after a failed requirement.
 func As(uid int, do func() error) error {
-	runtime.LockOSThread() // the system call is for a thread alone, unlike syscall.Setresuid
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const keep = ^uintptr(0)
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
-		return errno
+	become := func(uid int) { // of this thread alone, unlike syscall.Setresuid
+		const keep = ^uintptr(0)
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
+			panic(errno)
+		}
 	}
-	err := do()
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 0, keep); errno != 0 {
-		return errno
-	}
-	return err
+	become(uid)
+	defer become(0)
+	return do()
 }
