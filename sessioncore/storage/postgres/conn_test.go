@@ -1,15 +1,15 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
-	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,60 +18,25 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// trips counts how often something is sent after an answer: what a line that is slow takes its time for.
-type trips struct {
-	n        atomic.Int64
-	answered atomic.Bool
-}
-
-type tripConn struct {
-	net.Conn
-	trips *trips
-}
-
-func (c tripConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.trips.answered.Store(true)
-	return n, err
-}
-
-func (c tripConn) Write(b []byte) (int, error) {
-	if c.trips.answered.Swap(false) {
-		c.trips.n.Add(1)
-	}
-	return c.Conn.Write(b)
-}
-
 // TestRoundTrips: an append is one question beside the one that commits it, also after a look.
 func TestRoundTrips(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	table.Write(t, prefix+"a", "")
-	src, err := ParseSource(table.Source("&prefix=" + prefix))
-	require.NoError(t, err)
-	var counted trips
-	src.pool.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return tripConn{c, &counted}, err
-	}
-	s := openSource(t, src, Options{Fresh: time.Hour})
+	var l line
+	s := openThrough(t, table, &l, Options{Fresh: time.Hour})
+	look := func() { require.NoError(t, s.lookNow(t.Context())) }
 	for n := range 5 {
-		before := counted.n.Load()
-		unlock := storagetest.Lock(t, s, "a")
-		_, err := s.Append("a", []byte("line\n"))
-		require.NoError(t, err)
-		require.NoError(t, unlock())
-		if n > 0 { // it knows the statements
-			require.Equal(t, int64(2), counted.n.Load()-before)
-		}
+		trips := l.count(func() {
+			unlock := storagetest.Lock(t, s, "a")
+			_, err := s.Append("a", []byte("line\n"))
+			require.NoError(t, err)
+			require.NoError(t, unlock())
+		})
+		require.True(t, n == 0 || trips == 2, "%d: but for the first time, it knows the statements", trips)
 	}
-	before := counted.n.Load()
-	unlock := storagetest.Lock(t, s, "a")
-	require.NoError(t, unlock())
-	require.Equal(t, int64(2), counted.n.Load()-before, "nothing is written, and the lock given back")
-	require.NoError(t, s.lookNow(t.Context()))
-	before = counted.n.Load()
-	require.NoError(t, s.lookNow(t.Context()))
-	require.Equal(t, int64(1), counted.n.Load()-before)
+	require.Equal(t, 2, l.count(func() { require.NoError(t, storagetest.Lock(t, s, "a")()) }), "nothing is written, and the lock given back")
+	look()
+	require.Equal(t, 1, l.count(look))
 }
 
 // TestConnections: a mount has few connections, whoever waits for whom, and none that nobody uses.
@@ -154,5 +119,138 @@ func TestPooler(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, made, storagetest.Stat(t, stores[0], "b"))
 		require.Equal(t, lines(40_000), storagetest.Read(t, stores[1], "b"))
+	}
+}
+
+// TestLockedTable: while somebody has locked the table, as a client does that starts, all that is kept is shown, and a write is
+// refused after a moment.
+func TestLockedTable(t *testing.T) {
+	table, s := openTable(t, Options{Fresh: time.Millisecond})
+	table.Write(t, prefix+"kept", lines(500))
+	table.Write(t, prefix+"other", lines(500))
+	require.NoError(t, s.lookNow(t.Context()))
+	require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+	tx := table.Hold(t, `LOCK TABLE `+table.Name)
+	for range 3 {
+		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+		items, err := storage.List(s, "")
+		require.NoError(t, err)
+		require.Len(t, items, 2)
+		_, err = s.Lock(t.Context(), "kept")
+		require.ErrorIs(t, err, storage.ErrLocked)
+	}
+	require.Equal(t, 1, s.sent.count(s.sql.changed)-2, "one look waits for the lock")
+	read := make(chan error, 1)
+	go func() { _, err := readOther(s); read <- err }()
+	require.Never(t, func() bool { return len(read) > 0 }, 10*time.Millisecond, time.Millisecond, "what is not kept was read")
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-read)
+	require.Empty(t, s.log.String())
+}
+
+// TestRefused: a server that refuses is as one that cannot be reached. Where the password was changed, the new one is found.
+func TestRefused(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	role := newRole(t, table, "refused", "SELECT, UPDATE")
+	table.Write(t, prefix+"kept", lines(500))
+	table.Write(t, prefix+"other", lines(500))
+	passwords := filepath.Join(t.TempDir(), "pgpass")
+	t.Setenv("PGPASSFILE", passwords)
+	knows := func(password string) {
+		require.NoError(t, os.WriteFile(passwords, []byte("*:*:*:"+role+":"+password), 0o600))
+	}
+	knows("old")
+	table.Do(t, `ALTER ROLE `+role+` PASSWORD 'old'`)
+	table.AskPassword(t, role)
+	hangUp := func() {
+		table.Do(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, role)
+	}
+	for _, c := range []struct{ refuse, allow, says string }{
+		{`ALTER ROLE {role} CONNECTION LIMIT 0`, `ALTER ROLE {role} CONNECTION LIMIT -1`, "too many connections"},
+		{`ALTER ROLE {role} PASSWORD 'new'`, `SELECT 1`, "password authentication failed"},
+		{`ALTER ROLE {role} NOLOGIN`, `ALTER ROLE {role} LOGIN`, "not permitted to log in"},
+		{`REVOKE SELECT ON {table} FROM {role}`, `GRANT SELECT ON {table} TO {role}`, "permission denied for table"},
+		{`ALTER ROLE {role} SET statement_timeout = 1`, `ALTER ROLE {role} RESET statement_timeout`, "statement timeout"},
+	} {
+		s := openAs(t, table, role, Options{Fresh: time.Nanosecond})
+		lost, back := make(chan string, 1), make(chan bool, 1)
+		s.Notify(func(err error) { lost <- err.Error() }, func() { back <- true })
+		require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+		do := strings.NewReplacer("{role}", role, "{table}", table.Name)
+		table.Do(t, do.Replace(c.refuse))
+		var locked pgx.Tx
+		if strings.Contains(c.says, "timeout") { // which a look exceeds that waits
+			locked = table.Hold(t, `LOCK TABLE `+table.Name)
+		}
+		hangUp()
+		require.Eventually(t, func() bool {
+			require.Equal(t, lines(500), storagetest.Read(t, s, "kept"))
+			return len(lost) > 0
+		}, storagetest.Generous, time.Millisecond)
+		require.Contains(t, <-lost, c.says)
+		_, err := readOther(s)
+		require.Error(t, err)
+		_, err = s.Lock(t.Context(), "kept")
+		require.Error(t, err)
+		if locked != nil {
+			require.NoError(t, locked.Rollback(t.Context()))
+		}
+		table.Do(t, do.Replace(c.allow))
+		if strings.Contains(c.says, "password") {
+			knows("new")
+		}
+		hangUp()
+		<-back
+		require.Eventually(t, func() bool { _, err := readOther(s); return err == nil }, storagetest.Generous, time.Millisecond)
+		s.Close()
+	}
+}
+
+// readOther reads a row that is not kept.
+func readOther(s opened) (int, error) {
+	o, err := s.Open("other")
+	if err != nil {
+		return 0, err
+	}
+	defer o.Close()
+	return o.ReadAt(make([]byte, 1), 0)
+}
+
+// TestLostAnswers: a write whose answer was lost is there once, whether the server carried it out or never saw it.
+func TestLostAnswers(t *testing.T) {
+	table := postgrestest.Shared(t).NewTable(t)
+	const mark = "lost and found"
+	writes := map[string]func(s *Storage) (storage.Stat, error){
+		"append": func(s *Storage) (storage.Stat, error) {
+			defer storagetest.Lock(t, s, "a")()
+			return s.Append("a", []byte(mark+"\n"))
+		},
+		"append without a lock": func(s *Storage) (storage.Stat, error) { return s.Append("a", []byte(mark+"\n")) },
+		"replace":               func(s *Storage) (storage.Stat, error) { return storagetest.Replace(s, "a", "one\n"+mark+"\n") },
+		"create": func(s *Storage) (storage.Stat, error) {
+			table.Remove(t, prefix+"a")
+			return storagetest.Replace(s, "a", "one\n"+mark+"\n")
+		},
+		"overwrite": func(s *Storage) (storage.Stat, error) {
+			table.Append(t, prefix+"a", strings.Repeat("x", len(mark)+1))
+			_, err := s.Replace("a", storage.Replacement{Expect: storagetest.Stat(t, s, "a").Token, Head: []byte("one\n" + mark + "\n")})
+			return storagetest.Stat(t, s, "a"), err
+		},
+	}
+	for what, write := range writes {
+		for _, carried := range []bool{true, false} {
+			l := &line{}
+			s := openThrough(t, table, l, Options{})
+			table.Remove(t, prefix+"a")
+			table.Write(t, prefix+"a", "one\n")
+			storagetest.Stat(t, s, "a")
+			l.statement, l.carried = mark, carried
+			st, err := write(s.Storage)
+			require.NoError(t, err, "%s, carried out: %v", what, carried)
+			require.Empty(t, l.statement, "it was cut")
+			require.Equal(t, "one\n"+mark+"\n", table.Content(t, prefix+"a"), "%s, carried out: %v", what, carried)
+			require.Equal(t, st, storagetest.Stat(t, s, "a"))
+			require.Equal(t, "one\n"+mark+"\n", storagetest.Read(t, s, "a"))
+		}
 	}
 }

@@ -3,7 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +64,18 @@ func open(t *testing.T, url string, o Options) opened {
 	return openSource(t, src, o)
 }
 
+// openThrough opens a table through a line.
+func openThrough(t *testing.T, table *postgrestest.Table, l *line, o Options) opened {
+	t.Helper()
+	src, err := ParseSource(table.Source("&prefix=" + prefix))
+	require.NoError(t, err)
+	src.pool.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return &wire{c, l}, err
+	}
+	return openSource(t, src, o)
+}
+
 func openSource(t *testing.T, src *Source, o Options) opened {
 	t.Helper()
 	log, sent := &bytes.Buffer{}, &traced{}
@@ -71,6 +85,20 @@ func openSource(t *testing.T, src *Source, o Options) opened {
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return opened{s, log, sent}
+}
+
+// newRole makes a role that has rights in a table.
+func newRole(t *testing.T, table *postgrestest.Table, name, rights string) (role string) {
+	schema, _, _ := strings.Cut(table.Name, ".")
+	role = name + schema
+	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+schema+` TO `+role+`; GRANT `+rights+` ON `+table.Name+` TO `+role)
+	return role
+}
+
+// openAs opens a table as a role.
+func openAs(t *testing.T, table *postgrestest.Table, role string, o Options) opened {
+	t.Helper()
+	return open(t, strings.Replace(table.Source("&prefix="+prefix), "tester@", role+"@", 1), o)
 }
 
 // openTable returns a new table and a storage over it.
@@ -87,4 +115,55 @@ func lines(n int) string {
 		b.WriteString(strings.Repeat(string(rune('a'+i%26)), 99-i%7) + "\n")
 	}
 	return b.String()
+}
+
+// line is the line to a server, over which all connections of a storage go.
+type line struct {
+	mu        sync.Mutex
+	answered  bool   // something was received after it was sent
+	trips     int    // how often something was sent after an answer: the time that a slow line takes
+	statement string // that breaks its connection, once; "" for none
+	carried   bool   // that statement reaches the server, and its answer is lost
+}
+
+// wire is a connection over a line.
+type wire struct {
+	net.Conn
+	line *line
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	w.line.answered = true
+	return n, err
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	if w.line.answered {
+		w.line.answered = false
+		w.line.trips++
+	}
+	if w.line.statement == "" || !bytes.Contains(b, []byte(w.line.statement)) {
+		return w.Conn.Write(b)
+	}
+	w.line.statement = ""
+	if w.line.carried {
+		if _, err := w.Conn.Write(b); err != nil {
+			return 0, err
+		}
+		_, _ = w.Conn.Read(make([]byte, 1)) // the beginning of the answer
+	}
+	w.Conn.Close()
+	return 0, io.ErrClosedPipe
+}
+
+// count returns how many trips do takes.
+func (l *line) count(do func()) int {
+	before := l.trips
+	do()
+	return l.trips - before
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"io/fs"
 	"strings"
 	"testing"
@@ -50,15 +49,11 @@ func TestLookDuringTransactions(t *testing.T) {
 		}
 		s := open(t, table.Source("&prefix="+prefix), Options{})
 		table.Write(t, prefix+"a.jsonl", "one\n")
-		ctx := context.Background()
-		slow, err := table.Begin(ctx)
-		require.NoError(t, err)
-		_, err = slow.Exec(ctx, `UPDATE `+table.Name+` SET content = content || 'slow'`)
-		require.NoError(t, err)
+		slow := table.Hold(t, `UPDATE `+table.Name+` SET content = content || 'slow'`)
 		table.Write(t, prefix+"b.jsonl", "two\n") // a later transaction, which is seen
 		require.Equal(t, int64(4), storagetest.Stat(t, s, "a.jsonl").Size)
 		require.Equal(t, int64(4), storagetest.Stat(t, s, "b.jsonl").Size)
-		require.NoError(t, slow.Commit(ctx))
+		require.NoError(t, slow.Commit(t.Context()))
 		require.Equal(t, int64(8), storagetest.Stat(t, s, "a.jsonl").Size)
 	}
 }

@@ -218,28 +218,15 @@ func TestNotedLater(t *testing.T) {
 // TestTriggerOfOthers: the trigger hinders no write of a user who may do nothing else, and is not led to another table.
 func TestTriggerOfOthers(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
-	schema := strings.Split(table.Name, ".")[0]
-	role := func(name, rights string) string {
-		table.Do(t, `CREATE ROLE `+name+schema+` LOGIN; GRANT USAGE ON SCHEMA `+schema+` TO `+name+schema+`; GRANT `+rights+` ON `+table.Name+
-			` TO `+name+schema)
-		return name + schema
-	}
-	writer, reader := role("writer", "SELECT, INSERT, UPDATE"), role("reader", "SELECT")
+	writer, reader := newRole(t, table, "writer", "SELECT, INSERT, UPDATE"), newRole(t, table, "reader", "SELECT")
 	installTrigger(t, table)
-	late := role("late", "SELECT")
+	late := newRole(t, table, "late", "SELECT")
 	table.Write(t, prefix+"a", "one\n")
-	as := func(role string) opened {
-		return open(t, strings.Replace(table.Source("&prefix="+prefix), "tester@", role+"@", 1), Options{})
-	}
-	s := as(reader)
+	s := openAs(t, table, reader, Options{})
 	require.True(t, s.look.noted.Load(), "who may read the one table may read the other")
-	require.False(t, as(late).look.noted.Load())
-	tx, err := table.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(),
-		`SET LOCAL ROLE `+writer+`; SET LOCAL search_path = pg_temp; CREATE TEMP TABLE sessionfs_changes (no int) ON COMMIT DROP; UPDATE `+table.Name+
-			` SET content = content || 'more'`)
-	require.NoError(t, err)
+	require.False(t, openAs(t, table, late, Options{}).look.noted.Load())
+	tx := table.Hold(t, `SET LOCAL ROLE `+writer+`; SET LOCAL search_path = pg_temp;
+		CREATE TEMP TABLE sessionfs_changes (no int) ON COMMIT DROP; UPDATE `+table.Name+` SET content = content || 'more'`)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, int64(8), storagetest.Stat(t, s, "a").Size)
 	require.Zero(t, s.sent.count(s.sql.changed)-1)

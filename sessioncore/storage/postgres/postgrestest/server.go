@@ -2,6 +2,7 @@ package postgrestest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
-	"strconv"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,84 +44,66 @@ type Server struct {
 	ended chan struct{}
 }
 
-// IsMissing reports whether an error of Start means that PostgreSQL is not installed.
-func IsMissing(err error) bool { return errors.Is(err, errNone) }
+// IsMissing reports whether an error of Start, or of StartPooler, means that the program is not installed.
+func IsMissing(err error) bool { return errors.Is(err, errMissing) }
+
+var errMissing = errors.New("is not installed")
 
 // forTests are the settings of a server of tests: what it writes need not survive the machine.
 var forTests = []string{"fsync=off", "shared_buffers=16MB", "max_connections=60"}
 
-var errNone = errors.New("there is no PostgreSQL server (apt-get install postgresql)")
+// startShared starts the server of this process.
+var startShared = sync.OnceValues(func() (*Server, error) { return Start(forTests...) })
 
 // Shared returns the server of this process. It ends with the process.
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	shared.Do(func() {
-		shared.server, shared.err = Start(forTests...)
-	})
-	return check(t, shared.server, shared.err)
-}
-
-var shared struct {
-	sync.Once
-	server *Server
-	err    error
+	s, err := startShared()
+	check(t, err)
+	return s
 }
 
 // New returns a server of the test's own, which may kill it.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s, err := Start(forTests...)
-	if err == nil {
-		t.Cleanup(s.Close)
-	}
-	return check(t, s, err)
-}
-
-func check(t testing.TB, s *Server, err error) *Server {
-	t.Helper()
-	switch {
-	case IsMissing(err):
-		missing(t, err.Error())
-	case err != nil:
-		t.Fatalf("PostgreSQL does not start: %v", err)
-	}
+	check(t, err)
+	t.Cleanup(s.Close)
 	return s
 }
 
-// missing ends the test where something is not installed.
-func missing(t testing.TB, what string) {
+// check ends a test whose server does not start, or skips it where that is not installed.
+func check(t testing.TB, err error) {
 	t.Helper()
-	if os.Getenv(RequireEnv) == "1" || os.Getenv(FullEnv) == "1" {
-		t.Fatal(what)
+	switch {
+	case err == nil:
+	case !IsMissing(err) || os.Getenv(RequireEnv) == "1" || os.Getenv(FullEnv) == "1":
+		t.Fatal(err)
+	default:
+		t.Skipf("%v; %s=1 makes this a failure", err, RequireEnv)
 	}
-	t.Skip(what + "; " + RequireEnv + "=1 makes this a failure")
 }
 
-// findBinaries returns the directory of the server's programs, "" if it is not installed. Debian has them in no PATH.
-func findBinaries() string {
+// findBinaries returns the directory of the server's programs. Debian has them in no PATH.
+func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(path)
-		}
+		path, err = filepath.EvalSymlinks(path)
+		return filepath.Dir(path), err
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	version := func(path string) int {
-		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
-		return n
-	}
-	sort.Slice(found, func(i, j int) bool { return version(found[i]) > version(found[j]) })
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
-		return ""
+		return "", fmt.Errorf("PostgreSQL %w (apt-get install postgresql)", errMissing)
 	}
-	return filepath.Dir(found[0])
+	newest := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) } // 9 before 10
+	return slices.MaxFunc(found, newest), nil
 }
 
 // Start makes a database and serves it, with settings such as "fsync=off". It ends, and is removed, with Close or with
 // this process, even if that is killed. IsMissing tells whether the error means that there is none.
 func Start(settings ...string) (*Server, error) {
-	bin := findBinaries()
-	if bin == "" {
-		return nil, errNone
+	bin, err := findBinaries()
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "pg") // a socket's path has little room
 	if err != nil {
@@ -142,15 +125,8 @@ func (s *Server) Follow(t testing.TB) *Server {
 	if err := standby.begin(standby.command("pg_basebackup", "-h", s.dir, "-U", "tester", "-D", standby.data(), "-R", "-c", "fast", "--no-sync")); err != nil {
 		t.Fatal(err)
 	}
-	c, err := pgx.Connect(context.Background(), s.URL("postgres"))
-	if err != nil {
+	if err := s.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();"); err != nil {
 		t.Fatal(err)
-	}
-	defer c.Close(context.Background())
-	for _, sql := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
-		if _, err := c.Exec(context.Background(), sql); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return standby
 }
@@ -162,13 +138,8 @@ func (s *Server) begin(cmd *exec.Cmd) (err error) {
 			s.Close()
 		}
 	}()
-	if err := os.Chmod(s.dir, 0o755); err != nil {
+	if err := cmp.Or(os.Chmod(s.dir, 0o755), giveToNobody(s.dir)); err != nil {
 		return err
-	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(s.dir, nobody, nobody); err != nil {
-			return err
-		}
 	}
 	if err := s.removeAtEnd(); err != nil {
 		return err
@@ -177,6 +148,14 @@ func (s *Server) begin(cmd *exec.Cmd) (err error) {
 		return fmt.Errorf("%s: %w: %s", cmd.Path, err, out)
 	}
 	return s.Start()
+}
+
+// giveToNobody makes a directory that of the server.
+func giveToNobody(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Chown(dir, nobody, nobody)
 }
 
 // removeAtEnd starts a shell that waits until this process is gone, ends the server, and removes its directory.
@@ -196,10 +175,10 @@ func (s *Server) removeAtEnd() error {
 	return nil
 }
 
-// Close ends the server and removes all of it.
+// Close ends the server and removes all of it. The server gives back the memory that its processes share: that of one that was
+// killed stays until the same database is served again.
 func (s *Server) Close() {
-	s.quit()
-	s.Kill()
+	s.end(1, syscall.SIGQUIT)
 	_ = os.RemoveAll(s.dir) // and the shell finds nothing
 	if s.stays != nil {
 		_ = s.pipe.Close()
@@ -239,60 +218,61 @@ func (s *Server) Start() error {
 		_ = cmd.Wait()
 		close(ended)
 	}(s.proc, s.ended)
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(10 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		c, err := pgx.Connect(ctx, s.URL("postgres"))
-		if err == nil {
-			err = c.Close(ctx)
-		}
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-s.ended:
-			return fmt.Errorf("the server ended: %s", said.String())
-		default:
-		}
+	if err := waitFor(s.URL("postgres"), s.ended); err != nil {
+		return fmt.Errorf("PostgreSQL does not start: %w: %s", err, said.String())
 	}
-	return errors.New("the server does not answer")
+	return nil
 }
 
-// quit ends the server at once, but lets it give back the memory that its processes share: that of one that was killed
-// stays until the same database is served again.
-func (s *Server) quit() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil {
-		return
-	}
-	_ = s.proc.Process.Signal(syscall.SIGQUIT)
-	select {
-	case <-s.ended:
-	case <-time.After(patience):
+// waitFor connects until a server answers, or ended is closed.
+func waitFor(url string, ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(ctx, url)
+		if err == nil {
+			return c.Close(ctx)
+		}
+		select {
+		case <-ended:
+			return errors.New("it ended")
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
 // Kill kills the server, all of its processes, at once.
-func (s *Server) Kill() {
+func (s *Server) Kill() { s.end(-1, syscall.SIGKILL) }
+
+// end ends the server with a signal to the first of its processes (1) or to the group of them (-1).
+func (s *Server) end(which int, sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.proc == nil {
 		return
 	}
-	_ = syscall.Kill(-s.proc.Process.Pid, syscall.SIGKILL) // a group of its own
+	_ = syscall.Kill(which*s.proc.Process.Pid, sig)
 	<-s.ended
 	s.proc = nil
+}
+
+// psql carries out statements.
+func (s *Server) psql(sql string) error {
+	cmd := s.command("psql", "-Xq", "-v", "ON_ERROR_STOP=1", s.URL("postgres"))
+	cmd.Stdin = strings.NewReader(sql)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("psql: %w: %s", err, out)
+	}
+	return nil
 }
 
 // Program returns the path of one of the server's programs, such as psql. What PATH has may be a script that chooses one.
 func (s *Server) Program(name string) string { return filepath.Join(s.bin, name) }
 
 // Socket returns the path of the socket on which the server listens.
-func (s *Server) Socket() string { return filepath.Join(s.dir, SocketName) }
-
-// SocketName is how a server calls its socket, in a directory of its own.
-const SocketName = ".s.PGSQL.5432"
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
 // URL returns the address of a database of the server.
 func (s *Server) URL(database string) string {

@@ -2,10 +2,11 @@ package postgrestest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,12 +24,13 @@ type Table struct {
 // Columns is what the client makes a table of.
 const Columns = `(path TEXT PRIMARY KEY, content TEXT NOT NULL, mtime_ms BIGINT NOT NULL, title TEXT, title_source TEXT, title_updated_at TEXT)`
 
+// schemas counts those of this process.
+var schemas atomic.Int64
+
 // NewTable makes a table for the test.
 func (s *Server) NewTable(t testing.TB) *Table {
 	t.Helper()
-	var random [6]byte
-	_, _ = rand.Read(random[:]) // never fails
-	schema := "t" + hex.EncodeToString(random[:])
+	schema := fmt.Sprint("t", schemas.Add(1))
 	pool, err := pgxpool.New(context.Background(), s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +62,19 @@ func (t *Table) Write(tb testing.TB, path, content string) {
 		ON CONFLICT (path) DO UPDATE SET content = excluded.content, mtime_ms = excluded.mtime_ms`, path, content, time.Now().UnixMilli())
 }
 
+// Hold carries out a statement in a transaction that the caller ends.
+func (t *Table) Hold(tb testing.TB, sql string, args ...any) pgx.Tx {
+	tb.Helper()
+	tx, err := t.Begin(context.Background())
+	if err == nil {
+		_, err = tx.Exec(context.Background(), sql, args...)
+	}
+	if err != nil {
+		tb.Fatalf("%s: %v", sql, err)
+	}
+	return tx
+}
+
 // Append adds to a row as the client does, which looks at nothing.
 func (t *Table) Append(tb testing.TB, path, more string) {
 	tb.Helper()
@@ -85,17 +100,15 @@ func (t *Table) Content(tb testing.TB, path string) (content string) {
 // AskPassword makes the server ask a role for its password.
 func (t *Table) AskPassword(tb testing.TB, role string) {
 	tb.Helper()
-	var rules string
-	if err := t.QueryRow(context.Background(), `SHOW hba_file`).Scan(&rules); err != nil {
+	rules := fmt.Sprintf("local all %s scram-sha-256\nlocal all all trust\n", role)
+	if err := os.WriteFile(filepath.Join(t.server.data(), "pg_hba.conf"), []byte(rules), 0); err != nil {
 		tb.Fatal(err)
 	}
-	t.Do(tb, `COPY (VALUES ('local all `+role+` scram-sha-256'), ('local all all trust')) TO '`+rules+`'`)
-	for asks := false; !asks; {
-		t.Do(tb, `SELECT pg_reload_conf()`) // which takes a moment
-		c, err := pgx.Connect(context.Background(), strings.Replace(t.server.URL("postgres"), "tester", role+":none", 1))
-		if asks = err != nil; !asks {
-			_ = c.Close(context.Background())
-		}
+	once := make(chan struct{})
+	close(once)
+	for asks := false; !asks; { // which takes a moment
+		t.Do(tb, `SELECT pg_reload_conf()`)
+		asks = waitFor(strings.Replace(t.server.URL("postgres"), "tester", role+":none", 1), once) != nil
 	}
 }
 
@@ -108,11 +121,4 @@ func (t *Table) Script(tb testing.TB, sql string) {
 }
 
 // Psql is Script for statements that may fail.
-func (t *Table) Psql(sql string) error {
-	psql := t.server.command("psql", "-Xq", t.server.URL("postgres"))
-	psql.Stdin = strings.NewReader(sql)
-	if out, err := psql.CombinedOutput(); err != nil {
-		return fmt.Errorf("psql: %w: %s", err, out)
-	}
-	return nil
-}
+func (t *Table) Psql(sql string) error { return t.server.psql(sql) }
