@@ -4,10 +4,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -19,31 +21,51 @@ import (
 // badNames could lead out of the root, or cannot name a file.
 var badNames = []string{"..", "/x", "a//b", "a/../b", "./x", "x/", "a\x00b", "../x"}
 
-// none stops at the first name.
-func none(storage.Item) bool { return false }
-
-func TestFilesRefuseBadNames(t *testing.T) {
+// TestBadNames: no name leads out of the root, or to what is no file.
+func TestBadNames(t *testing.T) {
 	every.Files(t, func(t *testing.T, s every.Store) {
 		for _, name := range badNames {
 			for op, do := range storagetest.Reads {
 				assert.ErrorIs(t, do(s, name), storage.ErrBadName, "%s(%q)", op, name)
 			}
-			assert.ErrorIs(t, s.List(name, nil, none), storage.ErrBadName, "List(%q)", name)
 		}
 		s.ReadAhead([]string{"", "none", "../x"})
 	})
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		for _, name := range append(badNames, "") {
+			for op, do := range storagetest.Writes {
+				assert.ErrorIs(t, do(s, name), storage.ErrBadName, "%s(%q)", op, name)
+			}
+		}
+	})
 }
 
-func TestFilesSayWhatIsMissing(t *testing.T) {
+func TestMissingNames(t *testing.T) {
+	missing := []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"}
 	every.Files(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "file.jsonl", "{}\n")
-		for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
+		for _, name := range missing {
 			for op, do := range storagetest.Reads {
 				assert.ErrorIs(t, do(s, name), fs.ErrNotExist, "%s(%q)", op, name)
 			}
-			assert.ErrorIs(t, s.List(name, nil, none), fs.ErrNotExist, "List(%q)", name)
 		}
-		assert.ErrorIs(t, s.List("file.jsonl", nil, none), fs.ErrNotExist)
+		assert.ErrorIs(t, storagetest.Reads["List"](s, "file.jsonl"), fs.ErrNotExist)
+	})
+	every.Journals(t, func(t *testing.T, s every.Store) {
+		s.WriteFile(t, "file.jsonl", "{}\n")
+		s.WriteFile(t, "d/x.jsonl", "{}\n")
+		for _, op := range []string{"Append", "overwrite", "Sync"} {
+			for _, name := range missing {
+				assert.ErrorIs(t, storagetest.Writes[op](s, name), fs.ErrNotExist, "%s(%q)", op, name)
+			}
+			assert.ErrorIs(t, storagetest.Writes[op](s, "d"), storage.ErrNotRegular, op)
+		}
+		for _, name := range missing[:2] {
+			assert.ErrorIs(t, storagetest.Writes["Lock"](s, name), fs.ErrNotExist, name)
+		}
+		assert.ErrorIs(t, storagetest.Writes["Replace"](s, "file.jsonl/x.jsonl"), unix.ENOTDIR, "it makes what is missing")
+		_, err := storagetest.Replace(s, "d", "x")
+		assert.ErrorIs(t, err, storage.ErrNotRegular)
 	})
 }
 
@@ -90,12 +112,10 @@ func TestFilesList(t *testing.T) {
 		}
 		assert.Equal(t, storage.KindDir, storagetest.Stat(t, s, "").Kind)
 		assert.NotEqual(t, storagetest.Stat(t, s, "q").Token, storagetest.Stat(t, s, "q/r").Token)
-		_, err := s.Open("q/r")
-		assert.Error(t, err, "a directory is no file")
+		assert.Error(t, storagetest.Reads["Open"](s, "q/r"), "a directory is no file")
 		before := storagetest.Stat(t, s, "p").Token
 		s.Remove(t, "p/f1.jsonl")
-		_, err = s.Stat("p/f1.jsonl")
-		assert.ErrorIs(t, err, fs.ErrNotExist)
+		assert.ErrorIs(t, storagetest.Reads["Stat"](s, "p/f1.jsonl"), fs.ErrNotExist)
 		assert.NotEqual(t, before, storagetest.Stat(t, s, "p").Token, "a name is gone")
 	})
 }
@@ -105,8 +125,7 @@ func TestFilesPin(t *testing.T) {
 	every.Files(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
-		first, err := s.Open("x.jsonl")
-		require.NoError(t, err)
+		first := storagetest.Open(t, s, "x.jsonl")
 		assert.Equal(t, "one\n", storagetest.ReadObject(t, first))
 		s.WriteFile(t, "x.jsonl", "another\n")
 		after := storagetest.Stat(t, s, "x.jsonl")
@@ -117,12 +136,12 @@ func TestFilesPin(t *testing.T) {
 		s.Remove(t, "x.jsonl")
 		assert.Equal(t, "one\n", storagetest.ReadObject(t, first))
 
-		n, err := first.ReadAt(make([]byte, 10), 2)
-		assert.Equal(t, 2, n)
-		assert.ErrorIs(t, err, io.EOF)
-		_, err = first.ReadAt(make([]byte, 1), 100)
-		assert.ErrorIs(t, err, io.EOF)
-		_, err = first.ReadAt(make([]byte, 1), -1)
+		for off, want := range map[int64]int{2: 2, 100: 0} {
+			n, err := first.ReadAt(make([]byte, 10), off)
+			assert.Equal(t, want, n)
+			assert.ErrorIs(t, err, io.EOF)
+		}
+		_, err := first.ReadAt(make([]byte, 1), -1)
 		assert.Error(t, err)
 		require.NoError(t, first.Close())
 	})
@@ -139,26 +158,17 @@ func TestFilesFollowNoLink(t *testing.T) {
 		st := storagetest.Stat(t, s, "d/link")
 		assert.Equal(t, storage.KindLink, st.Kind)
 		assert.Equal(t, "../d//x.jsonl", st.Link, "as stored")
-		_, err := s.Open("d/link")
-		assert.ErrorIs(t, err, fs.ErrNotExist)
+		assert.ErrorIs(t, storagetest.Reads["Open"](s, "d/link"), fs.ErrNotExist)
 		assert.Empty(t, storagetest.Stat(t, s, "d/x.jsonl").Link)
 	})
 }
 
 func TestEndsInNewline(t *testing.T) {
-	every.Files(t, func(t *testing.T, s every.Store) {
-		for text, want := range map[string]bool{"": true, "\n": true, "x": false, "x\n": true, "x\ny": false} {
-			s.WriteFile(t, "x.jsonl", text)
-			o, err := s.Open("x.jsonl")
-			require.NoError(t, err)
-			got, err := storage.EndsInNewline(o, int64(len(text)))
-			require.NoError(t, err)
-			assert.Equal(t, want, got, "%q", text)
-			if text == "" {
-				_, err = storage.EndsInNewline(o, 5)
-				assert.ErrorIs(t, err, io.EOF, "shorter than it was said to be")
-			}
-			require.NoError(t, o.Close())
-		}
-	})
+	for text, want := range map[string]bool{"": true, "\n": true, "x": false, "x\n": true, "x\ny": false} {
+		got, err := storage.EndsInNewline(strings.NewReader(text), int64(len(text)))
+		require.NoError(t, err)
+		assert.Equal(t, want, got, "%q", text)
+	}
+	_, err := storage.EndsInNewline(strings.NewReader(""), 5)
+	assert.ErrorIs(t, err, io.EOF, "shorter than it was said to be")
 }

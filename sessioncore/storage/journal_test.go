@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
@@ -24,46 +23,11 @@ import (
 
 // The second part of the contract: how session files are written (storage.Journal).
 
-func TestJournalRefusesBadNames(t *testing.T) {
-	every.Journals(t, func(t *testing.T, s every.Store) {
-		for op, do := range storagetest.Writes {
-			for _, name := range append(badNames, "") {
-				assert.ErrorIs(t, do(s, name), storage.ErrBadName, "%s(%q)", op, name)
-			}
-		}
-	})
-}
-
-func TestJournalSaysWhatIsMissing(t *testing.T) {
-	every.Journals(t, func(t *testing.T, s every.Store) {
-		s.WriteFile(t, "file.jsonl", "{}\n")
-		s.WriteFile(t, "d/x.jsonl", "{}\n")
-		for op, do := range storagetest.Writes {
-			switch op {
-			case "Replace": // makes what is missing
-				assert.ErrorIs(t, do(s, "file.jsonl/x.jsonl"), unix.ENOTDIR)
-			case "Lock":
-				assert.ErrorIs(t, do(s, "none/x.jsonl"), fs.ErrNotExist)
-				assert.ErrorIs(t, do(s, "file.jsonl/x.jsonl"), fs.ErrNotExist)
-			default:
-				for _, name := range []string{"none/x.jsonl", "file.jsonl/x.jsonl", "x.jsonl"} {
-					assert.ErrorIs(t, do(s, name), fs.ErrNotExist, "%s(%q)", op, name)
-				}
-				assert.ErrorIs(t, do(s, "d"), storage.ErrNotRegular, op)
-			}
-		}
-		_, err := s.Replace("d", storage.Replacement{Expect: storagetest.Stat(t, s, "d").Token, Write: storagetest.Content("x")})
-		assert.ErrorIs(t, err, storage.ErrNotRegular)
-	})
-}
-
 func TestJournalAppend(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
-		pinned, err := s.Open("x.jsonl")
-		require.NoError(t, err)
-		defer pinned.Close()
+		pinned := storagetest.Open(t, s, "x.jsonl")
 
 		after, err := s.Append("x.jsonl", []byte("two\nthree\n"))
 		require.NoError(t, err)
@@ -88,36 +52,35 @@ func TestJournalAppend(t *testing.T) {
 // TestJournalReplace: a file is replaced if it is the expected one, a new one comes with its directories.
 func TestJournalReplace(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
-		made, err := s.Replace("x.jsonl", storage.Replacement{Write: storagetest.Content("one\n")})
+		made, err := storagetest.Replace(s, "x.jsonl", "one\n")
 		require.NoError(t, err)
 		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), made)
 		assert.Equal(t, uint32(0o600), made.Mode)
 		assert.Equal(t, "one\n", storagetest.Read(t, s, "x.jsonl"))
 
-		called := false
-		_, err = s.Replace("x.jsonl", storage.Replacement{Write: func(io.Writer) error { called = true; return nil }})
-		assert.ErrorIs(t, err, storage.ErrStale)
-		assert.ErrorIs(t, err, fs.ErrExist)
-		assert.False(t, called, "work for nothing")
-
+		refused := func(expect storage.Token) error {
+			_, err := s.Replace("x.jsonl", storage.Replacement{Expect: expect, Write: func(io.Writer) error {
+				t.Error("work for nothing")
+				return nil
+			}})
+			assert.ErrorIs(t, err, storage.ErrStale)
+			return err
+		}
+		assert.ErrorIs(t, refused(storage.Token{}), fs.ErrExist)
 		_, err = s.Append("x.jsonl", []byte("two\n"))
 		require.NoError(t, err)
-		_, err = s.Replace("x.jsonl", storage.Replacement{Expect: made.Token, Write: storagetest.Content("lost\n")})
-		assert.ErrorIs(t, err, storage.ErrStale)
-		assert.NotErrorIs(t, err, fs.ErrExist)
+		assert.NotErrorIs(t, refused(made.Token), fs.ErrExist)
 		assert.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "x.jsonl"))
 
 		old := storagetest.Stat(t, s, "x.jsonl")
-		st, err := s.Replace("x.jsonl", storage.Replacement{Expect: old.Token, Write: storagetest.Content("three\n")})
+		st, err := storagetest.Replace(s, "x.jsonl", "three\n")
 		require.NoError(t, err)
 		assert.False(t, st.SameObject(old.Token))
 		assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
 		assert.Equal(t, "three\n", storagetest.Read(t, s, "x.jsonl"))
 
 		s.Remove(t, "x.jsonl")
-		_, err = s.Replace("x.jsonl", storage.Replacement{Expect: st.Token, Write: storagetest.Content("back\n")})
-		assert.ErrorIs(t, err, storage.ErrStale)
-		assert.NotErrorIs(t, err, fs.ErrNotExist)
+		assert.NotErrorIs(t, refused(st.Token), fs.ErrNotExist)
 		at := time.Unix(1_700_000_000, 0)
 		st, err = s.Replace("a/b/empty.jsonl", storage.Replacement{Write: storagetest.Content(""), Modified: at})
 		require.NoError(t, err)
@@ -132,11 +95,7 @@ func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
-		for _, name := range []string{"x.jsonl", "new.jsonl"} {
-			expect := before.Token
-			if name == "new.jsonl" {
-				expect = storage.Token{}
-			}
+		for name, expect := range map[string]storage.Token{"x.jsonl": before.Token, "new.jsonl": {}} {
 			_, err := s.Replace(name, storage.Replacement{Expect: expect, Write: func(w io.Writer) error {
 				_, _ = io.WriteString(w, strings.Repeat("half\n", 50_000))
 				return failed
@@ -156,19 +115,16 @@ func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 func TestJournalReplaceSeesWhatHappensMeanwhile(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
-		_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Write: func(_ io.Writer) error {
-			_, err := s.Append("x.jsonl", []byte("two\n"))
-			return err
-		}})
-		assert.ErrorIs(t, err, storage.ErrStale)
-		assert.Equal(t, "one\ntwo\n", storagetest.Read(t, s, "x.jsonl"))
-
-		_, err = s.Replace("y.jsonl", storage.Replacement{Write: func(_ io.Writer) error {
-			s.WriteFile(t, "y.jsonl", "theirs\n")
-			return nil
-		}})
-		assert.ErrorIs(t, err, fs.ErrExist)
-		assert.Equal(t, "theirs\n", storagetest.Read(t, s, "y.jsonl"))
+		expect := storagetest.Stat(t, s, "x.jsonl").Token
+		for name, expect := range map[string]storage.Token{"x.jsonl": expect, "y.jsonl": {}} {
+			_, err := s.Replace(name, storage.Replacement{Expect: expect, Write: func(io.Writer) error {
+				s.WriteFile(t, name, "theirs\n")
+				return nil
+			}})
+			assert.ErrorIs(t, err, storage.ErrStale)
+			assert.Equal(t, name == "y.jsonl", errors.Is(err, fs.ErrExist))
+			assert.Equal(t, "theirs\n", storagetest.Read(t, s, name))
+		}
 	})
 }
 
@@ -219,9 +175,7 @@ func TestJournalReplaceHead(t *testing.T) {
 		slot := func(title string) string { return string(names.TitleSlot(title, "user", "2026-02-16T10:20:30.000Z")) }
 		s.WriteFile(t, "x.jsonl", slot("one")+"two\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
-		pinned, err := s.Open("x.jsonl")
-		require.NoError(t, err)
-		defer pinned.Close()
+		pinned := storagetest.Open(t, s, "x.jsonl")
 		for _, tail := range []string{"", "three\n"} {
 			after, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte(slot("ONE")), Tail: []byte(tail)})
 			require.NoError(t, err)

@@ -187,7 +187,6 @@ func TestNoDescriptorStaysOpen(t *testing.T) {
 			_ = do(s, name)
 		}
 		_, _ = s.Writers(name)
-		_ = s.List(name, nil, func(storage.Item) bool { return true })
 		_ = s.MkdirAll("d/e")
 		_ = s.MkdirAll("x.jsonl/e")
 	}

@@ -11,17 +11,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -38,10 +40,8 @@ const (
 )
 
 func newArchive(t *testing.T, limit *budget.Budget) *archive {
-	a := &archive{dir: t.TempDir()}
-	files, err := dir.Open(a.dir)
-	require.NoError(t, err)
-	a.Storage = New(files, limit, t.TempDir())
+	files := sessiontest.OpenDir(t, t.TempDir())
+	a := &archive{New(files, limit, t.TempDir()), files.Path()}
 	a.texts.Most = large
 	t.Cleanup(func() {
 		require.Zero(t, a.texts.Limit.Held(), "all is given back")
@@ -56,6 +56,13 @@ func newArchive(t *testing.T, limit *budget.Budget) *archive {
 func (a *archive) write(t *testing.T, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, name), data, 0o600))
+}
+
+// open writes a compressed file and opens it.
+func (a *archive) open(t *testing.T, data []byte) *object {
+	t.Helper()
+	a.write(t, "x.jsonl"+a.format.ending, data)
+	return storagetest.Open(t, a, "x.jsonl").(*object)
 }
 
 // pack compresses text.
@@ -100,10 +107,8 @@ func TestReads(t *testing.T) {
 	for _, n := range []int{1, 100, 4 << 10, large - 1, large, large + 1, large + 2*step} {
 		a := newArchive(t, nil)
 		text := lines(n)[:n]
-		a.write(t, "x.jsonl.gz", pack(text))
+		obj := a.open(t, pack(text))
 		require.EqualValues(t, n, storagetest.Stat(t, a, "x.jsonl").Size)
-		obj, err := a.Open("x.jsonl")
-		require.NoError(t, err)
 		st, err := obj.Stat()
 		require.NoError(t, err)
 		require.Equal(t, storagetest.Stat(t, a, "x.jsonl"), st)
@@ -131,16 +136,12 @@ func TestReads(t *testing.T) {
 
 // TestBeginning: who reads the beginning only has no more unpacked.
 func TestBeginning(t *testing.T) {
-	a := newArchive(t, nil)
 	text := lines(2 * step)
-	a.write(t, "x.jsonl.gz", pack(text))
-	obj, err := a.Open("x.jsonl")
-	require.NoError(t, err)
+	obj := newArchive(t, nil).open(t, pack(text))
 	p := make([]byte, beginning-100)
 	require.NoError(t, storage.ReadFull(obj, p, 100))
 	require.Equal(t, text[100:beginning], string(p))
-	require.Nil(t, obj.(*object).content)
-	require.NoError(t, obj.Close())
+	require.Nil(t, obj.content)
 }
 
 // TestNames: a plain session file is shown before a compressed one, and neither links nor other files are unpacked.
@@ -179,60 +180,118 @@ func TestNames(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrNotRegular)
 }
 
-// TestLies reads files that are not what they say, or damaged.
+// packed is a compressed file, and the text or the error of reading it.
+type packed struct {
+	data []byte
+	want string
+	err  error
+}
+
+// check: each file is unpacked or refused, each time that it is read.
+func check(t *testing.T, f *format, limit int64, files map[string]packed) {
+	for name, c := range files {
+		t.Run(name, func(t *testing.T) {
+			a := newArchive(t, nil)
+			a.format, a.limitOf = f, func(int64) int64 { return limit }
+			a.write(t, "x.jsonl"+f.ending, c.data)
+			for range 3 {
+				got, err := read(a, "x.jsonl")
+				require.ErrorIs(t, err, c.err)
+				require.NotErrorIs(t, err, storage.ErrStale)
+				if err == nil {
+					require.True(t, c.want == got)
+					require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
+				}
+			}
+		})
+	}
+}
+
+// TestLies reads files that are not what they say, or damaged, or made to fill the disk.
 func TestLies(t *testing.T) {
 	text := lines(step + 100)
 	good := pack(text)
+	and := func(more []byte) []byte { return slices.Concat(good, more) }
 	change := func(at int, b byte) []byte {
 		bad := bytes.Clone(good)
 		bad[(at+len(bad))%len(bad)] ^= b
 		return bad
 	}
 	size := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(bytes.Clone(good[:len(good)-4]), n) }
-	junk := append(bytes.Clone(good), "this is no compressed data"...)
-	for name, c := range map[string]struct {
-		data []byte
-		want string // "" for an error
-		err  error
-	}{
+	junk := []byte("this is no compressed data")
+	bomb := pack(strings.Repeat("x", 2<<20))
+	check(t, gzipped, 1<<20, map[string]packed{
 		"as it should be":            {good, text, nil},
-		"two members":                {append(bytes.Clone(good), good...), text + text, nil},
-		"an empty second member":     {append(bytes.Clone(good), pack("")...), text, nil},
-		"junk after it":              {junk, text, nil},
-		"junk that tells a size":     {binary.LittleEndian.AppendUint32(bytes.Clone(junk), uint32(2*len(text))), text, nil},
+		"two members":                {and(good), text + text, nil},
+		"an empty second member":     {and(pack("")), text, nil},
+		"junk after it":              {and(junk), text, nil},
+		"junk that tells a size":     {binary.LittleEndian.AppendUint32(and(junk), uint32(2*len(text))), text, nil},
 		"wrong checksum":             {change(-8, 1), "", syscall.EIO},
 		"says that it is larger":     {size(uint32(len(text) + 1)), "", syscall.EIO},
 		"says that it is far larger": {size(1<<32 - 1), "", syscall.EIO},
 		"without its end":            {good[:len(good)-5], "", syscall.EIO},
 		"cut in the middle":          {good[:len(good)/2], "", syscall.EIO},
 		"a flipped bit":              {change(len(good)/2, 4), "", syscall.EIO},
-		"cut in the second member":   {append(bytes.Clone(good), good[:len(good)/2]...), "", syscall.EIO},
+		"cut in the second member":   {and(good[:len(good)/2]), "", syscall.EIO},
 		"nothing":                    {nil, "", storage.ErrNotRegular},
-		"a bomb":                     {pack(strings.Repeat("x", 2<<20)), "", syscall.EFBIG},
-		"a bomb that hides it":       {append(pack(strings.Repeat("x", 2<<20)), good...), "", syscall.EFBIG},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newArchive(t, nil)
-			a.limitOf = func(int64) int64 { return 1 << 20 }
-			a.write(t, "x.jsonl.gz", c.data)
-			requireUnpacked(t, a, c.want, c.err)
-		})
-	}
+		"a bomb":                     {bomb, "", syscall.EFBIG},
+		"a bomb that hides it":       {append(bomb, good...), "", syscall.EFBIG},
+	})
 }
 
-// requireUnpacked: x.jsonl is unpacked, or refused for a reason, each time.
-func requireUnpacked(t *testing.T, a *archive, want string, reason error) {
-	for range 3 {
-		got, err := read(a, "x.jsonl")
-		if reason == nil {
-			require.NoError(t, err)
-			require.True(t, want == got)
-			require.EqualValues(t, len(got), storagetest.Stat(t, a, "x.jsonl").Size)
-			continue
-		}
-		require.ErrorIs(t, err, reason)
-		require.NotErrorIs(t, err, storage.ErrStale)
+// packZstd compresses as Codex does: newer versions say the size first, which is set with sized.
+func packZstd(t *testing.T, text string, sized bool, options ...zstd.EOption) []byte {
+	var out bytes.Buffer
+	w, err := zstd.NewWriter(&out, append(options, zstd.WithEncoderConcurrency(1))...)
+	require.NoError(t, err)
+	if sized {
+		w.ResetContentSize(&out, int64(len(text)))
 	}
+	_, err = io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func TestZstd(t *testing.T) {
+	text := lines(3 * step)
+	good, told := packZstd(t, text, false), packZstd(t, text, true)
+	flipped, lies := bytes.Clone(good), bytes.Clone(told)
+	flipped[len(good)/2] ^= 4
+	at := bytes.Index(lies, binary.LittleEndian.AppendUint32(nil, uint32(len(text))))
+	require.Positive(t, at)
+	lies[at]++
+	check(t, zstandard, 5<<20, map[string]packed{
+		"as it should be":         {good, text, nil},
+		"with its size":           {told, text, nil},
+		"nothing in it":           {packZstd(t, "", true), "", nil},
+		"two frames":              {slices.Concat(told, good), text + text, nil},
+		"says another size":       {lies, "", syscall.EIO},
+		"cut":                     {told[:len(told)/2], "", syscall.EIO},
+		"cut, without its size":   {good[:len(good)/2], "", syscall.EIO},
+		"half a header":           {good[:5], "", syscall.EIO},
+		"a flipped bit":           {flipped, "", syscall.EIO},
+		"junk after it":           {append(bytes.Clone(good), "junk"...), "", syscall.EIO},
+		"something else":          {[]byte(text), "", storage.ErrNotRegular},
+		"a bomb":                  {packZstd(t, strings.Repeat("x", 8<<20), false), "", syscall.EFBIG},
+		"a bomb that says so":     {packZstd(t, strings.Repeat("x", 8<<20), true), "", syscall.EFBIG},
+		"more memory than it may": {packZstd(t, lines(4<<20), false, zstd.WithWindowSize(2*maxWindow)), "", syscall.EIO},
+	})
+}
+
+// TestZstdMemory: to unpack a large file takes no more memory than a small one.
+func TestZstdMemory(t *testing.T) {
+	a := newArchive(t, nil)
+	a.format, a.limitOf = zstandard, func(int64) int64 { return 1 << 30 }
+	data := packZstd(t, strings.Repeat(lines(1<<20), 100), false)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	obj := a.open(t, data)
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	require.NoError(t, storage.ReadFull(obj, make([]byte, 4096), st.Size-4096))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 }
 
 // TestDamage: what comes before the damage can be read, and a damaged file is not unpacked to the damage again.
@@ -242,29 +301,22 @@ func TestDamage(t *testing.T) {
 	data := pack(text)
 	a.write(t, "x.jsonl.gz", data[:len(data)/2])
 	_, err := read(a, "x.jsonl")
-	require.ErrorIs(t, err, syscall.EIO)
 	require.ErrorContains(t, err, "cut short")
-	obj, err := a.Open("x.jsonl")
-	require.NoError(t, err)
-	defer obj.Close()
+	obj := a.open(t, data[:len(data)/2])
 	p := make([]byte, 4096)
 	require.NoError(t, storage.ReadFull(obj, p, 0))
 	require.Equal(t, text[:4096], string(p))
 	st, err := obj.Stat()
 	require.NoError(t, err)
 	require.ErrorIs(t, storage.ReadFull(obj, p, st.Size-int64(len(p))), syscall.EIO)
-	require.Nil(t, obj.(*object).content, "nothing was unpacked for the error")
+	require.Nil(t, obj.content, "nothing was unpacked for the error")
 }
 
 // TestChanges: an open file shows what it showed, or says that it cannot.
 func TestChanges(t *testing.T) {
 	a := newArchive(t, nil)
 	first, second := lines(large+step), strings.Repeat("second ", step/7)
-	open := func() storage.Object {
-		obj, err := a.Open("x.jsonl")
-		require.NoError(t, err)
-		return obj
-	}
+	open := func() storage.Object { return storagetest.Open(t, a, "x.jsonl") }
 	replace := func(data []byte) {
 		a.write(t, "new", data)
 		require.NoError(t, os.Rename(filepath.Join(a.dir, "new"), filepath.Join(a.dir, "x.jsonl.gz")))
@@ -277,7 +329,6 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, first, storagetest.ReadObject(t, old))
 	require.NoError(t, os.Remove(filepath.Join(a.dir, "x.jsonl.gz")))
 	require.Equal(t, first, storagetest.ReadObject(t, old))
-	require.NoError(t, old.Close())
 
 	replace(pack(first))
 	known, unknown := open(), open()
@@ -288,8 +339,6 @@ func TestChanges(t *testing.T) {
 	require.ErrorIs(t, storage.ReadFull(known, make([]byte, len(first)), 0), storage.ErrStale)
 	require.ErrorIs(t, storage.ReadFull(unknown, make([]byte, 10), 0), storage.ErrStale)
 	require.Equal(t, second, storagetest.Read(t, a, "x.jsonl"))
-	require.NoError(t, known.Close())
-	require.NoError(t, unknown.Close())
 }
 
 // TestBounds: what there is no room for in memory goes to files.
@@ -298,14 +347,11 @@ func TestBounds(t *testing.T) {
 	a := newArchive(t, limit)
 	a.texts.Most = maxInMemory
 	text := lines(maxInMemory - 1<<10)
-	var open []storage.Object
+	var open []*object
 	for i := range 6 {
-		name := fmt.Sprint(i, ".jsonl")
-		a.write(t, name+Ending, pack(text[i:]))
-		obj, err := a.Open(name)
-		require.NoError(t, err)
-		require.True(t, text[i:] == storagetest.ReadObject(t, obj))
-		open = append(open, obj)
+		open = append(open, a.open(t, pack(text[i:])))
+		require.NoError(t, os.Remove(filepath.Join(a.dir, "x.jsonl.gz"))) // the next one is another file
+		require.True(t, text[i:] == storagetest.ReadObject(t, open[i]))
 	}
 	require.LessOrEqual(t, limit.Held(), limit.Limit()/4)
 	client := limit.Hold()
@@ -317,10 +363,9 @@ func TestBounds(t *testing.T) {
 	}
 	inFiles := 0
 	for _, obj := range open {
-		if obj.(*object).content.InFile() {
+		if obj.content.InFile() {
 			inFiles++
 		}
-		require.NoError(t, obj.Close())
 	}
 	require.Positive(t, inFiles)
 }
@@ -349,9 +394,7 @@ func TestNoDisk(t *testing.T) {
 func TestManyReaders(t *testing.T) {
 	a := newArchive(t, nil)
 	text := lines(large + step)
-	a.write(t, "x.jsonl.gz", pack(text))
-	obj, err := a.Open("x.jsonl")
-	require.NoError(t, err)
+	obj := a.open(t, pack(text))
 	var readers sync.WaitGroup
 	for r := range 4 {
 		readers.Go(func() {
@@ -362,12 +405,11 @@ func TestManyReaders(t *testing.T) {
 				if err != nil && err != io.EOF || string(p[:n]) != text[off:min(off+len(p), len(text))] {
 					t.Error(off, n, err)
 				}
-				obj.(*object).drop()
+				obj.drop()
 			}
 		})
 	}
 	readers.Wait()
-	require.NoError(t, obj.Close())
 }
 
 // FuzzUnpack: what is read of a file is what another unpacker finds in it, and where that finds an error there is one.

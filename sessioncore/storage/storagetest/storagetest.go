@@ -30,11 +30,19 @@ func Leftovers(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Read returns the content of a file.
-func Read(t *testing.T, s storage.Files, name string) string {
+// Open opens a file until the end of the test.
+func Open(t *testing.T, s storage.Files, name string) storage.Object {
 	t.Helper()
 	o, err := s.Open(name)
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
+// Read returns the content of a file.
+func Read(t *testing.T, s storage.Files, name string) string {
+	t.Helper()
+	o := Open(t, s, name)
 	defer o.Close()
 	return ReadObject(t, o)
 }
@@ -79,7 +87,7 @@ func Lock(t *testing.T, s storage.Journal, name string) (unlock func() error) {
 	return unlock
 }
 
-// Reads are the operations of Files that take the name of a file. Each can be called with a name that is not one.
+// Reads are the operations of Files that take a name.
 var Reads = map[string]func(s storage.Files, name string) error{
 	"Stat": func(s storage.Files, name string) error { _, err := s.Stat(name); return err },
 	"Open": func(s storage.Files, name string) error {
@@ -89,6 +97,7 @@ var Reads = map[string]func(s storage.Files, name string) error{
 		}
 		return err
 	},
+	"List": func(s storage.Files, name string) error { return s.List(name, nil, func(storage.Item) bool { return false }) },
 }
 
 // Writes are the operations of Journal.
