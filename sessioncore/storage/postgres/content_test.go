@@ -5,8 +5,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,16 +28,14 @@ func TestContentIsReadOnce(t *testing.T) {
 	require.Equal(t, 1, s.sent.count(s.sql.heads), "its beginning, which is read first")
 	require.Equal(t, 1, s.sent.count(s.sql.rest))
 
-	o, err := s.Open("a.jsonl")
-	require.NoError(t, err)
-	defer o.Close()
+	o := storagetest.Open(t, s, "a.jsonl")
 	table.Append(t, prefix+"a.jsonl", "grown\n")
 	require.Equal(t, body+"grown\n", storagetest.ReadObject(t, o))
 	require.Equal(t, body+"grown\n", storagetest.Read(t, s, "a.jsonl"))
 	require.Equal(t, 1, s.sent.count(s.sql.rest))
 	require.Zero(t, s.sent.count(s.sql.heads))
 
-	_, err = s.Append("a.jsonl", []byte("by us\n"))
+	_, err := s.Append("a.jsonl", []byte("by us\n"))
 	require.NoError(t, err)
 	require.Equal(t, body+"grown\nby us\n", storagetest.Read(t, s, "a.jsonl"))
 	require.Zero(t, s.sent.count(s.sql.rest), "what was written is known")
@@ -59,8 +57,7 @@ func TestContentOfAnother(t *testing.T) {
 			for _, n := range []int{10, 1000} {
 				body := lines(n)
 				table.Write(t, prefix+"a.jsonl", body)
-				o, err := s.Open("a.jsonl")
-				require.NoError(t, err)
+				o := storagetest.Open(t, s, "a.jsonl")
 				require.Equal(t, body, storagetest.ReadObject(t, o))
 				before := storagetest.Stat(t, s, "a.jsonl")
 
@@ -81,9 +78,7 @@ func TestTitleColumns(t *testing.T) {
 	table, s := openTable(t, Options{})
 	slot := string(title{ptr("old"), ptr("auto"), ptr(at)}.line())
 	table.Write(t, prefix+"a.jsonl", slot+"body\n")
-	o, err := s.Open("a.jsonl")
-	require.NoError(t, err)
-	defer o.Close()
+	o := storagetest.Open(t, s, "a.jsonl")
 	require.Equal(t, slot+"body\n", storagetest.ReadObject(t, o))
 	before := storagetest.Stat(t, s, "a.jsonl")
 
@@ -95,7 +90,7 @@ func TestTitleColumns(t *testing.T) {
 	require.True(t, before.SameObject(after.Token))
 	require.NotEqual(t, before.Token, after.Token)
 	part := make([]byte, 40)
-	_, err = o.ReadAt(part, 240)
+	_, err := o.ReadAt(part, 240)
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, shown[240:], string(part[:len(shown)-240]))
 
@@ -111,11 +106,12 @@ func TestContentIsBounded(t *testing.T) {
 	temporary := t.TempDir()
 	table, s := openTable(t, Options{Memory: memory, Temporary: temporary})
 	small := lines(10_000)
-	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, name := range names {
 		table.Write(t, prefix+name, name+small)
 	}
 	for range 2 {
-		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		for _, name := range names {
 			require.Equal(t, name+small, storagetest.Read(t, s, name))
 			require.LessOrEqual(t, memory.Held(), memory.Limit()/4)
 		}
@@ -125,19 +121,16 @@ func TestContentIsBounded(t *testing.T) {
 
 	large := lines(200_000)
 	table.Write(t, prefix+"large", large)
-	o, err := s.Open("large")
-	require.NoError(t, err)
-	defer o.Close()
+	o := storagetest.Open(t, s, "large")
 	part := make([]byte, headSize)
-	_, err = o.ReadAt(part, 0)
-	require.NoError(t, err)
+	require.NoError(t, storage.ReadFull(o, part, 0))
 	require.Equal(t, large[:headSize], string(part))
 	require.Zero(t, s.sent.count(s.sql.rest), "who reads no more is given no more")
 	require.Equal(t, large, storagetest.ReadObject(t, o))
 	require.Equal(t, 1, s.kept.files.Len())
 	table.Append(t, prefix+"large", "more\n")
 	require.Equal(t, large+"more\n", storagetest.ReadObject(t, o))
-	_, err = s.Append("large", []byte("ours\n"))
+	_, err := s.Append("large", []byte("ours\n"))
 	require.NoError(t, err)
 	require.Equal(t, large+"more\nours\n", storagetest.ReadObject(t, o))
 	require.Equal(t, 2, s.sent.count(s.sql.rest))
@@ -162,8 +155,7 @@ func TestEvicted(t *testing.T) {
 			require.Zero(t, from.Len())
 		}
 		table.Write(t, prefix+"a", before)
-		o, err := s.Open("a")
-		require.NoError(t, err)
+		o := storagetest.Open(t, s, "a")
 		for _, more := range []string{"", "", "more\n", "again\n"} {
 			table.Append(t, prefix+"a", more)
 			before += more
@@ -180,7 +172,7 @@ func TestEvicted(t *testing.T) {
 		evict(s.kept.files)
 		was := storagetest.Stat(t, s, "a")
 		table.Write(t, prefix+"a", strings.ToUpper(before)+"and more than before\n")
-		_, err = o.ReadAt(make([]byte, 10), 0)
+		_, err := o.ReadAt(make([]byte, 10), 0)
 		require.ErrorIs(t, err, storage.ErrStale)
 		require.NoError(t, o.Close())
 		require.Equal(t, strings.ToUpper(before)+"and more than before\n", storagetest.Read(t, s, "a"))
@@ -194,25 +186,23 @@ func TestEvicted(t *testing.T) {
 // TestNameOfGrowingRow: a row is named in a reason while a look stores what it is now; for the race detector.
 func TestNameOfGrowingRow(t *testing.T) {
 	_, s := openTable(t, Options{Fresh: time.Hour})
-	f := facts{path: prefix + "a.jsonl", version: "1"}
-	s.mu.Lock()
-	r := s.newRow(f)
-	s.add(r)
-	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 1000 {
-			s.mu.Lock()
-			f.version, f.size = strconv.FormatInt(f.size, 10), f.size+1
-			s.put(f, s.clock)
-			s.mu.Unlock()
+	put := func(size int64) *row {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.put(facts{path: prefix + "a.jsonl", version: fmt.Sprint(size), size: size}, s.clock)
+		return s.rows[prefix+"a.jsonl"]
+	}
+	r := put(0)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for size := range int64(1000) {
+			put(size)
 		}
-	}()
+	})
 	for range 1000 {
 		require.Equal(t, "a.jsonl", r.content.name())
 	}
-	<-done
+	looks.Wait()
 }
 
 // TestReadAheadOfNames: rows that are announced are read by few statements, whatever their order, and are what they are, also
@@ -240,11 +230,9 @@ func TestReadAheadOfNames(t *testing.T) {
 	s.ReadAhead(names)
 	require.Equal(t, 3, s.sent.count(s.sql.heads))
 	for n := range rows {
-		o, err := s.Open(name(n))
-		require.NoError(t, err)
+		o := storagetest.Open(t, s, name(n))
 		part := make([]byte, min(headSize, len(want(n))))
-		_, err = o.ReadAt(part, 0)
-		require.NoError(t, err)
+		require.NoError(t, storage.ReadFull(o, part, 0))
 		require.Equal(t, want(n)[:len(part)], string(part))
 		require.NoError(t, o.Close())
 	}
