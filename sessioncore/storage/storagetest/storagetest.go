@@ -97,7 +97,9 @@ var Reads = map[string]func(s storage.Files, name string) error{
 		}
 		return err
 	},
-	"List": func(s storage.Files, name string) error { return s.List(name, nil, func(storage.Item) bool { return false }) },
+	"List": func(s storage.Files, name string) error {
+		return s.List(name, nil, func(storage.Item) bool { return false })
+	},
 }
 
 // Writes are the operations of Journal.
