@@ -135,14 +135,8 @@ func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
 }
 
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
-	s := openTemp(t, "secret", "real.jsonl")
-	require.NoError(t, os.Mkdir(pathOf(s, "real"), 0o700))
-	writeDisk(t, s, "real/x.jsonl", "one\n")
-	for link, target := range map[string]string{
-		"link.jsonl": "real.jsonl", "absolute.jsonl": pathOf(s, "secret"), "dangling.jsonl": "nothing", "dir": "real",
-	} {
-		require.NoError(t, os.Symlink(target, pathOf(s, link)))
-	}
+	s := openTemp(t, "secret", "real.jsonl", "real/x.jsonl", "dir -> real", "link.jsonl -> real.jsonl", "dangling.jsonl -> nothing")
+	require.NoError(t, os.Symlink(pathOf(s, "secret"), pathOf(s, "absolute.jsonl")))
 	require.NoError(t, unix.Mkfifo(pathOf(s, "pipe.jsonl"), 0o600))
 	require.NoError(t, unix.Mknod(pathOf(s, "socket.jsonl"), unix.S_IFSOCK|0o600, 0))
 

@@ -21,13 +21,22 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// openTemp returns a storage of a new directory, with files of one line.
-func openTemp(t *testing.T, names ...string) *Storage {
+// openTemp returns a storage of a new directory with files of one line, directories (sub/) and links (name -> target).
+func openTemp(t *testing.T, files ...string) *Storage {
 	t.Helper()
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
-	for _, name := range names {
-		writeDisk(t, s, name, "one\n")
+	for _, file := range files {
+		name, target, isLink := strings.Cut(file, " -> ")
+		require.NoError(t, os.MkdirAll(filepath.Dir(pathOf(s, name)), 0o700))
+		switch {
+		case isLink:
+			require.NoError(t, os.Symlink(target, pathOf(s, name)))
+		case strings.HasSuffix(name, "/"):
+			require.NoError(t, os.MkdirAll(pathOf(s, name), 0o700))
+		default:
+			writeDisk(t, s, name, "one\n")
+		}
 	}
 	return s
 }

@@ -16,29 +16,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// movable is a store with the session a/x.jsonl, or what is made of it; directories end in a slash and links have an arrow.
-func movable(t *testing.T, files ...string) *Storage {
-	t.Helper()
-	s := openTemp(t)
-	for _, dir := range []string{"a", "b", "c"} {
-		require.NoError(t, os.Mkdir(pathOf(s, dir), 0o700))
-	}
-	for _, file := range files {
-		name, target, isLink := strings.Cut(file, " -> ")
-		require.NoError(t, os.MkdirAll(filepath.Dir(pathOf(s, name)), 0o700))
-		switch {
-		case isLink:
-			require.NoError(t, os.Symlink(target, pathOf(s, name)))
-		case strings.HasSuffix(name, "/"):
-			require.NoError(t, os.Mkdir(pathOf(s, name), 0o700))
-		default:
-			writeDisk(t, s, name, "text of "+filepath.Base(name))
-		}
-	}
-	return s
-}
-
-// tree is what movable was given.
+// tree returns what is below the directories of a storage, as openTemp takes it.
 func (s *Storage) tree(t *testing.T) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(s.Path(), func(file string, item fs.DirEntry, err error) error {
@@ -82,7 +60,7 @@ func TestMove(t *testing.T) {
 		"killed, and now taken":         {[]string{"a/x.jsonl", "b/x/1.log", "b/x.jsonl"}, "b/x.jsonl", fs.ErrExist, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := movable(t, test.before...)
+			s := openTemp(t, append(test.before, "a/", "b/", "c/")...)
 			before := s.tree(t)
 			err := s.Move("a/x.jsonl", test.to, ".jsonl")
 			if test.want != nil {
@@ -92,7 +70,7 @@ func TestMove(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, test.after, s.tree(t))
-			require.Equal(t, "text of x.jsonl", storagetest.Read(t, s, test.to))
+			require.Equal(t, "one\n", storagetest.Read(t, s, test.to))
 		})
 	}
 }
@@ -100,10 +78,10 @@ func TestMove(t *testing.T) {
 // TestMoveIsWholeAtEachStep: before and after each rename the file has one of its names, and so has its directory, which
 // goes first. If one fails, all is as it was. Where a move was killed, the next one completes it.
 func TestMoveIsWholeAtEachStep(t *testing.T) {
-	for _, before := range [][]string{{"a/x.jsonl", "a/x/1.log"}, {"a/x.jsonl", "b/x/1.log"}} {
+	for _, before := range [][]string{{"a/x.jsonl", "a/x/1.log", "b/"}, {"a/x.jsonl", "b/x/1.log"}} {
 		for fails := range 3 { // which rename; 0 is none
 			for _, why := range []error{unix.EIO, unix.EXDEV, unix.EINVAL} {
-				s := movable(t, before...)
+				s := openTemp(t, before...)
 				was, steps := s.tree(t), 0
 				whole := func() {
 					tree := strings.Join(s.tree(t), " ")
@@ -111,8 +89,7 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 					require.Equal(t, 1, strings.Count(tree, "/x/1.log"), tree)
 					require.False(t, strings.Contains(tree, "b/x.jsonl") && strings.Contains(tree, "a/x/1.log"), tree)
 				}
-				sys := kernel
-				sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+				s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 					whole()
 					if steps++; steps == fails {
 						return why
@@ -121,10 +98,8 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 					whole()
 					return err
 				}
-				sys.fsync = func(fd int) error { whole(); return unix.Fsync(fd) }
-				s.sys = sys
+				s.sys.fsync = func(fd int) error { whole(); return unix.Fsync(fd) }
 				err := s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl")
-				s.sys = kernel
 				if fails == 0 || fails > steps || why == unix.EINVAL { // without RENAME_NOREPLACE
 					require.NoError(t, err)
 					require.Equal(t, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}, s.tree(t))
@@ -140,9 +115,8 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 // TestMoveFromReplacedDirectory: what has moved while its directory was replaced is back where it was.
 func TestMoveFromReplacedDirectory(t *testing.T) {
 	for _, dir := range []string{"a", "b"} {
-		s := movable(t, "a/x.jsonl", "a/x/1.log")
-		sys := kernel
-		sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		s := openTemp(t, "a/x.jsonl", "a/x/1.log", "b/")
+		s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 			if from == "x.jsonl" && fromDir != toDir {
 				if _, err := os.Stat(pathOf(s, "away")); err != nil {
 					require.NoError(t, os.Rename(pathOf(s, dir), pathOf(s, "away")))
@@ -151,7 +125,6 @@ func TestMoveFromReplacedDirectory(t *testing.T) {
 			}
 			return renameat2(fromDir, from, toDir, to, flags)
 		}
-		s.sys = sys
 		require.ErrorIs(t, s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl"), storage.ErrStale)
 		at := "a"
 		if dir == "a" {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -96,21 +95,14 @@ func TestStorageIsWhatStandsAtItsPath(t *testing.T) {
 				s, folder := newReplaced(t)
 				storagetest.Stat(t, s, "")
 				change(t, filepath.Join(folder, changed))
-				for _, name := range []string{"scope/x.jsonl", "scope/x/x.jsonl"} {
-					for _, do := range []func() (storage.Stat, error){
-						func() (storage.Stat, error) { return s.Stat(name) },
-						func() (storage.Stat, error) { return s.Append(name, nil) },
-						func() (storage.Stat, error) {
-							return storage.Stat{Token: storage.Token{Size: 8}}, storagetest.Reads["Open"](s, name)
-						},
-					} {
-						if st, err := do(); what == "replaced" {
-							assert.NoError(t, err, name)
-							assert.EqualValues(t, 8, st.Size, name)
-						} else {
-							assert.ErrorIs(t, err, fs.ErrNotExist, name)
-						}
+				for _, name := range replacedNames[1:] {
+					st, statErr := s.Stat(name)
+					_, appendErr := s.Append(name, nil)
+					for _, err := range []error{statErr, appendErr, storagetest.Reads["Open"](s, name)} {
+						assert.Equal(t, what != "replaced", errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
+						assert.Equal(t, what == "replaced", err == nil)
 					}
+					assert.Equal(t, what == "replaced", st.Size == 8)
 				}
 				assert.Equal(t, storage.KindDir, storagetest.Stat(t, s, "").Kind, "the directory itself has its looks still")
 				items, err := storage.List(s, "")
@@ -266,23 +258,6 @@ func hooked(hit func()) calls {
 			return unix.Renameat2(fromDir, from, toDir, to, flags)
 		},
 	}
-}
-
-// TestExchangeFindsAnother: a file that a program without the lock renamed to the name at the last moment is kept.
-func TestExchangeFindsAnother(t *testing.T) {
-	s := openTemp(t, "x.jsonl")
-	race := sync.OnceFunc(func() {
-		require.NoError(t, os.Remove(pathOf(s, "x.jsonl")))
-		writeDisk(t, s, "x.jsonl", "theirs\n")
-	})
-	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
-		race()
-		return unix.Renameat2(fromDir, from, toDir, to, flags)
-	}
-	_, err := storagetest.Replace(s, "x.jsonl", "ours\n")
-	require.ErrorIs(t, err, storage.ErrStale)
-	assert.Equal(t, "theirs\n", readDisk(t, s, "x.jsonl"))
-	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 // TestOverwriteInReplacedDirectory: the slot is not overwritten if the lock is held in another directory.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -97,27 +98,40 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 	}
 }
 
-// TestReplaceWithoutNoreplace: some file systems do not support the flag. The contract has the same race where they do.
-func TestReplaceWithoutNoreplace(t *testing.T) {
-	s := openTemp(t)
-	race := func() {}
-	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
-		race()
-		if flags != 0 {
-			return unix.EINVAL
+// TestReplaceFindsAnother: a file that a program without the lock gives the name at the last moment is kept, also on file
+// systems without RENAME_NOREPLACE.
+func TestReplaceFindsAnother(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		lacks  uint // a flag
+		theirs bool
+	}{{"x.jsonl", 0, true}, {"new.jsonl", unix.RENAME_NOREPLACE, true}, {"new.jsonl", unix.RENAME_NOREPLACE, false}} {
+		s := openTemp(t, "x.jsonl")
+		race := sync.OnceFunc(func() {
+			if test.theirs {
+				writeDisk(t, s, "theirs", "theirs\n")
+				require.NoError(t, os.Rename(pathOf(s, "theirs"), pathOf(s, test.name)))
+			}
+		})
+		s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+			race()
+			if flags&test.lacks != 0 {
+				return unix.EINVAL
+			}
+			return unix.Renameat2(fromDir, from, toDir, to, flags)
 		}
-		return unix.Renameat2(fromDir, from, toDir, to, flags)
+		st, err := storagetest.Replace(s, test.name, "ours\n")
+		if test.theirs {
+			require.ErrorIs(t, err, storage.ErrStale)
+			assert.Equal(t, test.name == "new.jsonl", errors.Is(err, fs.ErrExist))
+			assert.Equal(t, "theirs\n", readDisk(t, s, test.name))
+		} else {
+			require.NoError(t, err)
+			assert.Equal(t, storagetest.Stat(t, s, test.name), st)
+			assert.Equal(t, "ours\n", readDisk(t, s, test.name))
+		}
+		assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 	}
-	st, err := storagetest.Replace(s, "x.jsonl", "one\n")
-	require.NoError(t, err)
-	assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st)
-	assert.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
-	race = func() { writeDisk(t, s, "y.jsonl", "theirs\n") }
-	_, err = storagetest.Replace(s, "y.jsonl", "ours\n")
-	assert.ErrorIs(t, err, fs.ErrExist)
-	assert.ErrorIs(t, err, storage.ErrStale)
-	assert.Equal(t, "theirs\n", readDisk(t, s, "y.jsonl"))
-	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 func TestReplaceKeepsModeAndOwner(t *testing.T) {
@@ -181,8 +195,7 @@ func TestReplaceKeepsTheAccessControlList(t *testing.T) {
 
 func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	needRoot(t)
-	s := openTemp(t)
-	require.NoError(t, os.Mkdir(pathOf(s, "user"), 0o700))
+	s := openTemp(t, "user/")
 	require.NoError(t, os.Chown(pathOf(s, "user"), 1234, 4321))
 	require.NoError(t, s.MkdirAll("user/a/b"))
 	_, err := storagetest.Replace(s, "user/a/b/x.jsonl", "one\n")

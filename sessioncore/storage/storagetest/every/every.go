@@ -3,6 +3,7 @@ package every
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,26 +38,23 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("gzip", func(t *testing.T) {
 		disk := sessiontest.OpenDir(t, t.TempDir())
 		s := onDisk(disk)
-		packed := archive.New(disk, nil, t.TempDir())
-		plain := s.WriteFile
+		plain := s
 		s.WriteFile = func(t *testing.T, name, data string) {
 			var b bytes.Buffer
 			w := gzip.NewWriter(&b)
 			_, err := w.Write([]byte(data))
-			require.NoError(t, err)
-			require.NoError(t, w.Close())
-			plain(t, name+archive.Ending, b.String())
+			require.NoError(t, errors.Join(err, w.Close()))
+			plain.WriteFile(t, name+archive.Ending, b.String())
 		}
-		remove := s.Remove
-		s.Remove = func(t *testing.T, name string) { remove(t, name+archive.Ending) }
-		s.Files, s.Journal = packed, nil
+		s.Remove = func(t *testing.T, name string) { plain.Remove(t, name+archive.Ending) }
+		s.Files, s.Journal = archive.New(disk, nil, t.TempDir()), nil
 		test(t, s)
 	})
 	t.Run("redact", func(t *testing.T) {
 		disk := sessiontest.OpenDir(t, t.TempDir())
-		s := onDisk(disk)
 		rules, err := secrets.Read("")
 		require.NoError(t, err)
+		s := onDisk(disk)
 		s.Files, s.Journal, s.Link = secrets.Mask(disk, rules), nil, nil
 		test(t, s)
 	})
@@ -78,8 +76,8 @@ func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		table := postgrestest.Shared(t).NewTable(t)
 		const prefix = "/home/me/sessions/"
+		table := postgrestest.Shared(t).NewTable(t)
 		source, err := postgres.ParseSource(table.Source("&prefix=" + prefix))
 		require.NoError(t, err)
 		rows, err := postgres.Open(t.Context(), source, postgres.Options{})

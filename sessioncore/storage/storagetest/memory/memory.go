@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -95,11 +96,9 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	for name, n := range m.nodes {
-		if name == "" || storage.Dir(name) != dir {
-			continue
-		}
-		if !f(storage.Item{Name: path.Base(name), Kind: n.Kind, State: func() (storage.Stat, error) { return n.Stat, nil }}) {
-			return nil
+		state := func() (storage.Stat, error) { return n.Stat, nil }
+		if name != "" && storage.Dir(name) == dir && !f(storage.Item{Name: path.Base(name), Kind: n.Kind, State: state}) {
+			break
 		}
 	}
 	return nil
@@ -108,26 +107,30 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 // ReadAhead implements storage.Files: it does nothing.
 func (m *Storage) ReadAhead([]string) {}
 
-// Stat implements storage.Files.
-func (m *Storage) Stat(name string) (storage.Stat, error) {
+// with calls do with what a name stands for (see get), and returns its state then.
+func (m *Storage) with(name string, kind storage.Kind, do func(n *node)) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, err := m.get(name, storage.KindOther)
+	n, err := m.get(name, kind)
 	if err != nil {
 		return storage.Stat{}, err
 	}
+	do(n)
 	return n.Stat, nil
+}
+
+// Stat implements storage.Files.
+func (m *Storage) Stat(name string) (storage.Stat, error) {
+	return m.with(name, storage.KindOther, func(*node) {})
 }
 
 // Open implements storage.Files.
 func (m *Storage) Open(name string) (storage.Object, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.get(name, storage.KindFile)
-	if err != nil {
+	o := &object{storage: m}
+	if _, err := m.with(name, storage.KindFile, func(n *node) { o.node = n }); err != nil {
 		return nil, err
 	}
-	return &object{m, n}, nil
+	return o, nil
 }
 
 // object is an open file. It stays readable when its name is gone.
@@ -153,21 +156,16 @@ func (o *object) Close() error { return nil }
 
 // Sync implements storage.Journal. It only checks that the file exists.
 func (m *Storage) Sync(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, err := m.get(name, storage.KindFile)
+	_, err := m.with(name, storage.KindFile, func(*node) {})
 	return err
 }
 
 // Lock implements storage.Journal.
 func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
-	m.mu.Lock()
-	err := storage.CheckName(name)
-	if err == nil {
-		_, err = m.get(storage.Dir(name), storage.KindDir)
+	if err := storage.CheckName(name); err != nil {
+		return nil, err
 	}
-	m.mu.Unlock()
-	if err != nil {
+	if _, err := m.with(storage.Dir(name), storage.KindDir, func(*node) {}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := storage.WithLimit(ctx)
@@ -181,17 +179,12 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 
 // Append implements storage.Journal.
 func (m *Storage) Append(name string, data []byte) (storage.Stat, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.get(name, storage.KindFile)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	if len(data) > 0 {
-		n.data = append(n.data, data...)
-		m.touch(n)
-	}
-	return n.Stat, nil
+	return m.with(name, storage.KindFile, func(n *node) {
+		if len(data) > 0 {
+			n.data = append(n.data, data...)
+			m.touch(n)
+		}
+	})
 }
 
 // Replace implements storage.Journal.
@@ -199,24 +192,17 @@ func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	if r.Write == nil {
 		return m.overwrite(name, r)
 	}
-	m.mu.Lock()
-	err := m.expect(name, r.Expect)
-	m.mu.Unlock()
-	if err != nil {
-		return storage.Stat{}, err
-	}
 	var content bytes.Buffer
-	if err := r.Write(&content); err != nil {
-		return storage.Stat{}, err
+	err := m.expect(name, r.Expect)
+	if err == nil {
+		err = r.Write(&content)
 	}
-	if r.Ready != nil {
-		if r.Expect, err = r.Ready(&content); err != nil {
-			return storage.Stat{}, err
-		}
+	if err == nil && r.Ready != nil {
+		r.Expect, err = r.Ready(&content)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.expect(name, r.Expect); err != nil {
+	if err = cmp.Or(err, m.expectLocked(name, r.Expect)); err != nil {
 		return storage.Stat{}, err
 	}
 	n, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, slices.Clip(content.Bytes())})
@@ -235,18 +221,25 @@ func (m *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.get(name, storage.KindFile)
+	if err == nil && (n.Token != r.Expect || len(n.data) < len(r.Head)) {
+		err = fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
 	if err != nil {
 		return storage.Stat{}, err
-	}
-	if n.Token != r.Expect || len(n.data) < len(r.Head) {
-		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	n.data = slices.Concat(r.Head, n.data[len(r.Head):], r.Tail)
 	return m.touch(n).Stat, nil
 }
 
-// expect returns an error unless token is that of the file name, or zero if there is no such file. Callers must hold m.mu.
+// expect returns an error unless token is that of the file name, or zero if there is no such file.
 func (m *Storage) expect(name string, token storage.Token) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.expectLocked(name, token)
+}
+
+// expectLocked is expect for callers that hold m.mu.
+func (m *Storage) expectLocked(name string, token storage.Token) error {
 	if err := storage.CheckName(name); err != nil {
 		return err
 	}
@@ -290,11 +283,6 @@ func (m *Storage) Remove(name string) error {
 
 // Chtimes sets the time of a file's last change.
 func (m *Storage) Chtimes(name string, modified time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, err := m.get(name, storage.KindOther)
-	if err == nil {
-		m.touch(n).Modified = modified.UnixNano()
-	}
+	_, err := m.with(name, storage.KindOther, func(n *node) { m.touch(n).Modified = modified.UnixNano() })
 	return err
 }
