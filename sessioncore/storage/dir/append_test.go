@@ -4,13 +4,14 @@ package dir
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,33 +39,83 @@ func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
 	}
 }
 
-func TestAppendTakesBackWhatFailed(t *testing.T) {
-	for name, test := range map[string]struct {
-		write func(fd int, p []byte) (int, error)
-		want  error
-	}{
-		"nothing written":    {takes(unix.ENOSPC), syscall.ENOSPC},
-		"short, then full":   {takes(unix.ENOSPC, 5), syscall.ENOSPC},
-		"interrupted, short": {takes(unix.EIO, -1, 5, -1), syscall.EIO},
-		"short, no reason":   {takes(nil, 5, 100), io.ErrShortWrite},
-		"short, then zero":   {takes(nil, 5, 0), io.ErrShortWrite},
-	} {
-		s := openTemp(t, "x.jsonl")
-		s.sys.write = test.write
-		truncated := 0
-		s.sys.ftruncate = func(fd int, size int64) error {
-			if truncated++; truncated == 1 {
-				return unix.EINTR
+// TestFailures: what failed is taken back, and the next write succeeds. But a failed append keeps what a program without the lock
+// wrote meanwhile; the error is the append's nevertheless.
+func TestFailures(t *testing.T) {
+	type sys = func(c *calls)
+	writes := func(write func(int, []byte) (int, error)) sys { return func(c *calls) { c.write = write } }
+	meanwhile := func(do func(fd int), ours ...int) sys {
+		return func(c *calls) {
+			takes := takes(unix.ENOSPC, ours...)
+			c.write = func(fd int, p []byte) (int, error) {
+				n, err := takes(fd, p)
+				if err != nil {
+					do(fd)
+				}
+				return n, err
 			}
-			return unix.Ftruncate(fd, size)
 		}
-		_, err := s.Append("x.jsonl", []byte("two is a line\n"))
-		require.ErrorIs(t, err, test.want, name)
-		require.Equal(t, "one\n", readDisk(t, s, "x.jsonl"), name)
-		s.sys = kernel
-		_, err = s.Append("x.jsonl", []byte("two\n"))
-		require.NoError(t, err, name)
-		require.Equal(t, "one\ntwo\n", readDisk(t, s, "x.jsonl"), name)
+	}
+	others := func(text string) func(int) { return func(fd int) { _, _ = unix.Write(fd, []byte(text)) } }
+	many := strings.Repeat("theirs\n", 9)
+	appends := func(s *Storage) (storage.Stat, error) { return s.Append("x.jsonl", []byte("two is a line\n")) }
+	replaces := func(s *Storage) (storage.Stat, error) { return storagetest.Replace(s, "x.jsonl", "another\n") }
+	creates := func(s *Storage) (storage.Stat, error) { return storagetest.Replace(s, "new.jsonl", "new\n") }
+	overwrites := func(s *Storage) (storage.Stat, error) {
+		return s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Head: []byte("ONE"), Tail: []byte("two\n")})
+	}
+	const eio, enospc = unix.EIO, unix.ENOSPC
+	noFsync := func(c *calls) { c.fsync = func(int) error { return eio } }
+	noRename := func(c *calls) { c.renameat2 = func(int, string, int, string, uint) error { return eio } }
+	for name, test := range map[string]struct {
+		do   func(s *Storage) (storage.Stat, error)
+		sys  sys
+		want error
+		left string // in the file, "" for its line
+	}{
+		"append: nothing written":    {appends, writes(takes(enospc)), enospc, ""},
+		"append: short, then full":   {appends, writes(takes(enospc, 5)), enospc, ""},
+		"append: interrupted, short": {appends, writes(takes(eio, -1, 5, -1)), eio, ""},
+		"append: short, no reason":   {appends, writes(takes(nil, 5, 100)), io.ErrShortWrite, ""},
+		"append: short, then zero":   {appends, writes(takes(nil, 5, 0)), io.ErrShortWrite, ""},
+		"replace: full":              {replaces, writes(takes(enospc, 3)), enospc, ""},
+		"replace: short, then zero":  {replaces, writes(takes(nil, 3, 0)), io.ErrShortWrite, ""},
+		"replace: fsync":             {replaces, noFsync, eio, ""},
+		"replace: rename":            {replaces, noRename, eio, ""},
+		"create: full":               {creates, writes(takes(enospc, 3)), enospc, ""},
+		"create: fsync":              {creates, noFsync, eio, ""},
+		"create: rename":             {creates, noRename, eio, ""},
+		"overwrite: the tail":        {overwrites, writes(takes(enospc, 3)), enospc, ""},
+		"others, behind our part":    {appends, meanwhile(others("theirs\n"), 3), enospc, "one\ntwotheirs\n"},
+		"others, where we failed":    {appends, meanwhile(others("theirs\n")), enospc, "one\ntheirs\n"},
+		"others, more than we meant": {appends, meanwhile(others(many)), enospc, "one\n" + many},
+		"others made it shorter":     {appends, meanwhile(func(fd int) { _ = unix.Ftruncate(fd, 2) }), enospc, "on"},
+		"nobody, but it cannot be undone": {appends, func(c *calls) {
+			c.write, c.ftruncate = takes(enospc, 5), func(int, int64) error { return eio }
+		}, enospc, "one\ntwo i"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTemp(t, "x.jsonl")
+			interrupted := false
+			s.sys.ftruncate = func(fd int, size int64) error {
+				if interrupted = !interrupted; interrupted {
+					return unix.EINTR
+				}
+				return unix.Ftruncate(fd, size)
+			}
+			test.sys(&s.sys)
+			_, err := test.do(s)
+			require.ErrorIs(t, err, test.want)
+			require.Equal(t, test.want == eio, errors.Is(err, eio))
+			require.Equal(t, test.left != "", strings.Contains(err.Error(), "not taken back"), err)
+			require.Equal(t, cmp.Or(test.left, "one\n"), readDisk(t, s, "x.jsonl"))
+			names, err := os.ReadDir(s.Path())
+			require.NoError(t, err)
+			require.Len(t, names, 1)
+			s.sys = kernel
+			_, err = test.do(s)
+			require.NoError(t, err)
+		})
 	}
 }
 
@@ -76,41 +127,6 @@ func TestAppendIsOneWrite(t *testing.T) {
 	_, err := s.Append("x.jsonl", bytes.Repeat([]byte("line\n"), 1<<20))
 	require.NoError(t, err)
 	assert.Equal(t, 1, writes)
-}
-
-// TestAppendKeepsWhatOthersWrote: undoing a failed append does not remove what a program without the lock appended
-// meanwhile. The error is that of the append.
-func TestAppendKeepsWhatOthersWrote(t *testing.T) {
-	others := func(text string) func(int) { return func(fd int) { _, _ = unix.Write(fd, []byte(text)) } }
-	many := strings.Repeat("theirs\n", 9)
-	for name, test := range map[string]struct {
-		meanwhile func(fd int)
-		written   []int // by us, before the disk is full
-		want      string
-		truncate  func(int, int64) error
-	}{
-		"behind our part":                 {others("theirs\n"), []int{3}, "one\ntwotheirs\n", unix.Ftruncate},
-		"where we failed":                 {others("theirs\n"), nil, "one\ntheirs\n", unix.Ftruncate},
-		"more than we meant":              {others(many), nil, "one\n" + many, unix.Ftruncate},
-		"made it shorter":                 {func(fd int) { _ = unix.Ftruncate(fd, 2) }, nil, "on", unix.Ftruncate},
-		"nobody, and it cannot be undone": {func(int) {}, []int{5}, "one\ntwo i", func(int, int64) error { return unix.EIO }},
-	} {
-		s := openTemp(t, "x.jsonl")
-		s.sys.ftruncate = test.truncate
-		ours := takes(unix.ENOSPC, test.written...)
-		s.sys.write = func(fd int, p []byte) (int, error) {
-			n, err := ours(fd, p)
-			if err != nil {
-				test.meanwhile(fd)
-			}
-			return n, err
-		}
-		_, err := s.Append("x.jsonl", []byte("two is a line\n"))
-		require.ErrorIs(t, err, syscall.ENOSPC, name)
-		require.NotErrorIs(t, err, syscall.EIO, name)
-		require.ErrorContains(t, err, "not taken back", name)
-		require.Equal(t, test.want, readDisk(t, s, "x.jsonl"), name)
-	}
 }
 
 // TestAppendSeesAReplacementMeanwhile: an old client renames a new file over the name without taking the lock.

@@ -101,15 +101,16 @@ func TestLockLeftBehind(t *testing.T) {
 	}
 }
 
+// TestLockHolder: a lock whose holder lives is kept; one that nobody will ever remove, though it names a process or a time that is
+// there, is broken by the first who waits for it.
 func TestLockHolder(t *testing.T) {
 	now := time.Now()
-	old, future := now.Add(-time.Hour), now.Add(time.Hour)
+	old, future, past := now.Add(-time.Hour), now.Add(time.Hour), now.Add(-lockForeign)
 	dead, live, own := deadPid(t), os.Getppid(), os.Getpid()
 	started, ok := startOf(live)
 	require.True(t, ok)
 	require.WithinDuration(t, now, started, time.Hour)
 	before := started.Add(-time.Hour)
-	l := &lockFile{nameAt: nameAt{dir: -1}}
 	gone, goneLater := holderGone, holderGone
 	if !isOrphan(dead) { // in a container
 		gone, goneLater = holderLives, holderUnclear
@@ -125,7 +126,7 @@ func TestLockHolder(t *testing.T) {
 		{fmt.Sprintf("%d:1\n", live), now, holderLives},
 		{fmt.Sprintf("%d:%d\n", live, before.UnixMilli()), before, holderUnclear},
 		{fmt.Sprintf("%d:%d\n", own, now.UnixMilli()), now, holderLives},
-		{fmt.Sprintf("%d:%d\n", own, old.UnixMilli()), old, holderUnclear},
+		{fmt.Sprintf("%d:%d\n", own, past.UnixMilli()), past, holderUnclear},
 		{"1:1\n", now, holderLives}, // for a plain user: EPERM, which is a living process
 		{fmt.Sprintf("%d:1", dead), now, holderLives},
 		{fmt.Sprintf("%d:1", dead), old, holderGone},
@@ -135,13 +136,21 @@ func TestLockHolder(t *testing.T) {
 		{"", future, holderUnclear},
 		{"garbage\n", now, holderLives},
 		{"garbage\n", old, holderGone},
+		{"\x00\xff", old, holderGone},
 		{"0:1\n", now, holderLives}, // kill(0) would be our own group
 		{"0:1\n", old, holderGone},
 	} {
 		if test.modified == now {
 			test.modified = time.Now() // what has no process is trusted for a moment only
 		}
-		assert.Equal(t, test.want, l.holderOf(test.text, test.modified), "%q %s", test.text, test.modified)
+		s := openTemp(t)
+		require.Equal(t, test.want, lockFileOf(t, s).holderOf(test.text, test.modified), "%q %s", test.text, test.modified)
+		if test.want != holderLives {
+			writeDisk(t, s, ".x.jsonl.lock", test.text)
+			require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, test.modified))
+			require.NoError(t, storagetest.Lock(t, s, "x.jsonl")(), "%q", test.text)
+			assert.Empty(t, storagetest.Leftovers(t, s.Path()))
+		}
 	}
 }
 
@@ -152,34 +161,6 @@ func lockFileOf(t *testing.T, s *Storage) *lockFile {
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	return &lockFile{nameAt: p.beside(".x.jsonl.lock")}
-}
-
-// TestAbandonedLocks: locks that nobody will ever remove, though they name a process or a time that is there, are
-// broken by the first who waits for them.
-func TestAbandonedLocks(t *testing.T) {
-	s := openTemp(t)
-	now := time.Now()
-	started, ok := startOf(os.Getppid())
-	require.True(t, ok)
-	before, past := started.Add(-time.Hour), now.Add(-lockForeign)
-	for name, lock := range map[string]struct {
-		text     string
-		modified time.Time
-	}{
-		"of a PID that another process got": {fmt.Sprintf("%d:%d\n", os.Getppid(), before.UnixMilli()), before},
-		"of a process that has ended":       {fmt.Sprintf("%d:%d\n", deadPid(t), now.UnixMilli()), now},
-		"of our PID":                        {fmt.Sprintf("%d:%d\n", os.Getpid(), past.UnixMilli()), past},
-		"malformed, from the future":        {"garbage", now.Add(time.Hour)},
-		"empty, from the future":            {"", now.Add(time.Hour)},
-		"empty, which gets old meanwhile":   {"", now},
-		"malformed and old":                 {"\x00\xff", now.Add(-time.Hour)},
-	} {
-		writeDisk(t, s, ".x.jsonl.lock", lock.text)
-		require.NoError(t, os.Chtimes(pathOf(s, ".x.jsonl.lock"), time.Time{}, lock.modified))
-		t.Log(name)
-		require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
-	}
-	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
 // TestLockOfAnotherNamespace: a PID that is nobody's here may be that of a process that lives in a container.

@@ -182,17 +182,13 @@ func TestSubBehindLinks(t *testing.T) {
 // TestNoWriteToReplacedDirectory: the directory is replaced during a write, at each system call.
 func TestNoWriteToReplacedDirectory(t *testing.T) {
 	writes := map[string]func(s *Storage, name string) error{
-		"append": func(s *Storage, name string) error {
-			_, err := s.Append(name, []byte("two\n"))
-			return err
-		},
+		"append": func(s *Storage, name string) error { return storagetest.Writes["Append"](s, name) },
 		"replace": func(s *Storage, name string) error {
 			_, err := storagetest.Replace(s, name, "two\n")
 			return err
 		},
 		"new file": func(s *Storage, name string) error {
-			_, err := storagetest.Replace(s, filepath.Join(filepath.Dir(name), "new.jsonl"), "two\n")
-			return err
+			return storagetest.Writes["Replace"](s, filepath.Join(filepath.Dir(name), "new.jsonl"))
 		},
 	}
 	for kind, write := range writes {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,31 +19,6 @@ import (
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
-
-func TestReplaceFailures(t *testing.T) {
-	fails := func(int) error { return unix.EIO }
-	for name, test := range map[string]struct {
-		sys  func(*calls)
-		want error
-	}{
-		"write":  {func(c *calls) { c.write = takes(unix.ENOSPC, 100) }, syscall.ENOSPC},
-		"zero":   {func(c *calls) { c.write = takes(nil, 100, 0) }, io.ErrShortWrite},
-		"fsync":  {func(c *calls) { c.fsync = fails }, syscall.EIO},
-		"rename": {func(c *calls) { c.renameat2 = func(int, string, int, string, uint) error { return unix.EIO } }, syscall.EIO},
-	} {
-		for _, file := range []string{"x.jsonl", "new.jsonl"} {
-			s := openTemp(t, "x.jsonl")
-			before := storagetest.Stat(t, s, "x.jsonl")
-			test.sys(&s.sys)
-			_, err := storagetest.Replace(s, file, strings.Repeat("line\n", 1000))
-			require.ErrorIs(t, err, test.want, "%s of %s", name, file)
-			require.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
-			items, err := storage.List(s, "")
-			require.NoError(t, err)
-			require.Equal(t, []storage.Item{{Name: "x.jsonl", Kind: storage.KindFile}}, items, "%s of %s", name, file)
-		}
-	}
-}
 
 func TestReplaceIsDurable(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
@@ -206,15 +180,6 @@ func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 		assert.Equal(t, []uint32{1234, 4321, mode}, []uint32{st.UID, st.GID, st.Mode}, name)
 	}
 	require.NoError(t, unlock())
-}
-
-// TestOverwriteTakenBack: if what is added to a file with another beginning cannot be written, the beginning is as it was.
-func TestOverwriteTakenBack(t *testing.T) {
-	s := openTemp(t, "x.jsonl")
-	s.sys.write = takes(unix.ENOSPC, 3)
-	_, err := s.Replace("x.jsonl", storage.Replacement{Expect: storagetest.Stat(t, s, "x.jsonl").Token, Head: []byte("ONE"), Tail: []byte("two\n")})
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.Equal(t, "one\n", readDisk(t, s, "x.jsonl"))
 }
 
 // TestSweep: the temporary files of dead processes go with the next replacement in their directory. Those of living

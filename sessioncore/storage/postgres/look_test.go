@@ -13,31 +13,42 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestLook: what others do shows, whatever their clocks say, and only what changed is read.
+// TestLook: what others do shows, whatever their clocks say; with the trigger without a look at the whole table.
 func TestLook(t *testing.T) {
-	table, s := openTable(t, Options{})
-	table.Write(t, prefix+"p/a.jsonl", "one\n")
-	table.Write(t, prefix+"p/b.jsonl", "two\n")
-	table.Write(t, "/home/you/sessions/p/c.jsonl", "three\n")
-	items, err := storage.List(s, "p")
-	require.NoError(t, err)
-	require.Equal(t, []storage.Item{{Name: "a.jsonl", Kind: storage.KindFile}, {Name: "b.jsonl", Kind: storage.KindFile}}, items)
-	before := storagetest.Stat(t, s, "p/a.jsonl")
-
-	table.Do(t, `UPDATE `+table.Name+` SET content = content || 'more', mtime_ms = 5 WHERE path = $1`, prefix+"p/a.jsonl")
-	after := storagetest.Stat(t, s, "p/a.jsonl")
-	require.Equal(t, before.Size+4, after.Size, "though its clock is far behind")
-	require.True(t, before.SameObject(after.Token))
-	require.Greater(t, after.Changed, before.Changed)
-	require.Equal(t, int64(5_000_000), after.Modified)
-
-	table.Remove(t, prefix+"p/b.jsonl")
-	_, err = s.Stat("p/b.jsonl")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	table.Do(t, `UPDATE `+table.Name+` SET path = $2 WHERE path = $1`, prefix+"p/a.jsonl", prefix+"q/a.jsonl")
-	_, err = s.Stat("p")
-	require.ErrorIs(t, err, fs.ErrNotExist, "nothing is in it any more")
-	require.Equal(t, "one\nmore", storagetest.Read(t, s, "q/a.jsonl"))
+	for _, noted := range []bool{false, true} {
+		table := postgrestest.Shared(t).NewTable(t)
+		table.Write(t, prefix+"old", "was here\n")
+		if noted {
+			installTrigger(t, table)
+			installTrigger(t, table) // a second time changes nothing
+		}
+		s := open(t, table.Source("&prefix="+prefix), Options{})
+		require.Equal(t, 1, s.sent.count(s.sql.changed))
+		for _, change := range []string{
+			`INSERT INTO TABLE VALUES ('` + prefix + `p/a', 'one', 1), ('` + prefix + `p/b', 'one', 1), ('/home/you/a', 'one', 1)`,
+			`UPDATE TABLE SET content = content || 'two' WHERE path LIKE '%/a'`,
+			`UPDATE TABLE SET path = '` + prefix + `q/a' WHERE path = '` + prefix + `p/a'`,
+			`UPDATE TABLE SET title = 'x'`,
+			`DELETE FROM TABLE WHERE path LIKE '%/b'`,
+		} {
+			table.Do(t, strings.ReplaceAll(change, "TABLE", table.Name))
+			want := inTable(t, table)
+			delete(want, "/home/you/a")
+			require.Equal(t, want, shown(s), change)
+		}
+		require.ErrorIs(t, storagetest.Reads["Stat"](s, "p"), fs.ErrNotExist, "nothing is in it any more")
+		before := storagetest.Stat(t, s, "q/a")
+		table.Do(t, `UPDATE `+table.Name+` SET content = content || 'more', mtime_ms = 0`)
+		after := storagetest.Stat(t, s, "q/a")
+		require.Equal(t, before.Size+4, after.Size, "though its clock is far behind")
+		require.True(t, before.SameObject(after.Token))
+		require.Greater(t, after.Changed, before.Changed)
+		require.Zero(t, after.Modified)
+		require.Equal(t, "onetwomore", storagetest.Read(t, s, "q/a"))
+		require.Equal(t, noted, s.sent.count(s.sql.changed) == 0)
+		table.Do(t, `TRUNCATE `+table.Name)
+		require.Empty(t, shown(s))
+	}
 }
 
 // TestLookDuringTransactions: what a transaction changed that was under way during a look is not missed.

@@ -51,32 +51,6 @@ func inTable(t *testing.T, table *postgrestest.Table) map[string]int64 {
 	return all
 }
 
-// TestNoted: with the trigger what others do shows, without a look at the whole table.
-func TestNoted(t *testing.T) {
-	table := postgrestest.Shared(t).NewTable(t)
-	table.Write(t, prefix+"old", "was here\n")
-	installTrigger(t, table)
-	installTrigger(t, table) // a second time changes nothing
-	s := open(t, table.Source("&prefix="+prefix), Options{})
-	require.Equal(t, 1, s.sent.count(s.sql.changed))
-	for _, change := range []string{
-		`INSERT INTO TABLE VALUES ('` + prefix + `a', 'one', 1), ('` + prefix + `b', 'one', 1), ('/home/you/a', 'one', 1)`,
-		`UPDATE TABLE SET content = content || 'two' WHERE path LIKE '%/a'`,
-		`UPDATE TABLE SET path = path || '.new' WHERE path LIKE '%/a'`,
-		`UPDATE TABLE SET title = 'x'`,
-		`DELETE FROM TABLE WHERE path LIKE '%/b'`,
-	} {
-		table.Do(t, strings.ReplaceAll(change, "TABLE", table.Name))
-		want := inTable(t, table)
-		delete(want, "/home/you/a")
-		delete(want, "/home/you/a.new")
-		require.Equal(t, want, shown(s), change)
-	}
-	require.Zero(t, s.sent.count(s.sql.changed))
-	table.Do(t, `TRUNCATE `+table.Name)
-	require.Empty(t, shown(s))
-}
-
 // TestNotedAlways: clients that change, rename and remove rows in transactions of several parts, which take their time and are
 // rolled back or not, beside somebody who takes the trigger away for a while and truncates the table: what is shown is what is there.
 func TestNotedAlways(t *testing.T) {

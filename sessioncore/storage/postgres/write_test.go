@@ -146,19 +146,12 @@ func TestSlotLine(t *testing.T) {
 		require.Equal(t, c.text, *back.text)
 		require.Equal(t, line, back.line())
 	}
-	long := title{ptr(strings.Repeat("日", 200)), ptr("user"), ptr(at)}.line()
-	require.Len(t, long, slotSize)
-	back, ok := parseSlot(long)
-	require.True(t, ok)
-	require.Equal(t, strings.Repeat("日", len(*back.text)/3), *back.text, "cut at a code point")
-	require.Contains(t, string(long), `"pad":"`, "as full as it gets")
-	require.LessOrEqual(t, strings.Count(string(long), " "), 2)
-
 	require.Nil(t, title{text: ptr("x")}.line(), "no time: no title to lay over")
 	require.Nil(t, title{text: ptr("x"), updated: ptr(strings.Repeat("9", 250))}.line())
+	good := string(title{ptr("x"), ptr("user"), ptr(at)}.line())
 	for _, body := range []string{
-		"", "short\n", strings.Repeat("x", 300), string(long[:slotSize-1]) + " {}\n", strings.Replace(string(long), `"v":1`, `"v":2`, 1),
-		strings.Replace(string(long), `"user"`, `"you."`, 1), strings.Replace(string(long), `"updatedAt"`, `"updatedBy"`, 1),
+		"", "short\n", strings.Repeat("x", 300), good[:slotSize-1] + " {}\n", strings.Replace(good, `"v":1`, `"v":2`, 1),
+		strings.Replace(good, `"user"`, `"you."`, 1), strings.Replace(good, `"updatedAt"`, `"updatedBy"`, 1),
 		strings.Repeat("\n", slotSize),
 	} {
 		_, ok := parseSlot([]byte(body))
