@@ -56,7 +56,6 @@ func TestTooLong(t *testing.T) {
 // TestAppendBusyAndReadOnly: where nothing can tell whether somebody has the file open for writing, a write is done; where
 // the look fails, it fails too.
 func TestAppendBusyAndReadOnly(t *testing.T) {
-	ctx := context.Background()
 	for name, test := range map[string]struct {
 		state storage.WriterState
 		err   error
@@ -74,13 +73,11 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 			files := memory.New()
 			putFile(t, files, plainName, plainFile)
 			w := startWriting(t, answeringStorage{files, test.state, test.err}, "", test.opts)
-			_, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-			require.ErrorIs(t, err, test.want)
-			require.ErrorIs(t, w.MoveLeaf(ctx, w.session, "a"), test.want)
-			require.ErrorIs(t, w.SetLabel(ctx, w.session, "a", "L"), test.want)
-			require.ErrorIs(t, w.SetTitle(ctx, w.session, "T"), test.want)
+			for what, write := range everyWrite {
+				require.ErrorIs(t, write(w.Writer, w.session), test.want, what)
+			}
 			require.Equal(t, test.want != nil, w.content() == plainFile)
-			if _, err = w.Fork(ctx, w.session, "a"); test.opts.ReadOnly {
+			if _, err := w.Fork(t.Context(), w.session, "a"); test.opts.ReadOnly {
 				require.ErrorIs(t, err, sessioncore.ErrReadOnly)
 			} else {
 				require.NoError(t, err, "it only reads its session")

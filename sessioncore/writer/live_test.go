@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,29 @@ type answeringStorage struct {
 
 func (a answeringStorage) Writers(string) (storage.WriterState, error) { return a.state, a.err }
 
+// everyWrite are the kinds of writes to a session that has the entries a and b.
+var everyWrite = map[string]func(w *Writer, s *sessioncore.Session) error{
+	"append": func(w *Writer, s *sessioncore.Session) error {
+		_, err := w.Append(context.Background(), s, []byte(`{"type":"mode_change","mode":"plan"}`))
+		return err
+	},
+	"leaf":  func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(context.Background(), s, "a") },
+	"reset": func(w *Writer, s *sessioncore.Session) error { return w.ResetLeaf(context.Background(), s) },
+	"label": func(w *Writer, s *sessioncore.Session) error { return w.SetLabel(context.Background(), s, "a", "L") },
+	"title": func(w *Writer, s *sessioncore.Session) error { return w.SetTitle(context.Background(), s, "T") },
+	"import": func(w *Writer, s *sessioncore.Session) error {
+		snap, err := s.Acquire(context.Background())
+		if err != nil {
+			return err
+		}
+		defer snap.Release()
+		text := make([]byte, snap.Stat().Size)
+		err = storage.ReadFull(snap.File(), text, 0)
+		_, importErr := w.Import(context.Background(), s.Name(), copyOf(string(text)+importMore))
+		return errors.Join(err, importErr)
+	},
+}
+
 // TestLiveRefusesEveryWrite: each kind of write is refused and names the client; a fork is not a write.
 func TestLiveRefusesEveryWrite(t *testing.T) {
 	a, known := startAgent(t)
@@ -39,20 +63,6 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 	const old = "p/old.jsonl"
 	require.NoError(t, os.WriteFile(filepath.Join(a.Path, "sessions", old),
 		[]byte(strings.Replace(clienttest.Session, `"version":3`, `"version":2`, 1)), 0o600))
-	writes := map[string]func(*Writer, *sessioncore.Session) error{
-		"append": func(w *Writer, s *sessioncore.Session) error {
-			_, err := w.Append(ctx, s, []byte(`{"type":"mode_change","mode":"plan"}`))
-			return err
-		},
-		"leaf":  func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(ctx, s, "a") },
-		"reset": func(w *Writer, s *sessioncore.Session) error { return w.ResetLeaf(ctx, s) },
-		"label": func(w *Writer, s *sessioncore.Session) error { return w.SetLabel(ctx, s, "a", "L") },
-		"title": func(w *Writer, s *sessioncore.Session) error { return w.SetTitle(ctx, s, "T") },
-		"import": func(w *Writer, s *sessioncore.Session) error {
-			_, err := w.Import(ctx, s.Name(), copyOf(fileContent(t, a.Sessions, s.Name())+importMore))
-			return err
-		},
-	}
 	store := sessioncore.NewStore(a.Sessions)
 	t.Cleanup(store.Close)
 	pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
@@ -61,7 +71,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 		a.Crumb(id, name)
 		before := fileContent(t, a.Sessions, name)
 		s := store.Session(name)
-		for what, write := range writes {
+		for what, write := range everyWrite {
 			err := write(w, s)
 			var live *clients.LiveError
 			require.ErrorAs(t, err, &live, "%s %s", what, name)
@@ -78,11 +88,11 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 		require.NoError(t, err)
 		if name == old {
 			allowed := New(store, Options{Journal: a.Sessions, Clients: known, LiveAllow: true})
-			require.NoError(t, writes["append"](allowed, s))
+			require.NoError(t, everyWrite["append"](allowed, s))
 		}
 	}
 	end()
-	for what, write := range writes {
+	for what, write := range everyWrite {
 		require.NoError(t, write(w, store.Session("p/s.jsonl")), what)
 	}
 }
@@ -135,14 +145,10 @@ func TestLeases(t *testing.T) {
 		"beside the file": filepath.Join(owners, in, "."+base+".owner.lock"),
 	} {
 		pid, end := childtest.Start(t, "lease", path)
-		for what, write := range map[string]func() error{
-			"append": func() error { _, err := w.append(`{"type":"mode_change","mode":"plan"}`); return err },
-			"leaf":   func() error { return w.MoveLeaf(t.Context(), w.session, "a") },
-			"title":  func() error { return w.SetTitle(t.Context(), w.session, "x") },
-		} {
+		for what, write := range everyWrite {
 			var live *clients.LiveError
 			taken = 0
-			require.ErrorAs(t, write(), &live, "%s, %s", where, what)
+			require.ErrorAs(t, write(w.Writer, w.session), &live, "%s, %s", where, what)
 			require.Equal(t, clients.SignLease, live.Sign)
 			found, _ := live.Process()
 			require.Equal(t, pid, found)

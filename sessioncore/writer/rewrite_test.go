@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,69 +45,37 @@ func shownEntries(t testing.TB, s *sessioncore.Snapshot) []string {
 	return out
 }
 
-// watchedStorage is a storage that notes what is done under the lock.
-type watchedStorage struct {
+// rewriting is a storage that notes the bytes of replacements, and calls beside before it ends to write one.
+type rewriting struct {
 	storage.Storage
-	locked  atomic.Int32
-	atWrite func() // called while a replacement is written
-
-	writtenUnlocked, writtenLocked, addedLocked int // bytes of replacements
-	replacements                                int
+	beside        func()
+	copied, added bytes.Buffer // without the lock, and under it
+	replacements  int
 }
 
-func (w *watchedStorage) Lock(ctx context.Context, name string) (func() error, error) {
-	unlock, err := w.Storage.Lock(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	w.locked.Add(1)
-	return func() error { w.locked.Add(-1); return unlock() }, nil
+func (r *rewriting) Replace(name string, by storage.Replacement) (storage.Stat, error) {
+	r.replacements++
+	return r.Storage.Replace(name, storage.Replacement{Expect: by.Expect, Write: func(out io.Writer) error {
+		defer r.beside()
+		return by.Write(io.MultiWriter(out, &r.copied))
+	}, Ready: func(more io.Writer) (storage.Token, error) { return by.Ready(io.MultiWriter(more, &r.added)) }})
 }
 
-func (w *watchedStorage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
-	w.replacements++
-	return w.Storage.Replace(name, storage.Replacement{Expect: r.Expect, Write: func(out io.Writer) error {
-		var text bytes.Buffer
-		err := r.Write(io.MultiWriter(out, &text))
-		if w.locked.Load() > 0 {
-			w.writtenLocked += text.Len()
-		} else {
-			w.writtenUnlocked += text.Len()
-		}
-		if w.atWrite != nil {
-			w.atWrite()
-		}
-		return err
-	}, Ready: func(more io.Writer) (storage.Token, error) {
-		var text bytes.Buffer
-		token, err := r.Ready(io.MultiWriter(more, &text))
-		w.addedLocked += text.Len()
-		return token, err
-	}})
-}
-
-// childLockedWriter FILE LINES: appends lines as a client does, under the lock of the file.
+// childLockedWriter FILE: appends three lines as a client does, under the lock of the file.
 func childLockedWriter(args []string) error {
 	files, err := dir.Open(filepath.Dir(args[0]))
 	if err != nil {
 		return err
 	}
 	name := filepath.Base(args[0])
-	var lines int
-	if _, err := fmt.Sscan(args[1], &lines); err != nil {
-		return err
-	}
-	for i := range lines {
+	for i := range 3 {
 		unlock, err := files.Lock(context.Background(), name)
 		if err != nil {
 			return err
 		}
 		_, err = files.Append(name, fmt.Appendf(nil,
 			`{"type":"custom","customType":"other","id":"other-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow))
-		if err2 := unlock(); err == nil {
-			err = err2
-		}
-		if err != nil {
+		if err = errors.Join(err, unlock()); err != nil {
 			return err
 		}
 	}
@@ -119,29 +86,21 @@ func childLockedWriter(args []string) error {
 // the lock, is in the new file, and only that is written while the lock is held.
 func TestRewriteWithoutTheLock(t *testing.T) {
 	files := sessiontest.OpenDir(t, t.TempDir())
-	watched := &watchedStorage{Storage: files}
+	watched := &rewriting{Storage: files, beside: func() {
+		_, end := childtest.Start(t, "locked", filepath.Join(files.Path(), plainName))
+		end() // fails if it could not take the lock
+	}}
 	putFile(t, files, plainName, plainFile)
 	w := startWriting(t, watched, "", Options{})
-	size := len(w.content())
 	for i := range 3 {
-		watched.atWrite = func() {
-			watched.atWrite = nil
-			_, end := childtest.Start(t, "locked", filepath.Join(files.Path(), plainName), "3")
-			end()
-		}
-		before := w.content()
 		require.NoError(t, w.SetTitle(context.Background(), w.session, fmt.Sprintf("title %d", i)))
-		require.Zero(t, watched.writtenLocked)
-		require.Greater(t, watched.writtenUnlocked, size)
-		require.Greater(t, len(w.content()), len(before))
 		require.Equal(t, i+1, watched.replacements, "once each")
 		for n := range 3 {
-			require.Equal(t, i+1, bytes.Count([]byte(w.content()), fmt.Appendf(nil, `"other-%d"`, n)))
+			require.Equal(t, i+1, strings.Count(w.content(), fmt.Sprintf(`"other-%d"`, n)))
 		}
 	}
-	require.Positive(t, watched.addedLocked)
-	require.Less(t, watched.addedLocked, 10*400)
-	require.Zero(t, watched.locked.Load())
+	require.Greater(t, watched.copied.Len(), 3*len(plainFile))
+	require.Equal(t, 9, strings.Count(watched.added.String(), "\n"), "all that was written under the lock")
 }
 
 // childStrayWriter FILE LINES HOLD: appends lines without any lock, one every 5 ms: each through a descriptor of its
