@@ -49,31 +49,13 @@ func one(t *testing.T, lines ...string) *Searcher {
 
 // TestVisible: what of an entry is searched.
 func TestVisible(t *testing.T) {
-	s := one(t,
-		sessiontest.MessageLine(0, `{"role":"user","content":"Hello \u0057orld\nline\u005c"}`),
-		sessiontest.MessageLine(1, `{"role":"assistant","provider":"Some","model":"hidden",`+
-			`"content":[{"type":"thinking","thinking":"hmm"},`+
-			`{"type":"toolCall","id":"hidden","name":"bash","arguments":{"hiddenKey":"ls \/tmp","deep":[{"n":8080}]}}]}`),
-		sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"bash",`+
-			`"content":[{"type":"text","text":"output"},{"type":"image","data":"hidden"}],"details":"hidden"}`),
-		`{"type":"compaction","id":"c","parentId":"e2","summary":"all in all"}`+"\n",
-		`{"type":"label","id":"l","parentId":"c","targetId":"hidden","label":"keep this"}`+"\n",
-		`{"type":"title_change","id":"t","parentId":"l","title":"A title"}`+"\n",
-		`{"type":"custom","id":"x","parentId":"t","data":"hidden"}`+"\n",
-		"hidden\n")
-	for query, want := range map[string]string{
-		"hello": "e0", "Hello": "e0", "HELLO": "", "world": "e0", "hello world": "e0", `"hello world"`: "e0", `"world hello"`: "", "line\\": "e0",
-		"hmm": "e1", "/tmp": "e1", "8080": "e1", "bash": "e2 e1", "hidden": "", "hiddenkey": "", "role:tool bash": "e2", "role:assistant bash": "e1",
-		"tool:bash output": "e2", "tool:bash": "e2 e1",
-		"tool:bas": "", `"all in"`: "c", "keep": "l", "title": "t", "output -bash": "", "output -ls": "e2", "hello hmm": "",
-		"hello after:2026-01-05 before:2026-01-06": "e0", "hello before:2026-01-05": "", "hello after:2026-01-05T09:00:01Z": "", "cwd:/w hello": "e0",
-		"cwd:/ hello": "e0", "cwd:/w/x hello": "",
-		"e0": "", "message": "",
-		"model:hid": "e1", "model:some/HIDDEN": "", "model:Some/hidden hmm": "e1", "model:hidden hello": "", "model:other": "",
-		"title:\"hello World\" hmm": "", "title:\"World\" hmm": "e1", "title:world keep": "l", "title:\"hello worlds\" keep": "",
-	} {
-		require.Equal(t, want, strings.Join(look(t, s, query), " "), query)
-	}
+	sessiontest.Page(t, "testdata/visible.txt", func(t *testing.T, _, lines, want string) {
+		s := one(t, lines+"\n")
+		for row := range strings.Lines(want) {
+			query, found, _ := strings.Cut(row, " →")
+			require.Equal(t, strings.TrimSpace(found), strings.Join(look(t, s, query), " "), query)
+		}
+	})
 }
 
 // TestHostile: long words, text that is not UTF-8, and escapes at every place where text is cut.
@@ -162,6 +144,9 @@ func TestLimit(t *testing.T) {
 	require.Contains(t, string(r.Table()), "\t-\tthere are more than these 20,")
 	require.Less(t, s.FilesRead(), int64(many))
 	files := manyFiles(t, 60)
+	copied, err := storage.ReadFile(files, "p/000.jsonl", 1<<20)
+	require.NoError(t, err)
+	require.NoError(t, files.WriteFile("q/000.jsonl", copied)) // its hits are copies, and none beyond the limit
 	for _, limit := range []int{1, 119, 120, 121} {
 		r, err := New(Sessions{Files: files, Limit: limit}).Search(t.Context(), q)
 		require.NoError(t, err)
@@ -242,53 +227,6 @@ func TestRememberedIsBounded(t *testing.T) {
 	require.Less(t, s.memos.Len(), maxMemos)
 }
 
-// TestCopies: what forks took along is a hit of the oldest session that has it, whichever is looked at first; what they have said
-// since, and their titles, are their own.
-func TestCopies(t *testing.T) {
-	head := func(at int, parent string) string {
-		return fmt.Sprintf(`{"type":"session","version":3,"id":"s%d","timestamp":"2026-01-05T0%d:00:00.000Z","cwd":"/w","title":"the tides"%s}`+
-			"\n", at, at, parent)
-	}
-	const fork = `,"parentSession":"s8"`
-	said := func(n int, text string) string {
-		return sessiontest.MessageLine(n, `{"role":"user","content":"`+text+`"}`)
-	}
-	files := memory.New()
-	for name, text := range map[string]string{
-		"p/1-grandchild": head(8, fork) + said(0, "tides one") + said(1, "tides two") +
-			said(3, "tides three"), // it has its parent's time, as forks of Claude Code
-		"p/2-parent": head(8, "") + said(0, "tides one") + said(1, "tides two"),
-		"p/3-child":  head(9, fork) + said(0, "tides one") + said(1, "tides too"),
-	} {
-		require.NoError(t, files.WriteFile(name+".jsonl", []byte(text)))
-	}
-	q := query(t, "tides")
-	for _, limit := range []int{0, 7} {
-		r, err := New(Sessions{Files: files, Limit: limit}).Search(t.Context(), q)
-		require.NoError(t, err)
-		require.False(t, r.More)
-		var got []string
-		for _, h := range r.Hits {
-			got = append(got, fmt.Sprint(h.Path(), " ", h.Copies))
-		}
-		require.ElementsMatch(t, []string{
-			"sessions/p/1-grandchild/entries/e3.json 0", "sessions/p/2-parent/entries/e1.json 1", "sessions/p/3-child/entries/e1.json 0",
-			"sessions/p/2-parent/entries/e0.json 2", "sessions/p/1-grandchild/title 0", "sessions/p/2-parent/title 0", "sessions/p/3-child/title 0",
-		}, got)
-		require.Contains(t, string(r.Table()), "/p/2-parent/entries/e0.json\ttides one\t2\t-\n")
-	}
-	r, err := New(Sessions{Files: files, Limit: 6}).Search(t.Context(), q)
-	require.NoError(t, err)
-	require.True(t, r.More)
-	sessions, _, err := New(Sessions{Files: files}).Count(t.Context(), q)
-	require.NoError(t, err)
-	counts := map[string]int{}
-	for _, f := range sessions {
-		counts[f.File] = f.Count
-	}
-	require.Equal(t, map[string]int{"p/1-grandchild.jsonl": 2, "p/2-parent.jsonl": 3, "p/3-child.jsonl": 2}, counts)
-}
-
 // TestRegexp: what an expression finds in the pieces of the text, and the text that a file must have for it.
 func TestRegexp(t *testing.T) {
 	s := one(t,
@@ -346,17 +284,10 @@ func TestParseQuery(t *testing.T) {
 		}
 		require.Equal(t, want, got, text)
 	}
-	for text, why := range map[string]string{
-		"": "empty", "  ": "empty", "-x": "only says what must not", `"a`: "does not end", `"a"b`: "needs a blank", `""`: "phrase is empty",
-		`-""`:   "phrase is empty",
-		"role:": "needs a value", "role:x": "user, assistant or tool", "role:user role:tool": "twice", "-tool:x": "cannot be excluded", "cwd:a": "absolute",
-		"after:tomorrow": "needs a date", "before:2026-13-01": "needs a date", "in:x": "in: is archive", "\xff": "UTF-8", "\xed\xa0\x80": "UTF-8",
-		"rol:user": `"rol:" is not a key; these are: role: tool: model: title: cwd: agent: after: before: in:. Put`, "x modle:y": `"modle:" is not`,
-		"roles:a": "not a key", "-titel:x": "not a key",
-		`aent:"a b"`: "not a key", "afer:2026-01-01": "not a key", "im:archive": "not a key", "model:": "needs a value",
-		"-model:x": "cannot be excluded", "title:a title:b": "twice",
-		"after:2026-02-01 before:2026-02-01": "no time", strings.Repeat("a", maxQuery+1): "more than",
-	} {
+	refused, err := os.ReadFile("testdata/refused.txt")
+	require.NoError(t, err)
+	for row := range strings.Lines(sessiontest.Expand(string(refused)) + "\xff → UTF-8\n\xed\xa0\x80 → UTF-8\n") {
+		text, why, _ := strings.Cut(strings.TrimSuffix(row, "\n"), " → ")
 		_, err := ParseQuery(text)
 		require.ErrorIs(t, err, ErrQuery, text)
 		require.ErrorContains(t, err, why, text)

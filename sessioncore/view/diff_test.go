@@ -26,33 +26,32 @@ func diffOf(t *testing.T, a, b Branch) string {
 }
 
 func TestDiff(t *testing.T) {
-	long := strings.Repeat(`line\n`, 20)
-	trunk := sessiontest.Header + sessiontest.MessageLine(0, `{"role":"user","content":"why?"}`) +
-		sessiontest.MessageLine(1, `{"role":"assistant","content":"one\n`+long+`two"}`)
-	ours := trunk + sessiontest.MessageLine(2, `{"role":"toolResult","toolName":"x","content":"r"}`) +
-		sessiontest.MessageLine(3, `{"role":"user","content":"and"}`) +
-		sessiontest.MessageLine(4, `{"role":"assistant","content":"same"}`)
-	s := snapshotOf(t, ours)
-	at := func(e sessioncore.Entry) Branch { return Branch{s, e} }
-	require.Empty(t, diffOf(t, at(4), at(4)))
-	require.Empty(t, diffOf(t, at(sessioncore.NoEntry), at(sessioncore.NoEntry)))
-	const answer = "Assistant · 2026-01-05 09:00:01 · e1"
-	require.Equal(t, "@@ in common: 1 turn, to User · 2026-01-05 09:00:00 · e0 @@\n ## "+answer+"\n@@ in common: 20 lines @@\n line\n line\n two\n"+
-		"+\n+**Result** · `x`\n+\n+```\n+r\n+```\n+## User · 2026-01-05 09:00:03 · e3\n+\n+and\n", diffOf(t, at(1), at(3)))
-	// Another session that says the same, at other times and with other ids, is the same; and what is not there is left out.
-	other := strings.NewReplacer("09:00", "10:00", `"e0"`, `"f0"`, `"e1"`, `"f1"`, `"e2"`, `"f2"`, `"e3"`, `"f3"`)
-	require.Empty(t, diffOf(t, at(4), Branch{snapshotOf(t, other.Replace(ours)), 4}))
-	theirs := Branch{snapshotOf(t, other.Replace(strings.Replace(ours, "and", "or", 1))), 4}
-	require.Equal(t, "@@ in common: 2 turns, to "+answer+" @@\n-## User · 2026-01-05 09:00:03 · e3\n+## User · 2026-01-05 10:00:03 · f3\n \n-and\n+or\n"+
-		"@@ in common: 1 turn, to Assistant · 2026-01-05 09:00:04 · e4 @@\n", diffOf(t, at(4), theirs))
-	require.Equal(t, "-## User · 2026-01-05 09:00:00 · e0\n-\n-why?\n", diffOf(t, at(0), at(sessioncore.NoEntry)))
+	var snaps [2]*sessioncore.Snapshot // of sessions with the same lines
+	branches := func(entries string) (of [2]Branch) {
+		for i, name := range strings.Fields(entries) {
+			of[i] = Branch{snaps[i], sessioncore.NoEntry}
+			if name != "-" {
+				var err error
+				of[i].End, err = snaps[i].Find(name)
+				require.NoError(t, err)
+			}
+		}
+		return of
+	}
+	sessiontest.Page(t, "testdata/diffs.txt", func(t *testing.T, entries, session, want string) {
+		if session != "" { // else it is that of the case before
+			snaps[0], snaps[1] = snapshotOf(t, sessiontest.Header, session+"\n"), snapshotOf(t, sessiontest.Header, session+"\n")
+		}
+		of := branches(entries)
+		require.Equal(t, want, diffOf(t, of[0], of[1]), entries)
+	})
 
 	full := errors.New("full")
-	_, err := diff(context.Background(), [2]Branch{at(1), at(3)}, func(_, _ string) error { return full })
+	_, err := diff(context.Background(), branches("e1 e3"), func(_, _ string) error { return full })
 	require.ErrorIs(t, err, full)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(full)
-	_, err = diff(ctx, [2]Branch{at(1), at(3)}, func(_, _ string) error { return nil })
+	_, err = diff(ctx, branches("e1 e3"), func(_, _ string) error { return nil })
 	require.Error(t, err)
 }
 
