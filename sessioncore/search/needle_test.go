@@ -64,35 +64,16 @@ func TestTouched(t *testing.T) {
 // there is one, and counts once if the call names the file too.
 func TestTouchedByResults(t *testing.T) {
 	t.Setenv("HOME", "/nowhere")
-	calls := func(calls string) string { return `{"role":"assistant","content":[` + calls + `]}` }
-	result := func(call, details string) string {
-		return `{"role":"toolResult","toolCallId":"` + call + `","toolName":"edit","content":[],"details":` + details + `}`
-	}
-	session := sessiontest.Header +
-		messageOf("u", "", `{"role":"user","content":"go"}`) +
-		messageOf("a1", "u", calls(`{"type":"toolCall","id":"c1","name":"edit","arguments":{"path":"one.go"}},`+
-			`{"type":"toolCall","id":"c2","name":"exec","arguments":{}}`)) +
-		messageOf("r1", "a1", result("c1", `{"path":"/w/one.go"}`)) +
-		messageOf("r2", "r1", result("c2", `{"success":true,"changes":{"/w/two.go":{},"/w/x/three.go":{}}}`)) +
-		messageOf("r3", "r2", result("gone", `{"perFileResults":[{"path":"four.go"}]}`)) +
-		messageOf("a2", "r3", calls(`{"type":"toolCall","id":"c4","name":"edit","arguments":{"input":"[two.go#1A2B]\nMV five.go"}}`)) +
-		messageOf("r4", "a2", result("c4", `{"path":"/w/five.go","sourcePath":"/w/two.go"}`)) +
-		messageOf("r5", "a2", result("c2", `{"success":false,"changes":{"/w/six.go":{}}}`))
-	for file, want := range map[string][]string{
-		"/w/one.go":  {"a1 edit one.go"},
-		"/w/two.go":  {"a2 edit two.go", "a1 exec /w/two.go"},
-		"/w/x":       {"a1 exec /w/x/three.go"},
-		"/w/four.go": {"r3 edit four.go"},
-		"/w/five.go": {"a2 edit five.go"},
-		"/w/six.go":  nil,
-		"/w":         {"a2 edit two.go; edit five.go", "r3 edit four.go", "a1 edit one.go; exec /w/two.go; exec /w/x/three.go"},
-	} {
-		var got []string
-		for _, h := range touching(t, file, session).Hits {
-			got = append(got, h.Entry+" "+h.Line)
+	sessiontest.Page(t, "testdata/results.txt", func(t *testing.T, _, lines, want string) {
+		for row := range strings.Lines(want) {
+			file, hits, _ := strings.Cut(row, " →")
+			var got []string
+			for _, h := range touching(t, file, sessiontest.Header+lines+"\n").Hits {
+				got = append(got, h.Entry+" "+h.Line)
+			}
+			require.Equal(t, strings.TrimSpace(hits), strings.Join(got, ", "), file)
 		}
-		require.Equal(t, want, got, file)
-	}
+	})
 }
 
 // pathsFound returns how many lines of a text a Touched's needle finds, in a session of /home/dev.

@@ -25,19 +25,9 @@ func store(t *testing.T, text string) (*Masked, *sessiontest.File) {
 
 func read(t *testing.T, files *Masked, name string) string {
 	t.Helper()
-	obj, err := files.Open(name)
+	text, err := storage.ReadFile(files, name, 1<<20)
 	require.NoError(t, err)
-	defer obj.Close()
-	return content(t, obj)
-}
-
-func content(t *testing.T, obj storage.Object) string {
-	t.Helper()
-	st, err := obj.Stat()
-	require.NoError(t, err)
-	b, err := io.ReadAll(io.NewSectionReader(obj, 0, st.Size))
-	require.NoError(t, err)
-	return string(b)
+	return string(text)
 }
 
 // TestMasks reads a file in every range: the secret is asterisks in all of them, and all else is as it was.
@@ -101,7 +91,9 @@ func TestChanges(t *testing.T) {
 			_, err := open.ReadAt(make([]byte, 10), 0)
 			require.ErrorIs(t, err, storage.ErrStale, name)
 		} else {
-			require.NotContains(t, content(t, open), token, name)
+			shown, err := io.ReadAll(io.NewSectionReader(open, 0, int64(len(after))))
+			require.NoError(t, err)
+			require.NotContains(t, string(shown), token, name)
 		}
 		require.NoError(t, open.Close())
 	}

@@ -17,30 +17,24 @@ const (
 	assistant = "\n## Assistant · 2026-01-05 09:00:00 · e0 · `p/m`\n"
 )
 
-// TestMessagesInTranscripts: each role and each kind of block, in both spellings, reads as it should.
-func TestMessagesInTranscripts(t *testing.T) {
-	sessiontest.Page(t, "testdata/messages.txt", func(t *testing.T, _, message, want string) {
-		require.Equal(t, want, transcriptBody(t, sessiontest.MessageLine(0, message)), message)
-	})
-}
-
-// TestEntriesInTranscripts: entries that are no messages, in both dialects.
+// TestEntriesInTranscripts: each role and each kind of block in both spellings, and entries that are no messages in both
+// dialects. A turn has a heading, and what belongs together is under one.
 func TestEntriesInTranscripts(t *testing.T) {
-	sessiontest.Page(t, "testdata/entries.txt", func(t *testing.T, _, members, want string) {
-		line := `{"id":"a (b)%","parentId":null,"timestamp":"2026-01-05T09:00:01.000Z",` + members + "}\n"
-		require.Equal(t, want, transcriptBody(t, line), members)
-	})
-}
-
-// TestTurns: a heading for each turn, and what belongs together under one.
-func TestTurns(t *testing.T) {
-	sessiontest.Page(t, "testdata/turns.txt", func(t *testing.T, _, messages, want string) {
-		var lines []string
-		for i, message := range strings.Split(messages, "\n") {
+	messages := func(given string) (lines []string) {
+		for i, message := range strings.Split(given, "\n") {
 			lines = append(lines, sessiontest.MessageLine(i, message))
 		}
-		require.Equal(t, want, transcriptBody(t, lines...))
-	})
+		return lines
+	}
+	for page, linesOf := range map[string]func(given string) []string{
+		"messages": messages, "turns": messages, "entries": func(members string) []string {
+			return []string{`{"id":"a (b)%","parentId":null,"timestamp":"2026-01-05T09:00:01.000Z",` + members + "}\n"}
+		},
+	} {
+		sessiontest.Page(t, "testdata/"+page+".txt", func(t *testing.T, _, given, want string) {
+			require.Equal(t, want, transcriptBody(t, linesOf(given)...), given)
+		})
+	}
 }
 
 // TestTranscriptHeads: the title and the line about the session stand above all.

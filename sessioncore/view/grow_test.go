@@ -107,38 +107,21 @@ func TestTranscriptsAtOnce(t *testing.T) {
 	readers.Wait()
 }
 
-// hostileSession is a session whose messages are made of texts, in all shapes.
-func hostileSession(rnd *rand.Rand, texts []string) string {
+// hostileSession is a session whose entries are made of texts, in the shapes of testdata/shapes.txt.
+func hostileSession(t *testing.T, rnd *rand.Rand, texts []string) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00Z","title":` + hostileJSON(rnd, texts) + `,"cwd":` +
 		hostileJSON(rnd, texts) + "}\n")
-	shapes := []string{
-		`{"role":"user","content":%s}`,
-		`{"role":"user","content":[{"type":"text","text":%s},{"type":"text","text":%s},{"type":"image","data":%s,"mimeType":%s}]}`,
-		`{"role":"assistant","provider":%s,"model":%s,` +
-			`"content":[{"type":"thinking","thinking":%s},{"type":"text","text":%s},` +
-			`{"type":"toolCall","id":"1","name":%s,"intent":%s,"arguments":{"command":%s}},` +
-			`{"type":"toolCall","id":"2","name":"x","arguments":{"a":%s,"b":[%s,1,{"c":%s}]}}],"stopReason":%s,"errorMessage":%s}`,
-		`{"role":"assistant","content":[{"type":"toolCall","name":%s,"arguments":{"path":%s,"old_string":%s,"new_string":%s}}]}`,
-		`{"role":"assistant","content":%s}`, `{"role":"assistant","content":[{"type":"text","text":%s}]}`,
-		`{"role":"toolResult","toolName":%s,"toolCallId":"2","content":[{"type":"text","text":%s}],"isError":%s}`,
-		`{"role":"custom","customType":%s,"content":%s}`, `{"role":"bashExecution","command":%s,"output":%s,"exitCode":%s}`,
-		`{"role":"fileMention","files":[{"path":%s,"content":%s}]}`, `{"role":"compactionSummary","summary":%s}`, `{"role":%s,"content":%s}`, `%s`,
-	}
-	entries := []string{
-		`"type":"compaction","summary":%s,"tokensBefore":5`, `"type":"branch_summary","fromId":%s,"summary":%s`, `"type":"model_change","model":%s`,
-		`"type":"label","targetId":"e0","label":%s`, `"type":"title_change","title":%s`, `"type":%s`, `"type":"mcp_tool_selection","selectedToolNames":[%s,%s]`,
-	}
+	shapes, err := os.ReadFile("testdata/shapes.txt")
+	require.NoError(t, err)
+	entries := strings.Split(strings.TrimSuffix(string(shapes), "\n"), "\n")
 	parent := "null"
 	for n := range 2 + rnd.IntN(12) {
 		id := hostileJSON(rnd, texts)
 		if rnd.IntN(4) > 0 || id[0] != '"' {
 			id = fmt.Sprintf(`"e%d"`, n)
 		}
-		fields := `"type":"message","message":` + shapes[rnd.IntN(len(shapes))]
-		if rnd.IntN(4) == 0 {
-			fields = entries[rnd.IntN(len(entries))]
-		}
+		fields := entries[rnd.IntN(len(entries))]
 		for strings.Contains(fields, "%s") {
 			fields = strings.Replace(fields, "%s", strings.ReplaceAll(hostileJSON(rnd, texts), "%s", "%%"), 1)
 		}
@@ -173,7 +156,7 @@ func FuzzTranscript(f *testing.F) {
 			for _, text := range bytes.Split(data[:min(len(data), 4000)], []byte{0}) {
 				texts = append(texts, string(rawjson.AppendUTF8(nil, text)))
 			}
-			session = []byte(hostileSession(rnd, texts))
+			session = []byte(hostileSession(t, rnd, texts))
 		}
 		snap, err := sessiontest.Acquire(t, sessionIn(t, sessiontest.Memory(t, session), sessiontest.FileName))
 		if err != nil {

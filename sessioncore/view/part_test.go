@@ -16,25 +16,21 @@ import (
 
 // manyTurns is a session with turns of several messages, calls, results apart from them, and two branches.
 func manyTurns() string {
+	const (
+		prompt = `{"role":"user","content":"ask N"}`
+		call   = `{"role":"assistant","provider":"p","model":"mM","content":[{"type":"text","text":"so"},` +
+			`{"type":"toolCall","id":"cN","name":"bash","arguments":{"command":"a"}}]}`
+		result = `{"role":"toolResult","toolCallId":"cC","toolName":"bash","content":[{"type":"text","text":"b"}]}`
+		empty  = `{"role":"user","content":""}`
+		done   = `{"role":"assistant","provider":"p","model":"m2","content":"done"}`
+	)
 	var lines strings.Builder
-	for i := 0; i < 300; i++ {
-		said := fmt.Sprintf(`{"role":"user","content":"ask %d"}`, i)
-		switch i % 10 {
-		case 1, 3, 5:
-			said = fmt.Sprintf(`{"role":"assistant","provider":"p","model":"m%d","content":[{"type":"text","text":"so"},`+
-				`{"type":"toolCall","id":"c%d","name":"bash","arguments":{"command":"a"}}]}`, i%3, i)
-		case 2, 4, 6:
-			said = fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"bash","content":[{"type":"text","text":"b"}]}`, i-1-i%4/2)
-		case 7:
-			said = `{"role":"user","content":""}`
-		case 8:
-			said = `{"role":"assistant","provider":"p","model":"m2","content":"done"}`
-		}
-		lines.WriteString(sessiontest.MessageLine(i, said))
+	for i := range 300 {
+		said := []string{prompt, call, result, call, result, call, result, empty, done, prompt}[i%10]
+		numbers := strings.NewReplacer("N", fmt.Sprint(i), "M", fmt.Sprint(i%3), "C", fmt.Sprint(i-1-i%4/2))
+		lines.WriteString(sessiontest.MessageLine(i, numbers.Replace(said)))
 	}
-	lines.WriteString(`{"type":"message","id":"other","parentId":"e7","timestamp":"2026-01-05T09:10:00.000Z",` +
-		`"message":{"role":"user","content":"other"}}` + "\n")
-	return lines.String()
+	return lines.String() + sessiontest.Entry("other", "e7")
 }
 
 // TestParts: a page does not depend on how many parts it is made in.
