@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -112,7 +111,7 @@ func checkChunks(t *testing.T, data []byte) {
 
 // FuzzLines: the lines of a chunk are those between its newlines, each classified by itself.
 func FuzzLines(f *testing.F) {
-	addCases(f)
+	sessiontest.AddSeeds(f, func(data []byte) { f.Add(data) })
 	for _, text := range []string{
 		"{}\n", "{}", "{}\n\n{}", " \t{\"a\":1} \r\n", "{\n}\n", "{\"a\":\n1}\n{}\n", "{\"a\n\":1}\n", "[1,\n2]\n", "{} {}\n", "{} x\n{}\n",
 		"1\n2\n", "tru\ne\n", "\"\n\"\n", "{\"message\":\n{}}\n{}", "\r\n \n{}\n", "{\"type\"\n:1}\n", "{\"a\":1\n,\"b\":2}\n", "{", "-\n1\n",
@@ -143,20 +142,8 @@ func FuzzLines(f *testing.F) {
 }
 
 func FuzzChunks(f *testing.F) {
-	addCases(f)
+	sessiontest.AddSeeds(f, func(data []byte) { f.Add(data) })
 	f.Fuzz(checkChunks)
-}
-
-func addCases(f *testing.F) {
-	f.Helper()
-	files, err := filepath.Glob("../../../testdata/cases/*.jsonl")
-	require.NoError(f, err)
-	require.NotEmpty(f, files)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(f, err)
-		f.Add(data)
-	}
 }
 
 // most counts how many are somewhere at once.
