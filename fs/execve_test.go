@@ -32,11 +32,9 @@ func (c *companion) become() {
 	c.t.Helper()
 	_, err := fmt.Fprintln(c.stdin)
 	require.NoError(c.t, err)
-	done := make(chan error, 1)
-	go func() { done <- c.cmd.Wait() }()
 	select {
-	case err := <-done:
-		require.NoError(c.t, err)
+	case <-c.ended:
+		require.True(c.t, c.cmd.ProcessState.Success())
 	case <-time.After(patience):
 		_ = c.cmd.Process.Kill() // which interrupts the request, and so frees both
 		c.t.Fatal("the program waits for the daemon, and the daemon for the program")
@@ -99,5 +97,6 @@ func TestLooksAtExecve(t *testing.T) {
 	require.NoError(t, os.Remove(lock))
 	require.True(t, withheld(), "all this was while the program could not be looked at")
 	l.answers()
-	require.NoError(t, c.cmd.Wait())
+	<-c.ended
+	require.True(t, c.cmd.ProcessState.Success())
 }

@@ -1,8 +1,6 @@
 package fs_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,7 +21,7 @@ import (
 // File systems that SOURCE may lie on, each of which shows a directory and does something that disks of a test machine do not.
 
 // Ways to show a directory. The first two are as a server of several machines does it: O_APPEND does not get there, and
-// whoever appends writes where its kernel believes the end of the file to be.
+// a program that appends writes where its kernel believes the end of the file to be.
 const (
 	plainly   = ""          // without any caching
 	remembers = "remembers" // the kernel remembers what it knows of files for an hour
@@ -40,15 +38,10 @@ type loopbackConfig struct{ From, To, How, Record string }
 // runLoopback serves a loopback file system until its stdin is closed.
 func runLoopback(config string) int {
 	var c loopbackConfig
-	options := &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}
-	err := json.Unmarshal([]byte(config), &c)
-	var root fusefs.InodeEmbedder
-	if err == nil {
-		root, err = c.root(options)
-	}
 	var server *fuse.Server
+	err := json.Unmarshal([]byte(config), &c)
 	if err == nil {
-		server, err = fusefs.Mount(c.To, root, options)
+		server, err = c.serve()
 	}
 	if err != nil {
 		fmt.Println(err)
@@ -63,12 +56,12 @@ func runLoopback(config string) int {
 	return 0
 }
 
-func (c loopbackConfig) root(options *fusefs.Options) (fusefs.InodeEmbedder, error) {
-	embedder, err := fusefs.NewLoopbackRoot(c.From)
+func (c loopbackConfig) serve() (*fuse.Server, error) {
+	root, err := fusefs.NewLoopbackRoot(c.From)
 	if err != nil {
 		return nil, err
 	}
-	root := embedder.(*fusefs.LoopbackNode)
+	options := &fusefs.Options{MountOptions: fuse.MountOptions{DirectMount: true}}
 	if c.How != plainly {
 		options.DisabledCapabilities = fuse.CAP_PASSTHROUGH // the kernel would have the files of the directory itself
 	}
@@ -76,75 +69,63 @@ func (c loopbackConfig) root(options *fusefs.Options) (fusefs.InodeEmbedder, err
 	switch c.How {
 	case remembers:
 		options.AttrTimeout = &hour
-		return &remembered{root}, nil
-	case slow:
-		return &slowDisk{root}, nil
 	case recorded:
 		options.Options, options.NullPermissions = []string{"default_permissions"}, true
-		return newRecorded(root, c.Record)
 	}
-	return root, nil
+	disk := fusefs.NewNodeFS(root, options)
+	switch c.How {
+	case remembers:
+		disk = remembered{disk}
+	case slow:
+		disk = slowDisk{disk, c.From}
+	case recorded:
+		disk, err = newRecorded(disk, c.Record)
+	}
+	if err != nil {
+		return nil, err
+	}
+	server, err := fuse.NewServer(disk, c.To, &options.MountOptions)
+	if err == nil {
+		go server.Serve()
+		err = server.WaitMount()
+	}
+	return server, err
 }
 
-// remembered is a directory in which the kernel remembers which session is behind a name too: it asks again for nothing.
-type remembered struct{ *fusefs.LoopbackNode }
+// remembered has the kernel remember which session is behind a name too: it asks again for nothing.
+type remembered struct{ fuse.RawFileSystem }
 
-var (
-	_ = (fusefs.NodeLookuper)((*remembered)(nil))
-	_ = (fusefs.NodeWrapChilder)((*remembered)(nil))
-)
-
-func (n *remembered) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
-	return &remembered{ops.(*fusefs.LoopbackNode)}
-}
-
-func (n *remembered) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	child, errno := n.LoopbackNode.Lookup(ctx, name, out)
-	if errno == 0 && strings.HasSuffix(name, ".jsonl") {
+func (d remembered) Lookup(cancel <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	status := d.RawFileSystem.Lookup(cancel, header, name, out)
+	if status.Ok() && strings.HasSuffix(name, ".jsonl") {
 		out.SetEntryTimeout(time.Hour)
 	}
-	return child, errno
+	return status
 }
 
-// slowDisk is a directory whose files are read slowly.
-type slowDisk struct{ *fusefs.LoopbackNode }
-
-var (
-	_ = (fusefs.NodeOpener)((*slowDisk)(nil))
-	_ = (fusefs.NodeWrapChilder)((*slowDisk)(nil))
-)
-
-func (n *slowDisk) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
-	return &slowDisk{ops.(*fusefs.LoopbackNode)}
-}
-
-func (n *slowDisk) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	f, _, errno := n.LoopbackNode.Open(ctx, flags)
-	if errno != 0 {
-		return nil, 0, errno
-	}
-	return &slowFile{f.(*fusefs.LoopbackFile), n.RootData.Path}, fuse.FOPEN_DIRECT_IO, 0
-}
-
-type slowFile struct {
-	*fusefs.LoopbackFile
+// slowDisk has files that are read slowly.
+type slowDisk struct {
+	fuse.RawFileSystem
 	root string
 }
 
-var _ = (fusefs.FileReader)((*slowFile)(nil))
+func (d slowDisk) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	status := d.RawFileSystem.Open(cancel, in, out)
+	out.OpenFlags = fuse.FOPEN_DIRECT_IO
+	return status
+}
 
-func (f *slowFile) Read(ctx context.Context, buf []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if _, err := os.Stat(filepath.Join(f.root, "quick")); err != nil {
+func (d slowDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	if _, err := os.Stat(filepath.Join(d.root, "quick")); err != nil {
 		time.Sleep(100 * time.Millisecond)
 	}
-	return f.LoopbackFile.Read(ctx, buf, off)
+	return d.RawFileSystem.Read(cancel, in, buf)
 }
 
 // loopback is such a file system. It hangs on request, as one does whose server cannot be reached: its server is stopped.
 type loopback struct {
-	t   *testing.T
+	*companion
 	dir string
-	cmd *exec.Cmd
 }
 
 // newLoopback shows a directory.
@@ -159,24 +140,15 @@ func (c loopbackConfig) mount(t *testing.T) *loopback {
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	l := &loopback{t, c.To, exec.Command(self)}
-	l.cmd.Env = append(os.Environ(), loopbackEnv+"="+string(config))
-	l.cmd.Dir, l.cmd.Stderr = "/", os.Stderr
-	stdin, err := l.cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := l.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, l.cmd.Start())
-	t.Cleanup(func() {
-		l.answers()
-		_ = stdin.Close()
-		_ = l.cmd.Wait()
-	})
-	said, _ := bufio.NewReader(stdout).ReadString('\n')
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), loopbackEnv+"="+string(config))
+	cmd.Dir = "/"
+	l, said := begin(t, cmd)
+	t.Cleanup(l.end)
 	if said != "ready\n" {
 		missing(t, "FUSE is not usable: %s", said)
 	}
-	return l
+	return &loopback{l, c.To}
 }
 
 func (l *loopback) hangs() {

@@ -1,16 +1,14 @@
 package fs_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
-	fusefs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 // A loopback file system that records what is done to it, and makes of the record the
@@ -38,184 +36,111 @@ type diskOp struct {
 // markPrefix begins the name of a directory that is not made: mkdir of it, which fails, adds a mark to the record.
 const markPrefix = ".mark:"
 
-// lossRecord is the record of a mounted file system.
-type lossRecord struct {
+// recordedDisk is a loopback file system whose changes are recorded.
+type recordedDisk struct {
+	fuse.RawFileSystem
 	mu    sync.Mutex // held during each change, so that the record has them in their order
 	out   *json.Encoder
-	nodes map[uint64]int // by the number that the file system below has for them now
+	nodes map[uint64]int // by the id that the kernel has for them now; the root is not among them
 	next  int
 }
 
-// newRecorded returns a root whose changes are written to a file. The directory must be empty.
-func newRecorded(root *fusefs.LoopbackNode, record string) (fusefs.InodeEmbedder, error) {
+// newRecorded writes the changes of a file system to a file. Its directory must be empty.
+func newRecorded(disk fuse.RawFileSystem, record string) (fuse.RawFileSystem, error) {
 	out, err := os.Create(record)
-	return &node{root, &lossRecord{out: json.NewEncoder(out), nodes: map[uint64]int{}}}, err
+	return &recordedDisk{RawFileSystem: disk, out: json.NewEncoder(out), nodes: map[uint64]int{}}, err
 }
 
-func (r *lossRecord) add(op diskOp) {
-	if err := r.out.Encode(op); err != nil {
-		panic(err)
+// add adds a change to the record if it succeeded.
+func (d *recordedDisk) add(status fuse.Status, op diskOp) fuse.Status {
+	if status.Ok() {
+		if err := d.out.Encode(op); err != nil {
+			panic(err)
+		}
 	}
+	return status
 }
 
-// made records a new file, link or directory.
-func (r *lossRecord) made(op diskOp, ino uint64) diskOp {
-	r.next++
-	r.nodes[ino] = r.next
-	op.Node = r.next
-	return op
+// made returns the operation that makes a file or directory.
+func (d *recordedDisk) made(kind string, dir uint64, name string, out *fuse.EntryOut) diskOp {
+	d.next++
+	d.nodes[out.NodeId] = d.next
+	return diskOp{Kind: kind, Dir: d.nodes[dir], Name: name, Node: d.next}
 }
 
-// node is a file or directory; its changes are recorded.
-type node struct {
-	*fusefs.LoopbackNode
-	record *lossRecord
-}
+// Forget keeps the ids of nodes, so that a file that the kernel looks up again has the one that it had.
+func (d *recordedDisk) Forget(uint64, uint64) {}
 
-// WrapChild makes the nodes of the loopback below this one ours.
-func (n *node) WrapChild(_ context.Context, ops fusefs.InodeEmbedder) fusefs.InodeEmbedder {
-	return &node{ops.(*fusefs.LoopbackNode), n.record}
-}
-
-func (n *node) number() int {
-	if n.IsRoot() {
-		return 0
-	}
-	return n.record.nodes[n.StableAttr().Ino]
-}
-
-func (n *node) change(call func() syscall.Errno, op func() diskOp) syscall.Errno {
-	n.record.mu.Lock()
-	defer n.record.mu.Unlock()
-	errno := call()
-	if errno == 0 {
-		n.record.add(op())
-	}
-	return errno
-}
-
-func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
+func (d *recordedDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if text, ok := strings.CutPrefix(name, markPrefix); ok {
-		_ = n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "mark", Name: text} })
-		return nil, syscall.EEXIST
+		d.add(fuse.OK, diskOp{Kind: "mark", Name: text})
+		return fuse.Status(unix.EEXIST)
 	}
-	errno = n.change(func() syscall.Errno { child, errno = n.LoopbackNode.Mkdir(ctx, name, mode, out); return errno }, func() diskOp {
-		return n.record.made(diskOp{Kind: "mkdir", Dir: n.number(), Name: name}, out.Ino)
-	})
-	return child, errno
+	return d.add(d.RawFileSystem.Mkdir(cancel, in, name, out), d.made("mkdir", in.NodeId, name, out))
 }
 
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (
-	child *fusefs.Inode, f fusefs.FileHandle, _ uint32, errno syscall.Errno,
-) {
-	errno = n.change(func() syscall.Errno {
-		child, f, _, errno = n.LoopbackNode.Create(ctx, name, flags, mode, out)
-		return errno
-	}, func() diskOp {
-		return n.record.made(diskOp{Kind: "create", Dir: n.number(), Name: name}, out.Ino)
-	})
-	if errno != 0 {
-		return nil, nil, 0, errno
+func (d *recordedDisk) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.add(d.RawFileSystem.Create(cancel, in, name, out), d.made("create", in.NodeId, name, &out.EntryOut))
+}
+
+func (d *recordedDisk) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.add(d.RawFileSystem.Unlink(cancel, in, name), diskOp{Kind: "unlink", Dir: d.nodes[in.NodeId], Name: name})
+}
+
+func (d *recordedDisk) Rmdir(cancel <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.add(d.RawFileSystem.Rmdir(cancel, in, name), diskOp{Kind: "unlink", Dir: d.nodes[in.NodeId], Name: name})
+}
+
+func (d *recordedDisk) Rename(cancel <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	op := diskOp{Kind: "rename", Dir: d.nodes[in.NodeId], Name: name, To: d.nodes[in.Newdir], New: newName}
+	if in.Flags&unix.RENAME_EXCHANGE != 0 {
+		op.Kind = "exchange"
 	}
-	return child, &handle{f.(*fusefs.LoopbackFile), child.Operations().(*node)}, 0, 0
+	return d.add(d.RawFileSystem.Rename(cancel, in, name, newName), op)
 }
 
-func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) }, func() diskOp {
-		return diskOp{Kind: "unlink", Dir: n.number(), Name: name}
-	})
+func (d *recordedDisk) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	op := diskOp{Kind: "link", Dir: d.nodes[in.NodeId], Name: name, Node: d.nodes[in.Oldnodeid]}
+	return d.add(d.RawFileSystem.Link(cancel, in, name, out), op)
 }
 
-func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Rmdir(ctx, name) }, func() diskOp {
-		return diskOp{Kind: "unlink", Dir: n.number(), Name: name}
-	})
-}
-
-func (n *node) Rename(ctx context.Context, name string, to fusefs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	const exchange = 2 // RENAME_EXCHANGE
-	kind := "rename"
-	if flags&exchange != 0 {
-		kind = "exchange"
+func (d *recordedDisk) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	status := d.RawFileSystem.SetAttr(cancel, in, out)
+	if size, truncates := in.GetSize(); truncates {
+		d.add(status, diskOp{Kind: "truncate", Node: d.nodes[in.NodeId], Size: int64(size)})
 	}
-	target := to.(*node)
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, target.LoopbackNode, newName, flags) }, func() diskOp {
-		return diskOp{Kind: kind, Dir: n.number(), Name: name, To: target.number(), New: newName}
-	})
+	return status
 }
 
-func (n *node) Link(ctx context.Context, target fusefs.InodeEmbedder, name string, out *fuse.EntryOut) (child *fusefs.Inode, errno syscall.Errno) {
-	linked := target.(*node)
-	errno = n.change(func() syscall.Errno {
-		child, errno = n.LoopbackNode.Link(ctx, linked.LoopbackNode, name, out)
-		return errno
-	}, func() diskOp {
-		return diskOp{Kind: "link", Dir: n.number(), Name: name, Node: linked.number()}
-	})
-	return child, errno
+func (d *recordedDisk) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) (uint32, fuse.Status) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, status := d.RawFileSystem.Writev(cancel, in, data)
+	return n, d.add(status, diskOp{Kind: "write", Node: d.nodes[in.NodeId], Off: int64(in.Offset), Data: slices.Concat(data...)[:n]})
 }
 
-func (n *node) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	f, _, errno := n.LoopbackNode.Open(ctx, flags)
-	if errno != 0 {
-		return nil, 0, errno
-	}
-	return &handle{f.(*fusefs.LoopbackFile), n}, 0, 0
+// Fsync is recorded, and not carried out.
+func (d *recordedDisk) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.add(fuse.OK, diskOp{Kind: "sync", Node: d.nodes[in.NodeId]})
 }
 
-func (n *node) Setattr(ctx context.Context, f fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	size, truncates := in.GetSize()
-	if !truncates {
-		return n.LoopbackNode.Setattr(ctx, f, in, out)
-	}
-	return n.change(func() syscall.Errno { return n.LoopbackNode.Setattr(ctx, f, in, out) }, func() diskOp {
-		return diskOp{Kind: "truncate", Node: n.number(), Size: int64(size)}
-	})
-}
+// FsyncDir is as Fsync.
+func (d *recordedDisk) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status { return d.Fsync(cancel, in) }
 
-// Fsync is that of directories too.
-func (n *node) Fsync(context.Context, fusefs.FileHandle, uint32) syscall.Errno {
-	return n.change(func() syscall.Errno { return 0 }, func() diskOp { return diskOp{Kind: "sync", Node: n.number()} })
-}
-
-// OpendirHandle returns one without an fsync of its own.
-func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
-	f, _, errno := n.LoopbackNode.OpendirHandle(ctx, flags)
-	if errno != 0 {
-		return nil, 0, errno
-	}
-	return dirHandle{f.(reader)}, 0, 0
-}
-
-type reader interface {
-	fusefs.FileReaddirenter
-	fusefs.FileSeekdirer
-	fusefs.FileReleasedirer
-}
-
-type dirHandle struct{ reader }
-
-// handle is an open file.
-type handle struct {
-	*fusefs.LoopbackFile
-	node *node
-}
-
-func (h *handle) Write(ctx context.Context, data []byte, off int64) (done uint32, errno syscall.Errno) {
-	errno = h.node.change(func() syscall.Errno { done, errno = h.LoopbackFile.Write(ctx, data, off); return errno }, func() diskOp {
-		return diskOp{Kind: "write", Node: h.node.number(), Off: off, Data: data[:done]}
-	})
-	return done, errno
-}
-
-func (h *handle) Writev(ctx context.Context, data [][]byte, off int64) (uint32, syscall.Errno) {
-	return h.Write(ctx, slices.Concat(data...), off)
-}
-
-func (h *handle) Fsync(ctx context.Context, flags uint32) syscall.Errno {
-	return h.node.Fsync(ctx, h, flags)
-}
-
-func (h *handle) Allocate(context.Context, uint64, uint64, uint32) syscall.Errno {
-	return syscall.ENOTSUP
-}
+func (d *recordedDisk) Fallocate(<-chan struct{}, *fuse.FallocateIn) fuse.Status { return fuse.Status(unix.ENOTSUP) }

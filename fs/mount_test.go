@@ -79,7 +79,7 @@ func runDaemon(options string) int {
 	}
 	s, err := mountIt(o.Options, log)
 	if err != nil {
-		fmt.Fprintln(os.NewFile(3, "ready"), err)
+		fmt.Println(err)
 		return 1
 	}
 	stop := make(chan os.Signal, 1)
@@ -96,7 +96,7 @@ func runDaemon(options string) int {
 			}
 		}
 	}()
-	fmt.Fprintln(os.NewFile(3, "ready"), "ready")
+	fmt.Println("ready")
 	s.Wait()
 	return 0
 }
@@ -110,16 +110,13 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// mount is a mounted agent directory.
+// mount is a mounted agent directory, and its daemon.
 type mount struct {
-	t      testing.TB
+	*companion
 	source string
 	dir    string // the mount point
-	cmd    *exec.Cmd
-	stdin  io.Closer
 	log    string // file
-	ended  chan struct{}
-	panics bool // is meant to
+	panics bool   // is meant to
 }
 
 // mountConfig is what a test may want otherwise.
@@ -148,51 +145,29 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	for _, o := range opts {
 		o(&c)
 	}
-	m := &mount{t: t, source: source, dir: c.options.Mountpoint, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{}), panics: c.options.Panics}
-	m.start(&c)
+	m := &mount{source: source, dir: c.options.Mountpoint, log: filepath.Join(t.TempDir(), "log"), panics: c.options.Panics}
+	options, err := json.Marshal(c.options)
+	require.NoError(t, err)
+	logFile, err := os.Create(m.log)
+	require.NoError(t, err)
+	defer logFile.Close()
+	cmd := exec.Command(c.binary)
+	// The race detector lets a process wait a second before it ends.
+	cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
+	cmd.Dir, cmd.Stderr = "/", logFile
+	if c.uid != 0 {
+		require.NoError(t, os.Chown(m.dir, c.uid, c.uid))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}}
+	}
+	var said string
+	if m.companion, said = begin(t, cmd); said != "ready\n" {
+		if strings.Contains(said, "operation not permitted") || strings.Contains(said, "fusermount") {
+			missing(t, "FUSE is not usable: %s", said)
+		}
+		t.Fatalf("the mount failed: %s\n%s", said, m.logged())
+	}
 	t.Cleanup(m.stop)
 	return m
-}
-
-func (m *mount) start(c *mountConfig) {
-	options, err := json.Marshal(c.options)
-	require.NoError(m.t, err)
-	logFile, err := os.Create(m.log)
-	require.NoError(m.t, err)
-	defer logFile.Close()
-	ready, tell, err := os.Pipe()
-	require.NoError(m.t, err)
-	defer ready.Close()
-	m.cmd = exec.Command(c.binary)
-	// The race detector lets a process wait a second before it ends.
-	m.cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
-	m.cmd.Dir = "/"
-	m.cmd.Stderr = logFile
-	m.cmd.ExtraFiles = []*os.File{tell}
-	if c.uid != 0 {
-		require.NoError(m.t, os.Chown(m.dir, c.uid, c.uid))
-		m.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}}
-	}
-	stdin, err := m.cmd.StdinPipe()
-	require.NoError(m.t, err)
-	m.stdin = stdin
-	require.NoError(m.t, m.cmd.Start())
-	tell.Close()
-	go func() {
-		_ = m.cmd.Wait()
-		close(m.ended)
-	}()
-	answer, err := io.ReadAll(io.LimitReader(ready, 6))
-	require.NoError(m.t, err)
-	if string(answer) != "ready\n" {
-		rest, _ := io.ReadAll(ready)
-		reason := string(answer) + string(rest)
-		<-m.ended
-		if strings.Contains(reason, "operation not permitted") || strings.Contains(reason, "fusermount") {
-			missing(m.t, "FUSE is not usable: %s", reason)
-		}
-		m.t.Fatalf("the mount failed: %s\n%s", reason, m.logged())
-	}
 }
 
 // stop unmounts and checks what the daemon leaves.

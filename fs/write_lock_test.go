@@ -28,28 +28,48 @@ type companion struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	out   *bufio.Reader
-	end   func()
+	ended chan struct{}
 }
 
-// accompany starts a Python program that prints a line when it is ready, and then waits for its stdin to
-// end.
+// begin starts a program that prints "ready" when it is, and ends with its stdin. It returns the first line, or all that a
+// program says that does not get there.
+func begin(t testing.TB, cmd *exec.Cmd) (c *companion, said string) {
+	t.Helper()
+	c = &companion{t: t, cmd: cmd, ended: make(chan struct{})}
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
+	var err error
+	c.stdin, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	c.out = bufio.NewReader(out)
+	if said, _ = c.out.ReadString('\n'); said != "ready\n" {
+		rest, _ := io.ReadAll(c.out)
+		said += string(rest)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(c.ended)
+	}()
+	return c, said
+}
+
+// end closes the program's stdin and waits for its end.
+func (c *companion) end() {
+	_ = c.cmd.Process.Signal(syscall.SIGCONT) // where it was stopped
+	_ = c.stdin.Close()
+	<-c.ended
+}
+
+// accompany starts a Python program as a companion.
 func accompany(t testing.TB, program string, args ...string) *companion {
 	t.Helper()
-	c := &companion{t: t, cmd: exec.Command("python3", append([]string{"-c", program}, args...)...)}
-	c.cmd.Stderr = os.Stderr
-	var err error
-	c.stdin, err = c.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.cmd.Start())
-	c.end = sync.OnceFunc(func() {
-		_ = c.stdin.Close()
-		_ = c.cmd.Wait()
-	})
+	c, said := begin(t, exec.Command("python3", append([]string{"-c", program}, args...)...))
 	t.Cleanup(c.end)
-	c.out = bufio.NewReader(out)
-	c.expect("ready\n")
+	require.Equal(t, "ready\n", said)
 	return c
 }
 
