@@ -1,8 +1,8 @@
 package fs_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,10 +18,12 @@ import (
 // promised is what a write promises.
 type promised struct {
 	session string   // below sessions/
+	file    string   // the control file of the session that is written to, and with whose fsync the write is durable
 	lines   []string // each is found in one line of the file, once
 	title   *string
 	whole   bool   // the file is there with all of it, or not at all
-	durable string // the mark from which on it must be there; "" for never
+	atOnce  bool   // it is durable without an fsync
+	durable string // the mark from which on it must be there
 }
 
 // lossy is a mount over a file system that records.
@@ -84,18 +86,14 @@ func (l *lossy) mark(text string) {
 	require.ErrorIs(l.t, os.Mkdir(filepath.Join(l.loopback, markPrefix+text), 0o700), os.ErrExist)
 }
 
-// does carries out a write, which is durable afterwards: at once, or with an fsync of a file.
-func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func() promised) {
-	if do != nil {
-		more := do() // what only its answer tells
-		if more.session != "" {
-			p.session = more.session
-		}
-	}
-	name = strings.ReplaceAll(name, "/", " ")
-	l.mark("done " + name)
-	if p.durable = "done " + name; !atOnce && !l.sync {
-		f, err := os.OpenFile(l.m.path("sessions", p.session, fsync), os.O_RDWR, 0)
+// does carries out a write, which is durable afterwards. do may note what only an answer tells.
+func (l *lossy) does(p promised, do func(p *promised)) {
+	do(&p)
+	name := strings.ReplaceAll(fmt.Sprint(p.session, " ", p.file, " ", p.lines), "/", " ")
+	p.durable = "done " + name
+	l.mark(p.durable)
+	if !p.atOnce && !l.sync {
+		f, err := os.OpenFile(l.in(p.session, p.file), os.O_RDWR, 0)
 		require.NoError(l.t, err)
 		require.NoError(l.t, f.Sync())
 		require.NoError(l.t, f.Close())
@@ -103,6 +101,11 @@ func (l *lossy) does(name string, p promised, atOnce bool, fsync string, do func
 		l.mark(p.durable)
 	}
 	l.promises = append(l.promises, p)
+}
+
+// puts writes text to a control file.
+func (l *lossy) puts(text string, p promised) {
+	l.does(p, func(*promised) { require.NoError(l.t, put(l.in(p.session, p.file), text)) })
 }
 
 // custom is a line for append with an id.
@@ -118,72 +121,37 @@ func (l *lossy) appends(session string, size int, ids ...string) {
 		lines = append(lines, `"id":"`+id+`"`)
 	}
 	// The first write to an old session is a rewrite, which is durable at once.
-	l.does("append "+ids[0], promised{session: session, lines: lines}, session == "p/old", "append", func() promised {
-		require.NoError(l.t, put(l.in(session, "append"), text))
-		return promised{}
-	})
-}
-
-func (l *lossy) title(session, title string) {
-	p := promised{session: session, title: &title}
-	if session == "p/slot" {
-		p.lines = []string{`"title_change","`}
-	}
-	l.does("title "+session, p, session == "p/plain", "append", func() promised {
-		require.NoError(l.t, put(l.in(session, "title"), title+"\n"))
-		return promised{}
-	})
+	l.puts(text, promised{session: session, file: "append", lines: lines, atOnce: session == "p/old"})
 }
 
 // in is a path in the directory of a session.
 func (l *lossy) in(session, name string) string { return l.m.path("sessions", session, name) }
 
-// newSession makes a session and returns its name.
-func (l *lossy) newSession(cwd string) string {
-	return strings.TrimPrefix(ask(l.t, l.m.path("new-session"), anywhere(cwd)), "sessions/")
-}
-
 func (l *lossy) work() {
-	question := `{"type":"message","id":"%","message":{"role":"user","content":"?"}}`
-	answer := `{"type":"message","id":"%","message":{"role":"assistant","content":[{"type":"text","text":"!"}]}}`
-	withID := func(line, id string) string { return strings.Replace(line, "%", id, 1) }
-
 	l.appends("p/plain", 20, "a1")
 	l.appends("p/plain", 3000, "a2", "a3", "a4")
-	l.does("label", promised{session: "p/plain", lines: []string{`"label":"L1"`}}, false, "append", func() promised {
-		require.NoError(l.t, put(l.in("p/plain", "labels"), "e0 L1\n"))
-		return promised{}
-	})
-	l.does("leaf", promised{session: "p/plain", lines: []string{`{"targetId":"e1"}`}}, false, "append", func() promised {
+	l.puts("e0 L1\n", promised{session: "p/plain", file: "labels", lines: []string{`"label":"L1"`}})
+	l.does(promised{session: "p/plain", file: "append", lines: []string{`{"targetId":"e1"}`}}, func(*promised) {
 		run(l.t, "ln", "-sfn", "entries/e1.json", l.in("p/plain", "leaf"))
-		return promised{}
 	})
-	l.title("p/plain", "after")
+	title := "after"
+	l.puts(title+"\n", promised{session: "p/plain", file: "title", title: &title, atOnce: true}) // a rewrite too
 	l.appends("p/plain", 700, "a5")
-	l.title("p/slot", "after")
+	l.puts(title+"\n", promised{session: "p/slot", file: "title", title: &title, lines: []string{`"title_change","`}})
 	l.appends("p/slot", 100, "a6")
 	l.appends("p/old", 100, "a7")
 	l.appends("p/torn", 100, "a8")
-	image := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("image", 500)))
-	l.does("image", promised{session: "p/plain", lines: []string{`"id":"i1"`}}, false, "append", func() promised {
-		require.NoError(l.t, put(l.in("p/plain", "append"),
-			withID(strings.Replace(question, `"?"`, `[{"type":"image","data":"`+image+`","mimeType":"image/png"}]`, 1), "i1")+"\n"))
-		return promised{}
-	})
-	title := "after"
-	l.does("fork", promised{lines: []string{mark(0), mark(1), `"label":"L1"`}, title: &title, whole: true}, true, "", func() promised {
-		return promised{session: strings.TrimPrefix(ask(l.t, l.in("p/plain", "fork"), "e1"), "sessions/")}
+	image := strings.Replace(bigImage(2500), "{", `{"id":"i1",`, 1)
+	l.puts(image+"\n", promised{session: "p/plain", file: "append", lines: []string{`"id":"i1"`}})
+	l.does(promised{lines: []string{mark(0), mark(1), `"label":"L1"`}, title: &title, whole: true, atOnce: true}, func(p *promised) {
+		p.session = strings.TrimPrefix(ask(l.t, l.in("p/plain", "fork"), "e1"), "sessions/")
 	})
 	// A session is durable when its path is told, each of its lines with -o sync or with an fsync.
 	name := ""
-	l.does("new", promised{whole: true}, true, "", func() promised {
-		name = l.newSession("/in/a/project/of/its/own")
-		return promised{session: name}
+	l.does(promised{whole: true, atOnce: true}, func(p *promised) {
+		name = strings.TrimPrefix(ask(l.t, l.m.path("new-session"), anywhere("/in/a/project/of/its/own")), "sessions/")
+		p.session = name
 	})
-	for id, line := range map[string]string{"q1": question, "r1": answer} {
-		l.does("in the new one, "+id, promised{session: name, lines: []string{`"id":"` + id + `"`}}, false, "append", func() promised {
-			require.NoError(l.t, put(l.in(name, "append"), withID(line, id)+"\n"))
-			return promised{}
-		})
-	}
+	l.appends(name, 100, "q1")
+	l.appends(name, 100, "r1")
 }

@@ -167,8 +167,19 @@ func TestCWDTakenBack(t *testing.T) {
 	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
 }
 
+// syncs notes the files that a writer makes durable.
+type syncs struct {
+	*dir.Storage
+	names []string
+}
+
+func (s *syncs) Sync(name string) error {
+	s.names = append(s.names, name)
+	return s.Storage.Sync(name)
+}
+
 // TestCWDCompletes: a move that was killed after the header was written, and the artifacts were moved, is completed by
-// another attempt.
+// another attempt. The session is durable before it moves, though nothing changes in it.
 func TestCWDCompletes(t *testing.T) {
 	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	putFile(t, disk, clients.AbsoluteScope(cwd)+"/session/1.log", "out")
@@ -178,7 +189,10 @@ func TestCWDCompletes(t *testing.T) {
 		require.Equal(t, []string{cwd, plainName}, []string{dir, except})
 		return "", nil
 	}
+	journal := &syncs{Storage: disk}
+	w.opts.Journal = journal
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
+	require.Equal(t, []string{plainName}, journal.names)
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 

@@ -3,6 +3,8 @@
 package dir
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,13 +78,14 @@ func TestMove(t *testing.T) {
 }
 
 // TestMoveIsWholeAtEachStep: before and after each rename the file has one of its names, and so has its directory, which
-// goes first. If one fails, all is as it was. Where a move was killed, the next one completes it.
+// goes first. If one fails, all is as it was. Where a move was killed, the next one completes it. Each name is durable before
+// the next one changes.
 func TestMoveIsWholeAtEachStep(t *testing.T) {
 	for _, before := range [][]string{{"a/x.jsonl", "a/x/1.log", "b/"}, {"a/x.jsonl", "b/x/1.log"}} {
 		for fails := range 3 { // which rename; 0 is none
 			for _, why := range []error{unix.EIO, unix.EXDEV, unix.EINVAL} {
 				s := openTemp(t, before...)
-				was, steps := s.tree(t), 0
+				was, steps, calls := s.tree(t), 0, []string(nil)
 				whole := func() {
 					tree := strings.Join(s.tree(t), " ")
 					require.Equal(t, 1, strings.Count(tree, "/x.jsonl"), tree)
@@ -91,6 +94,7 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 				}
 				s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 					whole()
+					calls = append(calls, "rename "+to)
 					if steps++; steps == fails {
 						return why
 					}
@@ -98,8 +102,17 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 					whole()
 					return err
 				}
-				s.sys.fsync = func(fd int) error { whole(); return unix.Fsync(fd) }
+				s.sys.fsync = func(fd int) error {
+					whole()
+					at, err := os.Readlink(fmt.Sprint("/proc/self/fd/", fd))
+					calls = append(calls, "fsync "+filepath.Base(at))
+					return errors.Join(err, unix.Fsync(fd))
+				}
 				err := s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl")
+				if fails == 0 {
+					moves := []string{"rename x", "fsync b", "fsync a", "rename x.jsonl", "fsync b", "fsync a"}
+					require.Equal(t, moves[len(moves)-3*steps:], calls)
+				}
 				if fails == 0 || fails > steps || why == unix.EINVAL { // without RENAME_NOREPLACE
 					require.NoError(t, err)
 					require.Equal(t, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}, s.tree(t))
