@@ -30,9 +30,9 @@ func allAgents(t *testing.T) (dirs map[string]string, all mountOption) {
 		"omp": demo(t), "pi": unpack(t, os.DirFS("../testdata/pi")),
 		"claude": unpack(t, testdata.DemoOf("claude")), "codex": unpack(t, testdata.DemoOf("codex")),
 	}
-	return dirs, func(c *mountConfig) {
+	return dirs, func(o *daemonOptions) {
 		for _, name := range []string{"omp", "pi", "claude", "codex"} {
-			c.options.Agents = append(c.options.Agents, mountopts.AgentDir{Name: name, Source: dirs[name], SourceAs: dirs[name]})
+			o.Agents = append(o.Agents, mountopts.AgentDir{Name: name, Source: dirs[name], SourceAs: dirs[name]})
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	source := demo(t)
 	inTable(t, table, filepath.Join(source, "sessions"))
 	want := mountForTest(t, source)
-	got := mountTable(t, table, func(c *mountConfig) { c.options.Blobs = filepath.Join(source, "blobs") })
+	got := mountTable(t, table, func(o *daemonOptions) { o.Blobs = filepath.Join(source, "blobs") })
 	for _, name := range []string{"sessions", "blobs", "by-cwd", "by-date", "by-id", "recent", "index.jsonl", "usage.jsonl", "lost.tsv"} {
 		run(t, "diff", "-r", "--no-dereference", want.path(name), got.path(name))
 	}
@@ -93,7 +93,7 @@ func TestDatabaseBlobs(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	table.Write(t, rowsPrefix+"p/s.jsonl", header("s")+strings.Replace(entry(1, "e1", "", "IMAGE"), `"IMAGE"`, `[{"type":"image","data":"`+reference+`"}]`, 1))
 	place := t.TempDir()
-	inPlace := func(c *mountConfig) { c.options.Blobs = place }
+	inPlace := func(o *daemonOptions) { o.Blobs = place }
 	none, a, b := mountTable(t, table), mountTable(t, table, inPlace), mountTable(t, table, inPlace)
 	require.Equal(t, reference+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", none.session("s", "context.json")))
 	require.NoDirExists(t, none.path("blobs"))

@@ -141,6 +141,10 @@ func (d *recordedDisk) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 }
 
 // FsyncDir is as Fsync.
-func (d *recordedDisk) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status { return d.Fsync(cancel, in) }
+func (d *recordedDisk) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return d.Fsync(cancel, in)
+}
 
-func (d *recordedDisk) Fallocate(<-chan struct{}, *fuse.FallocateIn) fuse.Status { return fuse.Status(unix.ENOTSUP) }
+func (d *recordedDisk) Fallocate(<-chan struct{}, *fuse.FallocateIn) fuse.Status {
+	return fuse.Status(unix.ENOTSUP)
+}

@@ -22,7 +22,7 @@ import (
 // What clients make the daemon hold is bounded (docs/design.md section 7, Memory).
 
 // tightMemory is a budget in which little goes.
-func tightMemory(c *mountConfig) { c.options.Memory = int64(sized(150<<20, budget.Min)) }
+func tightMemory(o *daemonOptions) { o.Memory = int64(sized(150<<20, budget.Min)) }
 
 // staysSmall fails if the daemon ever took more than its budget. The pages of the program file, which are no memory of its
 // own, are in the peak that the kernel tells.
@@ -79,7 +79,7 @@ func TestWhatIsShownIsBounded(t *testing.T) {
 	}
 	a.write("s", lines...)
 	a.write("small", header("s"), entry(0, "e0", "", "y"))
-	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.Memory = budget.Min })
+	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.Memory = budget.Min })
 	out := python(t, hoarder+program("hoard_project.py"), m.path("sessions/p"), m.path("last-error"))
 	require.Equal(t, strings.Repeat("['ENOMEM', 'ok'] True ok True ok\n\n", 2), out)
 	require.Contains(t, m.logged(), "-o memory=")
@@ -115,7 +115,7 @@ func TestManyForeignSessions(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(file(i), []byte(text), 0o600))
 	}
-	m := mountForTest(t, dir, func(c *mountConfig) { c.options.Memory = budget.Min })
+	m := mountForTest(t, dir, func(o *daemonOptions) { o.Memory = budget.Min })
 	for round := range 3 {
 		for name, lines := range map[string]int{
 			"usage.jsonl": 28, "lost.tsv": 1, "index.jsonl": sessions, "search/pebble/results.tsv": 1 + sessions*3,
@@ -150,7 +150,7 @@ func TestNamesAndCrawlersAreBounded(t *testing.T) {
 		}
 		a.write(fmt.Sprint("s", s), lines...)
 	}
-	m := mountForTest(t, a.dir, tightMemory, func(c *mountConfig) { c.options.NodesRest = 5 * time.Second })
+	m := mountForTest(t, a.dir, tightMemory, func(o *daemonOptions) { o.NodesRest = 5 * time.Second })
 	run(t, "sh", "-c", `cat "$1"/*/context.json "$1"/*/leaf >/dev/null`, "sh", m.path("sessions/p")) // all is indexed
 	before := m.procNumber("status", "VmRSS")
 

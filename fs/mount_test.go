@@ -119,14 +119,8 @@ type mount struct {
 	panics bool   // is meant to
 }
 
-// mountConfig is what a test may want otherwise.
-type mountConfig struct {
-	options daemonOptions
-	binary  string
-	uid     int // of the daemon, where not our own
-}
-
-type mountOption func(*mountConfig)
+// mountOption is what a test wants otherwise.
+type mountOption func(*daemonOptions)
 
 // mountForTest mounts source and unmounts it in Cleanup, where it also looks for what the daemon left
 // open and whether it panicked.
@@ -140,25 +134,20 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	dir := t.TempDir()
-	c := mountConfig{binary: self, options: daemonOptions{Options: mountopts.Options{Source: source, Mountpoint: dir}}}
-	for _, o := range opts {
-		o(&c)
+	o := daemonOptions{Options: mountopts.Options{Source: source, Mountpoint: t.TempDir()}}
+	for _, set := range opts {
+		set(&o)
 	}
-	m := &mount{source: source, dir: c.options.Mountpoint, log: filepath.Join(t.TempDir(), "log"), panics: c.options.Panics}
-	options, err := json.Marshal(c.options)
+	m := &mount{source: source, dir: o.Mountpoint, log: filepath.Join(t.TempDir(), "log"), panics: o.Panics}
+	options, err := json.Marshal(o)
 	require.NoError(t, err)
 	logFile, err := os.Create(m.log)
 	require.NoError(t, err)
 	defer logFile.Close()
-	cmd := exec.Command(c.binary)
+	cmd := exec.Command(self)
 	// The race detector lets a process wait a second before it ends.
 	cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
 	cmd.Dir, cmd.Stderr = "/", logFile
-	if c.uid != 0 {
-		require.NoError(t, os.Chown(m.dir, c.uid, c.uid))
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}}
-	}
 	var said string
 	if m.companion, said = begin(t, cmd); said != "ready\n" {
 		if strings.Contains(said, "operation not permitted") || strings.Contains(said, "fusermount") {
@@ -176,7 +165,7 @@ func (m *mount) stop() {
 		m.checkDescriptors()
 	}
 	if !m.ends(patience) {
-		if m.mounted() {
+		if _, mounted := fs.MountAt(m.dir); mounted {
 			users, _ := exec.Command("bash", "-c", `ls -l /proc/[0-9]*/{cwd,root,exe,fd/*} 2>/dev/null | grep -F "$1"`, "bash", m.dir).Output()
 			m.t.Errorf("the mount could not be unmounted: it is in use, or the daemon hangs\n%s\n%s", users, m.logged())
 			_ = m.cmd.Process.Signal(syscall.SIGQUIT)
@@ -207,19 +196,12 @@ func (m *mount) ends(patience time.Duration) bool {
 		case <-m.ended:
 			return true
 		case <-time.After(2 * time.Second):
-			if !m.mounted() {
+			if _, mounted := fs.MountAt(m.dir); !mounted {
 				return false
 			}
 		}
 	}
 	return false
-}
-
-// mounted reports whether the mount is in the mount table.
-func (m *mount) mounted() bool {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	require.NoError(m.t, err)
-	return strings.Contains(string(table), " "+m.dir+" ")
 }
 
 func (m *mount) logged() string {

@@ -29,8 +29,11 @@ type nfsMount struct {
 	stop func()
 }
 
-// serveNFS serves a directory by NFS, at a port, or 0 for any.
+// serveNFS serves a directory by NFS, at a port, or 0 for any. Its key is in a new directory, unless the port is named.
 func serveNFS(t *testing.T, source string, port int) *nfsMount {
+	if port == 0 {
+		t.Setenv("XDG_STATE_HOME", t.TempDir())
+	}
 	server, err := fs.OpenNFS(mountopts.Options{Source: source}, port, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -89,9 +92,8 @@ func (m *nfsMount) walk(dir []byte, at string, see func(path string, h []byte, a
 func TestNFSShowsTheMount(t *testing.T) {
 	onceIsEnough(t)
 	notUnderRace(t)
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	source := demo(t)
-	m, n := mountForTest(t, source), serveNFS(t, source, 0)
+	n, m := serveNFS(t, source, 0), mountForTest(t, source)
 	seen := map[string]bool{"last-result": true}
 	check := func(name string, h []byte, a nfstest.Attr) {
 		seen[name] = true
@@ -135,9 +137,8 @@ func TestNFSShowsTheMount(t *testing.T) {
 }
 
 // TestNFSWrites: lines take effect or are refused with a reason, leaf moves, and answers are in
-// last-result.
+// last-result. What a client holds is good with the next server: handles, and where it writes.
 func TestNFSWrites(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	a := newAgent(t)
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))
 	m := serveNFS(t, a.dir, 0)
@@ -182,6 +183,25 @@ func TestNFSWrites(t *testing.T) {
 		_, err := m.Call(procedure, nfstest.Opaque(session), nfstest.Opaque([]byte("new")))
 		require.Equal(t, nfstest.Status(1), err, procedure)
 	}
+
+	attr, err := m.GetAttr(appendTo)
+	require.NoError(t, err)
+	held := map[string][]byte{}
+	for _, name := range []string{"", "/append", "/entries", "/entries/e1.json", "/transcript.md", "/branches.tsv"} {
+		held[name] = m.at(dir + name)
+	}
+	m.stop()
+	m = serveNFS(t, a.dir, m.port)
+	for name, h := range held {
+		_, err := m.GetAttr(h)
+		require.NoError(t, err, name)
+	}
+	_, err = m.Write(appendTo, attr.Size, []byte(message("after")+"\n"))
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(a.raw("s"), `"after"`))
+	key, err := os.Stat(filepath.Join(os.Getenv("XDG_STATE_HOME"), "sessionfs/nfs.key"))
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, key.Mode())
 }
 
 func (m *nfsMount) leaf(session []byte) string {
@@ -192,131 +212,11 @@ func (m *nfsMount) leaf(session []byte) string {
 	return target
 }
 
-// TestNFSRestart: what a client holds is good with the next server: handles, and where it writes.
-func TestNFSRestart(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	a := newAgent(t)
-	a.write("s", header("s"), strings.Join(writtenEntries, ""))
-	first := serveNFS(t, a.dir, 0)
-	const dir = "sessions/p/s"
-	held := map[string][]byte{}
-	for _, name := range []string{"", "/append", "/entries", "/entries/e1.json", "/transcript.md", "/branches.tsv"} {
-		held[name] = first.at(dir + name)
-	}
-	text := first.read(dir + "/transcript.md")
-	require.NoError(t, first.Append(held["/append"], message("before")+"\n"))
-	attr, err := first.GetAttr(held["/append"])
-	require.NoError(t, err)
-	first.stop()
-	next := serveNFS(t, a.dir, first.port)
-	for name, h := range held {
-		_, err := next.GetAttr(h)
-		require.NoError(t, err, name)
-	}
-	_, err = next.Write(held["/append"], attr.Size, []byte(message("after")+"\n"))
-	require.NoError(t, err)
-	for _, said := range []string{"before", "after"} {
-		require.Equal(t, 1, strings.Count(a.raw("s"), `"`+said+`"`))
-	}
-	now, err := next.ReadFile(held["/transcript.md"])
-	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(now), text[:len(text)/2]))
-	key, err := os.Stat(filepath.Join(os.Getenv("XDG_STATE_HOME"), "sessionfs/nfs.key"))
-	require.NoError(t, err)
-	require.EqualValues(t, 0o600, key.Mode())
-}
-
-// TestNFSWritersOfWholeLines: three writers of one client, which sends what they write at once,
-// lose no line.
-func TestNFSWritersOfWholeLines(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	a := newAgent(t)
-	a.write("s", header("s"), strings.Join(writtenEntries, ""))
-	m := serveNFS(t, a.dir, 0)
-	h := m.at("sessions/p/s/append")
-	var end uint64
-	var mu sync.Mutex // as a client's kernel has one for each file
-	var writers sync.WaitGroup
-	for w := range 3 {
-		writers.Go(func() {
-			for n := range 100 {
-				line := []byte(message(fmt.Sprintf("writer %d line %d.%s", w, n, strings.Repeat("x", n*20))) + "\n")
-				mu.Lock()
-				at := end
-				end += uint64(len(line))
-				mu.Unlock()
-				for len(line) > 0 { // in parts
-					part := line[:min(len(line), 700)]
-					taken, err := m.Write(h, at, part)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					at += uint64(taken)
-					line = line[taken:]
-				}
-			}
-		})
-	}
-	writers.Wait()
-	raw := a.raw("s")
-	for w := range 3 {
-		for n := range 100 {
-			require.Equal(t, 1, strings.Count(raw, fmt.Sprintf("writer %d line %d.", w, n)))
-		}
-	}
-}
-
-// TestNFSListingGrows: a listing that is read while its directory grows has each name that was
-// there once.
-func TestNFSListingGrows(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	a := newAgent(t)
-	const before = 2000
-	a.write("s", header("s"))
-	var lines []string
-	for n := range before {
-		lines = append(lines, message(fmt.Sprint(n)))
-	}
-	m := serveNFS(t, a.dir, 0)
-	require.NoError(t, m.appendAll("sessions/p/s/append", lines))
-	dir := m.at("sessions/p/s/entries")
-	names := map[string]int{}
-	for cookie, end := uint64(0), false; !end; {
-		items, last, err := m.ReadDirPlus(dir, cookie, 4096)
-		require.NoError(t, err)
-		for _, it := range items {
-			names[it.Name]++
-			cookie = it.Cookie
-		}
-		require.NoError(t, m.appendAll("sessions/p/s/append", []string{message("more")}))
-		end = last
-	}
-	require.GreaterOrEqual(t, len(names), before+2)
-	for name, times := range names {
-		require.Equal(t, 1, times, name)
-	}
-}
-
-func (m *nfsMount) appendAll(path string, lines []string) error {
-	h := m.at(path)
-	text := strings.Join(lines, "\n") + "\n"
-	for text != "" {
-		n := min(len(text), 32<<10)
-		if err := m.Append(h, text[:n]); err != nil {
-			return err
-		}
-		text = text[n:]
-	}
-	return nil
-}
-
 // TestNFSLooksUpWithoutRendering: a client that finds all names of 700 sessions, and looks them up,
 // has each session read for its index alone. Asking for the size of a transcript reads it again.
 func TestNFSLooksUpWithoutRendering(t *testing.T) {
 	onceIsEnough(t)
 	notUnderRace(t)
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	a := newAgent(t)
 	const sessions, size = 700, 100_000
 	for i := range sessions {

@@ -86,7 +86,7 @@ func TestPanics(t *testing.T) {
 	a.write("panic-read-big", header("s"), strings.Repeat(entry(0, "e0", "", strings.Repeat("x", 10_000)), 100))
 	require.NoError(t, os.Mkdir(a.path("panic-list"), 0o755))
 	require.NoError(t, os.WriteFile(a.path("panic-open.txt"), nil, 0o644))
-	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.Panics = true })
+	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.Panics = true })
 	for range 3 {
 		for _, path := range []string{
 			"panic-stat.jsonl", "panic-open.txt", "panic-read/context.json", "panic-read/entries/e0.json", "panic-read-big/context.json", "panic-read-big/leaf",

@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"sessionfs/mountopts"
 )
 
 // TestPowerLoss: power is lost after each change that a write makes to the disk, for each kind of write. What was made
@@ -30,9 +28,7 @@ func TestPowerLoss(t *testing.T) {
 					a.write(name, file.text)
 				}
 			})
-			l.m = mountForTest(t, l.loopback, func(c *mountConfig) {
-				c.options.Options = mountopts.Options{Source: l.loopback, Mountpoint: c.options.Mountpoint, Sync: sync}
-			})
+			l.m = mountForTest(t, l.loopback, func(o *daemonOptions) { o.Sync = sync })
 			l.work()
 			for name := range lossFiles { // so that none is open that was replaced
 				run(t, "cat", l.m.session(name, "labels"))

@@ -25,7 +25,7 @@ func TestNodesAreGivenBack(t *testing.T) {
 		}
 		a.write(name, lines...)
 	}
-	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes = limit })
+	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.MaxNodes = limit })
 	run(t, "python3", "-c", program("prune.py"), m.dir, strconv.Itoa(entries), strconv.Itoa(limit))
 	given := regexp.MustCompile(`nodes were given back" before=(\d+) left=(\d+)`).FindAllStringSubmatch(m.logged(), -1)
 	require.NotEmpty(t, given, "nodes were never given back")
@@ -41,7 +41,7 @@ func TestNodesAreGivenBackAtRest(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
 	a.write("s", header("s"), entry(0, "e0", "", "y"))
-	m := mountForTest(t, a.dir, func(c *mountConfig) { c.options.MaxNodes, c.options.NodesRest = 1<<16, time.Second })
+	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.MaxNodes, o.NodesRest = 1<<16, time.Second })
 	run(t, "sh", "-c", `for n in $(seq 200); do test -d "$1/by-file/$n/x/y" || exit; done`, "sh", m.dir)
 	for _, before := range []string{`6\d\d`, `\d\d?`} { // what was given back is counted when there is something again
 		require.Eventually(t, func() bool {

@@ -248,12 +248,6 @@ func writeBig(dir string) error {
 	return nil
 }
 
-// statListing is all that there is to know of a directory on disk: the hash of each file, and modes, times, sizes and
-// targets.
-func statListing(t testing.TB, dir string) string {
-	return shell(t, `cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum && find . -printf '%P %y %m %T@ %C@ %s %l\n' | sort`, dir)
-}
-
 // read is what a file has.
 func read(t testing.TB, file string) []byte {
 	t.Helper()

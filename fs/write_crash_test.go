@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,44 +48,6 @@ func TestCrashes(t *testing.T) {
 		require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "neither a lock nor a temporary file is left")
 	}
 	t.Logf("%d writes acknowledged, all there", acked)
-	require.Positive(t, acked)
-}
-
-// TestCrashesOfNew: kill -9 of the daemon at random moments, while sessions are made. Each whose path was told is there, with
-// each line that was acknowledged; one whose path was not told is there whole or not at all.
-func TestCrashesOfNew(t *testing.T) {
-	w := newWriting(t)
-	acked := 0
-	for round := range sized(50, 8) {
-		made := map[string]bool{} // by path, whether its line was acknowledged too
-		done := make(chan error)
-		go func() {
-			for {
-				path, err := tryAsk(w.m.path("new-session"), anywhere("/home/dev/killed"))
-				if err == nil {
-					made[path] = false
-					_, err = tryAsk(w.m.path(path, "append"), message("typed"))
-				}
-				if err != nil {
-					done <- err
-					return
-				}
-				made[path] = true
-			}
-		}()
-		time.Sleep(time.Duration(5_000+rand.IntN(60_000)) * time.Microsecond)
-		w.m.crash()
-		_ = <-done // the crash makes it fail
-		for path, typed := range made {
-			text := string(read(t, filepath.Join(w.dir, path+".jsonl")))
-			require.Contains(t, text, `"cwd":"/home/dev/killed"`, "round %d", round)
-			require.True(t, !typed || strings.Contains(text, `"typed"`), "round %d: %s", round, text)
-			acked++
-		}
-		w.m = mountForTest(t, w.dir)
-		require.Empty(t, shell(t, `cat "$1"/sessions/p/*/problems.jsonl`, w.m.dir))
-	}
-	t.Logf("%d new sessions acknowledged, all there", acked)
 	require.Positive(t, acked)
 }
 

@@ -1,10 +1,7 @@
 package fs_test
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -30,13 +27,6 @@ func tmpfs(t testing.TB, options string) string {
 	return dir
 }
 
-// writtenIn makes a source of a directory, with the session s as newWriting does, and mounts it.
-func writtenIn(t testing.TB, dir string, content string) *writing {
-	a := agentIn(t, dir)
-	a.write("s", content)
-	return &writing{a, mountForTest(t, a.dir)}
-}
-
 // bigImage is an image whose blob takes n bytes.
 func bigImage(n int) string {
 	return `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("QUJD", n/3) + `"}]}}`
@@ -46,8 +36,9 @@ func bigImage(n int) string {
 // nothing is left behind; when there is room again, they work.
 func TestFullDisk(t *testing.T) {
 	content := header("s") + strings.Join(writtenEntries, "") + entry(4, "e4", "e3", strings.Repeat("x", 200_000))
-	w := writtenIn(t, tmpfs(t, "size=1m,mode=0755"), content)
-	dir := w.dir
+	a := agentIn(t, tmpfs(t, "size=1m,mode=0755"))
+	a.write("s", content)
+	w, dir := &writing{a, mountForTest(t, a.dir)}, a.dir
 	pending := ask(t, w.m.path("new-session"), anywhere("/somewhere/else"))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "blobs"), 0o700)) // a directory stays, if empty
 	filler := filepath.Join(dir, "filler")
@@ -83,76 +74,42 @@ func TestFullDisk(t *testing.T) {
 	w.wellRead()
 }
 
-// plainUser is the user that a daemon runs as where we are root, which no mode stops.
-const plainUser = 65534
-
-// asPlainUser returns the options of a mount by an ordinary user, and what runs a tool as that user.
-func asPlainUser(t testing.TB, a agent) ([]mountOption, func(script string, args ...string) (string, error)) {
-	t.Helper()
-	prefix := []string{"bash"}
-	var opts []mountOption
-	if os.Geteuid() == 0 {
-		if st, err := os.Stat("/dev/fuse"); err != nil || st.Mode().Perm()&0o006 != 0o006 {
-			t.Skip("/dev/fuse is for root alone here")
-		}
-		if _, err := exec.LookPath("fusermount3"); err != nil {
-			t.Skip("an ordinary user needs fusermount3")
-		}
-		binary := filepath.Join(t.TempDir(), "daemon")
-		run(t, "cp", mustExecutable(t), binary)
-		require.NoError(t, os.Chmod(binary, 0o755))
-		require.NoError(t, filepath.WalkDir(a.dir, func(path string, _ fs.DirEntry, err error) error {
-			require.NoError(t, err)
-			return os.Lchown(path, plainUser, plainUser)
-		}))
-		for dir := a.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-			require.NoError(t, os.Chmod(dir, 0o755))
-		}
-		opts = append(opts, func(c *mountConfig) { c.binary, c.uid = binary, plainUser })
-		prefix = []string{"setpriv", "--reuid", fmt.Sprint(plainUser), "--regid", fmt.Sprint(plainUser), "--clear-groups", "bash"}
+// TestReadOnly: with -o ro, and where the file system of SOURCE is mounted read-only, every write is EROFS. It is EACCES where
+// SOURCE has modes that the user may not write to (scripts/test runs this as an ordinary user, too).
+func TestReadOnly(t *testing.T) {
+	readOnly := func(t *testing.T, w *writing) {
+		w.refusesEveryWrite("Read-only file system")
+		_, problems, err := tool(t, "bash", "-c", `echo e1 > "$1/fork"`, "bash", w.in())
+		require.Error(t, err)
+		require.Contains(t, problems, "Read-only file system")
+		require.ErrorIs(t, put(w.m.path("new-session"), anywhere("/x")+"\n"), syscall.EROFS)
+		require.Equal(t, writtenEntries[3], w.read("leaf"))
 	}
-	return opts, func(script string, args ...string) (string, error) {
-		_, problems, err := tool(t, prefix[0], append(append(prefix[1:len(prefix):len(prefix)], "-c", script, "bash"), args...)...)
-		return problems, err
-	}
-}
-
-func mustExecutable(t testing.TB) string {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	return self
-}
-
-// TestReadOnlySource: a source that its user may not write to, or that lies on a file system mounted
-// read-only.
-func TestReadOnlySource(t *testing.T) {
-	for name, c := range map[string]struct{ file, dir os.FileMode }{"file": {0o444, 0o755}, "directory": {0o644, 0o555}} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(t)
-			a.write("s", header("s"), strings.Join(writtenEntries, ""))
-			opts, user := asPlainUser(t, a)
-			require.NoError(t, os.Chmod(a.path("s.jsonl"), c.file))
-			require.NoError(t, os.Chmod(a.path(""), c.dir))
-			t.Cleanup(func() { _ = os.Chmod(a.path(""), 0o755) })
-			w := &writing{a, mountForTest(t, a.dir, opts...)}
-			before := statListing(t, a.dir)
-			for what, script := range everyWrite {
-				problems, err := user(script, w.in())
-				require.Error(t, err, what)
-				require.Contains(t, problems, "Permission denied", what)
-			}
-			require.Equal(t, before, statListing(t, a.dir))
-		})
-	}
+	t.Run("option", func(t *testing.T) {
+		w := newWriting(t, func(o *daemonOptions) { o.ReadOnly = true })
+		readOnly(t, w)
+		require.ErrorIs(t, unix.Symlink("e1", w.in("x")), syscall.EROFS)
+		require.ErrorIs(t, unix.Unlink(w.in("leaf")), syscall.EROFS)
+	})
 	t.Run("file system", func(t *testing.T) {
 		dir := tmpfs(t, "size=1m,mode=0755")
-		w := writtenIn(t, dir, header("s")+strings.Join(writtenEntries, ""))
-		w.m.stop()
+		a := agentIn(t, dir)
+		a.write("s", header("s"), strings.Join(writtenEntries, ""))
 		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-		w.m = mountForTest(t, w.dir)
-		w.refusesEveryWrite("Read-only file system")
-		w.refusesFork("Read-only file system")
-		require.ErrorIs(t, put(w.m.path("new-session"), anywhere("/in/memory")+"\n"), syscall.EROFS)
+		w := &writing{a, mountForTest(t, a.dir)}
+		readOnly(t, w)
 		require.Contains(t, run(t, "cat", w.m.path("last-error")), ": read-only file system")
 	})
+	for name, modes := range map[string]struct{ file, dir os.FileMode }{"file": {0o444, 0o755}, "directory": {0o644, 0o555}} {
+		t.Run(name, func(t *testing.T) {
+			if os.Geteuid() == 0 {
+				t.Skip("no mode stops root")
+			}
+			w := newWriting(t)
+			require.NoError(t, os.Chmod(w.path("s.jsonl"), modes.file))
+			require.NoError(t, os.Chmod(w.path(""), modes.dir))
+			t.Cleanup(func() { _ = os.Chmod(w.path(""), 0o755) })
+			w.refusesEveryWrite("Permission denied")
+		})
+	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // Writing beside others: a live client, the lock, several mounts (docs/design.md section 4).
@@ -117,9 +116,6 @@ print("ready", flush=True)
 sys.stdin.read()
 `
 
-// forkScript forks the session in the directory $1.
-const forkScript = `echo e1 > "$1/fork"`
-
 // everyWrite are all the kinds of writes to a session; $1 is its directory.
 var everyWrite = map[string]string{
 	"append":     `echo '{"type":"custom","customType":"x"}' > "$1/append"`,
@@ -175,14 +171,6 @@ func (w *writing) forks() {
 	path := ask(w.t, w.in("fork"), "e1")
 	require.Equal(w.t, "e0.json\ne1.json\n", run(w.t, "ls", w.m.path(strings.TrimSuffix(path, ".jsonl"), "entries")))
 	w.unchanged(before, "a fork")
-}
-
-// refusesFork: a fork fails with the errno's words.
-func (w *writing) refusesFork(words string) {
-	w.t.Helper()
-	_, problems, err := tool(w.t, "bash", "-c", forkScript, "bash", w.in())
-	require.Error(w.t, err)
-	require.Contains(w.t, problems, words)
 }
 
 // hindrances are those whom every write waits for in vain: how one begins, what last-error says then, and what owner shows.
@@ -246,12 +234,12 @@ func TestBesideOthers(t *testing.T) {
 	c, _, _ := w.resume("s")
 	require.ErrorIs(t, put(w.in("artifacts/sub/append"), message("x")+"\n"), syscall.EBUSY, "a subagent's session is the client's too")
 	holds := accompany(t, client, w.path("s.jsonl"))
-	w.remount(func(c *mountConfig) { c.options.LiveAllow = true })
+	w.remount(func(o *daemonOptions) { o.LiveAllow = true })
 	w.takesEveryWrite()
 	require.NoError(t, put(w.in("artifacts/sub/append"), message("x")+"\n"))
 	c.end()
 	holds.end()
-	w.remount(func(c *mountConfig) { c.options.Redact = true })
+	w.remount(func(o *daemonOptions) { o.Redact = true })
 	require.NoFileExists(t, w.in("owner"))
 
 	// A reader is no client, whatever reads, the mount itself included. A lock that goes in time is waited for.
@@ -289,7 +277,7 @@ func TestRunning(t *testing.T) {
 	other.end()
 	require.Eventually(t, func() bool { return len(names(t, running)) == 0 }, time.Minute, 100*time.Millisecond, "one look at processes serves for a second")
 	require.ErrorIs(t, os.WriteFile(filepath.Join(running, "x"), nil, 0o600), syscall.EPERM)
-	w.remount(func(c *mountConfig) { c.options.Redact = true })
+	w.remount(func(o *daemonOptions) { o.Redact = true })
 	require.NoDirExists(t, running)
 }
 
@@ -354,15 +342,4 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no lock is left")
 	require.Equal(t, names(t, w.in("entries")), names(t, other.session("s", "entries")))
 	require.Empty(t, w.read("problems.jsonl"))
-}
-
-// TestReadOnlyMount: with -o ro every write is EROFS.
-func TestReadOnlyMount(t *testing.T) {
-	w := newWriting(t, func(c *mountConfig) { c.options.ReadOnly = true })
-	w.refusesEveryWrite("Read-only file system")
-	w.refusesFork("Read-only file system")
-	require.ErrorIs(t, put(w.m.path("new-session"), anywhere("/x")+"\n"), syscall.EROFS)
-	require.ErrorIs(t, unix.Symlink("e1", w.in("x")), syscall.EROFS)
-	require.ErrorIs(t, unix.Unlink(w.in("leaf")), syscall.EROFS)
-	require.Equal(t, writtenEntries[3], w.read("leaf"))
 }

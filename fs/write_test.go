@@ -158,23 +158,15 @@ func openUninterrupted(path string, flags int) (fd int, err error) {
 // ask writes a line to a control file and returns what reading back gives.
 func ask(t testing.TB, path, line string) string {
 	t.Helper()
-	answer, err := tryAsk(path, line)
-	require.NoError(t, err, "%s: %.200s", path, line)
-	return answer
-}
-
-func tryAsk(path, line string) (string, error) {
 	fd, err := openUninterrupted(path, unix.O_RDWR)
-	if err != nil {
-		return "", err
-	}
+	require.NoError(t, err, path)
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(line+"\n")); err != nil {
-		return "", err
-	}
+	_, err = unix.Write(fd, []byte(line+"\n"))
+	require.NoError(t, err, "%s: %.200s", path, line)
 	b := make([]byte, 64<<10)
 	n, err := unix.Read(fd, b)
-	return strings.TrimSuffix(string(b[:max(n, 0)]), "\n"), err
+	require.NoError(t, err, "%s: %.200s", path, line)
+	return strings.TrimSuffix(string(b[:n]), "\n")
 }
 
 // listing is all that is in a directory on disk, with the sizes of files: for what must not leave
