@@ -49,6 +49,20 @@ func appendThrough(t *testing.T, mounts map[string]*mount, each int, all *sync.W
 	}
 }
 
+// appendedOnce: each entry of a session is there once, so many in all, and in each mount. It returns the place of each.
+func appendedOnce(t *testing.T, text string, mounts map[string]*mount, entries int) map[string]int {
+	at := map[string]int{}
+	for i, r := range records(t, text)[1:] {
+		require.NotContains(t, at, r.ID)
+		at[r.ID] = i
+	}
+	require.Len(t, at, entries)
+	for _, m := range mounts {
+		require.Eventually(t, func() bool { return len(names(t, m.session("s", "entries"))) == entries }, patience, 10*time.Millisecond)
+	}
+	return at
+}
+
 // databaseKilled is TestDatabaseKilled. If pooled, changes are noted by the trigger, and a mount is behind PgBouncer.
 func databaseKilled(t *testing.T, pooled bool) {
 	each, kills := 60, 2
@@ -95,19 +109,12 @@ func databaseKilled(t *testing.T, pooled bool) {
 	}
 	all.Wait()
 	a.table.Reset()
-	text := a.row()
-	at := map[string]int{}
-	for i, r := range records(t, text)[1:] {
-		require.NotContains(t, at, r.ID)
-		at[r.ID] = i
+	at := appendedOnce(t, a.row(), mounts, 3*each+1)
+	for i, r := range records(t, a.row())[1:] {
 		if !strings.HasPrefix(r.ID, "client") && r.ID != "first" {
-			require.Contains(t, at, r.parent(), "%s: its parent is before it", r.ID)
-			require.Equal(t, i-1, at[r.parent()], "%s: it follows what was the last entry", r.ID)
+			require.Contains(t, at, r.parent(), "%s: its parent is there", r.ID)
+			require.Equal(t, i-1, at[r.parent()], "%s: it follows the entry that was the last one", r.ID)
 		}
-	}
-	require.Len(t, at, 3*each+1)
-	for _, m := range mounts {
-		require.Eventually(t, func() bool { return len(names(t, m.session("s", "entries"))) == 3*each+1 }, patience, 10*time.Millisecond)
 	}
 }
 
@@ -135,13 +142,5 @@ func TestDatabaseFailover(t *testing.T) {
 	all.Wait()
 	var text string
 	require.NoError(t, c.QueryRow(t.Context(), `SELECT content FROM `+table.Name).Scan(&text))
-	there := map[string]bool{}
-	for _, r := range records(t, text)[1:] {
-		require.False(t, there[r.ID], r.ID)
-		there[r.ID] = true
-	}
-	require.Len(t, there, 2*each+1)
-	for _, m := range mounts {
-		require.Eventually(t, func() bool { return len(names(t, m.session("s", "entries"))) == 2*each+1 }, patience, 10*time.Millisecond)
-	}
+	appendedOnce(t, text, mounts, 2*each+1)
 }

@@ -2,7 +2,6 @@ package fs_test
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
@@ -280,23 +279,4 @@ func names(t testing.TB, dir string) []string {
 	list, err := f.Readdirnames(-1)
 	require.NoError(t, err)
 	return list
-}
-
-func sum256(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
-
-// quoted is a text as JSON. It may have lone surrogates, as UTF-8 would write them.
-func quoted(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"' || c == '\\' || c < 0x20:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		case c == 0xED && i+2 < len(text) && text[i+1] >= 0xA0:
-			fmt.Fprintf(&b, `\u%04x`, 0xD000|int(text[i+1]&0x3F)<<6|int(text[i+2]&0x3F))
-			i += 2
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return `"` + b.String() + `"`
 }

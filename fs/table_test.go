@@ -50,18 +50,9 @@ func layoutRows(t *testing.T) []row {
 }
 
 // fits reports whether a path of the mount is of the row.
-func (r *row) fits(root, path string, kind fs.FileMode, isSession func(path string) bool) bool {
-	if kind != r.kind {
-		return false
-	}
+func (r *row) fits(path string, kind fs.FileMode, sessions map[string]bool) bool {
 	at := r.pattern.FindStringSubmatchIndex(path)
-	if at == nil {
-		return false
-	}
-	if len(at) < 4 {
-		return true
-	}
-	return isSession(filepath.Join(root, path[:at[3]]))
+	return kind == r.kind && at != nil && (len(at) < 4 || sessions[path[:at[3]]])
 }
 
 // TestEveryPathHasItsRow: docs/layout.md tells of all that is in a mount, and of nothing else.
@@ -83,23 +74,18 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	m := mountForTest(t, a)
 	rows := layoutRows(t)
 	hit := map[string]int{}
-	sessions := map[string]bool{}
-	isSession := func(path string) bool { // it has its file beside it
-		known, ok := sessions[path]
-		if !ok {
-			info, err := os.Lstat(path + ".jsonl")
-			if err != nil {
-				info, err = os.Lstat(path + ".jsonl.gz")
-			}
-			known = err == nil && info.Mode().IsRegular()
-			sessions[path] = known
+	kinds := map[byte]fs.FileMode{'d': fs.ModeDir, 'l': fs.ModeSymlink, 'f': 0}
+	listing := strings.Split(strings.TrimSuffix(run(t, "find", m.dir, "-printf", `%y%P\n`), "\n"), "\n")
+	sessions := map[string]bool{} // which have their file beside them
+	for _, line := range listing {
+		if file, ok := strings.CutSuffix(strings.TrimSuffix(line, ".gz"), ".jsonl"); ok && line[0] == 'f' {
+			sessions[file[1:]] = true
 		}
-		return known
 	}
 	check := func(path string, kind fs.FileMode, unlisted bool) {
 		var best *row
 		for i := range rows {
-			if r := &rows[i]; r.Hidden == unlisted && r.fits(m.dir, path, kind, isSession) && (best == nil || r.rank > best.rank) {
+			if r := &rows[i]; r.Hidden == unlisted && r.fits(path, kind, sessions) && (best == nil || r.rank > best.rank) {
 				best = r
 			}
 		}
@@ -109,9 +95,8 @@ func TestEveryPathHasItsRow(t *testing.T) {
 		}
 		hit[best.Path]++
 	}
-	for line := range strings.Lines(run(t, "find", m.dir, "-printf", `%y %P\n`)) {
-		kind := map[byte]fs.FileMode{'d': fs.ModeDir, 'l': fs.ModeSymlink, 'f': 0}[line[0]]
-		check(strings.TrimSuffix(line[2:], "\n"), kind, false)
+	for _, line := range listing {
+		check(line[1:], kinds[line[0]], false)
 	}
 	const subagent = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc"
 	require.NoError(t, os.Symlink("entries/x.json", m.path(subagent, "waiting"))) // to be renamed to leaf
@@ -131,16 +116,14 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	for _, query := range []string{"search/the", subagent + "/search/the", "by-file/home/dev"} {
 		require.DirExists(t, m.path(query))
 		check(query, fs.ModeDir, true)
-		for line := range strings.Lines(run(t, "find", m.path(query), "-mindepth", "1", "-printf", `%y/%P\n`)) {
-			kind, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "/")
-			check(query+"/"+name, map[string]fs.FileMode{"d": fs.ModeDir, "l": fs.ModeSymlink, "f": 0}[kind], true)
+		for line := range strings.Lines(run(t, "find", m.path(query), "-mindepth", "1", "-printf", `%y%P\n`)) {
+			check(query+"/"+strings.TrimSuffix(line[1:], "\n"), kinds[line[0]], true)
 		}
 	}
-	require.FileExists(t, m.path("history/search/tides"))
-	check("history/search/tides", 0, true)
-	require.FileExists(t, m.path("usage.jsonl"))
-	check("usage.jsonl", 0, true)
-	check("lost.tsv", 0, true)
+	for _, name := range []string{"history/search/tides", "usage.jsonl", "lost.tsv"} {
+		require.FileExists(t, m.path(name))
+		check(name, 0, true)
+	}
 	for _, r := range rows {
 		require.NotZero(t, hit[r.Path], "nothing is at %s", r.Path)
 	}
