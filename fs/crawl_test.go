@@ -49,10 +49,11 @@ func TestCrawlers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := m.session(name)
 			for crawler, script := range crawlers {
-				t.Run(crawler, func(t *testing.T) { seesEachOnce(t, script, dir, scratch(t)) })
+				t.Run(crawler, func(t *testing.T) { seesEachOnce(t, script, dir, t.TempDir()) })
 			}
 			checkFind(t, dir, s.entries())
-			checkSizes(t, dir)
+			// The sizes of stat are those that a read finds. Of entries a sample is read, since the copies read the rest.
+			python(t, program("walk.py"), dir)
 		})
 	}
 }
@@ -72,12 +73,6 @@ func checkFind(t *testing.T, dir string, entries int) {
 	require.Less(t, paths, 4*entries+50, "no listing grows faster than the session")
 }
 
-// checkSizes: stat tells the size that a read finds, and blocks that fit it; that of a link is its target's. Of entries a sample
-// is read, since the copies read the rest. A directory has one name, which means unknown: else find stops early.
-func checkSizes(t *testing.T, dir string) {
-	python(t, program("walk.py"), dir)
-}
-
 // TestLongBranch: every name of a long path can be looked at, and the whole be copied.
 func TestLongBranch(t *testing.T) {
 	m, n := mountForTest(t, big(t)), bigSessions["chain"].entries()
@@ -86,7 +81,7 @@ func TestLongBranch(t *testing.T) {
 	require.Empty(t, run(t, "find", branch+"/path/", "-size", "+1"))
 	require.Equal(t, fmt.Sprintln(n), shell(t, `ls "$1/path" | wc -l`, branch))
 	require.Equal(t, fmt.Sprintln(n), shell(t, `tar -C "$1" -cf - path | tar -t | grep -c json`, branch))
-	seesEachOnce(t, `cat "$1/branches/current/entries.jsonl"`, m.session("chain"), scratch(t))
+	seesEachOnce(t, `cat "$1/branches/current/entries.jsonl"`, m.session("chain"), t.TempDir())
 	info, err := os.Stat(branch + "/entries.jsonl")
 	require.NoError(t, err)
 	raw, err := os.Stat(m.path("sessions/p/chain.jsonl"))

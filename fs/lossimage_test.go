@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,15 +9,6 @@ import (
 // diskImage is what a disk may have after a loss of power: the content of its files by their paths. Directories end in a
 // slash.
 type diskImage map[string]string
-
-// key identifies an image.
-func (i diskImage) key() string {
-	h := sha256.New()
-	for _, path := range slices.Sorted(maps.Keys(i)) {
-		_, _ = fmt.Fprintf(h, "%q %q\n", path, i[path])
-	}
-	return string(h.Sum(nil))
-}
 
 // disk is the state of a disk and of the cache above it.
 type disk struct {
@@ -42,9 +32,7 @@ func (d *disk) add(op diskOp) {
 	switch op.Kind {
 	case "mark":
 	case "sync":
-		n := d.nodes[op.Node]
-		n.data, n.names = n.content(len(n.changes), nil), n.entries(len(n.changes))
-		n.changes = nil
+		*d.nodes[op.Node] = *d.nodes[op.Node].after(len(d.nodes[op.Node].changes), nil)
 	case "write", "truncate":
 		n := d.nodes[op.Node]
 		n.changes = append(n.changes, op)
@@ -60,27 +48,35 @@ func (d *disk) add(op diskOp) {
 	}
 }
 
-// content is that of a file after the first so many changes, and after a last one that is not whole.
-func (n *inode) content(changes int, last *diskOp) []byte {
-	data := slices.Clone(n.data)
-	apply := func(op diskOp) {
-		if op.Kind == "truncate" {
-			data = resized(data, op.Size)
-			return
-		}
-		data = resized(data, max(int64(len(data)), op.Off+int64(len(op.Data))))
-		copy(data[op.Off:], op.Data)
-	}
-	if n.isDir {
-		return data
-	}
+// after is a file or directory after the first so many changes, and after a last one that is not whole.
+func (n *inode) after(changes int, last *diskOp) *inode {
+	now := &inode{isDir: n.isDir, data: slices.Clone(n.data), names: maps.Clone(n.names)}
 	for _, op := range n.changes[:changes] {
-		apply(op)
+		now.apply(op)
 	}
 	if last != nil {
-		apply(*last)
+		now.apply(*last)
 	}
-	return data
+	return now
+}
+
+func (n *inode) apply(op diskOp) {
+	switch op.Kind {
+	case "truncate":
+		n.data = resized(n.data, op.Size)
+	case "write":
+		n.data = resized(n.data, max(int64(len(n.data)), op.Off+int64(len(op.Data))))
+		copy(n.data[op.Off:], op.Data)
+	case "create", "mkdir", "link":
+		n.names[op.Name] = op.Node
+	case "unlink":
+		delete(n.names, op.Name)
+	case "rename":
+		n.names[op.New] = n.names[op.Name]
+		delete(n.names, op.Name)
+	case "exchange":
+		n.names[op.Name], n.names[op.New] = n.names[op.New], n.names[op.Name]
+	}
 }
 
 func resized(data []byte, size int64) []byte {
@@ -88,28 +84,6 @@ func resized(data []byte, size int64) []byte {
 		return data[:size]
 	}
 	return append(data, make([]byte, size-int64(len(data)))...)
-}
-
-// entries is a directory after the first so many changes.
-func (n *inode) entries(changes int) map[string]int {
-	names := maps.Clone(n.names)
-	if !n.isDir {
-		return names
-	}
-	for _, op := range n.changes[:changes] {
-		switch op.Kind {
-		case "create", "mkdir", "link":
-			names[op.Name] = op.Node
-		case "unlink":
-			delete(names, op.Name)
-		case "rename":
-			names[op.New] = names[op.Name]
-			delete(names, op.Name)
-		case "exchange":
-			names[op.Name], names[op.New] = names[op.New], names[op.Name]
-		}
-	}
-	return names
 }
 
 // choice is how many changes of each inode have reached the disk. One that is not in it has none there.
@@ -120,15 +94,15 @@ func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	image := diskImage{}
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
-		for name, number := range n.entries(c[n]) {
+		for name, number := range n.after(c[n], nil).names {
 			switch child := d.nodes[number]; {
 			case child.isDir:
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
 			case child == torn:
-				image[at+name] = string(child.content(c[child], part))
+				image[at+name] = string(child.after(c[child], part).data)
 			default:
-				image[at+name] = string(child.content(c[child], nil))
+				image[at+name] = string(child.after(c[child], nil).data)
 			}
 		}
 	}
@@ -203,7 +177,7 @@ func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
 			continue // what was there before
 		}
 		for _, image := range d.images() {
-			if key := image.key(); !seen[key] {
+			if key := fmt.Sprintf("%q", image); !seen[key] {
 				seen[key] = true
 				f(step, marks, image)
 			}

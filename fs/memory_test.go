@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents/claude/claudetest"
 	"sessionfs/sessioncore/budget"
 )
 
@@ -91,34 +92,15 @@ func TestManyForeignSessions(t *testing.T) {
 	notUnderRace(t)
 	const sessions = 200
 	dir := filepath.Join(t.TempDir(), ".claude")
-	project := filepath.Join(dir, "projects", "-w")
-	require.NoError(t, os.MkdirAll(project, 0o700))
-	file := func(i int) string {
-		return filepath.Join(project, fmt.Sprintf("00000000-0000-4000-8000-%012d.jsonl", i))
-	}
-	record := func(i, n, size int, parent string) string {
-		said := fmt.Sprintf(`"type":"user","message":{"role":"user","content":"%s"}`, strings.Repeat("pebble ", size/7))
-		if n%2 == 1 {
-			said = fmt.Sprintf(`"type":"assistant","message":{"role":"assistant","id":"m%d.%d","model":"claude-opus-4-5",`+
-				`"content":[{"type":"text","text":"%s"}],"usage":{"input_tokens":1,"output_tokens":1}}`,
-				i, n, strings.Repeat("shingle ", size/8))
-		}
-		return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s","uuid":"u%d.%d",`+
-			`"timestamp":"2026-03-%02dT10:00:%02d.000Z",%s}`+"\n",
-			parent, i, n, 1+i%28, n%60, said)
-	}
-	for i := range sessions {
-		text, parent := "", "null"
-		for n := range 6 {
-			text += record(i, n, 20<<10, parent)
-			parent = fmt.Sprintf(`"u%d.%d"`, i, n)
-		}
-		require.NoError(t, os.WriteFile(file(i), []byte(text), 0o600))
-	}
+	_, err := claudetest.Make(dir, claudetest.Spec{Sessions: sessions, Bytes: sessions * 120 << 10})
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "projects/*/*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, sessions)
 	m := mountForTest(t, dir, func(o *daemonOptions) { o.Memory = budget.Min })
 	for round := range 3 {
 		for name, lines := range map[string]int{
-			"usage.jsonl": 28, "lost.tsv": 1, "index.jsonl": sessions, "search/pebble/results.tsv": 1 + sessions*3,
+			"usage.jsonl": 28, "lost.tsv": 1, "index.jsonl": sessions, "search/buffer/results.tsv": 1001,
 		} {
 			text := string(read(t, m.path(name)))
 			require.GreaterOrEqual(t, strings.Count(text, "\n"), lines, "%s, round %d", name, round)
@@ -126,11 +108,8 @@ func TestManyForeignSessions(t *testing.T) {
 		shell(t, `cat "$1"/by-id/*/transcript.md | wc -c`, m.dir)
 		require.Empty(t, read(t, m.path("last-error")))
 		for i := range sessions / 10 {
-			f, err := os.OpenFile(file(i*10), os.O_APPEND|os.O_WRONLY, 0)
-			require.NoError(t, err)
-			_, err = f.WriteString(record(i*10, 6+round, 1<<10, fmt.Sprintf(`"u%d.%d"`, i*10, 5+round)))
-			require.NoError(t, err)
-			require.NoError(t, f.Close())
+			grow(t, files[i*10], fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","uuid":"u%d",`+
+				`"timestamp":"2027-03-01T10:00:%02d.000Z","type":"user","message":{"role":"user","content":"more"}}`+"\n", round, round))
 		}
 	}
 	require.Less(t, m.procNumber("status", "VmHWM"), 150<<10)

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC // as in daemons
 	syscall.Umask(0o022)
 	code := m.Run()
-	removeStores()
+	_ = os.RemoveAll(bigStore)
 	os.Exit(code)
 }
 

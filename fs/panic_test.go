@@ -14,65 +14,25 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// panicking is a storage with bugs: what has their name in it panics.
-type panicking struct{ storage.Storage }
-
-func trap(name, op string) {
-	if strings.Contains(name, "panic-"+op) {
-		panic("a bug in " + op + " of " + name)
-	}
-}
-
-// Stat implements storage.Storage.
-func (p panicking) Stat(name string) (storage.Stat, error) {
-	trap(name, "stat")
-	return p.Storage.Stat(name)
-}
-
-// List implements storage.Storage.
-func (p panicking) List(dir string, only []string, f func(storage.Item) bool) error {
-	trap(dir, "list")
-	return p.Storage.List(dir, only, f)
-}
-
-// Open implements storage.Storage.
-func (p panicking) Open(name string) (storage.Object, error) {
-	trap(name, "open")
-	obj, err := p.Storage.Open(name)
-	return panickingObject{obj, name}, err
-}
-
-type panickingObject struct {
-	storage.Object
-	name string
-}
-
-// ReadAt implements storage.Object: the header still reads.
-func (o panickingObject) ReadAt(b []byte, off int64) (int, error) {
-	if off >= 200 || len(b) > 5<<10 {
-		trap(o.name, "read")
-	}
-	return o.Object.ReadAt(b, off)
-}
-
-// Fd implements storage.Object: what is read goes through ReadAt.
-func (o panickingObject) Fd() (uintptr, error) { return 0, storage.ErrUnsupported }
-
-// mountPanicking mounts sessions/ with such a storage.
+// mountPanicking mounts sessions/ with a storage with bugs: calls of names that have the call in them panic. Headers still read.
 func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	sessions, err := dir.Open(filepath.Join(o.Source, "sessions"))
 	if err != nil {
 		return nil, err
 	}
-	storage := panicking{sessions}
-	store := sessioncore.NewStore(storage)
-	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, func() []nodes.Name {
-		return []nodes.Name{nodes.SourceName("sessions", storage, store)}
-	})
+	bugs := &storagetest.Hooked{Storage: sessions, Before: func(c storagetest.Call) error {
+		headers := c.Op == "ReadAt" && c.Off < 200 && c.Size <= 5<<10
+		if strings.Contains(c.Name, "panic-"+c.Op) && !headers {
+			panic("a bug in " + c.Op + " of " + c.Name)
+		}
+		return nil
+	}}
+	name := nodes.SourceName("sessions", bugs, sessioncore.NewStore(bugs))
+	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, func() []nodes.Name { return []nodes.Name{name} })
 	return fs.MountRoot(root, o, log)
 }
 
@@ -81,23 +41,23 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 func TestPanics(t *testing.T) {
 	a := newAgent(t)
 	a.write("healthy", header("healthy"), entry(0, "e0", "", "well"))
-	a.write("panic-stat", header("s"), entry(0, "e0", "", "x"))
-	a.write("panic-read", header("s"), entry(0, "e0", "", strings.Repeat("x", 10_000)))
-	a.write("panic-read-big", header("s"), strings.Repeat(entry(0, "e0", "", strings.Repeat("x", 10_000)), 100))
-	require.NoError(t, os.Mkdir(a.path("panic-list"), 0o755))
-	require.NoError(t, os.WriteFile(a.path("panic-open.txt"), nil, 0o644))
+	a.write("panic-Stat", header("s"), entry(0, "e0", "", "x"))
+	a.write("panic-ReadAt", header("s"), entry(0, "e0", "", strings.Repeat("x", 10_000)))
+	a.write("panic-ReadAt-big", header("s"), strings.Repeat(entry(0, "e0", "", strings.Repeat("x", 10_000)), 100))
+	require.NoError(t, os.Mkdir(a.path("panic-List"), 0o755))
+	require.NoError(t, os.WriteFile(a.path("panic-Open.txt"), nil, 0o644))
 	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.Panics = true })
 	for range 3 {
 		for _, path := range []string{
-			"panic-stat.jsonl", "panic-open.txt", "panic-read/context.json", "panic-read/entries/e0.json", "panic-read-big/context.json", "panic-read-big/leaf",
+			"panic-Stat.jsonl", "panic-Open.txt", "panic-ReadAt/context.json", "panic-ReadAt/entries/e0.json", "panic-ReadAt-big/context.json", "panic-ReadAt-big/leaf",
 		} {
 			_, err := os.ReadFile(m.path("sessions/p", path))
 			require.ErrorIs(t, err, syscall.EIO, path)
 		}
-		_, err := os.ReadDir(m.path("sessions/p/panic-list"))
+		_, err := os.ReadDir(m.path("sessions/p/panic-List"))
 		require.ErrorIs(t, err, syscall.EIO)
 		require.Equal(t, entry(0, "e0", "", "well"), run(t, "cat", m.session("healthy", "leaf")))
 	}
-	require.Contains(t, m.logged(), "a bug in stat of p/panic-stat")
-	require.Contains(t, m.logged(), "a bug in read of p/panic-read-big")
+	require.Contains(t, m.logged(), "a bug in Stat of p/panic-Stat")
+	require.Contains(t, m.logged(), "a bug in ReadAt of p/panic-ReadAt-big")
 }

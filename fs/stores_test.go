@@ -2,17 +2,19 @@ package fs_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"sessionfs/testdata"
 )
@@ -101,24 +103,6 @@ func unpack(t testing.TB, from fs.FS) string {
 
 func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
 
-// scratchSpace is what a copy of the biggest session takes, and more.
-const scratchSpace = 2 << 30
-
-// scratch is a temporary directory for tens of thousands of files: in memory where there is room, since
-// it is not the disk that is tested.
-func scratch(t testing.TB) string {
-	var st unix.Statfs_t
-	if unix.Statfs("/dev/shm", &st) != nil || st.Bavail*uint64(st.Bsize) < scratchSpace {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp("/dev/shm", "sessionfs-test")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // The sizes of the large stores, as promised; those of a usual run are smaller.
 const (
 	bigEntries  = 20_000
@@ -127,6 +111,12 @@ const (
 	tipsEntries = 3_500
 	longLine    = 13 << 20
 )
+
+// raceEnabled reports whether the race detector is on, which takes memory and time of its own.
+var raceEnabled = func() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}()
 
 // full reports whether stores are to have the sizes that the documents promise. Not under the race detector, under
 // which that takes many minutes and finds no more races.
@@ -166,27 +156,20 @@ func sized(atFull, usual int) int {
 // scaled is n, or a hundredth where it is not at full size.
 func scaled(n int) int { return sized(n, n/100) }
 
-var bigStore struct {
-	once sync.Once
-	dir  string
-	err  error
-}
+// bigStore is the directory of big, once that was called.
+var bigStore string
+
+var makeBig = sync.OnceValue(func() (err error) {
+	if bigStore, err = os.MkdirTemp("", "sessionfs-big"); err == nil {
+		err = writeBig(filepath.Join(bigStore, "sessions", "p"))
+	}
+	return err
+})
 
 // big returns the agent directory with the big sessions, made once in a run: chain, fan, tips and line.
 func big(t testing.TB) string {
-	bigStore.once.Do(func() {
-		if bigStore.dir, bigStore.err = os.MkdirTemp("", "sessionfs-big"); bigStore.err == nil {
-			bigStore.err = writeBig(filepath.Join(bigStore.dir, "sessions", "p"))
-		}
-	})
-	require.NoError(t, bigStore.err)
-	return bigStore.dir
-}
-
-func removeStores() {
-	if bigStore.dir != "" {
-		_ = os.RemoveAll(bigStore.dir)
-	}
+	require.NoError(t, makeBig())
+	return bigStore
 }
 
 // bigSessions are the sessions of the big store: how many entries each has, and what its lines are.
@@ -230,17 +213,11 @@ func writeBig(dir string) error {
 			return err
 		}
 		w := bufio.NewWriterSize(f, 1<<20)
-		_, err = w.WriteString(header(name))
-		for n := 0; n < s.entries() && err == nil; n++ {
-			_, err = w.WriteString(s.line(n))
+		_, _ = w.WriteString(header(name)) // Flush returns the first error
+		for n := range s.entries() {
+			_, _ = w.WriteString(s.line(n))
 		}
-		if err == nil {
-			err = w.Flush()
-		}
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
+		if err := errors.Join(w.Flush(), f.Close()); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package fs_test
-
-const raceEnabled = false
