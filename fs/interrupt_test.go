@@ -142,10 +142,11 @@ func TestSourceComesBack(t *testing.T) {
 	a.write("x", header("x"), entry(0, "e0", "", "hello"))
 	l := newLoopback(t, a.dir, plainly)
 	m := mountForTest(t, l.dir)
-	want := run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+	show := []string{m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl")}
+	want := run(t, "cat", show...)
 	for range 3 {
 		require.NoError(t, l.cmd.Process.Kill())
-		_ = l.cmd.Wait()
+		<-l.ended
 		for _, path := range []string{"sessions/p/x/leaf", "sessions/p/x/transcript.md", "index.jsonl", "recent", "history"} {
 			_, _, _ = tool(t, "ls", "-L", m.path(path)) // fails, or shows what the kernel knows
 		}
@@ -153,10 +154,10 @@ func TestSourceComesBack(t *testing.T) {
 		l = loopbackConfig{From: a.dir, To: l.dir}.mount(t)
 		var got string
 		require.Eventually(t, func() bool {
-			got, _, _ = tool(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+			got, _, _ = tool(t, "cat", show...)
 			return got == want
 		}, patience, 50*time.Millisecond, "%s", &got)
-		run(t, "sh", "-c", `echo '{"type":"custom","customType":"x"}' > "$0"`, m.session("x", "append"))
-		want = run(t, "cat", m.session("x", "entries/e0.json"), m.session("x", "transcript.md"), m.path("sessions/p/x.jsonl"), m.path("index.jsonl"))
+		require.NoError(t, put(m.session("x", "append"), message("more")+"\n"))
+		want = run(t, "cat", show...)
 	}
 }

@@ -228,17 +228,12 @@ func TestBesideOthers(t *testing.T) {
 	require.Contains(t, w.m.logged(), "errno=\"device or resource busy\"")
 
 	// A client counts as on its subagents' sessions, and the check can be turned off.
-	sub := w.path("s/sub.jsonl")
-	require.NoError(t, os.Mkdir(w.path("s"), 0o755))
-	require.NoError(t, os.WriteFile(sub, []byte(header("sub")+writtenEntries[0]), 0o644))
+	writeFile(t, w.path("s/sub.jsonl"), header("sub")+writtenEntries[0])
 	c, _, _ := w.resume("s")
 	require.ErrorIs(t, put(w.in("artifacts/sub/append"), message("x")+"\n"), syscall.EBUSY, "a subagent's session is the client's too")
-	holds := accompany(t, client, w.path("s.jsonl"))
 	w.remount(func(o *daemonOptions) { o.LiveAllow = true })
 	w.takesEveryWrite()
-	require.NoError(t, put(w.in("artifacts/sub/append"), message("x")+"\n"))
 	c.end()
-	holds.end()
 	w.remount(func(o *daemonOptions) { o.Redact = true })
 	require.NoFileExists(t, w.in("owner"))
 
@@ -259,35 +254,23 @@ func TestRunning(t *testing.T) {
 	w := newWriting(t)
 	w.write("u", strings.Replace(header("u"), "{", `{"title":"Tides",`, 1), writtenEntries[0])
 	w.write("v", strings.Replace(header("v"), "{", `{"title":"Tides",`, 1), writtenEntries[0])
-	running := w.m.path("running")
-	require.Empty(t, names(t, running))
+	running := func() string { return run(t, "find", w.m.path("running"), "-mindepth", "1", "-printf", `%f -> %l\n`) }
+	require.Empty(t, running())
 	other, _, _ := w.resume("t") // which is not there
 	leased := accompany(t, withLease, socketOf(filepath.Join(os.Getenv("XDG_STATE_HOME"), "omp/run/session-owners/u.lock")))
-	require.Equal(t, []string{"Tides"}, names(t, running))
-	require.Equal(t, "../sessions/p/u", readLink(t, filepath.Join(running, "Tides")))
+	require.Equal(t, "Tides -> ../sessions/p/u\n", running())
 	_, err := fmt.Fprintln(other.stdin, w.path("v.jsonl"))
 	require.NoError(t, err)
 	other.expect("gone\n")
-	require.Equal(t, []string{"Tides", "Tides v"}, names(t, running))
-	require.Equal(t, "../sessions/p/v", readLink(t, filepath.Join(running, "Tides v")))
-	require.NoFileExists(t, filepath.Join(running, "s"))
+	require.Equal(t, "Tides -> ../sessions/p/u\nTides v -> ../sessions/p/v\n", running())
 	leased.end()
-	require.Equal(t, []string{"Tides"}, names(t, running))
-	require.Equal(t, "../sessions/p/v", readLink(t, filepath.Join(running, "Tides")))
+	require.Equal(t, "Tides -> ../sessions/p/v\n", running())
 	other.end()
-	require.Eventually(t, func() bool { return len(names(t, running)) == 0 }, time.Minute, 100*time.Millisecond, "one look at processes serves for a second")
-	require.ErrorIs(t, os.WriteFile(filepath.Join(running, "x"), nil, 0o600), syscall.EPERM)
+	require.Eventually(t, func() bool { return running() == "" }, time.Minute, 100*time.Millisecond, "one look at processes serves for a second")
+	require.ErrorIs(t, os.WriteFile(w.m.path("running/x"), nil, 0o600), syscall.EPERM)
 	w.remount(func(o *daemonOptions) { o.Redact = true })
-	require.NoDirExists(t, running)
+	require.NoDirExists(t, w.m.path("running"))
 }
-
-// throughTheMount appends lines to append; a line that is refused as busy was not written, and is tried
-// again.
-var throughTheMount = program("through_the_mount.py")
-
-// followsTheGate appends lines to a session file under the outer lock, as clients from 18.4.9 on do. Its last argument is
-// the name of the lock's socket.
-var followsTheGate = program("follows_the_gate.py")
 
 // socketOf is the part of the name of a lock's socket that is made of its path.
 func socketOf(path string) string {
@@ -299,47 +282,74 @@ func socketOf(path string) string {
 	return fmt.Sprintf("%016x%016x", hash(0x4f4d502d4c4f434b), hash(0x50492d46494c454c))
 }
 
-// TestTwoMountsAndAClient: four programs in one mount, one in another, and one that follows the outer lock, as newer clients
-// do, append to one session at once; all lines are there, whole, once, and each of ours hangs under the one before. Package
-// dir does it with the lock file.
-func TestTwoMountsAndAClient(t *testing.T) {
-	lines := sized(2_000, 100)
-	w := newWriting(t)
-	other := mountForTest(t, w.dir)
+// appendAtOnce has programs append so many lines each to files of the session s, all at once; all lines are there, whole, once,
+// and each of ours hangs under the one before. A program that gets the session file itself follows the outer lock, as newer
+// clients do. It returns the last id.
+func (w *writing) appendAtOnce(files map[string]string, lines func(who string) int) (last string) {
 	before := w.raw("s")
 	var all sync.WaitGroup
-	want := map[string]int{"one": lines, "two": lines, "client": lines, "three": lines / 4, "four": lines / 4, "five": lines / 4}
-	for who, lines := range want {
-		program, file := throughTheMount, w.in("append")
-		switch who {
-		case "two":
-			file = other.session("s", "append")
-		case "client":
-			program, file = followsTheGate, w.path("s.jsonl")
+	want := map[string]int{}
+	for who, file := range files {
+		name := "through_the_mount.py" // which tries a line again that is refused as busy, as it was not written
+		if file == w.path("s.jsonl") {
+			name = "follows_the_gate.py"
 		}
+		want[who] = lines(who)
 		all.Go(func() {
-			out, problems, err := tool(t, "python3", "-c", program, file, who, fmt.Sprint(lines), socketOf(w.path(".s.jsonl.lock.os")))
+			out, problems, err := tool(w.t, "python3", "-c", program(name), file, who, fmt.Sprint(lines(who)), socketOf(w.path(".s.jsonl.lock.os")))
 			if err != nil || !strings.HasPrefix(out, "done") {
-				t.Errorf("%s: %v\n%s", who, err, problems)
+				w.t.Errorf("%s: %v\n%s", who, err, problems)
 			}
-			t.Logf("%s: refused as busy and tried again, or waited for longer than a client does: %s", who, strings.TrimPrefix(out, "done "))
+			w.t.Logf("%s: refused as busy and tried again, or waited for longer than a client does: %s", who, strings.TrimPrefix(out, "done "))
 		})
 	}
 	all.Wait()
-	require.False(t, t.Failed())
+	require.False(w.t, w.t.Failed())
 	next, last := map[string]int{}, "e3"
 	for _, r := range w.added(before) {
 		who, _, _ := strings.Cut(r.ID, "-")
-		require.Equal(t, fmt.Sprintf("%s-%d", who, next[who]), r.ID, "in order, once")
-		if who != "client" {
-			require.Equal(t, last, r.parent(), "each hangs under the one before")
+		require.Equal(w.t, fmt.Sprintf("%s-%d", who, next[who]), r.ID, "in order, once")
+		if files[who] != w.path("s.jsonl") {
+			require.Equal(w.t, last, r.parent(), "each hangs under the one before")
 		}
 		next[who]++
 		last = r.ID
 	}
-	require.Equal(t, want, next)
+	require.Equal(w.t, want, next)
+	return last
+}
+
+// TestTwoMountsAndAClient: four programs append in one mount, one in another, and one to the file. Package dir does it with the
+// lock file.
+func TestTwoMountsAndAClient(t *testing.T) {
+	w := newWriting(t)
+	other := mountForTest(t, w.dir)
+	last := w.appendAtOnce(map[string]string{
+		"one": w.in("append"), "two": other.session("s", "append"), "client": w.path("s.jsonl"),
+		"three": w.in("append"), "four": w.in("append"), "five": w.in("append"),
+	}, func(who string) int {
+		if strings.HasPrefix(who, "f") || who == "three" {
+			return sized(500, 25)
+		}
+		return sized(2_000, 100)
+	})
 	require.Equal(t, "entries/"+last+".json", w.leaf())
 	require.Equal(t, "s.jsonl\n", run(t, "ls", "-A", w.path("")), "no lock is left")
 	require.Equal(t, names(t, w.in("entries")), names(t, other.session("s", "entries")))
 	require.Empty(t, w.read("problems.jsonl"))
+}
+
+// TestSharedMounts: two daemons write to one session, each through a file system of its own whose kernel remembers what
+// it knew of the file.
+func TestSharedMounts(t *testing.T) {
+	a := newAgent(t)
+	a.write("s", header("s"), strings.Join(writtenEntries, ""))
+	w := &writing{a, mountForTest(t, newLoopback(t, a.dir, remembers).dir)}
+	other := mountForTest(t, newLoopback(t, a.dir, remembers).dir)
+	w.appendAtOnce(map[string]string{"one": w.in("append"), "two": other.session("s", "append")}, func(string) int { return 60 })
+	a.add("s", entry(9, "seen", "e3", "another machine's"))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(w.in("entries/seen.json"))
+		return err == nil
+	}, patience, 10*time.Millisecond)
 }

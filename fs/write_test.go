@@ -66,14 +66,8 @@ func (w *writing) leaf() string {
 
 // record is what the tests look at of a line that was written.
 type record struct {
-	Type, ID      string
-	ParentID      *string
-	CustomType    string
-	Title, Source string
-	CWD           string
-	ParentSession string
-	Version       int
-	Data, Message json.RawMessage
+	ID       string
+	ParentID *string
 }
 
 // parent is the parentId, "" for null.

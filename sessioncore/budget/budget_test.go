@@ -4,8 +4,8 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -109,31 +109,22 @@ func TestWork(t *testing.T) {
 	_, err = b.Work(ctx, freeWork+1)
 	require.ErrorIs(t, err, context.Canceled)
 
-	var waiters sync.WaitGroup
-	var mu sync.Mutex
-	inUse, most := int64(0), int64(0)
-	for range 10 {
-		waiters.Go(func() {
-			n := b.workLimit / 3
-			done, err := b.Work(t.Context(), n)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			inUse += n
-			most = max(most, inUse)
-			mu.Unlock()
-			runtime.Gosched()
-			mu.Lock()
-			inUse -= n
-			mu.Unlock()
-			done()
-		})
+	turn := make(chan error)
+	go func() {
+		next, err := b.Work(t.Context(), b.workLimit)
+		if err == nil {
+			next()
+		}
+		turn <- err
+	}()
+	require.Eventually(t, func() bool { return b.waiting.Load() == 1 }, 10*time.Second, time.Millisecond)
+	select {
+	case <-turn:
+		t.Fatal("two have all at once")
+	case <-time.After(10 * time.Millisecond):
 	}
 	done()
-	waiters.Wait()
-	require.LessOrEqual(t, most, b.workLimit)
+	require.NoError(t, <-turn)
 	require.Zero(t, b.waiting.Load())
 }
 
@@ -156,9 +147,8 @@ func TestTooManyWait(t *testing.T) {
 		require.ErrorIs(t, <-results, context.Canceled)
 	}
 	done()
-	done, err = b.Work(t.Context(), b.workLimit)
+	_, err = b.Work(t.Context(), b.workLimit)
 	require.NoError(t, err, "those who gave up left no trace")
-	done()
 }
 
 // TestCollector: the limit of the garbage collector is the budget and what is in use besides, such as an index.
