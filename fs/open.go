@@ -238,11 +238,10 @@ func (p *place) unite() {
 		return sessioncore.ByUnknown
 	}
 	first := p.parts[0]
-	p.frozen = nodes.ErrForeign
 	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
 		first = p.parts[i]
-		p.frozen, p.archive, p.names = nil, first.archive, first.names
 	}
+	p.frozen, p.archive, p.names = first.frozen, first.archive, first.names
 	p.source, p.top, p.space = first.source, first.source, first.space
 }
 
