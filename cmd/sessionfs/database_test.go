@@ -206,3 +206,24 @@ func sessionsOf(t *testing.T, s *store) []string {
 	require.NotEmpty(t, files)
 	return files
 }
+
+// lastingProgram puts into a directory links to the program and to a systemctl. They lie in another directory, which it
+// returns, as a program in one for temporary files installs no timer.
+func lastingProgram(t *testing.T, links string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "my tools")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for name, text := range map[string]string{
+		"sessionfs": string(readFile(t, program)),
+		"systemctl": "#!/bin/sh\necho \"$@\" >>\"$HOME/calls\"\nexit $(cat \"$HOME/status\" || echo 0)\n",
+	} {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o700))
+		_ = os.Remove(filepath.Join(links, name))
+		require.NoError(t, os.Symlink(file, filepath.Join(links, name)))
+	}
+	return dir
+}

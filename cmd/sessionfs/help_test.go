@@ -6,7 +6,6 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -42,35 +41,6 @@ func TestHelp(t *testing.T) {
 		requireNarrow(t, r.stdout)
 		require.Contains(t, r.stdout, "\nExample:\n  ", c.Name())
 		require.Equal(t, r, s.run("help", c.Name()))
-	}
-}
-
-// What is mistyped is told in a line, with the status of scripts, and with what was meant if that can be guessed.
-func TestMistyped(t *testing.T) {
-	s := newStore(t, user{"self", os.Geteuid()})
-	s.mkdir("serch")
-	for line, want := range map[string]string{
-		"help nosuch": "1: there is no command \"nosuch\" ('sessionfs help' lists all)", "help serch": "1: there is no command \"serch\"; did you mean search?",
-		"completion tcsh": "2: completion: unknown command \"tcsh\" for",
-		"-o bogus x":      "2: unknown option \"bogus\" after -o (see 'sessionfs --help', or 'sessionfs help mount' for all options)",
-		"--bogus x":       "2: unknown flag: --bogus (see 'sessionfs --help', or",
-		"cat --bogus":     "2: cat: unknown flag: --bogus (see 'sessionfs help cat')",
-		"cat":             "2: cat: an argument is missing; type: sessionfs cat [-s SOURCE] PATH... (see",
-		"serach x":        "2: there is no command serach (see 'sessionfs --help'), nor a directory of that name; did you mean search?",
-		"lss":             "2: there is no command lss (see 'sessionfs --help'), nor a directory of that name; did you mean ls?",
-		"list":            "2: there is no command list (see 'sessionfs --help'), nor a directory of that name; did you mean ls or status?",
-		"find x":          "2: there is no command find (see 'sessionfs --help'), nor a directory of that name; did you mean pick or search?",
-		"umount agent":    "7: nothing is mounted at", "unmount -z agent": "7: nothing is mounted at",
-		"unmount": "2: umount: an argument is missing; type: sessionfs umount [-z] MOUNTPOINT",
-		"serch":   "4: SOURCE", "./lss": "4: SOURCE", // a directory, or none that is like a command
-	} {
-		r := s.run(strings.Fields(line)...)
-		code, say, _ := strings.Cut(want, ": ")
-		require.Equal(t, code, strconv.Itoa(r.code), "%s: %s", line, r.stderr)
-		require.Contains(t, r.stderr, "sessionfs: "+say, line)
-		if r.code < exitSource {
-			require.Equal(t, 1, strings.Count(r.stderr, "\n"), r.stderr)
-		}
 	}
 }
 
