@@ -81,3 +81,27 @@ func TestCommandsAreInterrupted(t *testing.T) {
 	require.EqualError(t, cmd.Wait(), "signal: terminated")
 	requireTidy()
 }
+
+// Lines take effect as they come; an interrupt leaves what has taken effect, and nothing of the line that is being typed.
+func TestWriteInterrupted(t *testing.T) {
+	s := commandStore(t)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := s.command(program, "write", "-s", s.source, "by-id/019d3d9/append")
+	cmd.Stdin = r
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	r.Close()
+	defer w.Close()
+	_, err = w.WriteString(`{"type":"custom","customType":"first","data":1}` + "\n" + `{"type":"custom","customType":"second","data":1}`)
+	require.NoError(t, err)
+	id := make([]byte, 8)
+	_, err = io.ReadFull(out, id) // the first line has taken effect
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.EqualError(t, cmd.Wait(), "signal: interrupt")
+	text := s.here("cat", "sessions/*/*_019d3d9*.jsonl").stdout
+	require.Contains(t, text, `"customType":"first"`)
+	require.NotContains(t, text, `"customType":"second"`)
+}

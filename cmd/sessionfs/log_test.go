@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -61,30 +60,6 @@ func TestLogFile(t *testing.T) {
 		s.unmount()
 		s.awaitText(log, "msg=unmounted")
 	})
-}
-
-// In front with a log file SIGHUP does not end the mount, unless its terminal was closed.
-func TestLogFileInFront(t *testing.T) {
-	s := newMountable(t, user{"self", os.Geteuid()})
-	log := filepath.Join(s.dir, "log")
-	start := func(name string, args ...string) {
-		cmd := s.command(name, args...)
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Wait() })
-		s.awaitText(log, "msg=mounted")
-	}
-	start("setsid", program, "-f", "-o", "log-file="+log, s.source, s.mountpoint)
-	require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
-	s.awaitText(log, "opened anew")
-	s.requireMounted()
-	s.unmount()
-	require.NoError(t, os.Remove(log))
-
-	script := fmt.Sprintf("exec %s -f --log-file %s %s %s", program, log, s.source, s.mountpoint)
-	start("setsid", "script", "-q", "-c", script, "/dev/null") // gives it a terminal
-	require.NoError(t, unix.Kill(s.pid(), unix.SIGHUP))
-	s.requireUnmounted()
-	require.NotContains(t, s.awaitText(log, "msg=unmounted"), "anew")
 }
 
 // A log file is never one that is shown, nor a pipe that somebody would have to read.

@@ -36,19 +36,6 @@ func TestRefusalsPermission(t *testing.T) {
 	}
 }
 
-// A live mount is not mounted over.
-func TestAlreadyMounted(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
-		requireStatus(t, exitMountpoint, s.run(s.source, s.mountpoint), "already mounted", s.mountpoint, "-u")
-		requireStatus(t, exitMountpoint, s.run("--demo", s.mountpoint), "already mounted")
-		s.requireMounted()
-		s.unmount()
-		demos := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
-		require.Empty(t, demos)
-	})
-}
-
 // SOURCE bound to another place is still SOURCE.
 func TestRefusalBindMount(t *testing.T) {
 	needsMounts(t, "needs to make a bind mount, so root")

@@ -12,9 +12,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
-	"sessionfs/fs"
 )
 
 // TestSourceThroughALink: a client that knows the agent directory by the same link as the user who mounts has the lock of
@@ -45,39 +42,4 @@ func TestSourceThroughALink(t *testing.T) {
 	require.Contains(t, s.exec("cat", session+"/last-error").stdout, fmt.Sprintf("held by process %d", os.Getpid()))
 	require.NoError(t, held.Close())
 	require.Zero(t, line().code)
-}
-
-// The sample store is unpacked for this user alone and goes away with the mount, however that ends.
-func TestDemo(t *testing.T) {
-	demos := func() []string {
-		names := glob(t, filepath.Join(testRoot, "sessionfs-demo-*"))
-		return names
-	}
-	forEachUser(t, func(t *testing.T, s *store) {
-		for name, end := range map[string]func(){
-			"unmount": func() { require.Zero(t, s.run("-u", s.mountpoint).code) },
-			"signal":  func() { require.NoError(t, unix.Kill(s.pid(), unix.SIGTERM)) },
-			"signal while busy": func() {
-				cmd := s.command("sleep", "60")
-				cmd.Dir = s.mountpoint
-				// Chdir happens in the child, as the user.
-				require.NoError(t, cmd.Start())
-				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-				require.NoError(t, unix.Kill(s.pid(), unix.SIGTERM))
-			},
-		} {
-			require.Zero(t, s.run("--demo", s.mountpoint).code, name)
-			r := s.exec("find", s.mountpoint+"/sessions", "-name", "*.jsonl").ok(t)
-			require.NotEmpty(t, r.stdout)
-			require.Len(t, demos(), 1)
-			info, err := os.Stat(demos()[0])
-			require.NoError(t, err)
-			require.Equal(t, os.FileMode(0o700)|os.ModeDir, info.Mode())
-			e, _ := fs.MountAt(s.mountpoint)
-			require.Equal(t, "demo", e.Source)
-			end()
-			s.requireUnmounted()
-			require.Empty(t, demos(), name)
-		}
-	})
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
-	"sessionfs/source"
-	"sessionfs/testdata"
 )
 
 // conformance is the folder of the conformance cases: all of them where they are at hand, beside the project or where
@@ -216,28 +214,4 @@ func TestImportKilled(t *testing.T) {
 		require.Equal(t, want, filesBelow(t, source))
 	}
 	require.NotZero(t, killed)
-}
-
-// TestImportForeign: a session of Claude Code is the same one from its file, from its directory and from a mount. The agent
-// directory of another agent takes none.
-func TestImportForeign(t *testing.T) {
-	s := newMountable(t, user{"self", os.Geteuid()})
-	home := s.mkdir(".claude")
-	require.NoError(t, source.Unpack(testdata.DemoOf("claude"), home))
-	s.chown()
-	const id = "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"
-	file := filepath.Join(home, "projects/-home-dev-tidetable", id+".jsonl")
-	r := s.here("import", file).ok(t)
-	require.Regexp(t, `^new +sessions/--home-dev-tidetable--/2026-05-12T09-02-18-752Z_\S+\.jsonl\n1 new, 0 longer, 0 same, 0 refused\n$`, r.stdout)
-	want := filesBelow(t, s.source)
-	s.source, home = home, s.source
-	s.mount()
-	s.source, home = home, s.source
-	r = s.here("import", home, s.in("recent/01-Calendar times in UTC"), s.in("sessions/-home-dev-tidetable"))
-	require.Regexp(t, `^(same .*\n){3}0 new`, r.stdout)
-	require.Equal(t, want, filesBelow(t, s.source))
-	r = s.here("import", s.in("by-id/"+id)+"#46287225-154d-4eb0-871d-14815649f8e9")
-	require.Contains(t, r.stdout, "1 new")
-	r = s.run("import", "-s", home, file)
-	requireStatus(t, exitUsage, r, "name the agent directory of omp or pi")
 }

@@ -10,35 +10,7 @@ import (
 	"sessionfs/fs"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
-
-func TestUnmountBusy(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
-		release := s.hold()
-		requireStatus(t, exitUnmount, s.run("-u", s.mountpoint), s.mountpoint, "fuser -vm", "-z")
-		s.requireMounted()
-		release()
-		s.unmount()
-	})
-}
-
-// What is not the mount point itself, but belongs to a mount, leads to it.
-func TestUnmountMistaken(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		s.mount()
-		wayOut := "sessionfs -u " + s.mountpoint
-		session := filepath.Join(s.mountpoint, sessionPath)
-		requireStatus(t, exitUnmount, s.run("-u", session), session, wayOut)
-		requireStatus(t, exitUnmount, s.run("-u", s.mountpoint+"/recent"), "/recent", wayOut)
-		requireStatus(t, exitUnmount, s.run("-u", s.source), s.source, "SOURCE", wayOut)
-		s.requireMounted()
-		s.kill()
-		requireStatus(t, exitUnmount, s.run("-u", session), session, wayOut)
-		s.unmount()
-	})
-}
 
 // Without /etc/mtab fusermount3 mounts, but does not unmount: a user is told what root can do, and root needs none of it.
 func TestUnmountWithoutMtab(t *testing.T) {
@@ -83,22 +55,4 @@ func TestUnmountForeign(t *testing.T) {
 	require.True(t, mounted, "somebody else's dead mount stays")
 	require.Zero(t, root.run("-u", s.mountpoint).code)
 	s.requireUnmounted()
-}
-
-// A dead mount is seen as such at once, though the kernel still remembers its attributes, and is
-// unmounted with -u; also through a symlink.
-func TestDeadMountUnmount(t *testing.T) {
-	forEachUser(t, func(t *testing.T, s *store) {
-		link := filepath.Join(s.dir, "link")
-		require.NoError(t, os.Symlink("mnt", link))
-		pid := s.mount()
-		s.hold()
-		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
-		require.True(t, eventually(func() bool { return len(daemons(s.dir)) == 0 }))
-		s.run(s.source, link).ok(t)
-		s.requireMounted()
-		s.kill()
-		s.run("-u", link).ok(t)
-		s.requireUnmounted()
-	})
 }

@@ -62,3 +62,17 @@ await() {
     echo "in vain: $*" >&2
     return 1
 }
+
+# tells STATUS WORDS,WORDS ARGUMENT... requires that the program ends with a status and says the words.
+tells() {
+    local want=$1 words=$2 word code=0 said
+    shift 2
+    said=$(sessionfs "$@" 2>&1 >/dev/null) || code=$?
+    is "sessionfs $*: status $want" "sessionfs $*: status $code"
+    IFS=, read -ra words <<<"$words"
+    for word in 'sessionfs: ' "${words[@]}"; do has "$said" "$word"; done
+}
+
+# pid prints the process that serves the mount at a path, by default at $MNT; gone looks whether one has ended.
+pid() { sessionfs status --json "${1:-$MNT}" | jq '.[].pid'; }
+gone() { [[ ! -e /proc/$1/exe ]]; }
