@@ -94,30 +94,9 @@ func snapshotOf(t testing.TB, content string) *Snapshot {
 }
 
 func TestPathLabel(t *testing.T) {
-	long := strings.Repeat("x", 50)
-	for _, c := range []struct{ entry, want string }{
-		{`"type":"message","message":{"role":"assistant"}`, "assistant"},
-		{`"type":"message","message":{"content":[{"role":"x"}],"role":"\u0075ser"}`, "user"},
-		{`"type":"message","message":{"role":"toolResult","toolName":"bash"}`, "toolResult-bash"},
-		{`"type":"message","message":{"toolName":"read","role":"toolResult"}`, "toolResult-read"},
-		{`"type":"message","message":{"role":"toolResult","tool_name":"read"}`, "toolResult-read"},
-		{`"type":"message","message":{"role":"toolResult","toolName":""}`, "toolResult"},
-		{`"type":"message","message":{"role":"toolResult","toolName":"../etc/passwd"}`, "toolResult-..%2Fetc%2Fpasswd"},
-		{`"type":"message","message":{"role":"toolResult","toolName":"` + long + `"}`, "toolResult-" + long[:29]},
-		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:27] + `é"}`, "toolResult-" + long[:27] + "é"},
-		{`"type":"message","message":{"role":"toolResult","toolName":"` + long[:26] + `/"}`, "toolResult-" + long[:26] + "%2F"},
-		{`"type":"message","message":{"role":""}`, "message"},
-		{`"type":"message","message":{"role":"` + strings.Repeat("/", 20) + `"}`, strings.Repeat("%2F", 13)},
-		{`"type":"message","message":{"role":"` + strings.Repeat("🌱", 20) + `"}`, strings.Repeat("🌱", 10)},
-		{`"type":"message","message":{"role":"\ud800"}`, "%ED%A0%80"},
-		{`"type":"custom","message":{"role":"user"}`, "custom"},
-		{`"type":"a b/c"`, "a b%2Fc"},
-		{`"type":"` + long + `"`, long[:40]},
-		{`"type":7`, "%"},
-	} {
-		snap := snapshotOf(t, sessiontest.Header+`{"id":"a",`+c.entry+`}`+"\n")
-		require.Equal(t, c.want, snap.PathLabel(0), c.entry)
-	}
+	sessiontest.Table(t, "testdata/path-labels.txt", func(t *testing.T, _, entry string) string {
+		return snapshotOf(t, sessiontest.Header+`{"id":"a",`+entry+`}`+"\n").PathLabel(0)
+	})
 }
 
 // pathLabelByTheBook is the rule of docs/design.md, branches/, to the letter, from the text that an entry's file shows.

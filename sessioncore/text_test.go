@@ -1,42 +1,29 @@
 package sessioncore
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
+// TestDecodeAndQuote: the bodies of strings are decoded to WTF-8, and quoted as JSON.stringify does.
 func TestDecodeAndQuote(t *testing.T) {
-	for _, c := range []struct {
-		body   string // between the quotes, as in a file
-		text   string // WTF-8
-		quoted string // as JSON.stringify writes it
-	}{
-		{`plain`, "plain", `"plain"`},
-		{`a\"\\\/\b\f\n\r\t`, "a\"\\/\b\f\n\r\t", `"a\"\\/\b\f\n\r\t"`},
-		{`\u00e9\u0041`, "éA", `"éA"`},
-		{`\u0000\u001f`, "\x00\x1f", `"\u0000\u001f"`},
-		{`\ud83d\ude00`, "😀", `"😀"`},
-		{`\uD83D\uDE00`, "😀", `"😀"`},
-		{`\ud83d`, "\xed\xa0\xbd", `"\ud83d"`},
-		{`\ude00\ud83d`, "\xed\xb8\x80\xed\xa0\xbd", `"\ude00\ud83d"`},
-		{`\ud83dx`, "\xed\xa0\xbdx", `"\ud83dx"`},
-		{`\ud83d\n`, "\xed\xa0\xbd\n", `"\ud83d\n"`},
-		{`\ud83d\u0041`, "\xed\xa0\xbdA", `"\ud83dA"`},
-		{"\u2028<", "\u2028<", "\"\u2028<\""},
-		{"\xff", "\ufffd", "\"\ufffd\""},
-		{"a\xe2\x82b", "a\ufffdb", "\"a\ufffdb\""},                                       // a cut sequence is one
-		{"\xed\xa0\xbd", "\ufffd\ufffd\ufffd", "\"\ufffd\ufffd\ufffd\""},                 // a raw surrogate is three
-		{"\xf0\x9f\x98", "\ufffd", "\"\ufffd\""},                                         //
-		{"\xc0\x80\xf5", "\ufffd\ufffd\ufffd", "\"\ufffd\ufffd\ufffd\""},                 // bytes of no sequence
-		{"\xe0\x9f\xbf", "\ufffd\ufffd\ufffd", "\"\ufffd\ufffd\ufffd\""},                 // overlong
-		{"\xf4\x90\x80\x80", "\ufffd\ufffd\ufffd\ufffd", "\"\ufffd\ufffd\ufffd\ufffd\""}, // beyond Unicode
-		{"퟿", "\xed\x9f\xbf", "\"\xed\x9f\xbf\""},                                        // begins like a surrogate
+	sessiontest.Table(t, "testdata/texts.txt", func(_ *testing.T, _, body string) string {
+		text := rawjson.AppendDecoded(nil, []byte(body))
+		return fmt.Sprintf("%+q %s", text, rawjson.AppendQuoted(nil, string(text)))
+	})
+	for body, want := range map[string]string{ // bytes that are no UTF-8
+		"\xff": "\ufffd", "a cut sequence is one: \xe2\x82b": "a cut sequence is one: \ufffdb", "\xf0\x9f\x98": "\ufffd",
+		"a raw surrogate is three: \xed\xa0\xbd": "a raw surrogate is three: \ufffd\ufffd\ufffd", "\xc0\x80\xf5": "\ufffd\ufffd\ufffd",
+		"overlong: \xe0\x9f\xbf": "overlong: \ufffd\ufffd\ufffd", "beyond Unicode: \xf4\x90\x80\x80": "beyond Unicode: \ufffd\ufffd\ufffd\ufffd",
+		"begins like a surrogate: \xed\x9f\xbf": "begins like a surrogate: \ud7ff",
 	} {
-		text := string(rawjson.AppendDecoded(nil, []byte(c.body)))
-		require.Equal(t, c.text, text, "%q", c.body)
-		require.Equal(t, c.quoted, string(rawjson.AppendQuoted(nil, text)), "%q", c.body)
+		text := string(rawjson.AppendDecoded(nil, []byte(body)))
+		require.Equal(t, want, text, "%q", body)
+		require.Equal(t, `"`+want+`"`, string(rawjson.AppendQuoted(nil, text)), "%q", body)
 	}
 }

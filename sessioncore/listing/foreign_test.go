@@ -52,14 +52,24 @@ func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agent
 	return l
 }
 
-func ofClaude(files storage.Files) (storage.Files, agents.Format) {
-	p := claude.NewProjects(files)
-	return p, claude.Format{Projects: p}
+func newClaudeList(t *testing.T) *foreignList {
+	return newForeignList(t, func(files storage.Files) (storage.Files, agents.Format) {
+		p := claude.NewProjects(files)
+		return p, claude.Format{Projects: p}
+	})
 }
 
-func ofCodex(files storage.Files) (storage.Files, agents.Format) {
-	home := codex.New(gzip.NewZstd(files, nil, ""), "/")
-	return home, home
+// put writes a file and returns its session, which a list finds by reading at most some bytes of it, and nothing again.
+func (l *foreignList) put(id, name, text string, most int64) *Info {
+	require.NoError(l.t, l.WriteFile(name, []byte(text)))
+	info := l.sessions()[id]
+	require.NotNil(l.t, info, name)
+	require.LessOrEqual(l.t, l.bytes[name], most, name)
+	require.EqualValues(l.t, len(text), info.Size, name)
+	clear(l.bytes)
+	l.sessions()
+	require.Empty(l.t, l.bytes, "it is read again")
+	return info
 }
 
 // sessions returns the sessions by the last digits of their ids.
@@ -82,19 +92,22 @@ func (l *foreignList) open(name string) {
 	require.NoError(l.t, obj.Close())
 }
 
-const claudeID = "5e550000-0000-4000-8000-00000000%04d"
+// claudeName returns the id of the nth session of Claude Code, and the name of its file.
+func claudeName(n int) (id, name string) {
+	id = fmt.Sprintf("5e550000-0000-4000-8000-00000000%04d", n)
+	return id, path.Join("-home-me-w", id+".jsonl")
+}
 
 // claudeFile returns the lines of a session of Claude Code.
-func claudeFile(n int, version string, between string, turns int) string {
-	id, parent, b := fmt.Sprintf(claudeID, n), "null", strings.Builder{}
+func claudeFile(n int, version string, turns int) string {
+	parent, b := "null", strings.Builder{}
+	id, _ := claudeName(n)
 	record := func(i int, typ, message string) {
-		uuid := fmt.Sprintf("%04d-%04d", n, i)
-		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/home/me/w","sessionId":%q,"version":%q,"type":%q,"message":%s,"uuid":%q,`+
-			`"timestamp":"2026-03-01T10:%02d:%02d.000Z"}`+"\n",
-			parent, id, version, typ, message, uuid, i/60%60, i%60)
-		parent = fmt.Sprintf("%q", uuid)
+		uuid := fmt.Sprintf(`"%04d-%04d"`, n, i)
+		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/home/me/w","sessionId":%q,"version":%q,"type":%q,"message":%s,"uuid":%s,`+
+			`"timestamp":"2026-03-01T10:%02d:%02d.000Z"}`+"\n", parent, id, version, typ, message, uuid, i/60%60, i%60)
+		parent = uuid
 	}
-	b.WriteString(between)
 	record(0, "user", fmt.Sprintf(`{"role":"user","content":"prompt %d"}`, n))
 	for i := range turns {
 		record(2*i+1, "assistant", fmt.Sprintf(`{"id":"m%d","role":"assistant","model":"m","content":[{"type":"text","text":%q}],`+
@@ -110,78 +123,58 @@ func snapshotLine(size int) string {
 
 const most = 64 << 10
 
-// TestForeignRead: a list reads 64 KiB of a session of Claude Code, and more only up to the first prompt.
+// TestForeignRead: a list reads 64 KiB of a session of Claude Code, and more only up to the first prompt. Titles in the middle,
+// and of sessions that begin alike the parent, show once a session was opened.
 func TestForeignRead(t *testing.T) {
-	l := newForeignList(t, ofClaude)
+	l := newClaudeList(t)
 	titled := func(key, title string) string {
 		return fmt.Sprintf(`{"type":"%s-title","%sTitle":%q}`+"\n", key, key, title)
 	}
-	plain, old := claudeFile(1, "2.1.200", "", 60), claudeFile(2, "1.0.24", "", 60)
-	middle := plain[:strings.LastIndex(plain[:len(plain)/2], "\n")+1]
+	plain, middle := claudeFile(1, "2.1.200", 60), claudeFile(8, "2.1.200", 60)
+	half := strings.LastIndex(middle[:len(middle)/2], "\n") + 1
 	for n, c := range []struct {
 		file, title, first string
 		read               int64
 	}{
-		1: {plain, "", "prompt 1", most},
-		2: {old, "", "prompt 2", most},
-		3: {claudeFile(3, "2.1.200", "", 60) + titled("ai", "At the end"), "At the end", "prompt 3", most},
-		4: {titled("custom", "At the beginning") + claudeFile(4, "2.1.200", "", 60), "At the beginning", "prompt 4", most},
-		5: {claudeFile(5, "2.1.200", snapshotLine(100<<10), 60), "prompt 5", "", 1 << 20},
-		6: {claudeFile(6, "2.1.200", strings.Repeat(snapshotLine(1000), 300), 60), "prompt 6", "", 1 << 20},
-		7: {claudeFile(7, "2.1.200", snapshotLine(6<<20), 1), "", "", 9 << 20},
-		8: {strings.ReplaceAll(middle, "0001", "0008") + titled("custom", "In the middle") + strings.ReplaceAll(plain[len(middle):], "0001", "0008"),
-			"", "prompt 1", most},
-		9: {claudeFile(9, "2.1.200", "", 1), "", "prompt 9", 64 << 10},
+		0: {plain, "", "prompt 1", most},
+		1: {claudeFile(2, "1.0.24", 60), "", "prompt 2", most},
+		2: {claudeFile(3, "2.1.200", 60) + titled("ai", "At the end"), "At the end", "prompt 3", most},
+		3: {titled("custom", "At the beginning") + claudeFile(4, "2.1.200", 60), "At the beginning", "prompt 4", most},
+		4: {snapshotLine(100<<10) + claudeFile(5, "2.1.200", 60), "prompt 5", "", 1 << 20},
+		5: {strings.Repeat(snapshotLine(1000), 300) + claudeFile(6, "2.1.200", 60), "prompt 6", "", 1 << 20},
+		6: {snapshotLine(6<<20) + claudeFile(7, "2.1.200", 1), "", "", 9 << 20},
+		7: {middle[:half] + titled("custom", "In the middle") + middle[half:], "", "prompt 8", most},
+		8: {claudeFile(9, "2.1.200", 1), "", "prompt 9", most},
 	} {
-		if n == 0 {
-			continue
-		}
-		name := path.Join("-home-me-w", fmt.Sprintf(claudeID, n)+".jsonl")
-		require.NoError(t, l.WriteFile(name, []byte(c.file)))
-		key := fmt.Sprintf("%04d", n)
-		info := l.sessions()[key]
-		require.NotNil(t, info, n)
-		require.Equal(t, c.title, info.Title, n)
+		_, name := claudeName(n + 1)
+		info := l.put(fmt.Sprintf("%04d", n+1), name, c.file, c.read)
+		require.Equal(t, c.title, info.Title, name)
 		if c.first != "" {
-			require.Equal(t, c.first, info.first, n)
+			require.Equal(t, c.first, info.first, name)
 		}
-		if n != 7 {
-			require.Equal(t, "/home/me/w", info.CWD, n)
+		if c.read <= 1<<20 {
+			require.Equal(t, "/home/me/w", info.CWD, name)
 		}
-		require.LessOrEqual(t, l.bytes[name], c.read, n)
-		require.EqualValues(t, len(c.file), info.Size, n)
 		require.Contains(t, string(info.appendLine(nil)), fmt.Sprintf(`"size":%d}`, len(c.file)))
-		l.bytes[name] = 0
-		require.NotNil(t, l.sessions()[key])
-		require.Zero(t, l.bytes[name], "it is read again")
+	}
+	first, _ := claudeName(1)
+	for n := 20; n < 24; n++ {
+		id, name := claudeName(n)
+		more := fmt.Sprintf(`{"parentUuid":null,"sessionId":%q,"type":"user","message":{"role":"user","content":"on"},"uuid":"f%d",`+
+			`"timestamp":"2026-03-02T10:00:00.000Z"}`+"\n", id, n)
+		l.put(fmt.Sprintf("%04d", n), name, strings.ReplaceAll(plain, first, id)+more, most)
 	}
 	for n := range 40 { // titles that a conversion found outlive it
-		l.open(path.Join("-home-me-w", fmt.Sprintf(claudeID, n%8+1)+".jsonl"))
+		_, name := claudeName(n%8 + 1)
+		l.open(name)
 	}
+	_, fork := claudeName(20)
+	l.open(fork)
 	opened := l.sessions()
 	require.Equal(t, "In the middle", opened["0008"].Title)
 	require.Equal(t, "At the end", opened["0003"].Title)
 	require.EqualValues(t, len(plain), opened["0001"].Size, "that of the raw file")
-}
-
-// TestForeignForks: of long sessions that begin alike a list does not read more than of others; which one is a fork shows once
-// that was opened.
-func TestForeignForks(t *testing.T) {
-	l := newForeignList(t, ofClaude)
-	file := claudeFile(1, "2.1.200", "", 60)
-	name := func(n int) string { return path.Join("-home-me-w", fmt.Sprintf(claudeID, n)+".jsonl") }
-	require.NoError(t, l.WriteFile(name(1), []byte(file)))
-	for n := 2; n < 6; n++ {
-		more := fmt.Sprintf(`{"parentUuid":null,"sessionId":%q,"type":"user","message":{"role":"user","content":"on"},"uuid":"f%d",`+
-			`"timestamp":"2026-03-02T10:00:00.000Z"}`+"\n", fmt.Sprintf(claudeID, n), n)
-		require.NoError(t, l.WriteFile(name(n), []byte(strings.ReplaceAll(file, fmt.Sprintf(claudeID, 1), fmt.Sprintf(claudeID, n))+more)))
-	}
-	require.Len(t, l.sessions(), 5)
-	for n := 1; n < 6; n++ {
-		require.LessOrEqual(t, l.bytes[name(n)], int64(most), n)
-	}
-	l.open(name(2))
-	require.Equal(t, fmt.Sprintf(claudeID, 1), l.sessions()["0002"].Parent)
+	require.Equal(t, first, opened["0020"].Parent)
 }
 
 const codexID = "0198a000-0000-7000-8000-00000000%04d"
@@ -206,7 +199,10 @@ func codexFile(n int, more string, turns int) string {
 // TestCodexRead: a list reads 64 KiB of a rollout, also where all name parents that are gone; and to open all of them lists the
 // days as often as needed for a few.
 func TestCodexRead(t *testing.T) {
-	l := newForeignList(t, ofCodex)
+	l := newForeignList(t, func(files storage.Files) (storage.Files, agents.Format) {
+		home := codex.New(gzip.NewZstd(files, nil, ""), "/")
+		return home, home
+	})
 	const forks = 90
 	instructions := fmt.Sprintf(`,"base_instructions":{"text":%q}`, strings.Repeat("do ", 7000))
 	for n := range forks {

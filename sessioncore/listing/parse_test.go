@@ -2,6 +2,7 @@ package listing
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,77 +11,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// What the client's list makes of a prefix; checked against client 14.9.9, with a slot against 18.2.3.
-var listCases = map[string]struct {
-	prefix string
-	id     string // "-": not listed
-	cwd    string
-	title  string
-	count  int
-	first  string
-}{
-	"empty":          {"", "-", "", "", 0, ""},
-	"header alone":   {headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
-	"empty id":       {`{"type":"session","id":""}`, "", "", "", 0, noMessages},
-	"id is a number": {`{"type":"session","id":5}`, "-", "", "", 0, ""},
-	"cut header":     {`{"type":"session","id":"a","cwd":"/w`, "-", "", "", 0, ""},
-	"no strings":     {`{"type":"session","id":"a","cwd":5,"title":null,"timestamp":7}`, "a", "", "", 0, noMessages},
-	"empty title":    {`{"type":"session","id":"a","title":""}` + "\n" + `{"type":"compaction","shortSummary":"s"}`, "a", "", "s", 0, noMessages},
-	"summaries": {`{"type":"session","id":"a"}` + "\n" + `{"type":"compaction","shortSummary":"s"}` + "\n" +
-		`{"type":"compaction","shortSummary":"t"}`, "a", "", "t", 0, noMessages},
-	"byte order mark": {"\xEF\xBB\xBF" + headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
-	"garbage first":   {"garbage\n" + headerLine("a", "/w"), "a", "/w", "", 0, noMessages},
-	"value first":     {"7\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"message":         {headerLine("a", "/w") + message(`"hi"`), "a", "/w", "", 1, "hi"},
-	"blocks": {headerLine("a", "/w") +
-		message(`[{"type":"text","text":"x"},{"type":"image"},{"type":"text","text":["y",null,[1.50]]},{"type":"text"}]`), "a", "/w", "", 1, "x  "},
-	"no user":         {headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "", 1, noMessages},
-	"content missing": {headerLine("a", "/w") + `{"type":"message","message":{"role":"user"}}`, "a", "/w", "", 1, noMessages},
-	"null value":      {headerLine("a", "/w") + "null\n", "-", "", "", 0, ""},
-	"other role":      {headerLine("a", "/w") + strings.Replace(message(`{}`), "user", "tool", 1), "a", "/w", "", 1, noMessages},
-	"no message":      {headerLine("a", "/w") + `{"type":"message","message":0}`, "a", "/w", "", 1, noMessages},
-	"types anywhere":  {headerLine("a", "/w") + `{"type":"custom","data":[{"type":"message"},{"type": "message"}]}`, "a", "/w", "", 2, noMessages},
-	"cut message": {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"the beginning of`, "a", "/w", "", 1,
-		"the beginning of"},
-	"cut block": {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"be\tg`, "a",
-		"/w", "", 1, "be\tg"},
-	"cut in a rune":     {headerLine("a", "/w") + `{"type":"message","message":{"role":"user","content":"é` + "\xF0\x9F", "a", "/w", "", 1, "é\uFFFD"},
-	"torn line":         {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`), "a", "/w", "", 1, "hi"},
-	"torn, then two":    {headerLine("a", "/w") + `{"a":` + "\n" + message(`"hi"`) + message(`"ho"`), "a", "/w", "", 2, "hi"},
-	"two on a line":     {headerLine("a", "/w") + `{}{"type":"x"}` + "\n" + message(`"hi"`), "a", "/w", "", 1, "hi"},
-	"operator":          {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + message(`"hi"`), "o", "/w", "N", 1, "hi"},
-	"operator, no name": {operatorListLine + `{"type":"session_info","name":"N"}` + "\n" + `{"type":"session_info","name":null}`, "o", "/w", "", 0, noMessages},
-	"slot":              {titleSlot("T") + headerLine("a", "/w"), "a", "/w", "T", 0, noMessages},
-	"empty slot":        {titleSlot(" ") + `{"type":"session","id":"a","title":"H"}`, "a", "", "", 0, noMessages},
-	"no slot":           {`{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}` + "\n" + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"slot, second line": {"\n" + titleSlot("T") + headerLine("a", "/w"), "-", "", "", 0, ""},
-	"slot, no user":     {titleSlot("T") + headerLine("a", "/w") + strings.Replace(message(`"hi"`), "user", "assistant", 1), "a", "/w", "T", 1, "hi"},
+// prefixOf returns the beginning of a file in the words of testdata/prefixes.txt.
+func prefixOf(words string) string {
+	lines := strings.Split(words, "\n")
+	for i, line := range lines {
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "header":
+			line = headerLine("a", "/w")
+		case "operator":
+			line = `{"type": "session_header", "id": "o", "timestamp": 1770106500.25, "cwd": "/w", "title": "T"}`
+		case "slot":
+			line = string(names.TitleSlot(rest, "user", "2026-02-03T08:15:00.250Z"))
+		case "user", "assistant", "tool":
+			line = strings.Replace(message(rest), "user", word, 1)
+		}
+		lines[i] = strings.TrimSuffix(line, "\n")
+	}
+	return strings.Join(lines, "\n")
 }
-
-const operatorListLine = `{"type": "session_header", "id": "o", "timestamp": 1770106500.25, "cwd": "/w", "title": "T"}` + "\n"
 
 // message is a line with a user's message.
 func message(content string) string {
 	return `{"type":"message","message":{"role":"user","content":` + content + "}}\n"
 }
 
-func TestListCases(t *testing.T) {
-	for name, c := range listCases {
-		t.Run(name, func(t *testing.T) {
-			info := parseInfo([]byte(c.prefix))
-			if c.id == "-" {
-				require.Nil(t, info)
-				return
-			}
-			require.NotNil(t, info)
-			require.Equal(t, []any{c.id, c.cwd, c.title, c.count, c.first}, []any{info.ID, info.CWD, info.Title, info.MessageCount, info.first})
-		})
+func TestPrefixes(t *testing.T) {
+	check := func(t *testing.T, name, prefix, want string) {
+		got := "not listed\n"
+		if info := parseInfo([]byte(prefix)); info != nil {
+			got = fmt.Sprintf("%q %q %q %d %q\n", info.ID, info.CWD, info.Title, info.MessageCount, info.first)
+		}
+		require.Equal(t, want, got, name)
 	}
+	sessiontest.Page(t, "testdata/prefixes.txt", func(t *testing.T, name, words, want string) { check(t, name, prefixOf(words), want) })
+	check(t, "byte order mark", "\xEF\xBB\xBF"+headerLine("a", "/w"), `"a" "/w" "" 0 "(no messages)"`+"\n")
+	check(t, "cut in a rune", strings.TrimSuffix(prefixOf("header\nuser \"é\xF0\x9F"), "}}"), `"a" "/w" "" 1 "é�"`+"\n")
 }
 
 func TestDisplayNames(t *testing.T) {
@@ -100,16 +71,10 @@ func TestDisplayNames(t *testing.T) {
 		"blanks":         {"\u00a0 a \ufeff", "", "", "a"},
 		"surrogate":      {"a\xED\xA0\xBD", "", "", "a\xED\xA0\xBD"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
-			info.Title, info.first, info.ID = c.title, c.first, c.id
-			require.Equal(t, c.want, info.DisplayName())
-		})
+		info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
+		info.Title, info.first, info.ID = c.title, c.first, c.id
+		require.Equal(t, c.want, info.DisplayName(), name)
 	}
-}
-
-func titleSlot(title string) string {
-	return string(names.TitleSlot(title, "user", "2026-02-03T08:15:00.250Z"))
 }
 
 // TestCreated: a header's timestamp; operator's may be a number of seconds or milliseconds.
@@ -130,9 +95,7 @@ func TestCreated(t *testing.T) {
 
 // FuzzListPrefix: no prefix makes the list panic, or break a line of the index or a name.
 func FuzzListPrefix(f *testing.F) {
-	for _, c := range listCases {
-		f.Add([]byte(c.prefix))
-	}
+	sessiontest.Page(f, "testdata/prefixes.txt", func(f *testing.F, _, words, _ string) { f.Add([]byte(prefixOf(words))) })
 	f.Add([]byte(strings.Repeat(`"type":`, 500)))
 	f.Add([]byte(strings.Repeat("[1,\n", 1000) + "x"))
 	f.Fuzz(func(t *testing.T, prefix []byte) {
