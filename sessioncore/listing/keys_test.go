@@ -2,7 +2,6 @@ package listing
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -44,25 +44,17 @@ func TestResume(t *testing.T) {
 		[2]string{"p/g.jsonl", header("-rf /")},
 		[2]string{"p/h_\xff.jsonl", header("h")},
 	)
-	for name, want := range map[string]string{
-		"0197aaaa": "0197aaaa", "0197A": "0197aaaa", "0197": "0197bbbb", "019": "other", "0198": "other", "OTHER": "other",
-		"2026-01-01": "0197aaaa", "2026-01-01t": "0197aaaa", "2026-01-03T00-00-00-000Z_0198": "other", "2026-01-03T00-00-00-000Z_0198.jsonl": "",
-		"named_BY": "ΟΔΥΣΣΕΥΣ", "hand": "ΟΔΥΣΣΕΥΣ", "by": "", "οδυσσευς": "",
-		"οδυσσ": "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣ": "ΟΔΥΣΣΕΥΣ",
-		"twin": "TWIN", "TWIN": "TWIN", "twin-1": "twin", "TWIN-2": "TWIN",
-		"100%25": "100%", "100%": "100%", "100": "100%", "100%2": "",
-		names.FileName(long): long, "long%2Flong": long, "long%2Flong%2F": long, "long%2F~": "",
-		"%2Drf %2F": "-rf /", "-rf": "-rf /", "%2Drf": "-rf /", "%2drf": "",
-		"%": "h", "_": "", "x": "", ".": "", "h_": "h", "\xfe": "h", "\uFFFD": "h",
-	} {
-		info, err := l.Resume(context.Background(), name, false)
-		if want == "" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
-			continue
+	resume := func(t *testing.T, _, key string) string {
+		info, err := l.Resume(context.Background(), key, false)
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", key)
+			return ""
 		}
-		require.NoError(t, err, "%q", name)
-		require.Equal(t, want, info.ID, "%q", name)
+		return info.ID
 	}
+	sessiontest.Table(t, "testdata/keys.txt", resume)
+	require.Equal(t, long, resume(t, "", names.FileName(long)))
+	require.Equal(t, "h", resume(t, "", "\xfe"))
 }
 
 // TestParents: parentSession is a path, of this store or of the one it was copied from, or an id.
@@ -76,47 +68,20 @@ func TestParents(t *testing.T) {
 		{"p/self.jsonl", child("self", "self")}, {"p/selfpath.jsonl", child("self2", "/home/dev/.omp/agent/sessions/p/selfpath.jsonl")},
 		{"p/op.jsonl", `{"type":"session_header","id":"op","parent_session":"a"}` + "\n"},
 	}
-	cases := map[string]string{
-		"a": "p/copy.jsonl", "A": "", "task": "", "": "", "nobody": "", "op": "p/op.jsonl",
-		"/home/dev/.omp/agent/sessions/p/a.jsonl":               "p/a.jsonl",
-		"/home/dev/.omp/agent/sessions//p/./q/../a.jsonl":       "p/a.jsonl",
-		"/home/dev/.omp/agent/sessions/p/a/Task.jsonl":          "p/a/Task.jsonl",
-		"/home/dev/.omp/agent/sessions/../../p/a.jsonl":         "",
-		"/somewhere/else/sessions/p/a.jsonl":                    "p/a.jsonl",
-		"/srv/sessions/of/dev/agent/sessions/p/a.jsonl":         "p/a.jsonl",
-		"/srv/agent/sessions/sessions/x.jsonl":                  "sessions/x.jsonl",
-		"/sessions/p/a.jsonl":                                   "p/a.jsonl",
-		"sessions/p/a.jsonl":                                    "",
-		"/home/dev/.omp/agent/sessions/p/a":                     "",
-		"/home/dev/.omp/agent/sessions/p/gone.jsonl":            "",
-		"/home/dev/.omp/agent/sessions/p/not.jsonl":             "",
-		"/home/dev/.omp/agent/sessions/p/.h.jsonl":              "",
-		"/elsewhere/p/a.jsonl":                                  "",
-		"/x/sessions/" + strings.Repeat("n", 300) + ".jsonl":    "",
-		"/x/sessions/\\u0000.jsonl":                             "",
-		"/x" + strings.Repeat("/sessions", 400) + "/p/a.jsonl":  "p/a.jsonl",
-		"/x/sessions/" + strings.Repeat("d/", 3000) + "a.jsonl": "",
-	}
-	n := 0
-	parents := map[string]string{}
-	for parent := range cases {
-		n++
-		name := fmt.Sprintf("c/%d.jsonl", n)
-		files = append(files, [2]string{name, child("c"+name, parent)})
-		parents[name] = parent
-	}
 	l := listOf(t, files...)
-	want := map[string]string{"p/a/Task.jsonl": "p/copy.jsonl", "p/self.jsonl": "", "p/selfpath.jsonl": "", "p/a.jsonl": ""}
-	for name, parent := range parents {
-		want[name] = cases[parent]
-	}
-	for name, parent := range want {
-		found, err := Listings{l}.Parent(context.Background(), ListedSession{l, l.store.Session(name)})
-		if parent == "" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%.100q", parents[name])
-			continue
+	parent := func(t *testing.T, session string) string {
+		found, err := Listings{l}.Parent(context.Background(), ListedSession{l, l.store.Session(session)})
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%.100q", session)
+			return ""
 		}
-		require.NoError(t, err, "%.100q", parents[name])
-		require.Equal(t, parent, found.Session.Name(), "%.100q", parents[name])
+		return found.Session.Name()
 	}
+	for session, want := range map[string]string{"p/a/Task.jsonl": "p/copy.jsonl", "p/self.jsonl": "", "p/selfpath.jsonl": "", "p/a.jsonl": ""} {
+		require.Equal(t, want, parent(t, session))
+	}
+	sessiontest.Table(t, "testdata/parents.txt", func(t *testing.T, _, named string) string {
+		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile("c/c.jsonl", []byte(child("c", named))))
+		return parent(t, "c/c.jsonl")
+	})
 }

@@ -55,42 +55,26 @@ func TestPrefixes(t *testing.T) {
 }
 
 func TestDisplayNames(t *testing.T) {
-	for name, c := range map[string]struct{ title, first, id, want string }{
-		"title":          {"A title", "first", "id", "A title"},
-		"first":          {"", "first", "id", "first"},
-		"no messages":    {"", noMessages, "id", "id"},
-		"file":           {"\x00 \n", noMessages, "\x7f", "2026_x"},
-		"one line":       {"one\r\ntwo", "", "", "one"},
-		"empty line":     {"\ntwo", "first", "", "first"},
-		"control":        {"a\x1b[2Jb\u0085c\x00", "", "", "a[2Jbc"},
-		"40 characters":  {strings.Repeat("é", 40), "", "", strings.Repeat("é", 40)},
-		"41 characters":  {strings.Repeat("é", 41), "", "", strings.Repeat("é", 39) + "…"},
-		"cut at a blank": {strings.Repeat("x", 39) + " y", "", "", strings.Repeat("x", 39) + "…"},
-		"cut at a word":  {strings.Repeat("word ", 8) + "x", "", "", strings.Repeat("word ", 7) + "word…"},
-		"a long word":    {"a " + strings.Repeat("x", 60), "", "", "a " + strings.Repeat("x", 37) + "…"},
-		"blanks":         {"\u00a0 a \ufeff", "", "", "a"},
-		"surrogate":      {"a\xED\xA0\xBD", "", "", "a\xED\xA0\xBD"},
-	} {
+	sessiontest.Table(t, "testdata/display-names.txt", func(t *testing.T, _, give string) string {
 		info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
-		info.Title, info.first, info.ID = c.title, c.first, c.id
-		require.Equal(t, c.want, info.DisplayName(), name)
-	}
+		_, err := fmt.Sscanf(give, "%q %q %q", &info.Title, &info.first, &info.ID)
+		require.NoError(t, err)
+		return info.DisplayName()
+	})
+	info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
+	info.Title = "a\xED\xA0\xBD"
+	require.Equal(t, info.Title, info.DisplayName(), "a surrogate")
 }
 
-// TestCreated: a header's timestamp; operator's may be a number of seconds or milliseconds.
 func TestCreated(t *testing.T) {
-	for timestamp, want := range map[string]string{
-		`"2026-02-03T08:15:00.250Z"`: "2026-02-03T08:15:00.250Z", `1770106500.25`: "2026-02-03T08:15:00.250Z", `1770106500250`: "2026-02-03T08:15:00.250Z",
-		`"2026-02-03T08:15:00.250000+00:00"`: "2026-02-03T08:15:00.250Z", `null`: "-", `"never"`: "-", `1e300`: "-", `[]`: "-",
-	} {
-		info := parseInfo([]byte(`{"type":"session_header","id":"o","timestamp":` + timestamp + "}"))
-		created := "-"
-		if info.created != 0 {
-			created = time.UnixMilli(info.created).UTC().Format(rawjson.TimestampLayout)
+	types := map[string]string{"operator": "session_header", "omp": "session"}
+	sessiontest.Table(t, "testdata/created.txt", func(_ *testing.T, agent, timestamp string) string {
+		info := parseInfo([]byte(`{"type":"` + types[agent] + `","id":"o","timestamp":` + timestamp + "}"))
+		if info.created == 0 {
+			return ""
 		}
-		require.Equal(t, want, created, timestamp)
-	}
-	require.Zero(t, parseInfo([]byte(`{"type":"session","id":"a","timestamp":1770106500250}`)).created, "omp's is a string")
+		return time.UnixMilli(info.created).UTC().Format(rawjson.TimestampLayout)
+	})
 }
 
 // FuzzListPrefix: no prefix makes the list panic, or break a line of the index or a name.
