@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -74,10 +73,8 @@ func (l *foreignList) put(id, name, text string, most int64) *Info {
 
 // sessions returns the sessions by the last digits of their ids.
 func (l *foreignList) sessions() map[string]*Info {
-	sessions, err := l.list.Sessions(context.Background())
-	require.NoError(l.t, err)
 	found := map[string]*Info{}
-	for _, info := range sessions.All() {
+	for _, info := range l.list.all(l.t) {
 		found[info.ID[max(0, len(info.ID)-4):]] = info
 	}
 	return found

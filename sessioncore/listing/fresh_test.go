@@ -148,10 +148,8 @@ func TestListingWork(t *testing.T) {
 
 // ids returns the ids of the listed sessions, most recently modified first.
 func ids(t *testing.T, l *Listing) string {
-	found, err := l.Sessions(context.Background())
-	require.NoError(t, err)
 	var ids []string
-	for _, info := range found.All() {
+	for _, info := range l.all(t) {
 		ids = append(ids, info.ID)
 	}
 	return strings.Join(ids, " ")
@@ -250,9 +248,7 @@ func TestLookReadsAhead(t *testing.T) {
 	for i := range n {
 		require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%d.jsonl", i%5, i), []byte(headerLine(fmt.Sprint(i), "/"))))
 	}
-	sessions, err := newListing(t, files).Sessions(t.Context())
-	require.NoError(t, err)
-	require.Len(t, sessions.All(), n)
+	require.Len(t, newListing(t, files).all(t), n)
 	require.EqualValues(t, n, files.opens.Load())
 	require.Zero(t, files.surprises.Load())
 }

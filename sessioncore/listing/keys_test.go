@@ -81,7 +81,7 @@ func TestParents(t *testing.T) {
 		require.Equal(t, want, parent(t, session))
 	}
 	sessiontest.Table(t, "testdata/parents.txt", func(t *testing.T, _, named string) string {
-		require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile("c/c.jsonl", []byte(child("c", named))))
+		l.write(t, "c/c.jsonl", child("c", named))
 		return parent(t, "c/c.jsonl")
 	})
 }

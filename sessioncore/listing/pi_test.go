@@ -13,16 +13,11 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// startPi returns a listing of files in an agent directory of a program.
-func startPi(t testing.TB, root sessioncore.Program, files map[string]string) (*Listing, *memory.Storage) {
-	m := memory.New()
-	for name, content := range files {
-		require.NoError(t, m.WriteFile(name, []byte(content)))
-	}
-	store := sessioncore.NewStore(m)
-	t.Cleanup(store.Close)
-	store.SetProgram(func(string) sessioncore.Program { return root })
-	return New(store, "/sessions"), m
+// piList returns a listing of a session in an agent directory of a program.
+func piList(t *testing.T, root sessioncore.Program, name, content string) *Listing {
+	l := listOf(t, [2]string{name, content})
+	l.store.SetProgram(func(string) sessioncore.Program { return root })
+	return l
 }
 
 func nameLine(n int, name string) string {
@@ -38,11 +33,9 @@ func fill(bytes int) string {
 const piSystem = `{"role":"system","content":"","sections":{"preamble":"`
 
 func only(t testing.TB, l *Listing) *Info {
-	t.Helper()
-	found, err := l.Sessions(context.Background())
-	require.NoError(t, err)
-	require.Len(t, found.All(), 1)
-	return found.All()[0]
+	found := l.all(t)
+	require.Len(t, found, 1)
+	return found[0]
 }
 
 // TestPiNames: the name is the last one, wherever it is in a session of ordinary length.
@@ -67,8 +60,7 @@ func TestPiNames(t *testing.T) {
 		{"a session of omp", sessioncore.ByOMP, sessiontest.Header + user + nameLine(1, "N"), ""},
 		{"another of omp", sessioncore.ByPi, sessiontest.Header + `{"type":"mode_change","id":"m","mode":"plan"}` + "\n" + nameLine(1, "N") + user, ""},
 	} {
-		l, _ := startPi(t, test.root, map[string]string{"d/x.jsonl": test.content})
-		info := only(t, l)
+		info := only(t, piList(t, test.root, "d/x.jsonl", test.content))
 		require.Equal(t, test.title, info.Title, test.name)
 		if len(test.content) < prefixSize || info.flags&infoPi != 0 && test.name != "in the middle" {
 			require.Equal(t, "first", info.first, test.name)
@@ -79,27 +71,21 @@ func TestPiNames(t *testing.T) {
 // TestPiNameInTheMiddle: of a long session a name in the middle is not looked for, but known once the session was
 // opened, and from then on also after it grew.
 func TestPiNameInTheMiddle(t *testing.T) {
-	content := sessiontest.Header + fill(200_000) + nameLine(1, "N") + fill(200_000)
-	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/x.jsonl": content})
-	require.Empty(t, only(t, l).Title)
-	snap, err := l.store.Session("d/x.jsonl").Acquire(context.Background())
-	require.NoError(t, err)
+	l := piList(t, sessioncore.ByPi, "d/x.jsonl", sessiontest.Header+fill(200_000)+nameLine(1, "N")+fill(200_000))
 	add := func(text string) {
-		obj, err := files.Append("d/x.jsonl", []byte(text))
+		_, err := l.store.Storage().(*memory.Storage).Append("d/x.jsonl", []byte(text))
 		require.NoError(t, err)
-		_ = obj
 	}
-	snap.Release()
+	require.Empty(t, only(t, l).Title)
+	sessiontest.Snapshot(t, l.store.Session("d/x.jsonl"))
 	add(fill(10_000))
-	snap, err = l.store.Session("d/x.jsonl").Acquire(context.Background())
-	require.NoError(t, err)
+	snap := sessiontest.Snapshot(t, l.store.Session("d/x.jsonl"))
 	messages := 0
 	for e := range sessioncore.Entry(snap.Len()) {
 		if snap.Kind(e) == sessioncore.TypeMessage {
 			messages++
 		}
 	}
-	snap.Release()
 	require.Equal(t, "N", only(t, l).Title, "the index knows it")
 	require.Equal(t, messages, only(t, l).MessageCount)
 	l.store.Close()
@@ -115,20 +101,18 @@ func TestPiOrder(t *testing.T) {
 		return sessiontest.Header + sessiontest.MessageLine(0, fmt.Sprintf(`{"role":"user","content":"x","timestamp":%d}`, ms)) +
 			sessiontest.MessageLine(1, `{"role":"toolResult","content":[],"timestamp":9000000000000}`)
 	}
-	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/new.jsonl": at(1767603900000)})
-	require.NoError(t, files.WriteFile("d/old.jsonl", []byte(at(1767603800000)))) // written last
-	found, err := l.Sessions(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, []string{"d/new.jsonl", "d/old.jsonl"}, []string{found.All()[0].Name(), found.All()[1].Name()})
-	require.Contains(t, string(found.All()[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
+	l := piList(t, sessioncore.ByPi, "d/new.jsonl", at(1767603900000))
+	l.write(t, "d/old.jsonl", at(1767603800000)) // written last
+	found := l.all(t)
+	require.Equal(t, []string{"d/new.jsonl", "d/old.jsonl"}, []string{found[0].Name(), found[1].Name()})
+	require.Contains(t, string(found[0].appendLine(nil)), `"modified":"2026-01-05T09:05:00.000Z"`)
 }
 
 // TestPiResume: a whole id goes before the beginning of another, newer one.
 func TestPiResume(t *testing.T) {
 	withID := func(id string) string { return strings.Replace(sessiontest.Header, `"s"`, `"`+id+`"`, 1) }
-	l, files := startPi(t, sessioncore.ByPi, map[string]string{"d/1_job.jsonl": withID("job")})
-	require.NoError(t, files.WriteFile("d/2_job-2.jsonl",
-		[]byte(withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))))
+	l := piList(t, sessioncore.ByPi, "d/1_job.jsonl", withID("job"))
+	l.write(t, "d/2_job-2.jsonl", withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {
 		info, err := l.Resume(context.Background(), key, false)
 		require.NoError(t, err)

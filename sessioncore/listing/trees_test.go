@@ -14,7 +14,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // cwdListing is a listing of sessions s0, s1, … in these directories.
@@ -127,27 +126,21 @@ func TestTreeNames(t *testing.T) {
 	header := func(at, title, more string) string {
 		return `{"type":"session","version":3,"id":"x","timestamp":"` + at + `","cwd":"/w","title":"` + title + `"` + more + "}\n"
 	}
-	files := memory.New()
-	l := newListing(t, files)
-	for name, text := range map[string]string{
-		"p/a.jsonl": header("2026-01-06T02:07:09.000Z", "Tide sheets", ""),
-		"p/b.jsonl": header("2026-01-06T05:00:00.000Z", "Tide sheets", `,"parentSession":"/agent/sessions/p/a.jsonl"`),
-		"p/c.jsonl": header("never", "Tide sheets", ""),
-	} {
-		require.NoError(t, files.WriteFile(name, []byte(text)))
-	}
+	l := listOf(t, [2]string{"p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tide sheets", "")},
+		[2]string{"p/b.jsonl", header("2026-01-06T05:00:00.000Z", "Tide sheets", `,"parentSession":"/agent/sessions/p/a.jsonl"`)},
+		[2]string{"p/c.jsonl", header("never", "Tide sheets", "")})
 	list := func(tree View, dir string) []string { return namesIn(t, l, tree, dir) }
 	require.Equal(t, []string{"2026-01-05/", "2026-01-06/"}, list(ByDate, "/"))
 	require.Equal(t, []string{"21-07-Tide sheets", "latest"}, list(ByDate, "/2026-01-05"))
 	require.Equal(t, []string{"00-00-Tide sheets (fork)", "latest"}, list(ByDate, "/2026-01-06"))
 	require.Equal(t, []string{"2026-01-05T21-07-Tide sheets", "2026-01-06T00-00-Tide sheets (fork)", "Tide sheets", "latest"}, list(ByCwd, "/w"))
-	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(header("2026-01-06T02:07:09.000Z", "Tide charts", ""))))
+	l.write(t, "p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tide charts", ""))
 	_, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide sheets", false)
 	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	e, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide charts", false)
 	require.NoError(t, err)
 	require.Equal(t, "p/a.jsonl", e.Session.Name())
-	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(header("2026-01-06T02:07:09.000Z", "Tides", ""))))
+	l.write(t, "p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tides", ""))
 	require.Equal(t, []string{"21-07-Tides", "latest"}, list(ByDate, "/2026-01-05"))
 }
 
