@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -117,32 +116,23 @@ func TestListingWork(t *testing.T) {
 	require.Equal(t, "00077", look().All()[0].ID, "modified last")
 	require.Equal(t, work{stats: dirs + 1, lists: dirs, opens: 1}, files.work())
 
-	for find, from := range map[string]func() (*Info, error){
-		"id": func() (*Info, error) { return l.Resume(context.Background(), "00042", false) },
-		"cwd": func() (*Info, error) {
-			e, err := l.TreeFind(context.Background(), ByCwd, "/home/42", "00042", false)
-			return e.Session, err
-		},
+	for by, find := range map[string]func() string{
+		"id":  func() string { return l.resume(t, "00042") },
+		"cwd": func() string { return l.named(t, ByCwd, "/home/42", "00042") },
 	} {
-		info, err := from()
-		require.NoError(t, err)
-		require.Equal(t, "00042", info.ID)
+		require.Equal(t, name(42), find(), by)
 		got := files.work()
-		require.LessOrEqual(t, got.stats, int64(dirs+4), find)
+		require.LessOrEqual(t, got.stats, int64(dirs+4), by)
 		got.stats = 0
-		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", find)
+		require.Equal(t, work{}, got, "by %s: only the directories and the file are looked at", by)
 	}
-	latest, err := l.TreeFind(context.Background(), ByCwd, "/home/42", "latest", false)
-	require.NoError(t, err)
-	require.Equal(t, "09942", latest.Session.ID)
+	require.Equal(t, name(9942), l.named(t, ByCwd, "/home/42", "latest"))
 	require.Equal(t, work{stats: dirs + 1 + sessions/100}, files.work(), "and those of one directory")
-	_, err = l.Resume(context.Background(), "no such id", false)
-	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	require.Empty(t, l.resume(t, "no such id"))
 	require.Equal(t, int64(dirs), files.work().lists, "before it says no, it looks at all")
 
 	l = newListing(t, files)
-	_, err = l.Resume(context.Background(), "00042", false) // the first question of all
-	require.NoError(t, err)
+	require.Equal(t, name(42), l.resume(t, "00042"), "the first question of all")
 	require.Equal(t, work{stats: dirs + 3, lists: dirs + 1, opens: sessions}, files.work())
 }
 
@@ -168,15 +158,7 @@ func TestListingIsTrue(t *testing.T) {
 	write := func(name, text string) { sessiontest.WriteFile(t, path(name), text) }
 	add := func(name, text string) { sessiontest.AppendTo(t, path(name), text) }
 	l := listDir(t, dir)
-	resumes := func(key, want string) {
-		info, err := l.Resume(context.Background(), key, false)
-		if want == "" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, key)
-			return
-		}
-		require.NoError(t, err, key)
-		require.Equal(t, want, info.Name(), key)
-	}
+	resumes := func(key, want string) { require.Equal(t, want, l.resume(t, key), key) }
 	old := func(name string) {
 		at := time.Now().Add(-time.Hour)
 		require.NoError(t, os.Chtimes(path(name), at, at))
@@ -200,13 +182,9 @@ func TestListingIsTrue(t *testing.T) {
 		old(d + "b.jsonl")
 		resumes(id, d+"a.jsonl")
 		require.Equal(t, id+"a "+id+"b", ids(t, l))
-		latest, err := l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
-		require.NoError(t, err)
-		require.Equal(t, d+"a.jsonl", latest.Session.Name())
+		require.Equal(t, d+"a.jsonl", l.named(t, ByCwd, "/a", "latest"))
 		write("new"+id+"/c.jsonl", headerLine(id+"c", "/a")) // in a directory that is new
-		latest, err = l.TreeFind(context.Background(), ByCwd, "/a", "latest", false)
-		require.NoError(t, err)
-		require.Equal(t, "new"+id+"/c.jsonl", latest.Session.Name())
+		require.Equal(t, "new"+id+"/c.jsonl", l.named(t, ByCwd, "/a", "latest"))
 		require.NoError(t, os.Rename(path("new"+id+"/c.jsonl"), path(d+"c.jsonl")))
 		resumes(id+"c", d+"c.jsonl")
 		write(d+"d.jsonl", headerLine(id+"c", "/a")) // a copy of an id, newer
@@ -218,8 +196,7 @@ func TestListingIsTrue(t *testing.T) {
 		resumes(id+"x", d+"c.jsonl")
 		require.NoError(t, os.RemoveAll(path("new"+id)))
 		require.NoError(t, os.RemoveAll(path(d)))
-		_, err = l.TreeFind(context.Background(), ByCwd, "/", "a", false)
-		require.ErrorIs(t, err, sessioncore.ErrNotFound)
+		require.Empty(t, l.named(t, ByCwd, "/", "a"))
 	}
 }
 

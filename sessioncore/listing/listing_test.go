@@ -40,6 +40,29 @@ func (l *Listing) write(t testing.TB, name, text string) {
 	require.NoError(t, l.store.Storage().(*memory.Storage).WriteFile(name, []byte(text)))
 }
 
+// named returns the directory or the session's file that a name in a tree stands for, "" if there is none.
+func (l *Listing) named(t testing.TB, tree View, dir, name string) string {
+	e, err := l.TreeFind(t.Context(), tree, dir, name, false)
+	if err != nil {
+		require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q in %q", name, dir)
+		return ""
+	}
+	if e.Dir != "" {
+		return e.Dir
+	}
+	return e.Session.Name()
+}
+
+// resume returns the file of the session that a key of --resume finds, "" if there is none.
+func (l *Listing) resume(t testing.TB, key string) string {
+	info, err := l.Resume(t.Context(), key, false)
+	if err != nil {
+		require.ErrorIs(t, err, sessioncore.ErrNotFound, key)
+		return ""
+	}
+	return info.Name()
+}
+
 // all lists the sessions.
 func (l *Listing) all(t testing.TB) []*Info {
 	found, err := l.Sessions(t.Context())

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,8 +113,6 @@ func TestPiResume(t *testing.T) {
 	l := piList(t, sessioncore.ByPi, "d/1_job.jsonl", withID("job"))
 	l.write(t, "d/2_job-2.jsonl", withID("job-2")+sessiontest.MessageLine(0, `{"role":"user","content":"x","timestamp":1967603900000}`))
 	for key, want := range map[string]string{"job": "d/1_job.jsonl", "job-": "d/2_job-2.jsonl", "job-2": "d/2_job-2.jsonl", "jo": "d/2_job-2.jsonl"} {
-		info, err := l.Resume(context.Background(), key, false)
-		require.NoError(t, err)
-		require.Equal(t, want, info.Name(), key)
+		require.Equal(t, want, l.resume(t, key), key)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
@@ -50,18 +49,14 @@ func TestCwdNames(t *testing.T) {
 		l := cwdListing(t, "/w/"+dir, "/w/"+dir+"/below")
 		require.Equal(t, []string{shown + "/"}, cwdNames(t, l, "/w"), "%q", dir)
 		for _, name := range []string{dir, shown} {
-			e, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
-			require.NoError(t, err, "%q", name)
-			require.Equal(t, "/w/"+dir, e.Dir)
+			require.Equal(t, "/w/"+dir, l.named(t, ByCwd, "/w", name), "%q", name)
 		}
 		require.Equal(t, []string{"below/", "id0", "latest"}, cwdNames(t, l, "/w/"+dir))
-		_, err := l.TreeFind(context.Background(), ByCwd, "/w", "latest", false)
 		if dir != "latest" {
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q: there is no session in /w itself", dir)
+			require.Empty(t, l.named(t, ByCwd, "/w", "latest"), "%q: there is no session in /w itself", dir)
 		}
 		for _, name := range []string{shown + "x", "id0", "%70lain"} {
-			_, err := l.TreeFind(context.Background(), ByCwd, "/w", name, false)
-			require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q", name)
+			require.Empty(t, l.named(t, ByCwd, "/w", name), "%q", name)
 		}
 	}
 }
@@ -74,19 +69,15 @@ func TestCwdPaths(t *testing.T) {
 			require.Empty(t, cwdNames(t, l, "/"), "%.60q", cwd)
 			return ""
 		}
-		e, err := l.TreeFind(context.Background(), ByCwd, dir, "latest", false)
-		require.NoError(t, err, "%.60q", cwd)
-		require.Equal(t, "id0", e.Session.ID)
-		_, err = l.TreeStat(context.Background(), ByCwd, dir)
+		require.Equal(t, "p/s0.jsonl", l.named(t, ByCwd, dir, "latest"), "%.60q", cwd)
+		_, err := l.TreeStat(context.Background(), ByCwd, dir)
 		require.NoError(t, err)
 		return dir
 	})
 	_, ok := cleanCwd("/a\x00b")
 	require.False(t, ok)
 	l := cwdListing(t, `C:\Users\Ada`)
-	e, err := l.TreeFind(context.Background(), ByCwd, "/", `c:\Users`, false)
-	require.NoError(t, err, "a directory of Windows is found by its path there")
-	require.Equal(t, "/C:/Users", e.Dir)
+	require.Equal(t, "/C:/Users", l.named(t, ByCwd, "/", `c:\Users`), "a directory of Windows is found by its path there")
 }
 
 // TestCwdCollisions: latest wins, then a directory, then a session; and each has a name of its own.
@@ -102,19 +93,14 @@ func TestCwdCollisions(t *testing.T) {
 	names := cwdNames(t, l, "/w")
 	hash := regexp.MustCompile("~[0-9a-f]+")
 	require.Equal(t, "%6Catest/ latest latest~ own sub/ sub~ twin~ twin~", hash.ReplaceAllString(strings.Join(names, " "), "~"))
-	sessions := map[string]string{}
+	found := map[string]bool{}
 	for _, name := range names {
-		e, err := l.TreeFind(context.Background(), ByCwd, "/w", strings.TrimSuffix(name, "/"), false)
-		require.NoError(t, err, name)
-		require.Equal(t, strings.HasSuffix(name, "/"), e.Dir != "", name)
-		if e.Dir == "" && name != "latest" {
-			sessions[e.Session.Name()] = name
-		}
+		at := l.named(t, ByCwd, "/w", strings.TrimSuffix(name, "/"))
+		require.Equal(t, strings.HasSuffix(name, "/"), strings.HasPrefix(at, "/w/"), name)
+		found[at] = true
 	}
-	require.Len(t, sessions, 5)
-	e, err := l.TreeFind(context.Background(), ByCwd, "/w/latest", "x", false)
-	require.NoError(t, err)
-	require.Equal(t, "/w/latest/x", e.Dir)
+	require.Len(t, found, 7, "latest is one of them")
+	require.Equal(t, "/w/latest/x", l.named(t, ByCwd, "/w/latest", "x"))
 }
 
 // TestTreeNames: in both trees a link is named by when the session began, as a clock here shows it, and by its title; it has
@@ -135,11 +121,8 @@ func TestTreeNames(t *testing.T) {
 	require.Equal(t, []string{"00-00-Tide sheets (fork)", "latest"}, list(ByDate, "/2026-01-06"))
 	require.Equal(t, []string{"2026-01-05T21-07-Tide sheets", "2026-01-06T00-00-Tide sheets (fork)", "Tide sheets", "latest"}, list(ByCwd, "/w"))
 	l.write(t, "p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tide charts", ""))
-	_, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide sheets", false)
-	require.ErrorIs(t, err, sessioncore.ErrNotFound)
-	e, err := l.TreeFind(t.Context(), ByDate, "/2026-01-05", "21-07-Tide charts", false)
-	require.NoError(t, err)
-	require.Equal(t, "p/a.jsonl", e.Session.Name())
+	require.Empty(t, l.named(t, ByDate, "/2026-01-05", "21-07-Tide sheets"))
+	require.Equal(t, "p/a.jsonl", l.named(t, ByDate, "/2026-01-05", "21-07-Tide charts"))
 	l.write(t, "p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tides", ""))
 	require.Equal(t, []string{"21-07-Tides", "latest"}, list(ByDate, "/2026-01-05"))
 }
@@ -150,9 +133,7 @@ func TestCwdDepth(t *testing.T) {
 	l := cwdListing(t, deep)
 	require.Equal(t, []string{"d/"}, cwdNames(t, l, strings.Repeat("/d", maxListedLevels-1)))
 	require.Empty(t, cwdNames(t, l, strings.Repeat("/d", maxListedLevels)))
-	e, err := l.TreeFind(context.Background(), ByCwd, deep, "latest", false)
-	require.NoError(t, err)
-	require.Equal(t, deep, e.Session.CWD)
+	require.Equal(t, "p/s0.jsonl", l.named(t, ByCwd, deep, "latest"))
 }
 
 // checkTrees walks the trees: each listed name is found, and is what it was listed as.
