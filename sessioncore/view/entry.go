@@ -266,11 +266,10 @@ func (b *builder) exitStatus(status rawjson.Value) {
 
 // files adds files that were read because the user mentioned them.
 func (b *builder) files(files rawjson.Value) {
-	for file := range files.EachElement {
-		if b.blocksLeft--; b.blocksLeft < 0 {
-			b.cut = true
-			return
-		}
+	if !files.IsArray() {
+		return
+	}
+	b.each(files, func(file rawjson.Value) {
 		path := b.word(file.Member("path"))
 		if why := b.word(file.AnyOf("skippedReason", "skipped_reason")); why != "" {
 			b.note("File that was not read", path, why)
@@ -281,5 +280,5 @@ func (b *builder) files(files rawjson.Value) {
 		if image := file.Member("image"); image.IsObject() {
 			b.block(image)
 		}
-	}
+	})
 }

@@ -92,6 +92,21 @@ func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool)
 	return ast.WalkSkipChildren, nil
 }
 
+// plainText returns the text of an image.
+func plainText(n ast.Node, source []byte) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			out.Write(util.UnescapePunctuations(t.Value(source)))
+			if t.SoftLineBreak() || t.HardLineBreak() {
+				out.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.TrimSpace(out.String())
+}
+
 // maxImage is the largest image that is embedded, in bytes: more than cameras make.
 const maxImage = 32 << 20
 

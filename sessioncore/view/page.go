@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
@@ -476,25 +475,4 @@ func absurd(piece []byte) bool {
 	}
 	paragraphs := blankLines().Split(string(piece), -1)
 	return slices.ContainsFunc(paragraphs, func(text string) bool { return isOver([]byte(text)) })
-}
-
-// plainText returns the text of a block; n may be nil.
-func plainText(n ast.Node, source []byte) string {
-	if n == nil {
-		return ""
-	}
-	var out bytes.Buffer
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			out.Write(util.UnescapePunctuations(t.Value(source)))
-			if t.SoftLineBreak() || t.HardLineBreak() {
-				out.WriteByte(' ')
-			}
-		}
-		if n.Type() == ast.TypeBlock {
-			out.WriteByte(' ')
-		}
-		return ast.WalkContinue, nil
-	})
-	return strings.TrimSpace(out.String())
 }

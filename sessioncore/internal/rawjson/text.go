@@ -130,31 +130,9 @@ func ValidPrefix(b []byte) int {
 // the longest prefix of a well-formed sequence, else one byte, by the rule of the Encoding
 // Standard, like the client.
 func IllFormedLen(b []byte) int {
-	lo, hi, want := byte(0x80), byte(0xBF), 0
-	switch c := b[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		want = 1
-	case c >= 0xE0 && c <= 0xEF:
-		want = 2
-		if c == 0xE0 {
-			lo = 0xA0
-		} else if c == 0xED {
-			hi = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		want = 3
-		if c == 0xF0 {
-			lo = 0x90
-		} else if c == 0xF4 {
-			hi = 0x8F
-		}
-	}
 	n := 1
-	for ; n <= want && n < len(b); n++ {
-		if b[n] < lo || b[n] > hi {
-			break
-		}
-		lo, hi = 0x80, 0xBF
+	for n < len(b) && !utf8.FullRune(b[:n+1]) {
+		n++
 	}
 	return n
 }
