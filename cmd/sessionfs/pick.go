@@ -318,15 +318,17 @@ func (p *picker) show(arg string) error {
 	}
 	var out bytes.Buffer // fzf goes to the end of what comes at once
 	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.Dir).Name, cost, names.Visible(h.CWD), names.Visible(h.ID))
-	f, err := p.src.OpenFile(path.Join(at.Branch(), "transcript.md"), os.O_RDONLY)
+	f, err := p.src.Open(path.Join(at.Branch(), "transcript.md"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Seek(-previewSize, io.SeekEnd); err != nil { // it is shorter
-		_, _ = f.Seek(0, io.SeekStart)
+	info, err := f.Stat()
+	if err != nil {
+		return err
 	}
-	text, err = io.ReadAll(f)
+	start := max(info.Size()-previewSize, 0)
+	text, err = io.ReadAll(io.NewSectionReader(f.(io.ReaderAt), start, info.Size()-start))
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for _, line := range lines[max(0, len(lines)-previewLines):] {
 		fmt.Fprintln(&out, names.VisibleLine(line))

@@ -37,13 +37,9 @@ func writeCommand() *cobra.Command {
 		case len(paths) > 1:
 			return refuse(exitUsage, "write: %s stands for %d paths; one is written at a time", args[0], len(paths))
 		}
-		w := &direct.LineWriter{FS: src.FS, Path: paths[0], In: cmd.InOrStdin(), Out: cmd.OutOrStdout()}
-		err = w.Write(cmd.Context())
-		switch {
-		case errors.Is(err, direct.ErrUnended):
+		err = src.WriteLines(cmd.Context(), paths[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		if errors.Is(err, direct.ErrUnended) {
 			return refuse(exitFailure, "%s", err)
-		case err != nil && cmd.Context().Err() == nil:
-			return w.Explain(err)
 		}
 		return err
 	})

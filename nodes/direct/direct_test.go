@@ -1,12 +1,14 @@
 package direct_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	iofs "io/fs"
 	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,110 +19,54 @@ import (
 	"sessionfs/nodes/direct"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
-// dir is a directory whose names are made when they are looked up, as in a mount.
-type dir struct {
-	nodes.Directory
-	items items
-}
+// buggy are files of which one panics.
+type buggy struct{ storage.Files }
 
-type items map[string]func() nodes.Node
-
-func (d *dir) Stat(context.Context) (nodes.Attr, error) {
-	return nodes.Attr{Kind: storage.KindDir, Mode: 0o755}, nil
-}
-
-func (d *dir) Find(_ context.Context, _ *sessioncore.Snapshot, it nodes.Item) (nodes.Child, error) {
-	create, ok := d.items[it.Name]
-	if !ok {
-		return nodes.Child{}, syscall.ENOENT
+func (b buggy) Stat(name string) (storage.Stat, error) {
+	if name == "bug" {
+		panic("a bug")
 	}
-	return nodes.Child{Make: create}, nil
+	return b.Files.Stat(name)
 }
 
-func (d *dir) List(ctx context.Context, _ *sessioncore.Snapshot) (list []nodes.Item, err error) {
-	for name, create := range d.items {
-		a, err := create().Stat(ctx)
-		if err != nil {
-			return nil, err
+// newFS shows files, by their paths, and links, whose texts begin with "->".
+func newFS(t *testing.T, texts map[string]string) (*direct.FS, *dir.Storage) {
+	at := t.TempDir()
+	for name, text := range texts {
+		real := filepath.Join(at, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(real), 0o755))
+		if target, ok := strings.CutPrefix(text, "->"); ok {
+			require.NoError(t, os.Symlink(target, real))
+		} else {
+			require.NoError(t, os.WriteFile(real, []byte(text), 0o644))
 		}
-		list = append(list, nodes.Item{Name: name, Kind: a.Kind})
 	}
-	return list, nil
+	stored, err := dir.Open(at)
+	require.NoError(t, err)
+	store := sessioncore.NewStore(stored)
+	t.Cleanup(store.Close)
+	log := slog.New(slog.DiscardHandler)
+	above := nodes.NewDirectory(&nodes.View{Log: log})
+	return direct.New(nodes.SourceName("", buggy{stored}, store).Make(&above).(nodes.Dir), log), stored
 }
 
-func in(items items) func() nodes.Node {
-	return func() nodes.Node {
-		return &dir{nodes.NewDirectory(&nodes.View{Log: slog.New(slog.DiscardHandler)}), items}
-	}
-}
-
-// textFile is a file in memory.
-type textFile struct {
-	nodes.Directory
-	text []byte
-}
-
-func (f *textFile) Stat(context.Context) (nodes.Attr, error) {
-	return nodes.Attr{Kind: storage.KindFile, Mode: 0o640, Size: int64(len(f.text))}, nil
-}
-
-func (f *textFile) Open(context.Context, int) (nodes.Handle, error) { return f, nil }
-
-func (f *textFile) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
-	return bytes.NewReader(f.text).ReadAt(p, off)
-}
-
-func (f *textFile) Close() {}
-
-func file(text string) func() nodes.Node {
-	return func() nodes.Node { return newFile(text) }
-}
-
-func newFile(text string) *textFile {
-	return &textFile{nodes.NewDirectory(&nodes.View{Log: slog.New(slog.DiscardHandler)}), []byte(text)}
-}
-
-// textLink is a link.
-type textLink struct {
-	nodes.Directory
-	target string
-}
-
-func (l *textLink) Stat(context.Context) (nodes.Attr, error) {
-	return nodes.Attr{Kind: storage.KindLink, Mode: 0o640}, nil
-}
-
-func (l *textLink) Target(context.Context) (string, error) { return l.target, nil }
-
-func link(target string) func() nodes.Node {
-	return func() nodes.Node { return &textLink{target: target} }
-}
-
-// panics is a file whose handler has a bug.
-type panics struct{ textFile }
-
-func (p *panics) Open(context.Context, int) (nodes.Handle, error) { panic("a bug") }
-
-func newFS() *direct.FS {
-	root := in(items{
-		"a":   in(items{"b": in(items{"c.txt": file("abc"), "up": link("../../d")}), "self": link("self"), "here": link("./b")}),
-		"d":   in(items{"x1": file("1"), "x2": file("2"), ".x3": file("3"), "[y]": file("4"), "sub": in(items{"z": file("5")})}),
-		"abs": link("/etc/passwd"), "above": link("a/../../etc"), "gone": link("nothing"), "empty": link(""),
-		"bug":  func() nodes.Node { return &panics{*newFile("")} },
-		"long": file(strings.Repeat("0123456789", 50_000)),
-	})().(*dir)
-	return direct.New(root, slog.New(slog.DiscardHandler))
+var tree = map[string]string{
+	"a/b/c.txt": "abc", "a/b/up": "->../../d", "a/self": "->self", "a/here": "->./b",
+	"d/x1": "1", "d/x2": "2", "d/.x3": "3", "d/[y]": "4", "d/sub/z": "5",
+	"abs": "->/etc/passwd", "above": "->a/../../etc", "gone": "->nothing", "bug": "",
+	"long": strings.Repeat("0123456789", 50_000),
 }
 
 func TestPaths(t *testing.T) {
-	files := newFS()
+	files, _ := newFS(t, tree)
 	for path, want := range map[string]any{
-		"a/b/c.txt": "abc", "a/here/c.txt": "abc", "a/here/up/x1": "1", "d/[y]": "4",
+		"a/b/c.txt": "abc", "a/here/c.txt": "abc", "a/here/up/x1": "1", "d/[y]": "4", "long": tree["long"],
 		".": syscall.EISDIR, "a": syscall.EISDIR, "a/here": syscall.EISDIR,
 		"a/b/c.txt/x": syscall.ENOTDIR, "nothing": syscall.ENOENT,
-		"gone": syscall.ENOENT, "empty": syscall.ENOENT, "a/self": syscall.ELOOP, "a/self/x": syscall.ELOOP,
+		"gone": syscall.ENOENT, "a/self": syscall.ELOOP, "a/self/x": syscall.ELOOP,
 		"abs": direct.ErrLeadsOut, "above": direct.ErrLeadsOut, "..": direct.ErrLeadsOut, "../a": direct.ErrLeadsOut,
 		"/a": iofs.ErrInvalid, "a/": iofs.ErrInvalid, "a/../a": iofs.ErrInvalid, "": iofs.ErrInvalid,
 		strings.Repeat("x", 2000): syscall.ENAMETOOLONG, "bug": syscall.EIO, "\xff": syscall.ENOENT,
@@ -138,7 +84,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestGlob(t *testing.T) {
-	files := newFS()
+	files, _ := newFS(t, tree)
 	for pattern, want := range map[string][]string{
 		"d/x*": {"d/x1", "d/x2"}, "*/x1": {"d/x1"}, "d/*": {"d/[y]", "d/sub", "d/x1", "d/x2"}, "d/.*": {"d/.x3"},
 		"d/[x]1": {"d/x1"}, "a/*/up/x1": {"a/b/up/x1", "a/here/up/x1"}, "*/*/z": {"d/sub/z"}, "a": {"a"}, "gon*": {"gone"},
@@ -154,7 +100,7 @@ func TestGlob(t *testing.T) {
 
 // TestInterrupted: when the context is done, nothing is asked any more.
 func TestInterrupted(t *testing.T) {
-	files := newFS()
+	files, _ := newFS(t, tree)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	f, err := files.With(ctx).Open("long")
 	require.NoError(t, err)
@@ -165,4 +111,26 @@ func TestInterrupted(t *testing.T) {
 	cancel(why)
 	_, err = io.Copy(io.Discard, f)
 	require.ErrorIs(t, err, why)
+}
+
+// TestStatOfOpenFile: an open file has the size of its own version, which tar needs, whatever is added meanwhile.
+func TestStatOfOpenFile(t *testing.T) {
+	entry := func(id string) string {
+		return `{"type":"message","id":"` + id + `","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z",` +
+			`"message":{"role":"user","content":"hello","timestamp":1}}` + "\n"
+	}
+	files, stored := newFS(t, map[string]string{"s.jsonl": `{"type":"session","version":3,"id":"s"}` + "\n" + entry("a") + entry("b")})
+	for _, name := range []string{"context.json", "entries/a.json", "branches.tsv"} {
+		f, err := files.Open(path.Join("s", name))
+		require.NoError(t, err)
+		_, err = stored.Append("s.jsonl", []byte(entry("after "+path.Base(name))))
+		require.NoError(t, err)
+		info, err := f.Stat()
+		require.NoError(t, err)
+		text, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.EqualValues(t, len(text), info.Size(), name)
+		require.NoError(t, f.Close())
+		require.ErrorIs(t, f.Close(), iofs.ErrClosed)
+	}
 }

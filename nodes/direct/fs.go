@@ -41,13 +41,13 @@ func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
 
 // Lstat returns the attributes of a path.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().info(); return nil })
+	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().Info; return nil })
 	return info, err
 }
 
 // Stat is Lstat, but follows a link.
 func (f *FS) Stat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("stat", name, true, func(w *walker) error { info = w.last().info(); return nil })
+	err = f.at("stat", name, true, func(w *walker) error { info = w.last().Info; return nil })
 	return info, err
 }
 
@@ -63,22 +63,36 @@ func (f *FS) Resolve(name string) (resolved string, err error) {
 	return resolved, err
 }
 
-// Open opens a file for reading.
-func (f *FS) Open(name string) (iofs.File, error) { return f.OpenFile(name, os.O_RDONLY) }
-
-// OpenFile opens a file that exists; flag is as in os.OpenFile. Callers must close the file.
-func (f *FS) OpenFile(name string, flag int) (file *File, err error) {
-	err = f.at("open", name, true, func(w *walker) error { file, err = w.open(flag); return err })
+// Open opens a file for reading, as a *File.
+func (f *FS) Open(name string) (file iofs.File, err error) {
+	err = f.at("open", name, true, func(w *walker) error {
+		opened, err := w.open(os.O_RDONLY)
+		if err == nil {
+			file = opened
+		}
+		return err
+	})
 	return file, err
 }
 
 // ReadDir lists a directory, or the directory to which a link leads.
 func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	err = f.at("readdir", name, true, func(w *walker) error {
-		items, err = w.list(name)
-		slices.SortFunc(items, func(a, b iofs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-		return err
+		dir, ok := w.last().node.(nodes.Dir)
+		if !ok {
+			return syscall.ENOTDIR
+		}
+		if errno := nodes.OpenDir(f.ctx, dir); errno != 0 {
+			return errno
+		}
+		list, errno := nodes.ListDir(f.ctx, dir)
+		defer list.Close()
+		for _, it := range list.Items {
+			items = append(items, dirEntry{f, name, it.Name, typeOf(it.Kind)})
+		}
+		return errorOf(errno)
 	})
+	slices.SortFunc(items, func(a, b iofs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return items, err
 }
 
@@ -115,24 +129,6 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	return found, cmp.Or(err, f.ctx.Err())
 }
 
-// ReplaceLink makes a path, whose last part must not be a directory, a link to target, like ln
-// -sfn: it makes a link of a temporary name, which must not exist, and renames it.
-func (f *FS) ReplaceLink(target, name, temporary string) error {
-	return f.at("link", path.Dir(name), true, func(w *walker) error {
-		dir, ok := w.last().node.(nodes.LinkDir)
-		if !ok {
-			return syscall.EPERM
-		}
-		errno := dir.Symlink(f.ctx, target, temporary)
-		if errno == 0 {
-			if errno = dir.Rename(f.ctx, temporary, path.Base(name), 0); errno != 0 {
-				_ = dir.Remove(f.ctx, temporary)
-			}
-		}
-		return errorOf(errno)
-	})
-}
-
 // maxStale bounds the lookups of a path whose node has changed meanwhile. The kernel repeats one.
 const maxStale = 4
 
@@ -146,8 +142,12 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 		return iofs.ErrInvalid
 	}
 	for range maxStale {
-		w := &walker{fs: f}
-		if err = w.walk(name, follow); err == nil {
+		attr, statErr := f.root.Stat(f.ctx)
+		w := &walker{fs: f, at: []namedNode{{Info{".", attr}, f.root}}}
+		if err = errorOf(nodes.Stale(f.root, "", "stat", statErr)); err == nil {
+			err = w.walk(name, follow)
+		}
+		if err == nil {
 			err = do(w)
 		}
 		if err != syscall.ESTALE {
@@ -192,17 +192,8 @@ const (
 
 // namedNode is a node that was looked up.
 type namedNode struct {
+	Info
 	node nodes.Node
-	name string
-	attr nodes.Attr
-}
-
-func (n *namedNode) info() Info { return Info{n.name, n.attr} }
-
-// stat sets the attributes to the result of get.
-func (n *namedNode) stat(ctx context.Context, get func(context.Context) (nodes.Attr, error)) (err error) {
-	n.attr, err = get(ctx)
-	return errorOf(nodes.Stale(n.node, n.name, "stat", err))
 }
 
 // walker resolves a path. at holds the nodes from the root to the current one.
@@ -223,14 +214,8 @@ func (w *walker) path() string {
 	return path.Join(parts...)
 }
 
-// walk follows a path from the current node, at first the root; follow includes a link at its end.
+// walk follows a path from the current node; follow includes a link at its end.
 func (w *walker) walk(name string, follow bool) error {
-	if len(w.at) == 0 {
-		w.at = []namedNode{{node: w.fs.root, name: "."}}
-		if err := w.last().stat(w.fs.ctx, w.fs.root.Stat); err != nil {
-			return err
-		}
-	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		if err := w.step(part, follow || i+1 < len(parts)); err != nil {
@@ -270,8 +255,6 @@ func (w *walker) step(part string, follow bool) error {
 	switch {
 	case err != nil:
 		return err
-	case target == "":
-		return syscall.ENOENT
 	case strings.HasPrefix(target, "/"):
 		return ErrLeadsOut
 	case w.links > maxLinks:
@@ -291,7 +274,7 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 	if errno != 0 {
 		return n, errno
 	}
-	n = namedNode{node: child.Make(), name: name}
+	n = namedNode{Info{name: name}, child.Make()}
 	n.attr, errno = look.Attr(ctx, name, &child, n.node)
 	return n, errno
 }
@@ -303,23 +286,6 @@ func (w *walker) readlink() (string, error) {
 	}
 	target, err := link.Target(w.fs.ctx)
 	return target, errorOf(nodes.Stale(link, w.last().name, "readlink", err))
-}
-
-// list returns the names in the current directory, whose name in fs is given.
-func (w *walker) list(name string) (items []iofs.DirEntry, err error) {
-	dir, ok := w.last().node.(nodes.Dir)
-	if !ok {
-		return nil, syscall.ENOTDIR
-	}
-	if errno := nodes.OpenDir(w.fs.ctx, dir); errno != 0 {
-		return nil, errno
-	}
-	list, errno := nodes.ListDir(w.fs.ctx, dir)
-	defer list.Close()
-	for _, it := range list.Items {
-		items = append(items, dirEntry{w.fs, name, it.Name, typeOf(it.Kind)})
-	}
-	return items, errorOf(errno)
 }
 
 // dirEntry is a name in a directory. Only Info looks the name up.

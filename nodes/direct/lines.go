@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,82 +9,83 @@ import (
 	iofs "io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
+	"syscall"
 
+	"sessionfs/nodes"
 	"sessionfs/sessioncore/storage"
 )
-
-// LineWriter writes lines to a control file, or the target of a link leaf.
-type LineWriter struct {
-	FS   *FS
-	Path string // of the file, or of a session's link leaf
-	In   io.Reader
-	Out  io.Writer // gets the answers
-}
-
-// The link that tells where a conversation stands, and the control files that answer each line with
-// a line.
-const leafLink = "leaf"
-
-var answering = []string{"append", "fork", "new-session"}
 
 // ErrUnended means that the writing was interrupted within a line.
 var ErrUnended = errors.New("interrupted: a line that was not ended is not written")
 
-// Write writes the lines of In until it or ctx ends.
-func (w *LineWriter) Write(ctx context.Context) error {
-	name := path.Base(w.Path)
-	if info, err := w.FS.Lstat(w.Path); err == nil && name == leafLink && info.Mode()&iofs.ModeSymlink != 0 {
-		return w.moveLeaf()
+// WriteLines writes the lines of in to the control file at a path, until in or ctx ends; out gets
+// the answers. If the path is that of a session's leaf, in has the new target. The error of a
+// refusal has the reason that last-error gives.
+func (f *FS) WriteLines(ctx context.Context, at string, in io.Reader, out io.Writer) error {
+	whole := f.With(context.WithoutCancel(ctx)) // an interrupt comes between lines
+	_, notLink := f.ReadLink(at)
+	var err error
+	if notLink == nil && path.Base(at) == leafLink {
+		err = whole.moveLeaf(at, in)
+	} else {
+		err = whole.writeControl(ctx, at, in, out)
 	}
-	flag := os.O_WRONLY | os.O_APPEND
-	answer := func(*File) error { return nil }
-	if slices.Contains(answering, name) {
-		flag, answer = os.O_RDWR|os.O_APPEND, w.answer
+	if ctx.Err() != nil {
+		return err
 	}
-	f, err := w.FS.With(context.WithoutCancel(ctx)).OpenFile(w.Path, flag) // an interrupt comes between lines
+	return whole.explain(at, err)
+}
+
+// leafLink is the link that tells where a conversation stands.
+const leafLink = "leaf"
+
+// writeControl writes lines to a control file until ctx ends.
+func (f *FS) writeControl(ctx context.Context, at string, in io.Reader, out io.Writer) (err error) {
+	var file *File
+	err = f.at("open", at, true, func(w *walker) error {
+		flag := os.O_WRONLY | os.O_APPEND
+		if c, ok := w.last().node.(nodes.Control); ok && !c.Readable() {
+			flag = os.O_RDWR | os.O_APPEND // its answers are read
+		}
+		file, err = w.open(flag)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer f.Abandon()
-	if err = w.feed(ctx, f, answer); err == nil {
-		err = f.Flush() // a last line without a newline
+	defer file.Close()
+	if err = file.feed(ctx, in, out); err == nil {
+		err = file.flush()
 	}
 	if err == nil {
-		err = answer(f)
-	}
-	if err == nil {
-		err = f.Close()
+		_, err = io.Copy(out, file)
 	}
 	return err
 }
 
-// feed writes the input and calls after behind each write, until the input or ctx ends.
-func (w *LineWriter) feed(ctx context.Context, f *File, after func(*File) error) error {
-	in, typed := io.Pipe()
-	defer in.Close()
+// feed writes the input, and after each write the answers to out, until the input or ctx ends.
+func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
+	read, typed := io.Pipe()
+	defer read.Close()
 	go storage.Guarded(func() { // a read of a terminal cannot be interrupted
 		defer typed.CloseWithError(errors.New("a bug: reading the input panicked")) // does nothing behind the next
-		_, err := io.Copy(typed, w.In)
+		_, err := io.Copy(typed, in)
 		if err != nil {
 			err = fmt.Errorf("reading the input: %w", err)
 		}
 		typed.CloseWithError(err)
 	})()
-	defer context.AfterFunc(ctx, func() {
-		typed.CloseWithError(ErrUnended)
-	})()
-	for buf := make([]byte, writeSize); ; {
-		n, err := in.Read(buf)
+	defer context.AfterFunc(ctx, func() { typed.CloseWithError(ErrUnended) })()
+	for buf := make([]byte, maxWrite); ; {
+		n, err := read.Read(buf)
 		if err == io.EOF {
 			return nil
 		}
 		if err == nil {
-			_, err = f.Write(buf[:n])
-			if answered := after(f); err == nil {
-				err = answered
-			}
+			err = f.write(buf[:n])
+			_, answered := io.Copy(out, f)
+			err = cmp.Or(err, answered)
 		}
 		if err != nil {
 			return err
@@ -91,44 +93,67 @@ func (w *LineWriter) feed(ctx context.Context, f *File, after func(*File) error)
 	}
 }
 
-// writeSize is how much of the input is read at a time, in bytes.
-const writeSize = 128 << 10
+// maxWrite bounds the bytes of one write, as in the kernel.
+const maxWrite = 128 << 10
 
-// answer prints the answers that have come.
-func (w *LineWriter) answer(f *File) error {
-	_, err := io.Copy(w.Out, f)
-	return err
+// write writes like write(2) to a control file, which ignores the offset.
+func (f *File) write(p []byte) (err error) {
+	defer f.fs.answer("write", f.path, &err)
+	for len(p) > 0 {
+		n, errno := f.handle.(nodes.WriteHandle).Write(f.fs.ctx, p, 0)
+		if n == 0 {
+			return cmp.Or(errno, syscall.EIO)
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// flush does the work of close(2): it executes a last line without a newline.
+func (f *File) flush() (err error) {
+	defer f.fs.answer("close", f.path, &err)
+	return errorOf(f.handle.(nodes.WriteHandle).Flush(f.fs.ctx))
 }
 
 // maxTarget bounds the target of a link, in bytes, as PATH_MAX does.
 const maxTarget = 4096
 
 // moveLeaf makes the link leaf lead to the first line of the input.
-func (w *LineWriter) moveLeaf() error {
-	text, err := io.ReadAll(io.LimitReader(w.In, maxTarget+1))
+func (f *FS) moveLeaf(leaf string, in io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxTarget+1))
 	if err != nil {
 		return fmt.Errorf("reading the input: %w", err)
 	}
 	target := strings.TrimSuffix(string(text), "\n")
 	if target == "" || len(target) > maxTarget || strings.Contains(target, "\n") {
 		return fmt.Errorf("%s: one line is expected, the entry to which the conversation goes back: "+
-			"entries/ID.json", w.Path)
+			"entries/ID.json", leaf)
 	}
-	return w.FS.ReplaceLink(target, w.Path, fmt.Sprintf(".leaf.%d", os.Getpid()))
+	return f.at("link", path.Dir(leaf), true, func(w *walker) error {
+		dir, ok := w.last().node.(nodes.LinkDir)
+		if !ok {
+			return syscall.EPERM
+		}
+		errno := dir.Remove(f.ctx, leafLink)
+		if errno == 0 {
+			errno = dir.Symlink(f.ctx, target, leafLink)
+		}
+		return errorOf(errno)
+	})
 }
 
-// Explain adds to a refusal the reason that last-error gives.
-func (w *LineWriter) Explain(err error) error {
+// explain adds to a refusal the reason that last-error gives.
+func (f *FS) explain(at string, err error) error {
 	if _, ok := errors.AsType[*iofs.PathError](err); !ok {
 		return err
 	}
-	text, readErr := iofs.ReadFile(w.FS, path.Join(path.Dir(w.Path), "last-error"))
+	text, readErr := iofs.ReadFile(f, path.Join(path.Dir(at), "last-error"))
 	_, reason, ok := strings.Cut(strings.TrimSpace(string(text)), " ") // the time
 	if readErr != nil || !ok {
 		return err
 	}
-	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(w.Path) {
+	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(at) {
 		reason = why
 	}
-	return fmt.Errorf("%s: %s", w.Path, reason)
+	return fmt.Errorf("%s: %s", at, reason)
 }

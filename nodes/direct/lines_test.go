@@ -8,5 +8,5 @@ import (
 
 // TestWriteInputPanics: the reader of the input may panic without an end of the process.
 func TestWriteInputPanics(t *testing.T) {
-	require.ErrorContains(t, (&LineWriter{}).feed(t.Context(), nil, nil), "a bug")
+	require.ErrorContains(t, (*File)(nil).feed(t.Context(), nil, nil), "a bug")
 }
