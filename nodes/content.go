@@ -45,6 +45,13 @@ func textContent(text []byte, st storage.Stat) content {
 	return content{text: bytes.NewReader(text), size: int64(len(text)), stat: st}
 }
 
+// privateText returns the content that is text, for the owner alone.
+func privateText(text []byte, st storage.Stat) content {
+	c := textContent(text, st)
+	c.private = true
+	return c
+}
+
 // Stat makes the content, or measures it.
 func (f *ContentFile) Stat(ctx context.Context) (Attr, error) {
 	hold := f.view().Memory.Hold()
@@ -85,7 +92,7 @@ type contentHandle struct {
 	hold budget.Hold
 }
 
-func (h *contentHandle) Attr(context.Context) (Attr, error) { return h.attr(), nil }
+func (h *contentHandle) Stat(context.Context) (Attr, error) { return h.attr(), nil }
 
 func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.text.ReadAt(p, off)
@@ -125,9 +132,7 @@ func newIndexFile(d *Directory) Node {
 		if err != nil {
 			return content{}, err
 		}
-		c := textContent(sessions.Index(), sessions.Stat())
-		c.private = true
-		return c, nil
+		return privateText(sessions.Index(), sessions.Stat()), nil
 	}
 	return &ContentFile{node: d.file(), render: render, measure: measure}
 }
@@ -145,12 +150,10 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			if err != nil {
 				return content{}, err
 			}
-			c := textContent(text, sessions.Stat())
-			c.private = true
-			return c, hold.Resize(c.size)
+			return privateText(text, sessions.Stat()), hold.Resize(int64(len(text)))
 		}}
 	}
-	return Name{name, storage.KindFile, makeNode, hidden[*Directory]()}
+	return Name{name, storage.KindFile, makeNode, hidden[*Directory]}
 }
 
 //go:embed readme.txt
@@ -172,24 +175,17 @@ var LastErrorName = Name{"last-error", storage.KindFile, newLastErrorFile, nil}
 // was refused, with its time and a hint. It is empty after the next write that succeeds.
 func newLastErrorFile(d *Directory) Node {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
-		of := d.refusalKey()
-		var st storage.Stat
-		var err error
-		if of == outside {
-			st, err = d.view.rootStat()
-		} else {
+		st, err := d.view.rootStat()
+		if d.session != nil {
 			st, err = d.session.Probe(ctx)
-		}
-		if err != nil {
-			return content{}, err
-		}
-		if of == outside && d.view.Memory.Full() == "" {
+		} else if d.view.Memory.Full() == "" {
 			d.view.clearLookup(memoryFull)
 		}
+		of := d.sessionName()
 		text, at := d.view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
 		c.at, c.private = at, of == outside
-		return c, nil
+		return c, err
 	}
 	return &ContentFile{node: d.file(), render: render}
 }
@@ -209,9 +205,7 @@ func makeOwner(d *SessionDir) Node {
 			text, err = json.Marshal(owner)
 			text = append(text, '\n')
 		}
-		c := textContent(text, st)
-		c.private = true
-		return c, err
+		return privateText(text, st), err
 	}
 	return &ContentFile{node: d.file(), render: render}
 }
@@ -231,9 +225,7 @@ func LastResultName(last func() []byte) Name {
 	return Name{"last-result", storage.KindFile, func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
 			st, err := d.view.rootStat()
-			c := textContent(last(), st)
-			c.private = true
-			return c, err
+			return privateText(last(), st), err
 		}}
 	}, nil}
 }
@@ -322,8 +314,7 @@ func newPromptsFile(dir *Directory, prompts history.History, match string) *Cont
 		if err != nil {
 			return content{}, err
 		}
-		c := textContent(r.Text, r.State.Stat())
-		c.private = true
+		c := privateText(r.Text, r.State.Stat())
 		if r.Settled {
 			last.Store(&knownSize{r.State, c.size})
 		}

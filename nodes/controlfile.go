@@ -25,7 +25,8 @@ var maxControlLine = writer.MaxLine // tests have a shorter one
 // effect twice because a program got an error after the first. Waits for locks are limited.
 func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// applyLines executes lines like Control.Lines.
+// applyLines executes lines in order and returns their results. At a bad line it stops and returns
+// the number of lines before it, which took effect, with the error.
 type applyLines func(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 
 // ControlFile is a file that accepts commands, a line each: in a session's directory append,
@@ -102,14 +103,6 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 	return f.view().writableAttr(st, 0), err
 }
 
-// Settable lets > and touch set a size and times, and an editor's fchmod the current mode. Other
-// modes and owners are refused.
-func (f *ControlFile) Settable() {}
-
-func (f *ControlFile) Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error) {
-	return f.do(uninterrupted(ctx), lines)
-}
-
 // Open returns a handle that accepts lines, or for reading alone one that shows the file. It can
 // seek, as some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
@@ -133,7 +126,7 @@ func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 // Sync makes the session's writes durable, through any open file: sync(1) opens it for reading.
 func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 	if err := f.makeDurable(uninterrupted(ctx)); err != nil {
-		return f.refused(err)
+		return f.Refused(err)
 	}
 	return 0
 }
@@ -141,12 +134,9 @@ func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
 // Readable reports whether the file is rendered from the session.
 func (f *ControlFile) Readable() bool { return f.render != nil }
 
-// Refused is for doors that see complete lines only.
-func (f *ControlFile) Refused(err error) syscall.Errno { return f.refused(err) }
-
-// refused records the reason for which a line was refused, and returns the errno. An id that does
-// not exist is ENOENT, a session that no longer exists ESTALE (docs/design.md section 7).
-func (f *ControlFile) refused(err error) syscall.Errno {
+// Refused is as in Control. An id that does not exist is ENOENT, a session that no longer exists
+// ESTALE (docs/design.md section 7).
+func (f *ControlFile) Refused(err error) syscall.Errno {
 	return f.view().refuse(f.of, f.name, f.in.pathOf(f.name), f.staleError(err))
 }
 

@@ -139,7 +139,7 @@ func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno
 		h.refused.errno = Errno(h.file.staleError(err))
 		return h.refused.errno
 	}
-	h.refused.errno = h.file.refused(&lineError{err, h.lines + before + 1, h.applied})
+	h.refused.errno = h.file.Refused(&lineError{err, h.lines + before + 1, h.applied})
 	h.refused.line = nil
 	if line != nil && len(line) <= maxControlLine {
 		h.refused.line = append(slices.Clone(line), '\n')
@@ -207,7 +207,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 			return 0, err
 		}
 	}
-	results, done, err := h.file.Lines(ctx, lines)
+	results, done, err := h.file.do(uninterrupted(ctx), lines)
 	h.countIn(lines[:done])
 	if h.applied += done; done > 0 {
 		h.refused = refusedLine{} // that line was the first of these
@@ -240,7 +240,7 @@ func (h *controlHandle) clearLeftOut(ctx context.Context) error {
 		return nil
 	}
 	for _, first := range slices.Sorted(maps.Keys(h.leftOut)) {
-		if _, _, err := h.file.Lines(ctx, [][]byte{[]byte(first + "\t")}); err != nil {
+		if _, _, err := h.file.do(ctx, [][]byte{[]byte(first + "\t")}); err != nil {
 			return err
 		}
 		delete(h.leftOut, first)
@@ -268,7 +268,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		line := h.pending
 		if h.file.isPartial != nil && h.file.isPartial(line) {
 			h.cut = true
-			return h.file.refused(&lineError{errUnfinished, h.lines + 1, h.applied})
+			return h.file.Refused(&lineError{errUnfinished, h.lines + 1, h.applied})
 		}
 		h.pending = nil
 		if _, err := h.run(ctx, [][]byte{line}); err != nil {
@@ -338,7 +338,7 @@ func (h *controlHandle) grow(ctx context.Context, n int) error {
 	}
 	defer done()
 	room := max(size, min(2*cap(h.pending), maxControlLine))
-	if err := h.hold.Resize(int64(room + h.results.held())); err != nil {
+	if err := h.hold.Resize(int64(room + cap(h.results.text))); err != nil {
 		return err
 	}
 	h.pending = append(make([]byte, 0, room), h.pending...)
@@ -347,7 +347,7 @@ func (h *controlHandle) grow(ctx context.Context, n int) error {
 
 // account reports the current memory to the budget.
 func (h *controlHandle) account() {
-	h.hold.Set(int64(cap(h.pending) + cap(h.refused.line) + h.results.held()))
+	h.hold.Set(int64(cap(h.pending) + cap(h.refused.line) + cap(h.results.text)))
 }
 
 // reserve reserves the memory to execute lines: for their answers and, for a moment, for a copy of
@@ -358,7 +358,7 @@ func (h *controlHandle) reserve(ctx context.Context, lines [][]byte) (done func(
 		size += len(line)
 	}
 	if !h.mute {
-		if err := h.hold.Resize(int64(size + h.results.held() + answerRoom*len(lines))); err != nil {
+		if err := h.hold.Resize(int64(size + cap(h.results.text) + answerRoom*len(lines))); err != nil {
 			return nil, err
 		}
 	}
@@ -405,6 +405,3 @@ func (a *answers) dropRead() {
 		a.next = a.last
 	}
 }
-
-// held returns the memory of the answers in bytes.
-func (a *answers) held() int { return cap(a.text) }

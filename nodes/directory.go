@@ -58,6 +58,14 @@ func (d *Directory) List(context.Context, *sessioncore.Snapshot) ([]Item, error)
 // Noted is for directories whose failed lookups are not recorded.
 func (d *Directory) Noted() string { return "" }
 
+// sessionName returns the name of the session that the directory is about, outside if there is none.
+func (d *Directory) sessionName() string {
+	if d.session == nil {
+		return outside
+	}
+	return d.session.Name()
+}
+
 // path returns the path of the directory in the mount, "" for the root.
 func (d *Directory) path() string {
 	if d.in == nil {
@@ -120,16 +128,10 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 	return a, 0
 }
 
-// Outdated is a directory whose name may have become another node's: the door repeats the lookup.
-type Outdated interface {
-	Dir
-	IsOutdated(context.Context) bool
-}
-
 // OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a
 // door that keeps directories looks the path up once more.
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
-	if o, ok := dir.(Outdated); ok && o.IsOutdated(ctx) {
+	if d, ok := dir.(*SourceDir); ok && d.isOutdated(ctx) {
 		return syscall.ESTALE
 	}
 	_, err := dir.Stat(ctx)
@@ -155,7 +157,12 @@ func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 		return NameList{}, Stale(dir, "", "readdir", err)
 	}
 	l := NameList{Items: items, hold: dir.Base().view.Memory.Hold()}
-	if err := l.hold.ResizeShown(memoryOf(items)); err != nil {
+	size := 0
+	for _, it := range items {
+		const withoutName = 40
+		size += withoutName + len(it.Name)
+	}
+	if err := l.hold.ResizeShown(int64(size)); err != nil {
 		return NameList{}, Fail(dir, "", "readdir", err)
 	}
 	return l, 0
@@ -175,16 +182,6 @@ func list(ctx context.Context, dir Dir) ([]Item, error) {
 		defer snap.Release()
 	}
 	return dir.List(ctx, snap)
-}
-
-// memoryOf returns the approximate size of a list in bytes.
-func memoryOf(items []Item) int64 {
-	const perItem = 40 // without its name
-	n := int64(len(items)) * perItem
-	for _, it := range items {
-		n += int64(len(it.Name))
-	}
-	return n
 }
 
 // NameIn is a fixed name in a directory, made from a D.
@@ -227,10 +224,8 @@ func hiddenIf(isEmpty bool, err error) Presence {
 	return Listed
 }
 
-// hidden returns the presence of names that are never listed.
-func hidden[D any]() func(D, context.Context) Presence {
-	return func(D, context.Context) Presence { return Hidden }
-}
+// hidden is for names that are never listed.
+func hidden[D any](D, context.Context) Presence { return Hidden }
 
 // fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]

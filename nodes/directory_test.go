@@ -109,7 +109,7 @@ func TestLinksShareALook(t *testing.T) {
 		"by-cwd": {layout.Nested{Listing: list, Tree: listing.ByCwd, Dir: "/w/1"}, 151, began + "title 299", began + "title 297"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newLinksDir(NewDirectory(&View{}), c.dir, "")
+			d := &LinksDir{Directory: NewDirectory(&View{}), layout: c.dir}
 			files.n.Store(0)
 			items, err := d.List(t.Context(), nil)
 			require.NoError(t, err)

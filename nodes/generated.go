@@ -202,7 +202,8 @@ func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, 
 	return h.line.version.ReadAt(p, off)
 }
 
-func (h *documentHandle) Attr(ctx context.Context) (Attr, error) {
+// Stat returns the attributes of the version.
+func (h *documentHandle) Stat(ctx context.Context) (Attr, error) {
 	if h.line.Follows() {
 		return h.line.stat(ctx, nil) // the line has this handle
 	}

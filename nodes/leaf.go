@@ -30,9 +30,6 @@ func leafPath(snap *sessioncore.Snapshot) (target, error) {
 // Waits reports whether the link is about to be renamed: a door must keep the unused node.
 func (l *LeafLink) Waits() bool { return l.waits }
 
-// Settable lets cp -a and rsync -a set times and the owner of a link that they made.
-func (l *LeafLink) Settable() {}
-
 const leafName = "leaf"
 
 // Links of tools under temporary names are kept in memory until they are renamed or removed.

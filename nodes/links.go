@@ -119,7 +119,7 @@ const scanLife = time.Second
 // lookups, "" for a directory whose failed lookups are not recorded.
 func LinksName(name string, dir layout.Directory, refusalName string) Name {
 	return Name{name, storage.KindDir, func(d *Directory) Node {
-		return newLinksDir(d.below(name), dir, refusalName)
+		return &LinksDir{Directory: d.below(name), layout: dir, refusalName: refusalName}
 	}, nil}
 }
 
@@ -131,10 +131,6 @@ func UnlessEmpty(name string, dir layout.Directory, refusalName string) Name {
 		return hiddenIf(len(entries) == 0, err)
 	}
 	return n
-}
-
-func newLinksDir(base Directory, dir layout.Directory, refusalName string) *LinksDir {
-	return &LinksDir{Directory: base, layout: dir, refusalName: refusalName}
 }
 
 func (d *LinksDir) Noted() string { return d.refusalName }
@@ -152,7 +148,7 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 	}
 	if e.Sub != nil {
 		return Child{Kind: storage.KindDir, Attr: d.view.dirAttr(e.Stat).private(), Make: func() Node {
-			return newLinksDir(d.below(it.Name), e.Sub, d.refusalName)
+			return &LinksDir{Directory: d.below(it.Name), layout: e.Sub, refusalName: d.refusalName}
 		}}, nil
 	}
 	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }

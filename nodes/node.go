@@ -64,9 +64,6 @@ type Link interface {
 // Control is a file that accepts commands, a line each. A Handle of it is a WriteHandle.
 type Control interface {
 	File
-	// Lines executes lines in order and returns their results. At a bad line it stops and returns
-	// the number of lines before it, which took effect, with the error.
-	Lines(ctx context.Context, lines [][]byte) (results []string, done int, err error)
 	// Sync makes all lines that took effect durable, through this node or another.
 	Sync(context.Context) syscall.Errno
 	// Readable reports whether the file shows content other than the answers to lines.
@@ -75,7 +72,8 @@ type Control interface {
 	Refused(error) syscall.Errno
 }
 
-// Handle is an open file. All reads see one version, or one that grows at its end.
+// Handle is an open file. All reads see one version, or one that grows at its end. Handles of files
+// with versions have the method Stat too; see StatVersion.
 type Handle interface {
 	// ReadAt is as that of io.ReaderAt. At the end it may return fewer bytes and no error.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
@@ -93,28 +91,12 @@ type WriteHandle interface {
 	Flush(context.Context) syscall.Errno
 }
 
-// VersionHandle is a handle with attributes of its own, those of its version.
-type VersionHandle interface {
-	Handle
-	// Stat returns the attributes of the version.
-	Stat(context.Context) (Attr, error)
-}
-
-// AttrHandle is a handle of a file with several versions. The kernel asks for a name's attributes
-// by any open handle, so the door of FUSE does not use it.
-type AttrHandle interface {
-	Handle
-	// Attr returns the attributes of the handle's version.
-	Attr(context.Context) (Attr, error)
-}
-
 // StatVersion returns the attributes of the version of a file that a handle of it shows.
 func StatVersion(ctx context.Context, f File, h Handle) (Attr, error) {
-	switch h := h.(type) {
-	case VersionHandle:
-		return h.Stat(ctx)
-	case AttrHandle:
-		return h.Attr(ctx)
+	if version, ok := h.(interface {
+		Stat(context.Context) (Attr, error)
+	}); ok {
+		return version.Stat(ctx)
 	}
 	return f.Stat(ctx)
 }

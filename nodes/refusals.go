@@ -33,14 +33,6 @@ type refusals struct {
 // outside is the key of refusals that concern no session.
 const outside = ""
 
-// refusalKey returns the key of refusals in a directory.
-func (d *Directory) refusalKey() string {
-	if d.session == nil {
-		return outside
-	}
-	return d.session.Name()
-}
-
 type refusal struct {
 	subject string // the file of the write, or the directory of the lookup
 	text    func() string
@@ -92,14 +84,6 @@ func (r *refusals) forget(session, subject string) {
 func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 	return v.noteRefusal(session, subject, subject, err, func() {
 		v.logRefusal(slog.LevelWarn, "write", path, err)
-	})
-}
-
-// refuseLookup records the reason for which the lookup of a name in a directory outside of the
-// sessions was refused, and returns the errno.
-func (v *View) refuseLookup(dir, name, path string, err error) syscall.Errno {
-	return v.noteRefusal(outside, dir, dir+"/"+name, err, func() {
-		v.logRefusal(slog.LevelInfo, "lookup", path, err)
 	})
 }
 
@@ -340,7 +324,7 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 }
 
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
-	v, session, inSession := d.view, d.refusalKey(), d.session != nil
+	v, session, inSession := d.view, d.sessionName(), d.session != nil
 	subject, why, hint := at, cmp.Or(v.Frozen, errDenied), ""
 	if inSession && why != errDenied {
 		subject = path.Base(at)
@@ -375,19 +359,15 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 // AttrChange is a request to set attributes; nil leaves one unchanged.
 type AttrChange struct{ Mode, UID, GID *uint32 }
 
-// Settable is a node of which programs set a size and times, like > and touch, cp -a and rsync -a.
-type Settable interface {
-	Node
-	// Settable does nothing.
-	Settable()
-}
-
-// SetAttr answers a request to set attributes. It changes nothing: for a Settable it ignores a size
-// and times, and refuses another mode or owner than the current one. Only the log records that, as
-// last-error is about lines.
+// SetAttr answers a request to set attributes. It changes nothing. For a Control and a LeafLink it
+// ignores a size and times, for > and touch, cp -a and rsync -a, and refuses another mode or owner
+// than the current one, which an editor's fchmod sets. Only the log records that, as last-error is
+// about lines.
 func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr, syscall.Errno) {
 	v := n.Base().view
-	if _, ok := n.(Settable); !ok || v.Frozen != nil {
+	_, isControl := n.(Control)
+	_, isLeaf := n.(*LeafLink)
+	if !isControl && !isLeaf || v.Frozen != nil {
 		return Attr{}, Deny(n, name, "setattr")
 	}
 	a, err := n.Stat(ctx)
@@ -412,12 +392,14 @@ func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, sysca
 	return h, Stale(f, name, "open", err)
 }
 
-// NoName returns the errno of a failed lookup. Names such as .git, for which programs look in every
-// directory, are not recorded.
+// NoName returns the errno of a failed lookup. last-error has the reason if the directory is Noted,
+// but not for names such as .git, for which programs look in every directory.
 func NoName(d Dir, name string, err error) syscall.Errno {
-	dir := d.Base()
-	if noted := d.Noted(); noted != "" && name[0] != '.' {
-		return dir.view.refuseLookup(noted, name, dir.nameIn(name), err)
+	v, at, noted := d.Base().view, d.Base().nameIn(name), d.Noted()
+	if noted == "" || name[0] == '.' {
+		return v.fail("lookup", at, err)
 	}
-	return dir.view.fail("lookup", dir.nameIn(name), err)
+	return v.noteRefusal(outside, noted, noted+"/"+name, err, func() {
+		v.logRefusal(slog.LevelInfo, "lookup", at, err)
+	})
 }

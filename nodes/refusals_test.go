@@ -163,8 +163,8 @@ func TestWriteErrors(t *testing.T) {
 	root := NewDirectory(view)
 	file.in = &root
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
-		assert.Equal(t, c.want, file.refused(c.err), "%v", c.err)
-		assert.Equal(t, c.want, file.refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
+		assert.Equal(t, c.want, file.Refused(c.err), "%v", c.err)
+		assert.Equal(t, c.want, file.Refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
 		last, _ := view.refusals.get("p/s.jsonl")
 		assert.Contains(t, last, c.err.Error(), "last-error has the reason")
 		assert.Equal(t, 1, strings.Count(last, c.want.Error()), "last-error says the errno once: %s", last)

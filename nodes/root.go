@@ -124,14 +124,6 @@ func (v *View) rootView() *View { return cmp.Or(v.Root, v) }
 // rootStat returns the state of SOURCE.
 func (v *View) rootStat() (storage.Stat, error) { return v.rootView().source.Stat("") }
 
-// contextBlobs returns the blobs with which contexts resolve references, or nil.
-func (v *View) contextBlobs() document.Blobs {
-	if v.BlobRefs {
-		return nil
-	}
-	return v.Blobs
-}
-
 // blobsState returns a token that changes when a blob is added or removed, nil if it is unknown.
 func (v *View) blobsState() *storage.Token {
 	store, ok := v.Blobs.(interface{ State() (storage.Token, error) })

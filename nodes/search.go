@@ -114,11 +114,7 @@ func (h *hits) last() *search.Result {
 	if err != nil {
 		return nil
 	}
-	in := ""
-	if h.session != nil {
-		in = h.session.Name()
-	}
-	return h.view.Searcher().Last(m, in)
+	return h.view.Searcher().Last(m, h.sessionName())
 }
 
 // HitsDir is search/<query>/, or the directory of a file below by-file/ for the calls that touched it,

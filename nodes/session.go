@@ -66,7 +66,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
-	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]()}, // redacted: the masked places
+	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]}, // redacted: the masked places
 	{"title", storage.KindFile, makeTitle, nil},
 	{"transcript.md", storage.KindFile, makeTranscript, nil},
 	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {
@@ -154,7 +154,10 @@ func (d *snapshotDir) Acquire(ctx context.Context) (*sessioncore.Snapshot, error
 func (v *View) contextAt(
 	ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry,
 ) (*document.Document, error) {
-	return snap.Context(ctx, e, v.contextBlobs())
+	if v.BlobRefs {
+		return snap.Context(ctx, e, nil)
+	}
+	return snap.Context(ctx, e, v.Blobs)
 }
 
 // makeTranscript makes transcript.md: the current branch as Markdown.

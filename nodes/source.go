@@ -82,9 +82,9 @@ func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	return d.view.dirAttr(st), err
 }
 
-// IsOutdated reports whether the name of a plain directory has become that of a session, for
+// isOutdated reports whether the name of a plain directory has become that of a session, for
 // example when the file was restored after the directory beside it.
-func (d *SourceDir) IsOutdated(ctx context.Context) bool {
+func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
 	}
@@ -123,7 +123,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 		return d.sessionChild(name), nil
 	case st.Kind == storage.KindDir:
 		return d.sourceChild(name, st), nil
-	case sessionFiles.has(name) && d.IsOutdated(ctx):
+	case sessionFiles.has(name) && d.isOutdated(ctx):
 		return Child{}, errReplaced
 	}
 	return Child{}, syscall.ENOENT
@@ -291,7 +291,7 @@ func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 type SourceHandle struct {
 	file  *SourceFile
 	obj   storage.Object
-	token storage.Token // at the open
+	Token storage.Token // identifies the content at the open
 }
 
 // Stat returns the attributes of the open file, also after it is replaced.
@@ -305,9 +305,6 @@ func (h *SourceHandle) Stat(ctx context.Context) (Attr, error) {
 func (h *SourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	return h.obj.ReadAt(p, off)
 }
-
-// Token identifies the content when the file was opened.
-func (h *SourceHandle) Token() storage.Token { return h.token }
 
 // Descriptor returns the descriptor of the file, if it is an open file of this process.
 func (h *SourceHandle) Descriptor() (fd uintptr, ok bool) {

@@ -81,16 +81,17 @@ var cacheRules = [...]cacheRule{
 
 func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
 
-// Getattr returns the current attributes, or those of the version that an open handle shows.
+// Getattr returns the current attributes. Those of the version that a handle shows are for files of
+// one version: the kernel asks for a name's attributes by any open handle.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
-	stat := n.Stat
-	if h, ok := fh.(interface{ open() nodes.Handle }); ok {
-		if version, ok := h.open().(nodes.VersionHandle); ok {
-			stat = version.Stat
-		}
+	var a nodes.Attr
+	var err error
+	if h, ok := fh.(interface{ open() nodes.Handle }); ok && !nodes.IsRendered(n) {
+		a, err = nodes.StatVersion(ctx, n.(nodes.File), h.open())
+	} else {
+		a, err = n.Stat(ctx)
 	}
-	a, err := stat(ctx)
 	if err != nil {
 		return nodes.Stale(n, i.name(), "stat", err)
 	}

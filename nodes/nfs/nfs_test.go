@@ -192,10 +192,8 @@ type fakeControl struct {
 
 func newFakeControl() *fakeControl { return &fakeControl{fakeFile: *newFakeFile("")} }
 
-func (f *fakeControl) Lines(context.Context, [][]byte) ([]string, int, error) { return nil, 0, nil }
-func (f *fakeControl) Sync(context.Context) syscall.Errno                     { return 0 }
-func (f *fakeControl) Readable() bool                                         { return f.shows }
-func (f *fakeControl) Settable()                                              {}
+func (f *fakeControl) Sync(context.Context) syscall.Errno { return 0 }
+func (f *fakeControl) Readable() bool                     { return f.shows }
 
 func (f *fakeControl) Refused(err error) syscall.Errno {
 	f.mu.Lock()
