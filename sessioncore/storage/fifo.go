@@ -12,11 +12,11 @@ import (
 // users hear of a stuck writer soon, and no writer holds the lock that long.
 const LockLimit = 500 * time.Millisecond
 
-// FIFOMutexes is a set of FIFO mutexes by key. The goroutines of this process queue for a key
+// FIFOMutexes is a set of FIFO mutexes by name. The goroutines of this process queue for a name
 // before one of them takes the lock file of all processes. mu is held during a map access only.
-type FIFOMutexes[K comparable] struct {
+type FIFOMutexes struct {
 	mu sync.Mutex // guards the map of, and FIFOMutex.users
-	of map[K]*FIFOMutex
+	of map[string]*FIFOMutex
 }
 
 // FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while used.
@@ -26,14 +26,12 @@ type FIFOMutex struct {
 	Turn  time.Time     // since when this process has kept other processes waiting; only the holder may access it
 }
 
-// Lock waits for the mutex of a key until ctx is done. Callers must call leave to unlock it. The
+// Lock waits for the mutex of a name until ctx is done. Callers must call leave to unlock it. The
 // error is that of WaitError.
-func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave func(), err error) {
-	g.mu.Lock()
-	in = g.enter(key)
-	g.mu.Unlock()
+func (g *FIFOMutexes) Lock(ctx context.Context, name string) (in *FIFOMutex, leave func(), err error) {
+	in = g.enter(name)
 	if ctx.Err() == nil { // select chooses at random if both are ready
-		leave = func() { <-in.slot; g.forget(key, in) }
+		leave = func() { <-in.slot; g.forget(name, in) }
 		select {
 		case in.slot <- struct{}{}:
 			return in, leave, nil
@@ -45,41 +43,31 @@ func (g *FIFOMutexes[K]) Lock(ctx context.Context, key K) (in *FIFOMutex, leave 
 		case <-ctx.Done():
 		}
 	}
-	g.forget(key, in)
+	g.forget(name, in)
 	return nil, nil, WaitError(ctx)
 }
 
-// TryLock locks the mutex of a key unless it has users. If ok, callers must call leave.
-func (g *FIFOMutexes[K]) TryLock(key K) (leave func(), ok bool) {
+// enter returns the mutex of a name with one more user.
+func (g *FIFOMutexes) enter(name string) *FIFOMutex {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.of[key] != nil {
-		return nil, false
-	}
-	in := g.enter(key)
-	in.slot <- struct{}{} // it is new, so this does not block
-	return func() { <-in.slot; g.forget(key, in) }, true
-}
-
-// enter returns the mutex of a key with one more user. Callers must hold g.mu.
-func (g *FIFOMutexes[K]) enter(key K) *FIFOMutex {
-	in := g.of[key]
+	in := g.of[name]
 	if in == nil {
 		if g.of == nil {
-			g.of = map[K]*FIFOMutex{}
+			g.of = map[string]*FIFOMutex{}
 		}
 		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
-		g.of[key] = in
+		g.of[name] = in
 	}
 	in.users++
 	return in
 }
 
-func (g *FIFOMutexes[K]) forget(key K, in *FIFOMutex) {
+func (g *FIFOMutexes) forget(name string, in *FIFOMutex) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if in.users--; in.users == 0 {
-		delete(g.of, key)
+		delete(g.of, name)
 	}
 }
 

@@ -114,7 +114,7 @@ const keepsAtOnce = 8
 type keeper struct {
 	deletes time.Duration
 	// versions has the names under way. A file and those that are kept beside it have one.
-	versions storage.FIFOMutexes[string]
+	versions storage.FIFOMutexes
 
 	mu sync.Mutex // guards the fields below
 	Kept

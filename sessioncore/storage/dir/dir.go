@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/storage"
@@ -21,13 +23,13 @@ import (
 type Storage struct {
 	path    string // of the directory: absolute and without links
 	locks   heldLocks
-	onFull  atomic.Pointer[func()]       // see OnNoDescriptor
-	above   *Storage                     // the storage of Sub, or nil
-	existed atomic.Bool                  // the directory
-	missing atomic.Int64                 // when it was to be made though it existed, in ns since the epoch; 0 if it is there
-	last    atomic.Pointer[storage.Stat] // of the directory, without its identity, which a restored one has not
-	swept   swept
-	links   []string // other paths of the directory, see AlsoAt
+	onFull  atomic.Pointer[func()]        // see OnNoDescriptor
+	above   *Storage                      // the storage of Sub, or nil
+	existed atomic.Bool                   // the directory
+	missing atomic.Int64                  // when it was to be made though it existed, in ns since the epoch; 0 if it is there
+	last    atomic.Pointer[storage.Stat]  // of the directory, without its identity, which a restored one has not
+	swept   *lru.Cache[string, time.Time] // when each directory was swept last
+	links   []string                      // other paths of the directory, see AlsoAt
 	sys     calls
 	sharing Sharing
 	lookup  serverLookup
@@ -42,11 +44,18 @@ func Open(path string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{path: resolved, sys: kernel}
+	s := newStorage(resolved)
 	if _, err := s.Stat(""); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+func newStorage(path string) *Storage {
+	s := &Storage{path: path, sys: kernel}
+	s.swept, _ = lru.New[string, time.Time](maxSwept)
+	s.locks.foreign, _ = lru.New[string, foreignLock](maxForeignLocks)
+	return s
 }
 
 // Sub returns a storage for the directory name of s, which may be a link and may be missing: then
@@ -59,7 +68,9 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{path: resolved, sys: kernel, above: s, sharing: s.sharing}, nil
+	sub := newStorage(resolved)
+	sub.above, sub.sharing = s, s.sharing
+	return sub, nil
 }
 
 // OnNoDescriptor registers a function that closes unneeded descriptors. If there are none left to

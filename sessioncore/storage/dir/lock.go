@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/internal/proc"
@@ -37,11 +38,12 @@ const (
 
 // heldLocks are the locks that a storage holds or waits for.
 type heldLocks struct {
-	queue storage.FIFOMutexes[string] // by name
+	queue storage.FIFOMutexes // by name
 
-	mu      sync.Mutex               // guards the fields below
-	dirs    map[string]storage.Token // directories of held locks, by name
-	foreign map[string]foreignLock   // by name
+	foreign *lru.Cache[string, foreignLock] // by name
+
+	mu   sync.Mutex               // guards dirs
+	dirs map[string]storage.Token // directories of held locks, by name
 }
 
 // dir returns the directory in which the lock of name is held; writes under the lock must go there.
@@ -59,7 +61,7 @@ func (h *heldLocks) add(name string, dir storage.Token) {
 		h.dirs = map[string]storage.Token{}
 	}
 	h.dirs[name] = dir
-	delete(h.foreign, name)
+	h.foreign.Remove(name)
 }
 
 func (h *heldLocks) remove(name string) {
@@ -68,7 +70,7 @@ func (h *heldLocks) remove(name string) {
 	delete(h.dirs, name)
 }
 
-// maxForeignLocks bounds the watched locks. Beyond it all are watched anew.
+// maxForeignLocks bounds the watched locks.
 const maxForeignLocks = 1000
 
 // foreignLock is a state of another process's lock.
@@ -79,16 +81,12 @@ type foreignLock struct {
 }
 
 // foreignSince returns since when another process's lock is known to have its current state.
+// Callers must hold the FIFO mutex of the name.
 func (h *heldLocks) foreignSince(name, text string, state storage.Token) time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	lock := h.foreign[name]
+	lock, _ := h.foreign.Get(name)
 	if lock.text != text || lock.state != state {
 		lock = foreignLock{text, state, time.Now()}
-		if h.foreign == nil || len(h.foreign) >= maxForeignLocks {
-			h.foreign = map[string]foreignLock{}
-		}
-		h.foreign[name] = lock
+		h.foreign.Add(name, lock)
 	}
 	return lock.since
 }

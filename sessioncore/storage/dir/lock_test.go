@@ -255,7 +255,7 @@ func TestUnlockLeavesAnothersLock(t *testing.T) {
 
 func TestGateKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g storage.FIFOMutexes[string]
+		var g storage.FIFOMutexes
 		_, leave, err := g.Lock(t.Context(), "x")
 		require.NoError(t, err)
 		var order []int // guarded by the FIFO mutex

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -259,31 +258,13 @@ func keepACL(from, to int) error {
 // maxSwept bounds the directories whose last sweep is remembered.
 const maxSwept = 1000
 
-// swept has the time of the last sweep of each directory.
-type swept struct {
-	mu sync.Mutex // guards at
-	at map[string]time.Time
-}
-
-// isDue reports whether a directory was not swept for sweepEvery, and counts it as swept.
-func (s *swept) isDue(dir string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last, ok := s.at[dir]; ok && time.Since(last) < sweepEvery {
-		return false
-	}
-	if s.at == nil || len(s.at) >= maxSwept {
-		s.at = map[string]time.Time{}
-	}
-	s.at[dir] = time.Now()
-	return true
-}
-
 // sweep removes the temporary files of dead processes, now and then. It ignores errors.
 func (p nameAt) sweep() {
-	if !p.storage.swept.isDue(storage.Dir(p.name)) {
+	swept, name := p.storage.swept, storage.Dir(p.name)
+	if last, ok := swept.Get(name); ok && time.Since(last) < sweepEvery {
 		return
 	}
+	swept.Add(name, time.Now())
 	dir, err := p.reopenDir()
 	if err != nil {
 		return

@@ -123,11 +123,11 @@ func TestSharedLocks(t *testing.T) {
 				_, err := s.Lock(t.Context(), "x.jsonl")
 				require.ErrorIs(t, err, storage.ErrLocked)
 			}
-			seen := s.locks.foreign["x.jsonl"]
+			seen, _ := s.locks.foreign.Get("x.jsonl")
 			seen.since = time.Now().Add(-lockForeign)
-			s.locks.foreign["x.jsonl"] = seen
+			s.locks.foreign.Add("x.jsonl", seen)
 			unlock := storagetest.Lock(t, s, "x.jsonl")
-			assert.Empty(t, s.locks.foreign)
+			assert.Zero(t, s.locks.foreign.Len())
 			require.NoError(t, unlock())
 		})
 	}

@@ -46,7 +46,7 @@ type Storage struct {
 	device uint64       // the same for the same table
 	owner  storage.Stat // user and group of this process
 
-	fifo storage.FIFOMutexes[string]
+	fifo storage.FIFOMutexes
 	look look
 	kept *kept
 

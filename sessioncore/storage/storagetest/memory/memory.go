@@ -20,7 +20,7 @@ import (
 
 // Storage is a storage.Storage in memory. Use New to create one.
 type Storage struct {
-	locks storage.FIFOMutexes[string]
+	locks storage.FIFOMutexes
 
 	mu      sync.Mutex // guards the fields below and those of every node
 	nodes   map[string]*node
