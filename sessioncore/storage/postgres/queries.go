@@ -73,16 +73,18 @@ func makeQueries(table, changes string) (q queries) {
 		) r (path, version, size, mtime_ms, title, title_source, title_updated_at, c) OFFSET 0
 	) r LEFT JOIN LATERAL generate_series($2::int + 1, octet_length(c), $4::int) at ON true`
 
+	// The size is $5 of the row that is written to; an empty text does not compress it anew.
 	const (
 		asRead = ` WHERE path = $1 AND xmin::text = $2`
 		later  = `mtime_ms = greatest(mtime_ms + 1, $3)`
+		grown  = `content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` + later
+		ofSize = asRead + ` AND octet_length(content) = $5`
 	)
-	q.append = `UPDATE ` + table + ` SET content = content || $4::text, ` + later + asRead +
-		` AND octet_length(content) = $5 RETURNING ` + columns
-	const titled = `, title = $5, title_source = $6, title_updated_at = $7`
-	q.setTitle = `UPDATE ` + table + ` SET content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` +
-		later + titled + asRead + ` RETURNING ` + columns
-	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + titled + asRead + ` RETURNING ` + columns
+	q.append = `UPDATE ` + table + ` SET ` + grown + ofSize + ` RETURNING ` + columns
+	q.setTitle = `UPDATE ` + table + ` SET ` + grown + `, title = $6, title_source = $7, title_updated_at = $8` +
+		ofSize + ` RETURNING ` + columns
+	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + `, title = $5, title_source = $6, title_updated_at = $7` +
+		asRead + ` RETURNING ` + columns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content, title, title_source, title_updated_at)
 		SELECT $1::text, $3::bigint, $4::text, $5::text, $6::text, $7::text WHERE $2 = ''
 		ON CONFLICT (path) DO NOTHING RETURNING ` + columns

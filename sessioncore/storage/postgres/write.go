@@ -55,41 +55,28 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 		defer s.mu.RUnlock()
 		return s.rowStat(r), nil
 	}
+	return s.extend(name, r, before, data, nil)
+}
+
+// extend appends data to a row that is as before, and gives it a title unless that is nil. As in
+// the client, a title goes into the columns alone.
+func (s *Storage) extend(name string, r *row, before facts, data []byte, t *title) (storage.Stat, error) {
 	text := string(data)
 	if err := checkText(text, before.size); err != nil {
 		return storage.Stat{}, err
 	}
 	c := change{
 		path: before.path, version: before.version, sql: s.sql.append,
-		args: []any{nowMs(), text, before.size}, at: before.size, data: text,
+		args: []any{nowMs(), text, before.size}, at: before.size, data: text, title: t,
+	}
+	if t != nil {
+		c.sql, c.args = s.sql.setTitle, append(c.args, t.text, t.source, t.updated)
 	}
 	after, asked, err := s.write(name, c)
 	if err != nil {
 		return storage.Stat{}, err
 	}
 	r.content.keepAppended(before, data, after)
-	return s.written(r, after, asked), nil
-}
-
-// setTitle is Replace for a row that gets another title slot, and a tail. As in the client, the
-// title goes into the columns alone.
-func (s *Storage) setTitle(name string, r *row, o storage.Replacement, t title) (storage.Stat, error) {
-	before, err := s.expected(name, o.Expect)
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	tail := string(o.Tail)
-	if err := checkText(tail, before.size); err != nil {
-		return storage.Stat{}, err
-	}
-	after, asked, err := s.write(name, change{
-		path: before.path, version: before.version, sql: s.sql.setTitle,
-		args: []any{nowMs(), tail, t.text, t.source, t.updated}, at: before.size, data: tail,
-		title: &t,
-	})
-	if err != nil {
-		return storage.Stat{}, err
-	}
 	return s.written(r, after, asked), nil
 }
 
@@ -119,7 +106,11 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 			return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 		}
 		if t, ok := parseSlot(o.Head); ok && bytes.Equal(t.line(), o.Head) {
-			return s.setTitle(name, r, o, t)
+			before, err := s.expected(name, o.Expect)
+			if err != nil {
+				return storage.Stat{}, err
+			}
+			return s.extend(name, r, before, o.Tail, &t)
 		}
 		o.Write = s.withHead(name, o)
 	}
