@@ -16,6 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// in is a path in the mount.
+func (s *store) in(path string) string { return filepath.Join(s.mountpoint, path) }
+
 // TestHungSource: a mount of a SOURCE that does not answer can be ended, by -u -z and by a signal, and nobody waits for it
 // any more.
 func TestHungSource(t *testing.T) {
