@@ -52,9 +52,13 @@ func (s *store) here(command string, args ...string) result {
 // fed is here with what is typed into it.
 func (s *store) fed(input, command string, args ...string) result {
 	s.t.Helper()
+	return typedLine(input, append([]string{command, "-s", s.source}, args...)...)
+}
+
+// typedLine runs a command line in this process.
+func typedLine(input string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"sessionfs", command, "-s", s.source}, args...)
-	code := run(args, streams{strings.NewReader(input), &stdout, &stderr})
+	code := run(append([]string{"sessionfs"}, args...), streams{strings.NewReader(input), &stdout, &stderr})
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -93,16 +97,15 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 	}
 	for _, args := range [][]string{{odd}, {odd, odd}, {"-s", odd}, {"-o", odd, odd, odd}, {"-u", odd}, {"--all", odd}, {odd, t.TempDir()}} {
 		for _, command := range []string{"", "ls", "check", "import", "pick", "status"} {
-			var stdout, stderr bytes.Buffer
-			args := append([]string{"sessionfs", command}, args...)
+			args := slices.Concat([]string{command}, args)
 			if command == "" {
-				args = append(args[:1], args[2:]...)
+				args = args[1:]
 			}
-			if command == "" && len(args) > 2 && args[1] != "-u" {
+			if command == "" && len(args) > 1 && args[0] != "-u" {
 				args = append(args, "--unknown"+odd) // nothing is mounted
 			}
-			run(args, streams{strings.NewReader(""), &stdout, &stderr})
-			require.NotRegexp(t, "[\x1b\u009b\u202e]", stdout.String()+stderr.String(), "%q", args)
+			r := typedLine("", args...)
+			require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stdout+r.stderr, "%q", args)
 		}
 	}
 }

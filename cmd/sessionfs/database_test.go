@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,14 +90,8 @@ func TestDatabase(t *testing.T) {
 // TestSQLTrigger: what it prints can be run, and it takes no name that is none.
 func TestSQLTrigger(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
-	printed := func(source ...string) result {
-		var stdout, stderr bytes.Buffer
-		code := run(append([]string{"sessionfs", "sql-trigger"}, source...), streams{strings.NewReader(""), &stdout, &stderr})
-		return result{code, stdout.String(), stderr.String()}
-	}
-	r := printed(table.Source(""))
-	require.Zero(t, r.code, r.stderr)
-	table.Script(t, r.stdout)
+	printed := func(source ...string) result { return typedLine("", append([]string{"sql-trigger"}, source...)...) }
+	table.Script(t, printed(table.Source("")).ok(t).stdout)
 	require.Contains(t, printed().stdout, `ON "omp_session_files"`)
 	for source, want := range map[string]string{
 		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password",

@@ -120,14 +120,6 @@ func (w *workday) path(n int) string {
 	return filepath.Join(w.home, "work", fmt.Sprintf("part%d.go", n))
 }
 
-func (w *workday) text(n int) string {
-	var b strings.Builder
-	for _, l := range w.files[n] {
-		b.WriteString(l.text + "\n")
-	}
-	return b.String()
-}
-
 // save writes the files and the sessions.
 func (w *workday) save(t *testing.T) {
 	write := func(path, text string) {
@@ -135,7 +127,7 @@ func (w *workday) save(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for n := range w.files {
-		write(w.path(n), w.text(n))
+		write(w.path(n), prefixed("", w.files[n]))
 	}
 	for _, all := range w.journals {
 		for _, j := range all {
@@ -194,17 +186,10 @@ func (w *workday) place(n int) (from, to int) {
 	lines := w.files[n]
 	from = w.IntN(len(lines))
 	for to = min(from+1+w.IntN(3), len(lines)); ; from, to = max(from-1, 0), min(to+1, len(lines)) {
-		if strings.Count(w.text(n), texts(lines[from:to])) == 1 || from == 0 && to == len(lines) {
+		if strings.Count(prefixed("", w.files[n]), prefixed("", lines[from:to])) == 1 || from == 0 && to == len(lines) {
 			return from, to
 		}
 	}
-}
-
-func texts(lines []pen) (text string) {
-	for _, l := range lines {
-		text += l.text + "\n"
-	}
-	return text
 }
 
 // prefixed returns lines with a mark before each.
@@ -225,7 +210,7 @@ func (w *workday) agent(n int) {
 	lines := w.files[n]
 	if len(lines) == 0 || w.IntN(40) == 0 {
 		list := w.made(20+w.IntN(60), "", nil)
-		w.take(n, w.call(who, "write", texts(list), n, 0, 0, nil, false), 0, len(lines), list)
+		w.take(n, w.call(who, "write", prefixed("", list), n, 0, 0, nil, false), 0, len(lines), list)
 		return
 	}
 	from, to := w.place(n)
@@ -236,7 +221,7 @@ func (w *workday) agent(n int) {
 	if len(list) == 0 {
 		list = []pen{{fmt.Sprintf("\tonly%d()", w.edits), ""}}
 	}
-	w.take(n, w.call(who, "edit", texts(list), n, from, to, list, false), from, to, list)
+	w.take(n, w.call(who, "edit", prefixed("", list), n, from, to, list, false), from, to, list)
 }
 
 // take puts the lines of an edit into a file.
@@ -261,11 +246,11 @@ func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fail
 	// The replaced lines with those around them that make the place clear.
 	before, after := from, to
 	if verb == "edit" {
-		for before == after || strings.Count(w.text(n), texts(lines[before:after])) != 1 {
+		for before == after || strings.Count(prefixed("", w.files[n]), prefixed("", lines[before:after])) != 1 {
 			before, after = max(before-1, 0), min(after+1, len(lines))
 		}
 	}
-	old, became := texts(lines[before:after]), texts(lines[before:from])+text+texts(lines[to:after])
+	old, became := prefixed("", lines[before:after]), prefixed("", lines[before:from])+text+prefixed("", lines[to:after])
 	switch who {
 	case "claude":
 		return w.claude(j, verb, old, became, text, n, fails)
@@ -378,9 +363,10 @@ func (w *workday) codex(j *journal, patch string, fails bool) string {
 // diff returns the diff that omp has in the result of an edit.
 func (w *workday) diff(n, from, to int, list []pen) string {
 	lines, out := w.files[n], []string{" 1|..."}
+	added := strings.Split(strings.TrimSuffix(prefixed(fmt.Sprintf("+%d|", to+1), list), "\n"), "\n")
 	for i := max(from-4, 0); i < min(to+4, len(lines)); i++ {
 		if i == to {
-			out = append(out, strings.Split(strings.TrimSuffix(prefixed(fmt.Sprintf("+%d|", to+1), list), "\n"), "\n")...)
+			out = append(out, added...)
 		}
 		mark := " "
 		if i >= from && i < to {
@@ -389,7 +375,7 @@ func (w *workday) diff(n, from, to int, list []pen) string {
 		out = append(out, fmt.Sprintf("%s%d|%s", mark, i+1, lines[i].text))
 	}
 	if to == len(lines) {
-		out = append(out, strings.Split(strings.TrimSuffix(prefixed(fmt.Sprintf("+%d|", to+1), list), "\n"), "\n")...)
+		out = append(out, added...)
 	}
 	return strings.Join(out, "\n")
 }
