@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,10 +12,7 @@ import (
 )
 
 // mount is a file system that a daemon serves.
-type mount struct {
-	*served.FS
-	dir string
-}
+type mount = served.FS
 
 // withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
 func (b *bench) withOurs(source string, res *result, f func(*mount)) {
@@ -26,16 +22,21 @@ func (b *bench) withOurs(source string, res *result, f func(*mount)) {
 	})
 }
 
+// measured is repeat with a fresh mount of an agent directory each time, whose peak memory the first result notes.
+func (b *bench) measured(source string, res []result, once func(*mount)) []result {
+	return b.repeat(res, func() { b.withOurs(source, &res[0], once) })
+}
+
 // withLoopback calls f with a directory that go-fuse's loopback example serves, with its default options.
 func (b *bench) withLoopback(source string, f func(at string)) {
-	b.withMount(func(at string) []string { return []string{b.loopback, "-q", at, source} }, func(mt *mount) { f(mt.dir) })
+	b.withMount(func(at string) []string { return []string{b.loopback, "-q", at, source} }, func(mt *mount) { f(mt.At) })
 }
 
 // withMount calls f with a mount, and unmounts.
 func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 	m, failed := b.mount(args), true
 	defer func() {
-		if err := m.close(); !failed { // else what went wrong before is said
+		if err := unmount(m); !failed { // else what went wrong before is said
 			b.must(err)
 		}
 	}()
@@ -51,24 +52,20 @@ func (b *bench) mount(args func(at string) []string) *mount {
 	cmd := exec.CommandContext(b.ctx, argv[0], argv[1:]...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	fs, err := served.Start(cmd, at, time.Minute)
+	m, err := served.Start(cmd, at, time.Minute)
 	if err != nil {
 		b.fail("%w: %s", err, stderr.String())
 	}
-	return &mount{fs, at}
+	return m
 }
 
-func (m *mount) path(elem ...string) string {
-	return filepath.Join(append([]string{m.dir}, elem...)...)
-}
-
-// close unmounts and waits for the daemon's end. Where another process has a copy of our mounts, in a
+// unmount unmounts and waits for the daemon's end. Where another process has a copy of our mounts, in a
 // mount namespace that it made meanwhile, the daemon never learns of the unmount: then it is ended.
-func (m *mount) close() error {
+func unmount(m *mount) error {
 	// Lazily: a process that just ended may still hold something open.
-	err := exec.Command("fusermount3", "-u", "-z", m.dir).Run()
+	err := exec.Command("fusermount3", "-u", "-z", m.At).Run()
 	if !m.Ends(3 * time.Second) {
 		_ = m.Process.Kill()
 	}
-	return errors.Join(err, os.Remove(m.dir))
+	return errors.Join(err, os.Remove(m.At))
 }

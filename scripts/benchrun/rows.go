@@ -23,13 +23,13 @@ var allRows = []row{
 // reading leaf needs the whole index and no entry's name. "Daemon warm, first time" is a fresh mount
 // after this; what the kernel could remember of an earlier mount went with it, and the pages of the
 // backing files are in its cache since they were made.
-func (b *bench) warmDaemon(mt *mount, s *session) { b.time(mt.path(s.dir), "readlink leaf >/dev/null") }
+func (b *bench) warmDaemon(mt *mount, s *session) { b.time(mt.Path(s.dir), "readlink leaf >/dev/null") }
 
 // onBoth calls f with a fresh warm mount of a session and one of its plain files through loopback.
 func (b *bench) onBoth(s *session, res *result, f func(ours, loopback string)) {
 	b.withOurs(s.agent, res, func(mt *mount) {
 		b.warmDaemon(mt, s)
-		b.withLoopback(s.plain, func(at string) { f(mt.path(s.dir), at) })
+		b.withLoopback(s.plain, func(at string) { f(mt.Path(s.dir), at) })
 	})
 }
 
@@ -40,11 +40,9 @@ func rowFirstListing(b *bench) []result {
 		what: fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()),
 		peer: "client: SessionManager.open", ratio: 0.3,
 	}}
-	b.withOurs(s.agent, &res[0], func(mt *mount) { b.expect(mt.path(s.dir), `grep -c '"skipped"' problems.jsonl`, s.bad) })
-	return b.repeat(res, func() {
-		b.withOurs(s.agent, &res[0], func(mt *mount) {
-			res[0].add(b.expect(mt.path(s.dir), "ls -U entries | wc -l", s.entries), b.clientOpens("open", s))
-		})
+	b.withOurs(s.agent, &res[0], func(mt *mount) { b.expect(mt.Path(s.dir), `grep -c '"skipped"' problems.jsonl`, s.bad) })
+	return b.measured(s.agent, res, func(mt *mount) {
+		res[0].add(b.expect(mt.Path(s.dir), "ls -U entries | wc -l", s.entries), b.clientOpens("open", s))
 	})
 }
 
@@ -91,11 +89,11 @@ func rowGrep(b *bench) []result {
 	}
 	branch := filepath.Join(s.dir, "branches/current/entries.jsonl")
 	flat := filepath.Join(b.dir, "branch.jsonl")
-	b.withOurs(s.agent, &res[0], func(mt *mount) { b.time(b.dir, fmt.Sprintf("cat '%s' >'%s' && sync", mt.path(branch), flat)) })
+	b.withOurs(s.agent, &res[0], func(mt *mount) { b.time(b.dir, fmt.Sprintf("cat '%s' >'%s' && sync", mt.Path(branch), flat)) })
 	return b.repeat(res, func() {
 		b.withOurs(s.agent, &res[1], func(mt *mount) {
 			b.warmDaemon(mt, s)
-			for i, files := range [][2]string{{mt.path(branch), flat}, {mt.path(s.raw), s.file}} {
+			for i, files := range [][2]string{{mt.Path(branch), flat}, {mt.Path(s.raw), s.file}} {
 				// Not to /dev/null: grep stops at its first match there.
 				count, took := b.output("/", "grep -c toolResult '"+files[0]+"'")
 				res[i].add(took, b.expect("/", "grep -c toolResult '"+files[1]+"'", strings.TrimSpace(count)))
@@ -111,10 +109,8 @@ func rowContext(b *bench) []result {
 		what: "first `cat context.json` after a mount, " + s.describe(),
 		peer: "client: open, buildSessionContext, JSON.stringify", ratio: 0.5,
 	}}
-	return b.repeat(res, func() {
-		b.withOurs(s.agent, &res[0], func(mt *mount) {
-			res[0].add(b.time(mt.path(s.dir), "cat context.json >/dev/null"), b.clientOpens("context", s))
-		})
+	return b.measured(s.agent, res, func(mt *mount) {
+		res[0].add(b.time(mt.Path(s.dir), "cat context.json >/dev/null"), b.clientOpens("context", s))
 	})
 }
 
@@ -134,8 +130,8 @@ func rowForeignAppend(b *bench) []result {
 		for i := range appends + 1 {
 			id := fmt.Sprintf("zz%06d", i)
 			b.must(appendLine(s.file, foreignLine(id, s.lastID, i)))
-			ours := b.expect(mt.path(s.dir), "readlink leaf", "entries/"+id+".json")
-			if peer := b.time(mt.path(s.dir), "readlink leaf"); i > 0 {
+			ours := b.expect(mt.Path(s.dir), "readlink leaf", "entries/"+id+".json")
+			if peer := b.time(mt.Path(s.dir), "readlink leaf"); i > 0 {
 				res[0].add(ours, peer)
 			}
 			s.lastID = id
@@ -172,11 +168,9 @@ func rowArchive(b *bench) []result {
 		{what: "first `ls -U entries \\| wc -l` of the same session in a .gz", peer: "`zcat \\| wc -l`", ratio: 1.5},
 		{what: "peak memory of the daemon in that", unit: megabytes, limit: 150 * megabyte},
 	}
-	return b.repeat(res, func() {
-		b.withOurs(agent, &res[0], func(mt *mount) {
-			ours := b.expect(mt.path("archive/"+strings.TrimPrefix(s.dir, "sessions/")), "ls -U entries | wc -l", s.entries)
-			res[0].add(ours, b.expect(agent, "zcat '"+file+"' | wc -l", 1+s.entries+s.bad))
-			res[1].add(mt.Memory("VmHWM"), 0)
-		})
+	return b.measured(agent, res, func(mt *mount) {
+		ours := b.expect(mt.Path("archive/"+strings.TrimPrefix(s.dir, "sessions/")), "ls -U entries | wc -l", s.entries)
+		res[0].add(ours, b.expect(agent, "zcat '"+file+"' | wc -l", 1+s.entries+s.bad))
+		res[1].add(mt.Memory("VmHWM"), 0)
 	})
 }

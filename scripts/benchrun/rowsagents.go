@@ -63,16 +63,14 @@ func rowClaude(b *bench) []result {
 		{what: "after another program's append, next `readlink leaf`, the same session", peer: "the same, nothing appended", limit: 0.05},
 	}
 	dir := "sessions/-home-dev-project-0/" + id
-	return b.repeat(res, func() {
-		b.withOurs(agent, &res[0], func(mt *mount) {
-			ours := b.expect(mt.path(dir), "ls -U entries | wc -l", entries)
-			res[0].add(ours, b.time(agent, "jq -c . '"+file+"' >/dev/null"))
-			b.must(appendLine(file, g.claudeRecord("user", id, cwd, last, `"message":{"role":"user","content":"more"}`)))
-			last = g.ids[len(g.ids)-1]
-			entries++
-			took := b.expect(mt.path(dir), "readlink leaf", "entries/"+last+".json")
-			res[1].add(took, b.time(mt.path(dir), "readlink leaf"))
-		})
+	return b.measured(agent, res, func(mt *mount) {
+		ours := b.expect(mt.Path(dir), "ls -U entries | wc -l", entries)
+		res[0].add(ours, b.time(agent, "jq -c . '"+file+"' >/dev/null"))
+		b.must(appendLine(file, g.claudeRecord("user", id, cwd, last, `"message":{"role":"user","content":"more"}`)))
+		last = g.ids[len(g.ids)-1]
+		entries++
+		took := b.expect(mt.Path(dir), "readlink leaf", "entries/"+last+".json")
+		res[1].add(took, b.time(mt.Path(dir), "readlink leaf"))
 	})
 }
 
@@ -93,7 +91,7 @@ func rowSearchClaude(b *bench) []result {
 	return b.repeat(res, func() {
 		raw := b.expect(agent, "rg -F -i -l "+rareWord+" projects | wc -l", rareCopies)
 		b.withOurs(agent, &res[0], func(mt *mount) {
-			res[0].add(b.expect(mt.dir, "ls search/"+rareWord+"/sessions | wc -l", rareCopies), raw)
+			res[0].add(b.expect(mt.At, "ls search/"+rareWord+"/sessions | wc -l", rareCopies), raw)
 		})
 	})
 }

@@ -67,7 +67,7 @@ func (b *bench) timeAppends(s *session, writes []string, lines int) (took float6
 		b.warmDaemon(mt, s)
 		before, err := os.Stat(s.file)
 		b.must(err)
-		took = b.timeWrites(mt.path(s.dir, "append"), os.O_WRONLY, writes)
+		took = b.timeWrites(mt.Path(s.dir, "append"), os.O_WRONLY, writes)
 		b.expect("/", fmt.Sprintf("tail -c +%d '%s' | wc -l", before.Size()+1, s.file), lines)
 	})
 	return took

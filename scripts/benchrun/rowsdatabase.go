@@ -89,10 +89,8 @@ func (d *database) firstListing() []result {
 		what: "PostgreSQL: first `ls -U entries \\| wc -l` after a mount, a row of " + s.describe(),
 		peer: "`psql -c 'SELECT content …'`", ratio: 2,
 	}}
-	return d.repeat(res, func() {
-		d.withOurs(d.source(table), &res[0], func(mt *mount) {
-			res[0].add(d.expect(mt.path(s.dir), line, s.entries), d.psql(`SELECT content FROM `+table))
-		})
+	return d.measured(d.source(table), res, func(mt *mount) {
+		res[0].add(d.expect(mt.Path(s.dir), line, s.entries), d.psql(`SELECT content FROM `+table))
 	})
 }
 
@@ -109,7 +107,7 @@ func (d *database) appends() []result {
 		d.table("theirs", s.agent)
 		d.withOurs(d.source("ours"), &res[0], func(mt *mount) {
 			d.warmDaemon(mt, s)
-			ours := d.timeWrites(mt.path(s.dir, "append"), os.O_WRONLY, lines)
+			ours := d.timeWrites(mt.Path(s.dir, "append"), os.O_WRONLY, lines)
 			start := time.Now()
 			for _, line := range lines {
 				d.exec(`UPDATE theirs SET content = content || $1, mtime_ms = greatest(mtime_ms + 1, $2) WHERE path = $3`,
@@ -135,9 +133,7 @@ func (d *database) index() []result {
 	d.table(table, d.manySessions(n, 4, n*4000))
 	const list = `SELECT path, mtime_ms, octet_length(content), title, title_source, title_updated_at,
 		substring(convert_to(content, 'UTF8') FROM 1 FOR 4096) FROM ` + table
-	return d.repeat(res, func() {
-		d.withOurs(d.source(table), &res[0], func(mt *mount) {
-			res[0].add(d.expect(mt.dir, line, n), d.psql(list))
-		})
+	return d.measured(d.source(table), res, func(mt *mount) {
+		res[0].add(d.expect(mt.At, line, n), d.psql(list))
 	})
 }

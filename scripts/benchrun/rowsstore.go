@@ -21,7 +21,7 @@ func rowMount(b *bench) []result {
 		for i, agent := range [...]string{many, one} {
 			b.withOurs(agent, &res[0], func(mt *mount) {
 				took[i] = mt.Ready.Seconds()
-				b.time(mt.dir, "ls sessions >/dev/null")
+				b.time(mt.At, "ls sessions >/dev/null")
 				resident[i] = mt.Memory("VmRSS")
 			})
 		}
@@ -38,14 +38,12 @@ func rowIndex(b *bench) []result {
 		{what: "`cat index.jsonl`, " + what + ", cold daemon", peer: peer, ratio: 1},
 		{what: "`cat index.jsonl`, " + what + ", again", peer: peer, ratio: 0.1},
 	}
-	return b.repeat(res, func() {
-		b.withOurs(agent, &res[0], func(mt *mount) {
-			const line = "cat index.jsonl | wc -l"
-			first, again := b.expect(mt.dir, line, len(files)), b.expect(mt.dir, line, len(files))
-			client := b.clientTime(len(files), agent, "list")
-			res[0].add(first, client)
-			res[1].add(again, client)
-		})
+	return b.measured(agent, res, func(mt *mount) {
+		const line = "cat index.jsonl | wc -l"
+		first, again := b.expect(mt.At, line, len(files)), b.expect(mt.At, line, len(files))
+		client := b.clientTime(len(files), agent, "list")
+		res[0].add(first, client)
+		res[1].add(again, client)
 	})
 }
 
@@ -59,11 +57,11 @@ func rowMemory(b *bench) []result {
 		{what: "resident memory after `ls entries`, " + s.describe(), unit: megabytes, limit: 150 * megabyte},
 	}
 	b.withOurs(agent, &res[0], func(mt *mount) {
-		b.log("find and cat took %.3f s", b.time(mt.dir, "find . -type f -print0 | xargs -0 cat >/dev/null"))
+		b.log("find and cat took %.3f s", b.time(mt.At, "find . -type f -print0 | xargs -0 cat >/dev/null"))
 		res[0].add(mt.Memory("VmRSS"), 0)
 	})
 	b.withOurs(s.agent, &res[1], func(mt *mount) {
-		b.time(mt.path(s.dir), "ls entries >/dev/null")
+		b.time(mt.Path(s.dir), "ls entries >/dev/null")
 		res[1].add(mt.Memory("VmRSS"), 0)
 	})
 	return res
@@ -82,11 +80,11 @@ func rowCosts(b *bench) []result {
 	return b.repeat(res, func() {
 		var indexed float64
 		b.withOurs(agent, &res[0], func(mt *mount) {
-			indexed = b.expect(mt.dir, "find sessions -mindepth 3 -maxdepth 3 -name leaf -printf '%l\\n' | grep -c entries/", len(files))
+			indexed = b.expect(mt.At, "find sessions -mindepth 3 -maxdepth 3 -name leaf -printf '%l\\n' | grep -c entries/", len(files))
 		})
 		b.withOurs(agent, &res[0], func(mt *mount) {
 			for i := range res {
-				res[i].add(b.time(mt.dir, "cat usage.jsonl | grep -q claude"), indexed)
+				res[i].add(b.time(mt.At, "cat usage.jsonl | grep -q claude"), indexed)
 				grown++
 				b.must(appendLine(files[len(files)/2], foreignLine(fmt.Sprintf("zz%06d", grown), "", grown)))
 			}
@@ -110,14 +108,14 @@ func rowSearch(b *bench) []result {
 		name := b.expect(agent, "rg -F -i -l "+filepath.Base(rareFile)+" sessions | wc -l", rareCopies)
 		b.withOurs(agent, &res[0], func(mt *mount) {
 			line := "ls search/" + rareWord + "/sessions | wc -l"
-			res[0].add(b.expect(mt.dir, line, rareCopies), raw)
-			res[1].add(b.expect(mt.dir, line, rareCopies), raw)
+			res[0].add(b.expect(mt.At, line, rareCopies), raw)
+			res[1].add(b.expect(mt.At, line, rareCopies), raw)
 		})
 		b.withOurs(agent, &res[2], func(mt *mount) {
-			res[2].add(b.expect(mt.dir, "ls by-file"+rareFile+"/sessions | wc -l", rareCopies), name)
+			res[2].add(b.expect(mt.At, "ls by-file"+rareFile+"/sessions | wc -l", rareCopies), name)
 		})
 		b.withOurs(agent, &res[3], func(mt *mount) {
-			res[3].add(b.expect(mt.dir, "cat search/reader/results.tsv | grep -c sessions/", 1000), 0)
+			res[3].add(b.expect(mt.At, "cat search/reader/results.tsv | grep -c sessions/", 1000), 0)
 		})
 	})
 }

@@ -158,8 +158,8 @@ func rowManyClaude(b *bench) []result {
 	g := newGenerator(n)
 	b.withMount(func(at string) []string { return append(daemon, home, at) }, func(mt *mount) {
 		for pass := range 10 {
-			b.time(mt.dir, "cat usage.jsonl >/dev/null && ls search/"+rareWord+"/sessions && cat lost.tsv >/dev/null")
-			b.expect(mt.dir, "cat index.jsonl | wc -l", n)
+			b.time(mt.At, "cat usage.jsonl >/dev/null && ls search/"+rareWord+"/sessions && cat lost.tsv >/dev/null")
+			b.expect(mt.At, "cat index.jsonl | wc -l", n)
 			for i := range min(10, n) {
 				id := strings.TrimSuffix(filepath.Base(files[i]), ".jsonl")
 				b.must(appendLine(files[i], g.claudeRecord("user", id, cwdOf(0), "", fmt.Sprintf(`"message":{"role":"user","content":"pass %d"}`, pass))))

@@ -60,7 +60,7 @@ func measureTeam(b *bench, args []string) {
 	defer func() {
 		stop()
 		for _, m := range t.mounts {
-			_ = m.close()
+			_ = unmount(m)
 		}
 	}()
 	t.measure(ctx)
@@ -100,7 +100,7 @@ func (t *team) row(i int) string {
 // session returns the directory of a member's first session in a mount.
 func (t *team) session(mount, member int) string {
 	name := strings.TrimSuffix(filepath.Base(t.row(member)), ".jsonl")
-	return t.mounts[mount].path("sessions", fmt.Sprintf("user%03d/--work--", member), name)
+	return t.mounts[mount].Path("sessions", fmt.Sprintf("user%03d/--work--", member), name)
 }
 
 // measure prints what the members cost the server, and what they wait.
@@ -137,7 +137,7 @@ func (t *team) measure(ctx context.Context) {
 		memory = append(memory, m.Memory("VmRSS"))
 	}
 	fmt.Printf("memory of a mount: median %s, at most %s\n", megabytes(median(memory)), megabytes(slices.Max(memory)))
-	took := func(line string) string { return seconds(t.time(t.mounts[0].dir, line+" >/dev/null")) }
+	took := func(line string) string { return seconds(t.time(t.mounts[0].At, line+" >/dev/null")) }
 	fmt.Printf("index.jsonl %s, again %s; ls recent %s; then %s of memory\n",
 		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"), megabytes(t.mounts[0].Memory("VmRSS")))
 }

@@ -14,6 +14,7 @@ import (
 // FS is a file system that a daemon serves.
 type FS struct {
 	*exec.Cmd
+	At    string        // its mount point
 	Ready time.Duration // from the start of the daemon until the first answer
 	ended chan struct{}
 }
@@ -23,7 +24,7 @@ const readyPoll = 50 * time.Microsecond
 
 // Start starts a daemon and waits until its mount answers. A daemon that does not get there within a time is killed.
 func Start(cmd *exec.Cmd, at string, within time.Duration) (*FS, error) {
-	f := &FS{Cmd: cmd, ended: make(chan struct{})}
+	f := &FS{Cmd: cmd, At: at, ended: make(chan struct{})}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -44,6 +45,9 @@ func isFUSE(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
 }
+
+// Path is a path in the file system.
+func (f *FS) Path(elem ...string) string { return filepath.Join(append([]string{f.At}, elem...)...) }
 
 // Ends reports whether the daemon ends within a time.
 func (f *FS) Ends(within time.Duration) bool {

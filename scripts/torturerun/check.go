@@ -24,7 +24,7 @@ func (r *run) check() {
 		fmt.Printf("%9d  %s\n", r.counts[what], what)
 	}
 	for _, d := range r.daemons {
-		r.checkDaemon(d)
+		r.checkLog(d)
 	}
 }
 
@@ -35,13 +35,12 @@ func (m *model) names() []string { return slices.Sorted(maps.Keys(m.sessions)) }
 func (r *run) checkFiles() {
 	for _, name := range r.names() {
 		file, err := readSession(r.file(name))
-		switch s := r.sessions[name]; {
-		case err != nil:
+		if err != nil {
 			r.problem("%v", err)
 			delete(r.sessions, name)
-		default:
-			r.checkFile(name, s, file)
+			continue
 		}
+		r.checkFile(name, r.sessions[name], file)
 	}
 }
 
@@ -188,24 +187,12 @@ func (r *run) checkCrawls() {
 // checkLeft: nothing is left behind, in the daemons or on disk.
 func (r *run) checkLeft() {
 	for _, d := range r.daemons {
-		for range restSeconds {
-			if d.sample(); d.rss <= restingMemory {
-				break
-			}
-			time.Sleep(time.Second)
-		}
-		rss, peak := d.rss, d.peak
-		n := strings.Count("\n"+d.dump(), "\ngoroutine ")
-		if n > restingGoroutines {
-			r.problem("daemon %s has %d goroutines at rest", d.name, n)
-		}
-		fmt.Printf("goroutines of daemon %s: %d\n", d.name, n)
+		r.checkRest(d)
 		if err := d.start(); err != nil {
 			r.problem("%v", err)
 		} else if err := d.unmount(); err != nil {
 			r.problem("%v", err)
 		}
-		d.rss, d.peak = rss, peak
 	}
 	for _, name := range r.names() { // to which the check has written
 		lock := filepath.Join(filepath.Dir(r.file(name)), "."+filepath.Base(name)+".jsonl.lock")
@@ -221,16 +208,30 @@ func (r *run) checkLeft() {
 	}
 }
 
-// checkDaemon: how much memory it had; and what it logs as an error is one, and a panic too. Dumps of goroutines are not
-// meant.
-func (r *run) checkDaemon(d *daemon) {
-	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %.0f, %.0f in the end\n", d.name, d.kills, d.peak, d.rss)
-	if limit := float64(d.memory)*1.3 + 40; d.peak > limit && !r.race {
-		r.problem("daemon %s had %.0f MiB of memory, and %.0f is the most", d.name, d.peak, limit)
+// checkRest ends a daemon: how much memory it had, and which goroutines it has when nothing is to be done.
+func (r *run) checkRest(d *daemon) {
+	rss := d.mebibytes("VmRSS")
+	for n := 0; n < restSeconds && rss > restingMemory; n++ {
+		time.Sleep(time.Second)
+		rss = d.mebibytes("VmRSS")
 	}
-	if d.rss > restingMemory && !r.race {
-		r.problem("daemon %s had %.0f MiB of memory at rest", d.name, d.rss)
+	peak := d.mebibytes("VmHWM")
+	goroutines := strings.Count("\n"+d.dump(), "\ngoroutine ")
+	fmt.Printf("daemon %s: killed %d times; MiB of memory since then: at most %.0f, %.0f in the end; goroutines: %d\n",
+		d.name, d.kills, peak, rss, goroutines)
+	if goroutines > restingGoroutines {
+		r.problem("daemon %s has %d goroutines at rest", d.name, goroutines)
 	}
+	if limit := float64(d.memory)*1.3 + 40; peak > limit && !r.race {
+		r.problem("daemon %s had %.0f MiB of memory, and %.0f is the most", d.name, peak, limit)
+	}
+	if rss > restingMemory && !r.race {
+		r.problem("daemon %s had %.0f MiB of memory at rest", d.name, rss)
+	}
+}
+
+// checkLog: an error that a daemon logs is one, and a panic too. Dumps of goroutines are not meant.
+func (r *run) checkLog(d *daemon) {
 	log := readText(d.log)
 	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {
 		r.problem("a race in daemon %s: %.3000s", d.name, race)

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,13 +21,8 @@ type daemon struct {
 	mode   string // mount options
 	log    string // file
 	kills  int
-	memory int     // of the mount option, in MiB
-	rss    float64 // since it was started last, in MiB
-	peak   float64
-
-	mu   sync.Mutex // guards those below
-	down bool
-	back time.Time // when it was there again
+	memory int          // of the mount option, in MiB
+	back   atomic.Int64 // until when its death is noticed, in nanoseconds since 1970
 }
 
 // noMountpoint is the exit status of a daemon whose mount point cannot be used (docs/design.md, The command).
@@ -45,7 +41,6 @@ func (d *daemon) start() error {
 		cmd := exec.Command(d.binary, "-f", "-o", fmt.Sprintf("memory=%dm%s", d.memory, d.mode), d.source(), at)
 		cmd.Stderr, cmd.Dir = log, "/"
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
-		d.rss, d.peak = 0, 0
 		if d.FS, err = served.Start(cmd, at, callLimit); err == nil || d.FS == nil {
 			return err
 		}
@@ -57,8 +52,8 @@ func (d *daemon) start() error {
 
 // killAndStart kills the daemon without warning and starts it again after a pause.
 func (d *daemon) killAndStart(pause time.Duration) error {
-	d.setDown(true)
-	defer d.setDown(false)
+	d.back.Store(math.MaxInt64)
+	defer func() { d.back.Store(time.Now().Add(noticed).UnixNano()) }()
 	if !d.signal(syscall.SIGKILL) {
 		return fmt.Errorf("the daemon of %s had ended by itself: %v", d.name, d.ProcessState)
 	}
@@ -70,31 +65,19 @@ func (d *daemon) killAndStart(pause time.Duration) error {
 	return d.start()
 }
 
-func (d *daemon) setDown(down bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.down, d.back = down, time.Now()
-}
+// noticed is how long after a daemon is there again calls may still notice its death.
+const noticed = 2 * time.Second
 
-// wasDownSince reports whether the daemon was not there at some moment since then. Calls notice it a little later.
-func (d *daemon) wasDownSince(then time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.down || then.Before(d.back.Add(2*time.Second))
-}
+// wasDownSince reports whether the daemon was not there at some moment since then.
+func (d *daemon) wasDownSince(then time.Time) bool { return then.UnixNano() < d.back.Load() }
 
 // signal reports whether the daemon still ran.
 func (d *daemon) signal(s syscall.Signal) bool {
 	return !d.Ends(time.Millisecond) && d.Process.Signal(s) == nil
 }
 
-// sample notes how much memory the daemon has.
-func (d *daemon) sample() {
-	if rss := d.Memory("VmRSS") / (1 << 20); rss > 0 {
-		d.rss = rss
-		d.peak = max(d.peak, rss)
-	}
-}
+// mebibytes is how much memory the daemon has, VmRSS, or has had since it was started last, VmHWM.
+func (d *daemon) mebibytes(what string) float64 { return d.Memory(what) / (1 << 20) }
 
 // dump ends the daemon with a list of its goroutines in its log, and returns it.
 func (d *daemon) dump() string {

@@ -136,9 +136,6 @@ func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
 			return false
 		case <-time.After(time.Second):
 		}
-		for _, d := range r.daemons {
-			d.sample()
-		}
 		if time.Now().Before(next) || time.Now().After(end) {
 			continue
 		}
