@@ -11,7 +11,7 @@ import (
 
 // client is the real client, the peer of some rows. It is asked for its own time of the one call that
 // is compared, without the start of its runtime, which would be several times that.
-type client struct{ bun, installed, version, runtime string }
+type client struct{ bun, installed, version, runtime string } // installed is "" without it
 
 //go:embed client.ts
 var clientScript []byte
@@ -20,8 +20,8 @@ var clientScript []byte
 // sessions, or "open" the session file in it that follows, or open it, build its "context" and print that. It must see
 // as many sessions or entries. Without a client it returns 0.
 func (b *bench) clientTime(want int, agent, what string, file ...string) float64 {
-	c := b.client
-	if c == nil {
+	c := &b.client
+	if c.installed == "" {
 		return 0
 	}
 	home := filepath.Join(b.dir, "home")
@@ -46,7 +46,7 @@ func (b *bench) clientTime(want int, agent, what string, file ...string) float64
 
 // clientOpens runs the client over its copy of a session, where it may write.
 func (b *bench) clientOpens(what string, s *session) float64 {
-	if b.client == nil {
+	if b.client.installed == "" {
 		return 0
 	}
 	agent := filepath.Join(b.dir, "client-"+s.name)

@@ -61,8 +61,11 @@ type generator struct {
 }
 
 func newGenerator(salt int) *generator {
-	rng := rand.New(rand.NewPCG(seed, uint64(salt)))
-	return &generator{rng: rng, text: newText(rng), now: firstTime, seen: map[uint32]bool{}}
+	g := &generator{rng: rand.New(rand.NewPCG(seed, uint64(salt))), now: firstTime, seen: map[uint32]bool{}}
+	for range textLines {
+		g.text = append(g.text, codeLine(g.rng))
+	}
+	return g
 }
 
 // session writes a session with that id and working directory, and its plain files into a directory beside the agent directory.

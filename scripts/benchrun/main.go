@@ -23,7 +23,7 @@ type bench struct {
 	loopback string
 	divisor  int // of all sizes
 	runs     int // of each row that counts; one more comes before them, to warm up
-	client   *client
+	client   client
 	ccusage  string // its program, "" without it
 	sessions map[string]*session
 	rare     bool // the store of many sessions has a rare word
@@ -61,8 +61,8 @@ func run() error {
 	flag.StringVar(&b.loopback, "loopback", "", "go-fuse's loopback example")
 	flag.IntVar(&b.divisor, "divisor", 1, "of the sizes of all stores: a large one to try the script")
 	flag.IntVar(&b.runs, "runs", 5, "how often each row is run")
-	installed := flag.String("client", "", "directory with the client's node_modules")
-	bun := flag.String("bun", "", "the client's runtime")
+	flag.StringVar(&b.client.installed, "client", "", "directory with the client's node_modules")
+	flag.StringVar(&b.client.bun, "bun", "", "the client's runtime")
 	flag.StringVar(&b.ccusage, "ccusage", "", "ccusage's program, peer of row u")
 	report := flag.String("report", "", "file to write the table to")
 	flag.Parse()
@@ -81,9 +81,6 @@ func run() error {
 	if isTeam {
 		_, err := b.runRow(row{"team", func(b *bench) []result { measureTeam(b, flag.Args()[1:]); return nil }})
 		return err
-	}
-	if *installed != "" {
-		b.client = &client{bun: *bun, installed: *installed}
 	}
 	about := b.aboutMachine()
 	var results []result

@@ -19,7 +19,7 @@ func (b *bench) render(about string, results []result, now time.Time) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmarks\n\nWritten by `scripts/bench` on %s; every figure is from that run.\n\n", now.UTC().Format("2006-01-02"))
 	fmt.Fprintf(&out, "%s- %s\n", about, runtime.Version())
-	if b.client != nil && b.client.version != "" {
+	if b.client.version != "" {
 		fmt.Fprintf(&out, "- Client: @oh-my-pi/pi-coding-agent %s, bun %s; its time is that of the call alone, without the start of bun\n", b.client.version, b.client.runtime)
 	}
 	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (row i %d times, rows j and v once), page cache warm; times are wall times of whole processes, row u's processor times\n", b.runs, appends)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,16 +56,12 @@ func (d *database) query(to any, sql string) { d.must(d.QueryRow(d.ctx, sql).Sca
 // table makes a table of the sessions of an agent directory.
 func (d *database) table(name, agent string) {
 	d.exec(`DROP TABLE IF EXISTS ` + name + `; CREATE TABLE ` + name + postgrestest.Columns)
-	var rows [][]any
-	d.must(filepath.WalkDir(filepath.Join(agent, "sessions"), func(path string, item fs.DirEntry, err error) error {
-		if err != nil || item.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		rows = append(rows, []any{rowsPrefix + strings.TrimPrefix(path, agent+"/"), string(text), time.Now().UnixMilli()})
-		return err
+	files, err := filepath.Glob(filepath.Join(agent, "sessions/*/*.jsonl"))
+	d.must(err)
+	_, err = d.CopyFrom(d.ctx, pgx.Identifier{name}, []string{"path", "content", "mtime_ms"}, pgx.CopyFromSlice(len(files), func(i int) ([]any, error) {
+		text, err := os.ReadFile(files[i])
+		return []any{rowsPrefix + strings.TrimPrefix(files[i], agent+"/"), string(text), time.Now().UnixMilli()}, err
 	}))
-	_, err := d.CopyFrom(d.ctx, pgx.Identifier{name}, []string{"path", "content", "mtime_ms"}, pgx.CopyFromRows(rows))
 	d.must(err)
 	d.exec(`VACUUM ANALYZE ` + name)
 	d.exec(`CHECKPOINT`)
