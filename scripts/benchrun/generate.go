@@ -54,14 +54,14 @@ type generator struct {
 	text text
 	line []byte
 	ids  []string
-	seen map[uint32]bool
+	made uint32 // entries
 	now  time.Time
 	turn int
 	call string // id of the last tool call
 }
 
 func newGenerator(salt int) *generator {
-	g := &generator{rng: rand.New(rand.NewPCG(seed, uint64(salt))), now: firstTime, seen: map[uint32]bool{}}
+	g := &generator{rng: rand.New(rand.NewPCG(seed, uint64(salt))), now: firstTime}
 	for range textLines {
 		g.text = append(g.text, codeLine(g.rng))
 	}
@@ -78,7 +78,7 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 		s.plain = s.agent + "-plain"
 	}
 	g.ids, g.turn = nil, 0
-	text := bytes.NewBuffer(g.header(id, cwd))
+	text := bytes.NewBufferString(fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", id, stamp(g.now), cwd))
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)
 		text.Write(line)
@@ -99,10 +99,6 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 // write makes a file and its directory.
 func write(name string, text []byte, mode os.FileMode) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, mode))
-}
-
-func (g *generator) header(id, cwd string) []byte {
-	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", id, stamp(g.now), cwd)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -140,17 +136,9 @@ func (g *generator) entry(size int) []byte {
 		more = fmt.Sprintf(`"message":{"role":"toolResult","toolCallId":%q,"toolName":"bash","content":[{"type":"text","text":"%s"}],`+
 			`"isError":false,"timestamp":%d}`, g.call, g.text.draw(rng, size-290), millis)
 	}
-	g.line = fmt.Appendf(g.line[:0], `{"type":%q,"id":%q,"parentId":%s,"timestamp":%q,%s}`+"\n", kind, g.newID(), parent, stamp(g.now), more)
-	return g.line
-}
-
-func (g *generator) newID() string {
-	n := g.rng.Uint32()
-	for g.seen[n] {
-		n = g.rng.Uint32()
-	}
-	g.seen[n] = true
-	id := fmt.Sprintf("%08x", n)
+	g.made++
+	id := fmt.Sprintf("%08x", g.made*2654435761) // an odd factor: no two are the same
 	g.ids = append(g.ids, id)
-	return id
+	g.line = fmt.Appendf(g.line[:0], `{"type":%q,"id":%q,"parentId":%s,"timestamp":%q,%s}`+"\n", kind, id, parent, stamp(g.now), more)
+	return g.line
 }

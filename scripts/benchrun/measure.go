@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// output runs a shell command line in a directory and returns what it printed, and the wall time in seconds of the whole
+// run runs a shell command line in a directory and returns what it printed, and the wall time in seconds of the whole
 // process, from before fork to after its end. What starts the shell costs is on both sides.
-func (b *bench) output(dir, line string) (string, float64) {
+func (b *bench) run(dir, line string) (printed string, took float64, used *os.ProcessState) {
 	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent"}
@@ -20,11 +20,16 @@ func (b *bench) output(dir, line string) (string, float64) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	start := time.Now()
 	err := cmd.Run()
-	took := time.Since(start)
+	took = time.Since(start).Seconds()
 	if err != nil || errs.Len() > 0 {
 		b.fail("%s: %v: %.200s", line, err, errs.String())
 	}
-	return out.String(), took.Seconds()
+	return out.String(), took, cmd.ProcessState
+}
+
+func (b *bench) output(dir, line string) (printed string, took float64) {
+	printed, took, _ = b.run(dir, line)
+	return printed, took
 }
 
 func (b *bench) time(dir, line string) float64 {

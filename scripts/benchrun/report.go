@@ -44,7 +44,7 @@ var profiles string
 // the peer's next to it; ours and the peer's: medians.
 func (r *result) line() string {
 	cells := [11]string{r.row, r.what, r.peer}
-	unit, figures, limit := r.unit, r.ours, r.limit
+	unit, figures, limit, ratios := r.unit, r.ours, r.limit, r.ratios()
 	if unit == nil {
 		unit = seconds
 	}
@@ -52,7 +52,7 @@ func (r *result) line() string {
 		cells[6] = "≤ " + unit(r.limit)
 	}
 	if r.ratio > 0 {
-		figures, limit = r.ratios(), r.ratio
+		figures, limit = ratios, r.ratio
 		cells[6] = fmt.Sprintf("≤ %g", r.ratio)
 	}
 	if limit > 0 && len(figures) > 0 {
@@ -60,7 +60,7 @@ func (r *result) line() string {
 			cells[7] = "yes"
 		}
 	}
-	if ratios := r.ratios(); len(ratios) > 0 {
+	if len(ratios) > 0 {
 		for i, ratio := range []float64{median(ratios), slices.Min(ratios), slices.Max(ratios)} {
 			cells[3+i] = fmt.Sprintf("%.2f", ratio)
 		}

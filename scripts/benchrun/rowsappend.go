@@ -62,8 +62,7 @@ func appendLines(n int) []string {
 
 // timeAppends mounts, writes to a session's append, and checks that as many entries were added.
 func (b *bench) timeAppends(s *session, writes []string, lines int) (took float64) {
-	var unused result
-	b.withOurs(s.agent, &unused, func(mt *mount) {
+	b.withOurs(s.agent, &result{}, func(mt *mount) {
 		b.warmDaemon(mt, s)
 		before, err := os.Stat(s.file)
 		b.must(err)

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,13 +20,11 @@ func rowUsage(b *bench) []result {
 	home, _, truth, what := b.claudeStore("bill", 620, 500*megabyte)
 	res := []result{{what: "`sessionfs stats`, " + what + ", processor time", peer: "`ccusage claude daily --offline`", ratio: 2}}
 	return b.repeat(res, func() {
-		ours, used := b.add(home, b.daemon[0], "stats", "-s", home, "--by", "model", "--json")
+		ours, _, used := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.daemon[0]+" stats -s "+home+" --by model --json")
 		b.checkTokens(truth, ours)
 		theirs := 0.0
 		if b.ccusage != "" {
-			var bill []byte
-			var peer *os.ProcessState
-			bill, peer = b.add(home, b.ccusage, "claude", "daily", "--json", "--offline", "--breakdown")
+			bill, _, peer := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.ccusage+" claude daily --json --offline --breakdown 2>/dev/null")
 			b.checkDollars(ours, bill)
 			theirs = processor(peer)
 		}
@@ -60,19 +57,6 @@ func rowCommands(b *bench) []result {
 	})
 }
 
-// add runs a command over the store and returns its output and the resources that it used.
-func (b *bench) add(home string, command ...string) ([]byte, *os.ProcessState) {
-	cmd := exec.CommandContext(b.ctx, command[0], command[1:]...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent", "CLAUDE_CONFIG_DIR=" + home}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		b.fail("%s: %v: %.200s", command, err, stderr.String())
-	}
-	return out, cmd.ProcessState
-}
-
 // processor returns a process's time on processors, in seconds.
 func processor(p *os.ProcessState) float64 {
 	return (p.UserTime() + p.SystemTime()).Round(time.Millisecond).Seconds()
@@ -87,18 +71,18 @@ type sums struct {
 }
 
 // byModel reads the lines of stats --json.
-func (b *bench) byModel(lines []byte) map[string]sums {
+func (b *bench) byModel(lines string) map[string]sums {
 	found := map[string]sums{}
-	for line := range bytes.Lines(lines) {
+	for line := range strings.Lines(lines) {
 		var s sums
-		b.must(json.Unmarshal(line, &s))
+		b.must(json.Unmarshal([]byte(line), &s))
 		found[filepath.Base(s.Model)] = s // without the provider
 	}
 	return found
 }
 
 // checkTokens fails where a model's answers or tokens are not those that the store was made with.
-func (b *bench) checkTokens(truth claudetest.Truth, lines []byte) {
+func (b *bench) checkTokens(truth claudetest.Truth, lines string) {
 	found := b.byModel(lines)
 	for model, t := range truth.ByModel() {
 		s := found[model]
@@ -109,7 +93,7 @@ func (b *bench) checkTokens(truth claudetest.Truth, lines []byte) {
 }
 
 // checkDollars fails where a model's dollars differ from ccusage's by a cent.
-func (b *bench) checkDollars(lines, ccusage []byte) {
+func (b *bench) checkDollars(lines, ccusage string) {
 	var bill struct {
 		Daily []struct {
 			ModelBreakdowns []struct {
@@ -118,7 +102,7 @@ func (b *bench) checkDollars(lines, ccusage []byte) {
 			}
 		}
 	}
-	b.must(json.Unmarshal(ccusage, &bill))
+	b.must(json.Unmarshal([]byte(ccusage), &bill))
 	theirs := map[string]float64{}
 	for _, day := range bill.Daily {
 		for _, m := range day.ModelBreakdowns {

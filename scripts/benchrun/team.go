@@ -60,7 +60,7 @@ func measureTeam(b *bench, args []string) {
 	defer func() {
 		stop()
 		for _, m := range t.mounts {
-			_ = unmount(m)
+			unmount(m)
 		}
 	}()
 	t.measure(ctx)

@@ -81,17 +81,13 @@ func (d *daemon) mebibytes(what string) float64 { return d.Memory(what) / (1 << 
 
 // dump ends the daemon with a list of its goroutines in its log, and returns it.
 func (d *daemon) dump() string {
-	before, _ := os.Stat(d.log)
+	before := len(readText(d.log))
 	d.signal(syscall.SIGCONT)
 	d.signal(syscall.SIGQUIT)
 	if !d.Ends(10 * time.Second) {
 		_ = d.Process.Kill()
 	}
-	text, _ := os.ReadFile(d.log)
-	if before != nil && int64(len(text)) > before.Size() {
-		text = text[before.Size():]
-	}
-	return string(text)
+	return readText(d.log)[before:]
 }
 
 // unmount is sessionfs -u.
