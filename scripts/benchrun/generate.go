@@ -43,10 +43,12 @@ type session struct {
 	file   string // the session file
 	dir    string // its directory, from the mount's root
 	raw    string // its file, from the mount's root
-	plain  string // a directory whose entries/ has its entries as plain files; "" for none
 	lastID string
 	spec
 }
+
+// plainDir is a directory whose entries/ has the entries as plain files.
+func (s *session) plainDir() string { return s.agent + "-plain" }
 
 // generator writes sessions.
 type generator struct {
@@ -74,16 +76,13 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 	s.dir = filepath.Join("sessions", "-"+strings.ReplaceAll(cwd, "/", "-")+"--", g.now.Format("2006-01-02T15-04-05-000Z")+"_"+id)
 	s.raw = s.dir + ".jsonl"
 	s.file = filepath.Join(s.agent, s.raw)
-	if sp.plain {
-		s.plain = s.agent + "-plain"
-	}
 	g.ids, g.turn = nil, 0
 	text := bytes.NewBufferString(fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", id, stamp(g.now), cwd))
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)
 		text.Write(line)
-		if s.plain != "" { // what the mount shows of it, with its time and mode, so that long listings of both agree
-			name := filepath.Join(s.plain, "entries", g.ids[i]+".json")
+		if s.plain { // what the mount shows of it, with its time and mode, so that long listings of both agree
+			name := filepath.Join(s.plainDir(), "entries", g.ids[i]+".json")
 			if err := errors.Join(write(name, line, 0o400), os.Chtimes(name, g.now, g.now)); err != nil {
 				return nil, err
 			}

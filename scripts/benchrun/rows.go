@@ -25,12 +25,17 @@ var allRows = []row{
 // backing files are in its cache since they were made.
 func (b *bench) warmDaemon(mt *mount, s *session) { b.time(mt.Path(s.dir), "readlink leaf >/dev/null") }
 
-// onBoth calls f with a fresh warm mount of a session and one of its plain files through loopback.
-func (b *bench) onBoth(s *session, res *result, f func(ours, loopback string)) {
-	b.withOurs(s.agent, res, func(mt *mount) {
-		b.warmDaemon(mt, s)
-		b.withLoopback(s.plain, func(at string) { f(mt.Path(s.dir), at) })
-	})
+// onBoth calls once repeatedly with a fresh warm mount of a session and one of its plain files through loopback, in both of which
+// a command line prints the same.
+func (b *bench) onBoth(s *session, res []result, line string, once func(ours, loopback string)) []result {
+	mounted := func(f func(ours, loopback string)) {
+		b.withOurs(s.agent, &res[0], func(mt *mount) {
+			b.warmDaemon(mt, s)
+			b.withLoopback(s.plainDir(), func(at string) { f(mt.Path(s.dir), at) })
+		})
+	}
+	mounted(func(ours, loopback string) { b.same(ours, loopback, line) })
+	return b.repeat(res, func() { mounted(once) })
 }
 
 // rowFirstListing: the daemon reads and checks the whole file, and finds the lines that are no JSON.
@@ -55,13 +60,10 @@ func rowCatEntries(b *bench) []result {
 		{what: what + ", daemon warm, first time", peer: "loopback", ratio: 0.8},
 		{what: what + ", again at once", peer: "loopback", ratio: 0.5},
 	}
-	b.onBoth(s, &res[0], func(ours, loopback string) { b.same(ours, loopback, "cat entries/*.json | sha256sum") })
-	return b.repeat(res, func() {
-		b.onBoth(s, &res[0], func(ours, loopback string) {
-			first, again := b.time(ours, line), b.time(ours, line)
-			res[0].add(first, b.time(loopback, line))
-			res[1].add(again, b.time(loopback, line))
-		})
+	return b.onBoth(s, res, "cat entries/*.json | sha256sum", func(ours, loopback string) {
+		first, again := b.time(ours, line), b.time(ours, line)
+		res[0].add(first, b.time(loopback, line))
+		res[1].add(again, b.time(loopback, line))
 	})
 }
 
@@ -69,14 +71,9 @@ func rowCatEntries(b *bench) []result {
 func rowLongListing(b *bench) []result {
 	s := b.session(longSession)
 	res := []result{{what: fmt.Sprintf("`ls -l entries`, %d entries", s.entries), peer: "loopback, default options", ratio: 0.25}}
-	b.onBoth(s, &res[0], func(ours, loopback string) {
-		b.same(ours, loopback, "ls -l --time-style=full-iso entries | tail -n +2 | sha256sum")
-	})
-	return b.repeat(res, func() {
-		b.onBoth(s, &res[0], func(ours, loopback string) {
-			const line = "ls -l entries >/dev/null"
-			res[0].add(b.time(ours, line), b.time(loopback, line))
-		})
+	return b.onBoth(s, res, "ls -l --time-style=full-iso entries | tail -n +2 | sha256sum", func(ours, loopback string) {
+		const line = "ls -l entries >/dev/null"
+		res[0].add(b.time(ours, line), b.time(loopback, line))
 	})
 }
 
@@ -129,7 +126,7 @@ func rowForeignAppend(b *bench) []result {
 		b.warmDaemon(mt, s)
 		for i := range appends + 1 {
 			id := fmt.Sprintf("zz%06d", i)
-			b.must(appendLine(s.file, foreignLine(id, s.lastID, i)))
+			b.append(s.file, foreignLine(id, s.lastID, i))
 			ours := b.expect(mt.Path(s.dir), "readlink leaf", "entries/"+id+".json")
 			if peer := b.time(mt.Path(s.dir), "readlink leaf"); i > 0 {
 				res[0].add(ours, peer)
@@ -142,21 +139,12 @@ func rowForeignAppend(b *bench) []result {
 }
 
 func foreignLine(id, parent string, i int) string {
-	now := stamp(time.Now())
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":%q,"message":{"role":"user","content":"line %d","timestamp":%d}}`+"\n",
-		id, parent, now, i, time.Now().UnixMilli())
+		id, parent, stamp(time.Now()), i, time.Now().UnixMilli())
 }
 
-// appendLine adds a line as the client does: one write with O_APPEND.
-func appendLine(file, line string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(line)
-	return err
-}
+// append adds a line as the client does: one write with O_APPEND.
+func (b *bench) append(file, line string) { b.timeWrites(file, os.O_WRONLY|os.O_APPEND, []string{line}) }
 
 // rowArchive: the first listing of a compressed session unpacks it.
 func rowArchive(b *bench) []result {

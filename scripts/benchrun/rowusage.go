@@ -24,8 +24,8 @@ func rowUsage(b *bench) []result {
 		b.checkTokens(truth, ours)
 		theirs := 0.0
 		if b.ccusage != "" {
-			bill, _, peer := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.ccusage+" claude daily --json --offline --breakdown 2>/dev/null")
-			b.checkDollars(ours, bill)
+			_, _, peer := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.ccusage+" claude daily --json --offline --breakdown >bill.json 2>/dev/null")
+			b.checkDollars(home, ours)
 			theirs = processor(peer)
 		}
 		res[0].add(processor(used), theirs)
@@ -92,26 +92,13 @@ func (b *bench) checkTokens(truth claudetest.Truth, lines string) {
 	}
 }
 
-// checkDollars fails where a model's dollars differ from ccusage's by a cent.
-func (b *bench) checkDollars(lines, ccusage string) {
-	var bill struct {
-		Daily []struct {
-			ModelBreakdowns []struct {
-				ModelName string
-				Cost      float64
-			}
-		}
-	}
-	b.must(json.Unmarshal([]byte(ccusage), &bill))
-	theirs := map[string]float64{}
-	for _, day := range bill.Daily {
-		for _, m := range day.ModelBreakdowns {
-			theirs[m.ModelName] += m.Cost
-		}
-	}
+// checkDollars fails where a model's dollars differ from those of ccusage's bill by a cent.
+func (b *bench) checkDollars(home, lines string) {
 	for model, s := range b.byModel(lines) {
-		if math.Abs(s.Cost.Total-theirs[model]) >= 0.01 {
-			b.fail("%s cost %.4f, by ccusage %.4f", model, s.Cost.Total, theirs[model])
+		theirs := 0.0
+		text, _ := b.output(home, `jq '[.daily[].modelBreakdowns[] | select(.modelName == "`+model+`").cost] | add // 0' bill.json`)
+		if _, err := fmt.Sscan(text, &theirs); err != nil || math.Abs(s.Cost.Total-theirs) >= 0.01 {
+			b.fail("%s cost %.4f, by ccusage %.4f", model, s.Cost.Total, theirs)
 		}
 	}
 }
@@ -121,8 +108,8 @@ func (b *bench) checkDollars(lines, ccusage string) {
 func rowManyClaude(b *bench) []result {
 	home, files, _, what := b.claudeStore("many-claude", 10_000, 5000*megabyte)
 	n := len(files)
-	what = "peak memory with `-o memory=64m`, `usage.jsonl`, `search/`, `lost.tsv` and `index.jsonl` ten times, " + what
-	res := []result{{what: what, unit: megabytes, limit: 150 * megabyte}}
+	const peak = "peak memory with `-o memory=64m`, `usage.jsonl`, `search/`, `lost.tsv` and `index.jsonl` ten times, "
+	res := []result{{what: peak + what, unit: megabytes, limit: 150 * megabyte}}
 	daemon := append(slices.Clone(b.daemon), "-o", "memory=64m")
 	b.withMount(func(at string) []string { return append(daemon, home, at) }, func(mt *mount) {
 		for pass := range 10 {

@@ -88,7 +88,7 @@ func (b *bench) store() (agent string, files []string, what string) {
 		call := fmt.Sprintf(`[{"type":"toolCall","id":"t%d","name":"edit","arguments":{"path":%q}}]`, i, rareFile)
 		edited := strings.NewReplacer(`"role":"user"`, `"role":"assistant"`, fmt.Sprintf(`"line %d"`, i), call).
 			Replace(foreignLine(fmt.Sprintf("yy%06d", 2*i+1), "", i))
-		b.must(appendLine(files[i*n/rareCopies], said+edited))
+		b.append(files[i*n/rareCopies], said+edited)
 	}
 	b.rare = true
 	settle()

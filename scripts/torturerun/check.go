@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -188,9 +189,7 @@ func (r *run) checkCrawls() {
 func (r *run) checkLeft() {
 	for _, d := range r.daemons {
 		r.checkRest(d)
-		if err := d.start(); err != nil {
-			r.problem("%v", err)
-		} else if err := d.unmount(); err != nil {
+		if err := errors.Join(d.start(), d.unmount()); err != nil {
 			r.problem("%v", err)
 		}
 	}

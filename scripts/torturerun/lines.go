@@ -29,12 +29,9 @@ type session struct {
 	torn   []string // lines that cannot be read
 }
 
-// readSession reads a session file.
+// readSession reads a session file. After an error it is empty.
 func readSession(file string) (*session, error) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	s := &session{}
 	for text := range bytes.Lines(data) {
 		l := line{text: bytes.TrimSuffix(text, []byte("\n"))}
@@ -50,7 +47,7 @@ func readSession(file string) (*session, error) {
 			s.lines = append(s.lines, l)
 		}
 	}
-	return s, nil
+	return s, err
 }
 
 // leaf is where the session stands: at its last entry, or where a recorded move leads.
@@ -79,12 +76,10 @@ func (l *line) move() (target *string, ok bool) {
 func (s *session) labels() map[string]string {
 	labels := map[string]string{}
 	for _, l := range s.lines {
-		if l.Type != "label" {
-			continue
-		}
-		delete(labels, l.TargetID)
-		if l.Label != nil && *l.Label != "" {
+		if l.Type == "label" && l.Label != nil && *l.Label != "" {
 			labels[l.TargetID] = *l.Label
+		} else if l.Type == "label" {
+			delete(labels, l.TargetID)
 		}
 	}
 	return labels

@@ -78,14 +78,12 @@ func (r *run) wants(who, name string, out outcome, summaries ...string) int {
 // movedFor is how long a file is at most away that another program moves.
 const movedFor = 3 * time.Second
 
-// left reads the file of a session in which a write was interrupted: whoever was to write more is dead.
+// left reads the file of a session in which a write was interrupted: its daemon is dead. Where the file cannot be read, the check
+// at the end says which lines must be there.
 func (r *run) left(name string) *session {
 	file, err := readSession(r.file(name))
 	for began := time.Now(); errors.Is(err, fs.ErrNotExist) && time.Since(began) < movedFor; file, err = readSession(r.file(name)) {
 		time.Sleep(20 * time.Millisecond)
-	}
-	if err != nil { // the check at the end says which of them must be there
-		return &session{}
 	}
 	return file
 }

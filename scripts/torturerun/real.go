@@ -47,15 +47,10 @@ func (o *options) startReal() (*realClient, error) {
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TZ=UTC", "LANG=C.UTF-8", "PI_CODING_AGENT_DIR=" + o.source(),
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if c.in, err = c.StdinPipe(); err != nil {
-		return nil, err
-	}
-	c.answers = json.NewDecoder(out)
-	return c, c.Start()
+	in, err1 := c.StdinPipe()
+	out, err2 := c.StdoutPipe()
+	c.in, c.answers = in, json.NewDecoder(out)
+	return c, errors.Join(err1, err2, c.Start())
 }
 
 func (c *realClient) ask(do, file, text string) (a realAnswer, err error) {
