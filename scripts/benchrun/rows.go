@@ -144,7 +144,9 @@ func foreignLine(id, parent string, i int) string {
 }
 
 // append adds a line as the client does: one write with O_APPEND.
-func (b *bench) append(file, line string) { b.timeWrites(file, os.O_WRONLY|os.O_APPEND, []string{line}) }
+func (b *bench) append(file, line string) {
+	b.timeWrites(file, os.O_WRONLY|os.O_APPEND, []string{line})
+}
 
 // rowArchive: the first listing of a compressed session unpacks it.
 func rowArchive(b *bench) []result {
