@@ -4,6 +4,7 @@ package mountopts
 
 import (
 	"log/slog"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,16 +98,36 @@ func TestParseListErrors(t *testing.T) {
 	require.Error(t, parseList(&o, "live=maybe", true))
 }
 
-// Every option is described once, and none is both known and refused.
+// The help and the manual describe each option once, and none is both known and refused.
 func TestOptionTable(t *testing.T) {
-	seen := map[string]bool{}
-	effect, without, _ := OptionNames()
-	for _, name := range slices.Concat(effect, without) {
-		require.False(t, seen[name], name)
-		seen[name] = true
-		require.NotContains(t, refused, name)
-		require.Equal(t, slices.Contains(effect, name), regexp.MustCompile(`\n  `+name+`[ =,\n]`).MatchString(Usage("")), name)
+	text, err := os.ReadFile("../docs/sessionfs.1.md")
+	require.NoError(t, err)
+	described := func(heading string) (names []string) {
+		_, section, _ := strings.Cut(string(text), "\n## "+heading+"\n")
+		section, _, _ = strings.Cut(section, "\n#")
+		for _, term := range regexp.MustCompile(`(?m)^(.*)\n:`).FindAllString(section, -1) {
+			for _, word := range regexp.MustCompile(`\*\*([^*=]+)[^*]*\*\*`).FindAllStringSubmatch(term, -1) {
+				if !slices.Contains(names, word[1]) { // with each of its values
+					names = append(names, word[1])
+				}
+			}
+		}
+		return names
 	}
+	var effect, reasons []string
+	for _, k := range options(&Options{}) {
+		effect = append(effect, k.name)
+		require.Regexp(t, `\n  `+k.name+`[ =,\n]`, Usage(""))
+	}
+	for name := range refused {
+		name, value, _ := strings.Cut(name, "=")
+		require.Equal(t, value == "", !slices.Contains(effect, name) && !slices.Contains(accepted, name), name)
+		reasons = append(reasons, name)
+	}
+	require.ElementsMatch(t, effect, described("With an effect"))
+	require.ElementsMatch(t, accepted, described("Without an effect"))
+	require.ElementsMatch(t, reasons, described("Refused"))
+	require.Empty(t, slices.DeleteFunc(slices.Clone(effect), func(name string) bool { return !slices.Contains(accepted, name) }))
 }
 
 func FuzzParseList(f *testing.F) {

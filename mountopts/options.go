@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -430,13 +429,4 @@ var refused = map[string]string{
 	"bind":            "use mount --bind on the mounted directory",
 	"setuid":          "run sessionfs as that user (mount -t fuse.sessionfs understands setuid=)",
 	"drop_privileges": "run sessionfs as an ordinary user instead",
-}
-
-// OptionNames returns the names of the options of -o that have an effect, that are accepted
-// without, and that are refused.
-func OptionNames() (effect, without, refusals []string) {
-	for _, k := range options(&Options{}) {
-		effect = append(effect, k.name)
-	}
-	return effect, accepted, slices.Collect(maps.Keys(refused))
 }

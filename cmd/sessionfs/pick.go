@@ -95,7 +95,7 @@ func (p *picker) run(query string) (err error) {
 		}
 	}
 	if err == nil && chosen.Dir == "" {
-		if chosen.Dir, err = p.choose(query); err == nil {
+		if chosen.Dir, err = p.fuzzy("session", query, p.list); err == nil {
 			chosen.Dir, err = p.src.Resolve(chosen.Dir)
 		}
 	}
@@ -180,9 +180,6 @@ func resolveAll(dir string) string {
 	}
 	return dir
 }
-
-// choose lets the user choose a session.
-func (p *picker) choose(query string) (string, error) { return p.fuzzy("session", query, p.list) }
 
 // list sends the lines of all sessions.
 func (p *picker) list(send func(lines ...string) error) error {

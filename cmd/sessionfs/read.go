@@ -139,10 +139,7 @@ func paged(cmd *cobra.Command, write func(out *view.Screen) error) error {
 		to = p
 	}
 	out := &view.Screen{Writer: bufio.NewWriter(to), People: people, Colours: people && wantsColours(os.Getenv)}
-	err := write(out)
-	if flushed := out.Flush(); err == nil {
-		err = flushed
-	}
+	err := cmp.Or(write(out), out.Flush())
 	if p.in == nil {
 		return err
 	}
