@@ -1,11 +1,11 @@
 package names
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,24 +109,8 @@ func DecodeName(name string) (text string, ok bool) {
 	if name == "%" {
 		return "", true
 	}
-	b := make([]byte, 0, len(name))
-	for i := 0; i < len(name); i++ {
-		if name[i] != '%' {
-			b = append(b, name[i])
-			continue
-		}
-		if i+2 >= len(name) {
-			return "", false
-		}
-		hi, lo := rawjson.HexDigit(name[i+1]), rawjson.HexDigit(name[i+2])
-		if hi < 0 || lo < 0 {
-			return "", false
-		}
-		b = append(b, byte(hi<<4|lo))
-		i += 2
-	}
-	text = string(b)
-	return text, len(name) <= MaxName && encodeName(text) == name
+	text, err := url.PathUnescape(name)
+	return text, err == nil && len(name) <= MaxName && encodeName(text) == name
 }
 
 // DecodeNameAmong returns the text with the FileNameAmong name in a directory with fixed names. ok
@@ -159,7 +143,7 @@ func CutName(name string) (hash string, ok bool) {
 		return "", false
 	}
 	hash = name[MaxName+1:]
-	return hash, len(bytes.Trim([]byte(hash), "0123456789abcdef")) == 0
+	return hash, strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // LineSuffix splits "<name>~<line number>" at its last tilde.

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,17 +24,15 @@ import (
 //
 // Any number of lines takes one lock and one write, independent of the session's length.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
-	if w.opts.ReadOnly {
-		return nil, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return nil, err
 	}
-	var attempts attemptLog
+	a := &appending{w: w, ctx: ctx, s: s}
 	for range staleTries {
-		f, err := s.Format(ctx)
-		if err != nil {
+		if err := a.parse(lines); err != nil {
 			return nil, err
 		}
-		drafts, bad := parseDrafts(f, w.rules(f), lines)
-		if ids, err = w.appendDrafts(ctx, s, f, drafts, bad, &attempts); !errors.Is(err, errFormat) {
+		if ids, err = a.write(); !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
@@ -43,38 +42,67 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 // errFormat means that the file's format has changed since the lines were checked.
 var errFormat = errors.New("the session's format changed")
 
-// appendDrafts is Append for lines checked for the format f; bad is the error of the line after
-// them. If the session's format has changed, it writes nothing and returns errFormat.
-func (w *Writer) appendDrafts(
-	ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, bad error, attempts *attemptLog,
-) (ids []string, err error) {
-	if drafts, err = w.withBlobs(ctx, s, f, drafts, attempts); err != nil {
-		bad = err
+// appending is one call of Append with all its attempts. If a program without the lock replaces the
+// file just after our write, a line is lost or in the new file, and its id tells which.
+type appending struct {
+	w   *Writer
+	ctx context.Context
+	s   *sessioncore.Session
+
+	format sessioncore.Format // for which the lines are checked
+	drafts []*draft           // the lines before the first bad one
+	bad    error              // of the line after them
+
+	now   time.Time // of the first attempt
+	ids   []string  // of the lines in order, given or created
+	wrote bool      // lines with these ids may be in the file
+}
+
+// parse checks the lines for the session's format.
+func (a *appending) parse(lines [][]byte) (err error) {
+	if a.format, err = a.s.Format(a.ctx); err != nil {
+		return err
 	}
-	if len(drafts) == 0 {
-		return nil, bad
+	rules := PersistRules{Blobs: a.w.opts.Blobs != nil && a.format.Blobs, Newer: a.format.Slot}
+	a.drafts, a.bad = make([]*draft, 0, len(lines)), nil
+	for _, line := range lines {
+		d, err := parseDraft(line, a.format.Dialect, rules)
+		if err != nil {
+			a.bad = err
+			break
+		}
+		a.drafts = append(a.drafts, d)
+	}
+	return nil
+}
+
+// write is Append for the checked lines. If the session's format has changed, it writes nothing and
+// returns errFormat.
+func (a *appending) write() (ids []string, err error) {
+	if a.drafts, err = a.withBlobs(); err != nil {
+		a.bad = err
+	}
+	if len(a.drafts) == 0 {
+		return nil, a.bad
 	}
 	var misfit error
 	var added []string
-	err = w.change(ctx, s, func(c *change) error {
-		if c.snap.Format() != f {
-			return errFormat
-		}
-		b, err := w.batch(c.snap)
+	err = a.w.change(a.ctx, a.s, func(c *change) error {
+		b, err := a.batch(c.snap)
 		if err != nil {
 			return err
 		}
-		if attempts.now.IsZero() {
-			attempts.now = b.now
+		if a.now.IsZero() {
+			a.now = b.now
 		}
-		b.now = attempts.now
-		if added, misfit = b.addAll(drafts, attempts); len(added) == 0 {
+		b.now = a.now
+		if added, misfit = a.addTo(b); len(added) == 0 {
 			return misfit
 		}
 		if len(b.lines) > 0 {
-			attempts.wrote = true
-			if len(added) > len(attempts.ids) {
-				attempts.ids = added
+			a.wrote = true
+			if len(added) > len(a.ids) {
+				a.ids = added
 			}
 			if err := c.commit(b.lines); err != nil {
 				return err
@@ -83,62 +111,31 @@ func (w *Writer) appendDrafts(
 		ids = added
 		return nil
 	})
-	if err != nil && attempts.wrote && !errors.Is(err, errFormat) {
-		if ids = w.survivingIDs(ctx, s, drafts, attempts); len(ids) == len(added) {
+	if err != nil && a.wrote && !errors.Is(err, errFormat) {
+		if ids = a.survivingIDs(); len(ids) == len(added) {
 			err = nil
 		}
 	}
-	if err = w.syncAfter(s, err); err != nil {
+	if err = a.w.syncAfter(a.s, err); err != nil {
 		return ids, err
 	}
-	if misfit != nil {
-		return ids, misfit
-	}
-	return ids, bad
+	return ids, cmp.Or(misfit, a.bad)
 }
 
-// survivingIDs returns the ids of the first lines that are in the session although writing them
-// failed. A failed write stays if a program without the lock appended to it.
-func (w *Writer) survivingIDs(ctx context.Context, s *sessioncore.Session, drafts []*draft, t *attemptLog) []string {
-	snap, err := s.Acquire(ctx)
-	if err != nil {
-		return nil
+// batch returns an empty batch, or errFormat.
+func (a *appending) batch(snap *sessioncore.Snapshot) (*batch, error) {
+	if snap.Format() != a.format {
+		return nil, errFormat
 	}
-	defer snap.Release()
-	var ids []string
-	for i, d := range drafts {
-		if !t.survived(snap, i, d) {
-			break
-		}
-		ids = append(ids, t.idOf(i))
-	}
-	return ids
+	return a.w.batch(snap)
 }
 
-// rules returns how lines of a format are persisted.
-func (w *Writer) rules(f sessioncore.Format) PersistRules {
-	return PersistRules{Blobs: w.opts.Blobs != nil && f.Blobs, Newer: f.Slot}
-}
-
-// parseDrafts parses lines up to the first bad one.
-func parseDrafts(f sessioncore.Format, rules PersistRules, lines [][]byte) ([]*draft, error) {
-	drafts := make([]*draft, 0, len(lines))
-	for _, line := range lines {
-		draft, err := parseDraft(line, f.Dialect, rules)
-		if err != nil {
-			return drafts, err
-		}
-		drafts = append(drafts, draft)
-	}
-	return drafts, nil
-}
-
-// addAll adds lines up to the first one that does not fit into the session. It skips those that an
-// earlier attempt wrote, and returns the ids of both.
-func (b *batch) addAll(drafts []*draft, attempts *attemptLog) (ids []string, err error) {
-	for i, d := range drafts {
-		id := attempts.idOf(i)
-		if !attempts.survived(b.snap, i, d) {
+// addTo adds the lines to b up to the first one that does not fit into the session. It skips those
+// that an earlier attempt wrote, and returns the ids of both.
+func (a *appending) addTo(b *batch) (ids []string, err error) {
+	for i, d := range a.drafts {
+		id := a.idOf(i)
+		if !a.survived(b.snap, i) {
 			if id, err = b.add(d, id); err != nil {
 				return ids, err
 			}
@@ -148,32 +145,27 @@ func (b *batch) addAll(drafts []*draft, attempts *attemptLog) (ids []string, err
 	return ids, nil
 }
 
-// withBlobs stores the blobs of lines and returns the lines before the first failure. Callers do
-// not hold the lock, since storing takes longer than others wait for it. The lines are checked
-// against the session first, so that a refused line leaves no blob behind.
-func (w *Writer) withBlobs(
-	ctx context.Context, s *sessioncore.Session, f sessioncore.Format, drafts []*draft, attempts *attemptLog,
-) ([]*draft, error) {
-	if !slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
-		return drafts, nil
+// withBlobs stores the blobs of the lines and returns the lines before the first failure. The lock
+// is not held, since storing takes longer than others wait for it. The lines are checked against
+// the session first, so that a refused line leaves no blob behind.
+func (a *appending) withBlobs() ([]*draft, error) {
+	if !slices.ContainsFunc(a.drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
+		return a.drafts, nil
 	}
-	snap, err := s.Acquire(ctx)
+	snap, err := a.s.Acquire(a.ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Release()
-	if snap.Format() != f {
-		return nil, errFormat
-	}
-	b, err := w.batch(snap)
+	b, err := a.batch(snap)
 	if err != nil {
 		return nil, err
 	}
-	ids, bad := b.addAll(drafts, attempts)
-	drafts = drafts[:len(ids)]
+	ids, bad := a.addTo(b)
+	drafts := a.drafts[:len(ids)]
 	for i, d := range drafts {
 		for _, b := range d.blobs {
-			if err := w.putBlob(b); err != nil {
+			if err := a.w.putBlob(b); err != nil {
 				return drafts[:i], err
 			}
 		}
@@ -192,38 +184,46 @@ func (w *Writer) putBlob(b Blob) error {
 	return err
 }
 
-// attemptLog is shared by the attempts of one append. If a program without the lock replaces the
-// file just after our write, the line is lost or in the new file, and its id tells which. A nil
-// *attemptLog is that of a write without retries.
-type attemptLog struct {
-	now   time.Time // of the first attempt
-	ids   []string  // of the lines in order, given or created
-	wrote bool      // lines with these ids may be in the file
+// survivingIDs returns the ids of the first lines that are in the session although writing them
+// failed. A failed write stays if a program without the lock appended to it.
+func (a *appending) survivingIDs() (ids []string) {
+	snap, err := a.s.Acquire(a.ctx)
+	if err != nil {
+		return nil
+	}
+	defer snap.Release()
+	for i := range a.drafts {
+		if !a.survived(snap, i) {
+			break
+		}
+		ids = append(ids, a.idOf(i))
+	}
+	return ids
 }
 
 // idOf returns the id of line i, "" if it has none yet.
-func (t *attemptLog) idOf(i int) string {
-	if t == nil || i >= len(t.ids) {
+func (a *appending) idOf(i int) string {
+	if i >= len(a.ids) {
 		return ""
 	}
-	return t.ids[i]
+	return a.ids[i]
 }
 
 // survived reports whether line i, as an earlier attempt wrote it, is in the session.
-func (t *attemptLog) survived(s *sessioncore.Snapshot, i int, d *draft) bool {
-	id := t.idOf(i)
-	if id == "" || !t.wrote {
+func (a *appending) survived(s *sessioncore.Snapshot, i int) bool {
+	id := a.idOf(i)
+	if id == "" || !a.wrote {
 		return false
 	}
 	e, err := s.Verify(id)
 	if err != nil {
 		return false
 	}
-	if d.id == nil {
+	if a.drafts[i].id == nil {
 		return true // nobody else knew this id
 	}
 	text, err := s.EntryText(e)
-	return err == nil && hasMembers(text, d.text)
+	return err == nil && hasMembers(text, a.drafts[i].text)
 }
 
 // hasMembers reports whether an entry has all members of a line. The program that copied the line

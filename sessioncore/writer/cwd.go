@@ -32,8 +32,8 @@ var ErrNoDirectory = errors.New("no such directory")
 // The header is written first, at the old place, as that may fail for want of room. If a later step
 // fails, the earlier ones are undone. So a session with that cwd may still need its file moved.
 func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string) error {
-	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return err
 	}
 	if err := w.mayMove(s); err != nil {
 		return err
@@ -90,18 +90,25 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 	if old != "" && line == string(names.TitleLine(old)) {
 		return old, nil
 	}
-	if !path.IsAbs(line) || len(line) > sessioncore.MaxPath || !utf8.ValidString(line) ||
-		strings.ContainsFunc(line, unicode.IsControl) {
-		const want = "an absolute path in UTF-8, without control characters, of at most %d bytes"
-		return "", &FieldError{
-			Field: "cwd", Got: fmt.Sprintf("%.80q", line), Want: fmt.Sprintf(want, sessioncore.MaxPath),
-		}
+	if err := checkPath(line, "control characters", unicode.IsControl); err != nil {
+		return "", err
 	}
 	cwd := path.Clean(line)
 	if cwd == old {
 		return cwd, nil
 	}
 	return cwd, isDirectory(cwd)
+}
+
+// checkPath returns an error unless a text can be a working directory. excluded describes the
+// characters for which isExcluded returns true.
+func checkPath(cwd, excluded string, isExcluded func(rune) bool) error {
+	if path.IsAbs(cwd) && len(cwd) <= sessioncore.MaxPath && utf8.ValidString(cwd) &&
+		!strings.ContainsFunc(cwd, isExcluded) {
+		return nil
+	}
+	want := fmt.Sprintf("an absolute path in UTF-8, without %s, of at most %d bytes", excluded, sessioncore.MaxPath)
+	return &FieldError{Field: "cwd", Want: want, Got: fmt.Sprintf("%.80q", cwd)}
 }
 
 // isDirectory returns an error unless dir is a directory. Like the client, it follows links and

@@ -25,8 +25,8 @@ import (
 //
 // It only reads s: it takes no lock, and a live client does not matter.
 func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
-	if w.opts.ReadOnly {
-		return "", fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return "", err
 	}
 	err = whileStale(func(int) error {
 		name, err = w.forkOnce(ctx, s, id)

@@ -160,8 +160,8 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 
 // Examine returns the outcome that Import would have.
 func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error) {
-	if w.opts.ReadOnly {
-		return Added, fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, name)
+	if err := w.writable(name); err != nil {
+		return Added, err
 	}
 	st, err := w.store.Storage().Stat(name)
 	switch {

@@ -47,8 +47,8 @@ func (b *batch) moveLine(id string, target *string) []byte {
 
 // moveInMemory records the move in the session, and makes a snapshot with it the current one.
 func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, target *string) error {
-	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return err
 	}
 	return whileStale(func(int) error {
 		done, err := s.TryMove(ctx, target)

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -58,10 +57,9 @@ func ParseNewSession(line []byte) (NewSession, error) {
 }
 
 func (n *NewSession) check() error {
-	if !path.IsAbs(n.CWD) || len(n.CWD) > sessioncore.MaxPath || !utf8.ValidString(n.CWD) ||
-		strings.ContainsAny(n.CWD, "\x00\n\r") {
-		const want = "an absolute path in UTF-8, without line breaks, of at most %d bytes"
-		return &FieldError{Field: "cwd", Want: fmt.Sprintf(want, sessioncore.MaxPath), Got: fmt.Sprintf("%.80q", n.CWD)}
+	isBreak := func(r rune) bool { return r == 0 || r == '\n' || r == '\r' }
+	if err := checkPath(n.CWD, "line breaks", isBreak); err != nil {
+		return err
 	}
 	if len(n.Parent) > sessioncore.MaxPath {
 		return &FieldError{Field: "parentSession", Want: fmt.Sprintf("at most %d bytes", sessioncore.MaxPath)}
@@ -78,8 +76,8 @@ func (n *NewSession) check() error {
 // The error is ENAMETOOLONG if the directory's name is too long, as in the client, and
 // ErrNoDirectory if the working directory does not exist and n.Create is not set.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
-	if w.opts.ReadOnly {
-		return "", fmt.Errorf("%w: new session", sessioncore.ErrReadOnly)
+	if err := w.writable("new session"); err != nil {
+		return "", err
 	}
 	if err := n.check(); err != nil {
 		return "", err
@@ -114,10 +112,7 @@ func (w *Writer) hasSlots(dir string) bool {
 			return false
 		}
 		defer newest.Close()
-		line := make([]byte, slotSize)
-		err = storage.ReadFull(newest, line, 0)
-		text := rawjson.Value(bytes.TrimSpace(line))
-		return err == nil && rawjson.IsValidObject(text) && sessioncore.IsTitleSlot(text)
+		return slotIn(newest, slotSize) != nil
 	}
 	return false
 }

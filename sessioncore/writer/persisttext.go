@@ -106,9 +106,6 @@ func decodeBase64(text []byte) []byte {
 			clean = append(clean, c)
 		}
 	}
-	if len(clean)%4 == 1 {
-		clean = clean[:len(clean)-1]
-	}
 	data, _ := base64.RawStdEncoding.AppendDecode(nil, clean)
 	return data
 }

@@ -156,8 +156,7 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 		}
 	}
 	if c.text != nil && len(add) > 0 {
-		keep := func(rawjson.Member) bool { return false }
-		c.fills = c.fills.Object(object, object.OffsetIn(c.text), string(add), keep)
+		c.add(object, string(add))
 	}
 	if s.by == "" {
 		return nil
@@ -174,6 +173,12 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 		err.Got = shortened(selector)
 	}
 	return err
+}
+
+// add adds members to an object of the text.
+func (c *checker) add(object rawjson.Value, members string) {
+	keep := func(rawjson.Member) bool { return false }
+	c.fills = c.fills.Object(object, object.OffsetIn(c.text), members, keep)
 }
 
 func joinPath(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }

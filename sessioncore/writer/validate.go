@@ -20,16 +20,15 @@ type FieldError struct {
 
 // Error implements error.
 func (e *FieldError) Error() string {
-	var b strings.Builder
-	b.WriteString(sessioncore.ErrInvalid.Error() + ": ")
+	text := sessioncore.ErrInvalid.Error() + ": "
 	if e.Field != "" {
-		b.WriteString(e.Field + ": ")
+		text += e.Field + ": "
 	}
-	b.WriteString("expected " + e.Want)
+	text += "expected " + e.Want
 	if e.Got != "" {
-		b.WriteString(", found " + e.Got)
+		text += ", found " + e.Got
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns ErrInvalid.
@@ -86,8 +85,7 @@ func (c *checker) markZero(usage rawjson.Value) {
 		hasTokens = hasTokens || m.Value.IsNumber() && string(m.Value) != "0"
 	}
 	if cost.IsObject() && isZero && hasTokens {
-		keep := func(rawjson.Member) bool { return false }
-		c.fills = c.fills.Object(cost, cost.OffsetIn(c.text), `"unrecorded":true`, keep)
+		c.add(cost, `"unrecorded":true`)
 	}
 }
 
@@ -148,36 +146,25 @@ func (b *batch) checkEdit(d *draft, parent *string) error {
 	if err := b.checkID(target); err != nil {
 		return err
 	}
-	for parent != nil {
+	for ; parent != nil; parent = b.ids[*parent].parent {
 		line, ok := b.ids[*parent]
 		if !ok {
-			return b.checkEditIn(target, *parent)
+			break
 		}
-		if *parent == target {
-			return editError(line.editable)
-		}
-		parent = line.parent
-	}
-	return editError(false)
-}
-
-// checkEditIn is checkEdit for a parent in the session.
-func (b *batch) checkEditIn(target, parent string) error {
-	at, err := b.snap.Find(parent)
-	if err != nil {
-		return err
-	}
-	for _, e := range b.snap.Path(at) {
-		if id, _ := b.snap.ID(e); id == target {
-			return editError(isEditable(b.snap.Kind(e), b.snap.Role(e)))
+		if *parent == target && line.editable {
+			return nil
 		}
 	}
-	return editError(false)
-}
-
-func editError(ok bool) error {
-	if ok {
-		return nil
+	if parent != nil { // an entry of the session
+		end, err := b.snap.Find(*parent)
+		if err != nil {
+			return err
+		}
+		for _, e := range b.snap.Path(end) {
+			if id, _ := b.snap.ID(e); id == target && isEditable(b.snap.Kind(e), b.snap.Role(e)) {
+				return nil
+			}
+		}
 	}
 	const want = "a custom_message or a message of a user, an assistant or a tool, on the branch of the new entry"
 	return &FieldError{Field: "targetId", Want: want}

@@ -89,6 +89,14 @@ func New(store *sessioncore.Store, opts Options) *Writer {
 	return &Writer{store: store, opts: opts}
 }
 
+// writable returns ErrReadOnly with a name if nothing may be written.
+func (w *Writer) writable(name string) error {
+	if w.opts.ReadOnly {
+		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, name)
+	}
+	return nil
+}
+
 // randomID returns an entry id like the client's: 8 hex digits.
 func randomID() string {
 	var b [4]byte
@@ -122,8 +130,8 @@ type change struct {
 // change calls f under the lock. f commits at most once, as its last step; it is repeated if the
 // file was replaced meanwhile.
 func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*change) error) error {
-	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return err
 	}
 	return whileStale(func(try int) error { return w.changeOnce(ctx, s, try >= freeTries, f) })
 }
@@ -230,8 +238,8 @@ func (w *Writer) addLineIf(
 	ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error),
 	makeLine func(b *batch) []byte,
 ) error {
-	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return err
 	}
 	if snap, err := s.Acquire(ctx); err == nil {
 		isNeeded, err := needed(snap)
@@ -250,8 +258,8 @@ func (w *Writer) addLineIf(
 
 // Sync makes earlier writes to the session durable.
 func (w *Writer) Sync(s *sessioncore.Session) error {
-	if w.opts.ReadOnly {
-		return fmt.Errorf("%w: %s", sessioncore.ErrReadOnly, s.Name())
+	if err := w.writable(s.Name()); err != nil {
+		return err
 	}
 	return w.opts.Journal.Sync(s.Name())
 }
