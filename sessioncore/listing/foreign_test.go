@@ -219,7 +219,7 @@ func TestCodexRead(t *testing.T) {
 		require.LessOrEqual(t, l.bytes[codexName(n)], int64(most))
 		require.Equal(t, fmt.Sprintf("prompt 0 of %d", n), found[fmt.Sprintf("%04d", n)].Title)
 	}
-	require.Less(t, l.lists, 200)
+	require.Less(t, l.lists, forks*32/2, "the days are listed for each") // a scan is shared for a second, on a slow machine by fewer
 	listed := l.lists
 	for n := range forks {
 		l.open(strings.Replace(codexName(n)[len("sessions/"):], "/", "-", 2))
