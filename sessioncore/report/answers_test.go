@@ -2,65 +2,40 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
-
-// counting is a storage that counts the bytes that are read.
-type counting struct {
-	storage.Storage
-	read atomic.Int64
-}
-
-func (c *counting) Open(name string) (storage.Object, error) {
-	obj, err := c.Storage.Open(name)
-	return countingObject{obj, &c.read}, err
-}
-
-type countingObject struct {
-	storage.Object
-	read *atomic.Int64
-}
-
-func (o countingObject) ReadAt(p []byte, off int64) (int, error) {
-	o.read.Add(int64(len(p)))
-	return o.Object.ReadAt(p, off)
-}
-
-// settle waits until the file's times would show another change.
-func settle(t *testing.T, f *sessiontest.File) {
-	require.Eventually(t, func() bool {
-		st, err := f.Storage.Stat(sessiontest.FileName)
-		return err == nil && !st.Racy(time.Now().UnixNano())
-	}, time.Minute, time.Millisecond)
-}
 
 // TestTextsAreReadOnce: what a session cost takes its index, and of each answer the few bytes that say it.
 func TestTextsAreReadOnce(t *testing.T) {
 	text := sessiontest.Header
 	for n := range 200 {
-		text += usageLine(n, "null",
+		text += messageAt(n%60, fmt.Sprint(n), "",
 			`{"role":"assistant","content":[{"type":"text","text":"`+strings.Repeat("text ", 2000)+`"}],"provider":"p","model":"m","usage":{"input":1}}`)
 	}
-	f := sessiontest.NewFile(t, text)
-	settle(t, f)
-	files := &counting{Storage: f.Storage}
-	snap := sessiontest.Snapshot(t, sessioncore.NewStore(files).Session(sessiontest.FileName))
-	before := files.read.Load()
+	s, read := newTestStore(t), 0
+	s.put("s.jsonl", text)
+	files := &storagetest.Hooked{Storage: s.Storage, After: func(c storagetest.Call, err error) error {
+		if c.Op == "ReadAt" {
+			read += c.Size
+		}
+		return err
+	}}
+	snap := sessiontest.Snapshot(t, sessioncore.NewStore(files).Session("s.jsonl"))
+	read = 0
 	costs, err := costsOf(t.Context(), snap, Prices{})
 	require.NoError(t, err)
 	require.Len(t, costs.records, 200)
-	require.Less(t, files.read.Load()-before, int64(len(text)/50))
+	require.Less(t, read, len(text)/50)
 }
 
 // TestUsageAgreesWithPi: the sums of recorded sessions, in all and by model, are those that pi gave.
@@ -80,10 +55,7 @@ func TestUsageAgreesWithPi(t *testing.T) {
 			}
 		}
 		require.NoError(t, json.Unmarshal(text, &want))
-		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(file)))
-		t.Cleanup(store.Close)
-		store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByPi })
-		s := sessiontest.Snapshot(t, store.Session(filepath.Base(file)))
+		s := snapshotOfFile(t, file, sessioncore.ByPi)
 		usage, _ := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want.Usage.AssistantMessages, usage.Total.AssistantMessages, file)
 		require.Equal(t, []float64{want.Usage.Input, want.Usage.Output, want.Usage.CacheRead, want.Usage.CacheWrite},
@@ -102,41 +74,18 @@ func TestUsageAgreesWithPi(t *testing.T) {
 
 // TestRoom: each byte of the file counts once, by what it is, also when the file has grown, and an image that comes again.
 func TestRoom(t *testing.T) {
-	const image, call = `{"type":"image","data":"AAAA","mimeType":"image/png"}`, `{"type":"toolCall","id":"c","name":"read","arguments":{"path":"/x"}}`
-	const thought, words = `{"type":"thinking","thinking":"hm"}`, `{"type":"text","text":"words"}`
-	const result, blob = `{"role":"toolResult","toolName":"read","content":[` + words +
-		`],"details":{"a":1}}`, `{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}`
-	s := newTestSession(t, sessiontest.Header)
-	var want roomBytes
-	var repeated repeatedImages
-	for n, add := range []struct {
-		message string
-		kinds   roomBytes
-		again   int
-	}{
-		{`{"role":"user","content":"hello"}`, roomBytes{Text: 7}, 0},
-		{`{"role":"user","content":[` + words + `,` + image + `,` + image + `]}`, roomBytes{Text: int64(len(words)), Images: int64(2 * len(image))}, 1},
-		{`{"role":"assistant","content":[` + thought + `,` + words + `,` + call + `,{"type":"new"}],"usage":{"input":1}}`,
-			roomBytes{Thinking: int64(len(thought)), Text: int64(len(words)), ToolCalls: int64(len(call))}, 0},
-		{result, roomBytes{ToolResults: int64(len(sessiontest.MessageLine(3, result)))}, 0},
-		{`{"role":"toolResult","toolName":"read","content":[` + image + `,` + blob + `]}`,
-			roomBytes{ToolResults: int64(len(sessiontest.MessageLine(4, `{"role":"toolResult","toolName":"read","content":[,]}`))),
-				Images: int64(len(image) + len(blob))}, 1},
-		{`{"role":"user","content":[{"type":"tool_result","content":[` + blob + `]}]}`,
-			roomBytes{ToolResults: int64(len(`{"type":"tool_result","content":[]}`)), Images: int64(len(blob))}, 1},
-	} {
-		s.Append(sessiontest.MessageLine(n, add.message))
-		want.Text += add.kinds.Text
-		want.Thinking += add.kinds.Thinking
-		want.ToolCalls += add.kinds.ToolCalls
-		want.ToolResults += add.kinds.ToolResults
-		want.Images += add.kinds.Images
-		repeated.Count += add.again
-		snap := sessiontest.Snapshot(t, s.session)
-		usage, _ := readUsage(t, snap, sessioncore.NoEntry)
-		want.Other = snap.Stat().Size - want.Text - want.Thinking - want.ToolCalls - want.ToolResults - want.Images
-		require.Equal(t, want, usage.Bytes, add.message)
-		require.Equal(t, repeated.Count, usage.RepeatedImages.Count, add.message)
-		snap.Release()
-	}
+	s, n := newTestSession(t, sessiontest.Header), 0
+	before, _ := readUsage(t, s.acquire(t), sessioncore.NoEntry)
+	sessiontest.Table(t, "testdata/room.txt", func(t *testing.T, _, message string) string {
+		line := sessiontest.MessageLine(n, message)
+		s.Append(line)
+		n++
+		is, _ := readUsage(t, s.acquire(t), sessioncore.NoEntry)
+		was, b := before.Bytes, is.Bytes
+		before = is
+		require.EqualValues(t, len(line), b.Text+b.Thinking+b.ToolCalls+b.ToolResults+b.Images+b.Other-
+			was.Text-was.Thinking-was.ToolCalls-was.ToolResults-was.Images-was.Other)
+		return fmt.Sprintf("text %d, thinking %d, calls %d, results %d, images %d, %d repeated", b.Text-was.Text, b.Thinking-was.Thinking,
+			b.ToolCalls-was.ToolCalls, b.ToolResults-was.ToolResults, b.Images-was.Images, is.RepeatedImages.Count)
+	})
 }

@@ -14,7 +14,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
@@ -25,17 +24,22 @@ func archiving(n int, id, parent, target string, archived bool) string {
 	return strings.Replace(line, `"type":"custom"`, `"type":"archive"`, 1)
 }
 
-// rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00.
-func rows(t *testing.T, s *sessioncore.Snapshot) []string {
+// branchFields returns the fields of the rows of branches.tsv.
+func branchFields(t *testing.T, s *sessioncore.Snapshot) (fields [][]string) {
 	doc, err := Branches(context.Background(), s)
-	require.NoError(t, err)
-	lines := strings.SplitAfter(string(sessiontest.ReadExactly(t, doc, nil)), "\n")
-	require.Equal(t, "id\tentries\ttime\tlabel\tcurrent\tsaid\n", lines[0])
-	require.Empty(t, lines[len(lines)-1])
-	var out []string
-	for _, line := range lines[1 : len(lines)-1] {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		require.Len(t, f, 6, line)
+	text := string(sessiontest.ReadExactly(t, doc, err))
+	require.True(t, utf8.ValidString(text))
+	for line := range strings.Lines(text) {
+		fields = append(fields, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		require.Len(t, fields[len(fields)-1], 6, line)
+	}
+	require.Equal(t, []string{"id", "entries", "time", "label", "current", "said"}, fields[0])
+	return fields[1:]
+}
+
+// rows are the rows of branches.tsv without the times, which all are of 2026-01-05T09:00, and the last column.
+func rows(t *testing.T, s *sessioncore.Snapshot) (out []string) {
+	for _, f := range branchFields(t, s) {
 		require.Regexp(t, `^2026-01-05T09:00:\d\d\.000Z$`, f[2])
 		out = append(out, strings.Join(slices.Delete(f[:5], 2, 3), " "))
 	}
@@ -63,7 +67,7 @@ func entryLine(line string) string {
 
 func TestBranchesDocument(t *testing.T) {
 	sessiontest.Page(t, "testdata/branches.txt", func(t *testing.T, name, give, want string) {
-		content := sessiontest.Header
+		content := ""
 		for line := range strings.Lines(give) {
 			content += entryLine(line)
 		}
@@ -78,90 +82,60 @@ func TestBranchesDocument(t *testing.T) {
 		at(1, long, "", ""): {long[:200] + "~" + names.Hash([]byte(long)) + " 1 - yes"},
 		at(1, "a", "", "") + labelAt(2, "l", "a", "l", `a\tb\n\\c\r\ud800 é`): {`l 2 a\tb\n\\c\r\ud800 é yes`},
 	} {
-		require.Equal(t, want, rows(t, snapshotOf(t, sessiontest.Header+entries)))
+		require.Equal(t, want, rows(t, snapshotOf(t, entries)))
 	}
-}
-
-// said is an entry with a message of the user.
-func said(n int, id, parent, content string) string {
-	return strings.Replace(at(n, id, parent, `,"message":{"role":"user","content":`+content+`}`), `"custom"`, `"message"`, 1)
 }
 
 // TestBranchSaid: the last column is what the user said last on the branch, as one short line.
 func TestBranchSaid(t *testing.T) {
-	long := strings.Repeat("word ", 100)
-	for content, want := range map[string]string{
-		`"fix it"`: "fix it", `"  two\n\tlines\u2003here \n"`: "two lines here", `""`: "-", `null`: "-", `[]`: "-", `{"text":"x"}`: "-",
-		`[{"type":"image","data":"x"},{"type":"text","text":" "},{"type":"text","text":"look"}]`: "look",
-		`"` + long + `"`: strings.TrimSpace(long[:80]) + "…", `"` + strings.Repeat("é", 80) + ` "`: strings.Repeat("é", 80),
-		`"back\\slash \u001b[31m \ud800"`: `back\\slash \u001b[31m \ud800`,
-	} {
-		s := snapshotOf(t, sessiontest.Header+said(1, "u", "", content)+at(2, "a", "u", "")+at(3, "b", "a", ""))
-		doc, err := Branches(context.Background(), s)
-		require.NoError(t, err)
-		fields := strings.Split(string(sessiontest.ReadExactly(t, doc, nil)), "\t")
-		require.Equal(t, want+"\n", fields[len(fields)-1], content)
-	}
+	sessiontest.Table(t, "testdata/said.txt", func(t *testing.T, _, content string) string {
+		return branchFields(t, snapshotOf(t, said(1, "u", "", content)+at(2, "a", "u", "")+at(3, "b", "a", "")))[0][5]
+	})
 }
 
 // TestBranchOfAnotherLeaf: where the leaf was moved in memory only, a client resumes elsewhere.
 func TestBranchOfAnotherLeaf(t *testing.T) {
-	files := memory.New()
-	require.NoError(t, files.WriteFile("s.jsonl", []byte(sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "a", "")+at(4, "d", "a", ""))))
-	store := sessioncore.NewStore(files)
-	t.Cleanup(store.Close)
-	session, target := store.Session("s.jsonl"), "b"
-	done, err := session.TryMove(context.Background(), &target)
+	s := newTestSession(t, sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "c", "a", "")+at(4, "d", "a", ""))
+	target := "b"
+	done, err := s.session.TryMove(context.Background(), &target)
 	require.NoError(t, err)
 	require.True(t, done)
-	s := sessiontest.Snapshot(t, session)
-	require.Equal(t, []string{"d 2 - no", "c 2 - lost", "b 2 - yes"}, rows(t, s))
+	require.Equal(t, []string{"d 2 - no", "c 2 - lost", "b 2 - yes"}, rows(t, s.acquire(t)))
 }
 
 // checkRows compares branches.tsv with what walks of each path tell.
 func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) {
-	doc, err := Branches(context.Background(), s)
-	require.NoError(t, err)
-	lines := strings.Split(string(sessiontest.ReadExactly(t, doc, nil)), "\n")
-	leaf := sessiontest.Leaf(t, s)
-	current := shownNode(s, leaf)
+	current := shownNode(s, sessiontest.Leaf(t, s))
 	if current != sessioncore.NoEntry && !slices.Contains(tips, current) {
 		tips = append(slices.Clone(tips), current)
 		slices.SortFunc(tips, s.CompareNewest)
 	}
-	require.Len(t, lines, len(tips)+2)
+	rows := branchFields(t, s)
+	require.Len(t, rows, len(tips))
 	for i, e := range tips {
-		f := strings.Split(lines[i+1], "\t")
-		require.Len(t, f, 6, lines[i+1])
-		require.True(t, utf8.ValidString(lines[i+1]))
-		require.Equal(t, s.Name(e, currentBranch), f[0])
-		require.Equal(t, fmt.Sprint(len(s.Path(e))), f[1])
-		want := "-"
+		label, state, words := "-", "lost", ""
 		for at := e; at != sessioncore.NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
 			id, _ := s.ID(at)
-			if label := s.LabelOf(id); label != "" {
-				want = string(names.AppendLabelField(nil, label))
+			if label = cmp.Or(s.LabelOf(id), "-"); label != "-" {
 				break
 			}
 		}
-		require.Equal(t, want, f[3])
-		state := "lost"
 		if e == current {
 			state = "yes"
 		} else if isArchived(t, s, e) {
 			state = "archived"
 		}
-		require.Equal(t, state, f[4])
-		said := ""
 		for _, at := range slices.Backward(s.Path(e)) {
 			if s.Kind(at) == sessioncore.TypeMessage && s.Role(at) == sessioncore.RoleUser {
 				text, err := s.EntryText(at)
 				require.NoError(t, err)
-				said, _ = firstSaid(text.Member("message").Member("content"))
+				words, _ = firstSaid(text.Member("message").Member("content"))
 				break
 			}
 		}
-		require.Equal(t, string(names.AppendLabelField(nil, cmp.Or(said, "-"))), f[5])
+		field := func(text string) string { return string(names.AppendLabelField(nil, text)) }
+		want := []string{s.Name(e, currentBranch), fmt.Sprint(len(s.Path(e))), rows[i][2], field(label), state, field(cmp.Or(words, "-"))}
+		require.Equal(t, want, rows[i])
 	}
 }
 
@@ -188,17 +162,11 @@ func isArchived(t *testing.T, s *sessioncore.Snapshot, e sessioncore.Entry) bool
 	return false
 }
 
-// snapshotOf returns a snapshot of a session with that text.
-func snapshotOf(t *testing.T, text string) *sessioncore.Snapshot {
-	return sessiontest.Snapshot(t, newTestSession(t, text).session)
-}
-
 // TestManyTips: what is told of all tips costs no more than the session is long.
 func TestManyTips(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	const trunk, tips = 30_000, 30_000
 	var text strings.Builder
-	text.WriteString(sessiontest.Header)
 	for i := range trunk {
 		parent := ""
 		if i > 0 {
@@ -218,16 +186,7 @@ func TestManyTips(t *testing.T) {
 
 // FuzzBranches: whatever is in a file, the rows of branches.tsv are what walks of each path tell.
 func FuzzBranches(f *testing.F) {
-	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(0)); f.Add(data, uint64(len(data))) })
-	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
-		store := sessioncore.NewStore(sessiontest.Memory(t, pool.Mixed(data, mix)))
-		t.Cleanup(store.Close)
-		snap, err := store.Session(sessiontest.FileName).Acquire(context.Background())
-		if err != nil {
-			require.ErrorIs(t, err, sessioncore.ErrNotSession)
-			return
-		}
-		defer snap.Release()
+	fuzzSnapshots(f, func(t *testing.T, snap *sessioncore.Snapshot) {
 		checkByLabel(t, snap)
 		tips := Tips(snap)
 		checkRows(t, snap, tips)
@@ -242,7 +201,7 @@ func FuzzBranches(f *testing.F) {
 }
 
 func TestByLabel(t *testing.T) {
-	s := snapshotOf(t, sessiontest.Header+at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
+	s := snapshotOf(t, at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
 		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+
 		labelAt(7, "l4", "b", "nobody", "first")+labelAt(8, "l5", "b", "nobody", "ghost")+labelAt(9, "l6", "b", "l1", "")+
 		labelAt(10, "l7", "b", "l2", "../x")+labelAt(11, "l8", "b", "l3", strings.Repeat("é", 300)))

@@ -35,7 +35,7 @@ func messageOf(line string) string {
 // TestOrphanCalls: see the page.
 func TestOrphanCalls(t *testing.T) {
 	sessiontest.Page(t, "testdata/calls.txt", func(t *testing.T, name, give, want string) {
-		content := sessiontest.Header
+		content := ""
 		for i, line := range strings.Split(give, "\n") {
 			if strings.HasPrefix(line, `{"type"`) {
 				content += line + "\n"
@@ -45,13 +45,12 @@ func TestOrphanCalls(t *testing.T) {
 		}
 		require.Equal(t, strings.TrimSpace(want), orphansOf(t, content), name)
 	})
-	several := sessiontest.Header + sessiontest.MessageLine(0, messageOf("answer 1 2 3 4 5")) + sessiontest.MessageLine(1, messageOf("user"))
+	several := sessiontest.MessageLine(0, messageOf("answer 1 2 3 4 5")) + sessiontest.MessageLine(1, messageOf("user"))
 	text := problemsOf(t, snapshotOf(t, several), nil)
 	for range 10 {
 		require.Equal(t, text, problemsOf(t, snapshotOf(t, several), nil), "in one order")
 	}
 	many := strings.Builder{}
-	many.WriteString(sessiontest.Header)
 	for i := range maxOrphans + 5 {
 		many.WriteString(sessiontest.MessageLine(i, messageOf("result r")))
 	}

@@ -15,7 +15,7 @@ import (
 func TestLog(t *testing.T) {
 	sessiontest.Page(t, "testdata/log.txt", func(t *testing.T, name, give, want string) {
 		var out strings.Builder
-		s := snapshotOf(t, sessiontest.Header+give+"\n")
+		s := snapshotOf(t, give+"\n")
 		require.NoError(t, Log(context.Background(), s, name == "all entries", func(l *LogLine) error {
 			out.WriteString(l.Graph)
 			if l.Entry != sessioncore.NoEntry {
@@ -68,7 +68,6 @@ func checkLog(t *testing.T, s *sessioncore.Snapshot, columns int) {
 func TestLogOfLargeTrees(t *testing.T) {
 	const n = 20_000
 	var chain, comb strings.Builder
-	chain.WriteString(sessiontest.Header)
 	for i := range n {
 		parent := fmt.Sprint("e", i-1)
 		if i == 0 {

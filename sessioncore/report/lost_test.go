@@ -11,12 +11,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// saidAt is a message of the user at second n.
-func saidAt(n int, id, parent, text string) string {
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":"%s","timestamp":"2026-02-16T11:%02d:%02d.000Z","message":{"role":"user","content":"%s"}}`+"\n",
-		id, parent, n/60, n%60, text)
-}
-
 // TestTable: the lost tips of all sessions, the newest first; only sessions that changed are read again; and it is bounded.
 func TestTable(t *testing.T) {
 	s := newTestStore(t)
@@ -28,29 +22,28 @@ func TestTable(t *testing.T) {
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
 	write := func(name, text string) { s.put(name, sessiontest.Header+text) }
-	write("p/a.jsonl", saidAt(1, "a1", "", "one")+saidAt(2, "a2", "a1", `t\two`)+saidAt(4, "a4", "a1", "four"))
-	write("p/b.jsonl", saidAt(1, "b1", "", "one")+saidAt(3, "b3", "", "three")+
-		`{"type":"custom","id":"b5","parentId":"b1","timestamp":"2026-02-16T11:00:05.000Z"}`+"\n")
-	write("p/c.jsonl", saidAt(1, "c1", "", "one"))
+	write("p/a.jsonl", said(1, "a1", "", `"one"`)+said(2, "a2", "a1", `"t\two"`)+said(4, "a4", "a1", `"four"`))
+	write("p/b.jsonl", said(1, "b1", "", `"one"`)+said(3, "b3", "", `"three"`)+at(5, "b5", "b1", ""))
+	write("p/c.jsonl", said(1, "c1", "", `"one"`))
 	write("p/d.jsonl", "{\n")
 	want := []string{
 		"time\tsession\tid\tpath\tsaid",
-		"2026-02-16T11:00:03.000Z\tone\tb3\tsessions/p/b/branches/b3\tthree",
-		"2026-02-16T11:00:02.000Z\tone\ta2\tsessions/p/a/branches/a2\tt wo",
+		"2026-01-05T09:00:03.000Z\tone\tb3\tsessions/p/b/branches/b3\tthree",
+		"2026-01-05T09:00:02.000Z\tone\ta2\tsessions/p/a/branches/a2\tt wo",
 	}
 	require.Equal(t, want, table())
 	s.store.Close()
 	require.Equal(t, want, table())
 	require.Empty(t, s.opened, "nothing changed")
 	require.NoError(t, s.Remove("p/b.jsonl"))
-	write("p/c.jsonl", saidAt(1, "c1", "", "one")+saidAt(2, "c2", "", "other"))
-	require.Equal(t, "2026-02-16T11:00:01.000Z\tone\tc1\tsessions/p/c/branches/c1\tone", table()[2])
+	write("p/c.jsonl", said(1, "c1", "", `"one"`)+said(2, "c2", "", `"other"`))
+	require.Equal(t, "2026-01-05T09:00:01.000Z\tone\tc1\tsessions/p/c/branches/c1\tone", table()[2])
 	require.Len(t, s.opened, 1)
 	require.Len(t, lost.known, 3)
 
 	var many strings.Builder
 	for n := range maxRows + 2 {
-		many.WriteString(saidAt(n%3000, fmt.Sprintf("m%d", n), "", "again"))
+		many.WriteString(said(n%60, fmt.Sprint("m", n), "", `"again"`))
 	}
 	write("p/m.jsonl", many.String())
 	rows := table()

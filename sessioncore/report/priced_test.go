@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"testing"
 
@@ -11,8 +10,8 @@ import (
 
 // TestShares: an answer's part of a recorded cost goes by the prices of its tokens.
 func TestShares(t *testing.T) {
-	lines := answerOf("a", "x", `{"output":10}`) + answerOf("b", "x", `{"input":50,"sessionCost":{"total":4,"models":{"x":4}}}`)
-	costs, err := costsOf(context.Background(), acquired(t, lines), Prices{list: true})
+	lines := answer(0, "a", "x", `{"output":10}`) + answer(0, "b", "x", `{"input":50,"sessionCost":{"total":4,"models":{"x":4}}}`)
+	costs, err := costsOf(context.Background(), snapshotOf(t, lines), Prices{list: true})
 	require.NoError(t, err)
 	require.Len(t, costs.records, 2)
 	require.EqualValues(t, 2, costs.records[0].Cost.Total)
@@ -26,16 +25,13 @@ func TestShares(t *testing.T) {
 
 // TestCovers: a result that reports a usage covers the time since its call, in however long a row of results.
 func TestCovers(t *testing.T) {
-	at := func(line string, id, parent, second string) string {
-		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-02-16T10:00:%s.000Z","message":%s}`+"\n", id, parent, second, line)
-	}
 	task := func(usage string) string {
 		return `{"role":"toolResult","toolName":"task","content":[],"details":{` + usage + `}}`
 	}
 	const used = `"usage":{"input":5,"cost":{"total":1}}`
-	lines := at(`{"role":"assistant","content":[]}`, "a", "null", "01") + at(task(used), "b", `"a"`, "05") + at(task(used), "c", `"b"`, "07") +
-		at(task(""), "d", `"c"`, "08") + at(task(used), "e", `null`, "09")
-	snap := acquired(t, lines)
+	lines := messageAt(1, "a", "", `{"role":"assistant","content":[]}`) + messageAt(5, "b", "a", task(used)) + messageAt(7, "c", "b", task(used)) +
+		messageAt(8, "d", "c", task("")) + messageAt(9, "e", "", task(used))
+	snap := snapshotOf(t, lines)
 	costs, err := costsOf(context.Background(), snap, Prices{})
 	require.NoError(t, err)
 	first := snap.Time(0).UnixMilli()

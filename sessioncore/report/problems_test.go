@@ -28,7 +28,7 @@ func problemsOf(t *testing.T, s *sessioncore.Snapshot, blobs document.Blobs) str
 
 // TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
 func TestLineOfJSON(t *testing.T) {
-	snap := snapshotOf(t, sessiontest.Header+sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
+	snap := snapshotOf(t, sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
 		`{"type":"message","id":"<&\ud83c\u2028\"\u0001\u007f","parentId":"gone","message":{"role":"user","content":"b"}}`+"\n"+
 		"garbage\n")
 	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c`+"\u2028"+`\"\u0001`+"\x7f"+
@@ -55,7 +55,7 @@ func (b *testBlobs) Size(hash string) (int64, error) {
 
 func (b *testBlobs) Open(string) (storage.Object, error) {
 	b.reads++
-	return zeros{size: b.size}, nil
+	return zeros{}, nil
 }
 
 // only leaves the blobs with these hashes.
@@ -76,10 +76,6 @@ func missingIDs(t *testing.T, s *sessioncore.Snapshot, blobs document.Blobs) (id
 	return ids
 }
 
-func blobLine(id, message string) string {
-	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","message":%s}`+"\n", id, message)
-}
-
 // TestMissingBlobs: a reference to a blob that is not there is a problem, and the store is asked once for
 // each blob.
 func TestMissingBlobs(t *testing.T) {
@@ -88,16 +84,13 @@ func TestMissingBlobs(t *testing.T) {
 		return `{"type":"image","mimeType":"image/png","data":"blob:sha256:` + hash + `"}`
 	}
 	s := newTestSession(t, sessiontest.Header+
-		blobLine("one", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
-		blobLine("url", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
-		blobLine("text", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+
+		messageAt(0, "one", "", `{"role":"user","content":[`+image(a)+`,`+image(a)+`,`+image(b)+`]}`)+
+		messageAt(0, "url", "", `{"role":"assistant","content":[],"x":[{"image_url" : "\u0062lob:sha256:`+b+`"}]}`)+
+		messageAt(0, "text", "", `{"role":"user","content":"blob:sha256:`+c+`","data":["blob:sha256:`+c+`"],"image_url":{"url":"blob:sha256:`+c+
 			`"},"other":"blob:sha256:`+c+`"}`)+
-		blobLine("short", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
-	acquire := func() *sessioncore.Snapshot {
-		return sessiontest.Snapshot(t, s.session)
-	}
+		messageAt(0, "short", "", `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+c[1:]+`"},{"type":"image","data":"blob:sha256:../`+c[3:]+`"}]}`))
 	blobs := (&testBlobs{}).only()
-	snap := acquire()
+	snap := s.acquire(t)
 	require.Equal(t, []string{"one", "one", "url"}, missingIDs(t, snap, blobs))
 	require.Equal(t, 2, blobs.looks, "one for each blob")
 	blobs.only(a)
@@ -107,8 +100,8 @@ func TestMissingBlobs(t *testing.T) {
 	require.Empty(t, missingIDs(t, snap, blobs))
 	require.Empty(t, missingIDs(t, snap, nil))
 
-	s.Append(blobLine("more", `{"role":"user","content":[`+image(c)+`]}`))
-	grown := acquire()
+	s.Append(messageAt(0, "more", "", `{"role":"user","content":[`+image(c)+`]}`))
+	grown := s.acquire(t)
 	require.Equal(t, []string{"more"}, missingIDs(t, grown, blobs))
 	require.Empty(t, missingIDs(t, snap, blobs), "a snapshot never changes")
 
@@ -124,9 +117,8 @@ func TestMissingBlobs(t *testing.T) {
 // TestManyReferences: the references of a session that are looked after are bounded, and that is said.
 func TestManyReferences(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(sessiontest.Header)
 	for i := range maxReferences + 2 {
-		text.WriteString(blobLine(fmt.Sprint(i), fmt.Sprintf(`{"role":"user","content":[{"type":"image","data":"blob:sha256:%064x"}]}`, i)))
+		text.WriteString(messageAt(0, fmt.Sprint(i), "", fmt.Sprintf(`{"role":"user","content":[{"type":"image","data":"blob:sha256:%064x"}]}`, i)))
 	}
 	doc := problemsOf(t, snapshotOf(t, text.String()), (&testBlobs{}).only())
 	require.Equal(t, maxReferences+1, strings.Count(doc, "\n"))
@@ -134,26 +126,23 @@ func TestManyReferences(t *testing.T) {
 }
 
 // zeros is a file of NULs, which JSON escapes.
-type zeros struct{ size int64 }
+type zeros struct{ storage.Object }
 
-func (z zeros) ReadAt(p []byte, _ int64) (int, error) {
+func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 	clear(p)
 	return len(p), nil
 }
-func (z zeros) Stat() (storage.Stat, error) { return storage.Stat{}, nil }
-func (z zeros) Close() error                { return nil }
+func (zeros) Close() error { return nil }
 
 // messageWith is the line of a message with as many of a block.
 func messageWith(block string, count int) string {
-	return blobLine("a", `{"role":"user","content":[`+strings.TrimSuffix(strings.Repeat(block+",", count), ",")+`]}`)
+	return messageAt(0, "a", "", `{"role":"user","content":[`+strings.TrimSuffix(strings.Repeat(block+",", count), ",")+`]}`)
 }
 
 // TestContextIsBounded: a small session that refers to a large blob many times makes no huge context. What does not fit
 // stays a reference, problems.jsonl says so, and the blob is looked at once.
 func TestContextIsBounded(t *testing.T) {
-	if sessiontest.UnderRace {
-		t.Skip("one goroutine, and much text")
-	}
+	sessiontest.NotUnderRace(t)
 	const references = 100_000
 	hash := strings.Repeat("ab", 32)
 	image := `{"type":"image","mimeType":"image/png","data":"` + rawjson.BlobPrefix + hash + `"}`
@@ -168,25 +157,21 @@ func TestContextIsBounded(t *testing.T) {
 		"one too big": {image, document.MaxResolved, 0, 0},
 		"text":        {url, 1 << 20, 6 << 20, document.MaxInlineText / (6 << 20)}, // \u0000 for each byte
 	} {
-		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, sessiontest.Header+messageWith(c.block, references))
-			blobs := &testBlobs{size: c.size}
-			leaf := sessiontest.Leaf(t, snap)
-			plain, err := snap.Context(t.Context(), leaf, nil)
-			require.NoError(t, err)
-			defer plain.Close()
-			doc, err := snap.Context(t.Context(), leaf, blobs)
-			require.NoError(t, err)
-			defer doc.Close()
-			reference := int64(len(rawjson.BlobPrefix) + len(hash))
-			require.Equal(t, plain.Size()+c.fit*(c.resolved-reference), doc.Size())
-			require.Equal(t, references-int(c.fit), doc.Unresolved())
-			require.Equal(t, 1, blobs.looks)
-			require.LessOrEqual(t, blobs.reads, 2+int(c.fit))
-			problems := problemsOf(t, snap, blobs)
-			require.Contains(t, problems, fmt.Sprintf("%d references stay references", doc.Unresolved()))
-		})
+		snap := snapshotOf(t, messageWith(c.block, references))
+		blobs, leaf := &testBlobs{size: c.size}, sessiontest.Leaf(t, snap)
+		plain, err := snap.Context(t.Context(), leaf, nil)
+		require.NoError(t, err)
+		doc, err := snap.Context(t.Context(), leaf, blobs)
+		require.NoError(t, err)
+		reference := int64(len(rawjson.BlobPrefix) + len(hash))
+		require.Equal(t, plain.Size()+c.fit*(c.resolved-reference), doc.Size(), name)
+		require.Equal(t, references-int(c.fit), doc.Unresolved(), name)
+		require.Equal(t, 1, blobs.looks, name)
+		require.LessOrEqual(t, blobs.reads, 2+int(c.fit), name)
+		require.Contains(t, problemsOf(t, snap, blobs), fmt.Sprintf("%d references stay references", doc.Unresolved()), name)
+		plain.Close()
+		doc.Close()
 	}
-	snap := snapshotOf(t, sessiontest.Header+messageWith(image, 100))
+	snap := snapshotOf(t, messageWith(image, 100))
 	require.Empty(t, problemsOf(t, snap, &testBlobs{size: 1_000_000}), "all have room")
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,6 +26,49 @@ func newTestSession(t *testing.T, content string) *testSession {
 	store := sessioncore.NewStore(f.Storage)
 	t.Cleanup(store.Close)
 	return &testSession{f, store.Session(sessiontest.FileName)}
+}
+
+// snapshotOf returns a snapshot of a session with these entries.
+func snapshotOf(t *testing.T, entries string) *sessioncore.Snapshot {
+	return newTestSession(t, sessiontest.Header+entries).acquire(t)
+}
+
+// snapshotOfFile returns a snapshot of a file of a program's.
+func snapshotOfFile(t *testing.T, path string, program sessioncore.Program) *sessioncore.Snapshot {
+	store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(path)))
+	t.Cleanup(store.Close)
+	store.SetProgram(func(string) sessioncore.Program { return program })
+	return sessiontest.Snapshot(t, store.Session(filepath.Base(path)))
+}
+
+// fuzzSnapshots calls check with sessions of all kinds.
+func fuzzSnapshots(f *testing.F, check func(t *testing.T, s *sessioncore.Snapshot)) {
+	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(0)); f.Add(data, uint64(len(data))) })
+	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
+		store := sessioncore.NewStore(sessiontest.Memory(t, pool.Mixed(data, mix)))
+		t.Cleanup(store.Close)
+		s, err := sessiontest.Acquire(t, store.Session(sessiontest.FileName))
+		if err != nil {
+			require.ErrorIs(t, err, sessioncore.ErrNotSession)
+			return
+		}
+		check(t, s)
+	})
+}
+
+// messageAt is an entry with a message at second n under a parent.
+func messageAt(n int, id, parent, message string) string {
+	return strings.Replace(at(n, id, parent, `,"message":`+message), `"custom"`, `"message"`, 1)
+}
+
+// said is an entry with a message of the user.
+func said(n int, id, parent, content string) string {
+	return messageAt(n, id, parent, `{"role":"user","content":`+content+`}`)
+}
+
+// answer is an entry with an answer of a model of provider p.
+func answer(n int, id, model, usage string) string {
+	return messageAt(n, id, "", `{"role":"assistant","content":[],"provider":"p","model":"`+model+`","usage":`+usage+`}`)
 }
 
 // TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is taken for

@@ -89,9 +89,7 @@ func TestUsageAgreesWithTheClient(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(sessiontest.DemoDir(t), file))
 		require.NoError(t, err)
 		require.Len(t, files, 1)
-		store := sessioncore.NewStore(sessiontest.OpenDir(t, filepath.Dir(files[0])))
-		t.Cleanup(store.Close)
-		s := sessiontest.Snapshot(t, store.Session(filepath.Base(files[0])))
+		s := snapshotOfFile(t, files[0], sessioncore.ByUnknown)
 		usage, text := readUsage(t, s, sessiontest.Leaf(t, s))
 		require.Equal(t, want, usage.Total.numbers(), file)
 		input, messages := 0.0, 0
@@ -109,33 +107,25 @@ func TestUsageIsPrinted(t *testing.T) {
 	answer := `{"role":"assistant","provider":"anthropic","model":"claude",` +
 		`"usage":{"input":7,"output":20,"cacheRead":300,"cacheWrite":4000,"totalTokens":4327,` +
 		`"cost":{"input":0.000021,"output":0.0003,"cacheRead":0.00009,"cacheWrite":0.015,"total":0.015411}}}`
-	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer)+usageLine(1, "null", answer))
-	snap := sessiontest.Snapshot(t, s.session)
+	lines := messageAt(0, "u0", "", answer) + messageAt(0, "u1", "", answer)
+	snap := snapshotOf(t, strings.ReplaceAll(lines, `"timestamp":"2026-01-05T09:00:00.000Z",`, ""))
 	_, text := readUsage(t, snap, sessiontest.Leaf(t, snap))
 	want, err := os.ReadFile("testdata/usage.json")
 	require.NoError(t, err)
 	require.Equal(t, string(want), text)
 }
 
-func usageLine(n int, parent, message string) string {
-	if parent != "null" {
-		parent = `"` + parent + `"`
-	}
-	return fmt.Sprintf(`{"type":"message","id":"u%d","parentId":%s,"message":%s}`+"\n", n, parent, message)
-}
-
 // TestUsageOfOddMessages: what is missing or is no number counts as 0, but a cost of tokens, which nobody knows; both spellings
 // count.
 func TestUsageOfOddMessages(t *testing.T) {
 	sessiontest.Page(t, "testdata/usages.txt", func(t *testing.T, _, message, want string) {
-		snap := acquired(t, usageLine(0, "null", message))
+		snap := snapshotOf(t, messageAt(0, "u0", "", message))
 		usage, _ := readUsage(t, snap, 0)
 		models := strings.Join(slices.Sorted(maps.Keys(usage.Models)), " ")
 		require.Equal(t, want, strings.TrimSpace(usage.Total.numbers()+" "+models)+"\n", message)
 		require.Equal(t, usage.Total, usage.Branch.Total)
 	})
-	s := newTestSession(t, sessiontest.Header+`{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
-	snap := sessiontest.Snapshot(t, s.session)
+	snap := snapshotOf(t, `{"type":"model_usage","id":"a","provider":"p","model":"tiny","usage":{"input":3,"output":1}}`+"\n")
 	usage, _ := readUsage(t, snap, 0)
 	require.Equal(t, "[3,1,0,0,4,0,null]", usage.Models["p/tiny"].numbers(), "a call beside the conversation, as newer clients record it")
 	require.Zero(t, usage.Total.AssistantMessages)
@@ -146,12 +136,12 @@ func TestUsageGrows(t *testing.T) {
 	answer := func(n int, model string) string {
 		return fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%s","usage":{"input":%d,"cost":{"total":0.1}}}`, model, n)
 	}
-	s := newTestSession(t, sessiontest.Header+usageLine(0, "null", answer(1, "a"))+usageLine(1, "u0", answer(2, "b")))
-	before := sessiontest.Snapshot(t, s.session)
+	s := newTestSession(t, sessiontest.Header+messageAt(0, "u0", "", answer(1, "a"))+messageAt(0, "u1", "u0", answer(2, "b")))
+	before := s.acquire(t)
 	usage, _ := readUsage(t, before, 1)
 	require.Equal(t, "[3,0,0,0,3,0,0.2]", usage.Total.numbers())
-	s.Append(usageLine(2, "u0", answer(4, "c")))
-	after := sessiontest.Snapshot(t, s.session)
+	s.Append(messageAt(0, "u2", "u0", answer(4, "c")))
+	after := s.acquire(t)
 	shared := func(s *sessioncore.Snapshot) *facts[allUsage] {
 		return s.Shared(factsKey[allUsage]{s.Dialect()}, func() any { return nil }).(*facts[allUsage])
 	}
@@ -167,8 +157,8 @@ func TestUsageGrows(t *testing.T) {
 	require.Len(t, usage.Models, 2)
 	usage, _ = readUsage(t, after, sessioncore.NoEntry)
 	require.Equal(t, "[0,0,0,0,0,0,0]", usage.Branch.Total.numbers())
-	s.Write(sessiontest.Header + usageLine(0, "null", answer(9, "z")))
-	rewritten := sessiontest.Snapshot(t, s.session)
+	s.Write(sessiontest.Header + messageAt(0, "u0", "", answer(9, "z")))
+	rewritten := s.acquire(t)
 	usage, _ = readUsage(t, rewritten, 0)
 	require.Equal(t, "[9,0,0,0,9,0,0.1]", usage.Total.numbers())
 }
@@ -177,10 +167,9 @@ func TestUsageGrows(t *testing.T) {
 func TestManyModels(t *testing.T) {
 	var lines strings.Builder
 	for n := range maxModels + 50 {
-		lines.WriteString(usageLine(n, "null", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
+		lines.WriteString(messageAt(0, fmt.Sprint(n), "", fmt.Sprintf(`{"role":"assistant","provider":"p","model":"%d","usage":{"input":1}}`, n)))
 	}
-	s := newTestSession(t, sessiontest.Header+lines.String())
-	snap := sessiontest.Snapshot(t, s.session)
+	snap := snapshotOf(t, lines.String())
 	usage, _ := readUsage(t, snap, sessioncore.NoEntry)
 	require.Len(t, usage.Models, maxModels+1)
 	require.EqualValues(t, 50, *usage.Models["other"].Input)
@@ -208,18 +197,8 @@ func TestNumbersAreWrittenAsJavaScriptDoes(t *testing.T) {
 
 // FuzzUsage: whatever a file holds, usage.json is one JSON object with the keys that it always has.
 func FuzzUsage(f *testing.F) {
-	pool := sessiontest.AddSeeds(f, func(data []byte) { f.Add(data, uint64(len(data))) })
-	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
-		store := sessioncore.NewStore(sessiontest.Memory(t, pool.Mixed(data, mix)))
-		defer store.Close()
-		snap, err := store.Session(sessiontest.FileName).Acquire(context.Background())
-		if err != nil {
-			require.ErrorIs(t, err, sessioncore.ErrNotSession)
-			return
-		}
-		defer snap.Release()
-		leaf := sessiontest.Leaf(t, snap)
-		usage, _ := readUsage(t, snap, leaf)
+	fuzzSnapshots(f, func(t *testing.T, snap *sessioncore.Snapshot) {
+		usage, _ := readUsage(t, snap, sessiontest.Leaf(t, snap))
 		b := usage.Bytes
 		require.GreaterOrEqual(t, min(b.Text, b.Thinking, b.ToolCalls, b.ToolResults, b.Images, b.Other), int64(0))
 		require.Equal(t, snap.Stat().Size, b.Text+b.Thinking+b.ToolCalls+b.ToolResults+b.Images+b.Other)
