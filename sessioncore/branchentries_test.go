@@ -19,16 +19,11 @@ func wholeBranch(t testing.TB, b *Branch) []byte {
 	t.Helper()
 	r, state, err := b.EntriesDocument(context.Background())
 	require.NoError(t, err)
-	defer r.Close()
 	require.Equal(t, state.Size, r.Size())
 	known, err := b.EntriesState(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, state, known)
-	text := make([]byte, r.Size()+1)
-	n, err := r.ReadAt(text, 0)
-	require.Equal(t, io.EOF, err)
-	require.EqualValues(t, r.Size(), n)
-	return text[:n]
+	return wholeDocument(t, r)
 }
 
 // concatenated is what entries.jsonl must be: the files of its entries, one behind the other.
@@ -38,11 +33,7 @@ func concatenated(t testing.TB, s *Snapshot, path []Entry) string {
 	for _, e := range path {
 		doc, err := s.EntryDocument(e)
 		require.NoError(t, err)
-		text := make([]byte, doc.Size())
-		_, err = doc.ReadAt(text, 0)
-		require.NoError(t, err)
-		out.Write(text)
-		doc.Close()
+		out.Write(wholeDocument(t, doc))
 	}
 	return out.String()
 }
@@ -109,8 +100,8 @@ func TestBranchEntriesOfChangedFile(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestSession(t, text)
-			snap := sessiontest.Snapshot(t, s.session)
+			s := newTestSession(t, text, ByUnknown)
+			snap := s.acquire()
 			r, _, err := snap.Branch(29).EntriesDocument(context.Background())
 			require.NoError(t, err)
 			defer r.Close()

@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,7 +11,6 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
-	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
@@ -35,13 +33,10 @@ func FuzzBranches(f *testing.F) {
 		f.Add([]byte(sessiontest.Header+text), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, mix uint64) {
-		_, session := fuzzSession(t, pool.Mixed(data, mix))
-		snap, err := session.Acquire(context.Background())
-		if err != nil {
-			require.ErrorIs(t, err, ErrNotSession)
+		snap := fuzzSnapshot(t, pool.Mixed(data, mix))
+		if snap == nil {
 			return
 		}
-		defer snap.Release()
 		checkBranches(t, snap)
 	})
 }
@@ -81,16 +76,6 @@ func checkBranch(t *testing.T, s *Snapshot, e Entry) {
 // TestRecordSize: the index keeps 64 bytes an entry (docs/design.md section 10: a few tens).
 func TestRecordSize(t *testing.T) {
 	require.EqualValues(t, 64, unsafe.Sizeof(record{}))
-}
-
-// snapshotOf returns a snapshot of a session's text.
-func snapshotOf(t testing.TB, content string) *Snapshot {
-	t.Helper()
-	files := memory.New()
-	require.NoError(t, files.WriteFile("s.jsonl", []byte(content)))
-	store := NewStore(files)
-	t.Cleanup(store.Close)
-	return sessiontest.Snapshot(t, store.Session("s.jsonl"))
 }
 
 func TestPathLabel(t *testing.T) {

@@ -30,11 +30,21 @@ import (
 const jsonDepth = 9_000
 
 // fuzzSession puts data into a storage of its own.
-func fuzzSession(t *testing.T, data []byte) (*memory.Storage, *Session) {
+func fuzzSession(t testing.TB, data []byte) (*memory.Storage, *Session) {
 	files := sessiontest.Memory(t, data)
 	store := NewStore(files)
 	t.Cleanup(store.Close)
 	return files, store.Session(sessiontest.FileName)
+}
+
+// fuzzSnapshot returns a snapshot of data, nil if that is no session.
+func fuzzSnapshot(t *testing.T, data []byte) *Snapshot {
+	_, session := fuzzSession(t, data)
+	snap, err := sessiontest.Acquire(t, session)
+	if err != nil {
+		require.ErrorIs(t, err, ErrNotSession)
+	}
+	return snap
 }
 
 func FuzzLoad(f *testing.F) {
@@ -120,7 +130,7 @@ func describe(t *testing.T, s *Snapshot) []string {
 }
 
 // wholeDocument reads a document to its end and checks that its size is what it has.
-func wholeDocument(t *testing.T, d *document.Document) []byte {
+func wholeDocument(t testing.TB, d *document.Document) []byte {
 	defer d.Close()
 	b := make([]byte, d.Size()+1)
 	n, err := d.ReadAt(b, 0)
@@ -283,14 +293,10 @@ func FuzzContext(f *testing.F) {
 		f.Add(data, uint(3), uint(1), uint(7), uint64(len(data)))
 	})
 	f.Fuzz(func(t *testing.T, data []byte, at, off, size uint, mix uint64) {
-		data = pool.Mixed(data, mix)
-		_, session := fuzzSession(t, data)
-		snap, err := session.Acquire(context.Background())
-		if err != nil {
-			require.ErrorIs(t, err, ErrNotSession)
+		snap := fuzzSnapshot(t, pool.Mixed(data, mix))
+		if snap == nil {
 			return
 		}
-		defer snap.Release()
 		leaf := sessiontest.Leaf(t, snap)
 		for _, e := range []Entry{leaf, Entry(at%uint(snap.Len()+1)) - 1} {
 			checkContext(t, snap, e, nil, off, size)

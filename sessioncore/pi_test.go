@@ -15,15 +15,6 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// newPiFile returns a file and its session in an agent directory of a program.
-func newPiFile(t testing.TB, content string, root Program) (*sessiontest.File, *Session) {
-	f := sessiontest.NewFile(t, content)
-	store := NewStore(f.Storage)
-	t.Cleanup(store.Close)
-	store.SetProgram(func(string) Program { return root })
-	return f, store.Session(sessiontest.FileName)
-}
-
 // piContext returns the members of a context that pi gives.
 func piContext(t testing.TB, s *Snapshot, at Entry) rawjson.Value {
 	t.Helper()
@@ -47,8 +38,7 @@ func TestPiClient(t *testing.T) {
 			require.NoError(t, err)
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
-			_, session := newPiFile(t, string(content), ByPi)
-			snap := sessiontest.Snapshot(t, session)
+			snap := newTestSession(t, string(content), ByPi).acquire()
 			want := rawjson.Value(strings.TrimSpace(string(text)))
 			a := &answers{t: t, snap: snap, want: want}
 			a.compare("leafId", a.id(a.leaf()))
@@ -79,10 +69,10 @@ func TestPiIsKnown(t *testing.T) {
 		ByOMP:      {OMP, OMP, OMP},
 		ByPi:       {Pi, Pi, OMP},
 	} {
-		f, session := newPiFile(t, content, root)
+		s := newTestSession(t, content, root)
 		for i, add := range []string{"", named, mode} {
-			f.Append(add)
-			snap := sessiontest.Snapshot(t, session)
+			s.Append(add)
+			snap := s.acquire()
 			require.Same(t, want[i], snap.Dialect(), "root %d, after %q", root, add)
 			title, err := snap.Title()
 			require.NoError(t, err)
@@ -91,21 +81,17 @@ func TestPiIsKnown(t *testing.T) {
 			} else {
 				require.Empty(t, title)
 			}
-			_, whole := newPiFile(t, content+[]string{"", named, named + mode}[i], root)
-			again := sessiontest.Snapshot(t, whole)
-			require.Same(t, want[i], again.Dialect(), "read at once")
+			whole := newTestSession(t, content+[]string{"", named, named + mode}[i], root)
+			require.Same(t, want[i], whole.acquire().Dialect(), "read at once")
 		}
 	}
-	_, operator := newPiFile(t, `{"type":"session_header","id":"s"}`+"\n", ByPi)
-	snap := sessiontest.Snapshot(t, operator)
-	require.Same(t, Operator, snap.Dialect())
+	require.Same(t, Operator, newTestSession(t, `{"type":"session_header","id":"s"}`+"\n", ByPi).acquire().Dialect())
 }
 
 // TestPiContext: what no recorded session has.
 func TestPiContext(t *testing.T) {
 	sessiontest.Page(t, "testdata/pi-context.txt", func(t *testing.T, name, lines, want string) {
-		_, session := newPiFile(t, sessiontest.Header+lines+"\n", ByPi)
-		snap := sessiontest.Snapshot(t, session)
+		snap := newTestSession(t, sessiontest.Header+lines+"\n", ByPi).acquire()
 		got := piContext(t, snap, sessiontest.Leaf(t, snap))
 		compareJSON(t, name, rawjson.Value(want), got.Member("messages"))
 		require.Equal(t, "null", string(got.Member("model")), name)

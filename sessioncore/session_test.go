@@ -21,20 +21,29 @@ type testSession struct {
 	session *Session
 }
 
-func newTestSession(t *testing.T, content string) *testSession {
+// newTestSession makes a session in an agent directory of a program, ByUnknown for omp's.
+func newTestSession(t *testing.T, content string, root Program) *testSession {
 	f := sessiontest.NewFile(t, content)
 	store := NewStore(f.Storage)
 	t.Cleanup(store.Close)
+	store.SetProgram(func(string) Program { return root })
 	return &testSession{f, t, store.Session(sessiontest.FileName)}
+}
+
+func (s *testSession) acquire() *Snapshot { return sessiontest.Snapshot(s.t, s.session) }
+
+// snapshotOf returns a snapshot of a session's text.
+func snapshotOf(t testing.TB, content string) *Snapshot {
+	_, session := fuzzSession(t, []byte(content))
+	return sessiontest.Snapshot(t, session)
 }
 
 // ids acquires the session and lists the ids of its entries, with the leaf behind a bar.
 func (s *testSession) ids() string {
-	snap, err := s.session.Acquire(context.Background())
+	snap, err := sessiontest.Acquire(s.t, s.session)
 	if err != nil {
 		return err.Error()
 	}
-	defer snap.Release()
 	var ids []string
 	for e := range Entry(snap.Len()) {
 		id, _ := snap.ID(e)
@@ -49,7 +58,7 @@ func (s *testSession) ids() string {
 }
 
 func TestGrowth(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header)
+	s := newTestSession(t, sessiontest.Header, ByUnknown)
 	require.Equal(t, "|-", s.ids())
 	s.Append(sessiontest.Entry("a", ""))
 	require.Equal(t, "a|a", s.ids())
@@ -80,7 +89,7 @@ func TestGrowth(t *testing.T) {
 }
 
 func TestGrowthOfOpenRun(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n")
+	s := newTestSession(t, sessiontest.Header+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n", ByUnknown)
 	require.Equal(t, "z|z", s.ids(), "the array is not closed, so its second line begins a value")
 	s.Append("]\n")
 	require.Equal(t, "|-", s.ids(), "now it is, and swallows the lines")
@@ -89,9 +98,9 @@ func TestGrowthOfOpenRun(t *testing.T) {
 }
 
 func TestReplacement(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""))
+	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""), ByUnknown)
 	require.Equal(t, "a|a", s.ids())
-	old := sessiontest.Snapshot(t, s.session)
+	old := s.acquire()
 
 	tmp := s.Path + ".new"
 	require.NoError(t, os.WriteFile(tmp, []byte(sessiontest.Header+sessiontest.Entry("b", "")), 0o600))
@@ -149,19 +158,19 @@ func TestEditInTheMiddle(t *testing.T) {
 		"a context": func(s *Snapshot, b Entry) error { return read(s.Context(ctx, b, nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+filler+sessiontest.Entry("b", "a")+filler+sessiontest.Entry("c", "b")+move)
+			s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+filler+sessiontest.Entry("b", "a")+filler+sessiontest.Entry("c", "b")+move, ByUnknown)
 			require.NotContains(t, s.ids(), "x")
 			content, err := os.ReadFile(s.Path)
 			require.NoError(t, err)
 			added := strings.Replace(move, `"id":"m"`, `"id":"d"`, 1)
 			s.Write(strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1) + added)
 
-			snap := sessiontest.Snapshot(t, s.session)
+			snap := s.acquire()
 			e, err := snap.Find("b")
 			require.NoError(t, err, "nothing tells yet")
 			require.ErrorIs(t, look(snap, e), storage.ErrStale)
 
-			now := sessiontest.Snapshot(t, s.session)
+			now := s.acquire()
 			_, err = now.Find("b")
 			require.ErrorIs(t, err, ErrNotFound)
 			for _, id := range []string{"x", "d"} {
@@ -175,9 +184,9 @@ func TestEditInTheMiddle(t *testing.T) {
 // TestConfirmOnce: what was found to be as it was indexed is not read again until the file grows; a file that was read as a
 // whole needs none of that.
 func TestConfirmOnce(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"))
+	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"), ByUnknown)
 	missing := func() int {
-		snap := sessiontest.Snapshot(t, s.session)
+		snap := s.acquire()
 		left, _ := snap.index.confirmed.missing(snap.Len(), nil)
 		require.NoError(t, snap.Confirm(context.Background()))
 		return len(left)
