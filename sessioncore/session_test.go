@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,83 +45,65 @@ func (s *testSession) ids() string {
 	if err != nil {
 		return err.Error()
 	}
-	var ids []string
+	ids, leaf := []string{}, "-"
 	for e := range Entry(snap.Len()) {
 		id, _ := snap.ID(e)
 		ids = append(ids, id)
 	}
-	leaf := sessiontest.Leaf(s.t, snap)
-	id := "-"
-	if leaf != NoEntry {
-		id, _ = snap.ID(leaf)
+	if e := sessiontest.Leaf(s.t, snap); e != NoEntry {
+		leaf = ids[e]
 	}
-	return strings.Join(ids, ",") + "|" + id
+	return strings.Join(ids, ",") + "|" + leaf
 }
 
+// TestGrowth: a session is what its file says, however that was changed.
 func TestGrowth(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header, ByUnknown)
-	require.Equal(t, "|-", s.ids())
-	s.Append(sessiontest.Entry("a", ""))
-	require.Equal(t, "a|a", s.ids())
-	index := s.session.current.Load().index
-	s.Append(sessiontest.Entry("b", "a") + sessiontest.Entry("c", "a"))
-	require.Equal(t, "a,b,c|c", s.ids())
-	require.Same(t, index, s.session.current.Load().index, "growth is indexed from the tail")
-
-	torn := sessiontest.Entry("d", "c")
-	s.Append(torn[:20])
-	require.Equal(t, "a,b,c|c", s.ids())
-	s.Append(torn[20:])
-	require.Equal(t, "a,b,c,d|d", s.ids())
-	require.Same(t, index, s.session.current.Load().index)
-
-	noNewline := strings.TrimSuffix(sessiontest.Entry("e", "d"), "\n")
-	s.Append(noNewline)
-	require.Equal(t, "a,b,c,d,e|e", s.ids(), "the last line needs no newline")
-	s.Append("\n" + sessiontest.Entry("f", "e"))
-	require.Equal(t, "a,b,c,d,e,f|f", s.ids())
-	require.Same(t, index, s.session.current.Load().index)
-	s.Append(noNewline)
-	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
-	s.Append(`, "glued"`)
-	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids(), "of a line with more behind its value the value counts")
-	s.Append("\n")
-	require.Equal(t, "a,b,c,d,e,f,e|e", s.ids())
-}
-
-func TestGrowthOfOpenRun(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+"[\n{\"type\":\"x\",\n\"id\":\"z\"}\n", ByUnknown)
-	require.Equal(t, "z|z", s.ids(), "the array is not closed, so its second line begins a value")
-	s.Append("]\n")
-	require.Equal(t, "|-", s.ids(), "now it is, and swallows the lines")
-	s.Append(sessiontest.Entry("a", ""))
-	require.Equal(t, "a|a", s.ids())
-}
-
-func TestReplacement(t *testing.T) {
-	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", ""), ByUnknown)
-	require.Equal(t, "a|a", s.ids())
-	old := s.acquire()
-
-	tmp := s.Path + ".new"
-	require.NoError(t, os.WriteFile(tmp, []byte(sessiontest.Header+sessiontest.Entry("b", "")), 0o600))
-	require.NoError(t, os.Rename(tmp, s.Path))
-	require.Equal(t, "b|b", s.ids(), "same size, another file")
-
-	doc, err := old.EntryDocument(0)
-	require.NoError(t, err)
-	require.Contains(t, string(sessiontest.ReadObject(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
-
-	s.Write(sessiontest.Header)
-	require.Equal(t, "|-", s.ids(), "truncated in place")
-	s.Write(sessiontest.Header + sessiontest.Entry("c", "") + sessiontest.Entry("d", "c"))
-	require.Equal(t, "c,d|d", s.ids())
-	s.Write(sessiontest.Header + sessiontest.Entry("e", "") + sessiontest.Entry("f", "e"))
-	require.Equal(t, "e,f|f", s.ids(), "overwritten in place with the same size")
-	s.Write("")
-	require.Equal(t, ErrNotSession.Error(), s.ids())
-	s.Write(sessiontest.Header + sessiontest.Entry("g", ""))
-	require.Equal(t, "g|g", s.ids())
+	s := newTestSession(t, "", ByUnknown)
+	indexOf := func() *index {
+		if snap := s.session.current.Load(); snap != nil {
+			return snap.index
+		}
+		return nil
+	}
+	sessiontest.Table(t, "testdata/growth.txt", func(t *testing.T, _, give string) string {
+		word, rest, _ := strings.Cut(give, " ")
+		text, before := "", indexOf()
+		for entry := range strings.SplitSeq(rest, ", ") {
+			if id, parent, _ := strings.Cut(entry, " "); id != "" {
+				text += sessiontest.Entry(id, parent)
+			}
+		}
+		switch word {
+		case "add":
+			s.Append(text)
+		case "begin":
+			s.Append(text[:20])
+		case "end":
+			s.Append(text[20:])
+		case "unended":
+			s.Append(strings.TrimSuffix(text, "\n"))
+		case "append":
+			text, err := strconv.Unquote(rest)
+			require.NoError(t, err)
+			s.Append(text)
+		case "write":
+			s.Write(sessiontest.Header + text)
+		case "truncate":
+			s.Write("")
+		case "replace":
+			old := s.acquire()
+			require.NoError(t, os.WriteFile(s.Path+".new", []byte(sessiontest.Header+text), 0o600))
+			require.NoError(t, os.Rename(s.Path+".new", s.Path))
+			doc, err := old.EntryDocument(0)
+			require.NoError(t, err)
+			require.Contains(t, string(sessiontest.ReadObject(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
+		}
+		ids := s.ids()
+		if before != nil && indexOf() == before {
+			ids += " grown"
+		}
+		return ids
+	})
 	require.NoError(t, os.Remove(s.Path))
 	require.Contains(t, s.ids(), "no such file")
 }
