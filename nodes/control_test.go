@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -150,15 +149,20 @@ func TestControlHandle(t *testing.T) {
 
 func readAll(t *testing.T, h *controlHandle) string {
 	var got strings.Builder
-	for {
+	for n := 1; n > 0; {
 		buf := make([]byte, 3)
-		n, err := h.ReadAt(t.Context(), buf, 1<<20+int64(got.Len()))
+		var err error
+		n, err = h.ReadAt(t.Context(), buf, 1<<20+int64(got.Len()))
 		require.NoError(t, err)
-		if n == 0 {
-			return got.String()
-		}
 		got.Write(buf[:n])
 	}
+	return got.String()
+}
+
+// write returns what a writer is told.
+func write(h *controlHandle, text string) syscall.Errno {
+	_, errno := h.Write(context.Background(), []byte(text), 0)
+	return errno
 }
 
 // TestAnswersGivenBack: who read more than he wanted goes back, and reads or writes on from there.
@@ -188,18 +192,15 @@ func TestAnswersGivenBack(t *testing.T) {
 func TestControlRelease(t *testing.T) {
 	f := newFake(nil)
 	h := f.open()
-	_, errno := h.Write(t.Context(), []byte("a\n{half"), 0)
-	require.Zero(t, errno)
+	require.Zero(t, write(h, "a\n{half"))
 	h.Close()
 	require.Contains(t, f.lastError(), errUnfinished.Error())
 	require.Equal(t, []string{"a"}, f.applied)
 
-	h, later := f.open(), f.open()
-	_, errno = h.Write(t.Context(), []byte("{half"), 0)
-	require.Zero(t, errno)
+	h = f.open()
+	require.Zero(t, write(h, "{half"))
 	require.Equal(t, syscall.EINVAL, h.Flush(t.Context()))
-	_, errno = later.Write(t.Context(), []byte("bad\n"), 0)
-	require.Equal(t, syscall.EINVAL, errno)
+	require.Equal(t, syscall.EINVAL, write(f.open(), "bad\n"))
 	h.Close()
 	require.NotContains(t, f.lastError(), errUnfinished.Error(), "the kernel may release a file after the next is written")
 }
@@ -235,28 +236,20 @@ func writeInParts(t *testing.T, text string, seed uint64) {
 		}
 	}
 	h := file.open()
-	var failed error
-	for rest := []byte(text); len(rest) > 0 && failed == nil; {
-		chunk := rest[:1+rnd.IntN(len(rest))]
-		for len(chunk) > 0 {
-			n, errno := h.Write(t.Context(), chunk, 0)
-			if errno != 0 {
-				failed = errno
-				break
-			}
-			require.NotZero(t, n, "a write that takes nothing and says nothing would be retried for ever")
+	var failed syscall.Errno
+	for rest := []byte(text); len(rest) > 0 && failed == 0; {
+		for chunk := rest[:1+rnd.IntN(len(rest))]; len(chunk) > 0 && failed == 0; {
+			var n int
+			n, failed = h.Write(t.Context(), chunk, 0)
+			require.True(t, n > 0 || failed != 0, "a write that takes nothing and says nothing would be retried for ever")
 			chunk, rest = chunk[n:], rest[n:]
 		}
 	}
-	if failed == nil {
-		if errno := h.Flush(t.Context()); errno != 0 {
-			failed = errno
-		}
+	if failed == 0 {
+		failed = h.Flush(t.Context())
 	}
-	require.Equal(t, isBad, failed != nil, "%q", text)
-	if failed != nil {
-		require.True(t, errors.Is(failed, syscall.EINVAL))
-	}
+	require.Equal(t, isBad, failed == syscall.EINVAL, "%q", text)
+	require.Equal(t, isBad, failed != 0, "%q", text)
 	require.Equal(t, want, file.applied, "%q", text)
 }
 
@@ -267,15 +260,12 @@ func TestLinesAreCounted(t *testing.T) {
 	h := f.open()
 	h.writes = true
 	for _, text := range []string{"a\n\nb\n", "c\n", "d\n\n\nbad\ne\n"} {
-		_, errno := h.Write(t.Context(), []byte(text), 0)
-		require.Zero(t, errno)
+		require.Zero(t, write(h, text))
 	}
-	_, errno := h.Write(t.Context(), []byte("bad\ne\n"), 0)
-	require.Equal(t, syscall.EINVAL, errno)
+	require.Equal(t, syscall.EINVAL, write(h, "bad\ne\n"))
 	first := f.lastError()
 	require.Contains(t, first, "line 8: not a valid entry: bad (4 applied)")
-	_, errno = h.Write(t.Context(), []byte("bad\ne\n"), 0)
-	require.Equal(t, syscall.EINVAL, errno)
+	require.Equal(t, syscall.EINVAL, write(h, "bad\ne\n"))
 	require.Zero(t, h.Flush(t.Context()))
 	require.Equal(t, first, f.lastError(), "the first reason stays")
 	h = f.open()
@@ -293,25 +283,18 @@ func TestPendingLinesAreBounded(t *testing.T) {
 	f := newFake(b)
 	var errno syscall.Errno
 	for errno == 0 {
-		h := f.open()
-		files = append(files, h)
+		files = append(files, f.open())
 		for n := 0; n < 4 && errno == 0; n++ {
-			_, errno = h.Write(t.Context(), []byte(part), 0)
+			errno = write(files[len(files)-1], part)
 		}
 		require.LessOrEqual(t, b.Held(), b.Limit())
 	}
-	require.Equal(t, syscall.ENOMEM, errno)
 	require.Contains(t, f.lastError(), "-o memory=")
 	require.Greater(t, b.Held(), b.Limit()/2)
-	refused, other := files[len(files)-1], files[0]
-	for _, rest := range []string{part, "rest\n"} {
-		_, errno = refused.Write(t.Context(), []byte(rest), 0)
-		require.Equal(t, syscall.ENOMEM, errno, "the rest of the line")
+	for _, text := range []string{part, "rest\n", "next\n"} {
+		require.Equal(t, syscall.ENOMEM, write(files[len(files)-1], text), "the rest of the line, and what follows")
 	}
-	_, errno = refused.Write(t.Context(), []byte("next\n"), 0)
-	require.Equal(t, syscall.ENOMEM, errno, "and what follows")
-	_, errno = other.Write(t.Context(), []byte("\n"), 0)
-	require.Zero(t, errno)
+	require.Zero(t, write(files[0], "\n"))
 	require.Equal(t, []string{strings.Repeat(part, 4)}, f.applied)
 	for _, h := range files {
 		h.Close()
@@ -333,13 +316,12 @@ func TestTooLongBeforeNoMemory(t *testing.T) {
 		h := f.open()
 		h.mute = true
 		for rest := line; rest != ""; rest = rest[min(size, len(rest)):] {
-			_, errno := h.Write(t.Context(), []byte(rest[:min(size, len(rest))]), 0)
-			require.Zero(t, errno, f.lastError())
+			require.Zero(t, write(h, rest[:min(size, len(rest))]), f.lastError())
 		}
 		require.True(t, slices.Equal([]string{line[:maxControlLine]}, f.applied))
 		var errno syscall.Errno
 		for errno == 0 {
-			_, errno = h.Write(t.Context(), []byte(line[:size]), 0)
+			errno = write(h, line[:size])
 		}
 		require.Equal(t, syscall.EFBIG, errno, f.lastError())
 		h.Close()
@@ -349,22 +331,19 @@ func TestTooLongBeforeNoMemory(t *testing.T) {
 }
 
 // TestAnswersAreBounded: a program that reads no answers is refused before a line takes effect, and can go on after
-// it has read them.
+// it has read them. Without answers, lines that were written whole cost nothing.
 func TestAnswersAreBounded(t *testing.T) {
 	b := budget.New(budget.Min)
 	f := newFake(b)
 	h := f.open()
 	line := strings.Repeat("y", 1<<20) + "\n"
 	written := 0
-	for {
-		_, errno := h.Write(t.Context(), []byte(line), 0)
-		if errno != 0 {
-			require.Equal(t, syscall.ENOMEM, errno)
-			break
-		}
+	errno := write(h, line)
+	for ; errno == 0; errno = write(h, line) {
 		written++
 		require.Less(t, b.Held(), 2*b.Limit())
 	}
+	require.Equal(t, syscall.ENOMEM, errno)
 	require.Len(t, f.applied, written, "the refused one took no effect")
 	buf := make([]byte, 1<<20)
 	for read, want := 0, written*(len(line)+2); read < want; {
@@ -373,20 +352,15 @@ func TestAnswersAreBounded(t *testing.T) {
 		require.NotZero(t, n)
 		read += n
 	}
-	_, errno := h.Write(t.Context(), []byte(line), 1<<40)
+	_, errno = h.Write(t.Context(), []byte(line), 1<<40)
 	require.Zero(t, errno)
 	h.Close()
 	require.Zero(t, b.Held())
-}
 
-// TestMutedHandleHoldsNothing: what is written in whole lines to a file that is not read costs nothing.
-func TestMutedHandleHoldsNothing(t *testing.T) {
-	b := budget.New(budget.Min)
-	h := newFake(b).open()
-	h.mute = true
+	mute := f.open()
+	mute.mute = true
 	for range 100 {
-		_, errno := h.Write(t.Context(), []byte("a line\n"), 0)
-		require.Zero(t, errno)
+		require.Zero(t, write(mute, "a line\n"))
 		require.Zero(t, b.Held())
 	}
 }

@@ -34,33 +34,20 @@ import (
 
 // TestErrnoOf is the table of docs/design.md section 7 as far as it is about reading. TestWriteErrors has what is the same.
 func TestErrnoOf(t *testing.T) {
-	wrapped := func(err error) error { return fmt.Errorf("reading p/s.jsonl: %w", err) }
-	for _, c := range []struct {
-		err  error
-		want syscall.Errno
-	}{
-		{nil, 0},
-		{sessioncore.ErrNotFound, syscall.ENOENT},
-		{sessioncore.ErrNotSession, syscall.ENOENT},
-		{storage.ErrNotRegular, syscall.ENOENT},
-		{fs.ErrNotExist, syscall.ENOENT},
-		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, syscall.ENOENT},
-		{context.Canceled, syscall.EINTR},
-		{context.DeadlineExceeded, syscall.EINTR},
-		{syscall.EACCES, syscall.EACCES},
-		{fs.ErrPermission, syscall.EACCES},
-		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, syscall.EACCES},
-		{&os.SyscallError{Syscall: "pread64", Err: syscall.ENXIO}, syscall.ENXIO},
-		{staleIfGone(fs.ErrNotExist), syscall.ESTALE},
-		{staleIfGone(sessioncore.ErrNotSession), syscall.ESTALE},
-		{staleIfGone(syscall.EACCES), syscall.EACCES},
-		{staleIfGone(io.ErrUnexpectedEOF), syscall.EIO},
-		{errors.Join(errors.New("one"), sessioncore.ErrNotFound), syscall.ENOENT},
-		{io.ErrUnexpectedEOF, syscall.EIO},
+	open := func(err error) error { return &fs.PathError{Op: "open", Path: "x", Err: err} }
+	assert.Zero(t, Errno(nil))
+	for want, errs := range map[syscall.Errno][]error{
+		syscall.ENOENT: {sessioncore.ErrNotFound, sessioncore.ErrNotSession, storage.ErrNotRegular, fs.ErrNotExist, open(syscall.ENOENT),
+			errors.Join(errors.New("one"), sessioncore.ErrNotFound)},
+		syscall.EINTR:  {context.Canceled, context.DeadlineExceeded},
+		syscall.EACCES: {syscall.EACCES, fs.ErrPermission, open(syscall.EACCES), staleIfGone(syscall.EACCES)},
+		syscall.ENXIO:  {&os.SyscallError{Syscall: "pread64", Err: syscall.ENXIO}},
+		syscall.ESTALE: {staleIfGone(fs.ErrNotExist), staleIfGone(sessioncore.ErrNotSession)},
+		syscall.EIO:    {io.ErrUnexpectedEOF, staleIfGone(io.ErrUnexpectedEOF)},
 	} {
-		assert.Equal(t, c.want, Errno(c.err), "%v", c.err)
-		if c.err != nil {
-			assert.Equal(t, c.want, Errno(wrapped(c.err)), "%v, wrapped", c.err)
+		for _, err := range errs {
+			assert.Equal(t, want, Errno(err), "%v", err)
+			assert.Equal(t, want, Errno(fmt.Errorf("reading p/s.jsonl: %w", err)), "%v, wrapped", err)
 		}
 	}
 }
@@ -68,22 +55,15 @@ func TestErrnoOf(t *testing.T) {
 // TestFailLogs: an errno that does not say it all has its reason in the log; what is asked for all day
 // has not.
 func TestFailLogs(t *testing.T) {
-	for _, c := range []struct {
-		err    error
-		logged string
-	}{
-		{sessioncore.ErrNotFound, ""},
-		{context.Canceled, ""},
-		{errors.New("who knows"), "level=ERROR"},
-		{storage.ErrStale, "level=WARN"},
-		{errReplaced, ""},
-		{syscall.EACCES, "level=WARN"},
+	for err, logged := range map[error]string{
+		sessioncore.ErrNotFound: "", context.Canceled: "", errReplaced: "",
+		errors.New("who knows"): "level=ERROR", storage.ErrStale: "level=WARN", syscall.EACCES: "level=WARN",
 	} {
 		var log bytes.Buffer
 		root := NewRootDir(&View{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, func() []Name { return nil })
-		assert.Equal(t, Errno(c.err), Fail(root, "", "read", c.err))
-		assert.Contains(t, log.String(), c.logged)
-		assert.Equal(t, c.logged == "", log.Len() == 0, "%s", log.String())
+		assert.Equal(t, Errno(err), Fail(root, "", "read", err))
+		assert.Contains(t, log.String(), logged)
+		assert.Equal(t, logged == "", log.Len() == 0, "%s", log.String())
 	}
 }
 

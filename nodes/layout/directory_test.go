@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,14 +15,6 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
-
-// place is where a name of the directory at a path leads, as the mount shows it: the target of a link, or "dir".
-func place(at string, e Entry) string {
-	if e.Sub != nil {
-		return "dir"
-	}
-	return RelativeTarget(at, e.Session)
-}
 
 // TestDirectories: what each directory of links lists and finds in one store of sessions.
 func TestDirectories(t *testing.T) {
@@ -35,9 +26,8 @@ func TestDirectories(t *testing.T) {
 		{"q/twin.jsonl", "ccc", "", "twin"},
 		{"q/.hidden.jsonl", "ddd", "/w", "hidden"},
 	} {
-		text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-16T10:20:3%d.000Z","cwd":%q,"title":%q}`+"\n", s.id, i, s.cwd, s.title)
-		text += fmt.Sprintf(`{"type":"message","id":"m","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z",`+
-			`"message":{"role":"user","content":"hello %d"}}`+"\n", i)
+		text := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-16T10:20:3%[2]d.000Z","cwd":%[3]q,"title":%[4]q}`+"\n"+
+			`{"type":"message","id":"m","message":{"role":"user","content":"hello %[2]d"}}`+"\n", s.id, i, s.cwd, s.title)
 		require.NoError(t, files.WriteFile(s.file, []byte(text)))
 	}
 	crumbs := memory.New()
@@ -60,14 +50,14 @@ func TestDirectories(t *testing.T) {
 	cwd := func(dir string) Directory { return Nested{sessions, listing.ByCwd, dir} }
 	for name, c := range map[string]struct {
 		dir    Directory
-		listed []string // name and place, in order
-		found  []string // likewise, not listed
+		listed []string          // name and place, in order
+		found  map[string]string // likewise, not listed
 		none   []string
 	}{
 		"by-id": {
 			ByID{Listing: sessions},
 			[]string{"aaa1 ../sessions/p/a", "aaa2 ../sessions/p/b", "ccc ../sessions/q/twin"},
-			[]string{"aaa ../sessions/p/b", "AAA1 ../sessions/p/a", "twin ../sessions/q/twin"},
+			map[string]string{"aaa": "../sessions/p/b", "AAA1": "../sessions/p/a", "twin": "../sessions/q/twin"},
 			[]string{"ddd", "x", ".git", "aaa11"},
 		},
 		"recent": {
@@ -92,28 +82,26 @@ func TestDirectories(t *testing.T) {
 			require.NoError(t, err)
 			listed, err := c.dir.List(context.Background())
 			require.NoError(t, err)
-			require.Len(t, listed, len(c.listed))
-			check := func(want string) {
-				at := strings.LastIndexByte(want, ' ')
-				e, err := c.dir.Find(context.Background(), want[:at], false)
-				require.NoError(t, err, want)
-				require.Equal(t, want[at+1:], place(name, e), want)
-				if e.Sub == nil {
-					require.NotZero(t, e.Stat.Size, "the stat of a file")
+			place := func(link string) string {
+				e, err := c.dir.Find(context.Background(), link, false)
+				require.NoError(t, err, link)
+				if e.Sub != nil {
+					return "dir"
 				}
+				require.NotZero(t, e.Stat.Size, "the stat of a file")
+				return RelativeTarget(name, e.Session)
 			}
-			for i, e := range listed {
-				at := strings.LastIndexByte(c.listed[i], ' ')
-				require.Equal(t, c.listed[i][:at], e.Name)
-				require.Equal(t, c.listed[i][at+1:] == "dir", e.Sub != nil, e.Name)
-				check(c.listed[i])
+			var got []string
+			for _, e := range listed {
+				got = append(got, e.Name+" "+place(e.Name))
+				require.Equal(t, e.Sub != nil, place(e.Name) == "dir", e.Name)
 			}
-			for _, want := range c.found {
-				check(want)
+			require.Equal(t, c.listed, got)
+			for link, want := range c.found {
+				require.Equal(t, want, place(link), link)
 			}
 			for _, name := range c.none {
 				_, err := c.dir.Find(context.Background(), name, false)
-				require.Error(t, err, name)
 				require.True(t, errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
 			}
 		})
