@@ -180,7 +180,7 @@ func TestNFSWrites(t *testing.T) {
 	_, err := m.Write(m.at(dir+"/header.json"), 0, []byte("x"))
 	require.Equal(t, nfstest.Status(1), err)
 	for _, procedure := range []uint32{8, 9, 11, 13} {
-		_, err := m.Call(procedure, nfstest.Opaque(session), nfstest.Opaque([]byte("new")))
+		_, err := m.Call(procedure, session, "new")
 		require.Equal(t, nfstest.Status(1), err, procedure)
 	}
 

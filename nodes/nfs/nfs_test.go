@@ -479,8 +479,7 @@ func TestReadableLines(t *testing.T) {
 // while it is carried out.
 func TestCallsAreDoneOnce(t *testing.T) {
 	_, c := serve(t, newFakeDir(items{}))
-	message := c.Message(nfstest.NFS, 10, slices.Concat(nfstest.Opaque(c.dir), nfstest.Opaque([]byte("leaf")),
-		nfstest.Words(0, 0, 0, 0, 0, 0), nfstest.Opaque([]byte("entries/a"))))
+	message := c.Message(nfstest.NFS, 10, c.dir, "leaf", [6]uint32{}, "entries/a")
 	for range 3 {
 		r, err := c.Send(message)
 		require.NoError(t, err)
@@ -513,7 +512,7 @@ func TestStrangers(t *testing.T) {
 	_, err = c.MountPath(path)
 	c.fails(denied, err, "late")
 	for _, procedure := range []uint32{2, 5} {
-		r, err := c.Send(c.Message(nfstest.Mount, procedure, nil))
+		r, err := c.Send(c.Message(nfstest.Mount, procedure))
 		require.NoError(t, err)
 		require.Zero(t, r.U32())
 	}
@@ -524,7 +523,7 @@ func TestStrangers(t *testing.T) {
 	c.attr(c.dir)
 	for procedure := range uint32(30) { // arguments that are cut
 		for size := range 24 {
-			r, err := c.Send(c.Message(nfstest.NFS, procedure, make([]byte, 4*size)))
+			r, err := c.Send(c.Message(nfstest.NFS, procedure, make([]uint32, size)))
 			if err == nil && procedure > 0 {
 				require.NotZero(t, r.U32(), procedure)
 			}
@@ -607,9 +606,9 @@ func FuzzAnswer(f *testing.F) {
 	handle := door.sign(door.root.handle)
 	var c nfstest.Client
 	for procedure := range uint32(len(programs[nfsProgram])) {
-		f.Add(c.Message(nfstest.NFS, procedure, append(nfstest.Opaque(handle), nfstest.Opaque([]byte("d"))...)))
+		f.Add(c.Message(nfstest.NFS, procedure, handle, "d"))
 	}
-	f.Add(c.Message(nfstest.Mount, 1, nfstest.Opaque([]byte(door.Export()))))
+	f.Add(c.Message(nfstest.Mount, 1, door.Export()))
 	pipe, _ := net.Pipe()
 	from := &connection{Conn: pipe}
 	f.Fuzz(func(t *testing.T, message []byte) {

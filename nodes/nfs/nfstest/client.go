@@ -67,11 +67,10 @@ const (
 )
 
 // Message returns a call, whose first word is its number.
-func (c *Client) Message(program, procedure uint32, arguments []byte) []byte {
-	cred := Words(0, 0, c.UID, 0, 0)
-	m := Words(c.xid.Add(1), 0, 2, program, 3, procedure, 1, uint32(len(cred)))
-	m = append(append(m, cred...), Words(0, 0)...)
-	return append(m, arguments...)
+func (c *Client) Message(program, procedure uint32, arguments ...any) []byte {
+	credential := encode([]uint32{0, 0, c.UID, 0, 0})
+	m := encode([]uint32{c.xid.Add(1), 0, 2, program, 3, procedure, 1}, credential, [2]uint32{})
+	return append(m, encode(arguments...)...)
 }
 
 // Send sends a message and returns the reply.
@@ -83,7 +82,7 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	c.waiting[binary.BigEndian.Uint32(message)] = reply
-	_, err := c.conn.Write(append(Words(uint32(len(message))|1<<31), message...))
+	_, err := c.conn.Write(append(encode(uint32(len(message))|1<<31), message...))
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -107,8 +106,8 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 
 // Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is
 // not 0.
-func (c *Client) Call(procedure uint32, arguments ...[]byte) (*Reader, error) {
-	r, err := c.Send(c.Message(NFS, procedure, join(arguments)))
+func (c *Client) Call(procedure uint32, arguments ...any) (*Reader, error) {
+	r, err := c.Send(c.Message(NFS, procedure, arguments...))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func (s Status) Error() string { return fmt.Sprintf("NFS status %d", uint32(s)) 
 
 // MountPath mounts an exported path and returns the handle of the root.
 func (c *Client) MountPath(path string) ([]byte, error) {
-	r, err := c.Send(c.Message(Mount, 1, Opaque([]byte(path))))
+	r, err := c.Send(c.Message(Mount, 1, path))
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +144,7 @@ type Attr struct {
 
 // GetAttr asks for attributes.
 func (c *Client) GetAttr(handle []byte) (Attr, error) {
-	r, err := c.Call(1, Opaque(handle))
+	r, err := c.Call(1, handle)
 	if err != nil {
 		return Attr{}, err
 	}
@@ -154,7 +153,7 @@ func (c *Client) GetAttr(handle []byte) (Attr, error) {
 
 // Lookup looks a name up; known is false if the reply has no attributes.
 func (c *Client) Lookup(dir []byte, name string) (handle []byte, a Attr, known bool, err error) {
-	r, err := c.Call(3, Opaque(dir), Opaque([]byte(name)))
+	r, err := c.Call(3, dir, name)
 	if err != nil {
 		return nil, a, false, err
 	}
@@ -176,7 +175,7 @@ func (c *Client) Walk(dir []byte, path string) (handle []byte, err error) {
 
 // ReadLink reads a link.
 func (c *Client) ReadLink(handle []byte) (string, error) {
-	r, err := c.Call(5, Opaque(handle))
+	r, err := c.Call(5, handle)
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +185,7 @@ func (c *Client) ReadLink(handle []byte) (string, error) {
 
 // Read reads a part of a file.
 func (c *Client) Read(handle []byte, off uint64, count uint32) (data []byte, end bool, err error) {
-	r, err := c.Call(6, Opaque(handle), Long(off), Words(count))
+	r, err := c.Call(6, handle, off, count)
 	if err != nil {
 		return nil, false, err
 	}
@@ -213,8 +212,8 @@ func (c *Client) ReadFile(handle []byte) ([]byte, error) {
 
 // Write writes at an offset; it returns how many bytes were taken.
 func (c *Client) Write(handle []byte, off uint64, data []byte) (int, error) {
-	const fileSync = 2
-	r, err := c.Call(7, Opaque(handle), Long(off), Words(uint32(len(data)), fileSync), Opaque(data))
+	const fileSync = uint32(2)
+	r, err := c.Call(7, handle, off, uint32(len(data)), fileSync, data)
 	if err != nil {
 		return 0, err
 	}
@@ -236,25 +235,25 @@ func (c *Client) Append(handle []byte, text string) error {
 
 // Truncate sets a size.
 func (c *Client) Truncate(handle []byte, size uint64) error {
-	_, err := c.Call(2, Opaque(handle), Words(0, 0, 0, 1), Long(size), Words(0, 0, 0))
+	_, err := c.Call(2, handle, [4]uint32{3: 1}, size, [3]uint32{})
 	return err
 }
 
 // Symlink makes a link.
 func (c *Client) Symlink(dir []byte, name, target string) error {
-	_, err := c.Call(10, Opaque(dir), Opaque([]byte(name)), Words(0, 0, 0, 0, 0, 0), Opaque([]byte(target)))
+	_, err := c.Call(10, dir, name, [6]uint32{}, target)
 	return err
 }
 
 // Remove removes a name.
 func (c *Client) Remove(dir []byte, name string) error {
-	_, err := c.Call(12, Opaque(dir), Opaque([]byte(name)))
+	_, err := c.Call(12, dir, name)
 	return err
 }
 
 // Rename renames in a directory.
 func (c *Client) Rename(dir []byte, from, to string) error {
-	_, err := c.Call(14, Opaque(dir), Opaque([]byte(from)), Opaque(dir), Opaque([]byte(to)))
+	_, err := c.Call(14, dir, from, dir, to)
 	return err
 }
 
@@ -270,18 +269,17 @@ type Item struct {
 
 // ReadDirPlus reads the names behind a cookie, in a reply of at most so many bytes.
 func (c *Client) ReadDirPlus(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
-	return c.readDir(17, dir, cookie, Words(size, size))
+	return c.readDir(17, dir, cookie, size, size)
 }
 
 // ReadDir is ReadDirPlus without attributes and handles.
 func (c *Client) ReadDir(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
-	return c.readDir(16, dir, cookie, Words(size))
+	return c.readDir(16, dir, cookie, size)
 }
 
-func (c *Client) readDir(
-	procedure uint32, dir []byte, cookie uint64, sizes []byte,
-) (items []Item, end bool, err error) {
-	r, err := c.Call(procedure, Opaque(dir), Long(cookie, 0), sizes)
+func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...uint32) (items []Item, end bool, err error) {
+	const verifier = uint64(0)
+	r, err := c.Call(procedure, dir, cookie, verifier, sizes)
 	if err != nil {
 		return nil, false, err
 	}
@@ -360,31 +358,18 @@ func (r *Reader) attr() (a Attr) {
 	return a
 }
 
-// Words encodes words.
-func Words(words ...uint32) (b []byte) {
-	for _, w := range words {
-		b = binary.BigEndian.AppendUint32(b, w)
+// encode encodes numbers of fixed sizes as they are, and texts and bytes behind their length.
+func encode(values ...any) (b []byte) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			b = append(b, encode([]byte(v))...)
+		case []byte:
+			b = append(append(b, encode(uint32(len(v)))...), v...)
+			b = append(b, make([]byte, -len(v)&3)...)
+		default:
+			b, _ = binary.Append(b, binary.BigEndian, v)
+		}
 	}
 	return b
-}
-
-// Long encodes numbers of two words.
-func Long(numbers ...uint64) (b []byte) {
-	for _, n := range numbers {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
-}
-
-// Opaque encodes bytes behind their length.
-func Opaque(v []byte) []byte {
-	b := append(Words(uint32(len(v))), v...)
-	return append(b, make([]byte, -len(v)&3)...)
-}
-
-func join(parts [][]byte) (all []byte) {
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
 }
