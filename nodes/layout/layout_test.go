@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -294,4 +295,32 @@ func FuzzLeafTarget(f *testing.F) {
 			require.Equal(t, e, got, "%q and %q", target, other)
 		}
 	})
+}
+
+func TestRelativeTarget(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"p/a", "p/b", "../b"}, {"p/a", "q/b", "../../q/b"}, {"a", "b", "../b"}, {"p/a/x", "p/b", "../../b"}, {"p/a", "b", "../../b"},
+		{"p/a", "p/a/sub", "sub"},
+	} {
+		require.Equal(t, c.want, RelativeTarget(c.from, c.to), "%s to %s", c.from, c.to)
+		require.Equal(t, c.to, path.Join(c.from, c.want))
+	}
+}
+
+func TestSourceNames(t *testing.T) {
+	for name, hidden := range map[string]bool{
+		".s.jsonl.lock": true, ".s.jsonl.0aF9.tmp": true, "s.jsonl.12ab.bak": true,
+		"s.jsonl": false, ".lock": false, ".s.lock": false, ".s.jsonl.xyz.tmp": false, ".s.jsonl.tmp": false, "s.jsonl.bak": false,
+		"s.jsonl.12ab.tmp": false, "": false,
+	} {
+		require.Equal(t, hidden, Hidden(name), name)
+	}
+	for file, want := range map[string]string{"s.jsonl": "s", "a.b.jsonl": "a.b", ".s.jsonl": "", ".jsonl": "", "s.json": "", "": ""} {
+		name, ok := SessionName(file)
+		require.Equal(t, want != "", ok, file)
+		if ok {
+			require.Equal(t, want, name)
+			require.Equal(t, want, SessionDir(file))
+		}
+	}
 }
