@@ -44,12 +44,13 @@ func (w *writing) parentOfID(id string) string {
 	return parent
 }
 
-// TestTooLong: a line and a title have a bound.
+// TestTooLong: a line, a title and a working directory have a bound.
 func TestTooLong(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	_, err := w.append(`{"type":"custom","customType":"x","data":"` + strings.Repeat("x", MaxLine) + `"}`)
 	require.ErrorIs(t, err, sessioncore.ErrTooBig)
 	require.ErrorIs(t, w.SetTitle(t.Context(), w.session, strings.Repeat("x", maxTitle+1)), sessioncore.ErrInvalid)
+	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, "/"+strings.Repeat("x", sessioncore.MaxPath)), sessioncore.ErrInvalid)
 	require.Equal(t, plainFile, w.content())
 }
 

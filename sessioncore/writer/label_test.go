@@ -118,6 +118,7 @@ func TestReadOnlyPinsNothing(t *testing.T) {
 			require.ErrorIs(t, write(w.Writer, w.session), sessioncore.ErrReadOnly, what)
 		}
 	}
+	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, "/"), sessioncore.ErrReadOnly)
 	w.store.Close()
 	require.Zero(t, open)
 }

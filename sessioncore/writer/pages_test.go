@@ -3,19 +3,26 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // updateEnv makes TestPages write what happens into its pages.
@@ -78,6 +85,17 @@ var commands = map[string]func(w *writing, arg string) (shows string, err error)
 		}
 		_ = sessiontest.Snapshot(w.t, w.store.Session(name))
 		return name + "\n" + fileContent(w.t, w.storage, name), nil
+	},
+	"cwd": func(w *writing, line string) (string, error) {
+		if err := w.SetCWD(w.t.Context(), w.session, unquoted(line)); err != nil {
+			return "", err
+		}
+		to := clients.AbsoluteScope(path.Clean(line)) + "/" + path.Base(plainName)
+		if _, err := w.storage.Stat(to); err != nil || to == w.session.Name() {
+			return "", nil
+		}
+		w.session = w.store.Session(to)
+		return to, nil
 	},
 	"show": func(w *writing, _ string) (string, error) { return w.show() },
 	// The agent directory is that of a program, or lies at a path.
@@ -167,7 +185,7 @@ func (w *writing) show() (string, error) {
 	store := sessioncore.NewStore(w.storage)
 	defer store.Close()
 	store.SetProgram(w.store.Program)
-	whole, _ := shown(w.t, store.Session(plainName))
+	whole, _ := shown(w.t, store.Session(w.session.Name()))
 	require.Equal(w.t, whole, grown)
 	return grown, err
 }
@@ -191,10 +209,13 @@ func marked(mark, text, before string) (lines string) {
 
 // play does what a case of a page says and returns it with what came of it: the lines of a session, then commands, each behind
 // "$ ", with further lines. Behind each stand "+" and a line that the session got, "~" and one of a session that was written anew,
-// "=" and what the command shows, and "!" and an error.
+// "=" and what the command shows, and "!" and an error. /ROOT is the directory of sessions, /CWD an empty one.
 func play(t *testing.T, text string) string {
-	steps := strings.Split(regexp.MustCompile(`(?m)^[-+~*=!] .*\n`).ReplaceAllString(text, ""), "$ ")
-	w := startMemory(t, fromPage(t, steps[0]), Options{})
+	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
+	text = regexp.MustCompile(`(?m)^[-+~*=!] .*\n`).ReplaceAllString(text, "")
+	text = strings.NewReplacer("/ROOT", disk.Path(), "/CWD", cwd, "--CWD--", clients.AbsoluteScope(cwd)).Replace(text)
+	steps := strings.Split(text, "$ ")
+	w := startWriting(t, disk, fromPage(t, steps[0]), Options{})
 	out := steps[0]
 	for _, step := range steps[1:] {
 		out += "$ " + step
@@ -217,22 +238,23 @@ func play(t *testing.T, text string) string {
 			rest += marked("=", shows, before.content)
 		}
 		if err != nil {
-			require.True(t, after.content == before.content || strings.Contains(arg, "\n"), "%s: %v", step, err)
+			require.True(t, maps.Equal(after.files, before.files) || strings.Contains(arg, "\n"), "%s: %v", step, err)
 			for _, kind := range refusals {
 				require.Equal(t, strings.Contains(err.Error(), kind.Error()), errors.Is(err, kind), err)
 			}
 			rest += marked("!", err.Error(), "")
-		} else if verb == "label" || verb == "leaf" || verb == "title" {
+		} else if slices.Contains([]string{"label", "leaf", "title", "cwd"}, verb) {
 			_, _ = commands[verb](w, arg)
 			require.Equal(t, after, w.state(), "%s: what is there already writes nothing", step)
 		}
 		out += rest
 	}
-	return out
+	return strings.NewReplacer(disk.Path(), "/ROOT", cwd, "/CWD", clients.AbsoluteScope(cwd), "--CWD--").Replace(out)
 }
 
-// pageState is a session's file, with its entries as the mount shows them, and the number of problems.
+// pageState is a session's file, with its entries as the mount shows them, the number of problems, and all files.
 type pageState struct {
+	files    map[string]string
 	content  string
 	token    storage.Token
 	entries  []string
@@ -240,7 +262,8 @@ type pageState struct {
 }
 
 func (w *writing) state() (s pageState) {
-	st, err := w.storage.Stat(plainName)
+	s.files = snapshotOf(w.t, w.storage.(*dir.Storage).Path())
+	st, err := w.storage.Stat(w.session.Name())
 	if storage.IsMissing(err) {
 		return s
 	}
@@ -253,7 +276,9 @@ func (w *writing) state() (s pageState) {
 }
 
 // refusals are the errors that pages show.
-var refusals = []error{sessioncore.ErrInvalid, sessioncore.ErrNotFound, sessioncore.ErrExists, sessioncore.ErrNotSession, sessioncore.ErrTooBig}
+var refusals = []error{
+	sessioncore.ErrInvalid, sessioncore.ErrNotFound, sessioncore.ErrExists, sessioncore.ErrNotSession, ErrNoDirectory, fs.ErrExist, unix.ENOTDIR,
+}
 
 // TestPages plays the pages of testdata/pages.
 func TestPages(t *testing.T) {
