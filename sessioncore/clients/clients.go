@@ -339,8 +339,7 @@ func Writing(files storage.Files, name string) *LiveError {
 		if err != nil {
 			return 0
 		}
-		_, pid := proc.Find("/proc", st, os.Getpid())
-		return pid
+		return proc.Writer(st.Token, os.Getpid())
 	})}
 }
 

@@ -96,36 +96,16 @@ func Field(text, key string) string {
 	return ""
 }
 
-// Find searches all processes but one for a descriptor that can write to the file, and returns
-// whether there is one and its process id, else 0. proc is the mount point of proc(5).
-//
-// The state is unknown if a process that we may not inspect could be a client of this file: its
-// user owns the file, or the mode lets others write. Root's daemons could write to anything, but do
-// not count against a user's own session. One process of the user that forbids inspection, such as
-// an ssh-agent, is enough for an unknown state.
-func Find(proc string, file storage.Stat, except int) (state storage.WriterState, pid int) {
-	shared := file.Mode&0o022 != 0
-	uid := uint32(os.Geteuid())
-	// Processes of other users may not even be listed (hidepid).
-	doubt := uid != 0 && (uid != file.UID || shared)
-	inspected := false
-	var owner unix.Stat_t
-	for _, p := range Processes(proc) {
+// Writer returns the id of a process that has a file open for writing, 0 if none is seen. Processes
+// that we may not inspect are passed over, and so is the one with the id except.
+func Writer(file storage.Token, except int) (pid int) {
+	for _, p := range Processes("/proc") {
 		if p.PID == except {
 			continue
 		}
-		found, err := p.Writes(file.Token)
-		switch {
-		case found:
-			return storage.WritersPresent, p.PID
-		case errors.Is(err, fs.ErrPermission):
-			doubt = doubt || shared || unix.Lstat(p.Dir, &owner) == nil && owner.Uid == file.UID
-		case err == nil:
-			inspected = true
+		if found, _ := p.Writes(file); found {
+			return p.PID
 		}
 	}
-	if doubt || !inspected {
-		return storage.WritersUnknown, 0
-	}
-	return storage.WritersNone, 0
+	return 0
 }

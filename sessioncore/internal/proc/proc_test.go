@@ -26,48 +26,34 @@ func TestOpensForWriting(t *testing.T) {
 }
 
 // file makes a file and returns it, open with the flags.
-func file(t *testing.T, flags int) (*os.File, storage.Stat) {
+func file(t *testing.T, flags int) (*os.File, storage.Token) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), "x"), flags|os.O_CREATE, 0o600)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(int(f.Fd()), &st))
-	return f, storage.Stat{Token: storage.Token{Device: uint64(st.Dev), Inode: st.Ino}, Kind: storage.KindFile, Mode: 0o600, UID: st.Uid}
+	return f, storage.Token{Device: uint64(st.Dev), Inode: st.Ino}
 }
 
-// TestFind: the process is this one while it has the file open for writing, and not while it only reads.
-func TestFind(t *testing.T) {
-	writer, st := file(t, os.O_WRONLY)
+// TestWriter: the process is this one while it has the file open for writing, and not while it only reads.
+func TestWriter(t *testing.T) {
+	writer, token := file(t, os.O_WRONLY)
 	reader, err := os.Open(writer.Name())
 	require.NoError(t, err)
 	defer reader.Close()
-	state, pid := Find("/proc", st, 0)
-	require.Equal(t, storage.WritersPresent, state)
-	require.Equal(t, os.Getpid(), pid)
-	state, _ = Find("/proc", st, os.Getpid())
-	require.NotEqual(t, storage.WritersPresent, state)
+	require.Equal(t, os.Getpid(), Writer(token, 0))
+	require.Zero(t, Writer(token, os.Getpid()))
 	self := Of(os.Getpid())
-	holds, err := self.Writes(storage.Token{Device: 1, Inode: 1}, st.Token)
+	holds, err := self.Writes(storage.Token{Device: 1, Inode: 1}, token)
 	require.NoError(t, err)
 	require.True(t, holds, "one of several")
 
 	require.NoError(t, writer.Close())
-	state, pid = Find("/proc", st, 0)
-	require.NotEqual(t, storage.WritersPresent, state)
-	require.Zero(t, pid)
-	holds, err = self.Writes(st.Token)
+	require.Zero(t, Writer(token, 0))
+	holds, err = self.Writes(token)
 	require.NoError(t, err)
 	require.False(t, holds)
-}
-
-func TestFindWithoutProc(t *testing.T) {
-	_, st := file(t, os.O_RDONLY)
-	for _, proc := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} { // an empty one says nothing
-		state, pid := Find(proc, st, 0)
-		require.Equal(t, storage.WritersUnknown, state)
-		require.Zero(t, pid)
-	}
 }
 
 // withhold makes every look wait until the test ends.
@@ -107,18 +93,18 @@ func TestLook(t *testing.T) {
 
 // TestWithheld: what the kernel never withholds tells who has a file open for writing.
 func TestWithheld(t *testing.T) {
-	_, st := file(t, os.O_WRONLY)
+	_, token := file(t, os.O_WRONLY)
 	_, other := file(t, os.O_RDONLY)
 	self := Of(os.Getpid())
 	withhold(t)
 	for _, c := range []struct {
 		files []storage.Token
 		holds bool
-	}{{[]storage.Token{{Device: 1, Inode: 1}, st.Token}, true}, {[]storage.Token{other.Token}, false}, {nil, false}} {
+	}{{[]storage.Token{{Device: 1, Inode: 1}, token}, true}, {[]storage.Token{other}, false}, {nil, false}} {
 		holds, err := self.Writes(c.files...)
 		require.NoError(t, err)
 		require.Equal(t, c.holds, holds)
 	}
-	_, err := Process{Dir: "/proc/none"}.Writes(st.Token)
+	_, err := Process{Dir: "/proc/none"}.Writes(token)
 	require.Error(t, err)
 }

@@ -453,67 +453,51 @@ func FuzzLockContent(f *testing.F) {
 	})
 }
 
-// writerStates returns the results of Writers and of the scan of /proc.
-func writerStates(t *testing.T, s *Storage, name string) [2]storage.WriterState {
+// requireWriters requires that Writers says so of a file.
+func requireWriters(t *testing.T, want storage.WriterState, s *Storage, name string) {
 	t.Helper()
 	state, err := s.Writers(name)
 	require.NoError(t, err)
-	seen, _ := proc.Find("/proc", storagetest.Stat(t, s, name), 0)
-	return [2]storage.WriterState{state, seen}
-}
-
-// both requires that Writers and the scan agree.
-func both(state storage.WriterState) [2]storage.WriterState {
-	return [2]storage.WriterState{state, state}
+	require.Equal(t, want, state)
 }
 
 func TestWriters(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
-	path := pathOf(s, "x.jsonl")
-	if os.Geteuid() == 0 { // of its own files it does not know in a container, where it may not look at each process of root
-		require.NoError(t, os.Chown(s.Path(), 1234, 1234))
-		require.NoError(t, os.Chown(path, 1234, 1234))
-	}
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
-
-	reader, err := os.Open(path)
-	require.NoError(t, err)
-	defer reader.Close()
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"), "a reader is none")
-	for _, flags := range []int{os.O_WRONLY | os.O_APPEND, os.O_RDWR} {
-		writer, err := os.OpenFile(path, flags, 0)
+	requireWriters(t, storage.WritersNone, s, "x.jsonl")
+	for flags, want := range map[int]storage.WriterState{
+		os.O_RDONLY: storage.WritersNone, os.O_WRONLY | os.O_APPEND: storage.WritersPresent, os.O_RDWR: storage.WritersPresent,
+	} {
+		f, err := os.OpenFile(pathOf(s, "x.jsonl"), flags, 0)
 		require.NoError(t, err)
-		assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
-		require.NoError(t, writer.Close())
-		assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
+		requireWriters(t, want, s, "x.jsonl")
+		require.NoError(t, f.Close())
+		requireWriters(t, storage.WritersNone, s, "x.jsonl")
 	}
 
-	_, end := childtest.Start(t, "hold", path)
-	assert.Equal(t, both(storage.WritersPresent), writerStates(t, s, "x.jsonl"))
+	pid, end := childtest.Start(t, "hold", pathOf(s, "x.jsonl"))
+	requireWriters(t, storage.WritersPresent, s, "x.jsonl")
+	require.Equal(t, pid, proc.Writer(storagetest.Stat(t, s, "x.jsonl").Token, 0))
 	for _, text := range []string{"another\n", "two\n"} {
-		_, err = storagetest.Replace(s, "y.jsonl", text)
+		_, err := storagetest.Replace(s, "y.jsonl", text)
 		require.NoError(t, err)
-		assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"), "nobody has it open after our own writes")
+		requireWriters(t, storage.WritersNone, s, "y.jsonl") // after our own writes
 	}
-	_, err = s.Append("y.jsonl", []byte("three\n"))
+	_, err := s.Append("y.jsonl", []byte("three\n"))
 	require.NoError(t, err)
 	require.NoError(t, s.Sync("y.jsonl"))
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "y.jsonl"))
+	requireWriters(t, storage.WritersNone, s, "y.jsonl")
 	end()
-	assert.Equal(t, both(storage.WritersNone), writerStates(t, s, "x.jsonl"))
+	requireWriters(t, storage.WritersNone, s, "x.jsonl")
 }
 
 // TestWritersByOthers: the owner of a file may take a lease; for other users the state is unknown.
 func TestWritersByOthers(t *testing.T) {
 	needRoot(t)
-	const none, unknown = storage.WritersNone, storage.WritersUnknown
-	s := openPublic(t, "mine.jsonl", "shared.jsonl", "roots.jsonl")
-	require.NoError(t, os.Chmod(pathOf(s, "mine.jsonl"), 0o644))
+	s := openPublic(t, "mine.jsonl", "roots.jsonl")
 	asNobody(t, func() {
-		assert.Equal(t, both(none), writerStates(t, s, "mine.jsonl"))
-		assert.Equal(t, [2]storage.WriterState{none, unknown}, writerStates(t, s, "shared.jsonl"))
-		assert.Equal(t, both(unknown), writerStates(t, s, "roots.jsonl"))
-	}, pathOf(s, "mine.jsonl"), pathOf(s, "shared.jsonl"))
+		requireWriters(t, storage.WritersNone, s, "mine.jsonl")
+		requireWriters(t, storage.WritersUnknown, s, "roots.jsonl")
+	}, pathOf(s, "mine.jsonl"))
 }
 
 // TestWritersHoldsNobodyUp: programs can open and write the file while Writers is called continuously, and the SIGIO that the
