@@ -134,21 +134,20 @@ func TestJournalReplaceWhenReady(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
-		replace := func(ready storage.Ready) (after storage.Stat, order []string, err error) {
-			after, err = s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: func(out io.Writer) error {
-				order = append(order, "write")
+		replace := func(ready storage.Ready) (storage.Stat, error) {
+			written := false
+			return s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: func(out io.Writer) error {
+				written = true
 				return storagetest.Content("two\n")(out)
 			}, Ready: func(more io.Writer) (storage.Token, error) {
-				order = append(order, "ready")
+				assert.True(t, written, "it comes last")
 				return ready(more)
 			}})
-			return after, order, err
 		}
-		_, order, err := replace(func(io.Writer) (storage.Token, error) { return before.Token, forbidden })
+		_, err := replace(func(io.Writer) (storage.Token, error) { return before.Token, forbidden })
 		assert.ErrorIs(t, err, forbidden)
-		assert.Equal(t, []string{"write", "ready"}, order)
 		assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
-		_, _, err = replace(func(io.Writer) (storage.Token, error) {
+		_, err = replace(func(io.Writer) (storage.Token, error) {
 			_, err := s.Append("x.jsonl", []byte("more\n"))
 			return before.Token, err
 		})
@@ -156,7 +155,7 @@ func TestJournalReplaceWhenReady(t *testing.T) {
 		assert.Equal(t, "one\nmore\n", storagetest.Read(t, s, "x.jsonl"))
 
 		before = storagetest.Stat(t, s, "x.jsonl")
-		after, _, err := replace(func(more io.Writer) (storage.Token, error) {
+		after, err := replace(func(more io.Writer) (storage.Token, error) {
 			now, err := s.Append("x.jsonl", []byte("three\n"))
 			require.NoError(t, err)
 			_, err = io.WriteString(more, "three\n")
@@ -221,15 +220,26 @@ func TestJournalLockExcludesGoroutines(t *testing.T) {
 	})
 }
 
-func TestJournalLockIsWaitedForSoLong(t *testing.T) {
+// TestJournalLock: a lock is waited for so long, or until the context ends.
+func TestJournalLock(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "")
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.Lock(cancelled, "x.jsonl")
+		assert.ErrorIs(t, err, context.Canceled, "also for a lock that is free")
+
 		unlock := storagetest.Lock(t, s, "x.jsonl")
 		start := time.Now()
-		_, err := s.Lock(t.Context(), "x.jsonl")
+		_, err = s.Lock(t.Context(), "x.jsonl")
 		assert.ErrorIs(t, err, storage.ErrLocked)
 		assert.GreaterOrEqual(t, time.Since(start), storage.LockLimit)
 		assert.Less(t, time.Since(start), storagetest.Generous)
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err = s.Lock(soon, "x.jsonl")
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorIs(t, err, storage.ErrLocked)
 		require.NoError(t, storagetest.Lock(t, s, "y.jsonl")(), "another file's lock is another")
 
 		got := make(chan error, 1)
@@ -243,23 +253,5 @@ func TestJournalLockIsWaitedForSoLong(t *testing.T) {
 		require.NoError(t, unlock())
 		require.NoError(t, <-got)
 		assert.NoError(t, unlock(), "a second call does nothing")
-		require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
-	})
-}
-
-func TestJournalLockEndsWithItsContext(t *testing.T) {
-	every.Journals(t, func(t *testing.T, s every.Store) {
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := s.Lock(cancelled, "x.jsonl")
-		assert.ErrorIs(t, err, context.Canceled, "also of a lock that is free")
-
-		unlock := storagetest.Lock(t, s, "x.jsonl")
-		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		_, err = s.Lock(soon, "x.jsonl")
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.NotErrorIs(t, err, storage.ErrLocked)
-		require.NoError(t, unlock())
 	})
 }
