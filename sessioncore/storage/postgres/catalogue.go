@@ -214,11 +214,7 @@ func (s *Storage) remove(path string) {
 	}
 	delete(s.rows, path)
 	r.gone = true
-	name := r.name()
-	if storage.CheckName(name) != nil {
-		return
-	}
-	if n := s.find(name); n != nil && n.row == r {
+	if n := s.find(r.name()); n != nil && n.row == r {
 		n.row = nil
 		n.parent.touch(time.Now().UnixNano())
 		s.prune(n)
@@ -262,14 +258,13 @@ func (s *Storage) lookUp(op, name string) (*node, error) {
 
 // file returns the row of a name. Callers must hold s.mu.
 func (s *Storage) file(op, name string) (*row, error) {
-	if err := storage.CheckName(name); err != nil {
-		return nil, err
-	}
 	n, err := s.lookUp(op, name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if n.row == nil {
+	case n == s.root:
+		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
+	case n.row == nil:
 		return nil, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
 	}
 	return n.row, nil

@@ -56,9 +56,6 @@ type object struct {
 // Open implements storage.Storage. It brings the kept content up to date; the rest is read on
 // demand.
 func (s *Storage) Open(name string) (storage.Object, error) {
-	if name == "" {
-		return nil, fmt.Errorf("%w: the root", storage.ErrBadName)
-	}
 	var err error
 	for range contentTries {
 		r, missing := s.fileNow("open", name)

@@ -197,9 +197,6 @@ func (s *Storage) Sync(name string) error {
 
 // fileNow returns the row of a name after a refresh. The row of a locked name cannot have changed.
 func (s *Storage) fileNow(op, name string) (*row, error) {
-	if err := storage.CheckName(name); err != nil {
-		return nil, err
-	}
 	s.refreshUnlocked(name)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
