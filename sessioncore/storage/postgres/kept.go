@@ -50,18 +50,17 @@ func (k *kept) use(c *content, inFile bool) {
 	}
 }
 
-// reserve makes room in memory for a text that will have n bytes, and evicts others for it. It
-// returns false if the text will be in a file.
-func (k *kept) reserve(t *budget.Text, n int64) bool {
-	for !t.Reserve(n) {
+// reserve makes room in memory for a text that will have n bytes, and evicts others for it. Without
+// room the text will be in a file.
+func (k *kept) reserve(t *budget.Text, n int64) {
+	for !t.Reserve(n) && n <= maxInMemory && !t.InFile() {
 		k.mu.Lock()
-		evicted := n <= maxInMemory && !t.InFile() && k.evict(k.memory)
+		evicted := k.evict(k.memory)
 		k.mu.Unlock()
 		if !evicted {
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // evict evicts the least recently used of some contents that no goroutine works with. It returns
