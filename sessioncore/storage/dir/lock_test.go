@@ -436,19 +436,13 @@ func FuzzLockContent(f *testing.F) {
 		if !ok {
 			return
 		}
-		if pid <= 0 || millis < 0 || len(text) > lockSize {
-			t.Fatalf("%q: %d, %d", text, pid, millis)
-		}
+		require.True(t, pid > 0 && millis >= 0 && len(text) <= lockSize && strings.Count(text, ":") == 1, "%q: %d, %d", text, pid, millis)
 		written := fmt.Sprintf("%d:%d\n", pid, millis)
-		if p, m, ok := lockContent(written); !ok || p != pid || m != millis {
-			t.Fatalf("%q is written %q, which is %d, %d, %v", text, written, p, m, ok)
-		}
+		p, m, ok := lockContent(written)
+		require.True(t, ok && p == pid && m == millis, "%q is written %q", text, written)
 		short := text[:cut%uint(len(text)+1)]
-		if p, _, ok := lockContent(short); ok && p != pid {
-			t.Fatalf("%q: %d, but cut to %q: %d", text, pid, short, p)
-		}
-		if strings.Count(text, ":") != 1 {
-			t.Fatalf("%q", text)
+		if p, _, ok := lockContent(short); ok {
+			require.Equal(t, pid, p, "%q, cut to %q", text, short)
 		}
 	})
 }

@@ -112,6 +112,12 @@ func TestReads(t *testing.T) {
 		st, err := obj.Stat()
 		require.NoError(t, err)
 		require.Equal(t, storagetest.Stat(t, a, "x.jsonl"), st)
+		if n > beginning {
+			p := make([]byte, beginning-100)
+			require.NoError(t, storage.ReadFull(obj, p, 100))
+			require.Equal(t, text[100:beginning], string(p))
+			require.Nil(t, obj.content, "who reads the beginning only has no more unpacked")
+		}
 		rng := rand.New(rand.NewPCG(3, uint64(n)))
 		for range 20 {
 			off := rng.IntN(n + 10)
@@ -132,16 +138,6 @@ func TestReads(t *testing.T) {
 		_, err = obj.ReadAt(make([]byte, 1), 0)
 		require.ErrorIs(t, err, fs.ErrClosed)
 	}
-}
-
-// TestBeginning: who reads the beginning only has no more unpacked.
-func TestBeginning(t *testing.T) {
-	text := lines(2 * step)
-	obj := newArchive(t, nil).open(t, pack(text))
-	p := make([]byte, beginning-100)
-	require.NoError(t, storage.ReadFull(obj, p, 100))
-	require.Equal(t, text[100:beginning], string(p))
-	require.Nil(t, obj.content)
 }
 
 // TestNames: a plain session file is shown before a compressed one, and neither links nor other files are unpacked.

@@ -136,56 +136,36 @@ func TestHostileNames(t *testing.T) {
 	require.Equal(t, "safe\n", storagetest.Read(t, s, "safe.jsonl"))
 }
 
-// TestPrefix: where the sessions are is told by the table, or has to be given.
-func TestPrefix(t *testing.T) {
-	table := postgrestest.Shared(t).NewTable(t)
-	at := func(more string) (string, error) {
-		src, err := ParseSource(table.Source(more))
-		require.NoError(t, err)
-		s, err := Open(t.Context(), src, Options{})
-		if err != nil {
-			return "", err
-		}
-		defer s.Close()
-		return s.Prefix(), nil
-	}
-	_, err := at("")
-	require.ErrorContains(t, err, "give prefix=", "an empty table tells nothing")
-	table.Write(t, "/home/a/sessions/p/x.jsonl", "")
-	table.Write(t, "/home/a/sessions/q/sub/x.jsonl", "")
-	got, err := at("")
-	require.NoError(t, err)
-	require.Equal(t, "/home/a/sessions/", got)
-	table.Write(t, "/home/b/sessions/p/x.jsonl", "")
-	got, err = at("&prefix=/home/b/")
-	require.NoError(t, err)
-	require.Equal(t, "/home/b/", got)
-	for prefix, want := range map[string]string{
-		"/home/b": "has no slash at its end, so it is no directory; there are: /home/a/sessions/, /home/b/sessions/",
-		"/c/":     "begins with that; there are: /home/a/sessions/",
-	} {
-		_, err = at("&prefix=" + prefix)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-// TestTables: what is no table of sessions is refused, with the reason.
-func TestTables(t *testing.T) {
+// TestOpen: where the sessions are is told by the table, or has to be given; what is no table of sessions is refused.
+func TestOpen(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	schema, _, _ := strings.Cut(table.Name, ".")
 	table.Do(t, `CREATE TABLE `+schema+`.other (path TEXT, content BYTEA)`)
 	table.Do(t, `CREATE TABLE `+schema+`.old (path TEXT PRIMARY KEY, content TEXT NOT NULL, mtime_ms BIGINT NOT NULL)`)
-	refused := func(name string) error {
-		src, err := ParseSource(table.Source("&table=" + name + "&prefix=x/"))
-		require.NoError(t, err)
-		src.Table, src.table = name, name
-		s, err := Open(t.Context(), src, Options{})
-		if err == nil {
-			s.Close()
+	const a, b = "/home/a/sessions/", "/home/b/sessions/"
+	for _, c := range []struct{ row, table, more, prefix, refused string }{
+		{"", table.Name, "", "", "give prefix="},
+		{a + "p/x.jsonl", table.Name, "", a, ""},
+		{a + "q/sub/x.jsonl", table.Name, "", a, ""},
+		{b + "p/x.jsonl", table.Name, "&prefix=/home/b/", "/home/b/", ""},
+		{"", table.Name, "&prefix=/home/b", "", "has no slash at its end, so it is no directory; there are: " + a + ", " + b},
+		{"", table.Name, "&prefix=/c/", "", "begins with that; there are: " + a},
+		{"", schema + ".none", "&prefix=x/", "", "there is no table"},
+		{"", schema + ".other", "&prefix=x/", "", "not one of sessions"},
+		{"", schema + ".old", "&prefix=x/", "", "ADD IF NOT EXISTS title TEXT"},
+	} {
+		if c.row != "" {
+			table.Write(t, c.row, "")
 		}
-		return err
+		src, err := ParseSource(strings.Replace(table.Source(c.more), table.Name, c.table, 1))
+		require.NoError(t, err)
+		s, err := Open(t.Context(), src, Options{})
+		if c.refused != "" {
+			require.ErrorContains(t, err, c.refused)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.prefix, s.Prefix())
+		s.Close()
 	}
-	require.ErrorContains(t, refused(schema+".none"), "there is no table")
-	require.ErrorContains(t, refused(schema+".other"), "not one of sessions")
-	require.ErrorContains(t, refused(schema+".old"), "ADD IF NOT EXISTS title TEXT")
 }
