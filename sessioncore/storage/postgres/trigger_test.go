@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -76,17 +77,12 @@ func TestNotedAlways(t *testing.T) {
 			return err
 		}
 		for range 1 + random.IntN(2) {
-			part, err := tx.Begin(t.Context()) // a savepoint
-			if err == nil {
-				err = change(random, part)
-			}
-			if err != nil || random.IntN(5) == 0 {
-				if err := part.Rollback(t.Context()); err != nil {
+			_ = pgx.BeginFunc(t.Context(), tx, func(part pgx.Tx) error { // a savepoint
+				if err := change(random, part); err != nil || random.IntN(5) > 0 {
 					return err
 				}
-			} else if err := part.Commit(t.Context()); err != nil {
-				return err
-			}
+				return pgx.ErrTxCommitRollback
+			})
 			time.Sleep(time.Duration(random.IntN(2000)) * time.Microsecond)
 		}
 		return change(random, tx)
@@ -108,16 +104,10 @@ func TestNotedAlways(t *testing.T) {
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }()
-	for over := false; !over; {
-		select {
-		case <-done:
-			over = true
-		default:
-		}
-		items := shown(s)
-		for path := range items {
+	under, over := context.WithCancel(t.Context())
+	go func() { all.Wait(); over() }()
+	for under.Err() == nil {
+		for path := range shown(s) {
 			if o, err := s.Open(strings.TrimPrefix(path, prefix)); err == nil {
 				_, _ = o.ReadAt(make([]byte, 10), 0)
 				assert.NoError(t, o.Close())
