@@ -232,22 +232,21 @@ func TestRegexp(t *testing.T) {
 	s := one(t,
 		sessiontest.MessageLine(0, `{"role":"user","content":"call time.Now\nor time.Since \u0074wice"}`),
 		sessiontest.MessageLine(1, `{"role":"assistant","content":"a `+strings.Repeat("x", 2*window)+` b K\u00e9lvin"}`))
-	for pattern, want := range map[string]struct{ found, needle string }{
-		`time\.(Now|Since)`: {"e0", "time."}, `^or`: {"e0", "or"}, `Now$`: {"e0", "Now"}, `now`: {"", "now"}, `(?i)NOW`: {"e0", "now"},
-		`twice\b`: {"e0", "twice"}, `a x+ b`: {"e1", " b"}, `(?:si|No)\w`: {"e0", "No or si"}, `x{3,5}`: {"e1", "x"}, `(?i)kélvin`: {"e1", "élvin"},
-		`.*`: {"e1 e0", ""}, `\d`: {"", ""}, `Now.or`: {"", "Now"}, `(?s)Now.or`: {"e0", "Now"}, `(wi)+ce`: {"e0", "wi"},
-		`twice|kelvin|b K`: {"e1 e0", "b K or kelvin or twice"}, `(Sin|No)[wc]`: {"e0", "No or Sin"}, `twice|.x`: {"e1 e0", "x or twice"},
-		`twice|.?`:                    {"e1 e0", ""},
-		`a1|b1|c1|d1|e1|f1|g1|h1|ixx`: {"", ""},
-	} {
-		q, err := ParseRegexp(pattern, "")
+	rows, err := os.ReadFile("testdata/regexps.txt")
+	require.NoError(t, err)
+	for row := range strings.Lines(string(rows)) {
+		want := strings.Split(strings.TrimSuffix(row, "\n"), " → ")
+		if row[0] == '#' {
+			continue
+		}
+		q, err := ParseRegexp(want[0], "")
 		require.NoError(t, err)
-		require.Equal(t, want.found, strings.Join(entriesOf(t, s, q), " "), pattern)
+		require.Equal(t, want[1], strings.Join(entriesOf(t, s, q), " "), row)
 		var needles []string
 		for n := q.needle; n != nil; n = n.or {
 			needles = append(needles, string(n.want))
 		}
-		require.Equal(t, want.needle, strings.Join(needles, " or "), pattern)
+		require.Equal(t, want[2], strings.Join(needles, " or "), row)
 	}
 	q, err := ParseRegexp("time", "role:assistant")
 	require.NoError(t, err)

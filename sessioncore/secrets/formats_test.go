@@ -30,7 +30,7 @@ func lines(file string, use func(line string)) {
 		panic(err)
 	}
 	kinds := map[string]func(n int) string{"mixed": mixed, "hexed": hexed, "lower": lower, "upper": upper, "digits": digits}
-	words := map[string]string{"": "", "newline": "\n", "return": "\r", "escape": "\x1b", "uuid": uuid}
+	words := map[string]string{"": "", "newline": "\n", "return": "\r", "escape": "\x1b", "bytes": "\xff\xfe", "uuid": uuid}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "# ") {
 			use(placeholder.ReplaceAllStringFunc(sessiontest.Expand(strings.TrimSuffix(line, "\n")), func(short string) string {

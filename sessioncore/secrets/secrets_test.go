@@ -91,37 +91,16 @@ func escaped(text string) string {
 
 // TestPlaces looks for secrets in every place of a file that can hold one.
 func TestPlaces(t *testing.T) {
-	for _, test := range []struct{ name, file, where string }{
-		{"key", `{"a":{"` + token + `":1}}`, "/a/*"},
-		{"below a key", `{"` + token + `":{"b":"` + token + `"}}`, "/*"},
-		{"a member's name says what it is", `{"arguments":{"api_key":"` + word + `"}}`, "/arguments/api_key"},
-		{"an element of it", `{"passwords":["` + word + `"]}`, "/passwords/0"},
-		{"JSON in a string", `{"arguments":"{\"api_key\":\"` + word + `\"}"}`, "/arguments"},
-		{"JSON in JSON in a string", `{"arguments":"{\"a\":\"{\\\"api_key\\\":\\\"` + word + `\\\"}\"}"}`, "/arguments"},
-		{"torn", `{"a":"` + token, ""},
-		{"after the value", `{"a":1} ` + token, ""},
-		{"before the value", token + ` {"a":1}`, ""},
-		{"no string", `{"a":` + token + `}`, ""},
-		{"no JSON", token, ""},
-		{"a value of several lines", "{\n  \"a\": \"" + token + "\"\n}\n", ""},
-		{"lines that are no JSON", strings.ReplaceAll(planted[4].secret, "\n", "\r\n") + "\n", ""},
-		{"after a bad escape", `{"a":"\q ` + token + `"}`, "/a"},
-		{"beside bytes that are no UTF-8", "{\"a\":\"\xff\xfe " + token + " \xff\"}", "/a"},
-		{"deep", strings.Repeat(`{"a":`, 1000) + `"` + token + `"` + strings.Repeat("}", 1000), strings.Repeat("/a", 250) + "…"},
-	} {
-		s := scan(t, test.file)
-		require.NotEmpty(t, s.Places, test.name)
-		out := masked(s, test.file)
-		for _, secret := range []string{token, word, mixed(64)} {
-			require.NotContains(t, out, secret, test.name)
-		}
-		if strings.HasPrefix(test.where, "/") {
-			require.Equal(t, test.where, s.Places[0].Where, test.name)
-		}
+	lines("testdata/places.txt", func(line string) {
+		file, where, _ := strings.Cut(line, " →")
+		s := scan(t, file)
+		require.NotEmpty(t, s.Places, line)
+		requireMasked(t, []string{file}, token, word, mixed(64))
+		require.Equal(t, strings.TrimSpace(where), s.Places[0].Where, line)
 		for _, p := range s.Places {
-			require.NotContains(t, p.Where, token, test.name)
+			require.NotContains(t, p.Where, token, line)
 		}
-	}
+	})
 }
 
 // TestKnownElsewhere looks for a secret where no rule would find it, before and after the place that tells.

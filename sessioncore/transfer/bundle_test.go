@@ -118,70 +118,54 @@ func TestHostileBundles(t *testing.T) {
 	require.Equal(t, []string{"new sessions/p/x.jsonl"}, newStore(t).take(path))
 }
 
-// sparse returns a bundle of one file that says it has 3 GB, of which 512 bytes are in the archive,
-// in a way of GNU tar.
-func sparse(t *testing.T, way string) string {
-	t.Helper()
-	const name, size = "sessions/p/x.jsonl", "3221225472"
+// sparseWays are the ways of GNU tar to say that a file of 3 GB has 512 bytes in an archive, as records of its header.
+var sparseWays = map[string][]string{
+	"the oldest":       nil,
+	"0.0":              {"size=3221225472", "numblocks=1", "offset=0", "numbytes=512"},
+	"0.1":              {"size=3221225472", "numblocks=1", "map=0,512"},
+	"0.1, with a name": {"size=3221225472", "numblocks=1", "map=0,512", "name=sessions/p/x.jsonl"},
+	"1.0":              {"major=1", "minor=0", "realsize=3221225472", "name=sessions/p/x.jsonl"},
+	"a name alone":     {"name=sessions/p/x.jsonl"},
+}
+
+// sparse returns a bundle of one sparse file.
+func sparse(way string) string {
 	data := fmt.Sprintf("%-511s\n", headerOf("x", "/w"))
-	records, inHeader := map[string]string{}, "x"
-	switch way {
-	case "0.0":
-		records, inHeader = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1"}, name
-	case "0.1":
-		records, inHeader = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512"}, name
-	case "0.1, with a name":
-		records = map[string]string{"GNU.sparse.size": size, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512", "GNU.sparse.name": name}
-	case "1.0":
-		records = map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": size, "GNU.sparse.name": name}
+	if way == "1.0" {
 		data = fmt.Sprintf("%-512s", "1\n0\n512\n") + data
-	case "a name alone":
-		records = map[string]string{"GNU.sparse.name": name}
 	}
-	var pax strings.Builder
-	record := func(key, value string) {
-		line := fmt.Sprintf(" %s=%s\n", key, value)
-		n := len(line) + 2
-		if n > 99 {
-			n++
-		}
-		fmt.Fprintf(&pax, "%d%s", n, line)
+	var records strings.Builder
+	for _, record := range sparseWays[way] {
+		n := len(" GNU.sparse."+record+"\n") + 2
+		fmt.Fprintf(&records, "%d GNU.sparse.%s\n", n, record)
 	}
-	for key, value := range records {
-		record(key, value)
-	}
-	if way == "0.0" { // a pair of records a block
-		record("GNU.sparse.offset", "0")
-		record("GNU.sparse.numbytes", "512")
-	}
-	old := way == "the oldest"
-	block := func(name string, typ byte, size int) string {
+	file := func(name string, typ byte, data string) string {
 		h := make([]byte, 512)
 		copy(h, name)
 		copy(h[100:], "0000600\x000000000\x000000000\x00")
-		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", size))
+		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", len(data)))
 		h[156] = typ
-		if copy(h[257:], "ustar\x0000"); old {
+		if copy(h[257:], "ustar\x0000"); typ == tar.TypeGNUSparse {
 			copy(h[257:], "ustar  \x00")
 			copy(h[386:], "00000000000\x0000000001000\x00")
 			copy(h[483:], "30000000000\x00")
 		}
 		addSum(h)
-		return string(h)
+		return string(h) + data + strings.Repeat("\x00", -len(data)&511)
 	}
-	if old {
-		return block(name, tar.TypeGNUSparse, len(data)) + data + strings.Repeat("\x00", 1024)
+	const name, end = "sessions/p/x.jsonl", 1024
+	if way == "the oldest" {
+		return file(name, tar.TypeGNUSparse, data) + strings.Repeat("\x00", end)
 	}
-	return block("pax", tar.TypeXHeader, pax.Len()) + fmt.Sprintf("%s%s", pax.String(), strings.Repeat("\x00", -pax.Len()&511)) +
-		block(inHeader, tar.TypeReg, len(data)) + data + strings.Repeat("\x00", 1024)
+	return file("pax", tar.TypeXHeader, records.String()) + file(name, tar.TypeReg, data) + strings.Repeat("\x00", end)
 }
 
 // TestSparseBundles tries all ways in which an archive of 3 KB can say that it has 3 GB: none is
 // unpacked.
 func TestSparseBundles(t *testing.T) {
-	for _, way := range []string{"the oldest", "0.0", "0.1", "0.1, with a name", "1.0", "a name alone"} {
+	for way := range sparseWays {
 		t.Run(way, func(t *testing.T) {
-			bundle := sparse(t, way)
+			bundle := sparse(way)
 			h, err := tar.NewReader(strings.NewReader(bundle)).Next()
 			require.NoError(t, err)
 			if way != "a name alone" {
