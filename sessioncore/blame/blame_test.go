@@ -3,6 +3,7 @@ package blame
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,33 +17,15 @@ import (
 
 // TestChanges: the ways in which agents name a change.
 func TestChanges(t *testing.T) {
-	is := func(path string) bool { return path == "/a.go" }
-	for _, c := range []struct {
-		name, tool, arguments string
-		want                  []Change
-	}{
-		{"Claude Code", "Edit", `{"file_path":"/a.go","old_string":"x","new_string":"y","replace_all":true}`, []Change{{Old: "x", New: "y", All: true}}},
-		{"another file", "Edit", `{"file_path":"/b.go","old_string":"x","new_string":"y"}`, nil},
-		{"several", "MultiEdit", `{"file_path":"/a.go","edits":[{"old_string":"x","new_string":""},{"old_string":"","new_string":"z"}]}`,
-			[]Change{{Old: "x"}, {New: "z"}}},
-		{"omp", "edit", `{"path":"/a.go","edits":[{"old_text":"x","new_text":"y"}]}`, []Change{{Old: "x", New: "y"}}},
-		{"omp, a file each", "edit", `{"edits":[{"path":"/b.go","old_text":"x","new_text":"y"},{"path":"/a.go","diff":"@@\n a\n-b\n+c\n"}]}`,
-			[]Change{{Old: "a\nb", New: "a\nc", Lines: true}}},
-		{"a whole file", "Write", `{"file_path":"/a.go","content":"x\n"}`, []Change{{New: "x\n", Whole: true}}},
-		{"a file that is read", "read", `{"file_path":"/a.go","content":"x\n"}`, nil},
-		{"create", "str_replace_based_edit_tool", `{"command":"create","path":"/a.go","file_text":"x"}`, []Change{{New: "x", Whole: true}}},
-		{"patch", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: /b.go\n-x\n*** Update File: /a.go\n@@ f\n a\n-b\n+c\n@@\n-d\n*** End Patch\n"}`,
-			[]Change{{Old: "a\nb", New: "a\nc", Lines: true}, {Old: "d", Lines: true}}},
-		{"comments of SQL", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: /a.go\n@@\n--- old\n+-- new\n*** End Patch\n"}`,
-			[]Change{{Old: "-- old", New: "-- new", Lines: true}}},
-		{"omp, by lines", "edit", `{"input":"[/b.go#00FF]\nCUT 1\n[/a.go#1A2B]\nPUT 3.=4:\n+x\n+y\nCUT 7.=8\nPUT >$:\n+z\nPUT >5:\n+w"}`, []Change{
-			{From: 7, To: 8, Lines: true}, {From: 6, To: 5, New: "w\n", Lines: true}, {From: 3, To: 4, New: "x\ny\n", Lines: true},
-			{From: atEnd, New: "z\n", Lines: true}}},
-		{"patch in a shell", "shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: /a.go\n+x\n+y\n*** End Patch"]}`,
-			[]Change{{New: "x\ny\n", Whole: true}}},
-	} {
-		require.Equal(t, c.want, Changes(c.tool, rawjson.Value(c.arguments), is), c.name)
-	}
+	zero := regexp.MustCompile(`blame\.Change|(, )?\w+:(""|false|0)`)
+	sessiontest.Page(t, "testdata/changes.txt", func(t *testing.T, name, call, want string) {
+		tool, arguments, _ := strings.Cut(call, " ")
+		got := ""
+		for _, c := range Changes(tool, rawjson.Value(arguments), func(path string) bool { return path == "/a.go" }) {
+			got += strings.Replace(zero.ReplaceAllString(fmt.Sprintf("%#v\n", c), ""), "{, ", "{", 1)
+		}
+		require.Equal(t, want, got, name)
+	})
 }
 
 // TestReadOfBlocks: calls count as well within a block of a provider, one or several, and those that fail do not.
@@ -52,12 +35,9 @@ func TestReadOfBlocks(t *testing.T) {
 	}
 	one, several := call("1", "one"), call("2", "two")+","+call("3", "three")+`,{"type":"server","block":`+call("4", "four")+"}"
 	content := `{"text":"","type":"text"},{"type":"anthropicServerTool","block":` + one + `},{"type":"anthropicServerTool","block":[` + several + "]}"
-	lines := []string{
-		`{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/"}`,
-		sessiontest.MessageLine(1, `{"role":"assistant","content":[`+content+`]}`),
-		sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"2","isError":true,"content":[]}`),
-	}
-	store := sessioncore.NewStore(sessiontest.Memory(t, []byte(strings.Join(lines, "\n"))))
+	text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"assistant","content":[`+content+`]}`) +
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"2","isError":true,"content":[]}`)
+	store := sessioncore.NewStore(sessiontest.Memory(t, []byte(text)))
 	snap := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
 	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
 	require.NoError(t, err)
@@ -91,32 +71,31 @@ func TestLong(t *testing.T) {
 		text = strings.Replace(text, "\tvalue", old+"\tvalue", 1)
 	}
 	start := time.Now()
-	lines := Lines(text, edits)
+	require.Len(t, Lines(text, edits), 11_000)
 	t.Log(time.Since(start))
-	require.Len(t, lines, 11_000)
 }
 
-// TestByNumbers: changes of lines by their numbers are replayed on a file that is known.
-func TestByNumbers(t *testing.T) {
-	edits := [][]Change{
-		{{New: "a\nb\nc\nd\n", Whole: true}},
-		{{From: 4, To: 4}, {From: 3, To: 2, New: "x\n"}, {From: 1, To: 1, New: "A\n"}, {From: atEnd, New: "z\n"}},
+// TestLines: changes are replayed on a file, and its lines keep their edits.
+func TestLines(t *testing.T) {
+	whole := func(text string) []Change { return []Change{{New: text, Whole: true}} }
+	for _, c := range []struct {
+		name  string
+		edits [][]Change
+		text  string
+		want  []Line
+	}{
+		{"by numbers, of a file that is known",
+			[][]Change{whole("a\nb\nc\nd\n"), {{From: 4, To: 4}, {From: 3, To: 2, New: "x\n"}, {From: 1, To: 1, New: "A\n"}, {From: atEnd, New: "z\n"}}},
+			"A\nb\nx\nc\nz\n", []Line{{1, true}, {0, true}, {1, true}, {0, true}, {1, true}}},
+		// A person replaced lines by a remark, an agent that by others, and the person one of these. The brace among them has the edit of
+		// the agent's line beside it, not that of the brace that was there before.
+		{"a line alone", [][]Change{whole("a\nb\n}\nc\nd\n}\n"), {{Old: "remark", New: "x()\n}\ny()", Lines: true}}},
+			"a\nx()\n}\n// changed\nd\n}\n", []Line{{0, true}, {1, false}, {1, false}, {Nobody, false}, {0, true}, {0, true}}},
+		// A person added lines before a change by numbers, which therefore meets others: those that it seems to replace keep their edit by
+		// their text.
+		{"stale numbers", [][]Change{whole("a\nb\nc\nd\n"), {{From: 4, To: 4, New: "x\n"}}},
+			"person\na\nb\nx\nd\n", []Line{{Nobody, false}, {0, true}, {0, true}, {1, true}, {0, false}}},
+	} {
+		require.Equal(t, c.want, Lines(c.text, c.edits), c.name)
 	}
-	lines := Lines("A\nb\nx\nc\nz\n", edits)
-	require.Equal(t, []Line{{1, true}, {0, true}, {1, true}, {0, true}, {1, true}}, lines)
-}
-
-// TestLineAlone: a person replaced lines by a remark, an agent that by others, and the person one of these. The brace among
-// them has the edit of the agent's line beside it, not that of the brace that was there before.
-func TestLineAlone(t *testing.T) {
-	edits := [][]Change{{{New: "a\nb\n}\nc\nd\n}\n", Whole: true}}, {{Old: "remark", New: "x()\n}\ny()", Lines: true}}}
-	lines := Lines("a\nx()\n}\n// changed\nd\n}\n", edits)
-	require.Equal(t, []Line{{0, true}, {1, false}, {1, false}, {Nobody, false}, {0, true}, {0, true}}, lines)
-}
-
-// TestStaleNumbers: a person added lines before a change by numbers, which therefore meets others: those that it seems to
-// replace keep their edit by their text.
-func TestStaleNumbers(t *testing.T) {
-	edits := [][]Change{{{New: "a\nb\nc\nd\n", Whole: true}}, {{From: 4, To: 4, New: "x\n"}}}
-	require.Equal(t, []Line{{Nobody, false}, {0, true}, {0, true}, {1, true}, {0, false}}, Lines("person\na\nb\nx\nd\n", edits))
 }
