@@ -216,14 +216,13 @@ func descriptors(t *testing.T) int {
 
 // TestTwoProcessesAppend: no line is lost and none is mixed with another (docs/design.md section 4).
 func TestTwoProcessesAppend(t *testing.T) {
-	const writers, lines = 4, 500
 	s := openTemp(t)
 	writeDisk(t, s, "x.jsonl", "")
-	other := childtest.Command(t, "append", s.Path(), "x.jsonl", "b", fmt.Sprint(writers), fmt.Sprint(lines))
+	other := childtest.Command(t, "append", s.Path(), "b")
 	var said bytes.Buffer
 	other.Stdout = &said
 	require.NoError(t, other.Start())
-	err := appendLines(s, "x.jsonl", "a", writers, lines)
+	err := appendLines(s, "a")
 	require.NoError(t, other.Wait(), "%s", &said)
 	require.NoError(t, err)
 
@@ -237,9 +236,9 @@ func TestTwoProcessesAppend(t *testing.T) {
 		require.Equal(t, strings.Repeat(m[1], next[who]%400), m[4])
 		next[who]++
 	}
-	assert.Len(t, next, 2*writers)
+	assert.Len(t, next, 2*appendWriters)
 	for who, n := range next {
-		assert.Equal(t, lines, n, who)
+		assert.Equal(t, appendedLines, n, who)
 	}
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -106,29 +105,29 @@ var childTasks = map[string]func(args []string) error{
 // TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) { childtest.Run(childTasks) }
 
-// childAppend DIR NAME WHO WRITERS LINES: goroutines append lines under the lock.
+// childAppend DIR WHO: goroutines append lines to x.jsonl under the lock.
 func childAppend(args []string) error {
 	s, err := Open(args[0])
 	if err != nil {
 		return err
 	}
-	writers, _ := strconv.Atoi(args[3])
-	lines, _ := strconv.Atoi(args[4])
-	return appendLines(s, args[1], args[2], writers, lines)
+	return appendLines(s, args[1])
 }
+
+const appendWriters, appendedLines = 4, 500
 
 // appendLines is what childAppend and its parent run concurrently. Lines are long and of different lengths, so that a
 // torn or mixed line is noticed.
-func appendLines(s storage.Storage, name, who string, writers, lines int) error {
-	failed := make([]error, writers)
+func appendLines(s storage.Storage, who string) error {
+	failed := make([]error, appendWriters)
 	var all sync.WaitGroup
-	for w := range writers {
+	for w := range appendWriters {
 		all.Go(func() {
-			for i := 0; i < lines && failed[w] == nil; i++ {
+			for i := 0; i < appendedLines && failed[w] == nil; i++ {
 				line := fmt.Sprintf("%s %d %d %s.\n", who, w, i, strings.Repeat(who, i%400))
-				unlock, err := storagetest.LockPatiently(s, name)
+				unlock, err := storagetest.LockPatiently(s, "x.jsonl")
 				if err == nil {
-					_, err = s.Append(name, []byte(line))
+					_, err = s.Append("x.jsonl", []byte(line))
 					err = errors.Join(err, unlock())
 				}
 				failed[w] = err

@@ -83,8 +83,8 @@ func makeQueries(table, changes string) (q queries) {
 	q.append = `UPDATE ` + table + ` SET ` + grown + ofSize + ` RETURNING ` + columns
 	q.setTitle = `UPDATE ` + table + ` SET ` + grown + `, title = $6, title_source = $7, title_updated_at = $8` +
 		ofSize + ` RETURNING ` + columns
-	q.update = `UPDATE ` + table + ` SET content = $4, ` + later + `, title = $5, title_source = $6, title_updated_at = $7` +
-		asRead + ` RETURNING ` + columns
+	q.update = `UPDATE ` + table + ` SET content = $4, ` + later +
+		`, title = $5, title_source = $6, title_updated_at = $7` + asRead + ` RETURNING ` + columns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content, title, title_source, title_updated_at)
 		SELECT $1::text, $3::bigint, $4::text, $5::text, $6::text, $7::text WHERE $2 = ''
 		ON CONFLICT (path) DO NOTHING RETURNING ` + columns
