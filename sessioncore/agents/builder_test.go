@@ -11,7 +11,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
-	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -85,13 +84,13 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 	}
 }
 
-var toys = agentstest.Kit{
-	Home: func(testing.TB, string) {},
-	Open: func(t testing.TB, home string) *agents.Files {
-		return agents.NewFiles(sessiontest.OpenDir(t, home), toy{}, nil, t.TempDir())
-	},
-	Place: func(sample string) (string, []string) { return "p/" + sample, []string{"p/" + sample} },
+func init() {
+	agents.Register(agents.Agent{Name: "toy", Open: func(source agents.Source) (agents.Store, error) {
+		return agents.Store{Files: source.Files, Format: toy{}}, nil
+	}})
 }
+
+var toys = agentstest.Kit{Agent: "toy", Place: func(sample string) string { return "p/" + sample }}
 
 func TestBuilder(t *testing.T) {
 	const file = `{"type":"begin","time":"2026-01-01T00:00:00.000Z","version":"1"}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,25 +13,25 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // update has Samples write the expected texts instead of comparing them.
 const update = "SESSIONFS_UPDATE_WANTS"
 
-// Kit tests an agent whose converter is made with agents.Builder.
+// Kit tests an agent by its samples: files with one conversation.
 type Kit struct {
-	// Home makes a home of the agent in a directory, but for the sample's file.
-	Home func(t testing.TB, dir string)
-	// Open returns the agent's sessions in a home.
-	Open func(t testing.TB, home string) *agents.Files
-	// Place returns the place of a sample's file in a home, and the names of its sessions.
-	Place func(sample string) (file string, sessions []string)
+	Agent string // its registered name
+	// Prepare adds files to a home. It may be nil.
+	Prepare func(h *Home)
+	// Place returns the path of a sample's file in a home.
+	Place func(sample string) string
 }
 
-// Samples checks each sample NAME.jsonl or NAME.json in a directory: its sessions are the text
+// Samples checks each sample NAME.jsonl or NAME.json in testdata/agents/AGENT: its sessions are the text
 // NAME.jsonl.want or NAME.json.want, and those of a .jsonl that grows are the same at every length.
-func (k Kit) Samples(t *testing.T, dir string) {
-	samples, err := filepath.Glob(filepath.Join(dir, "*.json*"))
+func (k Kit) Samples(t *testing.T) {
+	samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", k.Agent, "*.json*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, samples)
 	for _, sample := range samples {
@@ -54,43 +55,71 @@ func (k Kit) Samples(t *testing.T, dir string) {
 	}
 }
 
-// Check returns the sessions of a sample: whole lines of JSON, in which each id stands once and each
-// parent before its children.
-func (k Kit) Check(t testing.TB, sample, text string) string {
-	dir := t.TempDir()
-	files := k.write(t, dir, sample, text)
-	_, sessions := k.Place(sample)
-	all := ""
-	for _, name := range sessions {
-		got := read(t, files, name)
-		Entries(t, got)
-		checkTree(t, got)
-		all += got
-	}
-	return all
+// Pages checks each case of the pages testdata/convert/*.txt: the file of an agent, named by its rule,
+// has the entries in the outline behind it, and the same ones at each length.
+func (k Kit) Pages(t *testing.T) {
+	eachCase(t, func(name, file, want string) {
+		t.Run(name, func(t *testing.T) {
+			k.Growth(t, "s.jsonl", file)
+			h := k.with(t, "s.jsonl", file)
+			require.Equal(t, want, strings.Join(h.Outline(h.Sessions("")[0])[1:], "\n")+"\n")
+		})
+	})
 }
 
-// write makes a home with a sample.
-func (k Kit) write(t testing.TB, dir, sample, text string) *agents.Files {
-	k.Home(t, dir)
-	file, _ := k.Place(sample)
-	sessiontest.WriteFile(t, filepath.Join(dir, file), text)
-	return k.Open(t, dir)
+// Check returns the sessions of a sample, the oldest first: whole lines of JSON, in which each id stands once
+// and each parent before its children.
+func (k Kit) Check(t testing.TB, sample, text string) string {
+	h := k.with(t, sample, text)
+	var sessions []string
+	for _, name := range h.Sessions("") {
+		got := h.Read(name)
+		Entries(t, got)
+		checkTree(t, got)
+		sessions = append(sessions, got)
+	}
+	began := func(session string) string {
+		_, time, _ := strings.Cut(session, `"timestamp":"`)
+		return time[:min(len(time), len("2026-01-01T00:00:00.000Z"))]
+	}
+	slices.SortStableFunc(sessions, func(a, b string) int { return strings.Compare(began(a), began(b)) })
+	return strings.Join(sessions, "")
+}
+
+// with returns a home with a sample.
+func (k Kit) with(t testing.TB, sample, text string) *Home {
+	h := New(t, k.Agent)
+	if k.Prepare != nil {
+		k.Prepare(h)
+	}
+	sessiontest.WriteFile(t, filepath.Join(h.Dir, k.Place(sample)), text)
+	return h
 }
 
 // Growth checks that a file that is written in pieces shows at each length the text that it shows when
-// it is opened with that length.
+// it is opened with that length, and that a reader who has it open reads that or keeps the text before.
 func (k Kit) Growth(t *testing.T, sample, text string) {
-	dir := t.TempDir()
-	live := k.write(t, dir, sample, "")
-	file, sessions := k.Place(sample)
-	length := 0
+	live, length := k.with(t, sample, ""), 0
+	open := map[string]storage.Object{}
+	before := map[string]string{}
 	step := func(to int) {
-		sessiontest.AppendTo(t, filepath.Join(dir, file), text[length:to])
+		sessiontest.AppendTo(t, filepath.Join(live.Dir, k.Place(sample)), text[length:to])
 		length = to
-		fresh := k.write(t, t.TempDir(), sample, text[:to])
-		for _, name := range sessions {
-			require.Equal(t, read(t, fresh, name), read(t, live, name), "%d bytes", to)
+		fresh := k.with(t, sample, text[:to])
+		for _, name := range fresh.Sessions("") {
+			obj, err := live.Open(name)
+			require.NoError(t, err)
+			now := storagetest.ReadObject(t, obj)
+			require.Equal(t, fresh.Read(name), now, "%d bytes", to)
+			st, err := obj.Stat()
+			require.NoError(t, err)
+			require.Equal(t, storagetest.Stat(t, live, name), st)
+			if kept := open[name]; kept != nil {
+				was := storagetest.ReadObject(t, kept)
+				require.True(t, was == now && strings.HasPrefix(now, before[name]) || was == before[name], "%q\n%q", was, now)
+				require.NoError(t, kept.Close())
+			}
+			open[name], before[name] = obj, now
 		}
 	}
 	for line := range strings.Lines(text) {
@@ -99,6 +128,9 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 			step(half)
 		}
 		step(end)
+	}
+	for _, obj := range open {
+		require.NoError(t, obj.Close())
 	}
 }
 
@@ -115,21 +147,6 @@ func Prefixes(t testing.TB, newConverter func() *agents.Builder, file string) {
 		_, grown, _ := strings.Cut(states[i], "\n") // its header has the title found later
 		require.Equal(t, entries, grown)
 	}
-}
-
-// read returns the text of a session, "" for one that is not there.
-func read(t testing.TB, files *agents.Files, name string) string {
-	obj, err := files.Open(name)
-	if storage.IsMissing(err) {
-		return ""
-	}
-	require.NoError(t, err)
-	defer obj.Close()
-	st, err := obj.Stat()
-	require.NoError(t, err)
-	text := make([]byte, st.Size)
-	require.NoError(t, storage.ReadFull(obj, text, 0))
-	return string(text)
 }
 
 // checkTree fails unless each id stands once, and behind its parent.

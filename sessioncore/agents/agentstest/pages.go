@@ -2,16 +2,14 @@ package agentstest
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 )
 
-// Pages runs check for each case of the pages testdata/convert/*.txt. A case is a file of an agent, named by what it
-// shows, and behind it the outline of its session's entries.
-func Pages(t *testing.T, check func(t *testing.T, file string, want []string)) {
+// eachCase calls f for each case of the pages testdata/convert/*.txt.
+func eachCase(t testing.TB, f func(name, file, want string)) {
 	pages, err := filepath.Glob("testdata/convert/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, pages)
@@ -19,11 +17,14 @@ func Pages(t *testing.T, check func(t *testing.T, file string, want []string)) {
 		archive, err := txtar.ParseFile(page)
 		require.NoError(t, err)
 		for ; len(archive.Files) > 0; archive.Files = archive.Files[2:] {
-			file, outline := archive.Files[0], archive.Files[1]
-			require.Equal(t, "want", outline.Name, file.Name)
-			t.Run(filepath.Base(page)+"/"+file.Name, func(t *testing.T) {
-				check(t, string(file.Data), strings.Split(strings.TrimSuffix(string(outline.Data), "\n"), "\n"))
-			})
+			file, want := archive.Files[0], archive.Files[1]
+			require.Equal(t, "want", want.Name, file.Name)
+			f(filepath.Base(page)+"/"+file.Name, string(file.Data), string(want.Data))
 		}
 	}
+}
+
+// Seeds adds the files of the cases to the corpus of a fuzz target.
+func Seeds(f *testing.F, add func(file string)) {
+	eachCase(f, func(_, file, _ string) { add(file) })
 }

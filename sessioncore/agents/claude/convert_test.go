@@ -53,58 +53,23 @@ func summaryOf(uuid, parent, text string) string {
 	return rec("user", uuid, parent, `"isCompactSummary":true,"message":{"role":"user","content":"`+text+`"}`)
 }
 
-// queueOp returns a record of the client's queue.
-func queueOp(op, members string) string {
-	return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"timestamp":"2026-03-30T07:13:42.000Z","sessionId":"s"%s}`, op, members)
+// side returns a record as that of a subagent.
+func side(record string) string {
+	return strings.Replace(record, `"isSidechain":false`, `"isSidechain":true`, 1)
 }
 
-func enqueue(text string) string { return queueOp("enqueue", fmt.Sprintf(`,"content":%q`, text)) }
-
-func attached(uuid, parent, prompt string) string {
-	return rec("attachment", uuid, parent, fmt.Sprintf(`"attachment":{"type":"queued_command","prompt":%q,"commandMode":"prompt"}`, prompt))
-}
-
-// withoutUUID returns a record that has no uuid and names no parent.
-func withoutUUID(record string) string {
-	return strings.Replace(strings.Replace(record, `"parentUuid":null,`, "", 1), `"uuid":"",`, "", 1)
-}
+var kit = agentstest.Kit{Agent: "claude", Place: func(sample string) string { return "projects/-w/" + sample }}
 
 // TestConvert: each case of testdata/convert is shown as it says, whole and as it grows.
-func TestConvert(t *testing.T) {
-	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, "").Builder, file)
-		require.Equal(t, append([]string{"session s"}, want...), agentstest.Outline(t, whole))
-		for _, state := range states {
-			agentstest.Outline(t, state) // each is lines of whole entries
-		}
-		checkFile(t, "s.jsonl", file)
-		checkGrowth(t, file, 400)
-	})
-}
+func TestConvert(t *testing.T) { kit.Pages(t) }
 
-// FuzzConvert: whatever a file has, what it is shown as is whole lines, each entry from lines of the file.
+func TestSamples(t *testing.T) { kit.Samples(t) }
+
+// FuzzConvert: whatever a file has, its sessions are whole lines.
 func FuzzConvert(f *testing.F) {
-	for _, lines := range [][]string{
-		{user("u1", "", "hello"), says("a1", "u1", "M", callBlock("c1"), 1), result("r1", "a1", "c1", "x"), says("a2", "a1", "M", textBlock("y"), 2)},
-		{`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}`,
-			`{"type":"user","uuid":"a","parentUuid":"a","cwd":5,"version":[],"gitBranch":{},"message":{"content":"x"}}`},
-		{user("u1", "", "x"), boundaryOf("b", "u1", `"preservedSegment":{"headUuid":"u1","tailUuid":"u1"}`), summaryOf("s", "b", "y"),
-			leafOf(`"leafUuid":"u1","explicit":true`)},
-		{user("u1", "p", "x"), rec("progress", "p", "q", `"data":1`), rec("system", "q", "p", `"snipMetadata":{"removedUuids":["u1","p"]}`),
-			user("u1", "q", "y")},
-		{side(user("x1", "", "x")), side(says("x2", "x1", "X", task("c", "x"), 1)), says("a1", "", "A", task("c", "x"), 1), result("r", "a1", "c", "x")},
-		{enqueue("x"), user("u1", "", "go"), enqueue("y"), queueOp("remove", ""), queueOp("remove", `,"content":"x","reason":"absorbed_mid_turn"`),
-			withoutUUID(attached("", "", "y")),
-			queueOp("dequeue", ""), user("u2", "u1", "y"), queueOp("popAll", "")},
-		{user("u1", "", "x"), says("a1", "u1", "M", textBlock("y"), 1),
-			rec("assistant", "a2", "a1", `"retractedMessageUuids":["a1","a2",1],"message":{"id":"M","content":"z"}`), leafOf(`"leafUuid":"a1"`)},
-		{`{"type":"fork-context-ref","parentSessionId":"s","parentLastUuid":"p"}`, user("u1", "p", "x"),
-			rec("system", "x", "u1", `"subtype":"away_summary","content":"y"`),
-			rec("attachment", "f", "x", `"attachment":{"type":"file","filename":"a","content":{"file":{"content":"b"}}}`),
-			`{"type":"relocated","relocatedCwd":"/x"}`},
-	} {
-		f.Add(strings.Join(lines, "\n"))
-	}
+	agentstest.Seeds(f, func(file string) { f.Add(file) })
+	f.Add(`{"type":"assistant","uuid":"a","message":{"content":[1,{"type":"text"}]}}` + "\n" +
+		`{"type":"user","uuid":"a","parentUuid":"a","cwd":5,"version":[],"gitBranch":{},"message":{"content":"x"}}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, about := range []agents.About{{ID: "s", Title: "t"}, {ID: "s", Side: true}, {ID: "s", Side: true, Chain: "x1"}} {
 			whole, _ := agentstest.Convert(t, newConverter(about, nil, "").Builder, file)

@@ -9,7 +9,6 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
@@ -33,62 +32,54 @@ func TestForks(t *testing.T) {
 		"nothing was said in the fork yet": {original: shared, fork: shared, undecided: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, agent := newForked(t)
-			p.putAs(t, "s", c.original...)
-			p.putAs(t, "f", c.fork...)
-			p.putAs(t, "other", say("z", "", 1))
+			p := newProjects(t)
+			p.putAs("s", c.original...)
+			p.putAs("f", c.fork...)
+			p.putAs("other", say("z", "", 1))
 			want := "s"
 			if c.undecided {
 				want = ""
 			}
 			for range 2 { // the second time after a listing, which has read the first records
-				require.Equal(t, want, p.about(t, agent, "-w/f.jsonl").Parent)
-				require.Empty(t, p.about(t, agent, "-w/s.jsonl").Parent)
-				require.Empty(t, p.about(t, agent, "-w/other.jsonl").Parent)
-				agent.Projects = NewProjects(agent.Projects.Raw)
-				require.NoError(t, agent.Projects.List("-w", nil, func(storage.Item) bool { return true }))
+				require.Equal(t, want, p.about(t, "-w/f.jsonl").Parent)
+				require.Empty(t, p.about(t, "-w/s.jsonl").Parent)
+				require.Empty(t, p.about(t, "-w/other.jsonl").Parent)
+				p = &projects{p.Fresh()}
+				shown := p.Format.(Format).Projects
+				require.NoError(t, shown.List("-w", nil, func(storage.Item) bool { return true }))
 				for _, name := range []string{"-w/f.jsonl", "-w/s.jsonl", "-w/other.jsonl"} {
 					fail := func(storage.Stat) (string, error) { return "", errUnknown }
-					_, err := agent.Projects.firsts.Get(agent.Projects.Raw, name, fail)
+					_, err := shown.firsts.Get(shown.Raw, name, fail)
 					require.NoError(t, err, "%s is read again", name)
 				}
 			}
 		})
 	}
-	p, agent := newForked(t)
-	p.putAs(t, "s", shared...)
-	p.putAs(t, "f", with(say("f", "b", 5))...)
-	p.putAs(t, "g", with(say("f", "b", 5), say("g", "f", 9))...)
-	require.Equal(t, "f", p.about(t, agent, "-w/g.jsonl").Parent, "a fork of a fork")
-	require.Equal(t, "s", p.about(t, agent, "-w/f.jsonl").Parent)
-	p.putAs(t, "e", with(say("e", "b", 6))...)
-	require.Equal(t, "s", p.about(t, agent, "-w/f.jsonl").Parent, "not the other fork, which comes first by its name")
-	p.put(t, "-w/h.jsonl", shared...)
-	require.Equal(t, "s", p.about(t, agent, "-w/h.jsonl").Parent, "its records are those of the original")
+	p := newProjects(t)
+	p.putAs("s", shared...)
+	p.putAs("f", with(say("f", "b", 5))...)
+	p.putAs("g", with(say("f", "b", 5), say("g", "f", 9))...)
+	require.Equal(t, "f", p.about(t, "-w/g.jsonl").Parent, "a fork of a fork")
+	require.Equal(t, "s", p.about(t, "-w/f.jsonl").Parent)
+	p.putAs("e", with(say("e", "b", 6))...)
+	require.Equal(t, "s", p.about(t, "-w/f.jsonl").Parent, "not the other fork, which comes first by its name")
+	p.put("-w/h.jsonl", shared...)
+	require.Equal(t, "s", p.about(t, "-w/h.jsonl").Parent, "its records are those of the original")
 }
 
 // putAs writes a session whose records name it as theirs.
-func (p *projects) putAs(t *testing.T, id string, lines ...string) {
-	text := strings.ReplaceAll(strings.Join(lines, "\n"), `"sessionId":"s"`, `"sessionId":"`+id+`"`)
-	p.put(t, "-w/"+id+ending, text)
+func (p *projects) putAs(id string, lines ...string) {
+	p.put("-w/"+id+ending, strings.ReplaceAll(strings.Join(lines, "\n"), `"sessionId":"s"`, `"sessionId":"`+id+`"`))
 }
 
-// newForked returns projects and the agent that looks for forks among them.
-func newForked(t *testing.T) (*projects, Format) {
-	p := newProjects(t)
-	files, err := dir.Open(p.dir)
-	require.NoError(t, err)
-	return p, Format{Projects: NewProjects(files)}
-}
-
-func (p *projects) about(t *testing.T, agent Format, name string) agents.About {
-	obj, err := agent.Projects.Open(name)
+// about returns the facts that a list has about a session.
+func (p *projects) about(t *testing.T, name string) agents.About {
+	obj, err := p.Files.Files.Open(name)
 	require.NoError(t, err)
 	defer obj.Close()
 	st, err := obj.Stat()
 	require.NoError(t, err)
-	require.Equal(t, storage.KindFile, st.Kind)
-	about, err := agent.About(name, obj, st.Size, true)
+	about, err := p.Format.About(name, obj, st.Size, true)
 	require.NoError(t, err)
 	return about
 }

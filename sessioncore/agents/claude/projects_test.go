@@ -2,7 +2,6 @@ package claude
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,35 +10,8 @@ import (
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
-
-// side returns a record as that of a subagent.
-func side(record string) string {
-	return strings.Replace(record, `"isSidechain":false`, `"isSidechain":true`, 1)
-}
-
-func (p *projects) put(t *testing.T, name string, lines ...string) {
-	sessiontest.WriteFile(t, filepath.Join(p.dir, name), strings.Join(lines, "\n")+"\n")
-}
-
-func (p *projects) outline(t *testing.T, name string) []string {
-	obj, err := p.Open(name)
-	require.NoError(t, err)
-	defer obj.Close()
-	return agentstest.Outline(t, read(t, obj))
-}
-
-func (p *projects) names(t *testing.T, dir string) (names []string) {
-	items, err := storage.List(p, dir)
-	require.NoError(t, err)
-	for _, item := range items {
-		names = append(names, item.Name)
-		st, err := p.Stat(filepath.Join(dir, item.Name))
-		require.NoError(t, err)
-		require.Equal(t, item.Kind, st.Kind)
-	}
-	return names
-}
 
 func task(id, prompt string) string {
 	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Task","input":{"prompt":%q}}`, id, prompt)
@@ -49,62 +21,60 @@ func task(id, prompt string) string {
 // results of the calls lead.
 func TestSidechains(t *testing.T) {
 	p := newProjects(t)
-	p.put(t, session,
+	p.put(session,
 		user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look")+","+task("c2", "find"), 1),
 		side(user("x1", "", "look")), side(user("y1", "", "find")),
 		side(says("x2", "x1", "X", textBlock("seen"), 2)), side(says("y2", "y1", "Y", textBlock("found"), 3)),
 		result("r1", "a1", "c1", "seen"), result("r2", "a1", "c2", "found"), says("a2", "r2", "N", textBlock("done"), 4))
-	require.Equal(t, []string{"s", "s.jsonl"}, p.names(t, "-w"))
-	require.Equal(t, []string{"subagents"}, p.names(t, "-w/s"))
-	require.Equal(t, []string{"sidechain-x1.jsonl", "sidechain-y1.jsonl"}, p.names(t, "-w/s/subagents"))
+	require.Equal(t, []string{"s", "s.jsonl"}, p.Names("-w"))
+	require.Equal(t, []string{"subagents"}, p.Names("-w/s"))
+	require.Equal(t, []string{"sidechain-x1.jsonl", "sidechain-y1.jsonl"}, p.Names("-w/s/subagents"))
 	require.Equal(t, []string{"session sidechain-y1", `y1 <  message user "find" [4]`, `y2 < y1 message assistant "found" stop 15+3 [6]`},
-		p.outline(t, "-w/s/subagents/sidechain-y1.jsonl"))
-	require.Len(t, p.outline(t, session), 1+5)
-	whole := read(t, p.open(t))
+		p.Outline("-w/s/subagents/sidechain-y1.jsonl"))
+	require.Len(t, p.Outline(session), 1+5)
+	whole := p.Read(session)
 	require.Contains(t, whole, `"origin":{"line":7,"session":"artifacts/subagents/sidechain-x1"}`)
 	require.Contains(t, whole, `"origin":{"line":8,"session":"artifacts/subagents/sidechain-y1"}`)
-	raw, err := p.Files.Files.Open("-w/s/subagents/sidechain-x1.jsonl")
-	require.NoError(t, err)
-	require.Contains(t, read(t, raw), `"go"`, "its lines are those of the session's file")
-	require.NoError(t, raw.Close())
-	_, err = p.Stat("-w/s/subagents/sidechain-u1.jsonl")
+	raw := storagetest.Read(t, p.Files.Files, "-w/s/subagents/sidechain-x1.jsonl")
+	require.Contains(t, raw, `"go"`, "its lines are those of the session's file")
+	_, err := p.Stat("-w/s/subagents/sidechain-u1.jsonl")
 	require.True(t, storage.IsMissing(err))
 
-	p.put(t, "-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
+	p.put("-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
 	_, err = p.Stat("-w/new")
 	require.True(t, storage.IsMissing(err), "newer clients write them elsewhere")
-	p.put(t, "-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1),
+	p.put("-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1),
 		strings.Replace(side(user("x1", "", "look")), ":true", ": true", 1))
-	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.names(t, "-w/old/subagents"))
+	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.Names("-w/old/subagents"))
 }
 
 // TestSubagents: subagents' files are shown with their session, wherever the client put them; one without its session stays.
 func TestSubagents(t *testing.T) {
 	p := newProjects(t)
 	agent := side(user("x1", "", "look"))
-	p.put(t, session, user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look"), 1),
+	p.put(session, user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look"), 1),
 		strings.Replace(result("r1", "a1", "c1", "seen"), `"message"`, `"toolUseResult":{"agentId":"b2"},"message"`, 1))
-	p.put(t, "-w/s/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
-	p.put(t, "-w/s/subagents/agent-acompact-1.jsonl", agent)
-	p.put(t, "-w/s/tool-results/t.jsonl", "{}")
-	p.put(t, "-w/agent-b2.jsonl", agent)
-	p.put(t, "-w/agent-lost.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"gone"`, 1))
-	p.put(t, "-w/agent-odd.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"../s"`, 1))
-	require.Equal(t, []string{"agent-lost.jsonl", "agent-odd.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
-	require.Equal(t, []string{"subagents", "tool-results"}, p.names(t, "-w/s"))
-	require.Equal(t, []string{"agent-a1.jsonl", "agent-acompact-1.jsonl", "agent-b2.jsonl"}, p.names(t, "-w/s/subagents"))
+	p.put("-w/s/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
+	p.put("-w/s/subagents/agent-acompact-1.jsonl", agent)
+	p.put("-w/s/tool-results/t.jsonl", "{}")
+	p.put("-w/agent-b2.jsonl", agent)
+	p.put("-w/agent-lost.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"gone"`, 1))
+	p.put("-w/agent-odd.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"../s"`, 1))
+	require.Equal(t, []string{"agent-lost.jsonl", "agent-odd.jsonl", "s", "s.jsonl"}, p.Names("-w"))
+	require.Equal(t, []string{"subagents", "tool-results"}, p.Names("-w/s"))
+	require.Equal(t, []string{"agent-a1.jsonl", "agent-acompact-1.jsonl", "agent-b2.jsonl"}, p.Names("-w/s/subagents"))
 	for _, name := range []string{"-w/s/subagents/agent-a1.jsonl", "-w/s/subagents/agent-b2.jsonl", "-w/agent-lost.jsonl"} {
-		require.Equal(t, `x1 <  message user "look" [1]`, p.outline(t, name)[1])
+		require.Equal(t, `x1 <  message user "look" [1]`, p.Outline(name)[1])
 	}
 	_, err := p.Open("-w/agent-b2.jsonl")
 	require.True(t, storage.IsMissing(err))
 	_, err = p.Open("-w/s/subagents")
 	require.Error(t, err)
-	require.Contains(t, read(t, p.open(t)), `"session":"artifacts/subagents/agent-b2"`)
+	require.Contains(t, p.Read(session), `"session":"artifacts/subagents/agent-b2"`)
 
-	p.put(t, "-w/gone.jsonl", user("u1", "", "back"))
-	require.Equal(t, []string{"agent-odd.jsonl", "gone", "gone.jsonl", "s", "s.jsonl"}, p.names(t, "-w"))
-	require.Equal(t, []string{"agent-lost.jsonl"}, p.names(t, "-w/gone/subagents"))
+	p.put("-w/gone.jsonl", user("u1", "", "back"))
+	require.Equal(t, []string{"agent-odd.jsonl", "gone", "gone.jsonl", "s", "s.jsonl"}, p.Names("-w"))
+	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w/gone/subagents"))
 }
 
 // TestAbout: titles, and what a session was forked from.
@@ -127,15 +97,9 @@ func TestAbout(t *testing.T) {
 		{[]string{strings.Replace(copied, "before", "s", 1)}, "", ""},
 	} {
 		p := newProjects(t)
-		p.put(t, session, c.lines...)
-		obj, err := p.Files.Files.Open(session)
-		require.NoError(t, err)
-		st, err := obj.Stat()
-		require.NoError(t, err)
-		about, err := Format{}.About(session, obj, st.Size, true)
-		require.NoError(t, err)
+		p.put(session, c.lines...)
+		about := p.about(t, session)
 		require.Equal(t, []string{c.title, c.parent}, []string{about.Title, about.Parent}, c.lines)
-		require.NoError(t, obj.Close())
 	}
 }
 
@@ -143,34 +107,28 @@ func TestAbout(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	p := newProjects(t)
 	image := strings.Repeat("QUJD", 10<<20)
-	p.put(t, session, "no JSON at all", user("u1", "", "hello"),
+	p.put(session, "no JSON at all", user("u1", "", "hello"),
 		rec("user", "u2", "u1", `"message":{"content":[{"type":"text","text":"see \"this\""},`+
 			`{"type":"image","source":{"media_type":"image/png","data":"`+image+`"}}]}`),
 		user("u3", "u2", "on"), strings.Repeat("x", 33<<20))
-	p.add(t, `{"type":"user","uuid":"u4","parentUuid":"u3","message":{"content":"`+image)
-	obj := p.open(t)
-	text := read(t, obj)
+	sessiontest.AppendTo(t, p.path(session), `{"type":"user","uuid":"u4","parentUuid":"u3","message":{"content":"`+image)
+	text := p.Read(session)
 	require.Less(t, len(text), 4096, text[max(0, len(text)-2000):])
-	var problems, lines []string
+	var problems []string
 	for line := range strings.Lines(text) {
 		if line[0] == '"' {
 			problems = append(problems, line)
-		} else {
-			lines = append(lines, line)
 		}
 	}
 	require.Equal(t, []string{
 		"session s", `u1 <  message user "hello" [2]`,
 		`u2 < u1 message user "see \"this\"" image image/png [41943040 bytes, in line 3 of the agent's own file] [3]`, `u3 < u2 message user "on" [4]`,
-	}, agentstest.Outline(t, strings.Join(lines, "")))
+	}, agentstest.Outline(t, text))
 	require.Len(t, problems, 4)
 	require.Contains(t, problems[0], "line 1, 14 bytes: not JSON")
 	require.Contains(t, problems[1], "line 3, 41943")
-	require.NoError(t, obj.Close())
-	p.add(t, `"}}`+"\n")
-	obj = p.open(t)
-	require.Contains(t, read(t, obj), "[41943040 bytes, in line 6")
-	require.NoError(t, obj.Close())
+	sessiontest.AppendTo(t, p.path(session), `"}}`+"\n")
+	require.Contains(t, p.Read(session), "[41943040 bytes, in line 6")
 }
 
 // TestMayHaveChains: lines may have records of subagents, as their key tells.

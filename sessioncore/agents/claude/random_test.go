@@ -3,59 +3,140 @@ package claude
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents/agentstest"
 )
 
-// TestRandom checks what must hold of every file on conversations that are made at random: with rewinds, parallel calls,
-// answers in parts, subagents, compactions, and records that come again, stand too early or are missing.
+// said is a record that says something, or the one that replaces it.
+type said struct {
+	key    string // its uuid, and whether it is a subagent's
+	text   string // "" for a record without words
+	answer string // the id of the message
+	tokens int
+}
+
+var (
+	wordsOf = regexp.MustCompile(`\b(?:text|said|out|short) \d+|c\d+:Bash`)
+	linesOf = regexp.MustCompile(`(?:\+(\d+) )?\[(.+)\]$`)
+)
+
+// TestRandom: in conversations that are made at random, with rewinds, parallel calls, answers in parts, subagents,
+// compactions, and records that come again, stand too early or are missing, each text is in one entry, which names its
+// line, each entry says something, and the tokens of an answer count once.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		var lines, uuids []string
-		last, calls, branch := "", []string(nil), 0
-		add := func(uuid, line string) {
-			if rnd.IntN(20) == 0 {
-				line = side(strings.Replace(line, `"id":"m`, fmt.Sprintf(`"id":"s%d-`, len(lines)), 1))
-			} else {
-				last, uuids = uuid, append(uuids, uuid)
+		lines, records := randomConversation(rand.New(rand.NewPCG(seed, 1)))
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			h := agentstest.New(t, "claude")
+			h.Put("projects/"+session, lines...)
+			want, tokens := map[string]string{}, map[string]int{}
+			last := map[string]int{}
+			for i, r := range records {
+				last[r.key] = i
 			}
-			lines = append(lines, line)
-		}
-		for i := range 40 {
-			uuid, parent := fmt.Sprint("r", i), last
-			switch n := rnd.IntN(30); {
-			case n == 0 && len(uuids) > 0:
-				parent, branch = uuids[rnd.IntN(len(uuids))], i
-			case n == 1:
-				parent, branch = fmt.Sprint("r", rnd.IntN(45)), i
-			case n == 2 && len(uuids) > 0:
-				uuid = uuids[rnd.IntN(len(uuids))]
-			}
-			switch rnd.IntN(12) {
-			case 0, 1:
-				add(uuid, user(uuid, parent, fmt.Sprint("text ", i)))
-			case 2, 3, 4:
-				add(uuid, says(uuid, parent, fmt.Sprintf("m%d-%d", branch, i/3), textBlock(fmt.Sprint("said ", i)), i))
-			case 5, 6:
-				calls = append(calls, fmt.Sprint("c", i))
-				add(uuid, says(uuid, parent, fmt.Sprintf("m%d-%d", branch, i/3), callBlock(calls[len(calls)-1]), i))
-			case 7, 8:
-				if len(calls) > 0 {
-					add(uuid, result(uuid, parent, calls[0], fmt.Sprint("out ", i)))
-					calls = calls[1:]
+			for i, r := range records {
+				if last[r.key] != i {
+					continue
 				}
-			case 9:
-				add(uuid, rec("progress", uuid, parent, `"data":{}`))
-			case 10:
-				lines = append(lines, leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, rnd.IntN(2) == 0)))
-			case 11:
-				if rnd.IntN(4) == 0 {
-					lines = append(lines, boundaryOf(uuid, parent, `"preTokens":1`))
-					add(uuid+"s", summaryOf(uuid+"s", uuid, fmt.Sprint("short ", i)))
+				if r.text != "" {
+					want[r.text] = fmt.Sprint(i + 1)
+				}
+				if r.answer != "" {
+					tokens[r.answer] = r.tokens
 				}
 			}
-		}
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkFile(t, "s.jsonl", strings.Join(lines, "\n")+"\n") })
+			sum := 0
+			for _, name := range h.Sessions("") {
+				for _, entry := range h.Outline(name)[1:] {
+					if strings.HasPrefix(entry, "leaf ") {
+						continue
+					}
+					origin, words := linesOf.FindStringSubmatch(entry), wordsOf.FindAllString(entry, -1)
+					require.NotEmpty(t, words, entry)
+					for _, text := range words {
+						require.Contains(t, strings.Fields(origin[2]), want[text], entry)
+						delete(want, text)
+					}
+					n, _ := strconv.Atoi(origin[1])
+					sum += n
+				}
+			}
+			require.Empty(t, want)
+			for _, n := range tokens {
+				sum -= n
+			}
+			require.Zero(t, sum, "tokens")
+		})
 	}
+}
+
+// randomConversation returns the lines of a file, and a record for each.
+func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
+	var uuids, calls []string
+	last, branch := "", 0
+	put := func(line string, r said) { lines, records = append(lines, line), append(records, r) }
+	add := func(uuid, line string, r said) {
+		if r.key = uuid; rnd.IntN(20) == 0 {
+			own := fmt.Sprintf(`"id":"s%d-`, len(lines))
+			line, r.key = side(strings.Replace(line, `"id":"m`, own, 1)), "side "+uuid
+			if r.answer != "" {
+				r.answer = own + r.answer[1:]
+			}
+		} else {
+			last, uuids = uuid, append(uuids, uuid)
+		}
+		put(line, r)
+	}
+	quoted := func(word string, i int) (text string, r said) {
+		text = fmt.Sprint(word, " ", i)
+		return text, said{text: text}
+	}
+	for i := range 40 {
+		uuid, parent := fmt.Sprint("r", i), last
+		switch n := rnd.IntN(30); {
+		case n == 0 && len(uuids) > 0:
+			parent, branch = uuids[rnd.IntN(len(uuids))], i
+		case n == 1:
+			parent, branch = fmt.Sprint("r", rnd.IntN(45)), i
+		case n == 2 && len(uuids) > 0:
+			uuid = uuids[rnd.IntN(len(uuids))]
+		}
+		answer := fmt.Sprintf("m%d-%d", branch, i/3)
+		switch rnd.IntN(12) {
+		case 0, 1:
+			text, r := quoted("text", i)
+			add(uuid, user(uuid, parent, text), r)
+		case 2, 3, 4:
+			text, r := quoted("said", i)
+			r.answer, r.tokens = answer, i
+			add(uuid, says(uuid, parent, answer, textBlock(text), i), r)
+		case 5, 6:
+			calls = append(calls, fmt.Sprint("c", i))
+			r := said{text: calls[len(calls)-1] + ":Bash", answer: answer, tokens: i}
+			add(uuid, says(uuid, parent, answer, callBlock(calls[len(calls)-1]), i), r)
+		case 7, 8:
+			if len(calls) > 0 {
+				text, r := quoted("out", i)
+				add(uuid, result(uuid, parent, calls[0], text), r)
+				calls = calls[1:]
+			}
+		case 9:
+			add(uuid, rec("progress", uuid, parent, `"data":{}`), said{})
+		case 10:
+			put(leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, rnd.IntN(2) == 0)), said{key: fmt.Sprint("leaf ", i)})
+		case 11:
+			if rnd.IntN(4) == 0 {
+				put(boundaryOf(uuid, parent, `"preTokens":1`), said{key: uuid})
+				text, r := quoted("short", i)
+				add(uuid+"s", summaryOf(uuid+"s", uuid, text), r)
+			}
+		}
+	}
+	return lines, records
 }

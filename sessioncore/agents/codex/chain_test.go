@@ -10,23 +10,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // problemsOf returns the lines of a session that are no entries, and the outline of the others.
 func problemsOf(t *testing.T, session string) (problems, outline []string) {
-	var entries strings.Builder
 	for line := range strings.Lines(session) {
 		if line[0] == '"' {
 			problems = append(problems, strings.TrimSpace(line))
-		} else {
-			entries.WriteString(line)
 		}
 	}
-	return problems, agentstest.Outline(t, entries.String())
+	return problems, agentstest.Outline(t, session)
 }
 
 // TestBrokenChains: the content of a chain is shown once, and each part left out is a problem.
@@ -78,52 +75,35 @@ func TestBrokenChains(t *testing.T) {
 
 // watched counts the files that are open, and the bytes that are read.
 type watched struct {
-	storage.Files
 	mu         sync.Mutex
 	open, most int
 	read       map[string]int
 }
 
-func (w *watched) Open(name string) (storage.Object, error) {
-	obj, err := w.Files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open++
-	w.most = max(w.most, w.open)
-	return &watchedObject{obj, w, name}, nil
-}
-
-type watchedObject struct {
-	storage.Object
-	w    *watched
-	name string
-}
-
-func (o *watchedObject) ReadAt(p []byte, off int64) (int, error) {
-	n, err := o.Object.ReadAt(p, off)
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
-	o.w.read[o.name] += n
-	return n, err
-}
-
-func (o *watchedObject) Close() error {
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
-	o.w.open--
-	return o.Object.Close()
+// newWatched returns a home whose files are watched.
+func newWatched(t *testing.T) (*home, *watched) {
+	w, dir := &watched{read: map[string]int{}}, t.TempDir()
+	hooked := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: func(c storagetest.Call, err error) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch c.Op {
+		case "Open":
+			w.open++
+			w.most = max(w.most, w.open)
+		case "Close":
+			w.open--
+		case "ReadAt":
+			w.read[c.Name] += c.Size
+		}
+		return err
+	}}
+	return &home{agentstest.Open(t, "codex", dir, hooked)}, w
 }
 
 // TestCircle: each of two rollouts that go on from one another has the other's lines once, and neither is read more than
 // twice, but for its ends.
 func TestCircle(t *testing.T) {
-	h := newHome(t)
-	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
-	made := New(w, h.dir)
-	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
+	h, w := newWatched(t)
 	const lines = 3000
 	of := func(n, other int, size int) (all []string) {
 		all = []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%07d}`, rolloutID(other), size))}
@@ -160,7 +140,7 @@ func (h *home) writeChain(n int, more ...string) {
 			lines[0] = metaOf(i, based(i-1, 2, before...))
 		}
 		lines = append(lines, more...)
-		h.put(filepath.Join(days, chainName(i)), lines...)
+		h.Put(filepath.Join(days, chainName(i)), lines...)
 		before = lines
 	}
 }
@@ -174,10 +154,7 @@ func chainName(n int) string {
 // open at once.
 func TestLongChain(t *testing.T) {
 	const length = 300
-	h := newHome(t)
-	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
-	made := New(w, h.dir)
-	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
+	h, w := newWatched(t)
 	h.writeChain(length, answered("well"))
 	var group sync.WaitGroup
 	objects := make([]storage.Object, length)
@@ -186,12 +163,8 @@ func TestLongChain(t *testing.T) {
 			for i := part; i < length; i += 3 {
 				obj, err := h.Open(day + "/" + chainName(i))
 				require.NoError(t, err)
-				st, err := obj.Stat()
-				require.NoError(t, err)
-				text := make([]byte, st.Size)
-				require.NoError(t, storage.ReadFull(obj, text, 0))
-				require.Equal(t, 1+2*(i+1), strings.Count(string(text), "\n"))
-				rest := string(text)
+				rest := storagetest.ReadObject(t, obj)
+				require.Equal(t, 1+2*(i+1), strings.Count(rest, "\n"))
 				for turn := range i + 1 {
 					_, after, found := strings.Cut(rest, fmt.Sprintf(`"text":"turn %d"`, turn))
 					require.True(t, found)
@@ -209,7 +182,7 @@ func TestLongChain(t *testing.T) {
 	require.Zero(t, w.open)
 	shown := 0
 	for i := range length {
-		st, err := os.Stat(filepath.Join(h.dir, days, chainName(i)))
+		st, err := os.Stat(filepath.Join(h.Dir, days, chainName(i)))
 		require.NoError(t, err)
 		shown += int(st.Size()) * (length - i)
 	}
@@ -223,10 +196,7 @@ func TestLongChain(t *testing.T) {
 // TestStateOfChain: the state of a session that goes on from others is told without a look at those, also when its conversion
 // was given back.
 func TestStateOfChain(t *testing.T) {
-	h := newHome(t)
-	w := &watched{Files: sessiontest.OpenDir(t, h.dir), read: map[string]int{}}
-	made := New(w, h.dir)
-	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
+	h, w := newWatched(t)
 	h.writeChain(40)
 	told := map[int]storage.Token{}
 	for i := range 40 { // more than are kept
@@ -239,9 +209,7 @@ func TestStateOfChain(t *testing.T) {
 	}
 	w.most = 0
 	for i := range 40 {
-		st, err := h.Stat(day + "/" + chainName(i))
-		require.NoError(t, err)
-		require.Equal(t, told[i], st.Token, i)
+		require.Equal(t, told[i], storagetest.Stat(t, h, day+"/"+chainName(i)).Token, i)
 	}
 	require.Zero(t, w.most)
 }
@@ -269,10 +237,8 @@ func TestParentChanges(t *testing.T) {
 			defer early.Close()
 			_, before := problemsOf(t, h.read(2))
 			require.Len(t, before, 4)
-			change(t, filepath.Join(h.dir, days, name(1)))
-			st, err := early.Stat()
-			require.NoError(t, err)
-			require.NoError(t, storage.ReadFull(early, make([]byte, st.Size), 0), "what was converted stays")
+			change(t, filepath.Join(h.Dir, days, name(1)))
+			storagetest.ReadObject(t, early) // what was converted stays
 			h.write(2, metaOf(2, based(1, 3, first...)), user("mine"), user("more"))
 			problems, after := problemsOf(t, h.read(2))
 			require.Contains(t, after[len(after)-1], `"more"`)

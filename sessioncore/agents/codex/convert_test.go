@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,17 +67,12 @@ func converterOf(t testing.TB) *agents.Builder {
 	return b
 }
 
+var kit = agentstest.Kit{Agent: "codex", Place: func(string) string { return filepath.Join(days, name(1)) }}
+
 // TestConvert: each case of testdata/convert is shown as it says.
-func TestConvert(t *testing.T) {
-	agentstest.Pages(t, func(t *testing.T, file string, want []string) {
-		whole, states := agentstest.Convert(t, converterOf(t), file)
-		require.Equal(t, want, agentstest.Outline(t, whole)[1:])
-		for _, state := range states {
-			agentstest.Outline(t, state)
-		}
-		requireWhole(t, file, whole)
-	})
-}
+func TestConvert(t *testing.T) { kit.Pages(t) }
+
+func TestSamples(t *testing.T) { kit.Samples(t) }
 
 // TestFailures: outputs of a patch and of commands that say that they failed, and those that say otherwise.
 func TestFailures(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,23 +14,12 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
-	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
 )
 
 // home is a ~/.codex and its sessions.
-type home struct {
-	*agents.Files
-	t   testing.TB
-	dir string
-}
+type home struct{ *agentstest.Home }
 
-func newHome(t testing.TB) *home {
-	h := &home{t: t, dir: t.TempDir()}
-	made := New(sessiontest.OpenDir(t, h.dir), h.dir)
-	h.Files = agents.NewFiles(made, made, nil, t.TempDir())
-	return h
-}
+func newHome(t testing.TB) *home { return &home{agentstest.New(t, "codex")} }
 
 const day, days = "2026-03-30", "sessions/2026/03/30"
 
@@ -43,34 +31,15 @@ func name(n int) string {
 }
 
 // write writes the rollout of the nth thread.
-func (h *home) write(n int, lines ...string) { h.put(filepath.Join(days, name(n)), lines...) }
-
-func (h *home) put(file string, lines ...string) {
-	sessiontest.WriteFile(h.t, filepath.Join(h.dir, file), strings.Join(append(lines, ""), "\n"))
-}
+func (h *home) write(n int, lines ...string) { h.Put(filepath.Join(days, name(n)), lines...) }
 
 // read returns the session of the nth thread.
-func (h *home) read(n int) string {
-	obj, err := h.Open(day + "/" + name(n))
-	require.NoError(h.t, err)
-	defer obj.Close()
-	st, err := obj.Stat()
-	require.NoError(h.t, err)
-	text := make([]byte, st.Size)
-	require.NoError(h.t, storage.ReadFull(obj, text, 0))
-	beginning := make([]byte, min(len(text), 100))
-	again, err := h.Open(day + "/" + name(n))
-	require.NoError(h.t, err)
-	defer again.Close()
-	require.NoError(h.t, storage.ReadFull(again, beginning, 0))
-	require.Equal(h.t, string(text[:len(beginning)]), string(beginning))
-	return string(text)
-}
+func (h *home) read(n int) string { return h.Read(day + "/" + name(n)) }
 
 // header returns the header of the nth thread's session.
 func (h *home) header(n int) (header struct{ ID, Title, ParentSession string }) {
 	first, _, _ := strings.Cut(h.read(n), "\n")
-	require.NoError(h.t, json.Unmarshal([]byte(first), &header))
+	require.NoError(h.T, json.Unmarshal([]byte(first), &header))
 	return header
 }
 
@@ -116,25 +85,25 @@ func TestTitles(t *testing.T) {
 			h := newHome(t)
 			h.write(1, append([]string{metaOf(1, "")}, c.lines...)...)
 			if c.index != nil {
-				h.put(titlesName, c.index...)
+				h.Put(titlesName, c.index...)
 			}
 			require.Equal(t, c.want, h.header(1).Title)
-			h.put(titlesName, index(1, "Later"))
+			h.Put(titlesName, index(1, "Later"))
 			h.write(1, append(c.lines, metaOf(1, ""), user("more"))...)
 			require.Equal(t, "Later", h.header(1).Title)
 		})
 	}
 	h := newHome(t)
-	h.put(titlesName, index(1, "Thread"))
+	h.Put(titlesName, index(1, "Thread"))
 	h.write(2, metaOf(1, ""), user("one"))
 	require.Equal(t, "Thread", h.header(2).Title, "a thread that was reverted goes on in a file with another id")
 }
 
 // cost is the cost of an answer, by its id and time: those of a copy are the same. A session without texts says the same.
 func (h *home) cost(n int) map[string]int {
-	bill := &home{h.Facts().(*agents.Files), h.t, h.dir}
-	all := costIn(h.t, h.read(n))
-	require.Equal(h.t, all, costIn(h.t, bill.read(n)))
+	bill := &home{&agentstest.Home{Files: h.Facts().(*agents.Files), T: h.T}}
+	all := costIn(h.T, h.read(n))
+	require.Equal(h.T, all, costIn(h.T, bill.read(n)))
 	return all
 }
 
@@ -233,7 +202,7 @@ func TestJoined(t *testing.T) {
 	whole := h.read(3)
 	for n, text := range map[int]string{1: "one", 2: "three"} {
 		require.Contains(t, whole, fmt.Sprintf(`"text":%q}],"timestamp"`, text))
-		require.Equal(t, 2, strings.Count(whole, fmt.Sprintf(`"origin":{"path":%q,"line":`, filepath.Join(h.dir, days, name(n)))))
+		require.Equal(t, 2, strings.Count(whole, fmt.Sprintf(`"origin":{"path":%q,"line":`, filepath.Join(h.Dir, days, name(n)))))
 	}
 	of := func(n int) (all []string) {
 		for key := range h.cost(n) {
@@ -250,37 +219,11 @@ func TestJoined(t *testing.T) {
 		h.write(3, more...)
 		grown := h.read(3)
 		require.True(t, strings.HasPrefix(grown, whole) || step == 0)
-		fresh := &home{agents.NewFiles(h.Files.Files, h.Files.Files.(*Home), nil, t.TempDir()), t, h.dir}
-		require.Equal(t, fresh.read(3), grown)
+		require.Equal(t, (&home{h.Fresh()}).read(3), grown)
 	}
 	s := sessioncore.NewStore(h.Files).Session(day + "/" + name(3))
 	snap, err := s.Acquire(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, 9, snap.Len())
 	snap.Release()
-}
-
-// TestGrowth: at each state of a rollout that is written in pieces of any size, what is shown is what the same file shows that
-// was never seen before.
-func TestGrowth(t *testing.T) {
-	file := strings.Join([]string{
-		metaOf(1, ""), line("turn_context", `"model":"gpt","effort":"high"`), user("one"), line("event_msg", `"type":"agent_message","message":"1"`),
-		answered("1"), call("c1"), counted(100, 90, 0, 10), output("c1", "x"), "no JSON", line("event_msg", `"type":"agent_message","message":"2"`),
-		answered("2"), counted(200, 90, 0, 10), user("two"), answered("3"), line("event_msg", `"type":"thread_rolled_back","num_turns":1`),
-		line("compacted", `"message":"In short"`), user("three"), "",
-	}, "\n")
-	for _, step := range []int{60, 333, 700} {
-		live := newHome(t)
-		for at := 0; at < len(file); at += step {
-			text := file[:min(at+step, len(file))]
-			live.write(1, text)
-			grown := filepath.Join(live.dir, days, name(1))
-			require.NoError(t, os.Truncate(grown, int64(len(text))))
-			now := live.read(1)
-			lines := slices.DeleteFunc(slices.Collect(strings.Lines(now)), func(line string) bool { return line[0] == '"' }) // what is said of no record
-			requireTree(t, strings.Join(lines, ""))
-			fresh := &home{agents.NewFiles(live.Files.Files, live.Files.Files.(*Home), nil, t.TempDir()), t, live.dir}
-			require.Equal(t, fresh.read(1), now)
-		}
-	}
 }

@@ -16,30 +16,18 @@ import (
 
 const sampleID = "d1d1d1d1-0000-4000-8000-000000000001"
 
-// agentsOf are the subagents in the samples.
-var agentsOf = []string{"a8a8a8a8-0000-4000-8000-00000000000a", "t1", "crane-agent", "oil-agent"}
-
 var kit = agentstest.Kit{
-	Home: func(testing.TB, string) {},
-	Open: func(t testing.TB, home string) *agents.Files {
-		h := New(sessiontest.OpenDir(t, home))
-		return agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
-	},
-	Place: func(sample string) (file string, sessions []string) {
+	Agent: "copilot",
+	Place: func(sample string) string {
 		if filepath.Ext(sample) == oldEnding {
-			name := oldDir + "/session_" + sampleID + "_1759305600000"
-			return name + oldEnding, []string{name + ending}
+			return oldDir + "/session_" + sampleID + "_1759305600000" + oldEnding
 		}
-		sessions = []string{stateDir + "/" + sampleID + ending}
-		for _, agent := range agentsOf {
-			sessions = append(sessions, stateDir+"/"+sampleID+"/"+agent+ending)
-		}
-		return stateDir + "/" + sampleID + "/" + eventsName, sessions
+		return stateDir + "/" + sampleID + "/" + eventsName
 	},
 }
 
 func TestSamples(t *testing.T) {
-	kit.Samples(t, filepath.Join(sessiontest.TestData(t), "agents/copilot"))
+	kit.Samples(t)
 }
 
 // FuzzConvert checks that events in any order, with members of any kind, give whole entries in a tree,

@@ -4,38 +4,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
-
-// walk returns the names of the files and directories that are shown.
-func walk(t *testing.T, h *Home, dir string) (names []string) {
-	items, err := storage.ListStat(h, dir, func(storage.Item) bool { return true })
-	require.NoError(t, err)
-	for _, item := range items {
-		name := strings.TrimPrefix(dir+"/"+item.Name, "/")
-		st, err := h.Stat(name)
-		require.NoError(t, err)
-		require.Equal(t, item.Kind, st.Kind)
-		if names = append(names, name); item.Kind == storage.KindDir {
-			names = append(names, walk(t, h, name)...)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
 
 // TestHome: nothing is shown but sessions, each once, and those of subagents.
 func TestHome(t *testing.T) {
 	const sub = `{"type":"subagent.started","data":{"toolCallId":"c"},"agentId":"a-1"}` + "\n" +
 		`{"type":"user.message","data":{},"agentId":"../x"}` + "\n"
-	home := t.TempDir()
+	h := agentstest.New(t, "copilot")
 	for name, text := range map[string]string{
 		"session-state/one/events.jsonl":                "{}\n",
 		"session-state/one/workspace.yaml":              "name: One\n",
@@ -52,15 +35,12 @@ func TestHome(t *testing.T) {
 		"logs/process.log":                              "",
 		"session-state/two/plan.md":                     "",
 	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700))
-		sessiontest.WriteFile(t, filepath.Join(home, name), text)
+		sessiontest.WriteFile(t, filepath.Join(h.Dir, name), text)
 	}
-	h := New(sessiontest.OpenDir(t, home))
 	want := []string{
-		"history-session-state", "history-session-state/session_old_2.jsonl", "session-state", "session-state/one.jsonl",
-		"session-state/two", "session-state/two.jsonl", "session-state/two/a-1.jsonl",
+		"history-session-state/session_old_2.jsonl", "session-state/one.jsonl", "session-state/two.jsonl", "session-state/two/a-1.jsonl",
 	}
-	require.Equal(t, want, walk(t, h, ""))
+	require.ElementsMatch(t, want, h.Sessions(""))
 	for _, name := range []string{
 		"config.json", "logs", "session-state/one", "session-state/one/events.jsonl", "session-state/two/plan.md",
 		"session-state/none.jsonl", "session-state/two/a-2.jsonl", "session-state/two/a-1.jsonl/x",
@@ -71,25 +51,15 @@ func TestHome(t *testing.T) {
 		_, err = h.Open(name)
 		require.Error(t, err, name)
 	}
-	obj, err := h.Open("session-state/one.jsonl")
-	require.NoError(t, err)
-	defer obj.Close()
-	text := make([]byte, 3)
-	require.NoError(t, storage.ReadFull(obj, text, 0))
-	require.Equal(t, "{}\n", string(text), "the directory counts")
+	require.NotContains(t, h.Read("session-state/one.jsonl"), "old", "the directory counts")
 
 	// A session that gets its first event changes the state of the directory, and so does nothing else.
-	before, err := h.Stat(stateDir)
-	require.NoError(t, err)
-	sessiontest.AppendTo(t, filepath.Join(home, "session-state/one/events.jsonl"), "{}\n")
-	same, err := h.Stat(stateDir)
-	require.NoError(t, err)
-	require.Equal(t, before, same)
-	sessiontest.WriteFile(t, filepath.Join(home, "session-state/none/events.jsonl"), "{}\n")
-	after, err := h.Stat(stateDir)
-	require.NoError(t, err)
-	require.NotEqual(t, before.Token, after.Token)
-	require.Contains(t, walk(t, h, ""), "session-state/none.jsonl")
+	before := storagetest.Stat(t, h, stateDir)
+	sessiontest.AppendTo(t, filepath.Join(h.Dir, "session-state/one/events.jsonl"), "{}\n")
+	require.Equal(t, before, storagetest.Stat(t, h, stateDir))
+	sessiontest.WriteFile(t, filepath.Join(h.Dir, "session-state/none/events.jsonl"), "{}\n")
+	require.NotEqual(t, before.Token, storagetest.Stat(t, h, stateDir).Token)
+	require.Contains(t, h.Sessions(""), "session-state/none.jsonl")
 }
 
 // TestNameOf: the path of a file tells the name under which it is shown.

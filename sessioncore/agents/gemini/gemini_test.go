@@ -2,33 +2,23 @@ package gemini
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
-	"sessionfs/sessioncore/internal/sessiontest"
 )
-
-const samples = "../../../testdata/agents/gemini"
 
 // kit has a home with one project, garden, whose directory is /srv/garden.
 var kit = agentstest.Kit{
-	Home: func(t testing.TB, dir string) {
-		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/garden/.project_root"), "/srv/garden")
-	},
-	Open: func(t testing.TB, dir string) *agents.Files {
-		h := newHome(sessiontest.OpenDir(t, dir))
-		return agents.NewFiles(h, h, nil, t.TempDir())
-	},
-	Place: func(sample string) (string, []string) {
-		base, _, _ := strings.Cut(sample, ".")
-		return "tmp/garden/chats/session-" + sample, []string{"garden/session-" + base + ending}
-	},
+	Agent:   "gemini",
+	Prepare: func(h *agentstest.Home) { h.Put("tmp/garden/.project_root", "/srv/garden") },
+	Place:   func(sample string) string { return "tmp/garden/chats/session-" + sample },
 }
 
-func TestSamples(t *testing.T) { kit.Samples(t, samples) }
+func TestSamples(t *testing.T) {
+	kit.Samples(t)
+}
 
 // FuzzRecords checks that records in any order give a tree of whole entries, and the same one where the
 // file grew.

@@ -3,17 +3,18 @@ package gemini
 import (
 	"context"
 	"fmt"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 const (
@@ -24,40 +25,20 @@ const (
 	prompt = `{"id":"u","type":"user","content":"Hello"}` + "\n"
 )
 
-// tree returns the names that are shown of a home with some files, and opens it.
-func tree(t *testing.T, files map[string]string) (names []string, shown storage.Files) {
-	dir := t.TempDir()
+// homeOf returns a home with some files.
+func homeOf(t *testing.T, files map[string]string) *agentstest.Home {
+	h := agentstest.New(t, "gemini")
 	for name, text := range files {
-		sessiontest.WriteFile(t, filepath.Join(dir, name), text)
+		sessiontest.WriteFile(t, filepath.Join(h.Dir, name), text)
 	}
-	h := newHome(sessiontest.OpenDir(t, dir))
-	shown = agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
-	var walk func(dir string)
-	walk = func(dir string) {
-		items, err := storage.List(shown, dir)
-		require.NoError(t, err)
-		for _, item := range items {
-			name := path.Join(dir, item.Name)
-			st, err := shown.Stat(name)
-			require.NoError(t, err, name)
-			require.Equal(t, item.Kind, st.Kind, name)
-			if item.Kind == storage.KindDir {
-				walk(name)
-			} else {
-				names = append(names, name)
-			}
-		}
-	}
-	walk("")
-	slices.Sort(names)
-	return names, shown
+	return h
 }
 
 // TestHome: the sessions of all projects are shown once, with those of subagents below them.
 func TestHome(t *testing.T) {
 	hash := projectOf("/srv/pier")
 	const a, b = "session-2026-01-01T00-00-a1a1a1a1", "session-2026-01-02T00-00-b2b2b2b2"
-	names, shown := tree(t, map[string]string{
+	h := homeOf(t, map[string]string{
 		"projects.json":                                          `{"projects":{"/srv/pier":"pier"}}`,
 		"oauth_creds.json":                                       "{}",
 		"tmp/bin/rg":                                             "",
@@ -73,14 +54,14 @@ func TestHome(t *testing.T) {
 		"tmp/" + hash + "/chats/" + b + ".json":                  "{}",              // a copy
 		"tmp/" + hash + "/chats/session-c.jsonl":                 header,
 	})
-	require.Equal(t, []string{
+	require.ElementsMatch(t, []string{
 		hash + "/session-c.jsonl", "pier/" + a + ".jsonl", "pier/" + a + "/subagents/s.jsonl", "pier/" + b + ".jsonl",
-	}, names)
+	}, h.Sessions(""))
 	const resumed = "pier/session-2026-01-03T00-00-a1a1a1a1.jsonl"
 	for _, name := range []string{"bin", "pier/" + b, "pier/note.jsonl", "pier/" + a + "/x", resumed} {
-		_, err := shown.Stat(name)
+		_, err := h.Stat(name)
 		require.True(t, storage.IsMissing(err), name)
-		_, err = shown.Open(name)
+		_, err = h.Open(name)
 		require.Error(t, err, name)
 	}
 }
@@ -98,37 +79,8 @@ func TestDirectory(t *testing.T) {
 		"context": {map[string]string{"projects.json": "broken"}, "/srv/pier"},
 	} {
 		c.files["tmp/p/chats/session-a.jsonl"] = header + context1 + prompt
-		_, shown := tree(t, c.files)
-		obj, err := shown.Open("p/session-a.jsonl")
-		require.NoError(t, err)
-		st, err := obj.Stat()
-		require.NoError(t, err)
-		text := make([]byte, st.Size)
-		require.NoError(t, storage.ReadFull(obj, text, 0))
-		require.Contains(t, string(text), fmt.Sprintf(`"cwd":%q`, c.want), name)
-		require.NoError(t, obj.Close())
+		require.Contains(t, homeOf(t, c.files).Read("p/session-a.jsonl"), fmt.Sprintf(`"cwd":%q`, c.want), name)
 	}
-}
-
-// counted counts the bytes that are read.
-type counted struct {
-	storage.Files
-	bytes *int64
-}
-
-func (c counted) Open(name string) (storage.Object, error) {
-	obj, err := c.Files.Open(name)
-	return countedObject{obj, c.bytes}, err
-}
-
-type countedObject struct {
-	storage.Object
-	bytes *int64
-}
-
-func (c countedObject) ReadAt(p []byte, off int64) (int, error) {
-	*c.bytes += int64(len(p))
-	return c.Object.ReadAt(p, off)
 }
 
 // TestList: a list reads 64 KiB of a session, whatever its form, and knows its title.
@@ -142,41 +94,39 @@ func TestList(t *testing.T) {
 		"session-s.jsonl": {lines + `{"$set":{"summary":"Named"}}` + "\n", "a1a1a1a1-0000-4000-8000-000000000001", "Named"},
 		"session-d.json":  {document, "d", "Old"},
 	} {
-		dir, bytes := t.TempDir(), int64(0)
+		dir, bytes := t.TempDir(), 0
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/p/chats", name), c.text)
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/p/.project_root"), "/srv/p")
-		h := newHome(counted{sessiontest.OpenDir(t, dir), &bytes})
+		counted := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: func(c storagetest.Call, err error) error {
+			bytes += c.Size
+			return err
+		}}
 		base, _, _ := strings.Cut(name, ".")
-		obj, err := agents.NewFiles(h, h, nil, t.TempDir()).Open("p/" + base + ending)
+		obj, err := agentstest.Open(t, "gemini", dir, counted).Open("p/" + base + ending)
 		require.NoError(t, err)
-		text, _, _, err := obj.(interface {
-			Beginning() ([]byte, storage.Stat, int64, error)
-		}).Beginning()
+		text, _, _, err := obj.(sessioncore.Converted).Beginning()
 		require.NoError(t, err)
 		first, _, _ := strings.Cut(string(text), "\n")
 		require.Contains(t, first, fmt.Sprintf(`"id":%q`, c.id))
 		require.Contains(t, first, fmt.Sprintf(`"cwd":"/srv/p","title":%q`, c.title))
 		require.Equal(t, name == "session-d.json", strings.Contains(first, `"subagent":"subagent"`))
 		require.Contains(t, string(text), `"text":"Hello"`)
-		require.Less(t, bytes, int64(65<<10), name)
+		require.Less(t, bytes, 65<<10, name)
 		require.NoError(t, obj.Close())
 	}
 }
 
 // TestPrompts: the prompts of all projects are one history.
 func TestPrompts(t *testing.T) {
-	dir := t.TempDir()
-	log := func(project, text string) {
-		sessiontest.WriteFile(t, filepath.Join(dir, "tmp", project, "logs.json"), text)
-	}
-	h := agents.Find("gemini").Prompts(sessiontest.OpenDir(t, dir))
+	home := agentstest.New(t, "gemini")
+	h := agents.Find("gemini").Prompts(sessiontest.OpenDir(t, home.Dir))
 	_, err := h.State()
 	require.True(t, storage.IsMissing(err))
-	sessiontest.WriteFile(t, filepath.Join(dir, "tmp/a/.project_root"), "/srv/a")
-	log("a", `[{"sessionId":"s","message":"one","timestamp":"2026-01-01T00:00:01.000Z"},`+
+	home.Put("tmp/a/.project_root", "/srv/a")
+	home.Put("tmp/a/logs.json", `[{"sessionId":"s","message":"one","timestamp":"2026-01-01T00:00:01.000Z"},`+
 		`{"message":7},{"message":"no time"}]`)
-	log("b", `[{"message":"two","timestamp":"2026-01-01T00:00:02.000Z"}]`)
-	log("c", `[{"mess`)
+	home.Put("tmp/b/logs.json", `[{"message":"two","timestamp":"2026-01-01T00:00:02.000Z"}]`)
+	home.Put("tmp/c/logs.json", `[{"mess`)
 	r, err := h.Render(context.Background(), "", nil)
 	require.NoError(t, err)
 	require.Equal(t, `{"id":2,"prompt":"two","created_at":"2026-01-01T00:00:02Z","cwd":null}

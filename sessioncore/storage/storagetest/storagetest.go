@@ -31,7 +31,7 @@ func Leftovers(t *testing.T, dir string) (names []string) {
 }
 
 // Open opens a file until the end of the test.
-func Open(t *testing.T, s storage.Files, name string) storage.Object {
+func Open(t testing.TB, s storage.Files, name string) storage.Object {
 	t.Helper()
 	o, err := s.Open(name)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func Open(t *testing.T, s storage.Files, name string) storage.Object {
 }
 
 // Read returns the content of a file.
-func Read(t *testing.T, s storage.Files, name string) string {
+func Read(t testing.TB, s storage.Files, name string) string {
 	t.Helper()
 	o := Open(t, s, name)
 	defer o.Close()
@@ -48,7 +48,7 @@ func Read(t *testing.T, s storage.Files, name string) string {
 }
 
 // ReadObject returns the content of an open file.
-func ReadObject(t *testing.T, o storage.Object) string {
+func ReadObject(t testing.TB, o storage.Object) string {
 	t.Helper()
 	st, err := o.Stat()
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func ReadObject(t *testing.T, o storage.Object) string {
 }
 
 // Stat returns the state of a name.
-func Stat(t *testing.T, s storage.Files, name string) storage.Stat {
+func Stat(t testing.TB, s storage.Files, name string) storage.Stat {
 	t.Helper()
 	st, err := s.Stat(name)
 	require.NoError(t, err)

@@ -1,0 +1,85 @@
+package agentstest
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// Home is the directory of an agent with its sessions, opened as a mount opens them.
+type Home struct {
+	*agents.Files
+	Agent, Dir string
+	Format     agents.Format
+	T          testing.TB
+}
+
+// New returns an empty home of a registered agent.
+func New(t testing.TB, agent string) *Home {
+	dir := t.TempDir()
+	return Open(t, agent, dir, sessiontest.OpenDir(t, dir))
+}
+
+// Open returns the home in a directory, read through files.
+func Open(t testing.TB, agent, dir string, files storage.Files) *Home {
+	source := agents.Source{Files: files, Path: dir, Temporary: os.TempDir()}
+	source.Sub = func(name string) (storage.Files, string, error) {
+		at := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(at, 0o700))
+		return sessiontest.OpenDir(t, at), at, nil
+	}
+	store, err := agents.Find(agent).Open(source)
+	require.NoError(t, err)
+	shown := agents.Shown{Files: store.Files, Format: store.Format}
+	return &Home{agents.NewFiles(shown, store.Format, nil, source.Temporary), agent, dir, store.Format, t}
+}
+
+// Fresh returns the same home, of which nothing is cached.
+func (h *Home) Fresh() *Home { return Open(h.T, h.Agent, h.Dir, sessiontest.OpenDir(h.T, h.Dir)) }
+
+// Put writes a file of whole lines.
+func (h *Home) Put(name string, lines ...string) {
+	sessiontest.WriteFile(h.T, filepath.Join(h.Dir, name), strings.Join(append(lines, ""), "\n"))
+}
+
+// Read returns the text of a session.
+func (h *Home) Read(name string) string { return storagetest.Read(h.T, h, name) }
+
+// Outline returns the outline of a session.
+func (h *Home) Outline(name string) []string { return Outline(h.T, h.Read(name)) }
+
+// Names returns the names in a directory, without those of no file.
+func (h *Home) Names(dir string) (names []string) {
+	items, err := storage.ListStat(h, dir, func(storage.Item) bool { return true })
+	require.NoError(h.T, err)
+	for _, item := range items {
+		names = append(names, item.Name)
+		require.Equal(h.T, item.Kind, storagetest.Stat(h.T, h, path.Join(dir, item.Name)).Kind)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Sessions returns the paths of the sessions below a directory: each before those of its subagents.
+func (h *Home) Sessions(dir string) (sessions []string) {
+	for _, name := range h.Names(dir) {
+		switch name = path.Join(dir, name); {
+		case h.Format.IsSession(name):
+			sessions = append(sessions, name)
+		case storagetest.Stat(h.T, h, name).Kind == storage.KindDir:
+			sessions = append(sessions, h.Sessions(name)...)
+		}
+	}
+	slices.Sort(sessions)
+	return sessions
+}
