@@ -47,8 +47,7 @@ func rowClaude(b *bench) []result {
 	what := fmt.Sprintf("a session of Claude Code of %d MB", b.shrink(20*megabyte)/megabyte)
 	text, _ := b.output(filepath.Dir(files[0]), `jq -r 'if .type == "assistant" then .message.id else .uuid end' *.jsonl | sort -u | wc -l
 		tail -n 1 *.jsonl | jq -r .uuid`)
-	var entries int // an answer is several records
-	var last string
+	entries, last := 0, "" // an answer is several records
 	_, err := fmt.Sscan(text, &entries, &last)
 	b.must(err)
 	res := []result{

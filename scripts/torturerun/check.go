@@ -52,8 +52,7 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 		owner = who
 	}
 	ids, seen := map[string]bool{}, map[string][]string{}
-	for i := range file.lines {
-		l := &file.lines[i]
+	for i, l := range file.lines {
 		if ids[l.ID] {
 			r.problem("%s: the id %s is there twice", name, l.ID)
 		}
