@@ -46,16 +46,14 @@ func mountPoint(t *testing.T, command ...string) string {
 	if out, err := exec.Command(command[0], append(command[1:], dir)...).CombinedOutput(); err != nil {
 		t.Skipf("%s: %s", strings.Join(command, " "), out)
 	}
-	t.Cleanup(func() { detach(t, dir) })
+	t.Cleanup(func() { _ = detach(dir) })
 	return dir
 }
 
 // TestBackings: what the mount promises holds on these file systems too: everything is read, every write takes effect, a
 // live client is seen, what others write is shown at once, and nothing is left behind.
 func TestBackings(t *testing.T) {
-	if !full() {
-		t.Skip("one of the tests at full size")
-	}
+	fullOnly(t)
 	for name, show := range backings {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t)
@@ -103,7 +101,7 @@ func checkBacking(t *testing.T, w *writing) {
 	defer tail.Close()
 	_, err = io.Copy(io.Discard, tail)
 	require.NoError(t, err)
-	leaf := strings.TrimSuffix(strings.TrimPrefix(w.leaf(), "entries/"), ".json")
+	leaf := strings.TrimSuffix(strings.TrimPrefix(readLink(t, w.in("leaf")), "entries/"), ".json")
 	for n := range 20 {
 		line := entry(10+n, entryID(100+n), leaf, "another program's")
 		leaf = entryID(100 + n)
@@ -112,7 +110,7 @@ func checkBacking(t *testing.T, w *writing) {
 		more, err := io.ReadAll(tail)
 		require.NoError(t, err)
 		require.Equal(t, line, string(more))
-		require.Equal(t, "entries/"+leaf+".json", w.leaf())
+		require.Equal(t, "entries/"+leaf+".json", readLink(t, w.in("leaf")))
 	}
 	for n := range 20 {
 		text := strings.Repeat("r", n+1)

@@ -53,7 +53,7 @@ func TestCrawlers(t *testing.T) {
 			}
 			checkFind(t, dir, s.entries())
 			// The sizes of stat are those that a read finds. Of entries a sample is read, since the copies read the rest.
-			python(t, program("walk.py"), dir)
+			python(t, program(t, "walk.py"), dir)
 		})
 	}
 }

@@ -142,7 +142,7 @@ func TestDatabaseWrites(t *testing.T) {
 	require.True(t, strings.HasPrefix(d.table.Content(t, path), begun))
 	require.Contains(t, d.table.Content(t, path), `"hello"`)
 
-	require.ErrorIs(t, put(d.session("s", "append"), badLine+"\n"), syscall.EINVAL)
+	require.ErrorIs(t, put(d.session("s", "append"), `{"type":"message","message":{"role":7}}`+"\n"), syscall.EINVAL)
 	require.Contains(t, run(t, "cat", d.session("s", "last-error")), "message.role")
 
 	other := mountTable(t, d.table)

@@ -36,10 +36,6 @@ func (m *mount) staysSmall(t *testing.T) {
 	}
 }
 
-// hoarder is a Python program's beginning: attempt(f) returns the name of the errno that f fails with, or "ok". What was
-// closed is given back soon after, and so soon(f) tries again for a while.
-var hoarder = program("hoarder.py")
-
 // TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
 // same time do not fill the memory, and all are read.
 func TestLongLinesOfManySessions(t *testing.T) {
@@ -81,7 +77,7 @@ func TestWhatIsShownIsBounded(t *testing.T) {
 	a.write("s", lines...)
 	a.write("small", header("s"), entry(0, "e0", "", "y"))
 	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.Memory = budget.Min })
-	out := python(t, hoarder+program("hoard_project.py"), m.path("sessions/p"), m.path("last-error"))
+	out := python(t, program(t, "hoarder.py")+program(t, "hoard_project.py"), m.path("sessions/p"), m.path("last-error"))
 	require.Equal(t, strings.Repeat("['ENOMEM', 'ok'] True ok True ok\n\n", 2), out)
 	require.Contains(t, m.logged(), "-o memory=")
 }
@@ -180,6 +176,6 @@ func TestNamesAndCrawlersAreBounded(t *testing.T) {
 // after another; the program writes the rest again, and must be told then.
 func TestRefusalIsNotLostInShortWrite(t *testing.T) {
 	w := newWriting(t)
-	out := python(t, hoarder+program("short_write.py"), w.in("append"))
+	out := python(t, program(t, "hoarder.py")+program(t, "short_write.py"), w.in("append"))
 	require.Equal(t, "EINVAL\nEINVAL\n", out)
 }

@@ -3,7 +3,6 @@ package fs_test
 import (
 	"bytes"
 	"cmp"
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,8 +85,7 @@ func runDaemon(options string) int {
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // ends when the test does
-		_ = unix.Unmount(o.Mountpoint, unix.MNT_DETACH)
-		_ = exec.Command("fusermount3", "-u", "-z", o.Mountpoint).Run()
+		_ = detach(o.Mountpoint)
 	}()
 	go func() {
 		for range stop {
@@ -298,16 +296,9 @@ func shell(t testing.TB, script string, args ...string) string {
 	return run(t, "bash", append([]string{"-c", script, "bash"}, args...)...)
 }
 
-//go:embed testdata
-var programs embed.FS
-
 // program returns the text of a program in testdata: in Python, or in bash.
-func program(name string) string {
-	text, err := programs.ReadFile("testdata/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
+func program(t testing.TB, name string) string {
+	return string(read(t, filepath.Join("testdata", name)))
 }
 
 // python runs a program with arguments.

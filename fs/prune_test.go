@@ -26,7 +26,7 @@ func TestNodesAreGivenBack(t *testing.T) {
 		a.write(name, lines...)
 	}
 	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.MaxNodes = limit })
-	run(t, "python3", "-c", program("prune.py"), m.dir, strconv.Itoa(entries), strconv.Itoa(limit))
+	python(t, program(t, "prune.py"), m.dir, strconv.Itoa(entries), strconv.Itoa(limit))
 	given := regexp.MustCompile(`nodes were given back" before=(\d+) left=(\d+)`).FindAllStringSubmatch(m.logged(), -1)
 	require.NotEmpty(t, given, "nodes were never given back")
 	for _, g := range given {

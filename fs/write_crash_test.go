@@ -3,13 +3,11 @@ package fs_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // TestCrashes: kill -9 of the daemon at random moments, while a program appends. What was acknowledged is in the file, in
@@ -55,7 +53,5 @@ func TestCrashes(t *testing.T) {
 func (m *mount) crash() {
 	_ = m.cmd.Process.Kill()
 	<-m.ended
-	if unix.Unmount(m.dir, unix.MNT_DETACH) != nil {
-		_ = exec.Command("fusermount3", "-u", "-z", m.dir).Run()
-	}
+	_ = detach(m.dir)
 }

@@ -2,13 +2,12 @@ package fs_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // What the tests of writing share (the files write_*_test.go): a small session, ways to write to it, and
@@ -54,16 +53,6 @@ func (w *writing) read(parts ...string) string {
 	return string(b)
 }
 
-// leaf is the target of leaf, "" where there is none.
-func (w *writing) leaf() string {
-	target, err := os.Readlink(w.in("leaf"))
-	if os.IsNotExist(err) {
-		return ""
-	}
-	require.NoError(w.t, err)
-	return target
-}
-
 // record is what the tests look at of a line that was written.
 type record struct {
 	ID       string
@@ -102,12 +91,6 @@ func (w *writing) added(before string) []record {
 	return records(w.t, now[len(before):])
 }
 
-// unchanged: a write that was refused left the session file as it was.
-func (w *writing) unchanged(before, what string) {
-	w.t.Helper()
-	require.Equal(w.t, before, w.raw("s"), "%s: the file as it was", what)
-}
-
 // message is a line for append.
 func message(text string) string {
 	return `{"type":"message","message":{"role":"user","content":"` + text + `"}}`
@@ -116,51 +99,28 @@ func message(text string) string {
 // anywhere is the line for a session in a working directory that need not exist.
 func anywhere(cwd string) string { return `{"cwd":"` + cwd + `","create":true}` }
 
-// badLine is a line that append refuses.
-const badLine = `{"type":"message","message":{"role":7}}`
-
-// refusedOpen is the error of opening a file for writing that has no write bits: the kernel refuses it by the mode, but
-// to root.
-func refusedOpen() syscall.Errno {
-	if os.Geteuid() != 0 {
-		return syscall.EACCES
-	}
-	return syscall.EPERM
-}
-
-// put opens a file for writing, writes once, and closes it, as a shell's redirection does.
+// put opens a file for writing, writes, and closes it, as a shell's redirection does.
 func put(path, text string) error {
-	fd, err := openUninterrupted(path, unix.O_WRONLY|unix.O_APPEND)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, []byte(text))
-	if closed := unix.Close(fd); err == nil {
-		err = closed
-	}
-	return err
-}
-
-// openUninterrupted is open(2). One that takes long is EINTR if the program gets a signal, as Go's own do.
-func openUninterrupted(path string, flags int) (fd int, err error) {
-	for err = unix.EINTR; err == unix.EINTR; {
-		fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0)
-	}
-	return fd, err
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // ask writes a line to a control file and returns what reading back gives.
 func ask(t testing.TB, path, line string) string {
 	t.Helper()
-	fd, err := openUninterrupted(path, unix.O_RDWR)
-	require.NoError(t, err, path)
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(line+"\n"))
-	require.NoError(t, err, "%s: %.200s", path, line)
-	b := make([]byte, 64<<10)
-	n, err := unix.Read(fd, b)
-	require.NoError(t, err, "%s: %.200s", path, line)
-	return strings.TrimSuffix(string(b[:n]), "\n")
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteString(line + "\n")
+	require.NoError(t, err, "%.200s", line)
+	answer := make([]byte, 64<<10)
+	n, err := f.Read(answer)
+	require.NoError(t, err, "%.200s", line)
+	return strings.TrimSuffix(string(answer[:n]), "\n")
 }
 
 // listing is all that is in a directory on disk, with the sizes of files: for what must not leave
@@ -168,15 +128,4 @@ func ask(t testing.TB, path, line string) string {
 func listing(t testing.TB, dir string) string {
 	t.Helper()
 	return shell(t, `cd "$1" && find . -printf '%P %y %s\n' | sort`, dir)
-}
-
-// wellRead: the whole file reads without problems, also for a daemon that sees it for the first time.
-func (w *writing) wellRead() {
-	w.t.Helper()
-	list := records(w.t, w.raw("s"))
-	require.Empty(w.t, w.read("problems.jsonl"))
-	require.Len(w.t, names(w.t, w.in("entries")), len(list)-1)
-	want := w.read("context.json")
-	w.remount()
-	require.Equal(w.t, want, w.read("context.json"))
 }
