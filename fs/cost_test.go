@@ -3,8 +3,6 @@ package fs_test
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,9 +13,10 @@ import (
 func (m *mount) procNumber(file, key string) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", m.cmd.Process.Pid, file))
 	require.NoError(m.t, err)
-	found := regexp.MustCompile(`(?m)^` + key + `:\s*([0-9]+)`).FindSubmatch(text)
-	require.NotNil(m.t, found, "%s", text)
-	n, err := strconv.Atoi(string(found[1]))
+	_, after, found := strings.Cut("\n"+string(text), "\n"+key+":")
+	require.True(m.t, found, "%s", text)
+	var n int
+	_, err = fmt.Sscan(after, &n)
 	require.NoError(m.t, err)
 	return n
 }

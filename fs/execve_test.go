@@ -47,7 +47,7 @@ func TestLastLineAtExecve(t *testing.T) {
 	w := newWriting(t)
 	w.write("t", header("t"))
 	w.resume("t") // some client runs
-	w.crumb("pts-9999", "/home/dev/project\n"+w.path("s.jsonl")+"\n")
+	writeFile(t, filepath.Join(w.dir, "terminal-sessions/pts-9999"), "/home/dev/project\n"+w.path("s.jsonl")+"\n")
 	for file, line := range map[string]string{"append": `{"type":"custom","customType":"late"}`, "labels": "e1 late", "title": "late"} {
 		accompany(t, becoming, w.in(file), line).become()
 	}
@@ -62,7 +62,7 @@ func TestLooksAtExecve(t *testing.T) {
 	w := newWriting(t)
 	w.write("t", header("t"))
 	w.resume("t")
-	w.crumb("pts-9999", "/home/dev/project\n"+w.path("s.jsonl")+"\n")
+	writeFile(t, filepath.Join(w.dir, "terminal-sessions/pts-9999"), "/home/dev/project\n"+w.path("s.jsonl")+"\n")
 	other := t.TempDir()
 	file := filepath.Join(other, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))

@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,22 +14,20 @@ import (
 
 // waiter is a process that waits for a file system.
 type waiter struct {
+	*exec.Cmd
 	t    *testing.T
-	cmd  *exec.Cmd
-	out  bytes.Buffer
 	done chan struct{}
 }
 
 func startWaiter(t *testing.T, name string, args ...string) *waiter {
 	t.Helper()
-	w := &waiter{t: t, cmd: exec.Command(name, args...), done: make(chan struct{})}
-	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.out
-	require.NoError(t, w.cmd.Start())
+	w := &waiter{exec.Command(name, args...), t, make(chan struct{})}
+	require.NoError(t, w.Start())
 	go func() {
 		defer close(w.done)
-		_ = w.cmd.Wait()
+		_ = w.Wait()
 	}()
-	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	t.Cleanup(func() { _ = w.Process.Kill() })
 	return w
 }
 
@@ -38,9 +35,9 @@ func startWaiter(t *testing.T, name string, args ...string) *waiter {
 func (w *waiter) blocked() {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
-		where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", w.cmd.Process.Pid))
+		where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", w.Process.Pid))
 		return strings.Contains(string(where), "request_wait")
-	}, patience, 5*time.Millisecond, "%s does not wait for the mount: %s", w.cmd, &w.out)
+	}, patience, 5*time.Millisecond, "%s does not wait for the mount", w.Cmd)
 }
 
 // soon is how long a program that is killed may take to be gone, on a busy machine. What it waits for takes several times
@@ -50,11 +47,11 @@ const soon = 2 * time.Second
 // kill kills the process; it must be gone soon.
 func (w *waiter) kill() {
 	w.t.Helper()
-	require.NoError(w.t, w.cmd.Process.Kill())
+	require.NoError(w.t, w.Process.Kill())
 	select {
 	case <-w.done:
 	case <-time.After(soon):
-		w.t.Fatalf("%s is still there after it was killed", w.cmd)
+		w.t.Fatalf("%s is still there after it was killed", w.Cmd)
 	}
 }
 

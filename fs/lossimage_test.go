@@ -11,9 +11,7 @@ import (
 type diskImage map[string]string
 
 // disk is the state of a disk and of the cache above it.
-type disk struct {
-	nodes map[int]*inode
-}
+type disk map[int]*inode
 
 // inode is a file or directory: what is durable, and the changes after that.
 type inode struct {
@@ -23,27 +21,23 @@ type inode struct {
 	changes []diskOp
 }
 
-func newDisk() *disk {
-	return &disk{nodes: map[int]*inode{0: {isDir: true, names: map[string]int{}}}}
-}
-
 // add takes a change into the cache, or puts what is there on the disk.
-func (d *disk) add(op diskOp) {
+func (d disk) add(op diskOp) {
 	switch op.Kind {
 	case "mark":
 	case "sync":
-		*d.nodes[op.Node] = *d.nodes[op.Node].after(len(d.nodes[op.Node].changes), nil)
+		*d[op.Node] = *d[op.Node].after(len(d[op.Node].changes), nil)
 	case "write", "truncate":
-		n := d.nodes[op.Node]
+		n := d[op.Node]
 		n.changes = append(n.changes, op)
 	case "create", "mkdir":
-		d.nodes[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
+		d[op.Node] = &inode{isDir: op.Kind == "mkdir", names: map[string]int{}}
 		fallthrough
 	default:
 		if op.New != "" && op.Dir != op.To {
 			panic("a rename between directories: package storage/dir tests them, this model does not have them")
 		}
-		n := d.nodes[op.Dir]
+		n := d[op.Dir]
 		n.changes = append(n.changes, op)
 	}
 }
@@ -90,12 +84,12 @@ func resized(data []byte, size int64) []byte {
 type choice map[*inode]int
 
 // image is the disk with a choice, and of one inode a part of its next write.
-func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
+func (d disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	image := diskImage{}
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
 		for name, number := range n.after(c[n], nil).names {
-			switch child := d.nodes[number]; {
+			switch child := d[number]; {
 			case child.isDir:
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
@@ -106,14 +100,14 @@ func (d *disk) image(c choice, torn *inode, part *diskOp) diskImage {
 			}
 		}
 	}
-	walk(d.nodes[0], "")
+	walk(d[0], "")
 	return image
 }
 
 // chosen has all changes of some inodes.
-func (d *disk) chosen(of func(n *inode) bool) choice {
+func (d disk) chosen(of func(n *inode) bool) choice {
 	c := choice{}
-	for _, n := range d.nodes {
+	for _, n := range d {
 		if of(n) {
 			c[n] = len(n.changes)
 		}
@@ -124,21 +118,18 @@ func (d *disk) chosen(of func(n *inode) bool) choice {
 // images are the states that a loss of power at this moment could leave. They are not all that are possible, but for
 // each file and each directory every number of changes that may have reached it, with all and with nothing of the
 // rest.
-func (d *disk) images() (images []diskImage) {
+func (d disk) images() (images []diskImage) {
 	add := func(torn *inode, part *diskOp, c choice) { images = append(images, d.image(c, torn, part)) }
 	for _, rest := range []bool{false, true} {
 		add(nil, nil, d.chosen(func(*inode) bool { return rest }))
 		add(nil, nil, d.chosen(func(n *inode) bool { return n.isDir == rest }))
-		for _, one := range d.nodes {
+		for _, one := range d {
 			for i, op := range one.changes {
-				upTo := func() choice {
-					c := d.chosen(func(*inode) bool { return rest })
-					c[one] = i
-					return c
-				}
-				add(nil, nil, upTo())
+				upTo := d.chosen(func(*inode) bool { return rest })
+				upTo[one] = i
+				add(nil, nil, upTo)
 				for _, part := range parts(op) {
-					add(one, &part, upTo())
+					add(one, &part, upTo)
 				}
 			}
 		}
@@ -164,7 +155,7 @@ func parts(op diskOp) []diskOp {
 // eachLoss calls f for the states that a loss of power after each change of a record could leave, a kill among them, with
 // the marks before it. A state with the same marks comes once.
 func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
-	d := newDisk()
+	d := disk{0: {isDir: true, names: map[string]int{}}}
 	var marks []string
 	seen := map[string]bool{}
 	for step, op := range ops {

@@ -25,17 +25,6 @@ import (
 // tightMemory is a budget in which little goes.
 func tightMemory(o *daemonOptions) { o.Memory = int64(sized(150<<20, budget.Min)) }
 
-// staysSmall fails if the daemon ever took more than its budget. The pages of the program file, which are no memory of its
-// own, are in the peak that the kernel tells.
-func (m *mount) staysSmall(t *testing.T) {
-	t.Helper()
-	peak, most := m.procNumber("status", "VmHWM")-m.procNumber("status", "RssFile"), sized(150<<20, budget.Min)>>10
-	t.Logf("at most %d kB were resident, of %d", peak, most)
-	if !raceEnabled {
-		require.Less(t, peak, most)
-	}
-}
-
 // TestLongLinesOfManySessions: sessions with long lines, and with long values on several lines, that are indexed at the
 // same time do not fill the memory, and all are read.
 func TestLongLinesOfManySessions(t *testing.T) {
@@ -62,7 +51,10 @@ for t in threads: t.join()
 print(len(seen), {" ".join(s) for s in seen})
 `, m.path("sessions/p"))
 	require.Equal(t, fmt.Sprintf("%d {'e0.json e1.json'}\n", sessions), out)
-	m.staysSmall(t)
+	// The pages of the program file, which are no memory of its own, are in the peak that the kernel tells.
+	peak := m.procNumber("status", "VmHWM") - m.procNumber("status", "RssFile")
+	t.Logf("at most %d kB were resident", peak)
+	require.True(t, raceEnabled || peak < sized(150<<20, budget.Min)>>10)
 }
 
 // TestWhatIsShownIsBounded: many open listings of a large directory, and many open files whose text is made, do not fill
@@ -164,12 +156,7 @@ func TestNamesAndCrawlersAreBounded(t *testing.T) {
 	peak := m.procNumber("status", "VmHWM")
 	t.Logf("%d kB were resident first, at most %d, %d at the end", before, peak, m.procNumber("status", "VmRSS"))
 	require.LessOrEqual(t, peak, most)
-	after := 0
-	require.Eventually(t, func() bool {
-		after = m.procNumber("status", "VmRSS")
-		return after <= before+left
-	}, 3*patience, time.Second)
-	t.Logf("%d kB are left", after)
+	require.Eventually(t, func() bool { return m.procNumber("status", "VmRSS") <= before+left }, 3*patience, time.Second)
 }
 
 // TestRefusalIsNotLostInShortWrite: the kernel divides a long write into requests and says nothing of one that fails

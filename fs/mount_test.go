@@ -3,6 +3,7 @@ package fs_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -268,15 +269,14 @@ func tool(t testing.TB, name string, args ...string) (stdout, stderr string, err
 	if _, err := exec.LookPath(name); err != nil {
 		missing(t, "%s is not installed", name)
 	}
-	cmd := exec.Command(name, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), toolTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 	cmd.Dir = "/"
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
-	require.NoError(t, cmd.Start())
-	timer := time.AfterFunc(toolTimeout, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err = cmd.Wait()
+	err = cmd.Run()
 	return out.String(), problems.String(), err
 }
 

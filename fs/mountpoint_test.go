@@ -43,16 +43,3 @@ func TestResolveMountpoint(t *testing.T) {
 	}
 	require.NotEmpty(t, resolveFar(dir+"/loop/x"), "it ends")
 }
-
-func TestIsWithin(t *testing.T) {
-	dir := t.TempDir()
-	inner := filepath.Join(dir, "a", "b")
-	require.NoError(t, os.MkdirAll(inner, 0o700))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "ab"), 0o700))
-	require.True(t, isWithin(inner, dir))
-	require.True(t, isWithin(dir, dir))
-	require.True(t, isWithin(inner, "/"))
-	require.False(t, isWithin(dir, inner))
-	require.False(t, isWithin(filepath.Join(dir, "ab"), filepath.Join(dir, "a")))
-	require.False(t, isWithin(dir, filepath.Join(dir, "absent")))
-}

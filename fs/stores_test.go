@@ -57,11 +57,6 @@ func (a agent) replace(name string, content ...string) {
 // add appends to sessions/p/<name>.jsonl.
 func (a agent) add(name string, content ...string) { grow(a.t, a.path(name+".jsonl"), content...) }
 
-// crumb writes a breadcrumb.
-func (a agent) crumb(terminal, text string) {
-	writeFile(a.t, filepath.Join(a.dir, "terminal-sessions", terminal), text)
-}
-
 // grow appends to a file.
 func grow(t testing.TB, file string, content ...string) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)

@@ -2,11 +2,11 @@ package fs_test
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // TestAppendCost: an append reads and writes as much in a long session as in a short one. The least of several rounds
@@ -22,14 +22,15 @@ func TestAppendCost(t *testing.T) {
 		}
 		a.write("s", text.String())
 		w := &writing{a, mountForTest(t, a.dir)}
-		fd := w.openAppend(unix.O_RDWR)
-		defer unix.Close(fd)
+		f, err := os.OpenFile(w.in("append"), os.O_RDWR, 0)
+		require.NoError(t, err)
+		defer f.Close()
 		line := []byte(message("etaoin shrdlu") + "\n")
 		answer := make([]byte, 100)
 		add := func() {
-			_, err := unix.Write(fd, line)
+			_, err := f.Write(line)
 			require.NoError(t, err)
-			n, err := unix.Read(fd, answer)
+			n, err := f.Read(answer)
 			require.NoError(t, err)
 			require.Equal(t, 9, n)
 		}

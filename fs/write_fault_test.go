@@ -13,20 +13,6 @@ import (
 
 // Real faults below: the errno of docs/design.md section 7; and the file as it was.
 
-// tmpfs mounts a small file system, which only root may do.
-func tmpfs(t testing.TB, options string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root may mount a tmpfs")
-	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		missing(t, "a tmpfs cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
-
 // bigImage is an image whose blob takes n bytes.
 func bigImage(n int) string {
 	return `{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("QUJD", n/3) + `"}]}}`
@@ -36,7 +22,7 @@ func bigImage(n int) string {
 // nothing is left behind; when there is room again, they work.
 func TestFullDisk(t *testing.T) {
 	content := header("s") + strings.Join(writtenEntries, "") + entry(4, "e4", "e3", strings.Repeat("x", 200_000))
-	a := agentIn(t, tmpfs(t, "size=1m,mode=0755"))
+	a := agentIn(t, mountPoint(t, "mount", "-t", "tmpfs", "-o", "size=1m,mode=0755", "tmpfs"))
 	a.write("s", content)
 	w, dir := &writing{a, mountForTest(t, a.dir)}, a.dir
 	pending := ask(t, w.m.path("new-session"), anywhere("/somewhere/else"))
@@ -92,7 +78,7 @@ func TestReadOnly(t *testing.T) {
 		require.ErrorIs(t, unix.Unlink(w.in("leaf")), syscall.EROFS)
 	})
 	t.Run("file system", func(t *testing.T) {
-		dir := tmpfs(t, "size=1m,mode=0755")
+		dir := mountPoint(t, "mount", "-t", "tmpfs", "-o", "size=1m,mode=0755", "tmpfs")
 		a := agentIn(t, dir)
 		a.write("s", header("s"), strings.Join(writtenEntries, ""))
 		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
