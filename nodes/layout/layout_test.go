@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -295,16 +294,6 @@ func FuzzLeafTarget(f *testing.F) {
 			require.Equal(t, e, got, "%q and %q", target, other)
 		}
 	})
-}
-
-func TestRelativeTarget(t *testing.T) {
-	for _, c := range []struct{ from, to, want string }{
-		{"p/a", "p/b", "../b"}, {"p/a", "q/b", "../../q/b"}, {"a", "b", "../b"}, {"p/a/x", "p/b", "../../b"}, {"p/a", "b", "../../b"},
-		{"p/a", "p/a/sub", "sub"},
-	} {
-		require.Equal(t, c.want, RelativeTarget(c.from, c.to), "%s to %s", c.from, c.to)
-		require.Equal(t, c.to, path.Join(c.from, c.want))
-	}
 }
 
 func TestSourceNames(t *testing.T) {

@@ -413,10 +413,11 @@ func TestOneVersion(t *testing.T) {
 	require.Equal(t, f.opens, f.closed.Load())
 }
 
-// TestLines: writes of any cut, in any order, twice, and from the beginning of a page.
+// TestLines: writes of any cut, in any order, twice, and from the beginning of a page. After a
+// restart the first write says how far the client is.
 func TestLines(t *testing.T) {
-	f := newFakeControl()
-	s, c := serve(t, newFakeDir(items{"append": f}))
+	f, earlier := newFakeControl(), newFakeControl()
+	s, c := serve(t, newFakeDir(items{"append": f, "earlier": earlier}))
 	h := c.walk("append")
 	require.NoError(t, c.Append(h, "one\ntwo\n"))
 	require.Equal(t, "1\n2\n", string(s.door.Result()))
@@ -440,17 +441,12 @@ func TestLines(t *testing.T) {
 	c.fails(denied, c.Append(h, "seven\nbad\neight\n"), "EBUSY, for which a client would wait for ever")
 	require.NoError(t, c.Append(h, "nine\n"))
 	require.Equal(t, []string{"six", "seven", "nine"}, f.lines[5:])
-}
 
-// TestLinesAfterRestart: the first write says how far the client is.
-func TestLinesAfterRestart(t *testing.T) {
-	f := newFakeControl()
-	_, c := serve(t, newFakeDir(items{"append": f}))
-	h := c.walk("append")
+	h = c.walk("earlier")
 	c.write(h, 1000, "one\n")
 	require.EqualValues(t, 1004, c.attr(h).Size)
 	c.write(h, 1004, "two\n")
-	require.Equal(t, []string{"one", "two"}, f.lines)
+	require.Equal(t, []string{"one", "two"}, earlier.lines)
 }
 
 // TestReadableLines: a file that shows what was set has that size, and takes what is written behind

@@ -107,7 +107,11 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 // Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is
 // not 0.
 func (c *Client) Call(procedure uint32, arguments ...any) (*Reader, error) {
-	r, err := c.Send(c.Message(NFS, procedure, arguments...))
+	return c.call(NFS, procedure, arguments...)
+}
+
+func (c *Client) call(program, procedure uint32, arguments ...any) (*Reader, error) {
+	r, err := c.Send(c.Message(program, procedure, arguments...))
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +128,9 @@ func (s Status) Error() string { return fmt.Sprintf("NFS status %d", uint32(s)) 
 
 // MountPath mounts an exported path and returns the handle of the root.
 func (c *Client) MountPath(path string) ([]byte, error) {
-	r, err := c.Send(c.Message(Mount, 1, path))
+	r, err := c.call(Mount, 1, path)
 	if err != nil {
 		return nil, err
-	}
-	if s := Status(r.U32()); s != 0 {
-		return nil, s
 	}
 	return r.Opaque(), nil
 }
