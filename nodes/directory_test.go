@@ -110,6 +110,11 @@ func TestLinksShareALook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &LinksDir{Directory: NewDirectory(&View{}), layout: c.dir}
+			target := func(link string) string {
+				to, err := d.target(t.Context(), link)
+				require.NoError(t, err, link)
+				return to.path
+			}
 			files.n.Store(0)
 			items, err := d.List(t.Context(), nil)
 			require.NoError(t, err)
@@ -117,38 +122,31 @@ func TestLinksShareALook(t *testing.T) {
 			for range 3 {
 				for _, it := range items {
 					if it.Name != "latest" {
-						_, err := d.target(t.Context(), it.Name)
-						require.NoError(t, err, it.Name)
+						target(it.Name)
 					}
 				}
 			}
 			require.LessOrEqual(t, files.n.Load(), int64(sessions+dirs+1+3*c.links), "files and directories looked at")
 
-			last, err := d.target(t.Context(), c.of)
-			require.NoError(t, err)
+			last := target(c.of)
 			require.NoError(t, files.Remove(file(299)))
 			write("p0/2026-01-01_299.jsonl", 299)
-			moved, err := d.target(t.Context(), c.of)
-			require.NoError(t, err)
-			require.NotEqual(t, last.path, moved.path)
+			require.NotEqual(t, last, target(c.of))
 			require.NoError(t, files.Remove("p0/2026-01-01_299.jsonl"))
 			write(file(299), 299)
 
-			d.scannedAt.Store(time.Now().Add(-scanLife).UnixNano())
-			files.n.Store(0)
-			for range 3 {
-				_, err = d.target(t.Context(), c.next)
-				require.NoError(t, err)
+			looks := func(scannedAt int64) int64 {
+				d.scannedAt.Store(scannedAt)
+				files.n.Store(0)
+				for range 3 {
+					target(c.next)
+				}
+				return files.n.Load()
 			}
-			require.Greater(t, files.n.Load(), int64(dirs), "after a second they are looked at again")
-			require.Less(t, files.n.Load(), int64(2*dirs+sessions), "once")
-			d.scannedAt.Store(0)
-			files.n.Store(0)
-			for range 3 {
-				_, err = d.target(t.Context(), c.next)
-				require.NoError(t, err)
-			}
-			require.Greater(t, files.n.Load(), int64(3*dirs), "where nothing was listed, each time")
+			again := looks(time.Now().Add(-scanLife).UnixNano())
+			require.Greater(t, again, int64(dirs), "after a second they are looked at again")
+			require.Less(t, again, int64(2*dirs+sessions), "once")
+			require.Greater(t, looks(0), int64(3*dirs), "where nothing was listed, each time")
 		})
 	}
 }

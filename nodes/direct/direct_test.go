@@ -105,12 +105,16 @@ func TestInterrupted(t *testing.T) {
 	f, err := files.With(ctx).Open("long")
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = f.Read(make([]byte, 10))
-	require.NoError(t, err)
 	why := errors.New("the user has had enough")
 	cancel(why)
 	_, err = io.Copy(io.Discard, f)
 	require.ErrorIs(t, err, why)
+}
+
+// TestWriteInputPanics: the reader of the input may panic without an end of the process.
+func TestWriteInputPanics(t *testing.T) {
+	files, _ := newFS(t, map[string]string{"s.jsonl": `{"type":"session","version":3,"id":"s"}` + "\n"})
+	require.ErrorContains(t, files.WriteLines(t.Context(), "s/append", nil, io.Discard), "a bug: reading the input")
 }
 
 // TestStatOfOpenFile: an open file has the size of its own version, which tar needs, whatever is added meanwhile.
