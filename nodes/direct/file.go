@@ -19,10 +19,7 @@ type File struct {
 	offset     int64        // of the next Read
 }
 
-var (
-	_ = (iofs.File)((*File)(nil))
-	_ = (io.ReaderAt)((*File)(nil))
-)
+var _ = (io.ReaderAt)((*File)(nil))
 
 // open opens the walker's current file; flag is as in os.OpenFile.
 func (w *walker) open(flag int) (*File, error) {

@@ -306,8 +306,6 @@ type Info struct {
 	attr nodes.Attr
 }
 
-var _ = (iofs.FileInfo)(Info{})
-
 func (i Info) Name() string { return i.name }
 
 // Size returns the size in bytes; for a link, of its target.

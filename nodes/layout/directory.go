@@ -58,8 +58,6 @@ type ByID struct {
 	Archive *listing.Listing // is searched if Listing has no match; nil for none
 }
 
-var _ = (Directory)(ByID{})
-
 func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the ids in the order of names, each once.
@@ -117,8 +115,6 @@ type Nested struct {
 	Dir     string // the path below by-cwd/ or by-date/; "/" for that itself
 }
 
-var _ = (Directory)(Nested{})
-
 func (d Nested) Stat(ctx context.Context) (storage.Stat, error) {
 	return d.Listing.TreeStat(ctx, d.Tree, d.Dir)
 }
@@ -162,8 +158,6 @@ const recentCount = 50
 // Recent is recent/: links to the last modified sessions, named by rank and display name. The name
 // of a fork contains the rank of its parent, if that has one.
 type Recent struct{ Listing *listing.Listing }
-
-var _ = (Directory)(Recent{})
 
 func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
@@ -216,8 +210,6 @@ type Continue struct {
 	Crumbs  storage.Files // terminal-sessions/
 }
 
-var _ = (Directory)(Continue{})
-
 // Stat mirrors the directory of breadcrumbs.
 func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
 
@@ -269,8 +261,6 @@ type Running struct {
 
 	last atomic.Pointer[[]Entry] // the last listing
 }
-
-var _ = (Directory)((*Running)(nil))
 
 func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 

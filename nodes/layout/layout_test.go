@@ -247,15 +247,14 @@ func TestLeafTarget(t *testing.T) {
 			e, err := FindLeaf(snap, target)
 			got := ""
 			switch {
+			case errors.Is(err, sessioncore.ErrNotFound):
+				got = missing
+			case errors.Is(err, sessioncore.ErrInvalid):
+				got = invalid
 			case err == nil && e == sessioncore.NoEntry:
 				got = reset
-			case err != nil && errors.Is(err, sessioncore.ErrNotFound):
-				got = missing
-			case err != nil && errors.Is(err, sessioncore.ErrInvalid):
-				got = invalid
-			case err != nil:
-				got = fmt.Sprint(err)
 			default:
+				require.NoError(t, err, target)
 				got, _ = snap.ID(e)
 			}
 			require.Equal(t, want, got, "%.100q", target)

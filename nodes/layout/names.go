@@ -106,17 +106,13 @@ func HitSessionName(number int, h *search.Hit) string {
 	return names.FileName(fmt.Sprintf("%04d-%s", number, h.Session))
 }
 
-// Sessions is the directory of the session files in the mount.
-const Sessions = "sessions"
-
-// Archive is the directory of the archived session files in the mount.
-const Archive = "archive"
-
-// SessionSuffix ends the names of session files.
-const SessionSuffix = ".jsonl"
-
-// ArchiveSuffix follows SessionSuffix in the names of archived sessions.
-const ArchiveSuffix = ".gz"
+// The directories of session files in the mount, and their names.
+const (
+	Sessions      = "sessions"
+	Archive       = "archive"
+	SessionSuffix = ".jsonl"
+	ArchiveSuffix = ".gz" // follows SessionSuffix in the names of archived sessions
+)
 
 // SessionDir returns the directory that shows a session file.
 func SessionDir(file string) string { return strings.TrimSuffix(file, SessionSuffix) }
@@ -162,9 +158,6 @@ func hexAfterSession(base string) bool {
 const (
 	maxNesting      = 64   // levels of a stretch
 	maxNestingBytes = 2000 // bytes of a stretch's path, with separators
-)
-
-const (
 	// Deep is the directory in tree/ in which the nesting continues.
 	Deep = ".deep"
 	// EntryLink is the link in each directory of tree/ to the entry's file. An id that equals it
