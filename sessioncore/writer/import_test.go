@@ -31,57 +31,6 @@ func startImport(t *testing.T, content string) (w *writing, top string) {
 	return startWriting(t, sessiontest.OpenDir(t, top), content, Options{Root: top}), top
 }
 
-// TestImport: what is there is added to if a copy begins with it, but for the title slot, and never changed otherwise.
-func TestImport(t *testing.T) {
-	early, late := string(titleSlot("early", titleByUser, plainNow)), string(titleSlot("late", titleByUser, "2026-03-02T00:00:00.000Z"))
-	large := plainFile + strings.Repeat(importMore, (512<<10)/len(importMore))
-	for _, c := range []struct {
-		name, there, copied string
-		artifact            bool
-		want                string // what is there then
-		outcome             Outcome
-		err                 error
-	}{
-		{"new", "", plainFile, false, plainFile, Added, nil},
-		{"no newline at its end", "", strings.TrimSuffix(plainFile, "\n"), false, strings.TrimSuffix(plainFile, "\n"), Added, nil},
-		{"the same", plainFile, plainFile, false, plainFile, Unchanged, nil},
-		{"less", plainFile, plainHeader + plainUser, false, plainFile, Unchanged, nil},
-		{"more", plainFile, plainFile + importMore, false, plainFile + importMore, Grown, nil},
-		{"much more", plainFile, large, false, large, Grown, nil},
-		{"more than a torn one", plainFile[:len(plainFile)-30], plainFile, false, plainFile, Grown, nil},
-		{"another one", plainFile, strings.Replace(plainFile, "two", "six", 1) + importMore, false, plainFile, Unchanged, ErrOther},
-		{"one that goes on otherwise", plainFile + importMore, plainFile + strings.Replace(importMore, "three", "seven", 1), false,
-			plainFile + importMore, Unchanged, ErrOther},
-		{"another title", early + plainFile, late + plainFile, false, early + plainFile, Unchanged, nil},
-		{"a later title, and more", early + plainFile, late + plainFile + importMore, false, late + plainFile + importMore, Grown, nil},
-		{"an earlier title, and more", late + plainFile, early + plainFile + importMore, false, early + plainFile + importMore, Grown, nil},
-		{"a title that it had not", plainFile, late + plainFile, false, plainFile, Unchanged, ErrOther},
-		{"an artifact", "", "anything", true, "anything", Added, nil},
-		{"the same artifact", "anything", "anything", true, "anything", Unchanged, nil},
-		{"more of an artifact", "a log", "a log that goes on", true, "a log", Unchanged, ErrOther},
-		{"less of an artifact", "a log that goes on", "a log", true, "a log that goes on", Unchanged, ErrOther},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w, top := startImport(t, c.there)
-			file := copyOf(c.copied)
-			file.Artifact = c.artifact
-			for _, outcome := range []Outcome{c.outcome, Unchanged} {
-				seen, err := w.Examine(t.Context(), plainName, file)
-				require.ErrorIs(t, err, c.err)
-				require.Equal(t, outcome, seen)
-				got, err := w.Import(t.Context(), plainName, file)
-				require.ErrorIs(t, err, c.err)
-				require.Equal(t, outcome, got)
-				require.Equal(t, map[string]string{filepath.Join(top, plainName): c.want}, snapshotOf(t, top))
-			}
-			info, err := os.Stat(filepath.Join(top, plainName))
-			require.NoError(t, err)
-			require.Equal(t, c.outcome == Added, info.ModTime().Equal(file.Modified))
-			require.Equal(t, os.FileMode(storage.FileMode), info.Mode())
-		})
-	}
-}
-
 // TestImportGrowsByPages: growth that a killed write(2) could leave half done replaces the file; growth within one page of
 // the kernel's cache is appended.
 func TestImportGrowsByPages(t *testing.T) {
@@ -100,6 +49,7 @@ func TestImportGrowsByPages(t *testing.T) {
 		{"across two pages", pageSize - 100, pageSize + 300, true},
 		{"a byte across two pages", pageSize - 300, pageSize + 1, true},
 		{"several pages", 1000, 5 * pageSize, true},
+		{"much more", 1000, 128 * pageSize, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			there := padded(c.there)
