@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -78,22 +79,15 @@ func forEachUser(t *testing.T, test func(t *testing.T, s *store)) {
 // requireFuse skips a test, or fails it in CI, where this user cannot mount.
 func requireFuse(t *testing.T, u user) {
 	t.Helper()
-	reason := ""
 	out, err := command(t, u, "sh", "-c", "exec 3<>"+fuseDevice).CombinedOutput()
 	switch {
 	case err != nil:
-		reason = string(out)
-	case u.uid == 0 && !mayMount():
-		reason = "root has no CAP_SYS_ADMIN here"
+		skip(t, "FUSE cannot be used by "+u.name+": "+string(out))
 	case u.uid != 0:
-		if _, err := exec.LookPath("fusermount3"); err != nil {
-			reason = err.Error()
-		}
+		needsTools(t, "fusermount3")
+	case !mayMount():
+		skip(t, "root has no CAP_SYS_ADMIN here")
 	}
-	if reason == "" {
-		return
-	}
-	skip(t, "FUSE cannot be used by "+u.name+": "+reason)
 }
 
 // needsRoot skips a test that only root can do.
@@ -401,14 +395,10 @@ func (s *store) hold() (release func()) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())
-	done := false
-	release = func() {
-		if !done {
-			done = true
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	}
+	release = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	s.t.Cleanup(release)
 	_, err = out.Read(make([]byte, 8))
 	require.NoError(s.t, err)

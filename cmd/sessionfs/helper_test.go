@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,19 +19,17 @@ import (
 // mount(8) of type fuse.sessionfs, by hand and from fstab, through mount.fuse3.
 func TestMount8(t *testing.T) {
 	needsRoot(t, "mount(8) is root's")
-	if _, err := exec.LookPath("mount.fuse3"); err != nil {
-		skip(t, "mount.fuse3 (package fuse3) is missing: "+err.Error())
-	}
+	needsTools(t, "mount.fuse3")
 	s := newMountable(t, user{"root", 0})
 	s.installInPath()
-	fstab := filepath.Join(s.dir, "fstab")
-	options := "rw,noauto,nofail,user,_netdev,noatime,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,comment=x,live=allow"
-	line := s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
-	require.NoError(t, os.WriteFile(fstab, []byte(line), 0o600))
-	atBoot := filepath.Join(s.dir, "fstab.boot")
-	options = "defaults,nofail,idle=1h,loglevel=warn,log-file=" + filepath.Join(s.dir, "log") + ",auto_unmount,kernel_cache,entry_timeout=5"
-	line = s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
-	require.NoError(t, os.WriteFile(atBoot, []byte(line), 0o600))
+	table := func(name, options string) string {
+		file := filepath.Join(s.dir, name)
+		line := s.source + " " + s.mountpoint + " fuse.sessionfs " + options + " 0 0\n"
+		require.NoError(t, os.WriteFile(file, []byte(line), 0o600))
+		return file
+	}
+	fstab := table("fstab", "rw,noauto,nofail,user,_netdev,noatime,x-systemd.automount,x-systemd.idle-timeout=60,x-gvfs-show,comment=x,live=allow")
+	atBoot := table("fstab.boot", "defaults,nofail,idle=1h,loglevel=warn,log-file="+s.dir+"/log,auto_unmount,kernel_cache,entry_timeout=5")
 	for _, args := range [][]string{
 		{"mount", "-a", "-T", atBoot},
 		{"mount", "-t", "fuse.sessionfs", s.source, s.mountpoint},

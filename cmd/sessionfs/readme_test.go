@@ -70,11 +70,7 @@ func typeDocument(t *testing.T, name string, least int, shells [][]string) {
 	for _, shell := range shells {
 		t.Run(shell[0], func(t *testing.T) {
 			t.Parallel() // some commands wait
-			for _, tool := range []string{shell[0], "jq", "rg"} {
-				if _, err := exec.LookPath(tool); err != nil {
-					skip(t, err.Error())
-				}
-			}
+			needsTools(t, shell[0], "jq", "rg")
 			s := newReadmeStore(t)
 			requireFuse(t, s.user)
 			results := s.typeInto(shell, steps)

@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			case "race":
 				return underRace(), nil
 			case "full":
-				return os.Getenv("SESSIONFS_TEST_FULL") == "1", nil
+				return fullSize, nil
 			case "fuse":
 				file, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
 				if err != nil {

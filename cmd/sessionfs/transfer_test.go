@@ -174,7 +174,7 @@ func TestImportIntoDatabase(t *testing.T) {
 // TestImportKilled: an import that is killed at any moment leaves nothing half, and the next one completes it.
 func TestImportKilled(t *testing.T) {
 	kills := 10
-	if os.Getenv("SESSIONFS_TEST_FULL") == "1" {
+	if fullSize {
 		kills = 50
 	}
 	folder, s := filepath.Join(conformance(t), "generated"), newStore(t, user{"self", os.Geteuid()})
