@@ -3,7 +3,6 @@ package sessioncore
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,8 +156,7 @@ func (a *answers) check() {
 	if sum, ok := a.want.Member("contextSha256").Text(); ok && !a.differs("contextSha256") && !a.differs("context") {
 		doc, err := a.snap.Context(context.Background(), leaf, a.blobs)
 		require.NoError(a.t, err)
-		got := sha256.Sum256([]byte(sessiontest.Canonical(a.shaped(sessiontest.ReadObject(a.t, doc), a.want.Member("context")))))
-		require.Equal(a.t, sum, hex.EncodeToString(got[:]), "contextSha256")
+		require.Equal(a.t, sum, sumOf(a.shaped(sessiontest.ReadObject(a.t, doc), a.want.Member("context"))), "contextSha256")
 	}
 	if a.differs("contexts") && a.diff.Only == "" {
 		return
@@ -221,11 +219,15 @@ func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 		want, got = without(want, a.diff.Only), without(got, a.diff.Only)
 	}
 	if sum, ok := want.Member("sha256").Text(); ok {
-		hash := sha256.Sum256([]byte(sessiontest.Canonical(got)))
-		require.Equal(a.t, sum, hex.EncodeToString(hash[:]), "context at %s", a.id(at))
+		require.Equal(a.t, sum, sumOf(got), "context at %s", a.id(at))
 		return
 	}
 	compareJSON(a.t, fmt.Sprintf("context at %s", a.id(at)), without(want, "configuredThinkingLevel"), a.shaped(got, want))
+}
+
+// sumOf returns the SHA-256 of a canonical text.
+func sumOf(v rawjson.Value) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(sessiontest.Canonical(v))))
 }
 
 func without(object rawjson.Value, key string) rawjson.Value {

@@ -81,7 +81,9 @@ type haltingStorage struct {
 	goesOn  chan struct{}
 }
 
-func newHalting(t *testing.T, content string) *haltingStorage {
+// newHalting returns such a storage and the session in it.
+func newHalting(t *testing.T) (*haltingStorage, *Session) {
+	content := sessiontest.Header + strings.Repeat(sessiontest.Entry("e", ""), 4*longRead/100)
 	h := &haltingStorage{half: int64(len(content)) / 2, reached: make(chan struct{}), goesOn: make(chan struct{})}
 	h.Storage = sessiontest.NewFile(t, content).Storage
 	h.Before = func(c storagetest.Call) error {
@@ -94,17 +96,12 @@ func newHalting(t *testing.T, content string) *haltingStorage {
 		}
 		return nil
 	}
-	return h
+	return h, NewStore(h).Session(sessiontest.FileName)
 }
 
 // TestReadingForWaiters: a large file is read as long as one of those who asked for it waits, whoever does the work,
 // and no longer.
 func TestReadingForWaiters(t *testing.T) {
-	content := sessiontest.Header + strings.Repeat(sessiontest.Entry("e", ""), 4*longRead/100)
-	start := func(t *testing.T) (*haltingStorage, *Session) {
-		h := newHalting(t, content)
-		return h, NewStore(h).Session(sessiontest.FileName)
-	}
 	acquire := func(s *Session, ctx context.Context) <-chan error {
 		done := make(chan error, 1)
 		go func() {
@@ -116,34 +113,32 @@ func TestReadingForWaiters(t *testing.T) {
 		}()
 		return done
 	}
-	waiters := func(s *Session) int { return s.readers.Count() }
+	waitFor := func(s *Session, readers int) {
+		for s.readers.Count() != readers {
+			runtime.Gosched()
+		}
+	}
 	t.Run("others wait", func(t *testing.T) {
-		h, s := start(t)
+		h, s := newHalting(t)
 		ctx, leave := context.WithCancel(t.Context())
 		first := acquire(s, ctx)
 		<-h.reached
 		second := acquire(s, t.Context())
-		for waiters(s) < 2 {
-			runtime.Gosched()
-		}
+		waitFor(s, 2)
 		leave()
-		for waiters(s) > 1 {
-			runtime.Gosched()
-		}
+		waitFor(s, 1)
 		close(h.goesOn)
 		require.NoError(t, <-second)
 		_ = <-first
 		require.EqualValues(t, 1, h.opens.Load())
 	})
 	t.Run("nobody waits", func(t *testing.T) {
-		h, s := start(t)
+		h, s := newHalting(t)
 		ctx, leave := context.WithCancel(t.Context())
 		first := acquire(s, ctx)
 		<-h.reached
 		leave()
-		for waiters(s) > 0 {
-			runtime.Gosched()
-		}
+		waitFor(s, 0)
 		close(h.goesOn)
 		require.ErrorIs(t, <-first, context.Canceled)
 		require.Less(t, h.read.Load(), h.half/2)

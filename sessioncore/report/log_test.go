@@ -67,18 +67,11 @@ func checkLog(t *testing.T, s *sessioncore.Snapshot, columns int) {
 // TestLogOfLargeTrees: a long chain, and one from whose entries, the last first, the user went back each time.
 func TestLogOfLargeTrees(t *testing.T) {
 	const n = 20_000
-	var chain, comb strings.Builder
-	for i := range n {
-		parent := fmt.Sprint("e", i-1)
-		if i == 0 {
-			parent = ""
-		}
-		chain.WriteString(sessiontest.Entry(fmt.Sprint("e", i), parent))
-	}
-	comb.WriteString(chain.String())
+	chain, comb := chainOf(n), strings.Builder{}
+	comb.WriteString(chain)
 	for i := range n {
 		comb.WriteString(sessiontest.Entry(fmt.Sprint("f", i), fmt.Sprint("e", n-1-i)))
 	}
-	checkLog(t, snapshotOf(t, chain.String()), 0)
+	checkLog(t, snapshotOf(t, chain), 0)
 	checkLog(t, snapshotOf(t, comb.String()), 2*maxColumns)
 }

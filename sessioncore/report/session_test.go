@@ -56,6 +56,17 @@ func fuzzSnapshots(f *testing.F, check func(t *testing.T, s *sessioncore.Snapsho
 	})
 }
 
+// chainOf returns n messages of the user, e0, e1, … below each other.
+func chainOf(n int) string {
+	text, parent := strings.Builder{}, ""
+	for i := range n {
+		id := fmt.Sprint("e", i)
+		text.WriteString(sessiontest.Entry(id, parent))
+		parent = id
+	}
+	return text.String()
+}
+
 // messageAt is an entry with a message at second n under a parent.
 func messageAt(n int, id, parent, message string) string {
 	return strings.Replace(at(n, id, parent, `,"message":`+message), `"custom"`, `"message"`, 1)
