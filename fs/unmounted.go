@@ -195,8 +195,9 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 		all = report.NewCalls(t.store)
 	}
 	all.During(c.From, c.Until, c.Hours)
-	return all.Rows(ctx, sessions, func(r report.Row) {
+	return all.Rows(ctx, sessions, func(r report.Row) error {
 		each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name())))
+		return nil
 	})
 }
 

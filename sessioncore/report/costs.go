@@ -113,9 +113,8 @@ type lineKey struct {
 // When ctx is done, the sessions that were read stay known.
 func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	defer hold.Close()
-	all, callers := c.withSubagents(sessions)
 	lines := map[lineKey]*Sum{}
-	err := c.addUp(ctx, all, callers, func(r Row) error {
+	err := c.Rows(ctx, sessions, func(r Row) error {
 		addTo(lines, lineKey{r.Day, r.Session.CWD, r.Model, r.Session.Who()}, r.Sum)
 		return hold.Resize(int64(len(lines)) * lineSize)
 	})
@@ -155,13 +154,11 @@ type Row struct {
 	Sum     *Sum
 }
 
-// Rows calls each with all that the lines of usage.jsonl are sums of, in no order.
-func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Row)) error {
+// Rows calls each with all that the lines of usage.jsonl are sums of, in no order. An error of each
+// ends it.
+func (c *Costs) Rows(ctx context.Context, sessions []*listing.Info, each func(Row) error) error {
 	all, callers := c.withSubagents(sessions)
-	return c.addUp(ctx, all, callers, func(r Row) error {
-		each(r)
-		return nil
-	})
+	return c.addUp(ctx, all, callers, each)
 }
 
 // dayOf returns the Day of a Row at a time.
