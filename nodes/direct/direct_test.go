@@ -78,8 +78,7 @@ func TestPaths(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, want.(error), path)
-		var at *iofs.PathError
-		require.ErrorAs(t, err, &at)
+		require.ErrorAs(t, err, new(*iofs.PathError))
 	}
 }
 

@@ -134,7 +134,7 @@ func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 		if !ok {
 			return syscall.EPERM
 		}
-		errno := dir.Remove(f.ctx, leafLink)
+		errno := dir.Remove(f.ctx, leafLink) // it writes nothing, and hides leaf for a moment
 		if errno == 0 {
 			errno = dir.Symlink(f.ctx, target, leafLink)
 		}
