@@ -262,7 +262,7 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if len(a.ended) > 0 {
 		ended = a.ended
 	}
-	a.Body = append(AppendMillis(body, ended), '}')
+	a.Body = append(appendMillis(body, ended), '}')
 	out = a.AppendTo(out)
 	b.body, a.Body = reuse(a.Body), nil
 	for i := range a.results {

@@ -210,7 +210,7 @@ func (b *Builder) appendTail(out []byte) []byte {
 		out = b.open.appendTo(out)
 	}
 	if b.at != b.last {
-		out = AppendLeaf(out, b.at, b.moved)
+		out = appendLeaf(out, b.at, b.moved)
 	}
 	return out
 }

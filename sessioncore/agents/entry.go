@@ -82,8 +82,8 @@ func AppendText(dst []byte, key string, value rawjson.Value) []byte {
 	return AppendMember(dst, key, value)
 }
 
-// AppendMillis appends the member timestamp of a message, in milliseconds.
-func AppendMillis(dst []byte, time rawjson.Value) []byte {
+// appendMillis appends the member timestamp of a message, in milliseconds.
+func appendMillis(dst []byte, time rawjson.Value) []byte {
 	ms, _, ok := rawjson.ReadTimestamp(time)
 	if !ok {
 		return dst
@@ -91,8 +91,8 @@ func AppendMillis(dst []byte, time rawjson.Value) []byte {
 	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
 }
 
-// AppendResult appends the message of a tool's result up to its content. A missing tool is unknown.
-func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
+// appendResult appends the message of a tool's result up to its content. A missing tool is unknown.
+func appendResult(dst []byte, call, tool rawjson.Value) []byte {
 	if len(tool) == 0 {
 		tool = rawjson.Value(`"unknown"`)
 	}
@@ -100,8 +100,8 @@ func AppendResult(dst []byte, call, tool rawjson.Value) []byte {
 	return append(AppendMember(dst, "toolName", tool), `,"content":[`...)
 }
 
-// AppendLeaf appends a move of the leaf to an entry, or with "" to before the first.
-func AppendLeaf(dst []byte, id string, line int64) []byte {
+// appendLeaf appends a move of the leaf to an entry, or with "" to before the first.
+func appendLeaf(dst []byte, id string, line int64) []byte {
 	target := []byte("null")
 	if id != "" {
 		target = rawjson.AppendQuoted(nil, id)

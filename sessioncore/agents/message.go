@@ -59,7 +59,7 @@ func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
 // User adds a message of a person.
 func (b *Builder) User(content Blocks) {
 	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
-	b.put("message", append(AppendMillis(body, b.from.time), '}'))
+	b.put("message", append(appendMillis(body, b.from.time), '}'))
 }
 
 // maxEarly bounds the entries that wait for the header, in bytes.
@@ -69,7 +69,7 @@ const maxEarly = 256 << 10
 // directory it may say.
 func (b *Builder) Context(content Blocks) {
 	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
-	body = append(AppendMillis(append(body, `,"synthetic":true`...), b.from.time), '}')
+	body = append(appendMillis(append(body, `,"synthetic":true`...), b.from.time), '}')
 	if b.headed || len(b.early) > maxEarly {
 		b.put("message", body)
 		return
@@ -117,7 +117,7 @@ func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 	if !b.Facts {
 		body = AppendMember(AppendMember(body, "content", content), "image", rawjson.Value(image))
 	}
-	b.put("message", append(AppendMillis(append(body, "}]"...), b.from.time), '}'))
+	b.put("message", append(appendMillis(append(body, "}]"...), b.from.time), '}'))
 }
 
 // Bash adds a command that the person ran. The exit status may be missing.
@@ -130,7 +130,7 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	if exit.IsNumber() {
 		body = AppendMember(body, "exitCode", exit)
 	}
-	b.put("message", append(AppendMillis(body, b.from.time), '}'))
+	b.put("message", append(appendMillis(body, b.from.time), '}'))
 }
 
 // Compaction adds a compaction. firstKept is the first entry whose message is kept, or ""; tokens
@@ -190,9 +190,9 @@ func (b *Builder) Result(r Result) {
 	if b.Facts && string(b.tools[id]) != billedTool {
 		r.Details = nil
 	}
-	body = append(append(AppendResult(body, r.Call, b.tools[id]), r.Content...), ']')
+	body = append(append(appendResult(body, r.Call, b.tools[id]), r.Content...), ']')
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
-	e.Body, e.ID = append(AppendMillis(body, e.Time), '}'), b.nextID()
+	e.Body, e.ID = append(appendMillis(body, e.Time), '}'), b.nextID()
 	if isOwn {
 		a.addResult(&e)
 	} else {

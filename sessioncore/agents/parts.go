@@ -10,10 +10,9 @@ import (
 func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
 	switch {
 	case content.IsArray():
-		content.EachElement(func(part rawjson.Value, _ int) bool {
+		for part := range content.EachElement {
 			EachPart(part, f)
-			return true
-		})
+		}
 	case content.IsString():
 		f(append(append(rawjson.Value(`{"text":`), content...), '}'))
 	case content.IsObject():

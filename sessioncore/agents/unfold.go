@@ -49,15 +49,14 @@ func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) err
 // without returns an object without the members of a name.
 func without(v rawjson.Value, name string) rawjson.Value {
 	out := rawjson.Value{'{'}
-	v.EachMember(func(m rawjson.Member) bool {
+	for m := range v.EachMember {
 		if !m.KeyIs(name) {
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
 			out = append(append(append(out, m.Key...), ':'), m.Value...)
 		}
-		return true
-	})
+	}
 	return append(out, '}')
 }
 

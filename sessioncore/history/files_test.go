@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // TestNoFileIsTouched: in whatever state the client has left its files, reading makes, changes and removes none, and
@@ -170,13 +171,21 @@ func TestChangesWhileReading(t *testing.T) {
 			conn := connect(t, dir)
 			defer func() { conn.Close() }()
 			run(t, conn, "PRAGMA wal_autocheckpoint=0")
-			meddling := &meddlingFiles{Files: open(t, dir).files}
-			h := New(meddling)
+			left, meddle := 0, func() {}
+			h := New(&storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), Before: func(c storagetest.Call) error {
+				if c.Op == "Close" {
+					return nil
+				}
+				if left--; left == -1 {
+					meddle()
+				}
+				return nil
+			}})
 			for at := 0; ; at++ {
 				conn = do(t, dir, conn, cut+c.before)
 				age(t, dir) // nothing to wait for
 				done := false
-				meddling.left, meddling.meddle = at, func() {
+				left, meddle = at, func() {
 					done = true
 					conn = do(t, dir, conn, c.during)
 				}
@@ -217,45 +226,4 @@ func do(t *testing.T, dir string, conn *sqlite3.Conn, script string) *sqlite3.Co
 func fill(prompts int) string {
 	return numbers(prompts) + "INSERT OR IGNORE INTO history(id, prompt, created_at, cwd)" +
 		" SELECT i, 'word ' || i || hex(zeroblob(300)), i % 7, (SELECT ifnull(max(cwd), 1000) FROM history) FROM n;"
-}
-
-// meddlingFiles does something once, after a number of uses of the files.
-type meddlingFiles struct {
-	storage.Files
-	left   int
-	meddle func()
-}
-
-func (f *meddlingFiles) use() {
-	if f.left--; f.left < 0 && f.meddle != nil {
-		meddle := f.meddle
-		f.meddle = nil
-		meddle()
-	}
-}
-
-func (f *meddlingFiles) Stat(name string) (storage.Stat, error) {
-	f.use()
-	return f.Files.Stat(name)
-}
-
-func (f *meddlingFiles) Open(name string) (storage.Object, error) {
-	f.use()
-	obj, err := f.Files.Open(name)
-	return meddlingObject{obj, f}, err
-}
-
-type meddlingObject struct {
-	storage.Object
-	files *meddlingFiles
-}
-
-func (o meddlingObject) ReadAt(p []byte, off int64) (int, error) {
-	o.files.use()
-	return o.Object.ReadAt(p, off)
-}
-
-func (o meddlingObject) Stat() (storage.Stat, error) {
-	o.files.use()
-	return o.Object.Stat()
 }

@@ -14,7 +14,7 @@ import (
 
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // numbers begins a statement with a table n(i) of 1 to count.
@@ -72,7 +72,13 @@ func TestHostileSchema(t *testing.T) {
 
 // TestTooSlow: an answer that takes too long ends with a reason, and a wait for others with that of its caller.
 func TestTooSlow(t *testing.T) {
-	h := New(slowFiles{open(t, database(t, schema18, fill(500))).files})
+	slow := func(c storagetest.Call) error {
+		if c.Op == "ReadAt" {
+			time.Sleep(30 * time.Millisecond)
+		}
+		return nil
+	}
+	h := New(&storagetest.Hooked{Storage: sessiontest.OpenDir(t, database(t, schema18, fill(500))), Before: slow})
 	h.limit = 100 * time.Millisecond
 	began := time.Now()
 	refuses(t, h, "", ErrTooSlow)
@@ -99,21 +105,6 @@ func TestTooLarge(t *testing.T) {
 		require.ErrorIs(t, err, ErrTooBig, name)
 		require.ErrorContains(t, err, "64 MiB", name)
 	}
-}
-
-// slowFiles takes a while for each read.
-type slowFiles struct{ storage.Files }
-
-func (f slowFiles) Open(name string) (storage.Object, error) {
-	obj, err := f.Files.Open(name)
-	return slowObject{obj}, err
-}
-
-type slowObject struct{ storage.Object }
-
-func (o slowObject) ReadAt(p []byte, off int64) (int, error) {
-	time.Sleep(30 * time.Millisecond)
-	return o.Object.ReadAt(p, off)
 }
 
 // TestNotADatabase: files that are none are said to be none.

@@ -60,7 +60,7 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 			if a == nil {
 				a = archive{}
 			}
-			if a[target] = string(text.Member("archived")) == "true"; !a[target] {
+			if a[target] = text.Member("archived").IsTrue(); !a[target] {
 				delete(a, target)
 			}
 		}

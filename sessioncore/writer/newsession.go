@@ -49,7 +49,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 		n.Title, _ = text.Member("title").Text()
 		n.Parent, _ = text.Member("parentSession").Text()
 		n.Agent, _ = text.Member("agent").Text()
-		n.Create = string(text.Member("create")) == "true"
+		n.Create = text.Member("create").IsTrue()
 		return n, n.check()
 	}
 	n := NewSession{CWD: string(line)}

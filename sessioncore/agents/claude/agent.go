@@ -133,12 +133,11 @@ func (w *whereabouts) add(r agents.Object) {
 	case typ.Is("worktree-state"): // null when the client has left the worktree
 		w.worktree, _ = r.Member("worktreeSession").Member("worktreePath").Text()
 	case typ.Is("derived-from"):
-		r.Member("sessions").EachElement(func(v rawjson.Value, _ int) bool {
+		for v := range r.Member("sessions").EachElement {
 			if v.Member("via").Is("branch") {
 				w.branchOf, _ = v.Member("id").Text()
 			}
-			return true
-		})
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *converter) extend(a *answer, r *record) {
 	a.Stop(stopReason(r.message.Member("stop_reason")))
 	if text := r.Member("error"); text.IsString() {
 		a.Error(text)
-	} else if isTrue(r.Member("isApiErrorMessage")) || !text.Missing() {
+	} else if r.Member("isApiErrorMessage").IsTrue() || !text.Missing() {
 		a.Error(rawjson.AppendQuoted(nil, agents.ChatText(r.message.Member("content"))))
 	}
 	status := r.Member("apiErrorStatus")

@@ -100,13 +100,12 @@ func (c *converter) replace(r *record) {
 	if !c.Side && !r.Member("agentId").Missing() {
 		return // they are in a subagent's file
 	}
-	r.Member("replacements").EachElement(func(v rawjson.Value, _ int) bool {
+	for v := range r.Member("replacements").EachElement {
 		id, _ := v.Member("toolUseId").Text()
 		if text := v.Member("replacement"); id != "" && text.IsString() {
 			learn(c, c.learned.replaced, id, string(text))
 		}
-		return true
-	})
+	}
 }
 
 // replacement returns the text that is sent in the place of a result's content, or nil.

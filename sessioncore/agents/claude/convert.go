@@ -99,10 +99,10 @@ func (c *converter) record(of *agents.Record) {
 	c.begin(r)
 	c.setParent(r)
 	switch {
-	case isUser && isTrue(r.Member("isCompactSummary")):
+	case isUser && r.Member("isCompactSummary").IsTrue():
 		c.compaction(r)
 	case isUser:
-		content, isMeta := r.message.Member("content"), isTrue(r.Member("isMeta"))
+		content, isMeta := r.message.Member("content"), r.Member("isMeta").IsTrue()
 		if !isMeta {
 			c.dequeue(content, true)
 		}
@@ -206,8 +206,6 @@ func (r *record) id() string {
 
 func (r *record) time() rawjson.Value { return r.Member("timestamp") }
 
-func isTrue(v rawjson.Value) bool { return string(v) == "true" }
-
 // pass lets the children of a record without an entry hang on its parent.
 func (c *converter) pass(r *record) {
 	c.at(r, c.parentOf(r), r.parent)
@@ -289,7 +287,7 @@ func (c *converter) note(time rawjson.Value, parent string, at *place) {
 func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
 	at = c.resultPlace(result, at)
 	content, replacement := result.Member("content"), c.replacement(result)
-	e := agents.Result{Call: result.Member("tool_use_id"), IsError: isTrue(result.Member("is_error"))}
+	e := agents.Result{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
 	if e.Session = c.subagent(r, result); only {
 		e.Details = r.Member("toolUseResult")
 	}

@@ -61,7 +61,7 @@ type leaf struct {
 // empties the conversation; another one with another leaf removes the pin.
 func (l *leaf) set(r *record) {
 	id, _ := r.Member("leafUuid").Text()
-	switch explicit := isTrue(r.Member("explicit")); {
+	switch explicit := r.Member("explicit").IsTrue(); {
 	case explicit:
 		*l = leaf{id, id != "", id == "", r.line}
 	case id != "" && id != l.id:

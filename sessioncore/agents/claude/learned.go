@@ -1,9 +1,5 @@
 package claude
 
-import (
-	"sessionfs/sessioncore/internal/rawjson"
-)
-
 // learned has facts about records that stand in the file before them. They require another reading.
 type learned struct {
 	counts   map[string]int64  // the last line of a repeated record, which counts
@@ -66,21 +62,19 @@ const sharedSize = 24
 func (c *converter) retract(r *record, isTalk bool) {
 	remove := func(key string) { c.learned.moved = learn(c, c.learned.removed, key, true) || c.learned.moved }
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
-		r.Member("retractedMessageUuids").EachElement(func(v rawjson.Value, _ int) bool {
+		for v := range r.Member("retractedMessageUuids").EachElement {
 			uuid, _ := v.Text()
 			if c.places[uuid] == nil && len(uuid) > sharedSize {
 				uuid = uuid[:sharedSize] // the file has another one of the same answer
 			}
 			remove(uuid)
-			return true
-		})
+		}
 	}
-	r.Member("snipMetadata").Member("removedUuids").EachElement(func(v rawjson.Value, _ int) bool {
+	for v := range r.Member("snipMetadata").Member("removedUuids").EachElement {
 		if uuid, ok := v.Text(); ok {
 			remove(uuid)
 		}
-		return true
-	})
+	}
 }
 
 // isRemoved reports whether a record is not sent any more.

@@ -181,7 +181,7 @@ func ofChains() func(rawjson.Value) string {
 		r := agents.Read(v)
 		uuid, _ := r.Member("uuid").Text()
 		parent, _ := r.Member("parentUuid").Text()
-		if !isTrue(r.Member("isSidechain")) {
+		if !r.Member("isSidechain").IsTrue() {
 			return ""
 		}
 		if first := side.add(uuid, parent); isName(first) {

@@ -145,7 +145,7 @@ func (c *converter) attach(r *record) {
 func queuedCommand(r *record) (content rawjson.Value, isMeta bool) {
 	attachment := agents.Read(r.Member("attachment"))
 	mode := attachment.Member("commandMode")
-	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || isTrue(attachment.Member("isMeta"))
+	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || attachment.Member("isMeta").IsTrue()
 }
 
 // isQueuedCommand reports whether a record is an attachment with a prompt.

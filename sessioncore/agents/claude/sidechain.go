@@ -36,7 +36,7 @@ func (c *converter) isMine(r *record, isUser bool) bool {
 	if c.Side && c.Chain == "" {
 		return true // a subagent's file
 	}
-	if !isTrue(r.Member("isSidechain")) {
+	if !r.Member("isSidechain").IsTrue() {
 		return !c.Side
 	}
 	parent, _ := r.Member("parentUuid").Text()

@@ -36,10 +36,10 @@ func (t *titles) add(r agents.Object) {
 	t.pastList = t.pastList || t.read > agents.HeadSize
 	typ := r.Member("type")
 	switch {
-	case t.done || isTrue(r.Member("isSidechain")):
+	case t.done || r.Member("isSidechain").IsTrue():
 	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
 		t.goOn(r)
-	case typ.Is("user") && (isTrue(r.Member("isMeta")) || isTrue(r.Member("isCompactSummary"))):
+	case typ.Is("user") && (r.Member("isMeta").IsTrue() || r.Member("isCompactSummary").IsTrue()):
 		t.goOn(r) // the expansion of a command that is a prompt
 	case typ.Is("user"):
 		t.say(r.Member("message").Member("content"))
@@ -75,13 +75,12 @@ func (t *titles) settle(prompt string) {
 func (t *titles) say(content rawjson.Value) {
 	text, _ := content.Text()
 	t.text(text)
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	for block := range content.EachElement {
 		if block.Member("type").Is("text") {
 			text, _ := block.Member("text").Text()
 			t.text(text)
 		}
-		return true
-	})
+	}
 	t.pastList = true
 }
 
@@ -124,9 +123,8 @@ func tagged(text, name string) (inside string, ok bool) {
 
 // isOutput reports whether a text in the person's name is the output of a local command.
 func isOutput(text string) bool {
-	text = rawjson.TrimSpace(text)
-	return strings.HasPrefix(text, "<local-command-stdout>") || strings.HasPrefix(text, "<local-command-stderr>") ||
-		strings.HasPrefix(text, "<bash-stdout>") || strings.HasPrefix(text, "<bash-stderr>")
+	tag, _, isTag := strings.Cut(text, ">")
+	return isTag && strings.HasPrefix(tag, "<") && sayers[tag[1:]] == output
 }
 
 // isPutIn reports whether a text in the person's name is the client's.

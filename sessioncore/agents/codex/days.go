@@ -107,7 +107,7 @@ func (d *Days) scan() (all storage.Stat, names []string, err error) {
 				switch isDir := item.Kind == storage.KindDir; {
 				case isDir && isNumber(item.Name, size):
 					dirs = append(dirs, path.Join(dir, item.Name))
-				case level == 0 && names == nil && (*Home)(nil).IsSession(item.Name) && item.Kind == storage.KindFile:
+				case level == 0 && names == nil && isRollout(item.Name) && item.Kind == storage.KindFile:
 					names = append(names, sessionsDir)
 				}
 			}

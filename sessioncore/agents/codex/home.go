@@ -46,8 +46,10 @@ func New(files storage.Files, root string) *Home {
 }
 
 // IsSession implements agents.Format.
-func (*Home) IsSession(name string) bool {
-	base := path.Base(name)
+func (*Home) IsSession(name string) bool { return isRollout(path.Base(name)) }
+
+// isRollout reports whether a file is a rollout, by its name.
+func isRollout(base string) bool {
 	return strings.HasPrefix(base, prefix) && strings.HasSuffix(base, ending)
 }
 
@@ -176,7 +178,7 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.places = map[string]string{}
 	for _, day := range days {
 		_ = h.List(day.Name, nil, func(item storage.Item) bool { // as far as it can be read
-			if item.Kind == storage.KindFile && h.IsSession(item.Name) {
+			if item.Kind == storage.KindFile && isRollout(item.Name) {
 				h.places[idOf(item.Name)] = path.Join(day.Name, item.Name)
 			}
 			return true

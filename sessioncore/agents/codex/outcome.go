@@ -93,7 +93,7 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		if ok := result.Member("Ok"); len(ok) > 0 {
 			result = ok
 		}
-		o.failed = o.failed || isTrue(result.Member("is_error")) || isTrue(result.Member("isError")) ||
+		o.failed = o.failed || result.Member("is_error").IsTrue() || result.Member("isError").IsTrue() ||
 			!failure.Missing()
 		switch {
 		case failure.IsString():
@@ -121,18 +121,15 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 	case "patch_apply_end":
 		name, o.patched, o.succeeded = rawjson.Value(`"apply_patch"`), true, !o.failed
 		o.blocks = texts(p, "stdout", "stderr")
-		p.Member("changes").EachMember(func(m rawjson.Member) bool {
+		for m := range p.Member("changes").EachMember {
 			o.changes = append(o.changes, rawjson.Member{Key: slices.Clone(m.Key), Value: slices.Clone(m.Value)})
-			return true
-		})
+		}
 	}
 	if !name.IsString() {
 		name = rawjson.Value(`"unknown"`)
 	}
 	return o, name, args
 }
-
-func isTrue(v rawjson.Value) bool { return string(v) == "true" }
 
 // texts returns a block for each member that is a text and not empty.
 func texts(p agents.Object, keys ...string) (blocks agents.Blocks) {

@@ -39,10 +39,9 @@ func parentOf(meta agents.Object, own string) (parent string, side bool) {
 		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"), meta.Member("parent_thread_id"),
 		kind.Member("parent_thread_id"),
 	}
-	kind.EachMember(func(m rawjson.Member) bool { // thread_spawn and others
+	for m := range kind.EachMember { // thread_spawn and others
 		ids = append(ids, m.Value.Member("parent_thread_id"))
-		return true
-	})
+	}
 	for _, v := range ids {
 		if id, ok := v.Text(); ok && id != own && parent == "" {
 			parent = id

@@ -158,7 +158,7 @@ func (c *converter) own(typ, id string, data agents.Object) {
 	case "tool.execution_complete":
 		c.result(call, data)
 	case "session.compaction_complete":
-		if isTrue(data.Member("success")) {
+		if data.Member("success").IsTrue() {
 			c.Compaction(data.Member("summaryContent"), "", agents.Count(data.Member("preCompactionTokens")))
 		}
 	case "session.context_cleared":
@@ -185,13 +185,11 @@ func (c *converter) own(typ, id string, data agents.Object) {
 	}
 }
 
-func isTrue(v rawjson.Value) bool { return string(v) == "true" }
-
 // isPerson reports whether a person typed a message: with a source, the client or another agent
 // sends it.
 func isPerson(data agents.Object) bool {
 	source, _ := data.Member("source").Text()
-	return !isTrue(data.Member("isAutopilotContinuation")) &&
+	return !data.Member("isAutopilotContinuation").IsTrue() &&
 		(source == "" || source == "user" || source == "immediate-prompt" || strings.HasPrefix(source, "command-"))
 }
 
@@ -263,12 +261,12 @@ func (c *converter) result(call string, data agents.Object) {
 	if !text.IsString() {
 		text = data.Member("error").Member("message")
 	}
-	if command, ok := c.commands[call]; ok || isTrue(data.Member("isUserRequested")) {
+	if command, ok := c.commands[call]; ok || data.Member("isUserRequested").IsTrue() {
 		output, _ := text.Text()
 		c.Bash(command, output, data.Member("shellExecution").Member("exitCode"))
 		return
 	}
-	r := agents.Result{Call: data.Member("toolCallId"), IsError: !isTrue(data.Member("success"))}
+	r := agents.Result{Call: data.Member("toolCallId"), IsError: !data.Member("success").IsTrue()}
 	r.Content.Text(text)
 	for part := range result.AnyOf("binaryResultsForLlm", "contents").EachElement {
 		c.addImage(&r.Content, agents.Read(part))

@@ -30,6 +30,9 @@ func (v Value) IsNumber() bool {
 // IsNull reports whether v is null. It returns false for an absent value.
 func (v Value) IsNull() bool { return len(v) > 0 && v[0] == 'n' }
 
+// IsTrue reports whether v is true.
+func (v Value) IsTrue() bool { return string(v) == "true" }
+
 // Missing reports whether v is absent or null, like the left operand of JavaScript's ??.
 func (v Value) Missing() bool { return len(v) == 0 || v[0] == 'n' }
 
@@ -419,7 +422,7 @@ func AppendDate(dst []byte, v Value) []byte {
 		v = AppendQuoted(nil, string(v))
 	case !inList && (v.IsNull() || string(v) == "false"):
 		v = Value("0")
-	case !inList && string(v) == "true":
+	case !inList && v.IsTrue():
 		v = Value("1")
 	}
 	if v.IsString() && len(v) == len(`"2006"`) {
