@@ -1,12 +1,16 @@
 package sessioncore
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/names"
 )
 
 var at, labelAt, moveAt = sessiontest.At, sessiontest.LabelAt, sessiontest.MoveAt
@@ -43,7 +47,9 @@ func checkBranches(t *testing.T, s *Snapshot) {
 	for e := range Entry(s.Len()) {
 		require.NotEmpty(t, s.PathLabel(e))
 		require.LessOrEqual(t, len(s.PathLabel(e)), maxPathLabel)
-		require.NotContains(t, s.PathLabel(e), "/")
+		text, err := s.ShownText(e)
+		require.NoError(t, err)
+		require.Equal(t, pathLabelByTheBook(text), s.PathLabel(e), "%s", text)
 		name := s.Name(e, "current")
 		found, err := s.FindBranch(name, "current")
 		if _, ok := s.ID(e); !ok {
@@ -76,4 +82,31 @@ func TestPathLabel(t *testing.T) {
 	sessiontest.Table(t, "testdata/path-labels.txt", func(t *testing.T, _, entry string) string {
 		return snapshotOf(t, sessiontest.Header+`{"id":"a",`+entry+`}`+"\n").PathLabel(0)
 	})
+}
+
+// pathLabelByTheBook is the rule of docs/design.md, branches/, to the letter, from the text that an entry's file shows.
+func pathLabelByTheBook(text rawjson.Value) string {
+	label, _ := text.Member("type").Text()
+	role, _ := text.Member("message").Member("role").Text()
+	if label == "message" && role != "" {
+		label = role
+		if role == "toolResult" || role == "tool_result" {
+			label = "toolResult"
+			tool := rawjson.Value(nil)
+			for m := range text.Member("message").EachMember {
+				if m.KeyIs("toolName") || m.KeyIs("tool_name") {
+					tool = m.Value
+				}
+			}
+			if name, _ := tool.Text(); name != "" {
+				label += "-" + name
+			}
+		}
+	}
+	name := names.FileName(label)
+	for i := min(len(name), maxPathLabel); ; i-- {
+		if i == len(name) || utf8.RuneStart(name[i]) && !strings.Contains(name[max(0, i-2):i], "%") {
+			return name[:i]
+		}
+	}
 }

@@ -113,7 +113,18 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 	rows := branchFields(t, s)
 	require.Len(t, rows, len(tips))
 	for i, e := range tips {
-		words := ""
+		label, state, words := "-", "lost", ""
+		for at := e; at != sessioncore.NoEntry && len(s.Tree().Children(at)) < 2; at = s.Tree().Parent(at) {
+			id, _ := s.ID(at)
+			if label = cmp.Or(s.LabelOf(id), "-"); label != "-" {
+				break
+			}
+		}
+		if e == current {
+			state = "yes"
+		} else if isArchived(t, s, e) {
+			state = "archived"
+		}
 		for _, at := range slices.Backward(s.Path(e)) {
 			if s.Kind(at) == sessioncore.TypeMessage && s.Role(at) == sessioncore.RoleUser {
 				text, err := s.EntryText(at)
@@ -122,10 +133,33 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 				break
 			}
 		}
-		require.Equal(t, []string{s.Name(e, currentBranch), fmt.Sprint(len(s.Path(e)))}, rows[i][:2])
-		require.Equal(t, e == current, rows[i][4] == branchCurrent)
-		require.Equal(t, string(names.AppendLabelField(nil, cmp.Or(words, "-"))), rows[i][5])
+		field := func(text string) string { return string(names.AppendLabelField(nil, text)) }
+		want := []string{s.Name(e, currentBranch), fmt.Sprint(len(s.Path(e))), rows[i][2], field(label), state, field(cmp.Or(words, "-"))}
+		require.Equal(t, want, rows[i])
 	}
+}
+
+// isArchived reports whether the last archive entry for an entry, or one for an entry above it in the tree, hides it.
+func isArchived(t *testing.T, s *sessioncore.Snapshot, e sessioncore.Entry) bool {
+	for ; e != sessioncore.NoEntry; e = s.Tree().Parent(e) {
+		id, ok := s.ID(e)
+		for by := sessioncore.Entry(s.Len()) - 1; ok && by >= 0; by-- {
+			if s.Kind(by) != sessioncore.TypeArchive {
+				continue
+			}
+			text, err := s.EntryText(by)
+			require.NoError(t, err)
+			target, isText := text.Member("targetId").Text()
+			if found, err := s.Find(target); !isText || err != nil || found != e || target != id {
+				continue
+			}
+			if string(text.Member("archived")) == "true" {
+				return true
+			}
+			break
+		}
+	}
+	return false
 }
 
 // TestManyTips: what is told of all tips costs no more than the session is long.
