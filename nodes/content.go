@@ -153,7 +153,7 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			return privateText(text, sessions.Stat()), hold.Resize(int64(len(text)))
 		}}
 	}
-	return Name{name, storage.KindFile, makeNode, hidden[*Directory]}
+	return Name{name, storage.KindFile, makeNode, hidden[*Directory]()}
 }
 
 //go:embed readme.txt

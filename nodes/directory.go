@@ -224,8 +224,10 @@ func hiddenIf(isEmpty bool, err error) Presence {
 	return Listed
 }
 
-// hidden is for names that are never listed.
-func hidden[D any](D, context.Context) Presence { return Hidden }
+// hidden returns the presence of names that are never listed.
+func hidden[D any]() func(D, context.Context) Presence {
+	return func(D, context.Context) Presence { return Hidden }
+}
 
 // fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]

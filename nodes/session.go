@@ -66,7 +66,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
-	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]}, // redacted: the masked places
+	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]()}, // redacted: the masked places
 	{"title", storage.KindFile, makeTitle, nil},
 	{"transcript.md", storage.KindFile, makeTranscript, nil},
 	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {

@@ -36,12 +36,12 @@ func (b buggy) Stat(name string) (storage.Stat, error) {
 func newFS(t *testing.T, texts map[string]string) (*direct.FS, *dir.Storage) {
 	at := t.TempDir()
 	for name, text := range texts {
-		real := filepath.Join(at, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(real), 0o755))
+		file := filepath.Join(at, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		if target, ok := strings.CutPrefix(text, "->"); ok {
-			require.NoError(t, os.Symlink(target, real))
+			require.NoError(t, os.Symlink(target, file))
 		} else {
-			require.NoError(t, os.WriteFile(real, []byte(text), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 	}
 	stored, err := dir.Open(at)

@@ -119,8 +119,8 @@ func TestWork(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return b.waiting.Load() == 1 }, 10*time.Second, time.Millisecond)
 	select {
-	case <-turn:
-		t.Fatal("two have all at once")
+	case err := <-turn:
+		t.Fatal("two have all at once", err)
 	case <-time.After(10 * time.Millisecond):
 	}
 	done()

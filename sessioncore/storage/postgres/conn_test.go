@@ -222,7 +222,8 @@ func TestLostAnswers(t *testing.T) {
 	const mark = "lost and found"
 	writes := map[string]func(s *Storage) (storage.Stat, error){
 		"append": func(s *Storage) (storage.Stat, error) {
-			defer storagetest.Lock(t, s, "a")()
+			unlock := storagetest.Lock(t, s, "a")
+			defer func() { _ = unlock() }()
 			return s.Append("a", []byte(mark+"\n"))
 		},
 		"append without a lock": func(s *Storage) (storage.Stat, error) { return s.Append("a", []byte(mark+"\n")) },
