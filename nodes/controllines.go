@@ -240,7 +240,7 @@ func (h *controlHandle) clearLeftOut(ctx context.Context) error {
 		return nil
 	}
 	for _, first := range slices.Sorted(maps.Keys(h.leftOut)) {
-		if _, _, err := h.file.do(ctx, [][]byte{[]byte(first + "\t")}); err != nil {
+		if _, _, err := h.file.do(uninterrupted(ctx), [][]byte{[]byte(first + "\t")}); err != nil {
 			return err
 		}
 		delete(h.leftOut, first)
