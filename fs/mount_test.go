@@ -118,7 +118,7 @@ type mount struct {
 	panics bool   // is meant to
 }
 
-// mountOption is what a test wants otherwise.
+// mountOption changes a mount for a test.
 type mountOption func(*daemonOptions)
 
 // mountForTest mounts source and unmounts it in Cleanup, where it also looks for what the daemon left

@@ -137,7 +137,7 @@ func TestNFSShowsTheMount(t *testing.T) {
 }
 
 // TestNFSWrites: lines take effect or are refused with a reason, leaf moves, and answers are in
-// last-result. What a client holds is good with the next server: handles, and where it writes.
+// last-result. A client's handles and offsets are good with the next server.
 func TestNFSWrites(t *testing.T) {
 	a := newAgent(t)
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))

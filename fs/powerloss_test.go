@@ -86,7 +86,7 @@ func (l *lossy) mark(text string) {
 	require.ErrorIs(l.t, os.Mkdir(filepath.Join(l.loopback, markPrefix+text), 0o700), os.ErrExist)
 }
 
-// does carries out a write, which is durable afterwards. do may note what only an answer tells.
+// does carries out a write, which is durable afterwards. do may note the answer.
 func (l *lossy) does(p promised, do func(p *promised)) {
 	do(&p)
 	name := strings.ReplaceAll(fmt.Sprint(p.session, " ", p.file, " ", p.lines), "/", " ")

@@ -322,8 +322,8 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	require.Empty(t, w.read("problems.jsonl"))
 }
 
-// TestSharedMounts: two daemons write to one session, each through a file system of its own whose kernel remembers what
-// it knew of the file.
+// TestSharedMounts: two daemons write to one session, each through a file system of its own whose kernel remembers an
+// older state of the file.
 func TestSharedMounts(t *testing.T) {
 	a := newAgent(t)
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))

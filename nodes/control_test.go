@@ -159,7 +159,7 @@ func readAll(t *testing.T, h *controlHandle) string {
 	return got.String()
 }
 
-// write returns what a writer is told.
+// write returns the count and the error of the write.
 func write(h *controlHandle, text string) syscall.Errno {
 	_, errno := h.Write(context.Background(), []byte(text), 0)
 	return errno

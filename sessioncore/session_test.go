@@ -56,7 +56,7 @@ func (s *testSession) ids() string {
 	return strings.Join(ids, ",") + "|" + leaf
 }
 
-// TestGrowth: a session is what its file says, however that was changed.
+// TestGrowth: a session follows its file through each kind of change.
 func TestGrowth(t *testing.T) {
 	s := newTestSession(t, "", ByUnknown)
 	indexOf := func() *index {

@@ -132,7 +132,7 @@ func (b *browser) open(file string) {
 	}
 }
 
-// do runs the body of a function behind testdata/browser/lib.js, and returns the JSON of its value. What it throws fails the test.
+// do runs the body of a function behind testdata/browser/lib.js, and returns the JSON of its value. An exception fails the test.
 func (b *browser) do(body string) string {
 	b.t.Helper()
 	var r struct {

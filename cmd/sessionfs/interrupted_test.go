@@ -82,7 +82,7 @@ func TestCommandsAreInterrupted(t *testing.T) {
 	requireTidy()
 }
 
-// Lines take effect as they come; an interrupt leaves what has taken effect, and nothing of the line that is being typed.
+// Lines take effect as they come; an interrupt leaves their effects, and nothing of the line that is being typed.
 func TestWriteInterrupted(t *testing.T) {
 	s := commandStore(t)
 	r, w, err := os.Pipe()

@@ -81,7 +81,7 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)
 		text.Write(line)
-		if s.plain { // what the mount shows of it, with its time and mode, so that long listings of both agree
+		if s.plain { // the text that the mount shows, with its time and mode, so that long listings of both agree
 			name := filepath.Join(s.plainDir(), "entries", g.ids[i]+".json")
 			if err := errors.Join(write(name, line, 0o400), os.Chtimes(name, g.now, g.now)); err != nil {
 				return nil, err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// run runs a shell command line in a directory and returns what it printed, and the wall time in seconds of the whole
-// process, from before fork to after its end. What starts the shell costs is on both sides.
+// run runs a shell command line in a directory and returns its output, and the wall time in seconds of the whole
+// process, from before fork to after its end. The start of the shell is on both sides.
 func (b *bench) run(dir, line string) (printed string, took float64, used *os.ProcessState) {
 	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir

@@ -21,7 +21,7 @@ import (
 // badNames could lead out of the root, or cannot name a file.
 var badNames = []string{"..", "/x", "a//b", "a/../b", "./x", "x/", "a\x00b", "../x"}
 
-// TestBadNames: no name leads out of the root, or to what is no file.
+// TestBadNames: no name leads out of the root, or to anything but a file.
 func TestBadNames(t *testing.T) {
 	every.Files(t, func(t *testing.T, s every.Store) {
 		for _, name := range badNames {

@@ -18,7 +18,7 @@ const (
 )
 
 // TestEntriesInTranscripts: each role and each kind of block in both spellings, and entries that are no messages in both
-// dialects. A turn has a heading, and what belongs together is under one.
+// dialects. A turn has a heading, with its answers and results below.
 func TestEntriesInTranscripts(t *testing.T) {
 	messages := func(given string) (lines []string) {
 		for i, message := range strings.Split(given, "\n") {

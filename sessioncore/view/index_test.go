@@ -20,7 +20,7 @@ var indexTags = regexp.MustCompile(`</?(?:figure|figcaption|svg|title|text|rect|
 // emptyDay is a day without sessions in the plot of a year.
 var emptyDay = regexp.MustCompile(`<rect [^>]* class="l0">.*</rect>\n`)
 
-// TestIndex: the first page of a site has sessions by day, project and agent, the newest first, and what they say is text: see testdata/index.html.
+// TestIndex: the first page of a site has sessions by day, project and agent, the newest first, and their words are text: see testdata/index.html.
 func TestIndex(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 3, day, 9, 0, 0, 0, time.Local) }
 	hostile := `"><script>alert(1)</script>`

@@ -25,7 +25,7 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// updateEnv makes TestPages write what happens into its pages.
+// updateEnv makes TestPages write the outcomes into its pages.
 const updateEnv = "SESSIONFS_UPDATE_PAGES"
 
 // pageFiles are sessions that pages name by "@" and a name; other names are those of testdata/cases.
@@ -37,7 +37,7 @@ var pageFiles = map[string]string{
 	"op-header":  opHeader, "op-session": opFile, "version-1": oldFile,
 }
 
-// commands are the commands of pages. They return what a page shows of them besides the change of the session.
+// commands are the commands of pages. They return their answer, which a page shows beside the change of the session.
 var commands = map[string]func(w *writing, arg string) (shows string, err error){
 	"append": func(w *writing, lines string) (string, error) {
 		var all []string

@@ -47,7 +47,7 @@ func TestPersist(t *testing.T) {
 	require.Equal(t, `{"s":"`+strings.Repeat("�", maxPersist-noticeUnits)+truncationNotice+`"}`, got, "ill-formed bytes count as one unit")
 }
 
-// TestPersistNewer compares with what omp 18.2.3 makes of 400 entries of random parts that the size controls look at. Each line of
+// TestPersistNewer compares with the results of omp 18.2.3 for 400 entries of random parts that the size controls look at. Each line of
 // the file has the first 16 digits of the SHA-256 of the result, with the names and endings of its blobs, and the entry.
 func TestPersistNewer(t *testing.T) {
 	sessiontest.NotUnderRace(t)

@@ -48,7 +48,7 @@ func convert(t testing.TB, c *agents.Builder, file string) (whole string, states
 	return string(c.Tail(out)), states
 }
 
-// Outline returns a line for each entry: its id, its parent, what it is, and what it says. It leaves out problems.
+// Outline returns a line for each entry: its id, parent, kind and text. It leaves out problems.
 func Outline(t testing.TB, lines string) (outline []string) {
 	for line := range strings.Lines(lines) {
 		if line[0] == '"' {

@@ -97,7 +97,7 @@ func (k Kit) with(t testing.TB, sample, text string) *Home {
 }
 
 // Growth checks that a file that is written in pieces shows at each length the text that it shows when
-// it is opened with that length, and that a reader who has it open reads that or keeps the text before.
+// it is opened with that length, and that an open reader reads that or keeps the text before.
 func (k Kit) Growth(t *testing.T, sample, text string) {
 	live, length := k.with(t, sample, ""), 0
 	open := map[string]storage.Object{}

@@ -238,7 +238,7 @@ func TestParentChanges(t *testing.T) {
 			_, before := problemsOf(t, h.read(2))
 			require.Len(t, before, 4)
 			change(t, filepath.Join(h.Dir, days, name(1)))
-			storagetest.ReadObject(t, early) // what was converted stays
+			storagetest.ReadObject(t, early) // the converted text stays
 			h.write(2, metaOf(2, based(1, 3, first...)), user("mine"), user("more"))
 			problems, after := problemsOf(t, h.read(2))
 			require.Contains(t, after[len(after)-1], `"more"`)

@@ -245,7 +245,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	checkRoomIsFree(t)
 }
 
-// rooms are the bounds on what is read at once, each with a file that needs some of it.
+// rooms are the bounds on a read, each with a file that needs some of it.
 var rooms = []struct {
 	name string
 	room *semaphore.Weighted

@@ -39,8 +39,8 @@ func takes(err error, counts ...int) func(fd int, p []byte) (int, error) {
 	}
 }
 
-// TestFailures: what failed is taken back, and the next write succeeds. But a failed append keeps what a program without the lock
-// wrote meanwhile; the error is the append's nevertheless.
+// TestFailures: a failed write is taken back, and the next one succeeds. But a failed append keeps the lines that a program without
+// the lock wrote meanwhile; the error is the append's nevertheless.
 func TestFailures(t *testing.T) {
 	type sys = func(c *calls)
 	writes := func(write func(int, []byte) (int, error)) sys { return func(c *calls) { c.write = write } }

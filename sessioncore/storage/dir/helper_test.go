@@ -79,7 +79,7 @@ func openPublic(t *testing.T, names ...string) *Storage {
 	return s
 }
 
-// asNobody calls do as a user without processes who owns the given paths. A user who is not root stays the same.
+// asNobody calls do as the owner of the given paths, a user without processes. An ordinary user stays the same.
 func asNobody(t *testing.T, do func(), owned ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -105,7 +105,7 @@ var childTasks = map[string]func(args []string) error{
 // TestChild is not a test: it is the main function of the child process.
 func TestChild(*testing.T) { childtest.Run(childTasks) }
 
-// childAppend DIR WHO: goroutines append lines to x.jsonl under the lock.
+// childAppend DIR NAME: goroutines append lines to x.jsonl under the lock.
 func childAppend(args []string) error {
 	s, err := Open(args[0])
 	if err != nil {

@@ -79,8 +79,8 @@ func TestLockIsTheClients(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestLockLeftBehind: who could not remove his lock, in a directory that nobody may write to for a moment, is not kept from
-// his own session.
+// TestLockLeftBehind: a writer that could not remove its lock, in a directory that was read-only for a moment, may write to its
+// session.
 func TestLockLeftBehind(t *testing.T) {
 	for _, sharing := range []Sharing{SharingNever, SharingAlways} {
 		s := openPublic(t)
@@ -102,7 +102,7 @@ func TestLockLeftBehind(t *testing.T) {
 }
 
 // TestLockHolder: a lock whose holder lives is kept; one that nobody will ever remove, though it names a process or a time that is
-// there, is broken by the first who waits for it.
+// there, is broken by the first waiter.
 func TestLockHolder(t *testing.T) {
 	now := time.Now()
 	old, future, past := now.Add(-time.Hour), now.Add(time.Hour), now.Add(-lockForeign)
@@ -333,7 +333,7 @@ func TestGateAndLockFileShareTheWait(t *testing.T) {
 	requireFree(t, s)
 }
 
-// TestGateIsGivenBack: whoever fails to get the lock file holds the outer lock no longer.
+// TestGateIsGivenBack: a writer that fails to get the lock file gives back the outer lock.
 func TestGateIsGivenBack(t *testing.T) {
 	s := openTemp(t)
 	file := pathOf(s, ".x.jsonl.lock")
@@ -424,7 +424,7 @@ func TestBreakingPutsBackAnothersLock(t *testing.T) {
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// FuzzLockContent: what is taken for a lock says which process and when, in the form in which locks are written; a lock
+// FuzzLockContent: an accepted lock names a process and a time, in the form in which locks are written; a lock
 // that was cut anywhere names no other process than one whose number begins so.
 func FuzzLockContent(f *testing.F) {
 	for _, text := range []string{"1:1700000000000\n", "1:1", "0:1\n", "-1:1\n", "2147483648:1\n", "007:08\n", "1:\n", ":1\n", "1:2:3\n", " 1:2\n",

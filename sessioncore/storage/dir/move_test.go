@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// tree returns what is below the directories of a storage, as openTemp takes it.
+// tree returns the files below the directories of a storage, as openTemp takes it.
 func (s *Storage) tree(t *testing.T) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(s.Path(), func(file string, item fs.DirEntry, err error) error {

@@ -230,7 +230,7 @@ func TestTemporaryIsLocked(t *testing.T) {
 	require.NoFileExists(t, pathOf(s, tmp.temp.base))
 }
 
-// TestReplaceCarriesOver: the new file has what was appended to the old one right before and after it lost its name,
+// TestReplaceCarriesOver: the new file has the lines appended to the old one right before and after it lost its name,
 // also through a descriptor opened before.
 func TestReplaceCarriesOver(t *testing.T) {
 	s := openTemp(t, "x.jsonl")

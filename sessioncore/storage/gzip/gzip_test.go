@@ -203,7 +203,7 @@ func check(t *testing.T, f *format, limit int64, files map[string]packed) {
 	}
 }
 
-// TestLies reads files that are not what they say, or damaged, or made to fill the disk.
+// TestLies reads files of another format than their names say, damaged ones, and some made to fill the disk.
 func TestLies(t *testing.T) {
 	text := lines(step + 100)
 	good := pack(text)

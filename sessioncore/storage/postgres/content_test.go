@@ -205,7 +205,7 @@ func TestNameOfGrowingRow(t *testing.T) {
 	looks.Wait()
 }
 
-// TestReadAheadOfNames: rows that are announced are read by few statements, whatever their order, and are what they are, also
+// TestReadAheadOfNames: rows that are announced are read by few statements, in any order, and have the same texts, also
 // where characters of several bytes are cut, and where rows are too long to be unpacked as a whole.
 func TestReadAheadOfNames(t *testing.T) {
 	const rows = 3000

@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestLook: what others do shows, whatever their clocks say; with the trigger without a look at the whole table.
+// TestLook: changes by others show, also with wrong clocks; with the trigger without a look at the whole table.
 func TestLook(t *testing.T) {
 	for _, noted := range []bool{false, true} {
 		table := postgrestest.Shared(t).NewTable(t)
@@ -136,7 +136,7 @@ func TestHostileNames(t *testing.T) {
 	require.Equal(t, "safe\n", storagetest.Read(t, s, "safe.jsonl"))
 }
 
-// TestOpen: where the sessions are is told by the table, or has to be given; what is no table of sessions is refused.
+// TestOpen: where the sessions are is told by the table, or has to be given; a table without sessions is refused.
 func TestOpen(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	schema, _, _ := strings.Cut(table.Name, ".")

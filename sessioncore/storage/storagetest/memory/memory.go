@@ -107,7 +107,7 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 // ReadAhead implements storage.Files: it does nothing.
 func (m *Storage) ReadAhead([]string) {}
 
-// with calls do with what a name stands for (see get), and returns its state then.
+// with calls do with the node of a name (see get), and returns its state then.
 func (m *Storage) with(name string, kind storage.Kind, do func(n *node)) (storage.Stat, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
