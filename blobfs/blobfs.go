@@ -20,14 +20,9 @@ import (
 )
 
 // Store reads blobs from a storage that holds them directly in its root.
-type Store struct {
-	storage storage.Storage
-}
+type Store struct{ Storage storage.Storage }
 
 var _ document.Blobs = (*Store)(nil)
-
-// New returns the store over a storage.
-func New(storage storage.Storage) *Store { return &Store{storage: storage} }
 
 // check rejects names that are not a SHA-256, so that no reference opens another file
 // (docs/design.md section 7).
@@ -43,7 +38,7 @@ func (s *Store) Size(hash string) (int64, error) {
 	if err := check(hash); err != nil {
 		return 0, err
 	}
-	st, err := s.storage.Stat(hash)
+	st, err := s.Storage.Stat(hash)
 	if err != nil {
 		return 0, err
 	}
@@ -55,7 +50,7 @@ func (s *Store) Size(hash string) (int64, error) {
 
 // State returns the token of the directory, which changes with its names, or fs.ErrNotExist.
 func (s *Store) State() (storage.Token, error) {
-	st, err := s.storage.Stat("")
+	st, err := s.Storage.Stat("")
 	return st.Token, err
 }
 
@@ -64,7 +59,7 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	if err := check(hash); err != nil {
 		return nil, err
 	}
-	return s.storage.Open(hash)
+	return s.Storage.Open(hash)
 }
 
 // verify reports whether the content of a blob has the hash in its name.
@@ -139,7 +134,7 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 }
 
 func (s *Store) link(hash, ending string) {
-	disk, ok := s.storage.(interface {
+	disk, ok := s.Storage.(interface {
 		HardLink(name, second string) error
 	})
 	if !ok {
@@ -155,13 +150,13 @@ func (s *Store) link(hash, ending string) {
 const putTries = 3
 
 func (s *Store) put(hash string, write func(io.Writer) error) error {
-	if disk, ok := s.storage.(interface{ Touch(name string) error }); ok {
+	if disk, ok := s.Storage.(interface{ Touch(name string) error }); ok {
 		if err := disk.Touch(hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			slog.Debug("a blob keeps its time", "blob", hash, "err", err)
 		}
 	}
 	var broken storage.Token // of the partial blob; zero if there is none
-	switch st, err := s.storage.Stat(hash); {
+	switch st, err := s.Storage.Stat(hash); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
@@ -171,10 +166,10 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 		if complete, err := s.verify(hash); err != nil {
 			return err
 		} else if complete {
-			return s.storage.Sync(hash)
+			return s.Storage.Sync(hash)
 		}
 		broken = st.Token
 	}
-	_, err := s.storage.Replace(hash, storage.Replacement{Expect: broken, Write: write})
+	_, err := s.Storage.Replace(hash, storage.Replacement{Expect: broken, Write: write})
 	return err
 }

@@ -21,7 +21,7 @@ func openStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
 	storage, err := sessiondir.Open(dir)
 	require.NoError(t, err)
-	return New(storage), dir
+	return &Store{storage}, dir
 }
 
 func hashOf(data []byte) string {

@@ -59,15 +59,16 @@ func (o *opener) openDir(p *place) error {
 	}
 	live := clients.New(source, terminals)
 	leases := clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
-	p.files, p.root, p.blobs, p.shared = onDisk, onDisk.Path(), blobfs.New(blobs), onDisk.Shared()
-	p.prompts, p.program = history.New(source), sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
+	p.files, p.root, p.blobs, p.shared = onDisk, onDisk.Path(), &blobfs.Store{Storage: blobs}, onDisk.Shared()
+	p.program = sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
+	p.prompts = func(files storage.Files) history.History { return history.New(files) }
 	p.writer = writer.Options{
 		Journal: onDisk,
 		Crumbs:  terminals,
 		Clients: live,
 		Leases:  leases,
 		Flat:    flat != "",
-		Scopes:  clients.ScopesOf(owner.UID),
+		Scopes:  func() clients.Scopes { return clients.ScopesOf(owner.UID) },
 	}
 	if o.Redact {
 		return nil
@@ -155,9 +156,7 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
-	if p.agent.Prompts != nil {
-		p.prompts = p.agent.Prompts(p.source)
-	}
+	p.prompts = p.agent.Prompts
 	return nil
 }
 
@@ -221,15 +220,20 @@ func (o *opener) openAll(p *place) error {
 // unite makes a place of its parts. Its names are those of the first part that can be written.
 func (p *place) unite() {
 	var sides, bills []storage.Part
-	var prompts history.Several
 	for _, part := range p.parts {
 		sides = append(sides, storage.Part{Name: part.name, Files: part.files})
 		bills = append(bills, storage.Part{Name: part.name, Files: part.billed().Storage()})
-		if part.prompts != nil {
-			prompts = append(prompts, history.Part{Agent: part.name, History: part.prompts})
-		}
 	}
-	p.files, p.facts, p.prompts, p.keep = storage.Union(sides...), storage.Union(bills...), prompts, archivedSnapshots
+	p.files, p.facts, p.keep = storage.Union(sides...), storage.Union(bills...), archivedSnapshots
+	p.prompts = func(storage.Files) history.History {
+		var all history.Several
+		for _, part := range p.parts {
+			if part.prompts != nil {
+				all = append(all, history.Part{Agent: part.name, History: part.prompts(part.source)})
+			}
+		}
+		return all
+	}
 	p.program = func(name string) sessioncore.Program {
 		agent, file, _ := strings.Cut(name, "/")
 		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
@@ -267,12 +271,12 @@ func (o *opener) openDatabase(p *place) error {
 		if err != nil {
 			return fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 		}
-		p.blobs = blobfs.New(blobs)
+		p.blobs = &blobfs.Store{Storage: blobs}
 		p.names = func() []nodes.Name { return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)} }
 	}
 	p.files, p.top, p.root = rows, rows.Known(), strings.TrimSuffix(rows.Prefix(), "/")
 	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // no other client has a database
-	p.writer = writer.Options{Journal: rows, Scopes: clients.ScopesOf(uint32(os.Geteuid()))}
+	p.writer = writer.Options{Journal: rows, Scopes: func() clients.Scopes { return clients.ScopesOf(uint32(os.Geteuid())) }}
 	if rows.Several() {
 		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
 		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }

@@ -39,14 +39,14 @@ type place struct {
 	nameOf  func(path string) string // the name of a session's path, if several people share the place
 	agent   *agents.Agent            // the agent of a foreign form, nil for that of omp
 	program func(file string) sessioncore.Program
-	keep    int                         // maximum number of cached snapshots, 0 for the default
-	frozen  error                       // the reason against all changes, nil if there is none
-	writer  writer.Options              // only those for this kind of SOURCE; without a Journal it is read-only
-	prompts history.History             // nil if there is none
-	archive *place                      // the archived sessions, nil for none
-	parts   []*place                    // of the agents, if there are several
-	shared  bool                        // other machines may write to the sessions
-	space   func() (nodes.Space, error) // answers statfs
+	keep    int                                 // maximum number of cached snapshots, 0 for the default
+	frozen  error                               // the reason against all changes, nil if there is none
+	writer  writer.Options                      // only those for this kind of SOURCE; without a Journal it is read-only
+	prompts func(storage.Files) history.History // of source; nil if there is none
+	archive *place                              // the archived sessions, nil for none
+	parts   []*place                            // of the agents, if there are several
+	shared  bool                                // other machines may write to the sessions
+	space   func() (nodes.Space, error)         // answers statfs
 	// names returns the names of the root that a redacted mount does not have: they cannot be
 	// masked, or concern all sessions and people at work (docs/design.md section 8).
 	names func() []nodes.Name

@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/secrets"
@@ -30,7 +32,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	var prices report.Prices
 	var rules *secrets.Rules
 	var err error
-	if o.Prices != mountopts.NoPrices {
+	switch o.Prices {
+	case "":
+		prices = report.ListPrices
+	case mountopts.NoPrices:
+	default:
 		if prices, err = report.OpenPrices(o.Prices); err != nil {
 			return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
 		}
@@ -95,7 +101,9 @@ func (p *place) rootNames() []nodes.Name {
 		names = append(names, p.names()...)
 	}
 	if !view.Redacted && p.prompts != nil {
-		names = append(names, nodes.HistoryName(p.prompts))
+		names = append(names, nodes.HistoryName(sync.OnceValue(func() history.History {
+			return p.prompts(p.source)
+		})))
 	}
 	return names
 }

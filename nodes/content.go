@@ -238,9 +238,9 @@ type HistoryDir struct {
 }
 
 // HistoryName is the directory of the prompt history.
-func HistoryName(prompts history.History) Name {
+func HistoryName(prompts func() history.History) Name {
 	return Name{"history", storage.KindDir, func(d *Directory) Node {
-		return &HistoryDir{d.below("history"), prompts}
+		return &HistoryDir{d.below("history"), prompts()}
 	}, nil}
 }
 

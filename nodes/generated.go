@@ -68,11 +68,7 @@ func (f *GeneratedFile) init(in *Directory, r render) {
 	}
 }
 
-// generated returns the maker of a generated file whose open handles keep their version.
-func generated(r render) func(*SessionDir) Node {
-	return func(d *SessionDir) Node { return d.generated(r) }
-}
-
+// generated returns a generated file whose open handles keep their version.
 func (d *SessionDir) generated(r render) *GeneratedFile {
 	f := &GeneratedFile{}
 	f.init(&d.Directory, r)

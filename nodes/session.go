@@ -47,14 +47,16 @@ var sessionFiles = fixedNames[*SessionDir]{
 		return d.artifacts(d.below(layout.Artifacts))
 	}, (*SessionDir).hasArtifacts},
 	{layout.Branches, storage.KindDir, func(d *SessionDir) Node { return &BranchesDir{d.part(layout.Branches)} }, nil},
-	{"branches.tsv", storage.KindFile, generated(report.Branches), nil},
+	{"branches.tsv", storage.KindFile, func(d *SessionDir) Node { return d.generated(report.Branches) }, nil},
 	{layout.ByLabel, storage.KindDir, func(d *SessionDir) Node { return &ByLabelDir{d.part(layout.ByLabel)} }, nil},
 	{"children", storage.KindDir, func(d *SessionDir) Node { return &ChildrenDir{d.about("children")} }, nil},
 	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
 	{"cwd", storage.KindFile, makeCWD, nil},
 	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
 	{"fork", storage.KindFile, func(d *SessionDir) Node { return d.control("fork", (*SessionDir).fork, nil) }, nil},
-	{"header.json", storage.KindFile, generated(atOnce((*sessioncore.Snapshot).HeaderDocument)), nil},
+	{"header.json", storage.KindFile, func(d *SessionDir) Node {
+		return d.generated(atOnce((*sessioncore.Snapshot).HeaderDocument))
+	}, nil},
 	{"labels", storage.KindFile, makeLabels, nil},
 	{"last-error", storage.KindFile, func(d *SessionDir) Node { return newLastErrorFile(&d.Directory) }, nil},
 	{leafName, storage.KindLink, func(d *SessionDir) Node {
@@ -66,7 +68,9 @@ var sessionFiles = fixedNames[*SessionDir]{
 	}, (*SessionDir).hasParent},
 	{"problems.jsonl", storage.KindFile, makeProblems, nil},
 	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
-	{"secrets.jsonl", storage.KindFile, generated(report.Secrets), hidden[*SessionDir]()}, // redacted: the masked places
+	{"secrets.jsonl", storage.KindFile, func(d *SessionDir) Node {
+		return d.generated(report.Secrets) // redacted: the masked places
+	}, hidden[*SessionDir]()},
 	{"title", storage.KindFile, makeTitle, nil},
 	{"transcript.md", storage.KindFile, makeTranscript, nil},
 	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {

@@ -71,14 +71,19 @@ var (
 		DataFirst: true, FileTime: rawjson.TimestampLayout,
 	}
 	// Pi is the dialect of pi: omp's, except for title, context and some types (docs/format.md).
-	Pi = func() *Dialect {
-		d := *OMP
-		d.TitleEntry = true
-		d.context.compactionKeys = []string{"summary", "tokensBefore"}
-		d.context.customKeys = []string{"customType", "content", "display", "details"}
-		d.context.providerHistory = false
-		return &d
-	}()
+	Pi = &Dialect{
+		HeaderType: "session", types: ompTypes, Spelling: jsonl.CamelCase,
+		ParentKey: "parentId", TargetKey: "targetId", FromKey: "fromId", KeptKey: keptKey,
+		ParentSessionKey: "parentSession",
+		TitleEntry:       true, Versioned: true, Form: rawjson.TimeZulu,
+		MoveType: TypeCustom, OwnLeaf: true,
+		context: contextWords{
+			branchRole: "branchSummary", branchKeys: []string{"summary", "fromId"},
+			compactionRole: "compactionSummary", compactionKeys: []string{"summary", "tokensBefore"},
+			customKeys: []string{"customType", "content", "display", "details"},
+		},
+		DataFirst: true, FileTime: rawjson.TimestampLayout,
+	}
 	// Operator is the dialect of operator (docs/format.md, Operator dialect).
 	Operator = &Dialect{
 		HeaderType: "session_header", types: operatorTypes, Spelling: jsonl.SnakeCase,

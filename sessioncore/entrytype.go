@@ -33,42 +33,28 @@ const (
 	typeHeader // not an entry; to omp, session_header is an unknown type like any other (docs/format.md, Loading)
 )
 
-var typeNames = [...]string{
-	TypeUnknown:             "",
-	TypeMessage:             "message",
-	TypeThinkingLevelChange: "thinking_level_change",
-	TypeModelChange:         "model_change",
-	TypeCompaction:          "compaction",
-	TypeBranchSummary:       "branch_summary",
-	TypeCustom:              "custom",
-	TypeCustomMessage:       "custom_message",
-	TypeLabel:               "label",
-	TypeTTSRInjection:       "ttsr_injection",
-	TypeSessionInit:         "session_init",
-	TypeModeChange:          "mode_change",
-	TypeServiceTierChange:   "service_tier_change",
-	TypeMCPToolSelection:    "mcp_tool_selection",
-	TypeTitleChange:         "title_change",
-	TypeResetBoundary:       "reset_boundary",
-	TypeArchive:             "archive",
-	TypeSessionInfo:         "session_info",
-	TypeUsage:               "usage",
-	TypeContextEdit:         "context_edit",
-	TypeLeaf:                "leaf",
-	typeHeader:              "session",
+// String returns the type as files write it, in omp's words, or "" for TypeUnknown.
+func (t EntryType) String() string {
+	for _, types := range []map[string]EntryType{ompTypes, operatorTypes} {
+		for name, of := range types {
+			if of == t {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
-// String returns the type as files write it, in omp's words, or "" for TypeUnknown.
-func (t EntryType) String() string { return typeNames[t] }
-
 // ompTypes maps the types that omp and pi write.
-var ompTypes = func() map[string]EntryType {
-	m := map[string]EntryType{"session": typeHeader}
-	for t := TypeMessage; t <= TypeContextEdit; t++ {
-		m[t.String()] = t
-	}
-	return m
-}()
+var ompTypes = map[string]EntryType{
+	"session": typeHeader, "message": TypeMessage, "custom": TypeCustom, "custom_message": TypeCustomMessage,
+	"compaction": TypeCompaction, "branch_summary": TypeBranchSummary, "label": TypeLabel,
+	"thinking_level_change": TypeThinkingLevelChange, "model_change": TypeModelChange, "mode_change": TypeModeChange,
+	"service_tier_change": TypeServiceTierChange, "mcp_tool_selection": TypeMCPToolSelection,
+	"ttsr_injection": TypeTTSRInjection, "session_init": TypeSessionInit, "session_info": TypeSessionInfo,
+	"title_change": TypeTitleChange, "reset_boundary": TypeResetBoundary, "archive": TypeArchive,
+	"usage": TypeUsage, "context_edit": TypeContextEdit,
+}
 
 // operatorTypes maps the types that operator writes (docs/format.md, Operator dialect).
 var operatorTypes = map[string]EntryType{

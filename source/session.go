@@ -11,7 +11,6 @@ import (
 	"sessionfs/fs"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
@@ -79,18 +78,14 @@ func (t *Tree) byID(key string) (string, error) {
 		}
 		if i.Resumes(decoded) && !slices.Contains(ids, i.ID) {
 			ids = append(ids, i.ID)
-			lines = append(lines, "  "+describeSession(i))
+			at := i.Modified().Local().Format("2006-01-02 15:04")
+			lines = append(lines, names.Visible(fmt.Sprintf("  %s  %s  %s", i.ID, at, i.DisplayName())))
 		}
 	}
 	if len(ids) > 1 {
 		return "", Ambiguous(key+" begins the id of more than one session; type more of it", lines)
 	}
 	return t.Resolve(path.Join("by-id", key)) // which finds archived ones too
-}
-
-// describeSession tells sessions apart in a line.
-func describeSession(i *listing.Info) string {
-	return names.Visible(fmt.Sprintf("%s  %s  %s", i.ID, i.Modified().Local().Format("2006-01-02 15:04"), i.DisplayName()))
 }
 
 // Ambiguous refuses an argument that names several, with lines that tell these apart.

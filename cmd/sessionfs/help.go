@@ -121,12 +121,9 @@ func didYouMean(root *cobra.Command, word string) string {
 	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
-// mistyped refuses a command line that begins with a word that is neither a command nor an existing
-// path. A word with a slash is SOURCE or MOUNTPOINT.
+// mistyped refuses a command line that begins with a word, without a slash, that is neither a command
+// nor an existing path.
 func mistyped(args []string) error {
-	if len(args) < 2 || mountopts.IsHelper(args[0]) || args[1] == "" || strings.HasPrefix(args[1], "-") || strings.Contains(args[1], "/") {
-		return nil
-	}
 	word := args[1]
 	if _, err := os.Lstat(word); !errors.Is(err, iofs.ErrNotExist) {
 		return nil

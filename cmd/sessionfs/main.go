@@ -56,9 +56,13 @@ func run(args []string, s streams) int {
 		runtime.UnlockOSThread() // a command has no need of its first thread, and is slower on one alone
 		return runCommand(newRoot(s, args[1]), args[1:], s)
 	}
-	err := mistyped(args)
-	if len(args) == 1 && !mountopts.IsHelper(args[0]) {
+	var err error
+	switch {
+	case mountopts.IsHelper(args[0]):
+	case len(args) == 1:
 		err = nothingAsked()
+	case args[1] != "" && args[1][0] != '-' && !strings.Contains(args[1], "/"):
+		err = mistyped(args)
 	}
 	if err != nil {
 		return report(err, false, s.err)

@@ -95,8 +95,7 @@ func Register(a Agent) {
 		panic("agents: " + a.Name + " is registered twice")
 	}
 	registered = slices.Insert(registered, at, &a)
-	a.Tools.Register()
-	message.BillRequests(a.ByRequest)
+	message.Register(a.Tools, a.ByRequest)
 }
 
 // All returns the agents in the order of their names. Callers must not modify the slice.

@@ -71,8 +71,10 @@ func (c *collector) adjust() {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
 	}
-	rest := live - c.b.takePeak() - c.others()
-	index := max(rest-ordinary, 0)
+	index := int64(0)
+	if live > ordinary {
+		index = max(live-ordinary-c.b.takePeak()-c.others(), 0)
+	}
 	limit := c.b.size - program + index + index/indexRoom
 	if last := c.last.Load(); limit < last-step || limit > last+step {
 		c.last.Store(limit)

@@ -1,14 +1,9 @@
 package message
 
-// byRequest are the providers that bill requests instead of tokens.
-var byRequest = map[string]bool{}
+import "slices"
 
-// BillRequests records providers that bill requests. Call it only from an init.
-func BillRequests(providers []string) {
-	for _, name := range providers {
-		byRequest[name] = true
-	}
-}
+// byRequest are the providers that bill requests instead of tokens.
+var byRequest []string
 
 // BillsRequests reports whether a provider bills requests, so that tokens have no price.
-func BillsRequests(provider string) bool { return byRequest[provider] }
+func BillsRequests(provider string) bool { return slices.Contains(byRequest, provider) }

@@ -91,8 +91,10 @@ func paths(names ...string) Tool {
 	return t
 }
 
-// Register adds an agent's tools to the others. Call it only from an init.
-func (t Tools) Register() {
+// Register adds an agent's tools, and the providers that bill its requests instead of tokens. Call it
+// only from an init.
+func Register(t Tools, providers []string) {
+	byRequest = append(byRequest, providers...)
 	for name, added := range t {
 		all := maps.Clone(tools[name].Arguments)
 		if all == nil {

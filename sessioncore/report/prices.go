@@ -50,12 +50,11 @@ var priceList = sync.OnceValues(func() (priceTable, string) {
 // models.
 const maxPrices = 64 << 20
 
-// OpenPrices returns the list prices with the models of a file in their place. The name "" stands
-// for the list alone.
+// ListPrices are the prices of the list alone.
+var ListPrices = Prices{list: true}
+
+// OpenPrices returns the list prices with the models of a file in their place.
 func OpenPrices(name string) (p Prices, err error) {
-	if name == "" {
-		return Prices{list: true}, nil
-	}
 	if info, err := os.Stat(name); err != nil {
 		return p, err
 	} else if !info.Mode().IsRegular() || info.Size() > maxPrices {

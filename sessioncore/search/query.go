@@ -52,7 +52,9 @@ func ParseRegexp(pattern, text string) (*Query, error) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return nil, q.wrong("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	q.words = append(q.words, newPattern("(?m)"+pattern))
+	pattern = "(?m)" + pattern
+	w := &word{text: pattern, pattern: pattern, regex: regexp.MustCompile(pattern), exact: true, isPattern: true}
+	q.words = append(q.words, w)
 	return q.parse(text)
 }
 

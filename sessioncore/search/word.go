@@ -43,12 +43,6 @@ func newWord(text string) *word {
 	return w
 }
 
-// newPattern returns a valid regular expression as a word.
-func newPattern(pattern string) *word {
-	regex := regexp.MustCompile(pattern)
-	return &word{text: pattern, pattern: pattern, regex: regex, exact: true, isPattern: true}
-}
-
 // needle returns the best needle of the word, or nil.
 func (w *word) needle() *Needle {
 	if !w.isPattern {

@@ -79,7 +79,7 @@ func beginsWord(text []byte, at int, below bool) bool {
 }
 
 func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || fold[c] >= 'a' && fold[c] <= 'z'
+	return c == '_' || c >= '0' && c <= '9' || fold(c) >= 'a' && fold(c) <= 'z'
 }
 
 const (
@@ -141,7 +141,7 @@ func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 // nameStart returns the start of the name around at, up to 50 bytes before, like the rules.
 func nameStart(text []byte, at int) int {
 	for n := 0; n < 50 && at > 0; n++ {
-		if c := fold[text[at-1]]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+		if c := fold(text[at-1]); (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
 			break
 		}
 		at--

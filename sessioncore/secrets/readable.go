@@ -105,7 +105,7 @@ func decodedByte(text []byte) (size int, c byte) {
 }
 
 func isHex(c byte) bool {
-	c = fold[c]
+	c = fold(c)
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
 }
 

@@ -9,16 +9,13 @@ type words struct {
 	byKey  map[uint32][]int // numbers of the words with a key
 }
 
-// fold is the lower case of the letters of ASCII.
-var fold = func() (lower [256]byte) {
-	for i := range lower {
-		lower[i] = byte(i)
-		if i >= 'A' && i <= 'Z' {
-			lower[i] += 'a' - 'A'
-		}
+// fold returns the lower case of a letter of ASCII, and other bytes as they are.
+func fold(c byte) byte {
+	if c-'A' < 26 {
+		c |= 'a' - 'A'
 	}
-	return lower
-}()
+	return c
+}
 
 // pairKey and tripleKey make the keys of two-byte and of longer words from their first bytes.
 func pairKey(a, b byte) uint32      { return uint32(a)<<8 | uint32(b) }
@@ -35,9 +32,9 @@ func newWords(list []string) *words {
 }
 
 func (w *words) add(word []byte) {
-	key := pairKey(fold[word[0]], fold[word[1]])
+	key := pairKey(fold(word[0]), fold(word[1]))
 	if len(word) > 2 {
-		key = tripleKey(fold[word[0]], fold[word[1]], fold[word[2]])
+		key = tripleKey(fold(word[0]), fold(word[1]), fold(word[2]))
 	}
 	w.byKey[key] = append(w.byKey[key], len(w.list))
 	w.starts[keyHash(key)] = true
@@ -47,14 +44,14 @@ func (w *words) add(word []byte) {
 // find calls found with the number and the offset of each word until found returns false.
 func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	for i := 0; w != nil && i+1 < len(text); i++ {
-		a, b := fold[text[i]], fold[text[i+1]]
+		a, b := fold(text[i]), fold(text[i+1])
 		if key := pairKey(a, b); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 		if i+2 == len(text) {
 			break
 		}
-		if key := tripleKey(a, b, fold[text[i+2]]); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
+		if key := tripleKey(a, b, fold(text[i+2])); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 	}

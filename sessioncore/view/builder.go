@@ -42,10 +42,6 @@ type builder struct {
 	callsOf sessioncore.Entry
 }
 
-func newBuilder(s *sessioncore.Snapshot) *builder {
-	return &builder{s: s, callsOf: sessioncore.NoEntry}
-}
-
 // build returns the blocks of an entry.
 func (b *builder) build(e sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
 	b.entry, b.cut, b.err = e, false, nil

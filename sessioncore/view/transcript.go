@@ -76,7 +76,8 @@ func newTranscript(
 }
 
 func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
-	return &transcript{builder: newBuilder(s), reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
+	b := &builder{s: s, callsOf: sessioncore.NoEntry}
+	return &transcript{builder: b, reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
 }
 
 // sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry

@@ -208,7 +208,8 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 	dir = strings.TrimPrefix(dir, own+"/")
 	name := clients.AbsoluteScope(cwd)
 	if w.store.Program("") != sessioncore.ByPi {
-		if name = w.opts.Scopes.Name(cwd); w.opts.Scopes.Passing(dir, cwd) {
+		scopes := w.opts.Scopes()
+		if name = scopes.Name(cwd); scopes.Passing(dir, cwd) {
 			dir = ""
 		}
 	}

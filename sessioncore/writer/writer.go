@@ -46,8 +46,8 @@ type Options struct {
 	// Scope returns the directory that has the sessions of a cwd other than the file except, "" for
 	// none. If it is nil, Scopes names the directory of a new session.
 	Scope func(ctx context.Context, cwd, except string) (dir string, err error)
-	// Scopes are the names that clients give to directories of sessions.
-	Scopes clients.Scopes
+	// Scopes returns the names that clients give to directories of sessions.
+	Scopes func() clients.Scopes
 	// Blobs stores texts that the size controls move out of lines; if nil, they stay there.
 	Blobs BlobPutter
 	// Flat puts new sessions directly into the storage, as where pi was given a directory for them.
@@ -82,6 +82,9 @@ func New(store *sessioncore.Store, opts Options) *Writer {
 	opts.ReadOnly = opts.ReadOnly || opts.Journal == nil
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Scopes == nil {
+		opts.Scopes = func() clients.Scopes { return clients.Scopes{} }
 	}
 	if opts.NewID == nil {
 		opts.NewID = randomID

@@ -13,15 +13,11 @@ import (
 // Text that people read in a terminal or a browser must have no other effect. This file makes
 // control characters and the like harmless.
 
-// suspicious is the set of bytes that Visible has to check: control characters, and the first
-// bytes of longer characters that may be among those.
-var suspicious = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = c != '\n' && c != '\t'
-	}
-	t[0x7F], t[0xC2], t[0xD8], t[0xE2], t[0xED] = true, true, true, true, true
-	return t
-}()
+// isSuspicious reports whether Visible has to check a byte: a control character, or the first byte of
+// a longer character that may be among those.
+func isSuspicious(c byte) bool { return c < 0x20 && c != '\n' && c != '\t' || suspicious[c] }
+
+var suspicious = [256]bool{0x7F: true, 0xC2: true, 0xD8: true, 0xE2: true, 0xED: true}
 
 // Visible returns WTF-8 text as UTF-8 that has no effect on a terminal: text itself if that is so
 // already. Control characters are replaced by their pictures (ESC by ␛) or code points, and so are
@@ -31,7 +27,7 @@ func Visible(text []byte) []byte {
 	var dst []byte
 	for {
 		i := 0
-		for i < len(text) && !suspicious[text[i]] {
+		for i < len(text) && !isSuspicious(text[i]) {
 			i++
 		}
 		if i == len(text) {

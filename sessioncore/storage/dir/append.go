@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -29,15 +28,6 @@ var kernel = calls{
 	renameat2: renameat2,
 }
 
-// retry repeats call while it fails with EINTR.
-func retry(call func() error) error {
-	for {
-		if err := call(); err != unix.EINTR {
-			return err
-		}
-	}
-}
-
 // writeOnce is one write(2), repeated only if a signal interrupted it before the first byte. Go
 // handles SIGXFSZ, so that a file size limit shows as a short write or EFBIG.
 func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
@@ -52,20 +42,6 @@ func (c calls) writeOnce(fd int, p []byte) (n int, err error) {
 func (p nameAt) beside(base string) nameAt {
 	p.base = base
 	return p
-}
-
-// fail wraps the error, if any, of a call on the name.
-func (p nameAt) fail(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: p.name, Err: err}
-}
-
-// stat returns the state of the name without following a link.
-func (p nameAt) stat() (storage.Stat, error) {
-	st, err := statAt(p.dir, p.base)
-	return st, p.fail("stat", err)
 }
 
 // readlink returns the target of a link, as stored.
@@ -139,23 +115,6 @@ func (p nameAt) exchange(with nameAt) error {
 		return unix.ENOTSUP
 	}
 	return err
-}
-
-func fstat(fd int) (storage.Stat, error) {
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return storage.Stat{}, os.NewSyscallError("fstat", err)
-	}
-	return statOf(&st), nil
-}
-
-// statAt is fstatat(2) without following a link. The Stat is zero after an error.
-func statAt(dir int, name string) (storage.Stat, error) {
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
-		return storage.Stat{}, err
-	}
-	return statOf(&st), nil
 }
 
 // Append implements storage.Journal with one write(2) (docs/design.md section 4). To begin a line,

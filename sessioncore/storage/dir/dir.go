@@ -3,7 +3,6 @@ package dir
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -149,6 +148,29 @@ func (s *Storage) statRoot() (storage.Stat, error) {
 	return storage.Stat{}, err
 }
 
+// stat returns the state of the name without following a link.
+func (p nameAt) stat() (storage.Stat, error) {
+	st, err := statAt(p.dir, p.base)
+	return st, p.fail("stat", err)
+}
+
+func fstat(fd int) (storage.Stat, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return storage.Stat{}, os.NewSyscallError("fstat", err)
+	}
+	return statOf(&st), nil
+}
+
+// statAt is fstatat(2) without following a link. The Stat is zero after an error.
+func statAt(dir int, name string) (storage.Stat, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return storage.Stat{}, err
+	}
+	return statOf(&st), nil
+}
+
 func statOf(st *unix.Stat_t) storage.Stat {
 	kind := storage.KindOther
 	switch st.Mode & unix.S_IFMT {
@@ -199,91 +221,25 @@ func (o *file) Stat() (st storage.Stat, err error) {
 	return st, cmp.Or(err, statErr)
 }
 
-// listBatch is the number of names in a read: one system call returns that many names of sessions.
-const listBatch = 256
-
-// List implements storage.Files. It opens the directory once. A state takes one system call.
-func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) error {
-	d, err := s.openList(dir)
-	if d == nil || err != nil {
-		return err
-	}
-	defer d.Close()
-	at := ""
-	state := func() (storage.Stat, error) {
-		st, err := statAt(int(d.Fd()), at)
-		if err != nil {
-			err = &fs.PathError{Op: "stat", Path: filepath.Join(d.Name(), at), Err: err}
-		}
-		return st, err
-	}
-	if only != nil {
-		return listOnly(&at, only, state, f)
-	}
-	for {
-		entries, err := d.ReadDir(listBatch)
-		for _, e := range entries {
-			at = e.Name()
-			if !f(storage.Item{Name: at, Kind: kindOf(e.Type()), State: state}) {
-				return nil
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// listOnly is List for some names; state returns the state of at.
-func listOnly(at *string, only []string, state func() (storage.Stat, error), f func(storage.Item) bool) (err error) {
-	var st storage.Stat
-	known := func() (storage.Stat, error) { return st, nil }
-	for _, *at = range only {
-		if st, err = state(); storage.IsMissing(err) {
-			continue
-		}
-		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: known}) {
-			return err
-		}
-	}
-	return nil
-}
-
-func kindOf(mode fs.FileMode) storage.Kind {
-	switch mode.Type() {
-	case 0:
-		return storage.KindFile
-	case fs.ModeDir:
-		return storage.KindDir
-	case fs.ModeSymlink:
-		return storage.KindLink
-	}
-	return storage.KindOther
-}
-
-// openList opens a directory for listing. It returns nil for a storage without directory.
-func (s *Storage) openList(dir string) (*os.File, error) {
-	if dir != "" {
-		if err := storage.CheckName(dir); err != nil {
-			return nil, err
-		}
-	}
-	path := filepath.Join(s.path, dir)
-	fd, err := s.openat(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
-	if dir == "" && storage.IsMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
 // ReadAhead implements storage.Files: it does nothing.
 func (s *Storage) ReadAhead([]string) {}
+
+// retry repeats call while it fails with EINTR.
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// fail wraps the error, if any, of a call on the name.
+func (p nameAt) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: p.name, Err: err}
+}
 
 const maxLinks = 40 // in a path, as in the kernel
 
