@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/source"
 )
@@ -28,7 +29,7 @@ func checkCommand() *cobra.Command {
 		out, unseen := bufio.NewWriter(cmd.OutOrStdout()), false
 		c := &reports.Checker{Tree: src, Found: func(found *reports.Checked) {
 			if asJSON {
-				_ = writeJSON(out, found)
+				_ = names.WriteJSON(out, found)
 			} else {
 				found.WriteText(out)
 			}
@@ -57,7 +58,7 @@ func checkCommand() *cobra.Command {
 			}
 		}
 		if asJSON {
-			_ = writeJSON(out, map[string]int{"sessions": c.Sessions, "broken": c.Broken})
+			_ = names.WriteJSON(out, map[string]int{"sessions": c.Sessions, "broken": c.Broken})
 		} else {
 			fmt.Fprintf(out, "%d sessions, %d with problems\n", c.Sessions, c.Broken)
 		}

@@ -78,12 +78,15 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 	dir := filepath.Join(s.source, "sessions", "odd\x1b[2J")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	text := `{"type":"session","version":3,"id":"i\u001b[2Jd","timestamp":"2026-01-05T23:25:51.290Z",` +
-		`"cwd":"/w\u001b[2J","title":"t\u001b[2J"}` + "\n"
+		`"cwd":"/w\u001b[2J","title":"t\u001b[2J\u009b2J\u202e"}` + "\n" +
+		`{"type":"message","id":"\u009b","parentId":null,"timestamp":"2026-01-05T23:25:52.000Z","message":{"role":"assistant",` +
+		`"content":[{"type":"toolCall","id":"c","name":"write","arguments":{"path":"/kelp","content":"\u001b[2J\u009b2J\u202e"}}]}}` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "f\x1b[2J.jsonl"), []byte(text), 0o600))
 	const odd = "x\x1b[2J\u009b2J\u202e"
 	args := [][]string{
 		{odd}, {"sessions/" + odd}, {"by-id/" + odd, odd}, {"a*" + odd}, {odd + "#" + odd}, {"019d3d9#" + odd}, {"i"},
 		{"sessions/odd\x1b[2J", "recent"}, {"sessions/odd\x1b[2J/f\x1b[2J"}, {filepath.Join(dir, "f\x1b[2J.jsonl")},
+		{"--json", "i"}, {"--json", "kelp"}, {"--json", "i", "019d3d9"}, {"-p", "/kelp"}, {"--json", "--by", "session"},
 		{"-o", odd}, {"-o", "prices=" + odd}, {"--" + odd}, {"-" + odd},
 	}
 	for _, c := range newRoot(streams{}, "").Commands() {

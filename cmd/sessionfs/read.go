@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -115,13 +114,6 @@ func diffCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
 	endsWithTwo(cmd)
 	return cmd
-}
-
-// writeJSON writes a value as a line of JSON.
-func writeJSON(out io.Writer, value any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(value)
 }
 
 // paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less,

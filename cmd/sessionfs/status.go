@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -39,7 +38,7 @@ func statusCommand() *cobra.Command {
 			}
 			all := fs.StatusOf(mounts, fs.AnswerLimit)
 			if asJSON {
-				err = json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+				err = names.WriteJSON(cmd.OutOrStdout(), all)
 			} else {
 				err = printStatus(cmd.OutOrStdout(), all, time.Now())
 			}

@@ -169,7 +169,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		switch {
 		case form.quiet && r.Outcome == writer.Unchanged && !r.Partly:
 		case err == nil && form.json:
-			err = writeJSON(out, importedOf(f, r))
+			err = names.WriteJSON(out, importedOf(f, r))
 		case err == nil:
 			_, err = fmt.Fprintln(out, names.Visible(lineOf(f, r)))
 		}
@@ -181,7 +181,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 	}
 	var err error
 	if form.json {
-		err = writeJSON(out, counts)
+		err = names.WriteJSON(out, counts)
 	} else {
 		left := ""
 		if from.Others > 0 {

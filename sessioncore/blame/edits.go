@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 )
 
@@ -57,7 +58,7 @@ func editsIn(
 	if err != nil {
 		return nil, err
 	}
-	names, known := touched.Names(header), map[sessioncore.Entry]bool{}
+	spellings, known := touched.Names(header), map[sessioncore.Entry]bool{}
 	for _, h := range hits {
 		e, err := snap.FindName(h.Entry)
 		if errors.Is(err, sessioncore.ErrNotFound) || known[e] {
@@ -66,7 +67,7 @@ func editsIn(
 		known[e] = true
 		var changes []Change
 		if err == nil {
-			changes, err = Read(snap, e, names)
+			changes, err = Read(snap, e, spellings)
 		}
 		if err != nil {
 			return nil, err
@@ -79,11 +80,11 @@ func editsIn(
 }
 
 // Diff returns the edit as a diff of a file, below what it is a part of and its prompt; by says
-// when and by whom it was made.
+// when and by whom it was made. The text has no effect on a terminal.
 func (e *Edit) Diff(file, by string) string {
 	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Session)
 	if e.Prompt != "" {
 		text += "\n    " + e.Prompt + "\n"
 	}
-	return text + "\n" + diff(path.Base(file), e.Changes)
+	return names.VisibleExcept(text+"\n"+diff(path.Base(file), e.Changes), "\n\t")
 }

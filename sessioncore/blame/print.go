@@ -42,7 +42,7 @@ func (p *Printer) Line(number int, text string, line Line) {
 	}
 	columns[1] = date
 	said := names.VisibleLine(fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", columns...))
-	fmt.Fprintf(p.Out, "%s%5d  %s", p.Out.Coloured(view.ColourPath, said), number, p.harmless(text+"\n"))
+	fmt.Fprintf(p.Out, "%s%5d  %s", p.Out.Coloured(view.ColourPath, said), number, names.VisibleExcept(text, "\t")+"\n")
 }
 
 // editJSON has the members of a line's object that are about its edit.
@@ -75,14 +75,6 @@ func (p *Printer) Diffs(name string) {
 			p.Out.WriteString("\n")
 		}
 		by := e.Time.Local().Format("2006-01-02 15:04:05") + " by " + p.Agent(&e)
-		p.Out.WriteString(p.harmless(e.Diff(name, by)))
+		p.Out.WriteString(e.Diff(name, by))
 	}
-}
-
-// harmless makes the text of a file harmless for a terminal.
-func (p *Printer) harmless(text string) string {
-	if !p.Out.People {
-		return text
-	}
-	return names.VisibleExcept(text, "\n\t")
 }

@@ -52,11 +52,8 @@ func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// IsControl reports whether r is a C0 or C1 control character, DEL, or a bidi control, which can
-// make a line look like another one.
-func IsControl(r rune) bool {
-	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
-}
+// IsControl is rawjson.IsControl.
+func IsControl(r rune) bool { return rawjson.IsControl(r) }
 
 // FirstWords returns the beginning of a text on one line: at most limit characters and an ellipsis,
 // ending with a word unless that is much shorter.

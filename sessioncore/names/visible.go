@@ -1,9 +1,18 @@
 package names
 
 import (
+	"io"
 	"strings"
 	"unicode/utf8"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
+
+// WriteJSON writes a value as a line of JSON without an effect on a terminal.
+func WriteJSON(out io.Writer, value any) error {
+	_, err := out.Write(rawjson.AppendLine(nil, value))
+	return err
+}
 
 // Visible returns text with a question mark for each character that could change the state of a
 // terminal (IsControl), and for each byte that is no UTF-8.

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 )
@@ -223,9 +223,7 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 	if len(groups) == 0 && s.Empty != "" && slices.Equal(s.by, []string{ByDay}) {
 		groups = []*group{{names: []string{s.Empty}}}
 	}
-	var lines bytes.Buffer
-	enc := json.NewEncoder(&lines)
-	enc.SetEscapeHTML(false)
+	var lines []byte
 	zone := ""
 	if slices.ContainsFunc(s.by, isTime) {
 		zone = sessioncore.ZoneName()
@@ -243,17 +241,12 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 		for i, name := range g.names {
 			group[s.by[i]] = name
 		}
-		if err := enc.Encode(group); err != nil {
-			return err
-		}
-		lines.Truncate(lines.Len() - len("}\n"))
-		at := lines.Len()
-		if err := enc.Encode(sum); err != nil {
-			return err
-		}
-		lines.Bytes()[at] = ',' // one object
+		lines = bytes.TrimSuffix(rawjson.AppendLine(lines, group), []byte("}\n"))
+		at := len(lines)
+		lines = rawjson.AppendLine(lines, sum)
+		lines[at] = ',' // one object
 	}
-	_, err := lines.WriteTo(out)
+	_, err := out.Write(lines)
 	return err
 }
 

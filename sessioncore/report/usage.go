@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file computes the cost of a session, as the client counts it: the usage of each assistant
@@ -120,10 +121,7 @@ func Usage(
 		return nil, err
 	}
 	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // in names of models
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(doc); err != nil {
+	if err := json.Indent(&out, rawjson.AppendLine(nil, doc), "", "  "); err != nil {
 		return nil, err
 	}
 	return document.OfText(s, out.Bytes()), nil

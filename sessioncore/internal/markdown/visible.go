@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -68,7 +67,7 @@ func Visible(text []byte) []byte {
 // browsers: a C1 control, a line or paragraph separator, or a character that changes the direction
 // of writing.
 func Obeyed(r rune) bool {
-	return r >= 0x80 && r < 0xA0 || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
+	return r >= 0x80 && rawjson.IsControl(r) || r == 0x2028 || r == 0x2029
 }
 
 // AppendLine appends visible text as one line of at most characters characters. Runs of white space

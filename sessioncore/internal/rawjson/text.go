@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -279,13 +280,27 @@ type Text string
 // MarshalJSON implements json.Marshaler.
 func (t Text) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
 
-// AppendLine appends v, a struct of numbers and texts, as a line of JSON.
+// AppendLine appends v, made of numbers and texts, as a line of JSON. Characters that could control a
+// terminal are escaped, also those that JSON would leave as they are.
 func AppendLine(dst []byte, v any) []byte {
-	out := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(out)
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic(err)
 	}
-	return out.Bytes()
+	for _, r := range out.String() {
+		if r >= 0x7F && IsControl(r) {
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+// IsControl reports whether r is a C0 or C1 control character, DEL, or a bidi control, which can
+// make a line look like another one.
+func IsControl(r rune) bool {
+	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
 }
