@@ -287,8 +287,7 @@ func (c *checker) document(source rawjson.Value, depth int) bool {
 	if source.Member("type").Is("text") {
 		return c.string(source.Member("data"))
 	}
-	blocks := source.Member("content")
-	return !blocks.IsArray() || depth == message.MaxDepth || c.content(blocks, depth+1)
+	return depth == message.MaxDepth || c.content(source.Member("content"), depth+1)
 }
 
 // scalars checks the strings and numbers in a value, except keys. The value may be deep.

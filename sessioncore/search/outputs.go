@@ -65,26 +65,27 @@ func (n *Needle) orOutputs() *Needle {
 	return &name
 }
 
-// outputName returns the file name of an entry's long result, or "".
-func outputName(text rawjson.Value) string {
+// outputName returns the file name of an entry's first long result, or "", and the text behind it.
+func outputName(text rawjson.Value) (string, rawjson.Value) {
 	_, rest, _ := bytes.Cut(text, []byte(outputsDir))
 	name := bytes.TrimLeft(rest, `/\`)
 	end := bytes.IndexAny(name, `"\</`)
 	if len(name) == len(rest) || end <= 0 || end > maxName || storage.CheckName(string(name[:end])) != nil {
-		return ""
+		return "", rest
 	}
-	return string(name[:end])
+	return string(name[:end]), rest
 }
 
-// output returns the long result of an entry, or nil.
-func (w *worker) output(file string, text rawjson.Value) []byte {
-	name := outputName(text)
-	if name == "" {
-		return nil
-	}
-	output, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), maxOutput)
-	if err != nil {
-		return nil
+// output returns the long results of an entry.
+func (w *worker) output(file string, text rawjson.Value) (output []byte) {
+	for name, before := "", ""; len(text) > 0 && len(output) < maxOutput; before = name {
+		if name, text = outputName(text); name == "" || name == before {
+			continue
+		}
+		more, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), int64(maxOutput-len(output)))
+		if err == nil {
+			output = append(output, more...)
+		}
 	}
 	return output
 }

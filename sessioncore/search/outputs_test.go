@@ -22,6 +22,7 @@ func TestOutputName(t *testing.T) {
 		`"in /tool-results/`:                                       "",
 		`"in /tool-results/` + string(make([]byte, 300)) + `.txt"`: "",
 	} {
-		require.Equal(t, want, outputName(rawjson.Value(text)), "%q", text)
+		name, _ := outputName(rawjson.Value(text))
+		require.Equal(t, want, name, "%q", text)
 	}
 }
