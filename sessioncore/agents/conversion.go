@@ -121,7 +121,9 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
 		}
 		if u.Kind == jsonl.ObjectUnit {
-			out = c.converter.AddUnit(out, u)
+			if out = c.converter.AddUnit(out, u); u.Trailing > 0 && hasHeader() {
+				out = appendProblem(out, &jsonl.Unit{Line: u.Line, Size: u.Trailing}, jsonl.ReasonTrailing)
+			}
 		} else {
 			why, text := u.Reason, []byte(nil)
 			if why == jsonl.ReasonTooLong {

@@ -110,7 +110,7 @@ func TestLongLines(t *testing.T) {
 	p.put(session, "no JSON at all", user("u1", "", "hello"),
 		rec("user", "u2", "u1", `"message":{"content":[{"type":"text","text":"see \"this\""},`+
 			`{"type":"image","source":{"media_type":"image/png","data":"`+image+`"}}]}`),
-		user("u3", "u2", "on"), strings.Repeat("x", 33<<20))
+		user("u3", "u2", "on")+user("u5", "u2", "glued"), strings.Repeat("x", 33<<20))
 	sessiontest.AppendTo(t, p.path(session), `{"type":"user","uuid":"u4","parentUuid":"u3","message":{"content":"`+image)
 	text := p.Read(session)
 	require.Less(t, len(text), 4096, text[max(0, len(text)-2000):])
@@ -124,9 +124,10 @@ func TestLongLines(t *testing.T) {
 		"session s", `u1 <  message user "hello" [2]`,
 		`u2 < u1 message user "see \"this\"" image image/png [41943040 bytes, in line 3 of the agent's own file] [3]`, `u3 < u2 message user "on" [4]`,
 	}, agentstest.Outline(t, text))
-	require.Len(t, problems, 4)
+	require.Len(t, problems, 5)
 	require.Contains(t, problems[0], "line 1, 14 bytes: not JSON")
 	require.Contains(t, problems[1], "line 3, 41943")
+	require.Contains(t, problems[2], "line 4, 175 bytes: text after the value on its line")
 	sessiontest.AppendTo(t, p.path(session), `"}}`+"\n")
 	require.Contains(t, p.Read(session), "[41943040 bytes, in line 6")
 }
