@@ -193,9 +193,6 @@ func (a *Answer) Set(u Usage, calls []byte) {
 	a.usage, a.calls, a.isSet = u, append(a.calls[:0], calls...), true
 }
 
-// Uncount removes the tokens.
-func (a *Answer) Uncount() { a.usage, a.calls, a.isSet = Usage{}, a.calls[:0], false }
-
 // Cost sets the session's cost so far, a member of the usage.
 func (a *Answer) Cost(member []byte) { a.cost = append(a.cost[:0], member...) }
 
@@ -205,9 +202,6 @@ func (a *Answer) Response(id, status, ended rawjson.Value) {
 	a.response, a.status = append(a.response[:0], id...), append(a.status[:0], status...)
 	a.ended = append(a.ended[:0], ended...)
 }
-
-// Used returns the tokens counted so far.
-func (a *Answer) Used() Usage { return a.usage }
 
 // Stop sets the reason why the answer ended, in a session's words, and that it was no error. By
 // default it is that there are calls, or that all is said.

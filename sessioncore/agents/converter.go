@@ -55,11 +55,6 @@ type Usage struct {
 	Ended int64
 }
 
-// AppendTo appends the member usage of a message.
-func (u Usage) AppendTo(dst []byte) []byte {
-	return append(u.AppendMembers(append(dst, `,"usage":{`...)), '}')
-}
-
 // AppendMembers appends the members of a usage.
 func (u Usage) AppendMembers(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `"input":`...), u.Input, 10)

@@ -16,27 +16,26 @@ const maxAnswer = 32 << 20
 type answer struct {
 	*agents.Answer
 	place   *place
-	key     string // the id of the message, and of the record if several answers have it
+	key     string // the ids of message and request or, of several answers, of the record
 	removed bool   // it is not sent any more
-	usage   []byte // of the last record
+	usage   []byte // of the last record that has one
 
 	id, request string   // of the message, and of the request that it answers
 	records     []string // the uuids of its records
-	prompt      int64    // the tokens of the prompt, if no request is named
 	answered    bool     // a call of it has a result
 }
 
 // isOver reports whether a record with the message's id is another answer. An id may serve several
-// answers in a row with results between them, but results stand between an answer's records too:
+// answers in a row with other entries between them, but those stand between its records too:
 // these name one request or, without one, hang on one another or have the same prompt tokens.
 func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
 	switch {
-	case !a.answered:
+	case !a.answered && !a.place.extended:
 		return false
 	case request != "" && a.request != "":
 		return request != a.request
 	}
-	return (r.follows || !slices.Contains(a.records, r.parent)) && usage.IsObject() && promptOf(usage) != a.prompt
+	return (r.follows || !slices.Contains(a.records, r.parent)) && usage.IsObject() && promptOf(usage) != promptOf(a.usage)
 }
 
 // promptOf returns the tokens of the prompt.
@@ -55,7 +54,12 @@ func (c *converter) assistant(r *record) {
 			c.extend(a, r)
 			return
 		}
-		key += " " + r.id()
+		if request == "" {
+			key += " " + r.id()
+		}
+	}
+	if id != "" && request != "" {
+		key += " " + request
 	}
 	if !c.hasContent(r.message) {
 		c.pass(r)
@@ -74,9 +78,6 @@ func (c *converter) assistant(r *record) {
 	*a = answer{
 		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
 		id: id, request: request, records: a.records[:0], usage: a.usage[:0],
-	}
-	if request == "" {
-		a.prompt = promptOf(r.message.Member("usage"))
 	}
 	c.extend(a, r)
 	a.Answer.Cost(c.cost)
@@ -107,14 +108,18 @@ func (c *converter) extend(a *answer, r *record) {
 	c.count(a, r.message.Member("usage"), r.message.Member("model"))
 }
 
-// hasContent reports whether a record has a block that is not empty.
+// hasContent reports whether a record has a non-empty block, or tokens.
 func (c *converter) hasContent(message agents.Object) (has bool) {
 	content := message.Member("content")
 	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
 		has = block.IsObject() && !isEmptyText(members)
 		return !has
 	})
-	return has || content.IsString() && !content.Is("")
+	if has || content.IsString() && !content.Is("") {
+		return true
+	}
+	u, _ := usageOf(message.Member("usage"))
+	return u.Total > 0
 }
 
 // addBlocks adds the blocks of a record, and notes its calls.
@@ -131,7 +136,7 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		case isEmptyText(members):
 		case typ.Is("tool_use"), typ.Is("server_tool_use"):
 			id, _ := members.Member("id").Text()
-			c.calls[id] = call{c.prompt(members), a.place}
+			c.calls[id] = call{c.prompt(members), a.place, a.removed}
 			a.Call(members.Member("id"), members.Member("name"), members.Member("input"))
 		case typ.Is("thinking"):
 			a.Thinking(members.Member("thinking"), members.Member("signature"))

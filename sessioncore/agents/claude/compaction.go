@@ -10,7 +10,8 @@ import (
 
 // boundary is a record of a compaction. Another record with the summary follows it.
 type boundary struct {
-	uuid, parent string // parent is an entry
+	uuid         string
+	on           *place // of its parent
 	time, tokens rawjson.Value
 	kept         string // the first message that is kept, or ""
 	end          string // the last one, on which the conversation continues
@@ -18,29 +19,25 @@ type boundary struct {
 }
 
 func newBoundary(c *converter, r *record) *boundary {
-	b := &boundary{uuid: r.id(), parent: c.Last(), time: slices.Clone(r.time()), line: r.line}
+	b := &boundary{uuid: r.id(), on: c.end, time: slices.Clone(r.time()), line: r.line}
 	before, ok := r.Member("logicalParentUuid").Text()
 	if !ok {
 		before = r.parent
 	}
 	if p := c.places[before]; p != nil {
-		b.parent, p.extended = p.id, true
-	} else {
-		c.end.extended = true
+		b.on = p
 	}
+	b.on.extended = true
 	about := r.Member("compactMetadata")
 	b.tokens = slices.Clone(about.Member("preTokens"))
 	segment := about.Member("preservedSegment")
 	b.kept, _ = segment.Member("headUuid").Text()
 	b.end, _ = segment.Member("tailUuid").Text()
-	about.Member("preservedMessages").Member("uuids").EachElement(func(v rawjson.Value, _ int) bool {
+	for v := range about.Member("preservedMessages").Member("uuids").EachElement {
 		b.end, _ = v.Text()
-		if b.kept == "" {
-			b.kept = b.end
-		}
-		return true
-	})
-	c.at(r, &place{id: b.parent, up: c.end}, before)
+		b.kept = cmp.Or(b.kept, b.end)
+	}
+	c.at(r, &place{id: b.on.id, up: b.on}, before)
 	return b
 }
 
@@ -48,29 +45,29 @@ func newBoundary(c *converter, r *record) *boundary {
 // versions write the summary alone.
 func (c *converter) compaction(r *record) {
 	c.send()
-	c.Close()
+	c.answer.id = ""
 	b := c.bound
 	if c.bound = nil; b == nil {
-		b = &boundary{uuid: r.id(), parent: cmp.Or(c.parentOf(r).id, c.Last()), time: r.time(), line: r.line}
+		b = &boundary{uuid: r.id(), on: c.parentOf(r), time: r.time(), line: r.line}
+		if b.on.id == "" {
+			b.on = c.end
+		}
 	}
-	lines := []int64{b.line, r.line}
-	if r.line == b.line {
-		lines = lines[:1]
-	}
+	lines := slices.Compact([]int64{b.line, r.line})
 	kept := ""
 	if p := c.places[b.kept]; p != nil && b.kept != "" {
 		kept = cmp.Or(p.first, p.id)
 	}
 	c.From(b.uuid, b.time, lines...)
-	c.HangOn(b.parent, 0)
+	c.HangOn(b.on.id, 0)
 	summary := rawjson.AppendQuoted(nil, agents.ChatText(r.message.Member("content")))
 	c.Compaction(summary, kept, agents.Count(b.tokens))
-	at := &place{id: c.Last(), first: c.Last(), up: c.end}
+	at := &place{id: c.Last(), first: c.Last(), up: b.on}
 	for _, uuid := range []string{b.uuid, b.end} {
 		if c.places[uuid] != nil { // else it comes later
 			c.places[uuid] = at
 		}
 	}
 	c.at(r, at, b.uuid)
-	c.note(b.time, b.parent, at)
+	c.note(b.time, b.on.id, at)
 }

@@ -54,16 +54,24 @@ type place struct {
 }
 
 type call struct {
-	prompt uint64 // a hash of a subagent's prompt
-	place  *place
+	prompt  uint64 // a hash of a subagent's prompt
+	place   *place
+	removed bool // with its answer
 }
 
 // newConverter returns a converter for a file. path is that of the file if its entries are a part of
 // another session, without their usage, else "".
 func newConverter(about agents.About, projects *Projects, path string) *converter {
-	c, known := &converter{}, newLearned()
+	c, known := &converter{}, &learned{
+		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]int64{},
+		replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{},
+	}
 	agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
-		known.start()
+		if known.moved {
+			clear(known.late)
+			clear(known.last)
+			known.moved = false
+		}
 		*c = converter{
 			Builder: b, learned: known, projects: projects, places: map[string]*place{},
 			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, closed: map[string]bool{},
@@ -93,7 +101,9 @@ func (c *converter) record(of *agents.Record) {
 	}
 	c.retract(r, isUser || isAnswer)
 	if r.uuid == "" && !isUser && !isAnswer {
-		c.control(r)
+		if c.control(r); c.isBegun { // it names no directory
+			c.aside(r)
+		}
 		return
 	}
 	c.begin(r)
@@ -115,8 +125,7 @@ func (c *converter) record(of *agents.Record) {
 		c.assistant(r)
 	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
 		c.send()
-		c.Close()
-		c.leaf = leaf{}
+		c.leaf, c.answer.id = leaf{}, "" // copies of the answer's records may follow
 		c.bound = newBoundary(c, r)
 	default:
 		if c.control(r); !c.aside(r) {
@@ -248,14 +257,18 @@ func (c *converter) text(content agents.Blocks, by string) {
 	}
 }
 
-// add adds an entry that hangs on a record's parent.
+// add adds an entry that hangs on a record's parent. If no record can hang on it,
+// those of the parent do.
 func (c *converter) add(r *record, add func()) {
+	c.setParent(r)
 	c.send()
 	on := c.parentOf(r)
 	c.From(r.id(), r.time())
 	c.hangOn(on)
 	add()
-	c.at(r, c.made(r, on), r.id())
+	if c.at(r, c.made(r, on), r.id()); r.uuid == "" {
+		on.id = c.Last()
+	}
 }
 
 // hangOn makes the next entry hang on a place.
@@ -285,17 +298,17 @@ func (c *converter) note(time rawjson.Value, parent string, at *place) {
 // result makes the entry of a result, and returns its place. The record's details belong to its only
 // result. A text that the client sends instead is the result; the content of its own follows it.
 func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
-	at = c.resultPlace(result, at)
+	at = c.resultPlace(r, result, only, at)
 	content, replacement := result.Member("content"), c.replacement(result)
 	e := agents.Result{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
 	if e.Session = c.subagent(r, result); only {
 		e.Details = r.Member("toolUseResult")
 	}
-	if sent := content; replacement != nil {
-		e.Content = c.blocksOf(replacement)
-	} else {
-		e.Content = c.blocksOf(sent)
+	sent := content
+	if replacement != nil {
+		sent = replacement
 	}
+	e.Content = c.blocksOf(sent)
 	c.HangOn(at.id, 0)
 	c.Result(e)
 	c.note(r.time(), at.id, at)
@@ -309,10 +322,14 @@ func (c *converter) result(r *record, result agents.Object, only bool, at *place
 }
 
 // resultPlace returns the place of a result: after the answer with its call and the results so far.
-// If the conversation has continued, it is the end of that.
-func (c *converter) resultPlace(result agents.Object, at *place) *place {
+// If the conversation has continued, it is the end of that. A record with only the result of a
+// removed call is removed, too.
+func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *place) *place {
 	id, _ := result.Member("tool_use_id").Text()
 	known, ok := c.calls[id]
+	if known.removed && only {
+		c.remove(r.uuid, r.line)
+	}
 	switch {
 	case !ok:
 		at.extended = true

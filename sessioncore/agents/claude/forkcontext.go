@@ -25,13 +25,14 @@ type forkContext struct{ session, last string }
 
 // setFork handles a record of type fork-context-ref.
 func (c *converter) setFork(r *record) {
-	c.fork.session, _ = r.Member("parentSessionId").Text()
+	c.fork.session, _ = r.AnyOf("parentSessionId", "sessionId").Text()
 	c.fork.last, _ = r.Member("parentLastUuid").Text()
 }
 
 // beginFork adds the parent's branch that the subagent continues, if it exists.
 func (c *converter) beginFork() {
-	if c.fork.last == "" || c.projects == nil || c.Listed || c.Facts || !isName(c.fork.session) {
+	_, hasOwn := c.learned.counts[c.fork.last] // the file repeats the talk
+	if c.fork.last == "" || hasOwn || c.projects == nil || c.Listed || c.Facts || !isName(c.fork.session) {
 		return
 	}
 	name := path.Join(c.Before, c.fork.session+ending)

@@ -4,31 +4,15 @@ package claude
 type learned struct {
 	counts   map[string]int64  // the last line of a repeated record, which counts
 	late     map[string]string // of a record after its children: another one on which they can hang
-	removed  map[string]bool   // records removed from the context
+	removed  map[string]int64  // the line that removes a record, or answers, from the context
 	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last     map[string]int64  // the first line of the last part of an answer that another one interrupts
 	moved    bool              // records moved, so that late and last must be found anew
 }
 
-func newLearned() *learned {
-	return &learned{
-		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]bool{},
-		replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{},
-	}
-}
-
 // maxLate bounds the records without an entry in a row after their child.
 const maxLate = 100
-
-// start begins another reading.
-func (l *learned) start() {
-	if l.moved {
-		clear(l.late)
-		clear(l.last)
-	}
-	l.moved = false
-}
 
 // learn sets a fact, and reports whether it is new.
 func learn[K, V comparable](c *converter, m map[K]V, key K, value V) bool {
@@ -60,27 +44,32 @@ const sharedSize = 24
 
 // retract removes the records that a record retracts.
 func (c *converter) retract(r *record, isTalk bool) {
-	remove := func(key string) { c.learned.moved = learn(c, c.learned.removed, key, true) || c.learned.moved }
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
 		for v := range r.Member("retractedMessageUuids").EachElement {
 			uuid, _ := v.Text()
-			if c.places[uuid] == nil && len(uuid) > sharedSize {
-				uuid = uuid[:sharedSize] // the file has another one of the same answer
+			if c.remove(uuid, r.line); c.places[uuid] == nil && len(uuid) > sharedSize {
+				c.remove(uuid[:sharedSize], r.line) // the file has another one of the same answer
 			}
-			remove(uuid)
 		}
 	}
 	for v := range r.Member("snipMetadata").Member("removedUuids").EachElement {
-		if uuid, ok := v.Text(); ok {
-			remove(uuid)
-		}
+		uuid, _ := v.Text()
+		c.remove(uuid, r.line)
+	}
+}
+
+// remove removes the record of a uuid, or answers before a line with its shared part.
+func (c *converter) remove(uuid string, line int64) {
+	if removed := c.learned.removed; uuid != "" {
+		c.learned.moved = learn(c, removed, uuid, max(line, removed[uuid])) || c.learned.moved
 	}
 }
 
 // isRemoved reports whether a record is not sent any more.
 func (c *converter) isRemoved(r *record) bool {
-	return c.learned.removed[r.uuid] ||
-		len(r.uuid) > sharedSize && !r.typ.Is("system") && c.learned.removed[r.uuid[:sharedSize]]
+	removed := c.learned.removed
+	return removed[r.uuid] > 0 ||
+		len(r.uuid) > sharedSize && r.typ.Is("assistant") && r.line < removed[r.uuid[:sharedSize]]
 }
 
 // parentID returns the record on which one hangs: not a removed one, unless it is removed itself.

@@ -158,14 +158,11 @@ func (c *converter) send() {
 	sent, before := c.queue.sent, c.end
 	c.queue.sent = nil
 	for i := range sent {
-		parts, _ := c.split(sent[i].content)
-		c.say(sent[i].record(), parts, 0, sent[i].by, c.end)
+		p := &sent[i]
+		parts, _ := c.split(p.content)
+		r := &record{line: p.lines[len(p.lines)-1], lines: p.lines}
+		r.Object = agents.Object{{Key: rawjson.Value(`"timestamp"`), Value: p.time}}
+		c.say(r, parts, 0, p.by, c.end)
 	}
 	before.id = c.end.id
-}
-
-// record returns the record of a prompt's entries.
-func (q *queued) record() *record {
-	members := agents.Object{{Key: rawjson.Value(`"timestamp"`), Value: q.time}}
-	return &record{Object: members, line: q.lines[len(q.lines)-1], lines: q.lines}
 }

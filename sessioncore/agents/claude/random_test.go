@@ -19,6 +19,7 @@ type said struct {
 	text   string // "" for a record without words
 	answer string // the id of the message
 	tokens int
+	leaf   string // of a prompt: whether it is a pin, and a uuid; of a compaction "false "
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 
 // TestRandom: in conversations that are made at random, with rewinds, parallel calls, answers in parts, subagents,
 // compactions, and records that come again, stand too early or are missing, each text is in one entry, which names its
-// line, each entry says something, and the tokens of an answer count once.
+// line, each entry says something, the tokens of an answer count once, and the leaf is that of the rules.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		lines, records := randomConversation(rand.New(rand.NewPCG(seed, 1)))
@@ -52,6 +53,7 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			sum := 0
+			checkLeaf(t, records, last, h.Outline(h.Sessions("")[0])[1:])
 			for _, name := range h.Sessions("") {
 				for _, entry := range h.Outline(name)[1:] {
 					if strings.HasPrefix(entry, "leaf ") {
@@ -129,14 +131,66 @@ func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
 		case 9:
 			add(uuid, rec("progress", uuid, parent, `"data":{}`), said{})
 		case 10:
-			put(leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, rnd.IntN(2) == 0)), said{key: fmt.Sprint("leaf ", i)})
+			isPin := rnd.IntN(2) == 0
+			if isPin && len(uuids) > 0 {
+				parent = uuids[rnd.IntN(len(uuids))]
+			}
+			put(leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, isPin)),
+				said{key: fmt.Sprint("leaf ", i), leaf: fmt.Sprint(isPin, " ", parent)})
 		case 11:
 			if rnd.IntN(4) == 0 {
-				put(boundaryOf(uuid, parent, `"preTokens":1`), said{key: uuid})
+				put(boundaryOf(uuid, parent, `"preTokens":1`), said{key: uuid, leaf: "false "})
 				text, r := quoted("short", i)
 				add(uuid+"s", summaryOf(uuid+"s", uuid, text), r)
 			}
 		}
 	}
 	return lines, records
+}
+
+// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last entry comes
+// from that or nothing is recorded.
+func checkLeaf(t *testing.T, records []said, last map[string]int, outline []string) {
+	parents, at, ends := map[string]string{}, map[string]string{}, map[string]string{} // at: the entry of a line
+	end, leaf := "", ""
+	for _, entry := range outline {
+		id, parent, _ := strings.Cut(entry, " < ")
+		parent, _, _ = strings.Cut(parent, " ")
+		if id == "leaf" {
+			leaf = parent
+			break
+		}
+		parents[id], end, leaf = parent, id, id
+		ends[id] = id
+		if strings.Contains(entry, " message toolResult Bash ") {
+			ends[id] = ends[parent]
+		}
+		for _, line := range strings.Fields(linesOf.FindStringSubmatch(entry)[2]) {
+			at[line] = id
+		}
+	}
+	recorded, isPinned := "", false
+	for i, r := range records {
+		switch pin, uuid, isLeaf := strings.Cut(r.leaf, " "); {
+		case isLeaf:
+			if isPin := pin == "true"; isPin || uuid == "" || uuid != recorded {
+				recorded, isPinned = uuid, isPin
+			}
+		case r.text != "" && last[r.key] == i && !strings.HasPrefix(r.key, "side "):
+			isPinned = false
+		}
+	}
+	i, isKnown := last[recorded]
+	want, isFrom := at[fmt.Sprint(i+1)], !isKnown
+	if isKnown && want == "" {
+		return // it says nothing
+	}
+	for id, n := end, 0; n < len(outline) && !isFrom; id, n = parents[id], n+1 {
+		isFrom = ends[id] == ends[want]
+	}
+	if !isKnown || !isPinned && isFrom {
+		require.Equal(t, end, leaf)
+		return
+	}
+	require.Equal(t, ends[want], ends[leaf], "%s %v", recorded, isPinned)
 }

@@ -91,7 +91,7 @@ func (t *titles) text(text string) {
 	typed, isShell := tagged(text, "bash-input")
 	switch {
 	case t.done || text == "":
-	case isOutput(text):
+	case sayerOf(agents.Quoted(text), false) == output:
 		t.local, t.waiting, t.pastList = cmp.Or(t.local, t.waiting), "", true
 	case t.waiting != "":
 		t.settle(t.waiting)
@@ -119,12 +119,6 @@ func tagged(text, name string) (inside string, ok bool) {
 	_, text, ok = strings.Cut(text, "<"+name+">")
 	inside, _, closed := strings.Cut(text, "</"+name+">")
 	return rawjson.TrimSpace(inside), ok && closed
-}
-
-// isOutput reports whether a text in the person's name is the output of a local command.
-func isOutput(text string) bool {
-	tag, _, isTag := strings.Cut(text, ">")
-	return isTag && strings.HasPrefix(tag, "<") && sayers[tag[1:]] == output
 }
 
 // isPutIn reports whether a text in the person's name is the client's.

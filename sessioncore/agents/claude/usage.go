@@ -9,27 +9,25 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// count sets the usage of an answer by its last record, which counts. An answer that another one
+// count sets the usage of an answer by the last record with one. An answer that another one
 // interrupts is counted with its last part.
 func (c *converter) count(a *answer, usage, model rawjson.Value) {
-	switch {
-	case !usage.IsObject(), a.Lines[0] < c.learned.last[a.key], c.Path != "":
-		a.Uncount()
-		a.usage = a.usage[:0]
-	case string(usage) != string(a.usage):
+	if !usage.IsObject() || string(usage) == string(a.usage) {
+		return
+	}
+	if a.usage = append(a.usage[:0], usage...); a.Lines[0] >= c.learned.last[a.key] && c.Path == "" {
 		u, iterations := usageOf(usage)
 		a.Set(u, callsIn(iterations, model))
-		a.usage = append(a.usage[:0], usage...)
 	}
 }
 
 // callsIn returns the usage of other models' calls, as JSON objects with commas between them.
 func callsIn(iterations, model rawjson.Value) (calls []byte) {
-	iterations.EachElement(func(call rawjson.Value, _ int) bool {
+	for call := range iterations.EachElement {
 		by := call.Member("model")
 		switch typ := call.Member("type"); {
 		case !typ.Is("advisor_message") && !typ.Is("compaction"):
-			return true
+			continue
 		case by.IsString():
 		case typ.Is("compaction") && model.IsString():
 			by = model
@@ -42,8 +40,7 @@ func callsIn(iterations, model rawjson.Value) (calls []byte) {
 		u, _ := usageOf(call)
 		calls = append(append(append(calls, `{"model":`...), by...), ',')
 		calls = append(u.AppendMembers(calls), '}')
-		return true
-	})
+	}
 	return calls
 }
 
@@ -70,16 +67,8 @@ func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 		return true
 	})
 	if cached.IsObject() {
-		short := int64(0)
-		cached.EachMember(func(m rawjson.Member) bool {
-			switch string(m.Key) {
-			case `"ephemeral_1h_input_tokens"`:
-				u.CacheWrite1h = agents.Count(m.Value)
-			case `"ephemeral_5m_input_tokens"`:
-				short = agents.Count(m.Value)
-			}
-			return true
-		})
+		u.CacheWrite1h = agents.Count(cached.Member("ephemeral_1h_input_tokens"))
+		short := agents.Count(cached.Member("ephemeral_5m_input_tokens"))
 		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+short)
 	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite

@@ -73,6 +73,10 @@ func TestAnswersOfOneID(t *testing.T) {
 		"no request, one input":  {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1)}, "1"},
 		"beside the result":      {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "a", "", 2)}, "2"},
 		"other requests, no end": {[]string{says("a", "", "r1", 1), says("c", "a", "r2", 2)}, "2"},
+		"a prompt between":       {[]string{says("a", "", "r1", 1), user("b", "a", "and"), says("c", "b", "r2", 2), user("d", "c", "on"), says("e", "d", "", 4)}, "1 2 4"},
+		"another answer between": {[]string{says("a", "", "r1", 1), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1), says("c", "b", "r3", 4)}, "1 2 4"},
+		"the first names a request": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1), result("d", "c", "cc", "x"),
+			says("e", "d", "", 3)}, "1 3"},
 		"two records each": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5),
 			says("e", "d", "r2", 5)}, "1 5"},
 	} {
@@ -97,14 +101,15 @@ func TestSessionCost(t *testing.T) {
 	const cost = `{"total":1.25,"models":{"claude-x":1,"y":0.25}}`
 	both := state("1.25", `{"claude-x":{"costUSD":1},"odd":{"costUSD":"1"},"y":{"costUSD":0.25},"z":7}`)
 	for name, c := range map[string]struct{ text, want string }{
-		"behind an answer": {first + "\n" + both + "\n" + second, cost + " -"},
-		"at the end":       {first + "\n" + second + "\n" + both, "- " + cost},
-		"at the beginning": {both + "\n" + first + "\n" + second, cost + " -"},
-		"twice":            {first + "\n" + state("1", "{}") + "\n" + both, cost},
-		"without models":   {first + "\n" + state("1", "null"), `{"total":1,"models":{}}`},
-		"no number":        {first + "\n" + state(`"1"`, "{}"), "-"},
-		"below 0":          {first + "\n" + state("-1", "{}"), "-"},
-		"no usage":         {rec("assistant", "a", "", `"message":{"id":"m","role":"assistant","content":"x"}`) + "\n" + both, cost},
+		"behind an answer":    {first + "\n" + both + "\n" + second, cost + " -"},
+		"at the end":          {first + "\n" + second + "\n" + both, "- " + cost},
+		"behind a compaction": {first + "\n" + boundaryOf("s", "a", "") + "\n" + summaryOf("t", "s", "short") + "\n" + both, cost},
+		"at the beginning":    {both + "\n" + first + "\n" + second, cost + " -"},
+		"twice":               {first + "\n" + state("1", "{}") + "\n" + both, cost},
+		"without models":      {first + "\n" + state("1", "null"), `{"total":1,"models":{}}`},
+		"no number":           {first + "\n" + state(`"1"`, "{}"), "-"},
+		"below 0":             {first + "\n" + state("-1", "{}"), "-"},
+		"no usage":            {rec("assistant", "a", "", `"message":{"id":"m","role":"assistant","content":"x"}`) + "\n" + both, cost},
 	} {
 		var got []string
 		for line := range strings.Lines(converted(t, c.text+"\n")) {
