@@ -137,3 +137,42 @@ func TestStatOfOpenFile(t *testing.T) {
 		require.ErrorIs(t, f.Close(), iofs.ErrClosed)
 	}
 }
+
+// stalling is a directory in which leaf is back before the new link is made.
+type stalling struct {
+	nodes.Dir
+	calls []string
+}
+
+func (d *stalling) call(text string, errno syscall.Errno) syscall.Errno {
+	d.calls = append(d.calls, text)
+	return errno
+}
+
+func (d *stalling) Remove(_ context.Context, name string) syscall.Errno {
+	return d.call("remove "+name, 0)
+}
+
+func (d *stalling) Symlink(_ context.Context, target, name string) syscall.Errno {
+	return d.call("link "+name+" "+target, map[bool]syscall.Errno{true: syscall.EEXIST}[name == "leaf"])
+}
+
+func (d *stalling) Rename(_ context.Context, name, to string, _ uint32) syscall.Errno {
+	return d.call("rename "+name+" "+to, map[bool]syscall.Errno{true: syscall.ENOENT}[strings.HasSuffix(d.calls[1], "gone")])
+}
+
+// TestLeafAfterStall: leaf is replaced, also where it is back by then, and a refusal leaves no link.
+func TestLeafAfterStall(t *testing.T) {
+	_, stored := newFS(t, map[string]string{"leaf": "->d"})
+	store := sessioncore.NewStore(stored)
+	t.Cleanup(store.Close)
+	log := slog.New(slog.DiscardHandler)
+	above := nodes.NewDirectory(&nodes.View{Log: log})
+	root := &stalling{Dir: nodes.SourceName("", stored, store).Make(&above).(nodes.Dir)}
+	files := direct.New(root, log)
+	require.NoError(t, files.WriteLines(t.Context(), "leaf", strings.NewReader("a\n"), io.Discard))
+	require.Equal(t, []string{"remove leaf", "link .leaf a", "rename .leaf leaf"}, root.calls)
+	root.calls = nil
+	require.ErrorIs(t, files.WriteLines(t.Context(), "leaf", strings.NewReader("gone"), io.Discard), syscall.ENOENT)
+	require.Equal(t, "remove .leaf", root.calls[3])
+}

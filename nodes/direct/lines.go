@@ -118,6 +118,9 @@ func (f *File) flush() (err error) {
 // maxTarget bounds the target of a link, in bytes, as PATH_MAX does.
 const maxTarget = 4096
 
+// newLeaf is the name of the link that replaces leaf.
+const newLeaf = "." + leafLink
+
 // moveLeaf makes the link leaf lead to the first line of the input.
 func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxTarget+1))
@@ -134,9 +137,15 @@ func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 		if !ok {
 			return syscall.EPERM
 		}
-		errno := dir.Remove(f.ctx, leafLink) // it writes nothing, and hides leaf for a moment
+		errno := dir.Remove(f.ctx, leafLink) // it writes nothing; where links are refused, the reason names leaf
 		if errno == 0 {
-			errno = dir.Symlink(f.ctx, target, leafLink)
+			errno = dir.Symlink(f.ctx, target, newLeaf)
+		}
+		if errno != 0 {
+			return errorOf(errno)
+		}
+		if errno = dir.Rename(f.ctx, newLeaf, leafLink, 0); errno != 0 { // it replaces a leaf that is back
+			_ = dir.Remove(f.ctx, newLeaf)
 		}
 		return errorOf(errno)
 	})
