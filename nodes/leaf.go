@@ -139,12 +139,8 @@ func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) sysc
 	}
 	defer d.leafBack.Store(0) // the tool that removed leaf has made a new link, accepted or not
 	id, err := d.branchPoint(ctx, target)
-	switch {
-	case err != nil:
-	case id == nil:
-		err = d.view.Writer.ResetLeaf(uninterrupted(ctx), d.session)
-	default:
-		err = d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, *id)
+	if err == nil {
+		err = d.view.Writer.MoveLeaf(uninterrupted(ctx), d.session, id)
 	}
 	if err != nil {
 		return d.refused(fmt.Errorf("%s: %w", target, err))

@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -171,7 +171,7 @@ type lines struct {
 	text bytes.Buffer
 	hold *budget.Hold // text
 	full bool         // there was no memory for text
-	line bytes.Buffer // the line being written
+	line []byte       // the line being written
 }
 
 // grow makes room for n more bytes of text.
@@ -217,24 +217,19 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 
 // put appends a line.
 func (l *lines) put(v *line) error {
-	l.line.Reset()
-	enc := json.NewEncoder(&l.line)
-	enc.SetEscapeHTML(false) // as JSON.stringify writes it, and as users grep for it
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("%w: %v", ErrUnreadable, err)
-	}
+	l.line = rawjson.AppendLine(l.line[:0], v)
 	return l.end()
 }
 
 // end appends the line in l.line to the text.
 func (l *lines) end() error {
-	if l.text.Len()+l.line.Len() > maxRendering {
+	if l.text.Len()+len(l.line) > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}
-	if err := l.grow(l.line.Len()); err != nil {
+	if err := l.grow(len(l.line)); err != nil {
 		return err
 	}
-	l.text.Write(l.line.Bytes())
+	l.text.Write(l.line)
 	return nil
 }
 

@@ -97,8 +97,7 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		}
 		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
 		texts[newest] = rest
-		out.line.Reset()
-		fmt.Fprintf(&out.line, `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
+		out.line = fmt.Appendf(out.line[:0], `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
 		if err := out.end(); err != nil {
 			return r, err
 		}

@@ -207,13 +207,9 @@ const maxLeaseName = 128
 // LeaseName returns the name of the lease on the session with an id in WTF-8 (docs/format.md, omp
 // after 18.2.3): the id, or a hash of an id that is no safe file name.
 func LeaseName(id string) string {
-	if isLeaseName(id) {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if id != "" && len(id) <= maxLeaseName && strings.Trim(id, safe) == "" {
 		return id
 	}
 	return fmt.Sprintf("h-%016x", wyhash(0, TextUTF8(id)))
-}
-
-func isLeaseName(id string) bool {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-	return id != "" && len(id) <= maxLeaseName && strings.Trim(id, safe) == ""
 }

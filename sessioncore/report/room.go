@@ -38,14 +38,6 @@ type roomSums struct {
 	images   map[uint64]struct{} // hashes of their data
 }
 
-// roomOf returns the parts of the file of a snapshot.
-func roomOf(ctx context.Context, s *sessioncore.Snapshot) (b roomBytes, repeated repeatedImages, err error) {
-	sums, err := factsOf(ctx, s, addRoom)
-	b = sums.bytes
-	b.Other = s.Stat().Size - b.Text - b.Thinking - b.ToolCalls - b.ToolResults - b.Images
-	return b, sums.repeated, err
-}
-
 // addRoom adds the entries from one on.
 func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSums) error {
 	reader := sessioncore.NewEntryReader(s)

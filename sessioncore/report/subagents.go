@@ -140,7 +140,11 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 			covers = append(covers, cover{math.MinInt64, to, false})
 		}
 		if isResult(s, r.entry) {
-			covers = append(covers, cover{calledAt(s, r.entry), at, true})
+			call := r.entry
+			if answer := AnswerAbove(s, call); answer != sessioncore.NoEntry {
+				call = answer
+			}
+			covers = append(covers, cover{s.Time(call).UnixMilli(), at, true})
 		}
 	}
 	return covers
@@ -158,15 +162,6 @@ func AnswerAbove(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry
 		}
 	}
 	return sessioncore.NoEntry
-}
-
-// calledAt returns the time of the answer that a tool's result belongs to, that of the result if
-// there is none.
-func calledAt(s *sessioncore.Snapshot, result sessioncore.Entry) int64 {
-	if answer := AnswerAbove(s, result); answer != sessioncore.NoEntry {
-		return s.Time(answer).UnixMilli()
-	}
-	return s.Time(result).UnixMilli()
 }
 
 // beyond returns the rest of a cost in a subagent's session that covers of the calling sessions

@@ -117,9 +117,13 @@ func Usage(
 	}
 	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Subagents: subagents, Models: sums.Models}
 	doc.Branch = sumUsage(onBranch(s, leaf, records))
-	if doc.Bytes, doc.RepeatedImages, err = roomOf(ctx, s); err != nil {
+	room, err := factsOf(ctx, s, addRoom)
+	if err != nil {
 		return nil, err
 	}
+	b := room.bytes
+	b.Other = s.Stat().Size - b.Text - b.Thinking - b.ToolCalls - b.ToolResults - b.Images
+	doc.Bytes, doc.RepeatedImages = b, room.repeated
 	var out bytes.Buffer
 	if err := json.Indent(&out, rawjson.AppendLine(nil, doc), "", "  "); err != nil {
 		return nil, err

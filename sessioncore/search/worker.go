@@ -66,7 +66,9 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	if snap.Stat().Token != found.token {
 		found.token, lines = snap.Stat().Token, everywhere // it changed meanwhile
 	}
-	if !w.hasDirectory(found.File) {
+	// A real file or link of that name hides the session's directory (docs/design.md section 1).
+	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
+	if err == nil && (st.Kind == storage.KindFile || st.Kind == storage.KindLink) {
 		return nil
 	}
 	return w.check(ctx, found, snap, lines)
@@ -113,13 +115,6 @@ func (w *worker) scan(
 // as a conversion takes longer. title is its title if that is not in the file.
 type converted interface {
 	Raw() (file storage.Object, title string)
-}
-
-// hasDirectory reports whether a session has a directory in the mount: a real file or link of that
-// name hides it (docs/design.md section 1).
-func (w *worker) hasDirectory(name string) bool {
-	st, err := w.s.Files.Stat(strings.TrimSuffix(name, sessioncore.FileEnding))
-	return err != nil || st.Kind != storage.KindFile && st.Kind != storage.KindLink
 }
 
 // check checks the entries in some lines, and the title.

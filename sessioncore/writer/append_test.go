@@ -187,7 +187,7 @@ func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 		_, err := w.append(line)
 		require.ErrorIs(t, err, sessioncore.ErrNotFound, line)
 	}
-	require.ErrorIs(t, w.MoveLeaf(t.Context(), w.session, "old"), sessioncore.ErrNotFound)
+	require.ErrorIs(t, w.MoveLeaf(t.Context(), w.session, new("old")), sessioncore.ErrNotFound)
 	require.Equal(t, content, w.content())
 	w.adds(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
 }
@@ -310,7 +310,7 @@ func TestAppendBesideRewriter(t *testing.T) {
 func TestLabelAndLeafBesideRewriter(t *testing.T) {
 	for name, do := range map[string]func(w *writing) error{
 		"label": func(w *writing) error { return w.SetLabel(context.Background(), w.session, "a", "L") },
-		"leaf":  func(w *writing) error { return w.MoveLeaf(context.Background(), w.session, "a") },
+		"leaf":  func(w *writing) error { return w.MoveLeaf(context.Background(), w.session, new("a")) },
 	} {
 		for carried, makes := range map[string]func(string) string{
 			"taken over":     func(s string) string { return s },

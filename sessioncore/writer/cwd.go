@@ -42,29 +42,63 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	if err != nil {
 		return err
 	}
-	var to string
+	var to, next string
 	var leaf *string
 	changed := false
 	err = w.change(ctx, s, func(c *change) (err error) {
 		leaf, _ = leafID(c.snap)
-		to, changed, err = c.setCWD(cwd)
+		if next, err = c.nextCWD(cwd); err == nil {
+			to, changed, err = c.setCWD(next)
+		}
 		return err
 	})
 	if err != nil || !changed {
 		return err
 	}
 	if w.opts.Crumbs != nil {
-		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), to, cwd)
+		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), to, next)
 	}
 	if to == s.Name() {
 		return nil
 	}
 	w.store.CloseWithArtifacts(s.Name()) // they have files open under names that are gone
+	s = w.store.Session(to)
 	if w.opts.LeafMemory {
-		return w.moveInMemory(ctx, w.store.Session(to), leaf)
+		err = w.moveInMemory(ctx, s, leaf)
 	}
-	return nil
+	if err == nil && next != cwd {
+		err = w.SetCWD(ctx, s, line)
+	}
+	return err
 }
+
+// nextCWD returns the old working directory where a move there was killed after the artifacts: that
+// is completed first, as else they would stay behind. Otherwise it returns cwd.
+func (c *change) nextCWD(cwd string) (string, error) {
+	old, err := cwdOf(c.snap)
+	if err != nil || old == "" || old == cwd || c.checkFree(artifactsOf(c.s.Name())) != nil {
+		return cwd, err
+	}
+	place, err := c.placeFor(old)
+	if err == nil && c.checkFree(place) == nil && errors.Is(c.checkFree(artifactsOf(place)), fs.ErrExist) {
+		cwd = old
+	}
+	return cwd, err
+}
+
+// checkFree returns an error unless a name is free, which wraps fs.ErrExist if it is not.
+func (c *change) checkFree(name string) error {
+	_, err := c.w.store.Storage().Stat(name)
+	if err == nil {
+		return fmt.Errorf("%w: %s", fs.ErrExist, name)
+	} else if storage.IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// artifactsOf returns the directory of a session's artifacts.
+func artifactsOf(name string) string { return strings.TrimSuffix(name, sessioncore.FileEnding) }
 
 // mayMove returns an error if the session can never be moved: it lies in another one's artifacts.
 func (w *Writer) mayMove(s *sessioncore.Session) error {
@@ -72,8 +106,7 @@ func (w *Writer) mayMove(s *sessioncore.Session) error {
 	if owner == s.Name() {
 		return nil
 	}
-	owner = strings.TrimSuffix(owner, sessioncore.FileEnding)
-	return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + owner}
+	return &FieldError{Want: "a session of its own", Got: "one in the artifacts of " + artifactsOf(owner)}
 }
 
 // newCWD returns the working directory of a line. It must exist unless it is the session's own.
@@ -204,22 +237,17 @@ func (c *change) makePlace(disk mover, to string, killed bool) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
 	}
-	files, dir := c.w.store.Storage(), storage.Dir(to)
-	if err := disk.MkdirAll(dir); err != nil {
-		return err
+	err := disk.MkdirAll(storage.Dir(to))
+	if err == nil {
+		err = c.checkFree(to)
 	}
-	places := []string{to, strings.TrimSuffix(to, sessioncore.FileEnding)}
-	if killed { // Move knows whether they are its own
-		places = places[:1]
+	if err == nil && !killed { // else Move knows whether they are its own
+		err = c.checkFree(artifactsOf(to))
 	}
-	for _, place := range places {
-		if _, err := files.Stat(place); err == nil {
-			return fmt.Errorf("%w: %s", fs.ErrExist, place)
-		} else if !storage.IsMissing(err) {
-			return err
-		}
+	if err == nil {
+		err = disk.CheckWritable(storage.Dir(to))
 	}
-	return disk.CheckWritable(dir)
+	return err
 }
 
 // previousFilesKey is the member of omp's header with the paths from before moves, from 18 on.

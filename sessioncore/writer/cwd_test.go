@@ -66,11 +66,25 @@ func TestCWDCompletes(t *testing.T) {
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 
+// TestCWDAfterKilledMove: the artifacts of a move that was killed follow the session to another place, and back.
+func TestCWDAfterKilledMove(t *testing.T) {
+	disk, killed, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir(), t.TempDir()
+	putFile(t, disk, clients.AbsoluteScope(killed)+"/session/1.log", "out")
+	w := startWriting(t, disk, strings.Replace(plainFile, "/home/dev/pi", killed, 1), Options{})
+	for _, to := range []string{cwd, killed} {
+		require.NoError(t, w.SetCWD(t.Context(), w.session, to))
+		at := clients.AbsoluteScope(to) + "/session"
+		require.Equal(t, strings.Replace(plainFile, "/home/dev/pi", to, 1), fileContent(t, disk, at+".jsonl"))
+		require.Equal(t, "out", fileContent(t, disk, at+"/1.log"))
+		w.session = w.store.Session(at + ".jsonl")
+	}
+}
+
 // TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
 func TestCWDKeepsLeafInMemory(t *testing.T) {
 	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
 	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
-	require.NoError(t, w.MoveLeaf(t.Context(), w.session, "a"))
+	require.NoError(t, w.MoveLeaf(t.Context(), w.session, new("a")))
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
 	w.session = w.store.Session(clients.AbsoluteScope(cwd) + "/session.jsonl")
 	require.Equal(t, "a", w.leaf())

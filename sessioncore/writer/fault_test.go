@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"append":            {plainFile, "Append", unix.ENOSPC, mode},
 		"migration":         {v1, "Replace", unix.ENOSPC, mode},
-		"leaf":              {plainFile, "Append", unix.EIO, func(w *writing) error { return w.MoveLeaf(ctx, w.session, "a") }},
+		"leaf":              {plainFile, "Append", unix.EIO, func(w *writing) error { return w.MoveLeaf(ctx, w.session, new("a")) }},
 		"label":             {plainFile, "Append", unix.EDQUOT, func(w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
 		"title":             {plainFile, "Replace", unix.EIO, title},
 		"slot":              {slot + plainFile, "Overwrite", unix.EIO, title},

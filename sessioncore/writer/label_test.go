@@ -40,7 +40,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 	ctx := context.Background()
 	w := startMemory(t, plainFile, Options{LeafMemory: true})
 	old := w.snapshot()
-	require.NoError(t, w.MoveLeaf(ctx, w.session, "a"))
+	require.NoError(t, w.MoveLeaf(ctx, w.session, new("a")))
 	require.NotEqual(t, old.Serial(), w.snapshot().Serial())
 	require.Equal(t, sessioncore.Entry(1), sessiontest.Leaf(t, old), "a snapshot never changes")
 	w.store.Close()
@@ -55,12 +55,12 @@ func TestMoveLeafInMemory(t *testing.T) {
 	require.Equal(t, "a", w.parentOfID(ids[0]))
 	require.Equal(t, ids[0], w.leaf())
 
-	require.NoError(t, w.ResetLeaf(ctx, w.session))
+	require.NoError(t, w.MoveLeaf(ctx, w.session, nil))
 	require.Equal(t, "", w.leaf())
 	_, err = w.opts.Journal.Append(plainName, []byte(`{"type":"mode_change","id":"client","parentId":"b","mode":"x"}`+"\n"))
 	require.NoError(t, err)
 	require.Equal(t, "client", w.leaf(), "a client's append ends it")
-	require.ErrorIs(t, New(w.store, Options{LeafMemory: true, ReadOnly: true}).ResetLeaf(ctx, w.session), sessioncore.ErrReadOnly)
+	require.ErrorIs(t, New(w.store, Options{LeafMemory: true, ReadOnly: true}).MoveLeaf(ctx, w.session, nil), sessioncore.ErrReadOnly)
 }
 
 func TestTitleSlotLine(t *testing.T) {

@@ -9,19 +9,10 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// MoveLeaf makes the entry id the leaf, like the client's branch: durably by appending one entry,
-// or in memory with the option LeafMemory (docs/design.md, leaf). An unchanged leaf writes nothing.
-// ErrNotFound: no entry has that id.
-func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, id string) error {
-	return w.moveLeaf(ctx, s, &id)
-}
-
-// ResetLeaf moves the leaf before the first entry: the next appended entry becomes a new root.
-func (w *Writer) ResetLeaf(ctx context.Context, s *sessioncore.Session) error {
-	return w.moveLeaf(ctx, s, nil)
-}
-
-func (w *Writer) moveLeaf(ctx context.Context, s *sessioncore.Session, target *string) error {
+// MoveLeaf makes the entry with the id target the leaf, like the client's branch: durably by
+// appending one entry, or in memory with the option LeafMemory (docs/design.md, leaf). nil is the
+// place before the first entry. An unchanged leaf writes nothing. ErrNotFound: no entry has that id.
+func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, target *string) error {
 	if w.opts.LeafMemory {
 		return w.moveInMemory(ctx, s, target)
 	}

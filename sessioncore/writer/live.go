@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"errors"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/clients"
@@ -49,13 +48,6 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 // the file's lock, so that a writer that takes the lock is not reported in the middle of its work.
 type watcher interface {
 	Writers(name string) (storage.WriterState, error)
-}
-
-// isTransient reports whether the error may end in a moment: a process has the file open, as those
-// that follow the lock do while they write.
-func isTransient(err error) bool {
-	var live *clients.LiveError
-	return errors.As(err, &live) && live.Sign == clients.SignDescriptor
 }
 
 // Owner describes the client that has a session open.

@@ -37,8 +37,8 @@ var everyWrite = map[string]func(w *Writer, s *sessioncore.Session) error{
 		_, err := w.Append(context.Background(), s, []byte(`{"type":"mode_change","mode":"plan"}`))
 		return err
 	},
-	"leaf":  func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(context.Background(), s, "a") },
-	"reset": func(w *Writer, s *sessioncore.Session) error { return w.ResetLeaf(context.Background(), s) },
+	"leaf":  func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(context.Background(), s, new("a")) },
+	"reset": func(w *Writer, s *sessioncore.Session) error { return w.MoveLeaf(context.Background(), s, nil) },
 	"label": func(w *Writer, s *sessioncore.Session) error { return w.SetLabel(context.Background(), s, "a", "L") },
 	"title": func(w *Writer, s *sessioncore.Session) error { return w.SetTitle(context.Background(), s, "T") },
 	"import": func(w *Writer, s *sessioncore.Session) error {

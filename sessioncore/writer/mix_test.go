@@ -117,7 +117,7 @@ func (m *mixing) work(n int, rnd *rand.Rand) {
 		case 1:
 			err = m.w.SetLabel(ctx, m.store.Session("scope/plain.jsonl"), "a", "label "+id)
 		case 2:
-			err = m.w.MoveLeaf(ctx, m.store.Session("scope/plain.jsonl"), []string{"a", "b"}[i%2])
+			err = m.w.MoveLeaf(ctx, m.store.Session("scope/plain.jsonl"), new([]string{"a", "b"}[i%2]))
 		case 3:
 			var fork string
 			if fork, err = m.w.Fork(ctx, m.store.Session("scope/slot.jsonl"), "b"); err == nil {

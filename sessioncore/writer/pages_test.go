@@ -60,9 +60,9 @@ var commands = map[string]func(w *writing, arg string) (shows string, err error)
 	},
 	"leaf": func(w *writing, id string) (string, error) {
 		if id == "" {
-			return "", w.ResetLeaf(w.t.Context(), w.session)
+			return "", w.MoveLeaf(w.t.Context(), w.session, nil)
 		}
-		return "", w.MoveLeaf(w.t.Context(), w.session, id)
+		return "", w.MoveLeaf(w.t.Context(), w.session, &id)
 	},
 	"title": func(w *writing, title string) (string, error) {
 		return "", w.SetTitle(w.t.Context(), w.session, unquoted(title))

@@ -112,7 +112,7 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 // str cuts a string that is too long.
 func (p *persister) str(v rawjson.Value, key string) {
 	if key == "image_url" {
-		if text, _ := v.Bytes(); isImageURL(text) {
+		if text, _ := v.Bytes(); bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
 			if p.rules.Blobs { // otherwise keep it: a truncated image is useless
 				p.replace(v, p.blob([]byte(names.TextUTF8(string(text))), ""))
 			}

@@ -67,11 +67,6 @@ func isLongImage(v rawjson.Value) bool {
 	return ok && !bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) && hasUnits(v[1:len(v)-1], minBlob)
 }
 
-// isImageURL reports whether a text is a data URL of an image in base64.
-func isImageURL(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
-}
-
 // image records an image in base64 to be stored and returns the reference to it, as JSON.
 func (p *persister) image(v rawjson.Value, ending string) string {
 	text, _ := v.Bytes()

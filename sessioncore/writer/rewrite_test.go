@@ -253,7 +253,7 @@ func TestWriteToCases(t *testing.T) {
 		require.Equal(t, ids[0], w.leaf(), name)
 		require.NoError(t, w.SetLabel(ctx, w.session, ids[0], "L"), name)
 		require.NoError(t, w.SetTitle(ctx, w.session, "a title"), name)
-		require.NoError(t, w.MoveLeaf(ctx, w.session, ids[0]), name)
+		require.NoError(t, w.MoveLeaf(ctx, w.session, new(ids[0])), name)
 		require.Equal(t, ids[0], w.leaf(), name)
 		after := w.snapshot()
 		require.GreaterOrEqual(t, after.Version(), sessioncore.CurrentVersion, name)

@@ -169,7 +169,10 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore
 		if err == nil {
 			return snap, unlock, nil
 		}
-		if !isTransient(err) || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
+		live, _ := errors.AsType[*clients.LiveError](err)
+		// Those that follow the lock have the file open for a moment.
+		isTransient := live != nil && live.Sign == clients.SignDescriptor
+		if !isTransient || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
 			return nil, nil, err
 		}
 	}
