@@ -67,6 +67,67 @@ func (k Kit) Pages(t *testing.T) {
 	})
 }
 
+// Own checks the files below the directory that an environment variable names: a text is in as many entries of the sessions
+// as records have it. said returns the content of a record with words; of a repeated uuid the last record counts.
+func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any) any) {
+	if os.Getenv(variable) == "" {
+		t.Skip(variable + " names no directory")
+	}
+	require.NoError(t, filepath.WalkDir(os.Getenv(variable), func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".jsonl") {
+			return err
+		}
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			file, err := os.ReadFile(name)
+			require.NoError(t, err)
+			contents, want, got := map[any]any{}, map[string]int{}, map[string]int{}
+			for line := range strings.Lines(string(file)) {
+				var r map[string]any
+				if id := any(len(contents)); json.Unmarshal([]byte(line), &r) == nil {
+					if uuid, _ := r["uuid"].(string); uuid != "" {
+						id = uuid
+					}
+					contents[id] = said(r)
+				}
+			}
+			for _, content := range contents {
+				eachText(content, func(text string) { want[text]++ })
+			}
+			h := k.with(t, filepath.Base(name), string(file))
+			for _, session := range h.Sessions("") {
+				for line := range strings.Lines(h.Read(session)) {
+					var e struct{ Content, Summary, Message any }
+					if line[0] == '{' && json.Unmarshal([]byte(line), &e) == nil {
+						eachText([]any{e.Content, e.Summary, e.Message}, func(text string) { got[text]++ })
+					}
+				}
+			}
+			for text, n := range want {
+				require.Equal(t, n, got[text], text)
+			}
+		})
+		return nil
+	}))
+}
+
+// eachText calls f for each text in content: in strings, and in blocks and lists of them.
+func eachText(content any, f func(text string)) {
+	switch v := content.(type) {
+	case string:
+		if v != "" {
+			f(v)
+		}
+	case []any:
+		for _, element := range v {
+			eachText(element, f)
+		}
+	case map[string]any:
+		for _, key := range []string{"text", "thinking", "content"} {
+			eachText(v[key], f)
+		}
+	}
+}
+
 // Check returns the sessions of a sample, the oldest first: whole lines of JSON, in which each id stands once
 // and each parent before its children.
 func (k Kit) Check(t testing.TB, sample, text string) string {

@@ -65,6 +65,17 @@ func TestConvert(t *testing.T) { kit.Pages(t) }
 
 func TestSamples(t *testing.T) { kit.Samples(t) }
 
+// TestRealFiles: each text of somebody's own files is in as many entries as records have it.
+func TestRealFiles(t *testing.T) {
+	kit.Own(t, "SESSIONFS_CLAUDE_FILES", func(r map[string]any) any {
+		if r["type"] == "user" || r["type"] == "assistant" {
+			return r["message"]
+		}
+		attachment, _ := r["attachment"].(map[string]any)
+		return attachment["prompt"]
+	})
+}
+
 // FuzzConvert: whatever a file has, its sessions are whole lines.
 func FuzzConvert(f *testing.F) {
 	agentstest.Seeds(f, func(file string) { f.Add(file) })

@@ -74,6 +74,17 @@ func TestConvert(t *testing.T) { kit.Pages(t) }
 
 func TestSamples(t *testing.T) { kit.Samples(t) }
 
+// TestRealRollouts: each text of somebody's own rollouts is in as many entries as messages have it.
+func TestRealRollouts(t *testing.T) {
+	kit.Own(t, "SESSIONFS_TEST_ROLLOUTS", func(r map[string]any) any {
+		payload, _ := r["payload"].(map[string]any)
+		if r["type"] != "response_item" || payload["type"] != "message" {
+			return nil
+		}
+		return payload["content"]
+	})
+}
+
 // TestFailures: outputs of a patch and of commands that say that they failed, and those that say otherwise.
 func TestFailures(t *testing.T) {
 	for text, want := range map[string]bool{
