@@ -130,6 +130,9 @@ func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 // own handles an event of the session's own agent.
 func (c *converter) own(typ, id string, data agents.Object) {
 	call, _ := data.Member("toolCallId").Text()
+	if len(c.thoughts) > 0 && (typ == "user.message" || typ == "abort") {
+		c.answer(nil) // of thoughts alone
+	}
 	switch typ {
 	case "session.resume":
 		c.Model(data.Member("selectedModel"))
@@ -168,8 +171,8 @@ func (c *converter) own(typ, id string, data agents.Object) {
 			a.Abort()
 		}
 	case "session.error":
-		c.Close()
-		c.Answer("").Error(data.Member("message"))
+		c.answer(nil)
+		c.Open().Error(data.Member("message"))
 		c.answered = false
 	case "system.notification", "skill.invoked":
 		var content agents.Blocks

@@ -2,7 +2,6 @@ package copilot
 
 import (
 	"encoding/json"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -48,16 +47,13 @@ func init() {
 const promptsName = "command-history-state.json"
 
 // prompts returns the prompts in that file, the oldest first.
-func prompts(_ string, text []byte) iter.Seq[history.Prompt] {
-	return func(yield func(history.Prompt) bool) {
-		var typed struct{ CommandHistory []string }
-		_ = json.Unmarshal(text, &typed)
-		for _, text := range slices.Backward(typed.CommandHistory) {
-			if !yield(history.Prompt{Text: text, Untimed: true}) {
-				return
-			}
-		}
+func prompts(_ string, text []byte) (all []history.Prompt) {
+	var typed struct{ CommandHistory []string }
+	_ = json.Unmarshal(text, &typed)
+	for _, text := range slices.Backward(typed.CommandHistory) {
+		all = append(all, history.Prompt{Text: text, Untimed: true})
 	}
+	return all
 }
 
 // nameOf returns the name of a file or directory as Home shows it.

@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"maps"
 	"strconv"
 
 	"sessionfs/sessioncore/agents"
@@ -102,9 +101,8 @@ func (u *usage) rest(data agents.Object) agents.Usage {
 			sum[i] += t[i] - u.totals[model][i]
 		}
 	}
-	maps.Copy(u.totals, now)
 	told := u.told
-	if u.spoken, u.told = 0, false; told {
+	if u.totals, u.spoken, u.told = now, 0, false; told {
 		return agents.Usage{}
 	}
 	return sum.tokens()
