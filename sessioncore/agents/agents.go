@@ -90,11 +90,8 @@ var registered []*Agent
 
 // Register adds an agent. Only the init of the agent's package calls it.
 func Register(a Agent) {
-	at, found := slices.BinarySearchFunc(registered, &a, func(b, a *Agent) int { return cmp.Compare(b.Name, a.Name) })
-	if found {
-		panic("agents: " + a.Name + " is registered twice")
-	}
-	registered = slices.Insert(registered, at, &a)
+	registered = append(registered, &a)
+	slices.SortFunc(registered, func(a, b *Agent) int { return cmp.Compare(a.Name, b.Name) })
 	message.Register(a.Tools, a.ByRequest)
 }
 

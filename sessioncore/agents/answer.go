@@ -248,7 +248,15 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if b.Facts {
 		content = nil
 	}
-	body := a.appendUsage(b.provider.AppendAnswer(b.body[:0], content, a.model))
+	body := append(append(append(b.body[:0], `"message":{"role":"assistant","content":[`...), content...), ']')
+	body = rawjson.AppendQuoted(append(body, `,"api":`...), b.provider.API)
+	body = rawjson.AppendQuoted(append(body, `,"provider":`...), b.provider.Name)
+	if body = append(body, `,"model":`...); len(a.model) > 0 {
+		body = append(body, a.model...)
+	} else {
+		body = rawjson.AppendQuoted(body, b.provider.Model)
+	}
+	body = a.appendUsage(body)
 	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), a.stopReason())
 	body = AppendMember(AppendMember(body, "responseId", a.response), "errorMessage", a.failure)
 	body = AppendMember(body, "errorStatus", a.status)

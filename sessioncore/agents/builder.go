@@ -24,17 +24,6 @@ type Provider struct {
 	Numbered bool
 }
 
-// AppendAnswer appends the message of an answer up to its model, a text or missing.
-func (p *Provider) AppendAnswer(dst []byte, content Blocks, model rawjson.Value) []byte {
-	dst = append(append(append(dst, `"message":{"role":"assistant","content":[`...), content...), ']')
-	dst = rawjson.AppendQuoted(append(dst, `,"api":`...), p.API)
-	dst = rawjson.AppendQuoted(append(dst, `,"provider":`...), p.Name)
-	if dst = append(dst, `,"model":`...); !model.IsString() {
-		return rawjson.AppendQuoted(dst, p.Model)
-	}
-	return append(dst, model...)
-}
-
 // Builder makes the lines of a session for an agent whose part is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
 // Hang names. The last answer may still change, so it and the entries behind it are the tail; all
@@ -258,14 +247,6 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 	return b.Title(), err
 }
 
-// HasTalk reports whether the records in lines become messages. Afterwards the Builder is useless.
-func (b *Builder) HasTalk(lines []byte) bool {
-	var out []byte
-	every := func([]byte) bool { return true }
-	eachObject(lines, every, func(v rawjson.Value) { out = b.Add(out, v, 1) })
-	return bytes.Contains(b.Tail(out), []byte(`"message":{`))
-}
-
 // Named sets the title that a person or the agent gave. The last one counts.
 func (b *Builder) Named(title string) {
 	if title != "" {
@@ -392,12 +373,6 @@ func (b *Builder) claim(id string) bool {
 	return len(b.ids) > before
 }
 
-// Has reports whether an entry has an id.
-func (b *Builder) Has(id string) bool {
-	_, has := b.ids[id]
-	return has
-}
-
 // At returns the entry on which the next one hangs, or "".
 func (b *Builder) At() string { return b.at }
 
@@ -406,7 +381,7 @@ func (b *Builder) Last() string { return b.last }
 
 // Hang makes the next entry hang on another one, or on none if id is "" or unknown.
 func (b *Builder) Hang(id string) {
-	if id != "" && !b.Has(id) {
+	if _, has := b.ids[id]; !has {
 		id = ""
 	}
 	b.HangOn(id, b.line)

@@ -1,8 +1,7 @@
 package agents
 
 import (
-	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"path"
 	"slices"
 	"strings"
@@ -55,7 +54,8 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 	dir := p.chats(project)
 	return p.lists.Get(p.Raw, dir, func(storage.Stat) (map[string]*projectSession, error) {
 		all, sides, twins := map[string]*projectSession{}, map[string]string{}, map[string][]string{}
-		err := p.Raw.List(dir, nil, func(item storage.Item) bool {
+		items, err := storage.List(p.Raw, dir)
+		for _, item := range items {
 			at, session := path.Join(dir, item.Name), p.Session(item.Name)
 			switch known := all[session]; {
 			case item.Kind == storage.KindDir:
@@ -64,8 +64,7 @@ func (p *Projects) sessions(project string) (map[string]*projectSession, error) 
 			case known == nil || strings.HasSuffix(at, sessionEnding):
 				all[session] = &projectSession{file: at}
 			}
-			return true
-		})
+		}
 		for session, s := range all {
 			twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
 		}
@@ -122,16 +121,12 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 			items = append(items, storage.Item{Name: name, Kind: kind})
 		}
 	}
-	depth := strings.Count(dir, "/")
-	if dir == "" {
-		depth = -1
-	}
-	switch depth {
-	case -1:
+	switch depth := strings.Count(dir, "/"); {
+	case dir == "":
 		add(storage.KindDir, p.withSessions()...)
-		return items, nil
-	case 0:
-		all, err := p.sessions(dir)
+	case depth == 0:
+		var all map[string]*projectSession
+		all, err = p.sessions(dir)
 		for name := range all {
 			if s := p.session(dir, name); s != nil {
 				add(storage.KindFile, name+sessionEnding)
@@ -140,19 +135,22 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 				}
 			}
 		}
-		return items, err
-	case 1:
+	case depth == 1:
 		add(storage.KindDir, Subagents)
-		return items, nil
-	}
-	at, _, err := p.real(dir)
-	if err == nil {
-		err = p.Raw.List(at, nil, func(item storage.Item) bool {
+	default:
+		at, _, err := p.real(dir)
+		if err != nil {
+			return nil, err
+		}
+		files, err := storage.List(p.Raw, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range files {
 			if item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) {
 				add(item.Kind, item.Name)
 			}
-			return true
-		})
+		}
 	}
 	return items, err
 }
@@ -167,12 +165,12 @@ func (p *Projects) InEach(file string) (paths []string) {
 
 // all returns the directories of projects, in order.
 func (p *Projects) all() (names []string) {
-	_ = p.Raw.List(p.Dir, nil, func(item storage.Item) bool {
+	items, _ := storage.List(p.Raw, p.Dir)
+	for _, item := range items {
 		if item.Kind == storage.KindDir {
 			names = append(names, item.Name)
 		}
-		return true
-	})
+	}
 	slices.Sort(names)
 	return names
 }
@@ -190,9 +188,7 @@ func (p *Projects) withSessions() []string {
 func (p *Projects) Stat(name string) (storage.Stat, error) {
 	st, err := p.Renamed.Stat(name)
 	if err == nil && name == "" {
-		sum := fnv.New64a()
-		fmt.Fprint(sum, p.withSessions())
-		st.Inode ^= sum.Sum64()
+		st.Inode ^= uint64(crc32.ChecksumIEEE([]byte(strings.Join(p.withSessions(), "/"))))
 	}
 	return st, err
 }

@@ -1,10 +1,12 @@
 package agents
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
 
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -57,7 +59,9 @@ func (p *Projects) isStub(file string) bool {
 			return false, nil
 		}
 		text, err := storage.ReadFile(p.Raw, file, maxStub)
-		return err == nil && !p.builder(About{}).HasTalk(text), err
+		b, out := p.builder(About{}), []byte(nil)
+		eachObject(text, func([]byte) bool { return true }, func(v rawjson.Value) { out = b.Add(out, v, 1) })
+		return err == nil && !bytes.Contains(b.Tail(out), []byte(`"message":{`)), err
 	})
 	return is
 }

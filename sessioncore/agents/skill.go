@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // skillMark is the last line of an installed skill: the hash of the lines before it.
@@ -64,7 +63,7 @@ func InstallSkill(file, text string) error {
 		return err
 	}
 	defer os.Remove(made.Name())
-	_, err = strings.NewReader(marked(text)).WriteTo(made)
+	_, err = made.WriteString(marked(text))
 	if err = errors.Join(err, made.Close()); err != nil {
 		return err
 	}

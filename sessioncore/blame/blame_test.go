@@ -13,7 +13,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/search"
 )
 
 // TestChanges: the ways in which agents name a change.
@@ -43,13 +42,6 @@ func TestReadOfBlocks(t *testing.T) {
 	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
 	require.NoError(t, err)
 	require.Equal(t, []Change{{New: "one", Whole: true}, {New: "three", Whole: true}, {New: "four", Whole: true}}, list)
-}
-
-// TestDiffIsHarmless: a terminal obeys nothing in a diff.
-func TestDiffIsHarmless(t *testing.T) {
-	e := Edit{&search.Hit{Found: &search.Found{Session: "\x1bs"}, Prompt: "p\u202e\xff"}, []Change{{Old: "a\tb\r\n", New: "a\r\u009b\r\n", From: 2, To: 2}}}
-	require.Equal(t, "edit \nby, in ?s\n\n    p??\n\n--- a/f?\n+++ b/f?\n@@ instead of lines 2 to 2 @@\n-a\tb\n+a??\n",
-		strings.Replace(e.Diff("/f\x1b", "by"), "edit "+e.Path(), "edit ", 1))
 }
 
 // FuzzChanges: no arguments make the reader panic.

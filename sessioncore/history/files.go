@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ type Files struct {
 	Names func() []string
 	// Parse returns the prompts in the text of a file, of one that is half written those that can be
 	// read.
-	Parse func(name string, text []byte) iter.Seq[Prompt]
+	Parse func(name string, text []byte) []Prompt
 }
 
 // LinesName is the file of prompts of Claude Code and Codex (docs/format.md, Claude Code; Codex).
@@ -46,36 +45,33 @@ func Lines(files storage.Files) Files {
 }
 
 // parseLines parses lines with the keys of either client.
-func parseLines(_ string, text []byte) iter.Seq[Prompt] {
-	return func(yield func(Prompt) bool) {
-		number := 0
-		for line := range bytes.Lines(text) {
-			number++
-			var v struct {
-				Display   *string `json:"display"`
-				Timestamp float64 `json:"timestamp"` // in ms
-				Project   *string `json:"project"`
-				SessionID *string `json:"sessionId"`
+func parseLines(_ string, text []byte) (all []Prompt) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		var v struct {
+			Display   *string `json:"display"`
+			Timestamp float64 `json:"timestamp"` // in ms
+			Project   *string `json:"project"`
+			SessionID *string `json:"sessionId"`
 
-				Text    *string `json:"text"`
-				Seconds float64 `json:"ts"`
-				Session *string `json:"session_id"`
-			}
-			said := json.Unmarshal(line, &v) == nil
-			display := cmp.Or(v.Display, v.Text)
-			if !said || display == nil {
-				continue
-			}
-			at := int64(v.Seconds)
-			if v.Timestamp != 0 {
-				at = int64(v.Timestamp / 1000)
-			}
-			p := Prompt{Text: *display, At: at, Cwd: v.Project, Session: cmp.Or(v.SessionID, v.Session), id: number}
-			if !yield(p) {
-				return
-			}
+			Text    *string `json:"text"`
+			Seconds float64 `json:"ts"`
+			Session *string `json:"session_id"`
 		}
+		said := json.Unmarshal(line, &v) == nil
+		display := cmp.Or(v.Display, v.Text)
+		if !said || display == nil {
+			continue
+		}
+		at := int64(v.Seconds)
+		if v.Timestamp != 0 {
+			at = int64(v.Timestamp / 1000)
+		}
+		session := cmp.Or(v.SessionID, v.Session)
+		all = append(all, Prompt{Text: *display, At: at, Cwd: v.Project, Session: session, id: number})
 	}
+	return all
 }
 
 // State implements History.
@@ -117,7 +113,7 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	}
 	room := hold.Another()
 	defer room.Close()
-	if err := room.Resize(2 * size); err != nil {
+	if err := room.Resize(3 * size); err != nil {
 		return r, err
 	}
 	found, err := h.find(ctx, words)
@@ -151,7 +147,7 @@ func (h Files) find(ctx context.Context, words []string) (found []Prompt, err er
 		} else if err != nil {
 			return nil, err
 		}
-		for p := range h.Parse(name, text) {
+		for _, p := range h.Parse(name, text) {
 			number++
 			p.id = cmp.Or(p.id, number)
 			if containsAll([]byte(strings.ToLower(p.Text)), words) {

@@ -80,6 +80,13 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 	return slices.Contains(roles[c.q.role], rawjson.CamelCase(text))
 }
 
+// isOfModel reports whether a message is of the query's model.
+func (c *checker) isOfModel(m *message.Members) bool {
+	model, ok := m[message.Model].Text()
+	provider, _ := m[message.Provider].Text()
+	return c.q.model == nil || ok && c.q.model.isIn([]byte(provider+"/"+model))
+}
+
 // tool checks the name of a tool that is called or has answered. The text must still be checked.
 func (c *checker) tool(name rawjson.Value) {
 	if text, ok := name.Bytes(); ok && !c.hasTool {
@@ -203,10 +210,7 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
 		m := message.Read(s.Message(e, text))
-		model, ok := m[message.Model].Text()
-		provider, _ := m[message.Provider].Text()
-		c.excluded = c.excluded && (!ok || !c.q.model.isIn([]byte(provider+"/"+model)))
-		if !c.excluded {
+		if c.excluded = !c.isOfModel(&m); !c.excluded {
 			c.message(&m)
 			c.plain(c.output)
 		}

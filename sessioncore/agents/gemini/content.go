@@ -1,45 +1,52 @@
 package gemini
 
 import (
+	"hash/maphash"
+	"regexp"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// members has the members of a message.
-type members interface {
-	Member(key string) rawjson.Value
-}
+var seed = maphash.MakeSeed()
 
-// message is the content of a message of the person or of the program in the person's name.
+// message is a message in the person's name.
 type message struct {
 	content, display rawjson.Value
-	text             string // all texts
+	text             string // all texts but the context
+	context          string // the texts that the program put in
 	results          bool   // it has results of tools, which its answer has too
 }
 
 // userOf reads a message.
-func userOf(m members) (u message) {
+func userOf(m agents.Object) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
-	u.text = agents.TextIn(u.content)
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		u.results = u.results || part.Member("functionResponse").IsObject()
+		if text := agents.TextIn(part); isContext(text) {
+			u.context += text
+		} else {
+			u.text += text
+		}
 	})
 	return u
 }
 
-// isContext reports whether the program put the text in.
-func (u message) isContext() bool {
-	text := strings.TrimSpace(u.text)
-	return strings.HasPrefix(text, "<session_context>") || strings.HasPrefix(text, "<hook_context>") ||
-		strings.HasPrefix(text, "This is the Gemini CLI. We are setting up the context for our chat.") // older
-}
+const environment = `<session_context>|This is the Gemini CLI\. We are setting up the context`
 
-// isSnapshot reports whether a text is the summary of a compression.
-func isSnapshot(text string) bool {
-	return strings.HasPrefix(strings.TrimSpace(text), "<state_snapshot>")
-}
+var (
+	// isEnvironment reports whether a text begins all that the model is sent.
+	isEnvironment = regexp.MustCompile(`^\s*(` + environment + `)`).MatchString
+	// isContext reports whether the program put the text in.
+	isContext = regexp.MustCompile(`^\s*(<hook_context>|` + environment + `)`).MatchString
+	// isSnapshot reports whether a text is the summary of a compression.
+	isSnapshot = regexp.MustCompile(`^\s*<state_snapshot>`).MatchString
+	// isMarker reports whether a text only stands between the contents of files.
+	isMarker = regexp.MustCompile(`(?s)^\s*(--- .* ---)?\s*$`).MatchString
+	// workspace matches the working directory in it.
+	workspace = regexp.MustCompile(`(?:I'm currently working in the directory: |- \*\*Workspace Directories:\*\*\n  - )(.*\S)`)
+)
 
 // title returns a text that may be the session's title, "" for one that is no prompt.
 func (u message) title() string {
@@ -50,22 +57,10 @@ func (u message) title() string {
 	if command, _, ok := u.command(); ok {
 		text = "! " + command
 	}
-	if u.results || u.isContext() || isSnapshot(u.text) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
+	if u.results || isSnapshot(u.text) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
 		return ""
 	}
 	return agents.FirstLine(text)
-}
-
-// directory returns the working directory that the program names in the session's context, "" for
-// none.
-func (u message) directory() string {
-	for _, before := range [...]string{"I'm currently working in the directory: ", "- **Workspace Directories:**\n  - "} {
-		if _, after, ok := strings.Cut(u.text, before); ok {
-			dir, _, _ := strings.Cut(after, "\n")
-			return strings.TrimSpace(dir)
-		}
-	}
-	return ""
 }
 
 // command returns the command that a person ran, and its output, which the program tells the model.
@@ -75,7 +70,7 @@ func (u message) command() (command, output string, ok bool) {
 	return command, strings.TrimSuffix(rest, "\n```"), ok && found
 }
 
-// blocks returns the content that is shown, and the texts that the program added to what was typed.
+// blocks returns the content that is shown, and the texts that the program added.
 func (u message) blocks() (shown, added agents.Blocks) {
 	typed := agents.TextIn(u.display)
 	if typed != "" {
@@ -85,6 +80,8 @@ func (u message) blocks() (shown, added agents.Blocks) {
 		text := part.Member("text")
 		said, _ := text.Text()
 		switch {
+		case isContext(said):
+			added.Text(text)
 		case typed == "" || !text.IsString():
 			shown.Part(part)
 		case said != typed && !isMarker(said):
@@ -94,15 +91,11 @@ func (u message) blocks() (shown, added agents.Blocks) {
 	return shown, added
 }
 
-// isMarker reports whether a text only stands between the contents of files.
-func isMarker(text string) bool {
-	text = strings.TrimSpace(text)
-	return text == "" || strings.HasPrefix(text, "--- ") && strings.HasSuffix(text, " ---")
-}
-
-// saidBy returns the text of a message with the ids of its calls, by which a copy of it is known.
-func saidBy(m members) string {
-	said := agents.TextIn(m.Member("content"))
+// saidBy returns a hash of a message's type, its text and the ids of its calls, by which a copy of
+// it is known, 0 for none of these.
+func saidBy(m agents.Object) uint64 {
+	typ, _ := m.Member("type").Text()
+	said := strings.TrimSpace(userOf(m).text)
 	note := func(call rawjson.Value) {
 		id, _ := call.Member("id").Text()
 		said += id
@@ -111,7 +104,10 @@ func saidBy(m members) string {
 	if !m.Member("toolCalls").IsArray() {
 		agents.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
 	}
-	return said
+	if said == "" || typ != "user" && typ != "gemini" {
+		return 0
+	}
+	return maphash.String(seed, typ+" "+said)
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -12,26 +13,31 @@ import (
 // later one with its id (docs/format.md, Gemini CLI).
 type converter struct {
 	*agents.Builder
-	live   []*place          // the messages that the model is sent, in order
-	places map[string]*place // all, by their ids
-	last   *place            // the message of the person or the model made last, in the order of the file
-	done   map[string]bool   // calls that have a result
-	input  int64             // tokens of the last answer's input
+	root    *place            // before the first message
+	live    *place            // the last message that the model is sent
+	places  map[string]*place // all, by their ids and those of their copies
+	known   map[uint64]*place // those with a text, by place.all
+	last    *place            // the message made last, in the order of the file
+	done    map[string]bool   // calls that have a result
+	input   int64             // tokens of the last answer's input
+	begins  bool              // copies may follow
+	copying bool              // messages may be copies
 }
 
 // place is where a message is in the tree.
 type place struct {
-	id     string // its own, which its first entry has too
-	before string // the entry on which it hangs
+	id     string // of its first entry, or "" if it has none
+	before *place // the message before it that the model is sent
 	end    string // the entry on which the next message hangs
-	hash   uint64 // of its type and its text, 0 without a text
-	answer bool
-	failed bool // it ended with an error
+	said   uint64 // saidBy
+	all    uint64 // the hash of all texts up to it
+	failed bool   // it ended with an error
 }
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.List = "messages"
-	c := &converter{Builder: b, places: map[string]*place{}, done: map[string]bool{}}
+	c := &converter{Builder: b, root: &place{}, last: &place{}, done: map[string]bool{}}
+	c.live, c.places, c.known = c.root, map[string]*place{}, map[uint64]*place{}
 	return c.record
 }
 
@@ -63,20 +69,24 @@ func (c *converter) record(record *agents.Record) {
 // message makes the entries of a message, unless it stands before.
 func (c *converter) message(r agents.Object) {
 	id, ok := r.Member("id").Text()
-	typ, p := r.Member("type"), c.places[id]
+	typ, p, said := r.Member("type"), c.places[id], saidBy(r)
+	c.copying = c.copying && r.Member("model").Missing()
 	switch {
-	case !ok || p != nil && !(p.answer && typ.Is("gemini") && c.Replace(id)):
+	case !ok || p != nil && !(typ.Is("gemini") && c.Replace(id)):
 		return
 	case typ.Is("error"):
 		c.failed(r, id)
 		return
+	case p == nil && c.isCopy(r, id, said):
+		return
 	case p == nil:
-		p = &place{id: id, before: c.At(), answer: typ.Is("gemini")}
-		c.places[id], c.live = p, append(c.live, p)
+		p = &place{id: id, before: c.live}
+		c.places[id], c.live = p, p
 	}
+	c.note(p, said)
 	c.From(id, r.Member("timestamp"))
 	switch {
-	case p.answer:
+	case typ.Is("gemini"):
 		c.answer(r, p)
 		p.end = c.Open().End()
 		return
@@ -92,27 +102,30 @@ func (c *converter) message(r agents.Object) {
 // user makes the entries of a message in the person's name.
 func (c *converter) user(r agents.Object, p *place) {
 	u := userOf(r)
-	command, output, isCommand := u.command()
-	shown, added := u.blocks()
-	c.Prompted(u.title())
-	switch {
-	case u.results:
+	if u.results {
 		agents.EachPart(u.content, c.lateResult)
-		return
-	case u.isContext():
-		c.Directory(agents.Quoted(u.directory()))
-		c.Custom("gemini/context", shown, false)
-		return
-	case len(shown)+len(added) == 0:
-		return
-	case isCommand:
-		c.Bash(command, output, nil)
-	default:
-		if c.User(shown); len(added) > 0 {
-			c.Custom("gemini/content", added, false)
+		if u.text == "" { // images beside results are theirs
+			return
 		}
 	}
-	p.hash, c.last = hashOf("user", u.text), p
+	command, output, isCommand := u.command()
+	shown, added := u.blocks()
+	kind := "gemini/context"
+	c.Prompted(u.title())
+	if is := workspace.FindStringSubmatch(u.context); is != nil {
+		c.Directory(agents.Quoted(is[1]))
+	}
+	if len(shown) > 0 {
+		kind, c.last = "gemini/content", p
+		if isCommand {
+			c.Bash(command, output, nil)
+		} else {
+			c.User(shown)
+		}
+	}
+	if len(added) > 0 {
+		c.Custom(kind, added, false)
+	}
 }
 
 // lateResult makes an entry of a result whose call has none in its answer.
@@ -121,8 +134,8 @@ func (c *converter) lateResult(part rawjson.Value) {
 	if id, ok := result.Member("id").Text(); ok && !c.done[id] {
 		c.done[id] = true
 		c.Tool(result.Member("id"), result.Member("name"))
-		failed := !result.Member("response").Member("error").Missing()
-		shown := agents.Result{Call: result.Member("id"), IsError: failed}
+		shown := agents.Result{Call: result.Member("id")}
+		shown.IsError = !result.Member("response").Member("error").Missing()
 		shown.Content.Response(part)
 		c.Result(shown)
 	}
@@ -130,13 +143,14 @@ func (c *converter) lateResult(part rawjson.Value) {
 
 // answer makes the entries of an answer and of the results of its calls.
 func (c *converter) answer(r agents.Object, p *place) {
-	content, isWhole := r.Member("content"), false
-	agents.EachPart(content, func(part rawjson.Value) { // thoughts and calls can stand among the parts
-		isWhole = isWhole || agents.IsThought(part) || part.Member("functionCall").IsObject()
+	content, hasThoughts, hasCalls := r.Member("content"), false, false
+	agents.EachPart(content, func(part rawjson.Value) { // they can stand among the parts
+		hasThoughts = hasThoughts || agents.IsThought(part)
+		hasCalls = hasCalls || part.Member("functionCall").IsObject()
 	})
 	c.Model(r.Member("model"))
 	a := c.Answer(p.id)
-	if !isWhole {
+	if !hasThoughts {
 		agents.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
 	}
 	agents.EachPart(content, func(part rawjson.Value) {
@@ -150,24 +164,21 @@ func (c *converter) answer(r agents.Object, p *place) {
 		}
 	})
 	a.Count(usageOf(r.Member("tokens")))
-	if input := agents.Count(r.Member("tokens").Member("input")); input > 0 {
-		c.input = input
-	}
+	c.input = cmp.Or(agents.Count(r.Member("tokens").Member("input")), c.input)
 	agents.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
 		call := agents.Read(v)
-		if !isWhole {
+		if !hasCalls {
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		}
 		c.result(call)
 	})
-	p.hash, c.last = hashOf("gemini", saidBy(r)), p
+	c.last = p
 }
 
 // thoughtOf returns the text of a thought.
 func thoughtOf(t rawjson.Value) rawjson.Value {
-	subject, _ := t.Member("subject").Text()
 	text, _ := t.Member("description").Text()
-	if subject != "" {
+	if subject, _ := t.Member("subject").Text(); subject != "" {
 		text = strings.TrimSpace("**" + subject + "** " + text)
 	}
 	return rawjson.AppendQuoted(nil, text)
@@ -198,20 +209,18 @@ func (c *converter) result(call agents.Object) {
 func (c *converter) failed(r agents.Object, id string) {
 	text := rawjson.AppendQuoted(nil, agents.TextIn(r.Member("content")))
 	p, at := c.last, c.At()
-	if a := c.Open(); p != nil && p.answer && !p.failed && a != nil && a.ID == p.id {
+	if a := c.Open(); a != nil && a.ID == p.id && !p.failed {
 		a.Error(text)
 		p.failed = true
 		return
 	}
-	if p != nil {
-		c.hang(p.end)
-	}
+	c.Hang(p.end)
 	c.From(id, r.Member("timestamp"))
 	c.Answer(id).Error(text)
-	c.places[id] = &place{id: id, before: at, end: c.At()}
-	if p != nil && p.end == at {
-		p.end = c.At()
-	} else if p != nil {
-		c.hang(at)
+	c.places[id] = &place{before: c.live, end: c.At()}
+	if p.end != at {
+		c.Hang(at)
+		return
 	}
+	p.end = c.At()
 }

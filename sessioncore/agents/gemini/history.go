@@ -1,100 +1,113 @@
 package gemini
 
 import (
-	"hash/maphash"
-	"slices"
+	"cmp"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-var seed = maphash.MakeSeed()
-
-// hashOf returns a hash of a message's type and its text, 0 without a text.
-func hashOf(typ, text string) uint64 {
-	if text == "" {
-		return 0
+// note notes the hash of a message's text.
+func (c *converter) note(p *place, said uint64) {
+	p.said, p.all = said, p.before.all
+	if said != 0 {
+		p.all = p.all*31 + said
+		c.known[p.all] = p
 	}
-	return maphash.String(seed, typ+" "+text)
 }
 
-func (c *converter) hang(at string) {
-	if at != c.At() {
-		c.Hang(at)
-	}
+// follow makes the next message one behind p.
+func (c *converter) follow(p *place) {
+	c.live = p
+	c.Hang(p.end)
 }
 
 // rewind makes the next entry hang on the one before a message, which stays as a branch. The client
-// removes all messages where it does not know the one.
+// removes all messages for an unknown one.
 func (c *converter) rewind(to rawjson.Value) {
-	at, before := 0, ""
 	id, _ := to.Text()
-	if i := slices.IndexFunc(c.live, func(p *place) bool { return p.id == id }); i >= 0 {
-		at, before = i, c.live[i].before
+	p := c.live
+	for p != c.root && p != c.places[id] {
+		p = p.before
 	}
-	c.live = c.live[:at]
-	c.Hang(before)
+	c.copying = false
+	c.follow(cmp.Or(p.before, c.root))
 }
 
-// replace makes a list the messages that the model is sent. New ones among them become entries. The
-// next entry hangs on the last one of the list.
+// isCopy reports whether a message is a copy. The client records all messages once more when a call
+// is rejected, long results are left out or a checkpoint is loaded.
+func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
+	isBegin, at := false, c.live
+	if !c.copying {
+		isBegin, at = at != c.root && r.Member("type").Is("user") && isEnvironment(userOf(r).context), c.root
+	}
+	c.begins = c.begins || isBegin
+	p := c.known[at.all*31+said]
+	switch {
+	case isBegin && said == 0:
+		p = c.live
+	case p == nil || said == 0 || !c.begins && !c.copying:
+		c.begins = c.begins && said == 0
+		return false
+	default:
+		c.begins, c.copying = false, true
+	}
+	c.places[id] = p
+	c.follow(p)
+	return true
+}
+
+// replace makes a list the messages that the model is sent. New ones become entries, but for those
+// behind a summary: the client's answer to it, and copies. The next entry hangs on the last one.
 func (c *converter) replace(list rawjson.Value) {
-	old, at := c.live, ""
-	c.live = nil
-	var summary *place
+	old := c.live
+	c.follow(c.root)
+	c.copying = true
+	var summary agents.Object
+	var copies []*place // it and those behind it
 	agents.EachPart(list, func(v rawjson.Value) {
 		id, ok := v.Member("id").Text()
-		p := c.places[id]
-		switch {
-		case !ok:
-			return
-		case p != nil:
-		case summary != nil: // the client's answer to the summary, and copies of what is kept
-			p = &place{id: id, before: summary.end, end: summary.end}
-		case v.Member("type").Is("user") && isSnapshot(agents.TextIn(v.Member("content"))):
-			p = c.compress(v, id, keptFrom(list, id, old))
-			summary = p
-		default:
-			c.hang(at)
-			c.message(agents.Read(v))
-			at = c.At()
+		if p := c.places[id]; !ok || p != nil {
+			c.follow(cmp.Or(p, c.live))
 			return
 		}
-		at, c.places[id], c.live = p.end, p, append(c.live, p)
+		m := agents.Read(v)
+		if summary == nil && m.Member("type").Is("user") && isSnapshot(agents.TextIn(m.Member("content"))) {
+			summary = m
+		}
+		if summary == nil {
+			c.message(m)
+			return
+		}
+		c.live = &place{before: c.live}
+		c.note(c.live, saidBy(m))
+		c.places[id], copies = c.live, append(copies, c.live)
 	})
-	c.hang(at)
+	last := c.live
+	if c.copying = false; summary != nil {
+		c.compress(summary, old, copies)
+	}
+	c.follow(last)
 }
 
-// compress makes the entry of a compression, of which a message has the summary.
-func (c *converter) compress(v rawjson.Value, id, kept string) *place {
-	p := &place{id: id, before: c.At()}
-	c.From(id, v.Member("timestamp"))
-	c.Compaction(agents.Quoted(agents.TextIn(v.Member("content"))), kept, c.input)
-	p.end, c.last = c.At(), nil
-	return p
-}
-
-// keptFrom returns the entry of the first message before a compression that is still sent, "" for
-// none. Behind the summary and the answer to it, a list has copies of these messages.
-func keptFrom(list rawjson.Value, summary string, old []*place) (kept string) {
-	var copies []uint64
-	behind := 0
-	agents.EachPart(list, func(v rawjson.Value) {
-		if behind > 1 {
-			typ, _ := v.Member("type").Text()
-			copies = append(copies, hashOf(typ, saidBy(v)))
+// compress makes the entry of a compression behind a message. Of the copies behind the summary and
+// the answer to it, the first one tells which message is still sent.
+func (c *converter) compress(summary agents.Object, old *place, copies []*place) {
+	kept := ""
+	for p, i := old, len(copies)-1; i > 1; i-- {
+		at := p
+		for said := copies[i].said; at != nil && (said == 0 || at.id == "" || at.said != said); at = at.before {
 		}
-		if behind > 0 || v.Member("id").Is(summary) {
-			behind++
-		}
-	})
-	for _, hash := range slices.Backward(copies) {
-		i := len(old) - 1
-		for ; i >= 0 && (hash == 0 || old[i].hash != hash); i-- {
-		}
-		if i >= 0 {
-			old, kept = old[:i], old[i].id
+		if at != nil {
+			kept, p = at.id, at.before
 		}
 	}
-	return kept
+	c.follow(old)
+	id, _ := summary.Member("id").Text()
+	c.From(id, summary.Member("timestamp"))
+	c.Compaction(agents.Quoted(agents.TextIn(summary.Member("content"))), kept, c.input)
+	for _, p := range copies {
+		p.end = c.At()
+	}
+	c.last = copies[0]
 }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"iter"
 	"path"
 	"path/filepath"
 	"strings"
@@ -59,28 +58,20 @@ func init() {
 }
 
 // prompts returns the prompts in the log of a project.
-func (h *home) prompts(name string, text []byte) iter.Seq[history.Prompt] {
-	return func(yield func(history.Prompt) bool) {
-		var log []map[string]any
-		_ = json.Unmarshal(text, &log)
-		cwd := h.cwd(path.Base(path.Dir(name)))
-		for _, v := range log {
-			said, isText := v["message"].(string)
-			written, _ := v["timestamp"].(string)
-			at, err := time.Parse(time.RFC3339, written)
-			if !isText || err != nil {
-				continue
-			}
-			p := history.Prompt{Text: said, At: at.Unix()}
-			if session, ok := v["sessionId"].(string); ok {
-				p.Session = &session
-			}
-			if cwd != "" {
-				p.Cwd = &cwd
-			}
-			if !yield(p) {
-				return
-			}
+func (h *home) prompts(name string, text []byte) (all []history.Prompt) {
+	var log []struct {
+		SessionID, Message *string
+		Timestamp          string
+	}
+	_ = json.Unmarshal(text, &log)
+	var cwd *string
+	if dir := h.cwd(path.Base(path.Dir(name))); dir != "" {
+		cwd = &dir
+	}
+	for _, v := range log {
+		if at, err := time.Parse(time.RFC3339, v.Timestamp); err == nil && v.Message != nil {
+			all = append(all, history.Prompt{Text: *v.Message, At: at.Unix(), Session: v.SessionID, Cwd: cwd})
 		}
 	}
+	return all
 }

@@ -86,8 +86,8 @@ func (l *lockFile) processHolds(pid int, lockTime time.Time) holder {
 		return holderGone
 	}
 	// A second, as the clock may have been adjusted.
-	if start, ended, ok := startOf(pid); ok && (ended || start.After(lockTime.Add(time.Second))) {
-		return holderUnclear // the PID was given to another process, or is still kept for its parent
+	if start, ok := startOf(pid); ok && start.After(lockTime.Add(time.Second)) {
+		return holderUnclear // the PID was given to another process
 	}
 	if pid == os.Getpid() {
 		return foreignHolds(lockTime) // another container's, of a copy of ours, or one that could not be removed

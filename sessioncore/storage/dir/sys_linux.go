@@ -93,20 +93,20 @@ func statNow(fd int, base string) (storage.Stat, error) {
 // dropCache drops the kernel's cached content of a file.
 func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
-// startOf returns the start time of a process, and whether it has ended unnoticed by its parent.
-func startOf(pid int) (start time.Time, ended, ok bool) {
+// startOf returns the start time of a process.
+func startOf(pid int) (time.Time, bool) {
 	stat, err := proc.Look(func() (string, error) { return proc.Of(pid).Read("stat"), nil })
 	// The fields after the name, which is in parentheses and arbitrary (proc_pid_stat(5)).
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const state, threads, since = 0, 17, 19 // in hundredths of a second since the boot
-	if err != nil || len(fields) <= since {
-		return start, false, false
+	const start = 19 // in hundredths of a second since the boot
+	if err != nil || len(fields) <= start {
+		return time.Time{}, false
 	}
-	ticks, err := strconv.ParseInt(fields[since], 10, 64)
+	ticks, err := strconv.ParseInt(fields[start], 10, 64)
 	var sinceBoot unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot) != nil {
-		return start, false, false
+		return time.Time{}, false
 	}
 	age := time.Duration(sinceBoot.Nano()) - time.Duration(ticks)*(time.Second/100)
-	return time.Now().Add(-age), fields[state] == "Z" && fields[threads] == "1", true
+	return time.Now().Add(-age), true
 }
