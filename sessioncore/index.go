@@ -191,7 +191,8 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	n := uint32(len(x.records))
 	if info.Message.End > 0 {
 		rec.msgOff, rec.msgSize = info.Message.Start, info.Message.End-info.Message.Start
-		rec.role = roleOf(info.Role.Of(u.Text))
+		role, _ := info.Role.Of(u.Text).Bytes()
+		rec.role = roles[string(role)]
 		rec.costOff, rec.costSize = info.Cost.Start, info.Cost.End-info.Cost.Start
 	}
 	if x.version < 2 {
@@ -283,11 +284,6 @@ func textFlags(u *jsonl.Unit) (f recordFlags) {
 var roles = map[string]Role{
 	"user": RoleUser, "assistant": RoleAssistant, toolResultRole: RoleToolResult, "hookMessage": RoleHookMessage,
 	"system": RoleSystem,
-}
-
-func roleOf(v rawjson.Value) Role {
-	text, _ := v.Bytes()
-	return roles[string(text)]
 }
 
 // link sets an entry's id and parent as the file gives them.
