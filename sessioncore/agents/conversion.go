@@ -98,7 +98,7 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 // convert converts the file from c.at on.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
 	buffer := outBuffers.Get().(*[]byte)
-	out := (*buffer)[:0]
+	out := slices.Grow((*buffer)[:0], int(max(0, min(to.Size-c.at.Off, chunk+chunk/8))))
 	defer func() {
 		if cap(out) <= 2*chunk {
 			*buffer = out

@@ -68,10 +68,11 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 		return st, err
 	}
 	defer s.mu.Unlock()
-	if o.isReplaced(s.now, st.Token) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		st.Token = o.token
+	o.mu.Lock()
+	token, isReplaced := o.token, o.text.begin != nil && s.now != nil && !s.now.raw.SameObject(st.Token)
+	o.mu.Unlock()
+	if isReplaced {
+		st.Token = token
 		return st, nil
 	}
 	work, done := s.waiters.Work()
@@ -81,13 +82,6 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	}
 	st.Token, err = o.advance(s.now)
 	return st, err
-}
-
-// isReplaced reports whether the agent's file is another than the converted one.
-func (o *object) isReplaced(now *conversion, file storage.Token) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.begin != nil && now != nil && !now.raw.SameObject(file)
 }
 
 // isCurrent reports whether the object's version is of the file's state, and sets its token.

@@ -21,17 +21,16 @@ const idSize, sessionEnding = 36, ".jsonl"
 
 // has reports whether an existing name is shown.
 func (s Shown) has(name string, kind storage.Kind) bool {
-	dir, base, isBelow := strings.Cut(name, "/")
-	base, _, isDeep := strings.Cut(base, "/")
-	at := path.Join(dir, base)
+	dir, below, isBelow := strings.Cut(name, "/")
+	base, _, isDeep := strings.Cut(below, "/")
 	switch {
 	case !isBelow:
 		return kind == storage.KindDir
-	case !isDeep && s.Format.IsSession(at):
+	case !isDeep && s.Format.IsSession(name):
 		return kind == storage.KindFile
 	}
 	// A directory may outlive the session of its id.
-	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(at))
+	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(path.Join(dir, base)))
 }
 
 // isBeside reports whether a directory lies beside a session of its name.

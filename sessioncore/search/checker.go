@@ -90,7 +90,8 @@ func (c *checker) isOfModel(m *message.Members) bool {
 // tool checks the name of a tool that is called or has answered. The text must still be checked.
 func (c *checker) tool(name rawjson.Value) {
 	if text, ok := name.Bytes(); ok && !c.hasTool {
-		c.hasTool = c.q.tool.equals(text)
+		start, end := c.q.tool.find(text)
+		c.hasTool = start == 0 && end == len(text)
 	}
 }
 

@@ -230,21 +230,16 @@ func (p *pair) at(b []byte, i int) bool {
 	return b[i]&p.firstMask == p.first && b[i+1]&p.secondMask == p.second || b[i] == p.backslash && b[i+1] == p.u
 }
 
-// next returns the first offset from i on at which one of the pairs may be, or len(b).
+// next returns the first offset from i on at which one of the pairs may be, or len(b). This is the
+// hot loop.
 func (p *pair) next(b []byte, i int) int {
-	i = p.nextInBlocks(b, i)
-	for ; i < len(b) && !p.at(b, i); i++ {
+	if n := (len(b) - i - 1) &^ 127; n > 0 && cpu.X86.HasAVX512BW {
+		i += skipAVX512(&b[i], n, p)
 	}
-	return i
-}
-
-// nextInBlocks is nextInWords for 32 offsets at once on processors with AVX2. This is the hot loop.
-func (p *pair) nextInBlocks(b []byte, i int) int {
-	if !cpu.X86.HasAVX2 {
-		return p.nextInWords(b, i)
-	}
-	if n := (len(b) - i - 1) &^ 31; n > 0 {
+	if n := (len(b) - i - 1) &^ 31; n > 0 && cpu.X86.HasAVX2 {
 		i += nextAVX2(&b[i], n, p)
+	}
+	for i = p.nextInWords(b, i); i < len(b) && !p.at(b, i); i++ {
 	}
 	return i
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -223,9 +224,12 @@ func TestNeedlesAreSelective(t *testing.T) {
 func TestPairs(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
-		b := make([]byte, rnd.IntN(200))
-		for i := range b {
+		b := bytes.Repeat([]byte{'x'}, rnd.IntN(600))
+		for i := range rnd.IntN(len(b) + 1) { // the rest has no pair
 			b[i] = "aAbB\\u\x80\xff"[rnd.IntN(8)]
+		}
+		if rnd.IntN(2) == 0 {
+			slices.Reverse(b)
 		}
 		p := newPair('a', 0xDF, 'b', []byte{0xFF, 0xDF, 0}[rnd.IntN(3)])
 		from := rnd.IntN(len(b) + 1)

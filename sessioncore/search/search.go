@@ -133,7 +133,7 @@ func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st}})
+	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st, true}})
 }
 
 // Count returns the sessions with hits, the latest modified first, and unread ones, without limit.
@@ -288,6 +288,7 @@ func (f *Found) size() int64 {
 type file struct {
 	name string
 	storage.Stat
+	hasOutputs bool // it may have long results
 }
 
 // maxDepth bounds the depth of directories of sessions: subagents' lie below their callers'.
@@ -296,7 +297,8 @@ const maxDepth = 32
 // sessionFiles returns all session files of a storage, the latest modified first. It skips
 // unreadable directories, like every listing of all sessions.
 func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
-	var mu sync.Mutex // guards all
+	var mu sync.Mutex // guards all and outputs
+	outputs := map[string]bool{}
 	var listing errgroup.Group
 	listing.SetLimit(runtime.GOMAXPROCS(0))
 	var list func(dir string, depth int) error
@@ -311,11 +313,15 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 		}
 		for _, item := range items {
 			name := path.Join(dir, item.Name)
+			mu.Lock()
 			if item.Kind == storage.KindFile {
-				mu.Lock()
-				all = append(all, file{name, item.Stat})
-				mu.Unlock()
-			} else if below := func() error { return list(name, depth+1) }; depth < maxDepth && !listing.TryGo(below) {
+				all = append(all, file{name, item.Stat, false})
+			} else if item.Name == outputsDir {
+				outputs[name] = true
+			}
+			mu.Unlock()
+			below := func() error { return list(name, depth+1) }
+			if item.Kind == storage.KindDir && depth < maxDepth && !listing.TryGo(below) {
 				if err := below(); err != nil {
 					return err
 				}
@@ -325,6 +331,9 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 	}
 	if err := cmp.Or(list("", 1), listing.Wait()); err != nil {
 		return nil, err
+	}
+	for i := range all {
+		all[i].hasOutputs = outputs[outputsOf(all[i].name)]
 	}
 	slices.SortFunc(all, func(a, b file) int {
 		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)),

@@ -143,9 +143,3 @@ func (w *word) isIn(text []byte) bool {
 	start, _ := w.find(text)
 	return start >= 0
 }
-
-// equals reports whether a text is the word.
-func (w *word) equals(text []byte) bool {
-	start, end := w.find(text)
-	return start == 0 && end == len(text)
-}

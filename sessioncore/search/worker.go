@@ -34,7 +34,7 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 	found := &Found{File: f.name, Tree: w.s.Tree, token: f.Token}
 	err := storage.ErrStale
 	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
-		err = w.search(ctx, found)
+		err = w.search(ctx, f, found)
 	}
 	isSession := !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular)
 	if err != nil && !storage.IsMissing(err) && isSession {
@@ -44,7 +44,7 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 }
 
 // search searches a file: its bytes, then the entries at matches.
-func (w *worker) search(ctx context.Context, found *Found) error {
+func (w *worker) search(ctx context.Context, f file, found *Found) error {
 	found.readAt = time.Now().UnixNano()
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
 	needle, ok, err := w.m.Needle(w.s.agentOf(found.File), header)
@@ -52,7 +52,7 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 		return err
 	}
 	var lines []candidate
-	found.token, lines, err = w.scan(ctx, found.File, found.token, needle)
+	found.token, lines, err = w.scan(ctx, f, needle)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -74,30 +74,29 @@ func (w *worker) search(ctx context.Context, found *Found) error {
 	return w.check(ctx, found, snap, lines)
 }
 
-// scan finds the needle in a session. It returns the file's state, token before.
-func (w *worker) scan(
-	ctx context.Context, name string, token storage.Token, needle *Needle,
-) (_ storage.Token, lines []candidate, err error) {
-	obj, err := w.s.Files.Open(name)
+// scan finds the needle in a session. It returns the file's state.
+func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.Token, lines []candidate, err error) {
+	obj, err := w.s.Files.Open(f.name)
 	if err != nil {
-		return token, nil, err
+		return f.Token, nil, err
 	}
 	defer obj.Close()
 	if c, ok := obj.(converted); ok {
-		isInOutputs, err := w.inOutputs(ctx, name, needle)
+		raw, title := c.Raw()
+		st, err := raw.Stat()
+		isInOutputs := false
+		if err == nil && (f.hasOutputs || st.Token != f.Token) {
+			isInOutputs, err = w.inOutputs(ctx, f.name, needle)
+		}
 		switch {
 		case err != nil:
-			return token, nil, err
+			return f.Token, nil, err
 		case isInOutputs:
 			needle = needle.orOutputs()
 		case needle.isInRaw():
-			raw, title := c.Raw()
-			st, err := raw.Stat()
-			if err == nil {
-				lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
-			}
+			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
 			if err != nil || len(lines) == 0 && !needle.isIn([]byte(title)) {
-				return token, nil, err
+				return f.Token, nil, err
 			}
 		}
 	}

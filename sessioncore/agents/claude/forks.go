@@ -44,7 +44,11 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 	p.mu.Lock()
 	known, ok := p.forks[name]
 	p.mu.Unlock()
-	if ok && known.with == with || listed && p.anyLong(dir, forks) {
+	isLong := func(session string) bool {
+		st, err := p.Raw.Stat(path.Join(dir, session+ending))
+		return err == nil && st.Size > agents.ShortSize
+	}
+	if ok && known.with == with || listed && slices.ContainsFunc(forks, isLong) {
 		return known.parent
 	}
 	times := make([]map[uint64]int64, len(forks))
@@ -63,14 +67,6 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 		p.forks[path.Join(dir, session+ending)] = now
 	}
 	return p.forks[name].parent
-}
-
-// anyLong reports whether one of some sessions is too long for a list to read completely.
-func (p *Projects) anyLong(dir string, sessions []string) bool {
-	return slices.ContainsFunc(sessions, func(session string) bool {
-		st, err := p.Raw.Stat(path.Join(dir, session+ending))
-		return err == nil && st.Size > agents.ShortSize
-	})
 }
 
 // sessionsByFirst returns the sessions of a project by the uuid of their first record.

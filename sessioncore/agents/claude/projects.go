@@ -91,12 +91,22 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 		add(storage.KindDir, subagents)
 	case len(parts) == 1:
 		for session, beside := range in.agents { // only a scan of an old session's file is certain
-			if len(beside) > 0 || p.isOld(path.Join(dir, session+ending)) {
+			if !inDir[session] && (len(beside) > 0 || p.isOld(path.Join(dir, session+ending))) {
 				add(storage.KindDir, session)
 			}
 		}
 	}
 	return err
+}
+
+// Open implements storage.Files. Most subagents have the shown name.
+func (p *Projects) Open(name string) (storage.Object, error) {
+	if strings.Count(name, "/") > 1 {
+		if obj, err := p.Raw.Open(name); !storage.IsMissing(err) {
+			return obj, err
+		}
+	}
+	return p.Renamed.Open(name)
 }
 
 // project returns the content of a project's directory.
@@ -124,14 +134,11 @@ func (p *Projects) project(name string) (*project, error) {
 	})
 }
 
-// agents returns the names of the subagents' sessions to show with a session, if it can be read.
+// agents returns the names of the subagents' sessions to show with a session.
 func (p *Projects) agents(in *project, project, session string) []string {
 	beside, ok := in.agents[session]
 	file := path.Join(project, session+ending)
-	if _, err := p.Raw.Stat(file); !ok || err != nil {
-		return nil
-	}
-	if !p.isOld(file) {
+	if !ok || !p.isOld(file) {
 		return beside
 	}
 	names := slices.Clone(beside)

@@ -19,9 +19,9 @@ import (
 const (
 	// ChunkSize is the size of a read in bytes: several chunks fit into a processor's cache.
 	ChunkSize = 256 << 10
-	// inlineSize is the most that one goroutine reads, in a millisecond. Several take a sixth more
-	// processor time, and a pass over many sessions keeps the processors busy anyway.
-	inlineSize = 4 * ChunkSize
+	// inlineSize is the most that one goroutine reads, in a few milliseconds. Several take a sixth
+	// more processor time, and as long to start as they save.
+	inlineSize = 16 * ChunkSize
 	// MaxLine is the longest line that is read, in bytes. Lines over 64 MiB cannot be written
 	// through the mount (docs/design.md section 2). Twice that leaves room for other writers, and
 	// bounds the memory for a hostile line.
