@@ -3,11 +3,9 @@
 package fs
 
 import (
-	"cmp"
 	"errors"
 	iofs "io/fs"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -19,16 +17,9 @@ const (
 	fuseConf   = "/etc/fuse.conf"
 )
 
-// diagnose returns why FUSE refused a mount. It is called after the failure, so that nothing is
-// refused that would have worked (a fusermount3 that asks a helper outside of a container, for
-// example).
-func diagnose(err error, o mountopts.Options) error {
-	return Refuse(ErrFuse, "mounting %s at %s failed: FUSE: %s\n%s", o.Source, o.Mountpoint,
-		strings.TrimSpace(err.Error()), cmp.Or(fuseProblem(o), "FUSE is broken here; "+
-			"'sessionfs help nfs' tells how to serve sessions without it."))
-}
-
-// fuseProblem names a thing that is missing for mounting, "" for none.
+// fuseProblem names a thing that is missing for mounting, "" for none. It is called after the failure,
+// so that nothing is refused that would have worked (a fusermount3 that asks a helper outside of a
+// container, for example).
 func fuseProblem(o mountopts.Options) string {
 	if reason := deviceProblem(); reason != "" {
 		return reason

@@ -76,9 +76,3 @@ const connections = "/sys/fs/fuse/connections"
 func (e MountEntry) control(name string) string {
 	return filepath.Join(connections, strconv.FormatUint(uint64(e.minor), 10), name)
 }
-
-// hasRequests reports whether there are requests that the server has not answered.
-func (e MountEntry) hasRequests() (bool, error) {
-	waiting, err := os.ReadFile(e.control("waiting"))
-	return strings.TrimSpace(string(waiting)) != "0", err
-}

@@ -3,6 +3,7 @@
 package fs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,7 +61,9 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	var err error
 	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {
 		t.close()
-		return nil, diagnose(err, o)
+		return nil, Refuse(ErrFuse, "mounting %s at %s failed: FUSE: %s\n%s", o.Source, o.Mountpoint,
+			strings.TrimSpace(err.Error()), cmp.Or(fuseProblem(o), "FUSE is broken here; "+
+				"'sessionfs help nfs' tells how to serve sessions without it."))
 	}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of
 	// the mount, which nothing in this process may do: a thread that waits for an answer of its own
@@ -182,7 +185,8 @@ func (s *Server) Counters() Counters {
 	}
 	memory := s.tree.view.Memory
 	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
-	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), openDescriptors(), budget.FileBytes(), s.tree.shared
+	open, _ := os.ReadDir("/proc/self/fd") // with the descriptor of the directory
+	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), max(0, len(open)-1), budget.FileBytes(), s.tree.shared
 	return c
 }
 
@@ -204,10 +208,4 @@ func residentMemory() int64 {
 	}
 	pages, _ := strconv.ParseInt(fields[1], 10, 64)
 	return pages * int64(os.Getpagesize())
-}
-
-// openDescriptors returns the number of descriptors of this process, 0 if it is unknown.
-func openDescriptors() int {
-	open, _ := os.ReadDir("/proc/self/fd")
-	return max(0, len(open)-1) // without that of the directory
 }

@@ -115,9 +115,9 @@ const (
 // server is ending.
 func detach(e MountEntry, ending bool) error {
 	for start := time.Now(); ; time.Sleep(stuckPoll) {
-		waiting, err := e.hasRequests()
+		waiting, err := os.ReadFile(e.control("waiting"))
 		switch {
-		case err == nil && !waiting, err != nil && !ending:
+		case err == nil && strings.TrimSpace(string(waiting)) == "0", err != nil && !ending:
 			return unmount(e.Mountpoint, true)
 		case time.Since(start) > stuckAfter:
 			if abort(e) == nil {

@@ -62,7 +62,7 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return sayUnread(cmd, unread)
+		return endSearch(cmd, unread, true)
 	})
 	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
@@ -93,7 +93,7 @@ func lineRange(text string, count int) (from, to int, err error) {
 	if to = from; err == nil && both {
 		to, err = strconv.Atoi(last)
 	}
-	if err != nil || from < 1 || to < from {
+	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N would be a number of lines, as in git
 		return 0, 0, refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
 	}
 	return from, to, nil
@@ -147,11 +147,8 @@ func (src *tree) printEdits(cmd *cobra.Command, name string) error {
 		src.blamePrinter(out, edits).Diffs(name)
 		return nil
 	})
-	if err == nil {
-		err = sayUnread(cmd, unread)
+	if err != nil {
+		return err
 	}
-	if err == nil && len(edits) == 0 {
-		err = ended(exitNothing)
-	}
-	return err
+	return endSearch(cmd, unread, len(edits) > 0)
 }

@@ -97,7 +97,10 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)
 	}
 	blobs := func(hash string) (io.ReadCloser, error) { return src.Open(path.Join("blobs", hash)) }
-	of = view.Subject{Session: snap, Alone: at.Entry != "", Agent: agentTitle(bill.Agent), Blobs: blobs}
+	of = view.Subject{Session: snap, Alone: at.Entry != "", Agent: bill.Agent, Blobs: blobs}
+	if agent := agents.Find(bill.Agent); agent != nil {
+		of.Agent = agent.Title
+	}
 	if of.End, err = source.EndOf(snap, at.Entry); err != nil {
 		snap.Release()
 		return nil, of, err
@@ -120,12 +123,4 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 		of.Cost += " by list prices"
 	}
 	return snap, of, nil
-}
-
-// agentTitle returns the name of an agent for people.
-func agentTitle(name string) string {
-	if agent := agents.Find(name); agent != nil {
-		return agent.Title
-	}
-	return name
 }

@@ -387,11 +387,8 @@ func sqlTriggerCommand() *cobra.Command {
 				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
 					"postgres://user@host/database?table=TABLE")
 			}
-			if err := o.CheckSource(); err != nil {
-				return refuse(exitUsage, "sql-trigger: %s", err)
-			}
 			src, err := postgres.ParseSource(o.Source)
-			if err != nil {
+			if err = cmp.Or(o.CheckSource(), err); err != nil {
 				return refuse(exitUsage, "sql-trigger: %s", err)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), src.Trigger())

@@ -161,7 +161,8 @@ func (p *picker) lastHere() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range []string{here, resolveAll(here)} { // an agent has either as its working directory
+	resolved, _ := filepath.EvalSymlinks(here)
+	for _, dir := range []string{here, cmp.Or(resolved, here)} { // an agent has either as its working directory
 		for ; ; dir = filepath.Dir(dir) {
 			if session := last[dir]; session != "" {
 				return session, nil
@@ -172,13 +173,6 @@ func (p *picker) lastHere() (string, error) {
 		}
 	}
 	return "", refuse(exitFailure, "%s has no session of %s, nor of a directory above it", p.src.TableSource(), here)
-}
-
-func resolveAll(dir string) string {
-	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-		return resolved
-	}
-	return dir
 }
 
 // list sends the lines of all sessions.

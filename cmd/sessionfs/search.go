@@ -169,23 +169,20 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	if err != nil {
 		return err
 	}
-	switch err := sayUnread(cmd, unread); {
-	case err != nil:
-		return err
-	case found == 0:
-		return ended(exitNothing)
-	}
-	return nil
+	return endSearch(cmd, unread, found > 0)
 }
 
-// sayUnread prints the sessions that could not be searched. Where there are any, it ends the
-// command with exitNotDone.
-func sayUnread(cmd *cobra.Command, unread []*search.Found) error {
+// endSearch prints the sessions that could not be searched. Where there are any, it ends the command
+// with exitNotDone, else with exitNothing where nothing is found.
+func endSearch(cmd *cobra.Command, unread []*search.Found, found bool) error {
 	for _, u := range unread {
 		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+names.Visible(u.Err.Error())))
 	}
-	if len(unread) > 0 {
+	switch {
+	case len(unread) > 0:
 		return ended(exitNotDone)
+	case !found:
+		return ended(exitNothing)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
 )
 
 // Change is one change of a file: Old becomes New.
@@ -26,67 +28,65 @@ type Change struct {
 const atEnd = -1
 
 // arguments are those of one edit, by their roles.
-type arguments struct {
-	of  [message.Roles]rawjson.Value
-	all bool
-}
+type arguments struct{ of [message.Roles]rawjson.Value }
 
 func argumentsOf(tool string, v rawjson.Value) (a arguments) {
 	for m := range v.EachMember {
-		name := m.Name()
-		a.of[message.ArgumentOf(tool, name).Role] = m.Value
-		if name == "replaceAll" || name == "allowMultiple" {
-			a.all = m.Value.Truthy()
-		}
+		a.of[message.ArgumentOf(tool, m.Name()).Role] = m.Value
 	}
 	return a
 }
 
 func (a *arguments) text(role message.ArgumentRole) (text string, ok bool) {
-	if !a.of[role].IsString() {
-		return "", false
-	}
-	text, _ = a.of[role].Text()
-	return text, true
+	return textOf(a.of[role]), a.of[role].IsString()
+}
+
+// textOf returns a string with the line ends that blame compares.
+func textOf(v rawjson.Value) string {
+	text, _ := v.Text()
+	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
 // Changes returns the changes of one file that the arguments of a tool's call ask for; is knows the
 // file by its path.
 func Changes(tool string, v rawjson.Value, is func(path string) bool) (list []Change) {
-	if v.IsString() {
-		text, _ := v.Text()
-		return patched(text, is)
+	a, dir := argumentsOf(tool, v), textOf(v.Member("workdir"))
+	inPatch := func(name string) bool {
+		if _, _, isAbs := names.AbsPath(name); dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
+			name = path.Join(dir, name)
+		}
+		return is(name)
 	}
-	a := argumentsOf(tool, v)
-	path, named := a.text(message.FileRole)
-	isFile := named && is(path)
-	verb, _ := a.text(message.VerbRole)
-	if command, ok := a.text(message.CommandRole); ok && verb == "" {
-		verb = command
+	file, named := a.text(message.FileRole)
+	isFile := named && is(file)
+	verb := a.of[message.VerbRole]
+	if len(verb) == 0 {
+		verb = a.of[message.CommandRole]
 	}
-	writes := strings.Contains(strings.ToLower(tool), "write") || verb == "create"
-	list = a.changes(isFile, writes, is)
+	list = a.changes(isFile, message.WritesWhole(tool, verb), inPatch)
+	if old, replaces := a.text(message.OldRole); len(list) == 1 && replaces && old == "" {
+		list[0].Whole = true // of a file that is new
+	}
 	for item := range a.of[message.EditsRole].EachElement {
 		inner := argumentsOf(tool, item)
 		own, has := inner.text(message.FileRole)
-		list = append(list, inner.changes(has && is(own) || !has && isFile, false, is)...)
+		list = append(list, inner.changes(has && is(own) || !has && isFile, false, inPatch)...)
 	}
 	for m := range v.EachMember {
 		if message.ArgumentOf(tool, m.Name()).Use == message.PatchUse && m.Value.IsString() {
-			text, _ := m.Value.Text()
-			list = append(list, sections(text, is)...)
+			list = append(list, sections(textOf(m.Value), inPatch)...)
 		}
 	}
 	if len(list) == 0 {
-		eachText(v, 0, func(text string) { list = append(list, patched(text, is)...) })
+		eachText(v, 0, func(text string) { list = append(list, patched(text, inPatch)...) })
 	}
 	return list
 }
 
 // changes returns the changes of one edit; isFile says that it is of the file.
-func (a *arguments) changes(isFile, writes bool, is func(string) bool) []Change {
+func (a *arguments) changes(isFile, writes bool, inPatch func(string) bool) []Change {
 	if diff, ok := a.text(message.DiffRole); ok {
-		if list := patched(diff, is); len(list) > 0 || !isFile {
+		if list := patched(diff, inPatch); len(list) > 0 || !isFile {
 			return list
 		}
 		return hunks(strings.Split(diff, "\n"))
@@ -95,8 +95,11 @@ func (a *arguments) changes(isFile, writes bool, is func(string) bool) []Change 
 		return nil
 	}
 	if text, ok := a.text(message.NewRole); ok {
+		if line, err := strconv.Atoi(string(a.of[message.BehindRole])); err == nil {
+			return []Change{{New: strings.TrimSuffix(text, "\n") + "\n", Lines: true, From: line + 1, To: line}}
+		}
 		old, _ := a.text(message.OldRole)
-		return []Change{{Old: old, New: text, All: a.all}}
+		return []Change{{Old: old, New: text, All: a.of[message.AllRole].Truthy()}}
 	}
 	if text, ok := a.text(message.ContentRole); ok && writes {
 		return []Change{{New: text, Whole: true}}
@@ -110,8 +113,7 @@ const maxDepth = 4
 // eachText calls f for the texts in a value.
 func eachText(v rawjson.Value, depth int, f func(string)) {
 	if v.IsString() {
-		text, _ := v.Text()
-		f(text)
+		f(textOf(v))
 	}
 	if depth < maxDepth {
 		for m := range v.EachMember {
@@ -125,16 +127,25 @@ func eachText(v rawjson.Value, depth int, f func(string)) {
 
 const (
 	patchBegin = "*** Begin Patch"
-	patchEnd   = "*** End Patch"
+	patchEnd   = "\n*** End Patch"
 )
 
-// patched returns the changes of the file in a patch of apply_patch, wherever it begins in a text.
+// patched returns the changes of the file in the patches of apply_patch in a text.
 func patched(text string, is func(string) bool) (list []Change) {
-	_, patch, found := strings.Cut(text, patchBegin)
-	if !found {
-		return nil
+	for {
+		_, patch, found := strings.Cut(text, patchBegin)
+		if !found {
+			return list
+		}
+		if strings.HasPrefix(patch, `\n`) { // in a string
+			patch = string(rawjson.AppendDecoded(nil, []byte(patch)))
+		}
+		patch, text, _ = strings.Cut(patch, patchEnd)
+		list = append(list, files(patch, is)...)
 	}
-	patch, _, _ = strings.Cut(patch, patchEnd)
+}
+
+func files(patch string, is func(string) bool) (list []Change) {
 	var section []string
 	isFile, adds := false, false
 	end := func() {
@@ -147,8 +158,8 @@ func patched(text string, is func(string) bool) (list []Change) {
 		}
 		section = nil
 	}
-	for _, line := range strings.Split(patch, "\n") {
-		mark, path, _ := strings.Cut(strings.TrimRight(line, "\r"), ": ")
+	for line := range strings.SplitSeq(patch, "\n") {
+		mark, path, _ := strings.Cut(line, ": ")
 		switch mark {
 		case "*** Add File", "*** Update File", "*** Delete File":
 			end()
@@ -163,39 +174,60 @@ func patched(text string, is func(string) bool) (list []Change) {
 	return list
 }
 
-// operation is a line of a patch of omp's edit: lines that are replaced, or removed, or after which
-// others are put.
-var operation = regexp.MustCompile(`^(?:PUT|CUT) (?:(\d+)(?:\.=(\d+))?|>(\d+|\$)):?$`)
+// operation is a line of a patch of omp's edit: lines that are replaced or removed, or before or
+// after which others are put.
+var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$`)
 
 // sections returns the changes of the file in a patch of omp's edit. The numbers of lines are those
-// before the patch, so the last ones come first.
+// before the patch, so the last ones come first. Operations on blocks and on
+// lines that were cut do not tell those.
 func sections(text string, is func(string) bool) (list []Change) {
+	var section []Change
 	isFile := false
+	end := func() {
+		if isFile {
+			slices.SortStableFunc(section, func(a, b Change) int { return cmp.Or(a.From-b.From, a.To-b.To) })
+			slices.Reverse(section)
+			list = append(list, section...)
+		}
+		section = nil
+	}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		if path := message.SectionPath(strings.TrimLeft(line, " \t")); path != "" {
-			isFile = is(path)
-			continue
-		}
-		if !isFile {
-			continue
-		}
-		if op := operation.FindStringSubmatch(strings.TrimSpace(line)); op != nil {
-			c := Change{From: atEnd, Lines: true}
-			switch after, err := strconv.Atoi(op[3]); {
-			case op[1] != "":
-				c.From, _ = strconv.Atoi(op[1])
-				c.To, _ = strconv.Atoi(cmp.Or(op[2], op[1]))
-			case err == nil:
-				c.From, c.To = after+1, after
+		line = strings.TrimRight(line, "\n")
+		isBody := strings.HasPrefix(line, "+")
+		if path := message.SectionPath(strings.TrimLeft(line, " \t")); path != "" && !isBody {
+			if !strings.HasPrefix(line, "MV ") {
+				end()
+				isFile = false
 			}
-			list = append(list, c)
-		} else if added, ok := strings.CutPrefix(line, "+"); ok && len(list) > 0 {
-			list[len(list)-1].New += added + "\n"
+			isFile = isFile || is(path)
+		} else if isBody && len(section) > 0 {
+			section[len(section)-1].New += line[1:] + "\n"
+		} else if op := strings.TrimSpace(line); op != "" && !isBody && !strings.HasPrefix(op, "***") {
+			section = append(section, operationOf(op))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(b.From, a.From) })
+	end()
 	return list
+}
+
+// operationOf returns the change without its text that a line of a patch of omp's edit asks for.
+func operationOf(line string) Change {
+	m := operation.FindStringSubmatch(line)
+	if m == nil {
+		return Change{Lines: true}
+	}
+	from, err := strconv.Atoi(m[2])
+	to, _ := strconv.Atoi(cmp.Or(m[3], m[2]))
+	switch {
+	case err != nil:
+		from, to = atEnd, 0
+	case m[1] == ">":
+		from++
+	case m[1] == "<":
+		to--
+	}
+	return Change{Lines: true, From: from, To: to}
 }
 
 // added returns the change of a file that a patch adds.
@@ -214,8 +246,11 @@ func hunks(lines []string) (list []Change) {
 	var before, after []string
 	begun := false // behind the names of the files
 	end := func() {
-		if len(before)+len(after) > 0 {
+		switch {
+		case len(before) > 0:
 			list = append(list, Change{Old: strings.Join(before, "\n"), New: strings.Join(after, "\n"), Lines: true})
+		case len(after) > 0:
+			list = append(list, Change{New: strings.Join(after, "\n") + "\n", Lines: true, From: atEnd})
 		}
 		before, after = nil, nil
 	}

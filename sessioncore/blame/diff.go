@@ -12,6 +12,8 @@ func diff(name string, changes []Change) string {
 	out := fmt.Appendf(nil, "--- a/%[1]s\n+++ b/%[1]s\n", name)
 	for _, c := range changes {
 		switch {
+		case c.Old == c.New && c.From == 0:
+			continue // nothing is known
 		case c.From == 0:
 			out = append(out, "@@\n"...)
 		case c.From == atEnd:
@@ -21,15 +23,14 @@ func diff(name string, changes []Change) string {
 		default:
 			out = fmt.Appendf(out, "@@ instead of lines %d to %d @@\n", c.From, c.To)
 		}
-		out = view.AppendDiff(out, linesOf(c.Old), linesOf(c.New))
+		before, after := c.Old, c.New
+		if endsLine(before) && endsLine(after) {
+			before, after = strings.TrimSuffix(before, "\n"), strings.TrimSuffix(after, "\n")
+		}
+		out = view.AppendDiff(out, before, after)
 	}
 	return string(out)
 }
 
-// linesOf returns the lines of a text without their ends.
-func linesOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
-}
+// endsLine reports whether a text is empty or ends a line.
+func endsLine(text string) bool { return text == "" || strings.HasSuffix(text, "\n") }

@@ -37,8 +37,9 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 			continue
 		}
 		changes := Changes(tool, call[message.Arguments], is)
-		if slices.ContainsFunc(changes, func(c Change) bool { return c.From != 0 }) && len(results[id].changes) > 0 {
-			changes = results[id].changes
+		placed := len(changes) > 0 && !slices.ContainsFunc(changes, func(c Change) bool { return c.Old == "" && !c.Whole })
+		if shown := results[id].changes; len(shown) > 0 && !placed {
+			changes = shown
 		}
 		list = append(list, changes...)
 	}
@@ -72,7 +73,9 @@ func readResults(
 		m := message.Read(snap.Message(next, text))
 		if id, ok := m[message.CallID].Text(); ok {
 			if _, asked := results[id]; asked {
-				results[id] = result{m[message.IsError].Truthy(), changesShown(m[message.Details], is)}
+				succeeded := m[message.Details].Member("success")
+				failed := m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
+				results[id] = result{failed, changesShown(m[message.Details], is)}
 				left--
 			}
 		}
@@ -82,16 +85,29 @@ func readResults(
 
 // changesShown returns the changes of the file in the diff of a result, or in that which the result
 // has of this file.
-func changesShown(details rawjson.Value, is func(path string) bool) []Change {
+func changesShown(details rawjson.Value, is func(path string) bool) (list []Change) {
+	for m := range details.Member("changes").EachMember {
+		path, _ := m.Key.Text()
+		to, _ := m.Value.Member("move_path").Text()
+		switch content := m.Value.Member("content"); {
+		case !is(path) && (to == "" || !is(to)):
+		case m.Value.Member("type").Is("add") && content.IsString():
+			list = append(list, Change{New: textOf(content), Whole: true})
+		default:
+			list = append(list, hunks(strings.Split(textOf(m.Value.Member("unified_diff")), "\n"))...)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
 	diff := details.Member("diff")
 	for file := range details.Member("perFileResults").EachElement {
 		if path, _ := file.Member("path").Text(); is(path) {
 			diff = file.Member("diff")
 		}
 	}
-	text, _ := diff.Text()
 	var lines []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(textOf(diff)) {
 		switch m := numberedLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); {
 		case m == nil:
 		case m[1]+m[2] == " ...":

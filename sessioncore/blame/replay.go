@@ -27,15 +27,18 @@ type fragment struct {
 // replay is what is known of a file after some edits.
 type replay struct {
 	parts []*fragment // the newest first
-	// replaced are the lines that a number names. A person may have moved others there, and they
-	// may stand in the file.
+	// replaced are the lines that a number names, and those that a change does not find where they
+	// were. A person may have moved them, and they may stand in the file.
 	replaced []*fragment
 }
 
 // apply applies a change of an edit.
 func (r *replay) apply(c Change, edit int) {
 	if c.Whole {
-		r.parts = []*fragment{{c.New, repeated(edit, strings.Count(c.New, "\n")+1), true}}
+		*r = replay{parts: []*fragment{{c.New, repeated(edit, strings.Count(c.New, "\n")+1), true}}}
+		if endsLine(c.New) {
+			r.parts[0].marks[strings.Count(c.New, "\n")] = Nobody // behind the last newline
+		}
 		return
 	}
 	for _, p := range r.parts {
@@ -55,8 +58,11 @@ func (r *replay) apply(c Change, edit int) {
 		}
 	}
 	if known != nil {
-		known.learn(c.Old, most)
+		r.replaced = append(r.replaced, known.learn(c.Old, most))
 		known.replace(c, edit)
+		return
+	}
+	if c.Old == "" && c.New == "" {
 		return
 	}
 	p := &fragment{c.Old, repeated(Nobody, strings.Count(c.Old, "\n")+1), false}
@@ -158,8 +164,8 @@ func (p *fragment) overlap(text string) (o overlap) {
 	return o
 }
 
-// learn makes a text a part of the fragment.
-func (p *fragment) learn(text string, o overlap) {
+// learn makes a text a part of the fragment, and returns the lines that gave way to it.
+func (p *fragment) learn(text string, o overlap) (gone *fragment) {
 	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
 	first, last, start, end := o.first, o.last, o.start, o.end
 	for ; first > 0 && start > 0 && alike(known[start-1], old[first-1]); first-- {
@@ -168,10 +174,12 @@ func (p *fragment) learn(text string, o overlap) {
 	for ; last+1 < len(old) && end < len(known) && alike(known[end], old[last+1]); last++ {
 		end++
 	}
+	gone = &fragment{strings.Join(known[start:end], "\n"), slices.Clone(p.marks[start:end]), false}
 	marks := repeated(Nobody, len(old))
-	view.EachCommon(known[start:end], old, func(i, j int) { marks[j] = p.marks[start+i] })
+	view.EachCommon(known[start:end], old, func(i, j int) { marks[j], gone.marks[i] = gone.marks[i], Nobody })
 	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
 	p.marks = slices.Concat(p.marks[:start], marks, p.marks[end:])
+	return gone
 }
 
 // maxInserted is how many lines a person may have removed between two lines of Old.
@@ -258,6 +266,7 @@ func (p *fragment) align(file []string, lines []Line, alone map[int]int) {
 			lines[j] = Line{p.marks[i], true}
 		default:
 			alone[j] = p.marks[i]
+			continue
 		}
 		p.marks[i] = Nobody
 	}

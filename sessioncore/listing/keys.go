@@ -101,12 +101,6 @@ func (x rows) own(key string) rows {
 	return x[:sort.Search(len(x), func(i int) bool { return x[i].key != key })]
 }
 
-// startingWith returns the rows whose keys begin with prefix.
-func (x rows) startingWith(prefix string) rows {
-	x = x.from(prefix)
-	return x[:sort.Search(len(x), func(i int) bool { return !strings.HasPrefix(x[i].key, prefix) })]
-}
-
 // files returns the files of rows.
 func (x rows) files() (files []*sessionFile) {
 	for _, r := range x {
@@ -165,7 +159,8 @@ func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, e
 		}
 		fullKey = key
 		key = strings.ToLower(key)
-		found := l.view(byResume).startingWith(key) // with files twice, which is harmless
+		found := l.view(byResume).from(key) // with files twice, which is harmless
+		found = found[:sort.Search(len(found), func(i int) bool { return !strings.HasPrefix(found[i].key, key) })]
 		// If the key is a prefix, any file may match by now, which only a full refresh detects.
 		isID := slices.ContainsFunc(found, func(r row) bool { return r.isID && r.key == key })
 		return found.files(), isID, func(i *Info) bool { return i.resumes(key) }

@@ -346,7 +346,7 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 		return
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.views = [views]rows{}
-	case (l.views[ByCwd] != nil || l.views[ByDate] != nil) && linkMoved(old, r.info):
+	case old.CWD != r.info.CWD, ByCwd.linkName(old) != ByCwd.linkName(r.info):
 		l.views[ByCwd], l.views[ByDate] = nil, nil
 	}
 	f.info = r.info

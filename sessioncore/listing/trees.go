@@ -72,11 +72,6 @@ func (i *Info) startTime() (time.Time, bool) {
 	return time.UnixMilli(ms).Local(), ok
 }
 
-// linkMoved reports whether a session's link has another name or place than before.
-func linkMoved(old, i *Info) bool {
-	return old.CWD != i.CWD || ByCwd.linkName(old) != ByCwd.linkName(i)
-}
-
 // cleanCwd returns the shown directory of a header's cwd, C:\\a of Windows as /C:/a; ok is false if
 // cwd is no absolute path that a directory can have, or too long.
 func cleanCwd(cwd string) (dir string, ok bool) {

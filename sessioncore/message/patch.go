@@ -26,7 +26,7 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 			if !beginsSection(bytes.TrimLeft(line, " \t")) || !fits(line) {
 				continue
 			}
-			if name := sectionPath(strings.TrimRight(string(line), " \t\r\n")); name != "" {
+			if name := SectionPath(strings.TrimRight(string(line), " \t\r\n")); name != "" {
 				f(name)
 			}
 		}
@@ -49,10 +49,10 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 	}
 }
 
-// sectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] in newer
+// SectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] in newer
 // ones, ¶PATH#TAG or §PATH in older ones, and MV PATH, the new place of the file. It returns "" for
 // other lines.
-func sectionPath(line string) string {
+func SectionPath(line string) string {
 	if to, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV "); ok {
 		return unquoted(to)
 	}
@@ -72,15 +72,6 @@ func sectionPath(line string) string {
 		return unquoted(path)
 	}
 	return ""
-}
-
-// SectionPath returns the path in a line that begins a section of a patch of omp's edit, "" for
-// other lines.
-func SectionPath(line string) string {
-	if strings.HasPrefix(line, "MV ") {
-		return ""
-	}
-	return sectionPath(line)
 }
 
 // tagLength is the number of digits of a hash after the name of a file.
@@ -211,7 +202,7 @@ func MayBePatched(b []byte, at int) bool {
 	return beginsSection(bytes.TrimLeft(line, " "))
 }
 
-// beginsSection reports whether a line in the body of a string can begin with a sectionPath.
+// beginsSection reports whether a line in the body of a string can begin with a SectionPath.
 func beginsSection(line []byte) bool {
 	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `} {
 		if bytes.HasPrefix(line, []byte(begin)) {

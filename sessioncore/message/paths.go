@@ -27,7 +27,7 @@ func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	}
 	use := OtherUse
 	if arguments.IsString() {
-		use = useOf(tool, "input")
+		use = ArgumentOf(tool, "input").Use
 	}
 	r.value(arguments, 0, use)
 }
@@ -70,7 +70,7 @@ func (r *pathReader) value(v rawjson.Value, depth int, use Use) {
 	}
 	if depth < maxArgumentDepth {
 		for m := range v.EachMember {
-			r.value(m.Value, depth+1, useOf(r.tool, m.Name()))
+			r.value(m.Value, depth+1, ArgumentOf(r.tool, m.Name()).Use)
 		}
 	}
 	if depth <= maxArgumentDepth {

@@ -1,6 +1,11 @@
 package message
 
-import "maps"
+import (
+	"maps"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // Use is the purpose of an argument of a tool for a search by files.
 type Use uint8
@@ -30,6 +35,8 @@ const (
 	CommandRole              // a command of a shell; of a tool with several ways to edit, the way
 	VerbRole                 // the way in which a tool edits
 	IntentRole               // the reason for a call that has a command
+	AllRole                  // whether an edit replaces the old text wherever it is
+	BehindRole               // the number of the line behind which an edit puts the new text
 	// Roles is the number of roles.
 	Roles
 )
@@ -63,6 +70,8 @@ var (
 		"oldString": {ContentUse, OldRole}, "oldText": {ContentUse, OldRole}, "oldStr": {ContentUse, OldRole},
 		"newString": {ContentUse, NewRole}, "newText": {ContentUse, NewRole}, "newStr": {ContentUse, NewRole},
 		"content": {ContentUse, ContentRole}, "fileText": {ContentUse, ContentRole}, "newSource": {Use: ContentUse},
+		"replaceAll": {Role: AllRole}, "allowMultiple": {Role: AllRole}, "all": {Role: AllRole},
+		"expectedReplacements": {Role: AllRole}, "insertLine": {Role: BehindRole},
 		"diff": {Role: DiffRole}, "patch": {Role: DiffRole}, "edits": {Role: EditsRole}, "op": {Role: VerbRole},
 		"command": {Role: CommandRole}, "cmd": {Role: CommandRole}, "description": {Role: IntentRole},
 	}
@@ -105,6 +114,12 @@ func Register(t Tools, providers []string) {
 	}
 }
 
+// WritesWhole reports whether a tool writes the whole text of a file. verb is the way in which it
+// edits, if it has several.
+func WritesWhole(tool string, verb rawjson.Value) bool {
+	return strings.Contains(strings.ToLower(tool), "write") || tool == "create" || verb.Is("create")
+}
+
 // ByProvider reports whether a provider runs a tool itself, so that its result may be missing.
 func ByProvider(tool string) bool { return tools[tool].ByProvider }
 
@@ -115,6 +130,3 @@ func ArgumentOf(tool, argument string) Argument {
 	}
 	return arguments[argument]
 }
-
-// useOf returns the use of an argument of a tool.
-func useOf(tool, argument string) Use { return ArgumentOf(tool, argument).Use }

@@ -170,6 +170,9 @@ func modelName(provider, model rawjson.Value) string {
 // appendName appends the name of a provider or a model.
 func appendName(dst []byte, v rawjson.Value) []byte {
 	text, _ := v.Bytes()
+	isOdd := func(r rune) bool { // nearly all names consist of others
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
+	}
 	if len(text) > maxModelName || bytes.ContainsFunc(text, isOdd) {
 		text = []byte(markdown.Line(text, maxModelName))
 	}
@@ -177,11 +180,6 @@ func appendName(dst []byte, v rawjson.Value) []byte {
 		return append(dst, "unknown"...)
 	}
 	return append(dst, text...)
-}
-
-// isOdd reports whether a character is none of those that nearly all names consist of.
-func isOdd(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
 }
 
 // usageOf parses the usage of a model. Numbers that are missing or invalid count as 0, except

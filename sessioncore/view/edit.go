@@ -34,7 +34,7 @@ func (e *edit) changes(writes bool) bool {
 func (b *builder) edit(tool string, list []argument) bool {
 	e := editOf(list)
 	edits := []edit{e}
-	is := e.changes(strings.Contains(strings.ToLower(tool), "write") || e[message.VerbRole].Is("create"))
+	is := e.changes(message.WritesWhole(tool, e[message.VerbRole]))
 	for item := range e[message.EditsRole].EachElement {
 		inner := editOf(argumentsOf(tool, item))
 		if is = inner.changes(false); !is {
@@ -82,8 +82,8 @@ func (d *diffText) edit(e *edit) {
 		d.lines("", d.text(e[message.DiffRole]))
 	case e[message.NewRole].IsString():
 		d.lines("@@", "")
-		before, after := linesOf(d.text(e[message.OldRole])), linesOf(d.text(e[message.NewRole]))
-		d.out = AppendDiff(d.out, before, after)
+		before := d.text(e[message.OldRole])
+		d.out = AppendDiff(d.out, before, d.text(e[message.NewRole]))
 	case e[message.ContentRole].IsString():
 		d.lines("+", linesOf(d.text(e[message.ContentRole]))...)
 	}
@@ -103,9 +103,9 @@ func (d *diffText) text(v rawjson.Value) string {
 
 func (d *diffText) lines(sign string, lines ...string) { d.out = appendLines(d.out, sign, lines) }
 
-// AppendDiff appends the lines of a hunk to dst: how one list of lines becomes another.
-func AppendDiff(dst []byte, before, after []string) []byte {
-	for _, c := range changes(before, after, itself) {
+// AppendDiff appends the lines of a hunk to dst: how one text becomes another.
+func AppendDiff(dst []byte, before, after string) []byte {
+	for _, c := range changes(linesOf(before), linesOf(after), itself) {
 		dst = appendLines(dst, "-", c.gone)
 		dst = appendLines(dst, "+", c.come)
 		dst = appendLines(dst, " ", c.same)

@@ -358,11 +358,15 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	p.write("</details>\n")
 }
 
-// fold writes a line that unfolds blocks.
+// fold writes a line that unfolds blocks. The link in it stands below the line, a button itself.
 func (p *page) fold(class string, line *block, parts []block) {
+	isName := func(s span) bool { return s.style == nameStyle }
 	p.write(`<details class="`, class, "\">\n<summary>")
-	p.line(line)
+	p.line(&block{kind: line.kind, line: slices.DeleteFunc(slices.Clone(line.line), isName)})
 	p.write("</summary>\n")
+	if at := slices.IndexFunc(line.line, isName); at >= 0 {
+		p.block(&block{kind: namingLine, line: line.line[at : at+1]})
+	}
 	p.blocks(parts)
 	p.write("</details>\n")
 }

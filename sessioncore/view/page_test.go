@@ -114,6 +114,13 @@ var treeLines = sessiontest.MessageLine(0, `{"role":"user","content":"hi\n*there
 	`{"type":"message","id":"new","parentId":"e2","timestamp":"2026-01-05T09:10:00.000Z","message":{"role":"user","content":"new"}}` + "\n" +
 	sessiontest.LabelAt(59, "l", "new", "e0", "<mark>")
 
+// TestPageOfLoneResult: the link to a result without its call stands below the line that unfolds it.
+func TestPageOfLoneResult(t *testing.T) {
+	page := pageOf(t, sessiontest.MessageLine(0, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"ok"}]}`))
+	require.Regexp(t, `<summary>[^\n]*<code>bash</code>[^\n]*</summary>\n<p class="at"><a href="#e0">e0</a></p>`, page)
+	require.NotRegexp(t, `<summary>[^\n]*<a `, page)
+}
+
 // TestPage: see testdata/page.html, and testdata/branch.html of a branch alone, behind the part that all pages have.
 func TestPage(t *testing.T) {
 	for file, page := range map[string]string{"page.html": pageOf(t, treeLines), "branch.html": pageOf(t, treeLines, "e3")} {

@@ -151,8 +151,9 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if tail = tail[:n]; hasLines(tail, data) {
-		return nil
+	tail = tail[:n]
+	if at := bytes.Index(tail, data); at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') {
+		return nil // the server may append elsewhere
 	}
 	const why = "another machine wrote to the same place of a session; a part of a line may be left there"
 	slog.Warn(why, "session", p.name)
@@ -165,13 +166,6 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 
 // foreignGrowth bounds the growth by other machines during an append.
 const foreignGrowth = 1 << 20
-
-// hasLines reports whether tail has all of data at the beginning of a line: the server may append
-// elsewhere.
-func hasLines(tail, data []byte) bool {
-	at := bytes.Index(tail, data)
-	return at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n')
-}
 
 // clearRest blanks the intact lines of data behind the first damaged one: they are its descendants,
 // which come behind it when the append is repeated. tail is the file's text at the offset.

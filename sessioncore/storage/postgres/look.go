@@ -101,13 +101,6 @@ func (s *Storage) lookAsync(done chan struct{}) {
 	}
 }
 
-// expireLook makes the next refresh look at the table, since the catalogue was found to be wrong.
-func (s *Storage) expireLook() {
-	s.look.mu.Lock()
-	defer s.look.mu.Unlock()
-	s.look.good, s.look.slow = time.Time{}, false
-}
-
 // lookNow reads the changes since the last look, or all rows if these are not known.
 func (s *Storage) lookNow(ctx context.Context) error {
 	l := &s.look

@@ -253,7 +253,9 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		}
 		return after, asked, nil
 	case errors.Is(err, pgx.ErrNoRows):
-		s.expireLook()
+		s.look.mu.Lock() // the catalogue is wrong: look at the table next
+		s.look.good, s.look.slow = time.Time{}, false
+		s.look.mu.Unlock()
 		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	return facts{}, asked, saidError(err)
