@@ -44,6 +44,36 @@ func TestReadOfBlocks(t *testing.T) {
 	require.Equal(t, []Change{{New: "one", Whole: true}, {New: "three", Whole: true}, {New: "four", Whole: true}}, list)
 }
 
+// TestReadOfResults: the changes in a result count where the call does not tell them, and a failed patch none.
+func TestReadOfResults(t *testing.T) {
+	const call = `{"type":"toolCall","id":"1","name":%q,"arguments":{"input":%q}}`
+	for _, c := range []struct{ tool, input, details, want string }{
+		{"edit", "[/a.go#1A2B]\nPUT 1*:\n+c", `{"diff":" 1|...\n-2|a\n-3|b\n+2|c"}`, "a\nb>c"},
+		{"edit", "[/a.go#1A2B]\nPUT <1:\n+c", `{"diff":"+1|c\n 1|a"}`, "a>c\na"},
+		{"exec", "apply(name)", `{"changes":{"/b.go":{"type":"add","content":"x"},"/a.go":{"type":"update","unified_diff":"@@ -1 +1 @@\n-a\n+b\n"}}}`, "a>b"},
+		{"exec", "apply(name)", `{"changes":{"/b.go":{"type":"update","unified_diff":"@@ -1 +1 @@\n-a\n+b\n","move_path":"/a.go"}}}`, "a>b"},
+		{"exec", "apply(name)", `{"changes":{"/a.go":{"type":"add","content":"a\n"}},"success":true}`, ">a\n"},
+		{"exec", `"*** Begin Patch\n*** Update File: /a.go\n-a\n*** End Patch"`, `{"changes":{"/a.go":{"type":"update"}},"success":false}`, ""},
+	} {
+		text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"assistant","content":[`+fmt.Sprintf(call, c.tool, c.input)+`]}`) +
+			sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"1","details":`+c.details+`}`)
+		snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(text))).Session(sessiontest.FileName))
+		list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
+		require.NoError(t, err)
+		got := ""
+		for _, change := range list {
+			got += change.Old + ">" + change.New
+		}
+		require.Equal(t, c.want, got, c.details)
+	}
+}
+
+// TestDiff: a diff has the empty line behind a replaced one, and no hunk of which nothing is known.
+func TestDiff(t *testing.T) {
+	require.Equal(t, "--- a/f\n+++ b/f\n@@\n-a\n+b\n+\n@@\n-c\n+d\n",
+		diff("f", []Change{{Old: "a", New: "b\n"}, {Lines: true}, {Old: "c\n", New: "d\n"}}))
+}
+
 // FuzzChanges: no arguments make the reader panic.
 func FuzzChanges(f *testing.F) {
 	f.Add(`{"file_path":"/a","edits":[{"old_string":"x"}],"diff":"@@\n a\n"}`, "a\nb")
@@ -100,6 +130,10 @@ func TestLines(t *testing.T) {
 		// their text.
 		{"stale numbers", [][]Change{whole("a\nb\nc\nd\n"), {{From: 4, To: 4, New: "x\n"}}},
 			"person\na\nb\nx\nd\n", []Line{{Nobody, false}, {0, true}, {0, true}, {1, true}, {0, false}}},
+		// A person moved lines, and an agent changed some beside their new place.
+		{"moved lines", [][]Change{whole("a\nb\nc\nd\ne\nf\n"), {{Old: "a\ne\nf", New: "a\ne\nF", Lines: true}}},
+			"a\ne\nF\nb\nc\nd\n", []Line{{0, true}, {0, true}, {1, true}, {0, false}, {0, false}, {0, false}}},
+		{"an empty line at the end", [][]Change{whole("a\n")}, "a\n\n", []Line{{0, true}, {Nobody, false}}},
 	} {
 		require.Equal(t, c.want, Lines(c.text, c.edits), c.name)
 	}
