@@ -129,6 +129,7 @@ func TestForeignRead(t *testing.T) {
 	}
 	plain, middle := claudeFile(1, "2.1.200", 60), claudeFile(8, "2.1.200", 60)
 	half := strings.LastIndex(middle[:len(middle)/2], "\n") + 1
+	local := strings.Replace(claudeFile(10, "2.1.200", 0), "prompt 10", "<command-name>/clear</command-name>", 1)
 	for n, c := range []struct {
 		file, title, first string
 		read               int64
@@ -142,6 +143,7 @@ func TestForeignRead(t *testing.T) {
 		6: {snapshotLine(6<<20) + claudeFile(7, "2.1.200", 1), "", "", 9 << 20},
 		7: {middle[:half] + titled("custom", "In the middle") + middle[half:], "", "prompt 8", most},
 		8: {claudeFile(9, "2.1.200", 1), "", "prompt 9", most},
+		9: {local + snapshotLine(100<<10) + claudeFile(10, "2.1.200", 60), "prompt 10", "", 1 << 20},
 	} {
 		_, name := claudeName(n + 1)
 		info := l.put(fmt.Sprintf("%04d", n+1), name, c.file, c.read)

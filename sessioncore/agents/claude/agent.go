@@ -88,7 +88,7 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 	if !listed || err != nil {
 		return about, err
 	}
-	if titles.title() == "" && !titles.done {
+	if titles.given() == "" && !titles.done {
 		err = agents.Beyond(obj, size, want, func(v rawjson.Value) bool {
 			titles.add(agents.Read(v))
 			return !titles.done

@@ -25,10 +25,11 @@ type titles struct {
 // maxBefore bounds the bytes before the first message for a list to find it in its 4 KiB.
 const maxBefore = 2 << 10
 
+// given returns the title that a record gives, or "".
+func (t *titles) given() string { return cmp.Or(t.custom, t.generated, t.summary) }
+
 // title returns the title, or "".
-func (t *titles) title() string {
-	return cmp.Or(t.custom, t.generated, t.summary, t.prompt, t.waiting, t.local)
-}
+func (t *titles) title() string { return cmp.Or(t.given(), t.prompt, t.waiting, t.local) }
 
 // add adds a record. Callers add its size to t.read.
 func (t *titles) add(r agents.Object) {
