@@ -238,8 +238,8 @@ func (c *Costs) addUp(
 	})
 }
 
-// oldestFirst sorts sessions by their beginning: a copy is younger than its original. Sessions
-// without a time come last.
+// oldestFirst sorts sessions by their beginning: a copy is younger than its original, but a fork may
+// have its time. Sessions without a time come last.
 func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
 		began, known := a.Created()
@@ -250,7 +250,8 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 		case known != otherKnown:
 			return 1
 		}
-		return cmp.Or(cmp.Compare(began, other), cmp.Compare(a.Name(), b.Name()))
+		byBegin := cmp.Or(cmp.Compare(began, other), cmp.Compare(min(1, len(a.Parent)), min(1, len(b.Parent))))
+		return cmp.Or(byBegin, cmp.Compare(a.Name(), b.Name()))
 	})
 }
 
