@@ -187,6 +187,12 @@ func (a *Answer) Model(name rawjson.Value) {
 // Count adds tokens.
 func (a *Answer) Count(u Usage) { a.usage = a.usage.Plus(u) }
 
+// CountHere is Count for tokens that the present record tells, on whose day they were billed.
+func (a *Answer) CountHere(u Usage) {
+	u.Ended = laterDay(a.Time, a.builder.from.time)
+	a.Count(u)
+}
+
 // Set sets the tokens, and JSON objects of calls of other models with commas between them. Unlike
 // with Count, the answer has a usage even if it is 0.
 func (a *Answer) Set(u Usage, calls []byte) {

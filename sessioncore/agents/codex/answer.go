@@ -104,7 +104,7 @@ func (c *converter) count(info rawjson.Value) {
 	switch {
 	case c.isCounted():
 	case c.Open() != nil:
-		c.Open().Count(u)
+		c.Open().CountHere(u)
 	default:
 		c.early = c.early.Plus(u)
 	}
