@@ -37,13 +37,3 @@ func drivePath(name string) string {
 	below := path.Clean(strings.ReplaceAll(name[2:], `\`, "/"))
 	return "/" + strings.ToUpper(name[:1]) + ":" + strings.TrimSuffix(below, "/")
 }
-
-// FoldPath returns a clean path of Windows without its case, to compare it by.
-func FoldPath(clean string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r | ' '
-		}
-		return r
-	}, clean)
-}

@@ -111,7 +111,7 @@ func dashed(name string) string { return betweenDigits.ReplaceAllString(name, "$
 // it in Bedrock; its version in Bedrock or Vertex, or the length of the context in brackets; and
 // the day of the model's version.
 var optional = [...]*regexp.Regexp{
-	regexp.MustCompile(`^([a-z]+\.)+`),
+	regexp.MustCompile(`^([a-z-]+\.)+`),
 	regexp.MustCompile(`(@[^/]*|-v[0-9]+(:[0-9]+)?|\[[^\]]*\])$`),
 	regexp.MustCompile(`-20[0-9]{2}(-?)[0-9]{2}(-?)[0-9]{2}$`),
 }

@@ -108,7 +108,7 @@ func (p *paths) resolve(name string) []string {
 // isBelow reports whether a clean path is the file or below it.
 func (p *paths) isBelow(clean string) bool {
 	if p.Touched.windows {
-		clean = names.FoldPath(clean)
+		clean = strings.ToLower(clean)
 	}
 	return isBelow(clean, p.path)
 }
@@ -117,7 +117,7 @@ func (p *paths) isBelow(clean string) bool {
 func foldedPath(name string) string {
 	clean, windows, _ := names.AbsPath(name)
 	if windows {
-		clean = names.FoldPath(clean)
+		clean = strings.ToLower(clean)
 	}
 	return clean
 }

@@ -27,6 +27,9 @@ func ParseSpan(text string, now time.Time) (Span, error) {
 	zone := now.Location()
 	for _, m := range moments {
 		if at, err := time.ParseInLocation(m.form, text, zone); err == nil {
+			if before := at.Add(-time.Hour); before.Format(m.form) == at.Format(m.form) {
+				at = before // of two moments the first, as of two midnights
+			}
 			return Span{Begin: at, End: at.Add(m.long)}, nil
 		}
 	}

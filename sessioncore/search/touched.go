@@ -31,7 +31,7 @@ func NewTouched(name string) (*Touched, error) {
 	}
 	t := &Touched{path: clean, windows: windows}
 	if windows {
-		t.path = names.FoldPath(clean)
+		t.path = strings.ToLower(clean)
 	}
 	t.home, _ = os.UserHomeDir()
 	if base := path.Base(t.path); base != "/" && !strings.HasSuffix(base, ":") {
