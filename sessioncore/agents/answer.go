@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -49,7 +50,14 @@ func (b *Builder) Answer(key string) *Answer {
 		b.Close()
 		b.settings()
 		b.writeHeader()
-		a = b.newAnswer()
+		if a, b.spare = b.spare, nil; a == nil {
+			a = &Answer{}
+		}
+		*a = Answer{
+			Entry: Entry{Time: a.Time[:0], Lines: a.Lines[:0]}, builder: b, model: append(a.model[:0], b.model.value...),
+			blocks: reuse(a.blocks), calls: a.calls[:0], cost: a.cost[:0], response: a.response[:0], status: a.status[:0],
+			ended: a.ended[:0], results: a.results[:0], after: a.after[:0], texts: reuse(a.texts),
+		}
 		a.Type, a.ID, a.Parent, a.Path, a.key = "message", b.nextID(), b.at, b.Path, key
 		a.Time = append(a.Time, from.time...)
 		b.at, b.last, b.open = a.ID, a.ID, a
@@ -59,21 +67,6 @@ func (b *Builder) Answer(key string) *Answer {
 	a.from = Origin{id: from.id, part: from.part, line: from.line}
 	if n := len(a.Lines); n == 0 || a.Lines[n-1] != from.line {
 		a.Lines = append(a.Lines, from.line)
-	}
-	return a
-}
-
-// newAnswer returns an empty answer, in the memory of a final one.
-func (b *Builder) newAnswer() *Answer {
-	a := b.spare
-	if a == nil {
-		a = &Answer{}
-	}
-	b.spare = nil
-	*a = Answer{
-		Entry: Entry{Time: a.Time[:0], Lines: a.Lines[:0]}, builder: b, model: append(a.model[:0], b.model.value...),
-		blocks: reuse(a.blocks), calls: a.calls[:0], cost: a.cost[:0], response: a.response[:0], status: a.status[:0],
-		ended: a.ended[:0], results: a.results[:0], after: a.after[:0], texts: reuse(a.texts),
 	}
 	return a
 }
@@ -263,7 +256,11 @@ func (a *Answer) appendTo(out []byte) []byte {
 		body = rawjson.AppendQuoted(body, b.provider.Model)
 	}
 	body = a.appendUsage(body)
-	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), a.stopReason())
+	stop := cmp.Or(a.stop, "stop")
+	if a.stop == "" && a.hasCall {
+		stop = "toolUse"
+	}
+	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), stop)
 	body = AppendMember(AppendMember(body, "responseId", a.response), "errorMessage", a.failure)
 	body = AppendMember(body, "errorStatus", a.status)
 	ended := a.Time
@@ -325,16 +322,6 @@ func laterDay(first, last rawjson.Value) int64 {
 		}
 	}
 	return 0
-}
-
-func (a *Answer) stopReason() string {
-	switch {
-	case a.stop != "":
-		return a.stop
-	case a.hasCall:
-		return "toolUse"
-	}
-	return "stop"
 }
 
 // Plus returns the sum of two usages.

@@ -198,8 +198,11 @@ func (b *Builder) appendTail(out []byte) []byte {
 	if b.open != nil {
 		out = b.open.appendTo(out)
 	}
-	if b.at != b.last {
-		out = appendLeaf(out, b.at, b.moved)
+	if b.at != b.last { // "" is before the first entry
+		target := cmp.Or(string(Quoted(b.at)), "null")
+		body := []byte(`"customType":"sessionfs/leaf","data":{"targetId":` + target + "}")
+		e := Entry{Type: "custom", ID: "leaf", Parent: b.at, Body: body, Lines: []int64{max(1, b.moved)}}
+		out = e.AppendTo(out)
 	}
 	return out
 }

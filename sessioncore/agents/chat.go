@@ -1,10 +1,6 @@
 package agents
 
-import (
-	"strings"
-
-	"sessionfs/sessioncore/internal/rawjson"
-)
+import "sessionfs/sessioncore/internal/rawjson"
 
 // Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids.
 // typed returns the part of a text that the person typed.
@@ -18,7 +14,7 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 	case role.Is("assistant"):
 		b.Close()
 		a := b.Answer("")
-		a.Text(rawjson.AppendQuoted(nil, text))
+		a.Text(Quoted(text))
 		for call := range m.Member("tool_calls").EachElement {
 			function := Read(call.Member("function"))
 			a.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
@@ -40,14 +36,9 @@ func ChatText(content rawjson.Value) string {
 
 // chatBlocks returns a text and the images in content.
 func chatBlocks(text string, content rawjson.Value) (blocks Blocks) {
-	if text != "" {
-		blocks.Text(rawjson.AppendQuoted(nil, text))
-	}
+	blocks.Text(Quoted(text))
 	for part := range content.EachElement {
-		url, _ := part.Member("image_url").Member("url").Text()
-		if mimeType, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,"); ok {
-			blocks.Image(rawjson.AppendQuoted(nil, mimeType), rawjson.AppendQuoted(nil, data))
-		}
+		blocks.ImageURL(part.Member("image_url").Member("url"))
 	}
 	return blocks
 }

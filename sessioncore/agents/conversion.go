@@ -163,8 +163,12 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	if c.text.stable > 0 {
 		tail = append(tail, problems[complete:]...)
 	}
-	if err := c.setTail(tail); err != nil {
-		return err
+	c.text.tail.Close() // readers keep the tails of their versions
+	if c.text.tail, c.text.end = nil, int64(len(tail)); len(tail) > 0 {
+		c.text.tail = c.texts.New()
+		if _, err := c.text.tail.Write(tail); err != nil {
+			return err
+		}
 	}
 	c.check, err = sumBefore(obj, at.Off)
 	return err
@@ -187,18 +191,6 @@ func (c *conversion) load(
 		}
 	}
 	return jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, b.InnerKey, emit)
-}
-
-// setTail sets the lines that may still change. Readers keep the tails of their versions.
-func (c *conversion) setTail(tail []byte) error {
-	c.text.tail.Close()
-	c.text.tail, c.text.end = nil, int64(len(tail))
-	if len(tail) == 0 {
-		return nil
-	}
-	c.text.tail = c.texts.New()
-	_, err := c.text.tail.Write(tail)
-	return err
 }
 
 // state returns about the converter's memory: a place for each line, and the tail.

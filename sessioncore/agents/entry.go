@@ -90,23 +90,3 @@ func appendMillis(dst []byte, time rawjson.Value) []byte {
 	}
 	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
 }
-
-// appendResult appends the message of a tool's result up to its content. A missing tool is unknown.
-func appendResult(dst []byte, call, tool rawjson.Value) []byte {
-	if len(tool) == 0 {
-		tool = rawjson.Value(`"unknown"`)
-	}
-	dst = AppendMember(append(dst, `"message":{"role":"toolResult"`...), "toolCallId", call)
-	return append(AppendMember(dst, "toolName", tool), `,"content":[`...)
-}
-
-// appendLeaf appends a move of the leaf to an entry, or with "" to before the first.
-func appendLeaf(dst []byte, id string, line int64) []byte {
-	target := []byte("null")
-	if id != "" {
-		target = rawjson.AppendQuoted(nil, id)
-	}
-	body := append(append([]byte(`"customType":"sessionfs/leaf","data":{"targetId":`), target...), '}')
-	e := Entry{Type: "custom", ID: "leaf", Parent: id, Body: body, Lines: []int64{max(1, line)}}
-	return e.AppendTo(dst)
-}

@@ -120,10 +120,11 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	case s.busy.Load():
 		return unknown, nil
 	}
-	obj, err := f.open(name)
+	obj, err := f.Files.Open(name)
 	if err != nil {
 		return st, err
 	}
+	obj = f.join(name, obj)
 	defer obj.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,15 +232,6 @@ func (f *Files) Open(name string) (storage.Object, error) {
 		return nil, err
 	}
 	return &object{files: f, name: name, file: raw}, nil
-}
-
-// open opens the records of a session.
-func (f *Files) open(name string) (storage.Object, error) {
-	obj, err := f.Files.Open(name)
-	if err == nil {
-		obj = f.join(name, obj)
-	}
-	return obj, err
 }
 
 // join returns the object with all records of a session; obj is its own file.

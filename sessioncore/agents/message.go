@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -26,6 +27,17 @@ func (l *Blocks) Image(mimeType, data rawjson.Value) {
 		*l = AppendMember(AppendMember(*l, "data", data), "mimeType", mimeType)
 		l.end()
 	}
+}
+
+// ImageURL adds the image in a data URL, and reports whether there is one.
+func (l *Blocks) ImageURL(url rawjson.Value) bool {
+	body, found := bytes.CutPrefix(url, []byte(`"data:`))
+	mimeType, data, base64 := bytes.Cut(body, []byte(";base64,"))
+	if !found || !base64 || bytes.ContainsAny(mimeType, `"\;,`) {
+		return false
+	}
+	l.Image(append(append([]byte{'"'}, mimeType...), '"'), append([]byte{'"'}, data...))
+	return true
 }
 
 // Other adds a block of the agent's.
@@ -190,7 +202,12 @@ func (b *Builder) Result(r Result) {
 	if b.Facts && string(b.tools[id]) != billedTool {
 		r.Details = nil
 	}
-	body = append(append(appendResult(body, r.Call, b.tools[id]), r.Content...), ']')
+	tool, isKnown := b.tools[id]
+	if !isKnown {
+		tool = []byte(`"unknown"`)
+	}
+	body = AppendMember(append(body, `"message":{"role":"toolResult"`...), "toolCallId", r.Call)
+	body = append(append(append(AppendMember(body, "toolName", tool), `,"content":[`...), r.Content...), ']')
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
 	e.Body, e.ID = append(appendMillis(body, e.Time), '}'), b.nextID()
 	if isOwn {

@@ -15,10 +15,9 @@ func Read(v rawjson.Value) Object { return make(Object, 0, 16).Read(v) }
 // Read is the function Read in the memory of an unused Object.
 func (o Object) Read(v rawjson.Value) Object {
 	o = o[:0]
-	v.EachMember(func(m rawjson.Member) bool {
+	for m := range v.EachMember {
 		o = append(o, m)
-		return true
-	})
+	}
 	return o
 }
 
@@ -32,10 +31,10 @@ func (o Object) Member(key string) rawjson.Value {
 	return nil
 }
 
-// AnyOf returns the first existing one of some members.
+// AnyOf returns the first one of some members that is not missing.
 func (o Object) AnyOf(keys ...string) rawjson.Value {
 	for _, key := range keys {
-		if v := o.Member(key); len(v) > 0 {
+		if v := o.Member(key); !v.Missing() {
 			return v
 		}
 	}

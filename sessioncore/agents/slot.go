@@ -63,7 +63,8 @@ func (f *Files) release(s *slot) {
 // keep counts a conversion's memory, and evicts others beyond the limits. Callers must hold s.mu.
 func (f *Files) keep(s *slot) {
 	f.mu.Lock()
-	f.last[s.name] = s.now.reported()
+	now := s.now
+	f.last[s.name] = reported{now.about, now.converter.Title(), now.own, now.token(), now.rewrites}
 	s.isConverted.Store(true)
 	s.state = s.now.state()
 	f.trim(s)
@@ -103,17 +104,11 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	return idle <= maxKept && (idle == 0 || !budget.FilesFull() && f.hasRoom()) &&
-		f.states.Resize(f.stateSize()) == nil
-}
-
-// hasRoom reports whether the next text fits into memory. Another conversion is cheaper than files.
-func (f *Files) hasRoom() bool {
-	if f.texts.Memory.Add(inMemory) != nil {
-		return false
+	hasRoom := f.texts.Memory.Add(inMemory) == nil // another conversion is cheaper than files
+	if hasRoom {
+		_ = f.texts.Memory.Add(-inMemory)
 	}
-	_ = f.texts.Memory.Add(-inMemory)
-	return true
+	return idle <= maxKept && (idle == 0 || !budget.FilesFull() && hasRoom) && f.states.Resize(f.stateSize()) == nil
 }
 
 func (f *Files) stateSize() (n int64) {
@@ -147,7 +142,8 @@ func (f *Files) evict() {
 		f.evictSlot(s)
 		if s.mu.TryLock() {
 			if s.now != nil {
-				s.now.text.spill()
+				s.now.text.begin.Spill()
+				s.now.text.tail.Spill()
 			}
 			s.mu.Unlock()
 		}
@@ -162,8 +158,4 @@ func (s *slot) drop() {
 		s.now.text.close()
 		s.now = nil
 	}
-}
-
-func (c *conversion) reported() reported {
-	return reported{c.about, c.converter.Title(), c.own, c.token(), c.rewrites}
 }

@@ -36,11 +36,6 @@ func (t *text) close() {
 	t.tail.Close()
 }
 
-func (t *text) spill() {
-	t.begin.Spill()
-	t.tail.Spill()
-}
-
 // ReadAt implements io.ReaderAt.
 func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
 	if n = int(max(0, min(int64(len(p)), t.stable-off))); n > 0 {

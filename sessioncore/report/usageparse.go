@@ -261,14 +261,15 @@ func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	}
 	provider, _, _ := strings.Cut(model, "/")
 	c := &sessionCost{models: map[string]amount{}}
-	v.Member("models").EachMember(func(m rawjson.Member) bool {
+	for m := range v.Member("models").EachMember {
 		name, _ := m.Key.Bytes()
 		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
 		of := max(0, countOf(m.Value))
 		c.models[provider+"/"+markdown.Line(name, maxModelName)] += of
-		c.total += of
-		return len(c.models) < maxParts
-	})
+		if c.total += of; len(c.models) >= maxParts {
+			break
+		}
+	}
 	if total := countOf(v.Member("total")); total > c.total {
 		c.models[model] += total - c.total
 		c.total = total

@@ -353,10 +353,10 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	case content == nil:
 		content = text.Member("content")
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	for block := range content.EachElement {
 		if typ := block.Member("type"); typ.Is("text") && block.Member("text").IsString() ||
 			typ.Is("image") && block.Member("data").IsString() && block.Member("mimeType").IsString() {
-			return true
+			continue
 		}
 		m.odd++
 		said := string(block)
@@ -366,7 +366,6 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 		}
 		at := block.OffsetIn(text)
 		edits = append(edits, rawjson.Edit{Start: at, End: at + len(block), Text: `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, said)) + `}`})
-		return true
-	})
+	}
 	return edits.Apply(text)
 }

@@ -33,10 +33,10 @@ func sayerOf(content rawjson.Value, isMeta bool) string {
 	if !bytes.Contains(content, []byte(`"<`)) {
 		content = nil // no text of it begins with a tag
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	for block := range content.EachElement {
 		text = block.Member("text")
-		return false
-	})
+		break
+	}
 	if tag, ok := bytes.CutPrefix(text, []byte(`"<`)); ok {
 		tag, _, _ = bytes.Cut(tag[:min(len(tag), 64)], []byte(">"))
 		if by, ok := sayers[string(tag)]; ok {

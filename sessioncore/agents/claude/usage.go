@@ -47,7 +47,7 @@ func callsIn(iterations, model rawjson.Value) (calls []byte) {
 // usageOf returns the tokens of an answer, and its list of calls of models.
 func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 	var cached rawjson.Value
-	v.EachMember(func(m rawjson.Member) bool {
+	for m := range v.EachMember {
 		switch string(m.Key) {
 		case `"input_tokens"`:
 			u.Input = agents.Count(m.Value)
@@ -64,8 +64,7 @@ func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 		case `"iterations"`:
 			iterations = m.Value
 		}
-		return true
-	})
+	}
 	if cached.IsObject() {
 		u.CacheWrite1h = agents.Count(cached.Member("ephemeral_1h_input_tokens"))
 		short := agents.Count(cached.Member("ephemeral_5m_input_tokens"))
@@ -84,15 +83,14 @@ func (c *converter) setCost(r *record) {
 	}
 	dst := append(append(c.cost[:0], `"sessionCost":{"total":`...), total...)
 	dst = append(dst, `,"models":{`...)
-	r.Member("modelUsage").EachMember(func(m rawjson.Member) bool {
+	for m := range r.Member("modelUsage").EachMember {
 		if cost := m.Value.Member("costUSD"); isCost(cost) {
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
 			dst = append(append(append(dst, m.Key...), ':'), cost...)
 		}
-		return true
-	})
+	}
 	c.cost = append(dst, "}}"...)
 	if a := c.Open(); a != nil {
 		a.Cost(c.cost)

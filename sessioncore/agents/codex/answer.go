@@ -34,13 +34,6 @@ func (c *converter) answer() *agents.Answer {
 	return a
 }
 
-// respond adds blocks to the answer.
-func (c *converter) respond(blocks agents.Blocks) {
-	if len(blocks) > 0 {
-		c.answer().Add(blocks)
-	}
-}
-
 // reasoning adds reasoning to its answer. Unreadable reasoning waits for a readable item.
 func (c *converter) reasoning(item agents.Object) {
 	var texts []rawjson.Value
@@ -77,8 +70,11 @@ func tokensOf(v rawjson.Value) tokens {
 		n("output_tokens"), n("total_tokens")}
 }
 
-// since returns the tokens counted after t.
+// since returns the tokens counted after t. Smaller totals began anew.
 func (all tokens) since(t tokens) tokens {
+	if all.input+all.output < t.input+t.output {
+		t = tokens{}
+	}
 	return tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.written-t.written),
 		max(0, all.output-t.output), max(0, all.total-t.total)}
 }
@@ -108,15 +104,4 @@ func (c *converter) count(info rawjson.Value) {
 	default:
 		c.early = c.early.Plus(u)
 	}
-}
-
-// fail ends the answer with an error, or makes an answer of it.
-func (c *converter) fail(message rawjson.Value) {
-	if !message.IsString() {
-		return
-	}
-	if !c.isOpen() {
-		c.answer()
-	}
-	c.Open().Error(message)
 }

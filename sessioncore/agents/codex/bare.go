@@ -30,7 +30,8 @@ func (c *converter) bare(line agents.Object) {
 	case !c.begun && typ == "" && id.IsString() && time.IsString():
 		c.began = slices.Clone(time)
 		c.begin(id, line)
-	case c.begun && isItem:
+	case isItem:
+		c.begin(nil, nil) // the first line may be missing
 		if line.Member("role").Is("user") && isContext(content) {
 			c.Directory(agents.Quoted(cwdIn(content)))
 		}

@@ -1,14 +1,15 @@
 package codex
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"path/filepath"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 
 	"sessionfs/sessioncore/agents"
@@ -23,6 +24,7 @@ type chain struct {
 	parts    []part   // the last one is the rest, without bytes; none if there is nothing to show
 	size     int64    // bytes of all parts and marks
 	problems []string // reasons for each part that is missing or short
+	isCircle bool     // a rollout in it goes on from the session
 }
 
 // part is the beginning of a rollout, without its first line, and the mark before it.
@@ -41,8 +43,6 @@ const (
 	markLines  = 2 // of the text of a mark
 )
 
-func (p *part) isMark(line rawjson.Value) bool { return string(line) == strings.TrimSpace(p.mark) }
-
 // beginning has facts of a rollout's first line.
 type beginning struct {
 	size int64 // of the line
@@ -58,8 +58,6 @@ type base struct {
 // maxFirst bounds the first line of a rollout, which has some 20 KB of instructions.
 const maxFirst = 8 << 20
 
-var errNoFirst = errors.New("it has no whole first line")
-
 // beginningOf returns the facts in the first line of a rollout in the state st. obj is the file, nil
 // for one that is not open.
 func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (beginning, error) {
@@ -70,34 +68,21 @@ func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (be
 			}
 			defer obj.Close()
 		}
-		for size := int64(agents.HeadSize); size <= maxFirst; size *= 4 {
-			text := make([]byte, min(size, st.Size))
-			if err := storage.ReadFull(obj, text, 0); err != nil {
-				return b, err
-			}
-			if end := bytes.IndexByte(text, '\n'); end >= 0 {
-				return beginning{int64(end) + 1, baseOf(bytes.TrimSpace(text[:end]))}, nil
-			}
-			if size >= st.Size {
-				break
+		first := bufio.NewReaderSize(io.NewSectionReader(obj, 0, maxFirst), agents.HeadSize)
+		line, err := first.ReadBytes('\n')
+		if err == io.EOF {
+			err = errors.New("it has no whole first line")
+		}
+		b.size, line = int64(len(line)), bytes.TrimSpace(line)
+		if v := rawjson.Value(line); bytes.Contains(v, []byte(`"history_base"`)) && rawjson.IsValidObject(v) &&
+			v.Member("type").Is("session_meta") {
+			from := v.Member("payload").Member("history_base")
+			if b.base.size = agents.Count(from.Member("end_byte_offset")); b.base.size > 0 {
+				b.base.thread, _ = from.Member("thread_id").Text()
 			}
 		}
-		return b, errNoFirst
+		return b, err
 	})
-}
-
-// baseOf returns the base of a rollout by its first line.
-func baseOf(line rawjson.Value) (b base) {
-	if !bytes.Contains(line, []byte(`"history_base"`)) || !rawjson.IsValidObject(line) ||
-		!line.Member("type").Is("session_meta") {
-		return base{}
-	}
-	from := line.Member("payload").Member("history_base")
-	b.thread, _ = from.Member("thread_id").Text()
-	if b.size = agents.Count(from.Member("end_byte_offset")); b.size == 0 {
-		return base{}
-	}
-	return b
 }
 
 // chainOf follows a rollout back to its beginning. A cycle ends it.
@@ -116,6 +101,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 		}
 		if visited[at] {
 			problem("which goes on from this one: the circle is cut here")
+			c.isCircle = true
 			break
 		}
 		first, err := h.beginningOf(at, st, nil)
@@ -236,19 +222,12 @@ func (j *joined) readPart(p *part, text []byte, off int64) (err error) {
 	return err
 }
 
-// closePart closes the open part. Callers must hold j.mu.
+// closePart closes the open part. Callers must hold j.mu if others have j.
 func (j *joined) closePart() {
 	if j.at != nil {
 		_ = j.open.Close()
 		j.open, j.at = nil, nil
 	}
-}
-
-// release closes all but the rollout itself.
-func (j *joined) release() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.closePart()
 }
 
 // Stat implements storage.Object. The size includes the chain.
@@ -263,6 +242,8 @@ func (j *joined) Joined() int64 { return j.size }
 
 // Close implements storage.Object.
 func (j *joined) Close() error {
-	j.release()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closePart()
 	return j.Object.Close()
 }

@@ -3,11 +3,11 @@ package codex
 import (
 	"bytes"
 	"maps"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 var provider = agents.Provider{API: "openai-codex-responses", Name: "openai-codex", Model: "codex", Numbered: true}
@@ -20,14 +20,14 @@ type converter struct {
 	facts
 	begun      bool                 // the session has a header
 	began      rawjson.Value        // the time of records that have none
-	turns      []string             // the parent of each message of the person
+	turns      []string             // the parent of each message that began a turn
 	isPrompted bool                 // the person's last message has no answer yet
 	replay     bool                 // the current items are repetitions after a compaction
 	ended      bool                 // the next item begins another answer
 	hidden     []hidden             // unreadable reasoning before a readable item
 	calls      map[string]callState // by id
 	script     string               // the last call of a tool that may call others
-	itemTexts  map[uint64]struct{}  // hashes of the texts of items
+	itemTexts  map[uint64]int       // numbers of texts of items without an event, by hash
 	events     []event              // events without an item yet
 	waiting    []string             // calls with results in events alone so far
 	held       int                  // bytes of records with such results
@@ -35,17 +35,17 @@ type converter struct {
 	early      agents.Usage         // tokens before their answer
 }
 
-// newConverter returns a converter for a file of home. before is the chain with which it is joined,
-// and parent opens the rollout from which it may have copies, or is nil.
-func newConverter(home *Home, about agents.About, before *chain, parent func() *lines) (*agents.Builder, *converter) {
-	c := &converter{}
+// newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
+// the rollout from which it may have copies, or is nil.
+func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lines) (*agents.Builder, *converter) {
+	c, before := &converter{}, &chain{}
+	if j, ok := obj.(*joined); ok {
+		before = j.chain
+	}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
 		*c = converter{
-			Builder: b, lineage: lineage{chain: before}, facts: facts{home: home},
-			calls: map[string]callState{}, itemTexts: map[uint64]struct{}{},
-		}
-		if parent != nil {
-			c.original = parent()
+			Builder: b, lineage: lineage{chain: before, copies: copies{open: parent}}, facts: facts{home: home},
+			calls: map[string]callState{}, itemTexts: map[uint64]int{},
 		}
 		c.titled(about.ID)
 		b.InnerKey, b.Pending, b.Unique = "payload", c.pending, true
@@ -85,6 +85,8 @@ func (c *converter) record(r *agents.Record) {
 		c.Level(payload.Member("effort"))
 	case typ.Is("compacted"):
 		c.compacted(payload)
+	case typ.Is("inter_agent_communication"):
+		c.message(payload, true)
 	}
 }
 
@@ -100,14 +102,16 @@ func (c *converter) item(item agents.Object) {
 	switch {
 	case isAnswer:
 		c.addTexts(assistant, content)
-		c.respond(contentBlocks(content))
+		if blocks := contentBlocks(content); len(blocks) > 0 {
+			c.answer().Add(blocks)
+		}
 	case typ == "message", typ == "agent_message":
 		if role.Is("user") {
 			c.addTexts(person, content)
 		}
-		c.message(item, role, content)
+		c.message(item, typ == "agent_message")
 	case typ == "reasoning":
-		c.addTexts(assistant, item.Member("summary"), content)
+		c.addTexts(thought, item.Member("summary"), content)
 		c.reasoning(item)
 	case isCall:
 		c.toolCall(item, kind)
@@ -117,9 +121,9 @@ func (c *converter) item(item agents.Object) {
 }
 
 // message makes an entry of a message of the person, the program or another agent.
-func (c *converter) message(item agents.Object, role, content rawjson.Value) {
+func (c *converter) message(item agents.Object, isAgent bool) {
+	role, content := item.Member("role"), item.Member("content")
 	blocks := contentBlocks(content)
-	isAgent := item.Member("type").Is("agent_message")
 	switch {
 	case len(blocks) == 0:
 	case role.Is("user") && (c.replay || isContext(content)):
@@ -128,8 +132,11 @@ func (c *converter) message(item agents.Object, role, content rawjson.Value) {
 	case role.Is("user"):
 		c.promptedBy(content)
 		c.settle()
-		c.prompt(blocks)
+		c.beginTurn()
+		c.User(blocks)
 	case isAgent:
+		c.settle()
+		c.beginTurn()
 		c.custom("agent_message", item, blocks, true)
 	default:
 		c.custom("message", item, blocks, false)
@@ -144,37 +151,29 @@ func (c *converter) custom(kind string, item agents.Object, blocks agents.Blocks
 		rawjson.Member{Key: rawjson.Value(`"author"`), Value: item.Member("author")})
 }
 
-// prompt makes an entry of a message of the person, which begins a turn.
-func (c *converter) prompt(blocks agents.Blocks) {
+// beginTurn begins a turn, which a rollback may take back.
+func (c *converter) beginTurn() {
 	c.turns, c.isPrompted, c.hidden, c.ended = append(c.turns, c.At()), true, nil, true
-	c.User(blocks)
 }
 
 // contexts begin the program's messages in the person's name.
 var contexts = [...]string{"# agents.md instructions", "<environment_context>", "<user_instructions>", "<skill>",
-	"<turn_aborted>", "<user_shell_command>", "<subagents>", "<subagent_notification>"}
+	"<turn_aborted>", "<user_shell_command>", "<subagents>", "<subagent_notification>", "<hook_prompt ",
+	"<extension_context>", "<goal_context>", "<codex_internal_context "}
 
-// isContext reports whether a message in the person's name is the program's.
+// isContext reports whether a message in the person's name is the program's. Words behind its tag are
+// the person's.
 func isContext(content rawjson.Value) (is bool) {
-	content.EachElement(func(block rawjson.Value, _ int) bool {
+	for block := range content.EachElement {
 		text, _ := block.Member("text").Bytes()
 		text = bytes.TrimSpace(text)
 		for _, begin := range contexts {
-			is = is || len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin)
+			end := []byte("</" + strings.Trim(begin, "<> ") + ">")
+			is = is || len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin) &&
+				(bytes.HasSuffix(text, end) || !bytes.Contains(text, end))
 		}
-		return !is
-	})
-	return is
-}
-
-// rollBack makes the next entry hang on the one before the last turns, which stay as a branch.
-func (c *converter) rollBack(turns int64) {
-	c.settle()
-	c.Close()
-	if n := max(0, int64(len(c.turns))-turns); n < int64(len(c.turns)) {
-		c.HangOn(c.turns[n], c.line)
-		c.turns, c.hidden = c.turns[:n], nil
 	}
+	return is
 }
 
 // compacted makes the entries of a compaction and of the items that replace the history.
@@ -197,10 +196,12 @@ func (c *converter) settle() {
 
 // pending is settle without a change of the converter, for the end of the file.
 func (c *converter) pending() {
-	isWaiting := func(id string) bool { return c.calls[id].events != nil }
-	if len(c.events) > 0 || slices.ContainsFunc(c.waiting, isWaiting) {
+	none := agents.Usage{}
+	if len(c.events) > 0 || len(c.waiting) > 0 || c.early != none {
 		d := *c
 		d.calls = maps.Clone(c.calls)
-		d.settle()
+		if d.settle(); d.early != none {
+			d.answer()
+		}
 	}
 }

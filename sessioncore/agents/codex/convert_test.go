@@ -63,7 +63,7 @@ const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
 
 // converterOf returns a converter of a rollout that stands alone.
 func converterOf(t testing.TB) *agents.Builder {
-	b, _ := newConverter(New(sessiontest.OpenDir(t, t.TempDir()), "/"), agents.About{ID: "s"}, &chain{}, nil)
+	b, _ := newConverter(New(sessiontest.OpenDir(t, t.TempDir()), "/"), agents.About{ID: "s"}, nil, nil)
 	return b
 }
 
@@ -165,8 +165,8 @@ func FuzzConvert(f *testing.F) {
 		for n := range int(before) {
 			chained.parts = append(chained.parts, part{path: "/x", mark: fmt.Sprintf("\n%s%d}\n", markPrefix, n+1)})
 		}
-		c, _ := newConverter(home, agents.About{ID: "s"}, chained, func() *lines {
-			return newLines(func() (storage.Object, error) { return memory{strings.NewReader(parent)}, nil })
+		c, _ := newConverter(home, agents.About{ID: "s"}, &joined{chain: chained}, func() *lines {
+			return newLines(func() (storage.Object, error) { return memory{strings.NewReader(parent)}, nil }, nil)
 		})
 		whole, states := agentstest.Convert(t, c, write(own))
 		for _, state := range append(states, whole) {

@@ -16,8 +16,8 @@ const (
 	archivedDir = "archived_sessions"
 )
 
-// digits are the lengths of the names of directories for years, months and days.
-var digits = [...]int{4, 2, 2}
+// levels match the names of directories for years, months and days.
+var levels = [...]string{"[0-9][0-9][0-9][0-9]", "[0-9][0-9]", "[0-9][0-9]"}
 
 // Days shows the directories of rollouts side by side: sessions/YYYY/MM/DD as YYYY-MM-DD,
 // archived_sessions, and sessions for rollouts directly in it.
@@ -32,23 +32,15 @@ func newDays(home storage.Files) *Days {
 func inHome(name string) (at string, kind storage.Kind, err error) {
 	dir, rest, isFile := strings.Cut(name, "/")
 	if dir != archivedDir && dir != sessionsDir {
-		parts := strings.Split(dir, "-")
-		for i, part := range parts {
-			if len(parts) != len(digits) || !isNumber(part, digits[i]) {
-				return "", 0, fmt.Errorf("%w: %q", fs.ErrNotExist, name)
-			}
+		if isDay, _ := path.Match(strings.Join(levels[:], "-"), dir); !isDay {
+			return "", 0, fmt.Errorf("%w: %q", fs.ErrNotExist, name)
 		}
-		dir = path.Join(sessionsDir, path.Join(parts...))
+		dir = path.Join(sessionsDir, strings.ReplaceAll(dir, "-", "/"))
 	}
 	if isFile {
 		return dir + "/" + rest, storage.KindFile, nil
 	}
 	return dir, storage.KindDir, nil
-}
-
-// isNumber reports whether a name is n digits.
-func isNumber(name string, n int) bool {
-	return len(name) == n && strings.Trim(name, "0123456789") == ""
 }
 
 // List implements storage.Files.
@@ -92,7 +84,7 @@ func (d *Days) scan() (all storage.Stat, names []string, err error) {
 		return all, nil, err
 	}
 	dirs := []string{sessionsDir}
-	for level, size := range digits {
+	for level, pattern := range levels {
 		above := dirs
 		dirs = nil
 		for _, dir := range above {
@@ -104,8 +96,8 @@ func (d *Days) scan() (all storage.Stat, names []string, err error) {
 			items, unread := storage.List(d.Raw, dir)
 			err = cmp.Or(err, failed, unread)
 			for _, item := range items {
-				switch isDir := item.Kind == storage.KindDir; {
-				case isDir && isNumber(item.Name, size):
+				switch matches, _ := path.Match(pattern, item.Name); {
+				case matches && item.Kind == storage.KindDir:
 					dirs = append(dirs, path.Join(dir, item.Name))
 				case level == 0 && names == nil && isRollout(item.Name) && item.Kind == storage.KindFile:
 					names = append(names, sessionsDir)

@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"hash/maphash"
+	"regexp"
 	"slices"
 
 	"sessionfs/sessioncore/agents"
@@ -32,67 +33,59 @@ var seed = maphash.MakeSeed()
 
 // hashOf returns a hash of a text, without white space around it, and of its speaker.
 func hashOf(by byte, text []byte) uint64 {
-	if by == thought {
-		by = assistant
-	}
-	return maphash.Bytes(seed, bytes.TrimSpace(text))*2 + uint64(by&1)
+	return maphash.Bytes(seed, bytes.TrimSpace(text)) ^ uint64(by)
 }
 
-// addTexts adds the texts of an item: one by one, and all together, as in an event. It removes the
-// events of the item, and makes entries of earlier ones that have no item.
+// addTexts matches the texts of an item with events: one by one, and all together. It makes entries
+// of earlier events that have no item.
 func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
-	var all []byte
-	parts := 0
+	if c.replay {
+		return
+	}
+	all, parts, passed := "", 0, len(c.events)
 	for _, content := range contents {
+		all += agents.ChatText(content)
 		for block := range content.EachElement {
-			if text, ok := block.Member("text").Bytes(); ok && len(text) > 0 {
-				c.addText(by, text)
-				all = append(all, text...)
+			if text, _ := block.Member("text").Bytes(); len(text) > 0 {
+				passed = min(passed, c.match(by, text))
 				parts++
 			}
 		}
 	}
-	if parts > 1 {
-		c.addText(by, all)
+	if all != "" && parts != 1 {
+		passed = min(passed, c.match(by, imageTag.ReplaceAll([]byte(all), nil)))
 	}
-	if parts == 0 || len(c.events) == 0 {
-		return
-	}
-	passed := len(c.events)
-	for i := len(c.events) - 1; i >= 0; i-- {
-		if _, ok := c.itemTexts[c.events[i].hash]; ok && c.events[i].by != search {
-			c.events, passed = slices.Delete(c.events, i, i+1), i
-		}
-	}
-	if by != person {
+	if all != "" && by != person {
 		c.flushEvents(passed)
 	}
 }
 
-// markup are the tags in an answer that only the program reads: events have the text without them.
-var markup = [...]string{"oai-mem-citation", "proposed_plan"}
-
-// addText adds the text of an item, in each form of events.
-func (c *converter) addText(by byte, text []byte) {
-	c.itemTexts[hashOf(by, text)] = struct{}{}
-	for _, tag := range markup {
-		if bytes.Contains(text, []byte("<"+tag+">")) {
-			text = without(text, tag)
-			c.itemTexts[hashOf(by, text)] = struct{}{}
-		}
-	}
+// markup matches the parts of an answer that only the program reads: events have the text without
+// them. An open tag reaches to the end.
+var markup = [...]*regexp.Regexp{
+	regexp.MustCompile(`(?s)<oai-mem-citation>.*?(</oai-mem-citation>|$)`),
+	regexp.MustCompile(`(?s)<proposed_plan>.*?(</proposed_plan>|$)`),
 }
 
-// without returns a text without each tag and its content. An open tag reaches to the end.
-func without(text []byte, tag string) (out []byte) {
-	for {
-		before, in, found := bytes.Cut(text, []byte("<"+tag+">"))
-		if !found {
-			return append(out, text...)
+// match removes the event with the text of an item, in one of its forms, and returns its index. If
+// there is none, one that follows is the item's.
+func (c *converter) match(by byte, text []byte) int {
+	hashes := []uint64{hashOf(by, text)}
+	for _, part := range markup {
+		if part.Match(text) {
+			text = part.ReplaceAll(text, nil)
+			hashes = append(hashes, hashOf(by, text))
 		}
-		out = append(out, before...)
-		_, text, _ = bytes.Cut(in, []byte("</"+tag+">"))
 	}
+	i := slices.IndexFunc(c.events, func(e event) bool { return slices.Contains(hashes, e.hash) })
+	if i >= 0 {
+		c.events = slices.Delete(c.events, i, i+1)
+		return i
+	}
+	for _, hash := range hashes {
+		c.itemTexts[hash]++
+	}
+	return len(c.events)
 }
 
 // addEvent adds the text of an event, unless an item has it.
@@ -102,9 +95,11 @@ func (c *converter) addEvent(by byte, text rawjson.Value) {
 		return
 	}
 	hash := hashOf(by, said)
-	if _, ok := c.itemTexts[hash]; !ok {
-		c.events = append(c.events, event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
+	if c.itemTexts[hash] > 0 {
+		c.itemTexts[hash]--
+		return
 	}
+	c.events = append(c.events, event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 }
 
 // flushEvents makes entries of the first n events without an item.
@@ -115,7 +110,8 @@ func (c *converter) flushEvents(n int) {
 		c.Of(&e.at, func() {
 			switch e.by {
 			case person:
-				c.prompt(textBlock(e.text))
+				c.beginTurn()
+				c.User(textBlock(e.text))
 			case assistant:
 				c.answer().Text(e.text)
 			case thought:
@@ -136,6 +132,7 @@ func (c *converter) event(p agents.Object, size int) {
 		c.count(p.Member("info"))
 	case "task_started", "turn_started": // of a compaction, without a message of a person
 		c.ended = true
+		clear(c.itemTexts)
 	case "user_message":
 		c.promptedBy(p.Member("message"))
 		c.settle()
@@ -152,11 +149,21 @@ func (c *converter) event(p agents.Object, size int) {
 		c.settle()
 	case "error":
 		c.settle()
-		c.fail(p.Member("message"))
+		if message := p.Member("message"); message.IsString() {
+			c.answer().Error(message)
+		}
 	case "thread_name_updated":
-		c.renamed(p.Member("thread_name"))
-	case "thread_rolled_back":
-		c.rollBack(agents.Count(p.Member("num_turns")))
+		if name, _ := p.Member("thread_name").Text(); !c.isTitled {
+			c.Named(name)
+		}
+	case "thread_rolled_back": // the last turns stay as a branch
+		c.settle()
+		c.Close()
+		all := int64(len(c.turns))
+		if n := max(0, all-agents.Count(p.Member("num_turns"))); n < all {
+			c.HangOn(c.turns[n], c.line)
+			c.turns, c.hidden = c.turns[:n], nil
+		}
 	case "web_search_end":
 		c.searchResult(p, size)
 	case "mcp_tool_call_end", "dynamic_tool_call_response", "exec_command_end", "patch_apply_end":

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"sync"
@@ -61,42 +62,39 @@ func idOf(name string) string {
 
 // Converter implements agents.Format.
 func (h *Home) Converter(about agents.About, obj storage.Object) *agents.Builder {
-	before, original := &chain{}, func() *lines { return h.originalOf(about) }
-	if j, ok := obj.(*joined); ok {
-		before, original = j.chain, nil
-	}
-	b, _ := newConverter(h, about, before, original)
+	b, _ := newConverter(h, about, obj, func() *lines { return h.originalOf(about, obj, maxForks) })
 	return b
 }
 
-// originalOf returns the lines of the rollout from which one may have copies, or nil.
-func (h *Home) originalOf(about agents.About) *lines {
-	if about.Parent == "" || about.Listed {
+// maxForks bounds the depth of copies that are compared.
+const maxForks = 32
+
+// originalOf returns the lines of the rollout from which obj may have copies, or the first one of its
+// chain, or nil.
+func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *lines {
+	if about.Listed || depth == 0 {
 		return nil
+	}
+	if j, ok := obj.(*joined); ok && len(j.parts) > 0 {
+		about = h.FactsAbout(j.parts[0].name)
 	}
 	name, _, ok := h.find(about.Parent)
 	if !ok {
 		return nil
 	}
-	return newLines(func() (storage.Object, error) {
-		obj, err := h.Open(name)
-		if err == nil {
-			obj = h.Join(name, obj)
-		}
-		return obj, err
-	})
+	open := func() (storage.Object, error) { return h.openJoined(name) }
+	return newLines(open, func() *lines { return h.originalOf(h.FactsAbout(name), nil, depth-1) })
 }
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also
 // from the rollout (titles.go).
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := agents.About{ID: idOf(name)}
-	before := &chain{}
 	j, isJoined := obj.(*joined)
 	if isJoined {
-		before, about.Before = j.chain, j.identity()
+		about.Before = j.identity()
 	}
-	b, c := newConverter(h, about, before, nil)
+	b, c := newConverter(h, about, obj, nil)
 	var err error
 	add := func(v rawjson.Value) { b.Add(nil, v, 1) }
 	if about.Title = b.Title(); listed && about.Title == "" {
@@ -104,9 +102,9 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 			err = h.promptOf(name, obj, size, add)
 		}
 		if err == nil {
-			about.Title, err = b.FindTitle(obj, size, titleMarks.areIn)
+			about.Title, err = b.FindTitle(obj, size, hasFacts)
 		}
-	} else if err = agents.Head(obj, size, metaMarks.areIn, add); c.isTitled {
+	} else if err = agents.Head(obj, size, hasFacts, add); c.isTitled {
 		about.Title = b.Title()
 	}
 	about.Parent, about.Side = c.parent, c.side
@@ -116,16 +114,24 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 // FactsAbout implements agents.FactsFormat.
 func (h *Home) FactsAbout(name string) agents.About {
 	about := agents.About{ID: idOf(name)}
-	obj, err := h.Open(name)
+	obj, err := h.openJoined(name)
 	if err != nil {
 		return about
 	}
-	obj = h.Join(name, obj)
 	defer obj.Close()
 	if st, err := obj.Stat(); err == nil {
 		about, _ = h.About(name, obj, st.Size, false)
 	}
 	return about
+}
+
+// openJoined opens a rollout with its chain.
+func (h *Home) openJoined(name string) (storage.Object, error) {
+	obj, err := h.Open(name)
+	if err == nil {
+		obj = h.Join(name, obj)
+	}
+	return obj, err
 }
 
 // promptOf calls add for the records with the first prompt of a rollout that continues others.
@@ -134,8 +140,8 @@ func (h *Home) promptOf(name string, obj storage.Object, size int64, add func(ra
 	if !ok || len(j.parts) == 0 {
 		return nil
 	}
-	defer j.release() // obj remains open
-	return agents.Head(j, size+j.size, promptMarks.areIn, add)
+	defer j.closePart() // obj remains open
+	return agents.Head(j, size+j.size, hasFacts, add)
 }
 
 // Beside returns the title of a rollout in the program's list.
@@ -152,7 +158,8 @@ func (h *Home) title(id string) string {
 		for line := range strings.Lines(string(text)) {
 			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
 				id, _ := v.Member("id").Text()
-				titles[id], _ = v.Member("thread_name").Text()
+				name, _ := v.Member("thread_name").Text()
+				titles[id] = cmp.Or(strings.TrimSpace(name), titles[id])
 			}
 		}
 		return titles, err
@@ -168,7 +175,7 @@ const rescanAfter = 250 * time.Millisecond
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if name, st, ok = h.locate(id); ok || time.Since(h.scannedAt) < rescanAfter {
+	if name, st, ok = h.locate(id); ok || id == "" || time.Since(h.scannedAt) < rescanAfter {
 		return name, st, ok
 	}
 	days, err := storage.List(h, "")

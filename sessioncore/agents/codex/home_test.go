@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,8 +77,14 @@ func TestTitles(t *testing.T) {
 		"that of the list, and of several the last": {
 			[]string{index(1, "First"), index(2, "Other"), index(1, "Second"), `{"id":"torn`}, []string{user("hello"), renamed}, "Second",
 		},
-		"that of an event":            {nil, []string{user("hello"), renamed}, "Renamed"},
-		"what the person said first":  {nil, []string{user("<environment_context>x"), user("  hello\nthere"), user("more")}, "hello"},
+		"that of an event":           {nil, []string{user("hello"), renamed}, "Renamed"},
+		"what the person said first": {nil, []string{user("<environment_context>x"), user("  hello\nthere"), user("more")}, "hello"},
+		"a request in another part, without the tags of an image": {nil,
+			[]string{line("response_item", `"type":"message","role":"user","content":[{"text":"<image>"},{"text":"# Context"},`+
+				`{"text":"## My request for Codex:\n"},{"text":"count"}]`)}, "count"},
+		"that of a list whose last one is empty": {[]string{index(1, "First"), index(1, " ")}, []string{user("hello")}, "First"},
+		"of a rollout without an envelope, whose first line is missing": {nil,
+			[]string{`{"type":"message","role":"user","content":[{"type":"input_text","text":"beans"}]}`}, "beans"},
 		"a long first message is cut": {nil, []string{user(strings.Repeat("é", 200))}, strings.Repeat("é", 100) + "…"},
 		"none":                        {nil, []string{answered("hi")}, ""},
 	} {
@@ -113,6 +120,9 @@ func costIn(t testing.TB, session string) map[string]int {
 		var e struct {
 			ID, Timestamp string
 			Message       struct{ Usage struct{ TotalTokens int } }
+		}
+		if line[0] == '"' { // a problem
+			continue
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		if e.Message.Usage.TotalTokens > 0 {
@@ -175,6 +185,57 @@ func TestForks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// total returns the tokens of all sessions up to the nth thread's, each answer once.
+func (h *home) total(n int) (sum int) {
+	all := map[string]int{}
+	for i := range n {
+		maps.Copy(all, h.cost(i+1))
+	}
+	for _, tokens := range all {
+		sum += tokens
+	}
+	return sum
+}
+
+// TestForksOfForks: an answer counts once, also in copies of copies, and where a rollout goes on from copies.
+func TestForksOfForks(t *testing.T) {
+	h := newHome(t)
+	parent := append([]string{metaOf(1, "")}, apart(0, user("one"), answered("1"), counted(100, 90, 0, 10))...)
+	fork := func(n int, of []string, left ...string) []string {
+		own := apart(20+n, user("on"), answered("2"), counted(100*n, 90, 0, 10))
+		meta := metaOf(n, fmt.Sprintf(`,"forked_from_id":%q`, rolloutID(n-1)))
+		return slices.Concat(at(15, 0, slices.DeleteFunc(slices.Concat([]string{meta}, of), func(line string) bool {
+			return slices.Contains(left, line)
+		})...), own)
+	}
+	second := fork(2, parent)
+	third := fork(3, second)
+	h.write(1, parent...)
+	h.write(2, second...)
+	h.write(3, third...)
+	h.write(4, fork(4, third, third[1], third[2])...) // without the session_meta of the others
+	h.write(5, append([]string{metaOf(5, based(3, 9, third...))}, apart(40, answered("5"), counted(500, 90, 0, 10))...)...)
+	require.Equal(t, 500, h.total(5))
+	require.Len(t, h.cost(4), 4)
+	require.Len(t, h.cost(5), 4)
+}
+
+// TestCircleCost: an answer counts once, also of two rollouts that go on from one another.
+func TestCircleCost(t *testing.T) {
+	h := newHome(t)
+	of := func(n, other int) []string {
+		base := fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":9000}`, rolloutID(other))
+		return append([]string{metaOf(n, base)}, apart(10*n, user("on"), answered("1"), counted(100*n, 90, 0, 10))...)
+	}
+	h.write(1, of(1, 2)...)
+	h.write(2, of(2, 1)...)
+	h.write(3, of(3, 1)...)
+	for n := 1; n <= 3; n++ {
+		require.Len(t, h.cost(n), 1)
+	}
+	require.Equal(t, 300, h.total(3))
 }
 
 // based returns the history_base up to the end of some lines.

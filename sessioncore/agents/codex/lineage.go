@@ -4,29 +4,36 @@ import (
 	"bufio"
 	"bytes"
 	"strconv"
+	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
-// lineage detects the records at the beginning of a session that are another rollout's, and the
-// origin of all records. They follow its session_meta and that of the other: copies with the time of
-// a fork or of a subagent's begin, or lines of the chain (chain.go). Such a record becomes the same
-// entry with the same id and time in both, so that its cost counts once.
+// lineage detects the records of other rollouts in a session, and the origin of all records: copies
+// at the beginning, or lines of the chain (chain.go). Such a record becomes the same entry with the
+// same id and time in both, so that its cost counts once.
 type lineage struct {
-	*chain          // lines of other rollouts that are shown here
-	part     int    // of the chain, from 1; 0 before the first
-	mark     int64  // the line of its mark
-	number   int64  // of the record
-	id       string // of its first entry
-	line     int64  // in its file
-	metas    int64  // number of session_meta at the beginning
-	copied   bool   // the next record may be another rollout's
-	original *lines // that rollout's, nil if it cannot be compared
-	matches  int    // number of records that are the original's
-	omitted  int64  // number of the original's lines without a copy
-	ms       int64  // time of the previous record
+	*chain        // lines of other rollouts that are shown here
+	copies        // in the first one of the chain, or in the session's own rollout
+	part   int    // of the chain, from 1; 0 before the first
+	mark   int64  // the line of its mark
+	number int64  // of the record
+	id     string // of its first entry
+	line   int64  // in its file
+}
+
+// copies detects the records at the beginning of a rollout that are another's, which may have copies
+// too. They follow both session_meta, with the time of a fork or of a subagent's begin.
+type copies struct {
+	metas    int64         // number of session_meta at the beginning
+	copied   bool          // the next record may be another rollout's
+	open     func() *lines // opens the original; nil after that
+	original *lines        // nil if it cannot be compared
+	matches  int           // number of records that are the original's
+	omitted  int64         // number of the original's lines without a copy
+	ms       int64         // time of the previous record
 }
 
 // batchGap bounds the time between two lines that were copied at once, in ms. Answers take longer.
@@ -34,63 +41,72 @@ const batchGap = 1000
 
 // isMark reports whether a record is the mark of the next part of the chain.
 func (c *converter) isMark(r *agents.Record) bool {
-	if c.part == len(c.parts) || !c.parts[c.part].isMark(r.Value) {
+	if c.part == len(c.parts) || string(r.Value) != strings.TrimSpace(c.parts[c.part].mark) {
 		return false
 	}
-	if c.part, c.mark = c.part+1, r.Line; c.numberOf(r.Line+1) == c.number { // the last record has no line break
+	line := r.Line + 1 - markLines*int64(c.part+1)
+	if c.part, c.mark = c.part+1, r.Line; c.numberOf(line) == c.number { // the last record has no line break
 		c.omitted++
 	}
 	c.ended = c.ended || c.part == len(c.parts) // the next lines are the session's own
 	return true
 }
 
-// numberOf returns the number of the record of a line, as if all lines were the session's own.
-func (l *lineage) numberOf(line int64) int64 {
-	return line - markLines*int64(l.part) + l.omitted - max(0, l.metas-1)
-}
+// numberOf returns the number of the record of a line, without marks: that in the original.
+func (c *copies) numberOf(line int64) int64 { return line + c.omitted - max(0, c.metas-1) }
 
 // place sets the origin of a record.
 func (c *converter) place(r *agents.Record) {
-	time := r.Member("timestamp")
-	line := r.Line - markLines*int64(c.part)
-	if r.Member("type").Is("session_meta") && line == c.metas+1 {
-		c.metas++
+	line, time, wasCopied := r.Line-markLines*int64(c.part), r.Member("timestamp"), c.copied
+	if c.copied = c.copied && c.part < 2; c.part < 2 {
+		time = c.timeOf(r.Object, line)
 	}
+	c.ended = c.ended || wasCopied && !c.copied
 	if time.Missing() {
 		time = c.began
 	}
-	c.Path, c.line = "", r.Line
-	switch {
-	case c.part > 0:
+	if c.Path, c.line = "", r.Line; c.part > 0 {
 		c.Path, c.line = c.parts[c.part-1].path, r.Line-c.mark+1
-	case line == 1, line == 2 && c.metas == 2, c.copied:
+	}
+	c.number = c.numberOf(line)
+	c.id = "l" + strconv.FormatInt(c.number, 10)
+	c.From(c.id, time, c.line)
+}
+
+// timeOf returns the time of the record in a line: that of the original, if it is a copy.
+func (c *copies) timeOf(record agents.Object, line int64) rawjson.Value {
+	time := record.Member("timestamp")
+	if record.Member("type").Is("session_meta") && line == c.metas+1 {
+		c.metas++
+	}
+	if line == 1 || line == 2 && c.metas == 2 || c.copied {
 		ms, _, timed := rawjson.ReadTimestamp(time)
 		if line > 1 {
-			time, c.copied = c.copyOf(r, time, line, timed && ms-c.ms < batchGap)
-			c.ended = c.ended || !c.copied // the next lines are the session's own
+			time, c.copied = c.copyOf(record, time, line, timed && ms-c.ms < batchGap)
 		}
 		if timed {
 			c.ms = ms
 		}
 	}
-	c.number = c.numberOf(r.Line)
-	c.id = "l" + strconv.FormatInt(c.number, 10)
-	c.From(c.id, time, c.line)
+	return time
 }
 
 // copyOf reports whether a record is another rollout's, and returns its time there. soon: the line
 // was written right after the previous one.
-func (l *lineage) copyOf(record *agents.Record, time rawjson.Value, line int64, soon bool) (rawjson.Value, bool) {
-	for l.original != nil {
-		theirs, ok := l.original.next()
+func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, soon bool) (rawjson.Value, bool) {
+	if c.open != nil {
+		c.original, c.open = c.open(), nil
+	}
+	for c.original != nil {
+		theirs, ok := c.original.next()
 		if bytes.Equal(theirs.Member("type"), record.Member("type")) &&
 			bytes.Equal(theirs.Member("payload"), record.Member("payload")) {
-			l.matches++
-			l.omitted = l.original.read - (line - 1)
-			return theirs.Member("timestamp"), true
+			c.matches++
+			c.omitted += c.original.numberOf(c.original.read) - c.numberOf(line)
+			return c.original.time, true
 		}
 		if !ok || !soon {
-			if l.original = nil; l.matches > 1 {
+			if c.original = nil; c.matches > 1 {
 				return time, false
 			}
 		}
@@ -98,13 +114,19 @@ func (l *lineage) copyOf(record *agents.Record, time rawjson.Value, line int64, 
 	return time, soon
 }
 
-// isCounted reports whether the tokens of a record are those of another rollout's that was not found.
-func (l *lineage) isCounted() bool { return l.copied && l.original == nil }
+// isCounted reports whether another session has the tokens of a record: of a rollout that was not
+// found, or in a circle.
+func (l *lineage) isCounted() bool {
+	return l.copied && l.original == nil || l.isCircle && l.part > 0 && l.part < len(l.parts)
+}
 
 // lines reads the lines of a file in order.
 type lines struct {
 	*bufio.Scanner
-	read int64 // number of lines read
+	copies
+	read  int64         // number of lines read
+	marks int           // number of marks of a chain among them
+	time  rawjson.Value // of the last record
 }
 
 const (
@@ -113,10 +135,10 @@ const (
 	maxCompared = 16 << 20
 )
 
-func newLines(open func() (storage.Object, error)) *lines {
+func newLines(open func() (storage.Object, error), original func() *lines) *lines {
 	s := bufio.NewScanner(&reopened{open: open})
 	s.Buffer(make([]byte, readAhead), maxCompared)
-	return &lines{Scanner: s}
+	return &lines{Scanner: s, copies: copies{open: original}}
 }
 
 // next returns the members of the next line, none for other values. They are valid until the next
@@ -128,8 +150,13 @@ func (l *lines) next() (o agents.Object, ok bool) {
 		switch {
 		case bytes.HasPrefix(line, []byte(markPrefix)): // of a chain
 			l.read -= markLines
+			l.marks++
 		case rawjson.IsValidObject(line):
-			return agents.Read(line), true
+			o = agents.Read(line)
+			if l.time = o.Member("timestamp"); l.marks < 2 {
+				l.time = l.timeOf(o, l.read)
+			}
+			return o, true
 		case len(line) > 0:
 			return nil, true
 		}

@@ -84,10 +84,10 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 	case "mcp_tool_call_end":
 		invocation, result := agents.Read(p.Member("invocation")), p.Member("result")
 		server, _ := invocation.Member("server").Text()
-		name = qualified(rawjson.AppendQuoted(nil, "mcp__"+server), invocation.Member("tool"))
+		name = qualified(agents.Quoted("mcp__"+server), invocation.Member("tool"))
 		args = invocation.Member("arguments")
-		failure := agents.Object{}.Read(result).AnyOf("Err", "err")
-		if len(failure) == 0 {
+		failure := agents.Read(result).AnyOf("Err", "err")
+		if failure.Missing() {
 			failure = p.Member("error")
 		}
 		if ok := result.Member("Ok"); len(ok) > 0 {
@@ -95,25 +95,23 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		}
 		o.failed = o.failed || result.Member("is_error").IsTrue() || result.Member("isError").IsTrue() ||
 			!failure.Missing()
-		switch {
-		case failure.IsString():
-			o.blocks = textBlock(failure)
-		case len(result) > 0 && string(result) != "null":
-			if o.blocks = outputBlocks(result); len(o.blocks) == 0 {
-				o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
-			}
+		if o.blocks = textBlock(failure); len(o.blocks) == 0 {
+			o.blocks = outputBlocks(result)
+		}
+		if len(o.blocks) == 0 {
+			o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
 		}
 	case "dynamic_tool_call_response":
 		name, args = qualified(p.Member("namespace"), p.Member("tool")), p.Member("arguments")
 		o.blocks = contentBlocks(p.Member("content_items"))
-		if text := p.Member("error"); len(o.blocks) == 0 && text.IsString() {
-			o.blocks = textBlock(text)
+		if len(o.blocks) == 0 {
+			o.blocks = textBlock(p.Member("error"))
 		}
 	case "exec_command_end":
 		name = rawjson.Value(`"exec_command"`)
 		args = agents.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
 		args = append(agents.AppendMember(args, "workdir", p.Member("cwd")), '}')
-		o.failed = o.failed || len(p.Member("exit_code")) > 0 && string(p.Member("exit_code")) != "0"
+		o.failed = o.failed || !p.Member("exit_code").Missing() && string(p.Member("exit_code")) != "0"
 		o.blocks = texts(p, "aggregated_output")
 		if len(o.blocks) == 0 {
 			o.blocks = texts(p, "stdout", "stderr")

@@ -44,7 +44,7 @@ func init() {
 // detect reports whether a directory is of Codex.
 func detect(dir string) bool {
 	sessions := filepath.Join(dir, sessionsDir)
-	return agents.HasDir(sessions, "[0-9][0-9][0-9][0-9]", "[0-9][0-9]") ||
+	return agents.HasDir(sessions, levels[:2]...) ||
 		agents.HasDir(sessions) && filepath.Base(dir) == ".codex" ||
 		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
 }
@@ -57,10 +57,9 @@ func open(source agents.Source) (agents.Store, error) {
 
 // nameOf returns the name of a file or directory as Days shows it.
 func nameOf(dir, below string) string {
-	day := strings.SplitN(below, "/", 4)
 	switch {
-	case dir == sessionsDir && len(day) > 2:
-		return path.Join(append([]string{strings.Join(day[:3], "-")}, day[3:]...)...)
+	case dir == sessionsDir && strings.Count(below, "/") > 1:
+		return strings.Replace(below, "/", "-", 2)
 	case dir == sessionsDir && !strings.HasPrefix(below, prefix):
 		return below
 	}

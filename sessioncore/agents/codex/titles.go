@@ -53,7 +53,7 @@ func parentOf(meta agents.Object, own string) (parent string, side bool) {
 // subagentOf returns the subagent or reviewer that owns a session_meta.
 func subagentOf(meta agents.Object) rawjson.Value {
 	source := meta.Member("source")
-	switch kind := source.Member("subagent"); {
+	switch kind := agents.Read(source).AnyOf("subagent", "internal"); {
 	case !kind.Missing():
 		return kind
 	case source.Is("subagent"), meta.Member("thread_source").Is("subagent"):
@@ -71,41 +71,21 @@ func (c *converter) titled(thread string) {
 	}
 }
 
-// renamed sets the title to the one that an event gives.
-func (c *converter) renamed(title rawjson.Value) {
-	if text, _ := title.Text(); !c.isTitled {
-		c.Named(text)
-	}
-}
-
 // request is the heading of the prompt if an editor adds the person's view before it.
 const request = "## My request for Codex:"
 
 // promptedBy adds the person's text in a message as a prompt.
 func (c *converter) promptedBy(content rawjson.Value) {
-	prompted := func(v rawjson.Value) {
-		text, _ := v.Text()
-		if _, after, found := strings.Cut(text, request); found {
-			text = after
-		}
-		c.Prompted(text)
+	text := imageTag.ReplaceAllString(agents.ChatText(content), "")
+	if _, after, found := strings.Cut(text, request); found {
+		text = after
 	}
-	prompted(content)
-	for block := range content.EachElement {
-		prompted(block.Member("text"))
-	}
+	c.Prompted(text)
 }
 
-// marks select the lines that have one of them in their beginning.
-type marks []string
-
-func (m marks) areIn(line []byte) bool {
+// hasFacts reports whether a line may have facts for a list.
+func hasFacts(line []byte) bool {
 	line = line[:min(len(line), 400)]
-	return slices.ContainsFunc(m, func(mark string) bool { return bytes.Contains(line, []byte(mark)) })
+	marks := [...]string{`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`}
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return bytes.Contains(line, []byte(mark)) })
 }
-
-var (
-	metaMarks   = marks{`"session_meta"`}
-	promptMarks = marks{`"session_meta"`, `"user_message"`, `"user"`}
-	titleMarks  = marks{`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`}
-)

@@ -25,7 +25,7 @@ func (c *converter) toolCall(item agents.Object, kind string) {
 		return
 	}
 	if !name.IsString() {
-		name = rawjson.AppendQuoted(nil, kind)
+		name = agents.Quoted(kind)
 	}
 	// The event of a search may precede its call.
 	var found *outcome
@@ -56,13 +56,13 @@ func qualified(namespace, name rawjson.Value) rawjson.Value {
 	case strings.HasSuffix(space, joint), strings.HasPrefix(space, "mcp__codex_apps__") && strings.HasPrefix(tool, "_"):
 		joint = ""
 	}
-	return rawjson.AppendQuoted(nil, space+joint+tool)
+	return agents.Quoted(space + joint + tool)
 }
 
 // call adds a call to the answer.
 func (c *converter) call(id, name, args rawjson.Value) {
 	if !id.IsString() {
-		id = rawjson.AppendQuoted(nil, c.id)
+		id = agents.Quoted(c.id)
 	}
 	text, _ := id.Text()
 	c.calls[text] = callState{events: c.calls[text].events}

@@ -60,19 +60,18 @@ func keyOf(name string) string {
 }
 
 // find returns the directory of the first project for which f returns true, "" for none.
-func (h *home) find(f func(dir, project string) bool) (found string) {
+func (h *home) find(f func(dir, project string) bool) string {
 	v := rawjson.Value(h.texts.Text(h.Raw, projectsName))
 	if len(v) == 0 || !rawjson.IsValidObject(v) {
 		return ""
 	}
-	v.Member("projects").EachMember(func(m rawjson.Member) bool {
+	for m := range v.Member("projects").EachMember {
 		dir, _ := m.Key.Text()
 		if name, ok := m.Value.Text(); ok && f(dir, name) {
-			found = dir
+			return dir
 		}
-		return found == ""
-	})
-	return found
+	}
+	return ""
 }
 
 // cwd returns the working directory of a project, "" if no file names it.
