@@ -105,11 +105,6 @@ func TestLong(t *testing.T) {
 	t.Log(time.Since(start))
 }
 
-// TestDiffOfCRLF: a line that ends in CRLF has no sign for the CR in a diff.
-func TestDiffOfCRLF(t *testing.T) {
-	require.Equal(t, "--- a/x\n+++ b/x\n@@\n-a\n+b\n c\n", diff("x", []Change{{Old: "a\r\nc\r\n", New: "b\r\nc\r\n"}}))
-}
-
 // TestLines: changes are replayed on a file, and its lines keep their edits.
 func TestLines(t *testing.T) {
 	whole := func(text string) []Change { return []Change{{New: text, Whole: true}} }
