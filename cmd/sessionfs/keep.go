@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func keepCommand() *cobra.Command {
 		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
 			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), as far as they are new or longer than their copies. " +
 			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a " +
-			"session that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
+			"file that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
 			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the " +
 			"default SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for " +
 			"cron.",
@@ -89,6 +90,13 @@ func keep(cmd *cobra.Command, to string) error {
 		return failed
 	}
 	for _, home := range homes {
+		for _, path := range fs.RealPaths(to) {
+			if _, isIn := fs.ShownAs(mountopts.Options{Source: home.Source}, path); isIn {
+				return refuse(exitUsage, "keep: %s is among the sessions of %s; choose another directory", to, home.Name)
+			}
+		}
+	}
+	for _, home := range homes {
 		agent := agents.Find(home.Name)
 		from, err := filepath.EvalSymlinks(home.Source)
 		var dest string
@@ -102,7 +110,9 @@ func keep(cmd *cobra.Command, to string) error {
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", agent.Name, err))
-			continue
+			if k == (transfer.Kept{}) {
+				continue
+			}
 		}
 		fmt.Fprintf(out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
 			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, dest)
@@ -187,7 +197,7 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 				temporary)
 		}
 	}
-	words := []string{self, "keep"}
+	words := append(ownDirs(os.Getenv), self, "keep")
 	if imports {
 		files, _, err := openImporter(cmd, to)
 		if err != nil {
@@ -213,6 +223,25 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
 		strings.Join(words, " "))
 	return err
+}
+
+// ownDirs returns the beginning of a command line that sets the variables that name directories of
+// this user, as systemd and cron have none of them.
+func ownDirs(getenv func(string) string) (words []string) {
+	names := []string{"XDG_DATA_HOME", "PI_CODING_AGENT_DIR"}
+	for _, agent := range agents.All() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(agent.Homes[0], "$"), "/")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if dir, err := filepath.Abs(getenv(name)); err == nil && getenv(name) != "" {
+			words = append(words, name+"="+dir)
+		}
+	}
+	if len(words) > 0 {
+		words = slices.Insert(words, 0, "/usr/bin/env")
+	}
+	return words
 }
 
 // removeTimer ends the timer.

@@ -1,8 +1,12 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"path"
 	"regexp"
+	"strings"
 )
 
 // over shows a store, and behind it what another one has more.
@@ -10,8 +14,8 @@ type over struct{ front, back Files }
 
 var _ Files = (*over)(nil)
 
-// Over returns the Files of front with those of back that front has not, and no versions of back:
-// names such as X.1.jsonl, which stand beside X.jsonl.
+// Over returns the Files of front with those of back that front has not. Of versions in back, as
+// X.1.jsonl is one of X.jsonl, that name shows the last one.
 func Over(front, back Files) Files { return &over{front, back} }
 
 var version = regexp.MustCompile(`\.[0-9]+\.[a-z]+$`)
@@ -31,6 +35,7 @@ func (s *over) List(dir string, only []string, f func(Item) bool) error {
 		return missing
 	}
 	err := s.back.List(dir, nil, func(it Item) bool {
+		it.State = func() (Stat, error) { _, st, err := s.last(path.Join(dir, it.Name)); return st, err }
 		return seen[it.Name] || version.MatchString(it.Name) || f(it)
 	})
 	if IsMissing(err) {
@@ -49,18 +54,51 @@ func (s *over) Stat(name string) (Stat, error) {
 			st.Modified, st.Changed = max(st.Modified, other.Modified), max(st.Changed, other.Changed)
 		}
 	case IsMissing(err):
-		if other, backErr := s.back.Stat(name); backErr == nil {
+		if _, other, backErr := s.last(name); backErr == nil {
 			return other, nil
 		}
 	}
 	return st, err
 }
 
+// last returns the version of a name in back that was modified last, unless that is only the
+// beginning of an earlier one: a file that was cut.
+func (s *over) last(name string) (last string, st Stat, err error) {
+	last = name
+	st, err = s.back.Stat(name)
+	for n, ext := 1, path.Ext(name); err == nil && st.Kind == KindFile; n++ {
+		at := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, ext), n, ext)
+		other, err := s.back.Stat(at)
+		if err != nil || other.Kind != KindFile {
+			break
+		}
+		if other.Modified >= st.Modified && !s.isCut(at, other.Size, last) {
+			last, st = at, other
+		}
+	}
+	return last, st, err
+}
+
+// isCut reports whether a version ends as another one goes on.
+func (s *over) isCut(name string, size int64, other string) bool {
+	a, err1 := s.back.Open(name)
+	b, err2 := s.back.Open(other)
+	if err := cmp.Or(err1, err2); err != nil {
+		return false
+	}
+	defer a.Close()
+	defer b.Close()
+	end := min(size, compareSize)
+	same, _ := SameBytes(a, size-end, b, size-end, end)
+	return same
+}
+
 // Open implements Files.
 func (s *over) Open(name string) (Object, error) {
 	obj, err := s.front.Open(name)
 	if IsMissing(err) {
-		if kept, backErr := s.back.Open(name); backErr == nil {
+		last, _, _ := s.last(name)
+		if kept, backErr := s.back.Open(last); backErr == nil {
 			return kept, nil
 		} else if !IsMissing(backErr) {
 			return nil, errors.Join(err, backErr)

@@ -33,23 +33,27 @@ type Kept struct {
 const FromName = ".from"
 
 // KeptIn returns the directory below dir for the sessions of an agent's directory from. Each
-// directory of an agent, as its settings may name several, has one of its own.
+// directory of an agent, as its settings may name several, has one of its own, also after it was
+// moved and a link is in its place.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	for n := 1; ; n++ {
-		of, err := os.ReadFile(filepath.Join(at, FromName))
-		if err != nil || strings.TrimSuffix(string(of), "\n") == from {
+		text, err := os.ReadFile(filepath.Join(at, FromName))
+		of := strings.TrimSuffix(string(text), "\n")
+		if moved, _ := filepath.EvalSymlinks(of); err != nil || of == from || moved == from {
 			return at
 		}
 		at = filepath.Join(dir, fmt.Sprintf("%s.%d", agent, n))
 	}
 }
 
-// Keep copies the files in the directories dirs of an agent's directory to another one: those that
-// are new, and those that are longer than their copy. Nothing is removed. A session file that
-// became shorter, or begins otherwise, is kept beside its copy, as X.1.jsonl. deletes is after how
-// long the agent deletes a session, 0 for never.
+// Keep copies the files in the directories dirs of an agent's directory, which may be links, to
+// KeptIn: those that are new, and those that are longer than their copy. Nothing is removed. A file
+// that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl. deletes is after
+// how long the agent deletes a session, 0 for never. A file that cannot be kept does not hinder
+// others; the error has the first one.
 func Keep(ctx context.Context, from string, dirs []string, to string, deletes time.Duration) (k Kept, err error) {
+	copies := keeper{deletes: deletes, parts: filepath.Join(to, ".parts")}
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return k, err
 	}
@@ -58,38 +62,37 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 		return k, err
 	}
 	defer unlock()
-	if err := os.WriteFile(filepath.Join(to, FromName), []byte(from+"\n"), 0o600); err != nil {
+	if err := copies.begin(from, to); err != nil {
 		return k, err
 	}
-	copies := keeper{deletes: deletes}
-	work, ctx := errgroup.WithContext(ctx)
+	defer os.RemoveAll(copies.parts)
+	var work errgroup.Group
 	work.SetLimit(keepsAtOnce)
 	for _, dir := range dirs {
-		err = filepath.WalkDir(filepath.Join(from, dir), func(file string, item fs.DirEntry, err error) error {
+		root := filepath.Join(from, dir)
+		if target, err := filepath.EvalSymlinks(root); err == nil {
+			root = target
+		}
+		_ = filepath.WalkDir(root, func(file string, item fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil:
-				return context.Cause(ctx)
+				return fs.SkipAll
 			case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
-				return nil
-			case err != nil:
-				return err
-			case !item.Type().IsRegular():
-				return nil // no link is followed
+			case err != nil: // the rest of a directory is left out
+				copies.note(err)
+			case item.Type().IsRegular(): // no link is followed
+				storage.Progress(ctx, copies.done(), 0)
+				below := strings.TrimPrefix(file, root)
+				work.Go(func() error {
+					copies.note(copies.keep(ctx, file, filepath.Join(to, dir, below)))
+					return nil
+				})
 			}
-			below, err := filepath.Rel(from, file)
-			if err != nil {
-				return err
-			}
-			storage.Progress(ctx, copies.done(), 0)
-			work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, below)) })
 			return nil
 		})
-		if err != nil {
-			break
-		}
 	}
-	failed := work.Wait()
-	return copies.Kept, cmp.Or(err, failed)
+	_ = work.Wait()
+	return copies.Kept, cmp.Or(ctx.Err(), copies.err())
 }
 
 // lockDir locks a directory of kept sessions: two processes that keep at once would miss each
@@ -113,11 +116,33 @@ const keepsAtOnce = 8
 // keeper keeps files, several at a time.
 type keeper struct {
 	deletes time.Duration
+	parts   string // the directory of unfinished copies
 	// versions has the names under way. A file and those that are kept beside it have one.
 	versions storage.FIFOMutexes
 
 	mu sync.Mutex // guards the fields below
 	Kept
+	failures int
+	failed   error // the first one
+}
+
+// begin removes what a killed process left, and notes whose directory it is.
+func (k *keeper) begin(from, to string) error {
+	if err := os.RemoveAll(k.parts); err != nil {
+		return err
+	}
+	if err := os.Mkdir(k.parts, 0o700); err != nil {
+		return err
+	}
+	text, at := from+"\n", filepath.Join(to, FromName)
+	if before, err := os.ReadFile(at); err == nil && string(before) == text {
+		return nil
+	}
+	part := filepath.Join(k.parts, FromName)
+	if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, at)
 }
 
 // done returns the number of files so far.
@@ -125,6 +150,25 @@ func (k *keeper) done() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Copied + k.Unchanged
+}
+
+// note counts a failure.
+func (k *keeper) note(err error) {
+	if err == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failures++
+	k.failed = cmp.Or(k.failed, err)
+}
+
+// err returns the failures as one error.
+func (k *keeper) err() error {
+	if k.failures > 1 {
+		return fmt.Errorf("%d files or directories cannot be kept, such as: %w", k.failures, k.failed)
+	}
+	return k.failed
 }
 
 // week is how long before it is deleted a session is told of.
@@ -150,17 +194,13 @@ func (k *keeper) keep(ctx context.Context, file, to string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	isSession := filepath.Ext(file) == ".jsonl"
-	at, same, err := copyOf(in, info, to, isSession)
-	if err == nil && !same {
-		err = replace(in, info, at)
-	}
+	at, same, err := k.place(in, info, to)
 	if err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if isSession && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
+	if filepath.Ext(file) == ".jsonl" && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
 		k.Soon++
 	}
 	if same {
@@ -174,77 +214,80 @@ func (k *keeper) keep(ctx context.Context, file, to string) error {
 	return nil
 }
 
-// copyOf returns the path at which a file is to be kept: that of its copy if it goes on from that,
-// else a new one beside it. same says that it is there already.
-func copyOf(in *os.File, info fs.FileInfo, to string, isSession bool) (path string, same bool, err error) {
+// place copies a file to a path, in the place of an earlier copy if it goes on from that, else to a
+// new one beside it. same says that it is there already. The copy is made before it is compared
+// with earlier ones, as the file may change meanwhile.
+func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, same bool, err error) {
+	made := ""
 	for n := 0; ; n++ {
 		path = to
-		if ext := filepath.Ext(to); n > 0 {
+		ext := filepath.Ext(to)
+		if n > 0 {
 			path = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(to, ext), n, ext)
 		}
 		kept, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return path, false, nil
-		}
-		if err != nil {
+		isNew := errors.Is(err, fs.ErrNotExist)
+		switch {
+		case isNew:
+		case err != nil:
 			return "", false, err
-		}
-		if !kept.Mode().IsRegular() {
+		case !kept.Mode().IsRegular() || kept.Size() > info.Size():
 			continue
-		}
-		if kept.Size() == info.Size() && kept.ModTime().Equal(info.ModTime()) {
+		case kept.Size() == info.Size() && kept.ModTime().Equal(info.ModTime()):
 			return path, true, nil
 		}
-		if kept.Size() > info.Size() {
-			continue
-		}
-		goesOn := true
-		if isSession || kept.Size() == info.Size() {
-			if goesOn, err = beginsLike(in, path, kept.Size()); err != nil {
+		if made == "" {
+			if made, err = k.copy(in, info); err != nil {
 				return "", false, err
 			}
+			defer os.Remove(made)
 		}
-		if goesOn || !isSession {
-			return path, goesOn && kept.Size() == info.Size(), nil
+		if isNew {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		} else if kept.Size() == info.Size() || ext != ".json" { // an object that grew was written anew
+			if goesOn, err := beginsLike(made, path, kept.Size()); err != nil {
+				return "", false, err
+			} else if !goesOn {
+				continue
+			}
 		}
+		return path, false, cmp.Or(err, os.Rename(made, path))
 	}
 }
 
 // beginsLike reports whether a file begins with the content of another one, which has that size.
-func beginsLike(in io.ReaderAt, path string, size int64) (bool, error) {
-	kept, err := os.Open(path)
+func beginsLike(path, other string, size int64) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	kept, err := os.Open(other)
 	if err != nil {
 		return false, err
 	}
 	defer kept.Close()
-	same, err := storage.SameBytes(in, 0, kept, 0, size)
-	if errors.Is(err, storage.ErrStale) { // it was cut meanwhile
-		return false, nil
-	}
-	return same, err
+	return storage.SameBytes(file, 0, kept, 0, size)
 }
 
-// replace puts a copy of a file at a path, in the place of an earlier one, with the time of the
-// file. It is whole or not there.
-func replace(in *os.File, info fs.FileInfo, to string) error {
-	dir := filepath.Dir(to)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	made, err := os.CreateTemp(dir, ".keep") // mode 0600
+// copy returns the path of a whole copy of a file, with its time.
+func (k *keeper) copy(in *os.File, info fs.FileInfo) (path string, err error) {
+	made, err := os.CreateTemp(k.parts, "") // mode 0600
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer os.Remove(made.Name())
-	_, err = io.Copy(made, io.LimitReader(in, info.Size())) // which the kernel does
+	n, err := io.Copy(made, io.LimitReader(in, info.Size())) // which the kernel does
+	if err == nil && n < info.Size() {
+		err = fmt.Errorf("%s: %w: it became shorter", in.Name(), storage.ErrStale)
+	}
 	if err == nil {
 		err = made.Sync()
 	}
 	if err = errors.Join(err, made.Close()); err == nil {
 		err = os.Chtimes(made.Name(), info.ModTime(), info.ModTime())
 	}
-	if err == nil {
-		err = os.Rename(made.Name(), to)
+	if err != nil {
+		os.Remove(made.Name())
 	}
-	return err
+	return made.Name(), err
 }
