@@ -62,7 +62,7 @@ func (t *Text) Reserve(n int64) bool {
 	case t.file != nil:
 		return false
 	case n > t.room.Most:
-		_ = t.toFile() // the next write reports the error
+		_ = t.toFile(nil) // the next write reports the error
 		return false
 	case n <= int64(cap(t.memory)):
 		return true
@@ -100,29 +100,28 @@ func (t *Text) add(b []byte) (moved bool, err error) {
 			return false, nil
 		}
 	}
-	moved = t.file == nil
-	if err := t.toFile(); err != nil {
-		return false, err
+	if t.file == nil {
+		return true, t.toFile(b)
 	}
 	size := t.file.size
 	if _, err = t.file.Write(b); err != nil {
 		_ = t.file.cut(size)
 	}
-	return moved, err
+	return false, err
 }
 
-// toFile moves the text to a file. Callers must hold t.mu.
-func (t *Text) toFile() error {
-	if t.file != nil {
-		return nil
-	}
+// toFile moves a text in memory to a file, with more bytes, or leaves it as it is. Callers must
+// hold t.mu.
+func (t *Text) toFile(more []byte) error {
 	file, err := newFile(t.room.Dir)
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write(t.memory); err != nil {
-		file.close()
-		return err
+	for _, part := range [][]byte{t.memory, more} {
+		if _, err := file.Write(part); err != nil {
+			file.close()
+			return err
+		}
 	}
 	t.file, t.memory = file, nil
 	t.count(0)
@@ -150,7 +149,7 @@ func (t *Text) Spill() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counted > 0 {
-		_ = t.toFile()
+		_ = t.toFile(nil)
 	}
 }
 

@@ -3,10 +3,12 @@ package budget
 import (
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 const most, free = 64 << 10, 1 << 10
@@ -94,8 +96,11 @@ func TestFull(t *testing.T) {
 	cached, evicted := r.New(), 0
 	write(t, cached, strings.Repeat("x", most+1))
 	r.Limit.OnFull(func() {
-		if evicted++; evicted == 1 {
+		switch evicted++; evicted {
+		case 1:
 			cached.Close()
+		case 3:
+			all.Close()
 		}
 	})
 	before := MaxFileBytes
@@ -116,8 +121,20 @@ func TestFull(t *testing.T) {
 	require.NoError(t, os.Mkdir(r.Dir, 0o700))
 	write(t, small, "x")
 	require.True(t, small.InFile())
-	for _, text := range []*Text{text, small} {
+
+	// A disk that takes a name but no byte.
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Max: limit.Max}))
+	third := r.New()
+	_, err = third.Write([]byte(strings.Repeat("x", free+1)))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+	require.NoError(t, err)
+	require.Equal(t, 3, evicted)
+	require.False(t, third.InFile())
+	for _, text := range []*Text{text, small, third} {
 		text.Close()
 	}
-	all.Close()
 }
