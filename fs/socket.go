@@ -146,24 +146,30 @@ func (s *Server) serveStatus(version string) (stop func()) {
 
 func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, version string) {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	in, out, _ := os.Pipe() // spares two descriptors for an answer while files have all others
 	for {
 		conn, err := listener.AcceptUnix()
-		switch {
-		case errors.Is(err, net.ErrClosed):
+		if errors.Is(err, net.ErrClosed) {
 			return
-		case err != nil:
-			time.Sleep(acceptPause)
-		default:
-			go storage.Guarded(func() {
-				defer conn.Close()
-				s.tell(conn, version)
-			})()
 		}
+		if err == nil {
+			go storage.Guarded(func() { s.tell(conn, version) })()
+			continue
+		}
+		in.Close()
+		out.Close()
+		if conn, err = listener.AcceptUnix(); err == nil {
+			s.tell(conn, version)
+		} else {
+			time.Sleep(acceptPause)
+		}
+		in, out, _ = os.Pipe()
 	}
 }
 
 // tell answers the user of the mount, and root.
 func (s *Server) tell(conn *net.UnixConn, version string) {
+	defer conn.Close()
 	peer, err := peerOf(conn)
 	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
 		return
