@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -197,7 +196,20 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 				temporary)
 		}
 	}
-	words := append(ownDirs(os.Getenv), self, "keep")
+	var words []string // systemd and cron lack the variables that name directories
+	names := []string{"XDG_DATA_HOME=", "PI_CODING_AGENT_DIR="}
+	for _, agent := range agents.All() {
+		names = append(names, agent.Variable(""))
+	}
+	for _, name := range names {
+		if dir := os.Getenv(strings.TrimSuffix(name, "=")); dir != "" {
+			words = append(words, name+dir)
+		}
+	}
+	if len(words) > 0 {
+		words = append([]string{"/usr/bin/env"}, words...)
+	}
+	words = append(words, self, "keep")
 	if imports {
 		files, _, err := openImporter(cmd, to)
 		if err != nil {
@@ -223,25 +235,6 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
 		strings.Join(words, " "))
 	return err
-}
-
-// ownDirs returns the beginning of a command line that sets the variables that name directories of
-// this user, as systemd and cron have none of them.
-func ownDirs(getenv func(string) string) (words []string) {
-	names := []string{"XDG_DATA_HOME", "PI_CODING_AGENT_DIR"}
-	for _, agent := range agents.All() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(agent.Homes[0], "$"), "/")
-		names = append(names, name)
-	}
-	for _, name := range names {
-		if dir, err := filepath.Abs(getenv(name)); err == nil && getenv(name) != "" {
-			words = append(words, name+"="+dir)
-		}
-	}
-	if len(words) > 0 {
-		words = slices.Insert(words, 0, "/usr/bin/env")
-	}
-	return words
 }
 
 // removeTimer ends the timer.

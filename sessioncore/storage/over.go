@@ -61,8 +61,7 @@ func (s *over) Stat(name string) (Stat, error) {
 	return st, err
 }
 
-// last returns the version of a name in back that was modified last, unless that is only the
-// beginning of an earlier one: a file that was cut.
+// last returns the version of a name in back that was modified last and is not cut.
 func (s *over) last(name string) (last string, st Stat, err error) {
 	last = name
 	st, err = s.back.Stat(name)

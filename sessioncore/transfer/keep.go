@@ -32,9 +32,8 @@ type Kept struct {
 // FromName is the file in a directory of kept sessions that has the path of the agent's directory.
 const FromName = ".from"
 
-// KeptIn returns the directory below dir for the sessions of an agent's directory from. Each
-// directory of an agent, as its settings may name several, has one of its own, also after it was
-// moved and a link is in its place.
+// KeptIn returns the directory below dir for the sessions of an agent's directory from. Each one
+// that settings name has its own, also after it was moved and a link is in its place.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	for n := 1; ; n++ {
@@ -48,10 +47,9 @@ func KeptIn(dir, agent, from string) string {
 }
 
 // Keep copies the files in the directories dirs of an agent's directory, which may be links, to
-// KeptIn: those that are new, and those that are longer than their copy. Nothing is removed. A file
-// that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl. deletes is after
-// how long the agent deletes a session, 0 for never. A file that cannot be kept does not hinder
-// others; the error has the first one.
+// KeptIn: those that are new or longer than their copy. Nothing is removed: a file that became
+// shorter, or was written anew, is kept beside its copy, as X.1.jsonl. deletes is the age at which
+// the agent deletes a session, 0 for never. The error is that of the first file that is not kept.
 func Keep(ctx context.Context, from string, dirs []string, to string, deletes time.Duration) (k Kept, err error) {
 	copies := keeper{deletes: deletes, parts: filepath.Join(to, ".parts")}
 	if err := os.MkdirAll(to, 0o700); err != nil {
@@ -67,6 +65,7 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 	}
 	defer os.RemoveAll(copies.parts)
 	var work errgroup.Group
+	var failed error
 	work.SetLimit(keepsAtOnce)
 	for _, dir := range dirs {
 		root := filepath.Join(from, dir)
@@ -79,20 +78,17 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 				return fs.SkipAll
 			case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 			case err != nil: // the rest of a directory is left out
-				copies.note(err)
+				failed = cmp.Or(failed, err)
 			case item.Type().IsRegular(): // no link is followed
 				storage.Progress(ctx, copies.done(), 0)
 				below := strings.TrimPrefix(file, root)
-				work.Go(func() error {
-					copies.note(copies.keep(ctx, file, filepath.Join(to, dir, below)))
-					return nil
-				})
+				work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, dir, below)) })
 			}
 			return nil
 		})
 	}
-	_ = work.Wait()
-	return copies.Kept, cmp.Or(ctx.Err(), copies.err())
+	err = work.Wait()
+	return copies.Kept, cmp.Or(ctx.Err(), failed, err)
 }
 
 // lockDir locks a directory of kept sessions: two processes that keep at once would miss each
@@ -122,8 +118,6 @@ type keeper struct {
 
 	mu sync.Mutex // guards the fields below
 	Kept
-	failures int
-	failed   error // the first one
 }
 
 // begin removes what a killed process left, and notes whose directory it is.
@@ -150,25 +144,6 @@ func (k *keeper) done() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Copied + k.Unchanged
-}
-
-// note counts a failure.
-func (k *keeper) note(err error) {
-	if err == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.failures++
-	k.failed = cmp.Or(k.failed, err)
-}
-
-// err returns the failures as one error.
-func (k *keeper) err() error {
-	if k.failures > 1 {
-		return fmt.Errorf("%d files or directories cannot be kept, such as: %w", k.failures, k.failed)
-	}
-	return k.failed
 }
 
 // week is how long before it is deleted a session is told of.
@@ -214,9 +189,8 @@ func (k *keeper) keep(ctx context.Context, file, to string) error {
 	return nil
 }
 
-// place copies a file to a path, in the place of an earlier copy if it goes on from that, else to a
-// new one beside it. same says that it is there already. The copy is made before it is compared
-// with earlier ones, as the file may change meanwhile.
+// place copies a file to a path, over an earlier copy if it goes on from that, else beside it. same
+// says that it is there already. The file is copied before it is compared, as it may change.
 func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, same bool, err error) {
 	made := ""
 	for n := 0; ; n++ {
