@@ -91,7 +91,8 @@ func keep(cmd *cobra.Command, to string) error {
 	for _, home := range homes {
 		for _, path := range fs.RealPaths(to) {
 			if _, isIn := fs.ShownAs(mountopts.Options{Source: home.Source}, path); isIn {
-				return refuse(exitUsage, "keep: %s is among the sessions of %s; choose another directory", to, home.Name)
+				return refuse(exitUsage, "keep: %s is among the sessions of %s; choose another directory",
+					to, home.Name)
 			}
 		}
 	}

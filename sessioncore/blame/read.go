@@ -37,7 +37,8 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 			continue
 		}
 		changes := Changes(tool, call[message.Arguments], is)
-		placed := len(changes) > 0 && !slices.ContainsFunc(changes, func(c Change) bool { return c.Old == "" && !c.Whole })
+		isUnplaced := func(c Change) bool { return c.Old == "" && !c.Whole }
+		placed := len(changes) > 0 && !slices.ContainsFunc(changes, isUnplaced)
 		if shown := results[id].changes; len(shown) > 0 && !placed {
 			changes = shown
 		}

@@ -35,7 +35,8 @@ func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
 	case request != "" && a.request != "":
 		return request != a.request
 	}
-	return (r.follows || !slices.Contains(a.records, r.parent)) && usage.IsObject() && promptOf(usage) != promptOf(a.usage)
+	return (r.follows || !slices.Contains(a.records, r.parent)) &&
+		usage.IsObject() && promptOf(usage) != promptOf(a.usage)
 }
 
 // promptOf returns the tokens of the prompt.
