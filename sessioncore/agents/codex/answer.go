@@ -102,6 +102,6 @@ func (c *converter) count(info rawjson.Value) {
 	case c.Open() != nil:
 		c.Open().CountHere(u)
 	default:
-		c.early = c.early.Plus(u)
+		c.early, c.earlyAt = c.early.Plus(u), c.Here()
 	}
 }

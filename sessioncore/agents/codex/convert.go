@@ -33,6 +33,7 @@ type converter struct {
 	held       int                  // bytes of records with such results
 	totals     tokens               // the last ones counted
 	early      agents.Usage         // tokens before their answer
+	earlyAt    agents.Origin        // the last record with such tokens
 }
 
 // newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
@@ -201,7 +202,7 @@ func (c *converter) pending() {
 		d := *c
 		d.calls = maps.Clone(c.calls)
 		if d.settle(); d.early != none {
-			d.answer()
+			d.Of(&d.earlyAt, func() { d.answer() })
 		}
 	}
 }
