@@ -120,7 +120,7 @@ type keeper struct {
 	Kept
 }
 
-// begin removes the files of a killed run, and notes whose directory it is.
+// begin removes the files of a killed run, and writes FromName.
 func (k *keeper) begin(from, to string) error {
 	if err := os.RemoveAll(k.parts); err != nil {
 		return err

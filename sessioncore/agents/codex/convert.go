@@ -33,7 +33,7 @@ type converter struct {
 	held       int                  // bytes of records with such results
 	totals     tokens               // the last ones counted
 	early      agents.Usage         // tokens before their answer
-	earlyAt    agents.Origin        // the last record with such tokens
+	earlyAt    agents.Origin        // their last record
 }
 
 // newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
