@@ -90,6 +90,9 @@ var registered []*Agent
 
 // Register adds an agent. Only the init of the agent's package calls it.
 func Register(a Agent) {
+	if Find(a.Name) != nil {
+		panic("agents: " + a.Name + " is registered twice")
+	}
 	registered = append(registered, &a)
 	slices.SortFunc(registered, func(a, b *Agent) int { return cmp.Compare(a.Name, b.Name) })
 	message.Register(a.Tools, a.ByRequest)

@@ -143,14 +143,12 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 			return nil, err
 		}
 		files, err := storage.List(p.Raw, at)
-		if err != nil {
-			return nil, err
-		}
 		for _, item := range files {
 			if item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) {
 				add(item.Kind, item.Name)
 			}
 		}
+		return items, err
 	}
 	return items, err
 }
@@ -171,7 +169,6 @@ func (p *Projects) all() (names []string) {
 			names = append(names, item.Name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

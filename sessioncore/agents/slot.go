@@ -104,11 +104,12 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	hasRoom := f.texts.Memory.Add(inMemory) == nil // another conversion is cheaper than files
-	if hasRoom {
+	hasRoom := idle == 0 // another conversion is cheaper than files
+	if !hasRoom && !budget.FilesFull() && f.texts.Memory.Add(inMemory) == nil {
 		_ = f.texts.Memory.Add(-inMemory)
+		hasRoom = true
 	}
-	return idle <= maxKept && (idle == 0 || !budget.FilesFull() && hasRoom) && f.states.Resize(f.stateSize()) == nil
+	return idle <= maxKept && hasRoom && f.states.Resize(f.stateSize()) == nil
 }
 
 func (f *Files) stateSize() (n int64) {

@@ -120,12 +120,9 @@ type keeper struct {
 	Kept
 }
 
-// begin removes the files of a killed run, and writes FromName.
+// begin removes files of a killed run, and writes FromName.
 func (k *keeper) begin(from, to string) error {
-	if err := os.RemoveAll(k.parts); err != nil {
-		return err
-	}
-	if err := os.Mkdir(k.parts, 0o700); err != nil {
+	if err := cmp.Or(os.RemoveAll(k.parts), os.Mkdir(k.parts, 0o700)); err != nil {
 		return err
 	}
 	text, at := from+"\n", filepath.Join(to, FromName)

@@ -257,8 +257,7 @@ func (c *converter) text(content agents.Blocks, by string) {
 	}
 }
 
-// add adds an entry that hangs on a record's parent. If no record can hang on it,
-// those of the parent do.
+// add adds an entry that hangs on a record's parent. If no record can hang on it, the parent's do.
 func (c *converter) add(r *record, add func()) {
 	c.setParent(r)
 	c.send()

@@ -169,9 +169,10 @@ func isContext(content rawjson.Value) (is bool) {
 		text, _ := block.Member("text").Bytes()
 		text = bytes.TrimSpace(text)
 		for _, begin := range contexts {
-			end := []byte("</" + strings.Trim(begin, "<> ") + ">")
-			is = is || len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin) &&
-				(bytes.HasSuffix(text, end) || !bytes.Contains(text, end))
+			if len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin) {
+				end := []byte("</" + strings.Trim(begin, "<> ") + ">")
+				is = is || bytes.HasSuffix(text, end) || !bytes.Contains(text, end)
+			}
 		}
 	}
 	return is
