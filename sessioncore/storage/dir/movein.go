@@ -83,7 +83,7 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 }
 
 // The rest of this file saves lines that programs without the lock append to a file while it is
-// replaced: between the last stat and the rename, and later through a descriptor opened before.
+// replaced: between the last stat and the rename, and later through a descriptor.
 
 const (
 	// carryLimit bounds the wait for a program that has the replaced file open. The lock is held
@@ -91,22 +91,22 @@ const (
 	carryLimit = storage.LockLimit / 2
 	// carryPoll is how often the replaced file is checked.
 	carryPoll = time.Millisecond
-	// carryUnseen is that wait if open files are unknown. It suffices for an append.
-	carryUnseen = 20 * time.Millisecond
+	// carryOpen is the least wait: a program may have found the old file's name and open it only now.
+	// It suffices for an append too, if open files are unknown.
+	carryOpen = 20 * time.Millisecond
 )
 
 // carryOver appends to the new file the replaced one's growth beyond offset from. It
-// waits for programs that have the replaced file open; no others can open it without a name.
+// waits for programs that have it open, or open it now.
 func (t *temporary) carryOver(from int64) {
 	if t.old < 0 {
 		return
 	}
 	for start := time.Now(); ; time.Sleep(carryPoll) {
+		waited := time.Since(start)
 		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.remote())
-		waited := time.Since(start)
-		last := state == storage.WritersNone || waited > carryLimit ||
-			state == storage.WritersUnknown && waited > carryUnseen
+		last := waited > carryOpen && (state != storage.WritersPresent || waited > carryLimit)
 		n, err := t.carry(from, last)
 		if err != nil {
 			const lost = "what another program wrote to a session while it was replaced is lost"

@@ -4,6 +4,7 @@ package dir
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -263,4 +264,33 @@ func TestReplaceCarriesOver(t *testing.T) {
 	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
 	require.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st, "of the file with all of that")
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
+
+// TestReplaceWaitsForOpens: a program that found the old file right before it lost its name, and opens it only after the
+// rename, loses no line.
+func TestReplaceWaitsForOpens(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	done := make(chan error, 1)
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		found, err := unix.Open(pathOf(s, "x.jsonl"), unix.O_PATH, 0)
+		require.NoError(t, err)
+		err = unix.Renameat2(fromDir, from, toDir, to, flags)
+		go func() {
+			time.Sleep(carryOpen / 4)
+			stray, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", found), os.O_WRONLY|os.O_APPEND, 0)
+			if err == nil {
+				_, err = stray.WriteString("late\n")
+				err = errors.Join(err, stray.Close())
+			}
+			done <- errors.Join(err, unix.Close(found))
+		}()
+		return err
+	}
+	token := storagetest.Stat(t, s, "x.jsonl").Token
+	_, err := s.Replace("x.jsonl", storage.Replacement{
+		Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil },
+	})
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.Equal(t, "new\nlate\n", readDisk(t, s, "x.jsonl"))
 }
