@@ -94,14 +94,13 @@ func touchedCommand() *cobra.Command {
 
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.
 func touchedBy(file string) (*search.Touched, error) {
-	name, _, isAbs := names.AbsPath(file)
-	if !isAbs {
+	if _, _, isAbs := names.AbsPath(file); !isAbs {
 		var err error
-		if name, err = filepath.Abs(file); err != nil {
+		if file, err = filepath.Abs(file); err != nil {
 			return nil, err
 		}
 	}
-	return search.NewTouched(filepath.ToSlash(name))
+	return search.NewTouched(file)
 }
 
 // finding collects and prints the hits of a command.

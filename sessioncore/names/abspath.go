@@ -9,12 +9,11 @@ import (
 // of Windows becomes /C:/a, and \\host\share /host/share. windows reports a path of Windows, whose
 // names ignore case. ok is false if the path is not absolute.
 func AbsPath(name string) (clean string, windows, ok bool) {
-	switch rest := strings.TrimPrefix(name, `\\?\`); {
+	below := strings.TrimPrefix(name, "/") // as in by-file/
+	switch rest := strings.TrimPrefix(below, `\\?\`); {
 	case isDrive(rest):
 		return drivePath(rest), true, true
-	case strings.HasPrefix(name, "/") && isDrive(name[1:]):
-		return drivePath(name[1:]), true, true
-	case strings.HasPrefix(name, `\\`):
+	case strings.HasPrefix(below, `\\`):
 		return path.Clean("/" + strings.ReplaceAll(rest, `\`, "/")), true, true
 	case path.IsAbs(name):
 		return path.Clean(name), false, true

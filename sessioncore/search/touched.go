@@ -60,7 +60,7 @@ func plainest(name string) (longest string) {
 }
 
 // Key implements Matcher. No query has a NUL.
-func (t *Touched) Key() string { return "\x00touched\x00" + t.path }
+func (t *Touched) Key() string { return fmt.Sprint("\x00touched\x00", t.windows, t.path) }
 
 // Needle implements Matcher. The needle is the file's name, in a string with its path or one below
 // it, so that mere mentions cause no indexing. In a session whose directory is at or below the
