@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,7 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		file := slices.Collect(strings.Lines(text))
 		from, to, err := lineRange(lines, len(file))
 		if err != nil {
 			return err
@@ -54,15 +55,12 @@ func blameCommand() *cobra.Command {
 		err = paged(cmd, func(out *view.Screen) error {
 			p := src.blamePrinter(out, edits)
 			p.JSON = asJSON
-			for i := from - 1; i < min(to, len(found)); i++ {
-				p.Line(i+1, file[i], found[i])
+			for i := from - 1; i < to; i++ {
+				p.Line(i+1, strings.TrimSuffix(file[i], "\n"), found[i])
 			}
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		return endSearch(cmd, unread, true)
+		return endSearch(cmd, err, unread, true)
 	})
 	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
@@ -94,9 +92,11 @@ func lineRange(text string, count int) (from, to int, err error) {
 		to, err = strconv.Atoi(last)
 	}
 	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N would be a number of lines, as in git
-		return 0, 0, refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
+		err = refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
+	} else if from > count {
+		err = refuse(exitUsage, "blame: -L %s: the file has only %d lines", text, count)
 	}
-	return from, to, nil
+	return from, min(to, count), err
 }
 
 // edits returns the edits of a file in all sessions, the oldest first, and the sessions that could
@@ -147,8 +147,5 @@ func (src *tree) printEdits(cmd *cobra.Command, name string) error {
 		src.blamePrinter(out, edits).Diffs(name)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return endSearch(cmd, unread, len(edits) > 0)
+	return endSearch(cmd, err, unread, len(edits) > 0)
 }

@@ -99,23 +99,21 @@ func keep(cmd *cobra.Command, to string) error {
 	for _, home := range homes {
 		agent := agents.Find(home.Name)
 		from, err := filepath.EvalSymlinks(home.Source)
-		var dest string
 		var k transfer.Kept
 		if err == nil {
-			dest = transfer.KeptIn(to, agent.Name, from)
 			err = withProgress(cmd, func(ctx context.Context) (err error) {
-				k, err = transfer.Keep(ctx, from, agent.Dirs, dest, agent.Deletes)
+				k, err = transfer.Keep(ctx, from, agent, to)
 				return err
 			})
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", agent.Name, err))
-			if k == (transfer.Kept{}) {
-				continue
-			}
+		}
+		if k.Dir == "" {
+			continue
 		}
 		fmt.Fprintf(out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
-			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, dest)
+			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, k.Dir)
 		if k.Beside > 0 {
 			fmt.Fprintf(out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
 				k.Beside)

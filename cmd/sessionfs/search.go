@@ -165,19 +165,18 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return endSearch(cmd, unread, found > 0)
+	return endSearch(cmd, err, unread, found > 0)
 }
 
-// endSearch prints the sessions that could not be searched. Where there are any, it ends the command
-// with exitNotDone, else with exitNothing where nothing is found.
-func endSearch(cmd *cobra.Command, unread []*search.Found, found bool) error {
+// endSearch prints the sessions that could not be searched. Where there are any, it ends a command
+// without an error with exitNotDone, else with exitNothing where nothing is found.
+func endSearch(cmd *cobra.Command, err error, unread []*search.Found, found bool) error {
 	for _, u := range unread {
 		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+names.Visible(u.Err.Error())))
 	}
 	switch {
+	case err != nil:
+		return err
 	case len(unread) > 0:
 		return ended(exitNotDone)
 	case !found:

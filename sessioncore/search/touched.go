@@ -25,14 +25,11 @@ type Touched struct {
 
 // NewTouched returns the Touched of an absolute path, of POSIX or Windows.
 func NewTouched(name string) (*Touched, error) {
-	clean, windows, ok := names.AbsPath(name)
+	_, windows, ok := names.AbsPath(name)
 	if !ok || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("not an absolute path: %q", name)
 	}
-	t := &Touched{path: clean, windows: windows}
-	if windows {
-		t.path = strings.ToLower(clean)
-	}
+	t := &Touched{path: foldedPath(name), windows: windows}
 	t.home, _ = os.UserHomeDir()
 	if base := path.Base(t.path); base != "/" && !strings.HasSuffix(base, ":") {
 		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})

@@ -16,11 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
 )
 
 // Kept counts the copies that Keep made in the directory of an agent.
 type Kept struct {
+	Dir               string
 	Copied, Unchanged int // files
 	Beside            int // of Copied those that are kept beside an earlier copy
 	Bytes             int64
@@ -46,12 +48,12 @@ func KeptIn(dir, agent, from string) string {
 	}
 }
 
-// Keep copies the files in the directories dirs of an agent's directory, which may be links, to
-// KeptIn: those that are new or longer than their copy. Nothing is removed: a file that became
-// shorter, or was written anew, is kept beside its copy, as X.1.jsonl. deletes is the age at which
-// the agent deletes a session, 0 for never. The error is that of the first file that is not kept.
-func Keep(ctx context.Context, from string, dirs []string, to string, deletes time.Duration) (k Kept, err error) {
-	copies := keeper{deletes: deletes, parts: filepath.Join(to, ".parts")}
+// Keep copies the session files in an agent's directory, in which its Dirs may be links, to KeptIn:
+// those that are new or longer than their copy. Nothing is removed: a file that became shorter, or
+// was written anew, is kept beside its copy, as X.1.jsonl. The error is that of the first file that
+// is not kept.
+func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k Kept, err error) {
+	to := KeptIn(kept, agent.Name, from)
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return k, err
 	}
@@ -59,15 +61,21 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 	if err != nil {
 		return k, err
 	}
+	if KeptIn(kept, agent.Name, from) != to { // the first run for another directory was faster
+		unlock()
+		return Keep(ctx, from, agent, kept)
+	}
 	defer unlock()
+	copies := keeper{Kept: Kept{Dir: to}, deletes: agent.Deletes, parts: filepath.Join(to, ".parts")}
 	if err := copies.begin(from, to); err != nil {
 		return k, err
 	}
 	defer os.RemoveAll(copies.parts)
 	var work errgroup.Group
 	var failed error
+	files := 0
 	work.SetLimit(keepsAtOnce)
-	for _, dir := range dirs {
+	for _, dir := range agent.Dirs {
 		root := filepath.Join(from, dir)
 		if target, err := filepath.EvalSymlinks(root); err == nil {
 			root = target
@@ -80,9 +88,11 @@ func Keep(ctx context.Context, from string, dirs []string, to string, deletes ti
 			case err != nil: // the rest of a directory is left out
 				failed = cmp.Or(failed, err)
 			case item.Type().IsRegular(): // no link is followed
-				storage.Progress(ctx, copies.done(), 0)
-				below := strings.TrimPrefix(file, root)
-				work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, dir, below)) })
+				files++
+				storage.Progress(ctx, files, 0)
+				below, _ := filepath.Rel(root, file)
+				isSession := filepath.Ext(agent.NameOf(dir, below)) == ".jsonl"
+				work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, dir, below), isSession) })
 			}
 			return nil
 		})
@@ -136,18 +146,11 @@ func (k *keeper) begin(from, to string) error {
 	return os.Rename(part, at)
 }
 
-// done returns the number of files so far.
-func (k *keeper) done() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Copied + k.Unchanged
-}
-
 // week is how long before it is deleted a session is told of.
 const week = 7 * 24 * time.Hour
 
 // keep keeps a file.
-func (k *keeper) keep(ctx context.Context, file, to string) error {
+func (k *keeper) keep(ctx context.Context, file, to string, isSession bool) error {
 	name, _, _ := strings.Cut(filepath.Base(to), ".")
 	_, leave, err := k.versions.Lock(ctx, filepath.Join(filepath.Dir(to), name))
 	if err != nil {
@@ -172,7 +175,7 @@ func (k *keeper) keep(ctx context.Context, file, to string) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if filepath.Ext(file) == ".jsonl" && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
+	if isSession && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
 		k.Soon++
 	}
 	if same {

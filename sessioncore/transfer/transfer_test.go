@@ -5,19 +5,24 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/all" // whose sessions are imported
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
@@ -159,4 +164,31 @@ func TestInterrupted(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, from.Add(gone, elsewhere, nil), context.Canceled)
 	require.Empty(t, all(t, s.top))
+}
+
+// TestFirstRuns: first runs at once, for several directories of an agent, keep each one's sessions in a directory of its own.
+func TestFirstRuns(t *testing.T) {
+	agent := agents.Find("claude")
+	for range 50 {
+		top, kept := t.TempDir(), t.TempDir()
+		var runs sync.WaitGroup
+		for home := range 4 {
+			from := filepath.Join(top, fmt.Sprint(home))
+			put(t, from, map[string]string{fmt.Sprintf("projects/-p/%d.jsonl", home): ""})
+			runs.Go(func() {
+				_, err := Keep(t.Context(), from, agent, kept)
+				for errors.Is(err, unix.EWOULDBLOCK) {
+					_, err = Keep(t.Context(), from, agent, kept)
+				}
+				assert.NoError(t, err)
+			})
+		}
+		runs.Wait()
+		for home := range 4 {
+			at := KeptIn(kept, agent.Name, filepath.Join(top, fmt.Sprint(home)))
+			files, err := filepath.Glob(at + "/projects/-p/*")
+			require.NoError(t, err)
+			require.Equal(t, []string{fmt.Sprintf("%s/projects/-p/%d.jsonl", at, home)}, files)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -84,12 +85,13 @@ type sitePage struct {
 // OpenSite opens the directory of a site, which must be empty or one that a SiteDir made, with the
 // same masks. Its errors say which other directory to choose. Callers must close it.
 func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("%s cannot be made: %s; choose another directory", path, reasonOf(err))
+	var dir *os.Root
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		dir, err = os.OpenRoot(path)
 	}
-	dir, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened: %s; choose another directory", path, reasonOf(err))
+		return nil, fmt.Errorf("%s cannot be used: %s; choose another directory", path, reasonOf(err))
 	}
 	s := &SiteDir{source: source, dir: dir}
 	if err := s.open(path, masked); err != nil {
@@ -109,7 +111,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 		items, err = s.lock.ReadDir(-1)
 	}
 	switch {
-	case err == nil && len(items) == 0:
+	case err == nil && (len(items) == 0 || len(items) == 1 && items[0].Name() == SiteFile+".tmp"): // of a killed run
 		s.state = siteState{Format: SiteFormat, Masked: masked}
 		err = s.dir.Chmod(".", 0o700)
 	case err == nil && !s.has(SiteFile):
@@ -281,10 +283,7 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 	if err == nil {
 		err = s.file(SiteIndex, func(w io.Writer) error { return Index(w, s.index()) })
 	}
-	if saved := s.save(); err == nil {
-		err = saved
-	}
-	return err
+	return cmp.Or(err, s.save())
 }
 
 // page writes the page of a session.
