@@ -109,13 +109,8 @@ func (h *Header) AppendTo(dst []byte, about *About) []byte {
 	id, _ := h.ID.Text()
 	dst = append(dst, `{"type":"session","version":3,"id":`...)
 	dst = AppendMember(rawjson.AppendQuoted(dst, cmp.Or(id, about.ID)), "timestamp", h.Time)
-	dst = AppendText(dst, "cwd", h.Cwd)
-	if about.Title != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"title":`...), about.Title)
-	}
-	if about.Parent != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"parentSession":`...), about.Parent)
-	}
+	dst = AppendMember(AppendText(dst, "cwd", h.Cwd), "title", Quoted(about.Title))
+	dst = AppendMember(dst, "parentSession", Quoted(about.Parent))
 	dst = AppendText(AppendText(dst, "originator", h.Originator), "cliVersion", h.Version)
 	dst = AppendMember(AppendText(dst, "gitBranch", h.Branch), "git", h.Git)
 	dst = AppendMember(AppendMember(dst, "historyBase", h.Base), "subagent", h.Subagent)

@@ -26,6 +26,11 @@ const (
 	maxNested = 64
 )
 
+// HasAny reports whether a line has one of several texts.
+func HasAny(line []byte, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(line, []byte(text)) })
+}
+
 // head is an open file with a cached beginning, for the several reads of a list.
 type head struct {
 	storage.Object

@@ -66,6 +66,13 @@ func FirstLine(text string) string {
 	return text
 }
 
+// Between returns the text between two others, "" if the first one is missing.
+func Between(text, begin, end string) string {
+	_, text, _ = strings.Cut(text, begin)
+	text, _, _ = strings.Cut(text, end)
+	return rawjson.TrimSpace(text)
+}
+
 // AppendMember appends a comma and a member of an object, unless its value is missing.
 func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
 	if len(value) == 0 {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,17 +41,7 @@ func (c *converter) bare(line agents.Object) {
 }
 
 // cwdIn returns the working directory in a message of the program, or "".
-func cwdIn(content rawjson.Value) (cwd string) {
-	for block := range content.EachElement {
-		text, _ := block.Member("text").Text()
-		if _, after, found := strings.Cut(text, "<cwd>"); found {
-			cwd, _, _ = strings.Cut(after, "</cwd>")
-		} else if _, after, found := strings.Cut(text, "Current working directory: "); found {
-			cwd, _, _ = strings.Cut(after, "\n")
-		}
-		if cwd = strings.TrimSpace(cwd); cwd != "" {
-			break
-		}
-	}
-	return cwd
+func cwdIn(content rawjson.Value) string {
+	text := agents.ChatText(content)
+	return cmp.Or(agents.Between(text, "<cwd>", "</cwd>"), agents.Between(text, "Current working directory: ", "\n"))
 }

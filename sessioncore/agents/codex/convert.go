@@ -27,7 +27,7 @@ type converter struct {
 	hidden     []hidden             // unreadable reasoning before a readable item
 	calls      map[string]callState // by id
 	script     string               // the last call of a tool that may call others
-	itemTexts  map[uint64]int       // numbers of texts of items without an event, by hash
+	itemTexts  map[uint64]int       // numbers of a turn's texts of items without an event, by hash
 	events     []event              // events without an item yet
 	waiting    []string             // calls with results in events alone so far
 	held       int                  // bytes of records with such results

@@ -95,11 +95,10 @@ func (c *converter) addEvent(by byte, text rawjson.Value) {
 		return
 	}
 	hash := hashOf(by, said)
-	if c.itemTexts[hash] > 0 {
-		c.itemTexts[hash]--
-		return
+	items := c.itemTexts[hash]
+	if c.itemTexts[hash] = max(0, items-1); items == 0 {
+		c.events = append(c.events, event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 	}
-	c.events = append(c.events, event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 }
 
 // flushEvents makes entries of the first n events without an item.
@@ -145,7 +144,12 @@ func (c *converter) event(p agents.Object, size int) {
 		if c.settle(); c.Open() != nil && !c.isPrompted {
 			c.Open().Abort()
 		}
-	case "task_complete", "turn_complete":
+	case "task_complete", "turn_complete": // it repeats the last answer
+		last := p.Member("last_agent_message")
+		said, _ := last.Bytes()
+		if _, isRepeated := c.itemTexts[hashOf(assistant, said)]; !isRepeated {
+			c.addEvent(assistant, last)
+		}
 		c.settle()
 	case "error":
 		c.settle()

@@ -1,8 +1,6 @@
 package codex
 
 import (
-	"bytes"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -86,6 +84,5 @@ func (c *converter) promptedBy(content rawjson.Value) {
 // hasFacts reports whether a line may have facts for a list.
 func hasFacts(line []byte) bool {
 	line = line[:min(len(line), 400)]
-	marks := [...]string{`"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`}
-	return slices.ContainsFunc(marks[:], func(mark string) bool { return bytes.Contains(line, []byte(mark)) })
+	return agents.HasAny(line, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
 }
