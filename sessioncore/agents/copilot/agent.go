@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"bytes"
 	"cmp"
 	"regexp"
 	"strings"
@@ -63,8 +62,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 
 // tells reports whether a line may have an event that says what a list shows of a session.
 func tells(line []byte) bool {
-	return bytes.Contains(line, []byte(`"session.start"`)) || bytes.Contains(line, []byte(`"user.message"`)) ||
-		bytes.Contains(line, []byte(`"Forked from `)) || bytes.Contains(line, []byte(`"session.import_legacy"`))
+	return agents.HasAny(line, `"session.start"`, `"user.message"`, `"Forked from `, `"session.import_legacy"`)
 }
 
 // forked matches the note that a fork gets, with the ids of the original and of the fork.

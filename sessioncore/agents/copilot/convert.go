@@ -201,9 +201,8 @@ func isPerson(data agents.Object) bool {
 func (c *converter) message(m agents.Object) {
 	var content, files agents.Blocks
 	text, _ := m.Member("content").Text()
-	if text = typed(text); text != "" {
-		content.Text(rawjson.AppendQuoted(nil, text))
-	}
+	text = typed(text)
+	content.Text(agents.Quoted(text))
 	for v := range m.Member("attachments").EachElement {
 		if attached := agents.Read(v); !c.addImage(&content, attached) {
 			files.Text(attached.AnyOf("path", "filePath", "url"))

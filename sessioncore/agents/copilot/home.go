@@ -1,10 +1,9 @@
 package copilot
 
 import (
-	"bytes"
 	"cmp"
 	"path"
-	"regexp"
+	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -31,13 +30,11 @@ func New(files storage.Files) *Home {
 	return h
 }
 
-// oldName matches the name of a document of the first clients.
-var oldName = regexp.MustCompile(`^session_(.+)_[0-9]+$`)
-
-// oldID returns the id of the session in a document, by its name.
+// oldID returns the id of a session of the first clients, by its file's name: session_ID_TIME.
 func oldID(name string) string {
-	if id := oldName.FindStringSubmatch(name); id != nil {
-		return id[1]
+	id, isOld := strings.CutPrefix(name, "session_")
+	if end := strings.LastIndexByte(id, '_'); isOld && end > 0 {
+		return id[:end]
 	}
 	return name
 }
@@ -79,8 +76,7 @@ func ofEvents() func(rawjson.Value) string {
 
 // mayBeOfAgents reports whether events in lines may be those of subagents.
 func mayBeOfAgents(lines []byte) bool {
-	return bytes.Contains(lines, []byte(`"agentId"`)) || bytes.Contains(lines, []byte(`"parentToolCallId"`)) ||
-		bytes.Contains(lines, []byte(`"subagent.started"`))
+	return agents.HasAny(lines, `"agentId"`, `"parentToolCallId"`, `"subagent.started"`)
 }
 
 // title returns the title that workspace.yaml gives a session, "" for none.

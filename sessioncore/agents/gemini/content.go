@@ -2,7 +2,7 @@ package gemini
 
 import (
 	"hash/maphash"
-	"regexp"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -24,7 +24,7 @@ func userOf(m agents.Object) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		u.results = u.results || part.Member("functionResponse").IsObject()
-		if text := agents.TextIn(part); isContext(text) {
+		if text := agents.TextIn(part); startsWith(text, contexts...) {
 			u.context += text
 		} else {
 			u.text += text
@@ -33,20 +33,19 @@ func userOf(m agents.Object) (u message) {
 	return u
 }
 
-const environment = `<session_context>|This is the Gemini CLI\. We are setting up the context`
-
+// contexts begin texts that the program puts in, the first two of them all that the model is sent.
+// snapshot begins the summary of a compression, and markers stand between the contents of files.
 var (
-	// isEnvironment reports whether a text begins all that the model is sent.
-	isEnvironment = regexp.MustCompile(`^\s*(` + environment + `)`).MatchString
-	// isContext reports whether the program put the text in.
-	isContext = regexp.MustCompile(`^\s*(<hook_context>|` + environment + `)`).MatchString
-	// isSnapshot reports whether a text is the summary of a compression.
-	isSnapshot = regexp.MustCompile(`^\s*<state_snapshot>`).MatchString
-	// isMarker reports whether a text only stands between the contents of files.
-	isMarker = regexp.MustCompile(`(?s)^\s*(--- .* ---)?\s*$`).MatchString
-	// workspace matches the working directory in it.
-	workspace = regexp.MustCompile(`(?:I'm currently working in the directory: |- \*\*Workspace Directories:\*\*\n  - )(.*\S)`)
+	contexts = []string{"<session_context>", "This is the Gemini CLI. We are setting up the context", "<hook_context>"}
+	snapshot = "<state_snapshot>"
+	markers  = []string{"", "--- Content from referenced files ---", "--- End of content ---"}
 )
+
+// startsWith reports whether a text starts with one of several, behind white space.
+func startsWith(text string, starts ...string) bool {
+	text = strings.TrimSpace(text)
+	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(text, start) })
+}
 
 // title returns a text that may be the session's title, "" for one that is no prompt.
 func (u message) title() string {
@@ -57,7 +56,7 @@ func (u message) title() string {
 	if command, _, ok := u.command(); ok {
 		text = "! " + command
 	}
-	if u.results || isSnapshot(u.text) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
+	if u.results || startsWith(text, "/", "?", snapshot) {
 		return ""
 	}
 	return agents.FirstLine(text)
@@ -73,18 +72,16 @@ func (u message) command() (command, output string, ok bool) {
 // blocks returns the content that is shown, and the texts that the program added.
 func (u message) blocks() (shown, added agents.Blocks) {
 	typed := agents.TextIn(u.display)
-	if typed != "" {
-		shown.Text(agents.Quoted(typed))
-	}
+	shown.Text(agents.Quoted(typed))
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		text := part.Member("text")
 		said, _ := text.Text()
 		switch {
-		case isContext(said):
+		case startsWith(said, contexts...):
 			added.Text(text)
 		case typed == "" || !text.IsString():
 			shown.Part(part)
-		case said != typed && !isMarker(said):
+		case said != typed && !slices.Contains(markers, strings.TrimSpace(said)):
 			added.Text(text)
 		}
 	})

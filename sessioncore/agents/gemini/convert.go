@@ -112,9 +112,8 @@ func (c *converter) user(r agents.Object, p *place) {
 	shown, added := u.blocks()
 	kind := "gemini/context"
 	c.Prompted(u.title())
-	if is := workspace.FindStringSubmatch(u.context); is != nil {
-		c.Directory(agents.Quoted(is[1]))
-	}
+	cwd := agents.Between(u.context, "I'm currently working in the directory: ", "\n")
+	c.Directory(agents.Quoted(cmp.Or(cwd, agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n"))))
 	if len(shown) > 0 {
 		kind, c.last = "gemini/content", p
 		if isCommand {

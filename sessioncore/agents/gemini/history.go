@@ -39,7 +39,8 @@ func (c *converter) rewind(to rawjson.Value) {
 func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	isBegin, at := false, c.live
 	if !c.copying {
-		isBegin, at = at != c.root && r.Member("type").Is("user") && isEnvironment(userOf(r).context), c.root
+		at = c.root
+		isBegin = c.live != at && r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
 	}
 	c.begins = c.begins || isBegin
 	p := c.known[at.all*31+said]
@@ -47,7 +48,10 @@ func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	case isBegin && said == 0:
 		p = c.live
 	case p == nil || said == 0 || !c.begins && !c.copying:
-		c.begins = c.begins && said == 0
+		if c.begins && said != 0 { // a checkpoint of another session
+			c.begins = false
+			c.follow(c.root)
+		}
 		return false
 	default:
 		c.begins, c.copying = false, true
@@ -72,7 +76,7 @@ func (c *converter) replace(list rawjson.Value) {
 			return
 		}
 		m := agents.Read(v)
-		if summary == nil && m.Member("type").Is("user") && isSnapshot(agents.TextIn(m.Member("content"))) {
+		if summary == nil && m.Member("type").Is("user") && startsWith(agents.TextIn(m.Member("content")), snapshot) {
 			summary = m
 		}
 		if summary == nil {

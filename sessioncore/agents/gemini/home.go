@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -32,9 +31,7 @@ func newHome(files storage.Files) *home {
 	h := &home{Projects: agents.Projects{
 		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Begin: newConverter,
 		Provider: agents.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
-		HasTitle: func(line []byte) bool {
-			return bytes.Contains(line, []byte(`"summary"`)) || bytes.Contains(line, []byte(`"user"`))
-		},
+		HasTitle: func(line []byte) bool { return agents.HasAny(line, `"summary"`, `"user"`) },
 	}}
 	h.Raw, h.Copied, h.Cwd = files, h.copied, h.cwd
 	h.Init()
@@ -62,7 +59,7 @@ func keyOf(name string) string {
 // find returns the directory of the first project for which f returns true, "" for none.
 func (h *home) find(f func(dir, project string) bool) string {
 	v := rawjson.Value(h.texts.Text(h.Raw, projectsName))
-	if len(v) == 0 || !rawjson.IsValidObject(v) {
+	if !rawjson.IsValidObject(v) {
 		return ""
 	}
 	for m := range v.Member("projects").EachMember {
