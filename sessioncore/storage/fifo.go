@@ -30,17 +30,17 @@ type FIFOMutex struct {
 // error is that of WaitError.
 func (g *FIFOMutexes) Lock(ctx context.Context, name string) (in *FIFOMutex, leave func(), err error) {
 	in = g.enter(name)
-	if ctx.Err() == nil { // select chooses at random if both are ready
+	if ctx.Err() == nil {
 		leave = func() { <-in.slot; g.forget(name, in) }
 		select {
 		case in.slot <- struct{}{}:
 			return in, leave, nil
-		default:
+		case <-ctx.Done():
 		}
-		select {
+		select { // the other one chooses at random if both became ready
 		case in.slot <- struct{}{}:
 			return in, leave, nil
-		case <-ctx.Done():
+		default:
 		}
 	}
 	g.forget(name, in)

@@ -165,14 +165,14 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 // lock is released between polls, as a writer with the file open may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, func(), error) {
 	for start := time.Now(); ; {
+		isLast := time.Since(start) > liveLimit // before the look, which may take long
 		snap, unlock, err := w.lockOnce(ctx, s)
 		if err == nil {
 			return snap, unlock, nil
 		}
-		live, _ := errors.AsType[*clients.LiveError](err)
+		live, isLive := errors.AsType[*clients.LiveError](err)
 		// Those that follow the lock have the file open for a moment.
-		isTransient := live != nil && live.Sign == clients.SignDescriptor
-		if !isTransient || time.Since(start) > liveLimit || !storage.Sleep(ctx, livePoll) {
+		if !isLive || live.Sign != clients.SignDescriptor || isLast || !storage.Sleep(ctx, livePoll) {
 			return nil, nil, err
 		}
 	}

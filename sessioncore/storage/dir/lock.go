@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,36 +39,9 @@ const (
 
 // heldLocks are the locks that a storage holds or waits for.
 type heldLocks struct {
-	queue storage.FIFOMutexes // by name
-
+	queue   storage.FIFOMutexes             // by name
 	foreign *lru.Cache[string, foreignLock] // by name
-
-	mu   sync.Mutex               // guards dirs
-	dirs map[string]storage.Token // directories of held locks, by name
-}
-
-// dir returns the directory in which the lock of name is held; writes under the lock must go there.
-func (h *heldLocks) dir(name string) (storage.Token, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	dir, ok := h.dirs[name]
-	return dir, ok
-}
-
-func (h *heldLocks) add(name string, dir storage.Token) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.dirs == nil {
-		h.dirs = map[string]storage.Token{}
-	}
-	h.dirs[name] = dir
-	h.foreign.Remove(name)
-}
-
-func (h *heldLocks) remove(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.dirs, name)
+	dirs    sync.Map                        // the storage.Token of a held lock's directory, by name: writes go there
 }
 
 // maxForeignLocks bounds the watched locks.
@@ -124,18 +98,13 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 	if err != nil {
 		return nil, err
 	}
-	dir, err := fstat(l.dir)
-	if err != nil {
-		err = errors.Join(err, l.remove())
-		l.releaseAll()
-		return nil, err
-	}
 	locked = true
-	s.locks.add(name, dir.Token)
+	s.locks.dirs.Store(name, l.parent)
+	s.locks.foreign.Remove(name)
 	return sync.OnceValue(func() error {
 		defer leave()
 		defer l.releaseAll()
-		s.locks.remove(name)
+		s.locks.dirs.Delete(name)
 		return l.remove()
 	}), nil
 }
@@ -154,13 +123,17 @@ func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 			l.releaseAll()
 		}
 	}()
-	if err := l.takeGates(ctx); err != nil {
+	parent, err := fstat(l.dir)
+	if err == nil {
+		err = l.takeGates(ctx)
+	}
+	if err == nil {
+		err = l.take(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := l.take(ctx); err != nil {
-		return nil, err
-	}
-	locked = true
+	l.parent, locked = parent.Token, true
 	if l.shared() {
 		p.refresh()
 	}
@@ -173,6 +146,7 @@ type lockFile struct {
 	fd     int           // the open file, so that its inode number is not reused
 	id     storage.Token // of the new file; only device and inode are compared
 	text   string        // the content that we wrote
+	parent storage.Token // the directory
 	gates  []proc.Lock   // the outer lock, for each path of the storage
 	orphan map[int]bool  // first answers of isOrphan
 }
@@ -185,19 +159,20 @@ func (l *lockFile) releaseAll() {
 
 // Newer clients append under an outer lock alone, which the operating system keeps (docs/format.md,
 // The client's lock). So writers take both, in the client's order: the outer lock, then the lock
-// file. Both waits together end after storage.LockLimit.
+// file. Both waits together end after storage.LockLimit, and try once more, as the system may not
+// have run us before.
 
 // gateEnding ends the path of the outer lock, after the path of the lock file.
 const gateEnding = ".os"
 
 // takeGates waits for the outer locks.
 func (l *lockFile) takeGates(ctx context.Context) error {
-	for {
+	for last := false; ; last = !storage.Sleep(ctx, lockPoll) {
 		held, err := l.tryGates()
 		if err != nil || held == "" {
 			return err
 		}
-		if !storage.Sleep(ctx, lockPoll) {
+		if last {
 			holder := "a process that cannot be seen from here"
 			if pid := proc.LockHolder(held); pid != 0 {
 				holder = fmt.Sprintf("process %d", pid)
@@ -236,37 +211,34 @@ func (l *lockFile) releaseGates() {
 
 // take waits for the lock.
 func (l *lockFile) take(ctx context.Context) error {
-	var waitsFor string
 	sawStale := false
-	for ctx.Err() == nil {
+	for last := false; ; last = !storage.Sleep(ctx, lockPoll) {
 		err := l.create()
-		if err == nil {
-			if l.settled(ctx, sawStale) {
-				return nil
-			}
-			_ = l.remove()
-			storage.Sleep(ctx, lockPoll)
-			continue
+		if err == nil && l.settled(ctx, sawStale) {
+			return nil
 		}
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			if err := l.checkDir(); err != nil {
-				return err
-			}
+			err = cmp.Or(l.checkDir(), err)
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		held := ""
+		switch {
+		case err == nil:
+			_ = l.remove()
+		case !errors.Is(err, fs.ErrExist):
 			return err
-		}
-		held, stale := l.inspect()
-		if stale {
-			sawStale = true
-			if l.breakStale() {
-				continue
+		default:
+			var stale bool
+			if held, stale = l.inspect(); stale {
+				sawStale = true
+				if l.breakStale() {
+					continue
+				}
 			}
 		}
-		waitsFor = held
-		storage.Sleep(ctx, lockPoll)
+		if last {
+			return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, held)
+		}
 	}
-	return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, waitsFor)
 }
 
 // settled reports whether a lock just created is ours for good. It reads the lock back, and once
@@ -355,12 +327,8 @@ func (l *lockFile) inspect() (held string, stale bool) {
 
 func readLock(fd int) (string, error) {
 	buf := make([]byte, lockSize+1)
-	var n int
-	err := retry(func() (err error) {
-		n, err = unix.Pread(fd, buf, 0)
-		return err
-	})
-	return string(buf[:max(n, 0)]), err
+	n, err := preadFull(fd, buf, 0)
+	return string(buf[:n]), err
 }
 
 // breakStale removes a stale lock and reports whether it did.

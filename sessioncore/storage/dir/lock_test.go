@@ -331,6 +331,27 @@ func TestGateAndLockFileShareTheWait(t *testing.T) {
 	}
 	end()
 	requireFree(t, s)
+	file := pathOf(s, ".x.jsonl.lock")
+	for name, hold := range map[string]func() (release func() error){
+		"outer lock": func() func() error {
+			l, err := proc.TryLock(gateOf(s.Path()))
+			require.NoError(t, err)
+			return func() error { l.Release(); return nil }
+		},
+		"lock file": func() func() error {
+			writeDisk(t, s, ".x.jsonl.lock", fmt.Sprintf("%d:%d\n", os.Getppid(), time.Now().UnixMilli()))
+			return func() error { return os.Remove(file) }
+		},
+	} {
+		release := hold()
+		synctest.Test(t, func(t *testing.T) {
+			time.AfterFunc(storage.LockLimit-lockPoll/2, func() { assert.NoError(t, release()) })
+			unlock, err := s.Lock(t.Context(), "x.jsonl")
+			require.NoError(t, err, "%s: it is free at the limit, before which we may not have run", name)
+			require.NoError(t, unlock())
+		})
+	}
+	requireFree(t, s)
 }
 
 // TestGateIsGivenBack: a writer that fails to get the lock file gives back the outer lock.

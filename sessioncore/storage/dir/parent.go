@@ -57,7 +57,7 @@ func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	if err != nil {
 		return nameAt{}, err
 	}
-	if locked, ok := s.locks.dir(name); ok && !p.isIn(locked) {
+	if locked, ok := s.locks.dirs.Load(name); ok && !p.isIn(locked.(storage.Token)) {
 		p.close()
 		const why = "%w: the directory of %s was replaced while its lock was held"
 		return nameAt{}, fmt.Errorf(why, storage.ErrStale, name)
