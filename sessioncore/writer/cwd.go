@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -215,10 +214,8 @@ func (c *change) setHeader(set []objectMember) error {
 		return err
 	}
 	defer now.Release()
-	current := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now}
-	write := func(out io.Writer) error { return copyEdited(now, out, []fileEdit{current.headerEdit(set...)}, nil) }
-	r := storage.Replacement{Expect: now.Stat().Token, Write: write}
-	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), r))
+	current := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now, keepLock: true}
+	return current.rewrite([]fileEdit{current.headerEdit(set...)}, nil)
 }
 
 // placeFor returns the new file name for a cwd. Sessions outside directories keep theirs.

@@ -75,9 +75,9 @@ func (p nameAt) open(flags int) (int, storage.Stat, error) {
 	return fd, st, nil
 }
 
-// create creates the file with mode 0600, or fails with EEXIST.
+// create creates the file with mode 0600 for appending, or fails with EEXIST.
 func (p nameAt) create() (fd int, err error) {
-	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	const flags = unix.O_RDWR | unix.O_APPEND | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	err = retry(func() error {
 		fd, err = unix.Openat(p.dir, p.base, flags, storage.FileMode)
 		return err
@@ -275,12 +275,8 @@ func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 	if err == nil {
 		_, err = p.confirm(st.Token)
 	}
-	switch {
-	case err != nil:
-	case len(r.Tail) > 0:
+	if err == nil {
 		st, err = s.Append(name, r.Tail)
-	default:
-		st, err = fstat(fd)
 	}
 	if err != nil {
 		return storage.Stat{}, p.fail("overwrite", undone(err, pwriteAll(fd, old, 0)))

@@ -3,6 +3,7 @@ package dir
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -63,12 +64,15 @@ func (t *temporary) isAt(p nameAt) bool {
 	return err == nil && p.checkSame(st.Token) == nil
 }
 
-// checkExchanged undoes the exchange if the old file is not the expected one or the directory was
-// replaced. Nothing is lost by that.
+// checkExchanged undoes the exchange if the old file is not the expected one, a program keeps it
+// open, or the directory was replaced. Lines that others wrote meanwhile stay.
 func (t *temporary) checkExchanged(expect storage.Token) error {
 	err := t.temp.checkSame(expect)
 	if err == nil {
 		err = t.checkDir()
+	}
+	if err == nil {
+		err = t.awaitClose()
 	}
 	if err == nil {
 		_ = t.temp.unlink() // before the directory is synced
@@ -78,8 +82,37 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 	undo := t.temp.exchange(t.nameAt)
 	if undo != nil || !t.isAt(t.temp) {
 		t.temp.base = "" // another program's file has that name now
+	} else {
+		undo = t.carryBack()
 	}
 	return undone(err, undo)
+}
+
+// awaitClose waits until no program has the old file open for writing: a client would go on there.
+func (t *temporary) awaitClose() error {
+	for start := time.Now(); lease(t.old, t.remote()) == storage.WritersPresent; time.Sleep(carryPoll) {
+		if time.Since(start) > carryLimit {
+			return fmt.Errorf("%w: a program has %s open for writing", storage.ErrLocked, t.name)
+		}
+	}
+	return nil
+}
+
+// carryBack appends others' lines in this file to the one that has its name again.
+func (t *temporary) carryBack() error {
+	end, err := unix.Seek(t.fd, 0, io.SeekCurrent) // of our own lines
+	if err != nil {
+		return err
+	}
+	fd, _, err := t.open(unix.O_WRONLY | unix.O_APPEND)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	time.Sleep(carryOpen)
+	back := temporary{nameAt: t.nameAt, fd: fd, old: t.fd}
+	_, err = back.carry(end, true)
+	return err
 }
 
 // The rest of this file saves lines that programs without the lock append to a file while it is
@@ -137,10 +170,6 @@ func (t *temporary) carry(from int64, all bool) (done int64, err error) {
 	}
 	if more = more[:n]; !all {
 		more = more[:bytes.LastIndexByte(more, '\n')+1]
-	}
-	// Other programs may append to the new file already.
-	if _, err := unix.FcntlInt(uintptr(t.fd), unix.F_SETFL, unix.O_APPEND); err != nil {
-		return 0, err
 	}
 	w := descriptorWriter{t.storage.sys, t.fd}
 	written, err := w.Write(more)

@@ -67,29 +67,25 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	}
 	defer t.discard() // also if write panics
 	p.sweep()
-	if err := t.fill(r.Write); err != nil {
-		return storage.Stat{}, err
+	if err = t.fill(r.Write); err == nil {
+		err = t.takeAttributes(expect)
 	}
-	if err := t.takeAttributes(expect); err != nil {
-		return storage.Stat{}, err
+	if err == nil && !r.Modified.IsZero() {
+		err = t.temp.setTime(r.Modified)
 	}
-	if !r.Modified.IsZero() {
-		if err := t.temp.setTime(r.Modified); err != nil {
-			return storage.Stat{}, err
-		}
+	if err == nil {
+		err = t.sync()
 	}
-	if err := t.sync(); err != nil {
-		return storage.Stat{}, err
+	if err == nil && r.Ready != nil {
+		expect, err = t.complete(expect, r.Ready)
 	}
-	if r.Ready != nil {
-		if expect, err = t.complete(expect, r.Ready); err != nil {
-			return storage.Stat{}, err
-		}
+	if err == nil {
+		err = p.expect(expect)
 	}
-	if err := p.expect(expect); err != nil {
-		return storage.Stat{}, err
+	if err == nil {
+		err = t.moveIn(expect)
 	}
-	if err := t.moveIn(expect); err != nil {
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	if r.Ready != nil {
@@ -120,29 +116,27 @@ func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now sto
 // expect fails with ErrStale unless the name has a token.
 func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
+	isNew := token == (storage.Token{})
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && isNew:
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		if token == (storage.Token{}) {
-			return nil
-		}
 		return fmt.Errorf("%w: %s is gone", storage.ErrStale, p.name)
-	case err != nil:
-		return err
-	case token == (storage.Token{}):
+	case err == nil && isNew:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, p.name, fs.ErrExist)
-	case now.Kind != storage.KindFile:
+	case err == nil && now.Kind != storage.KindFile:
 		return fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
-	case now.Token != token:
+	case err == nil && now.Token != token:
 		return fmt.Errorf("%w: %s", storage.ErrStale, p.name)
 	}
-	return nil
+	return err
 }
 
 // temporary is the new file of a replacement; its nameAt is the replaced name.
 type temporary struct {
 	nameAt
 	fd   int
-	old  int    // the replaced file, open for reading; -1 if none
+	old  int    // the replaced file, open for reading; -1 if none, which Close ignores
 	temp nameAt // current name of the new file, for discard; its base is "" if none
 }
 
@@ -163,9 +157,7 @@ func (t *temporary) discard() {
 		_ = t.temp.unlink()
 	}
 	_ = unix.Close(t.fd)
-	if t.old >= 0 {
-		_ = unix.Close(t.old)
-	}
+	_ = unix.Close(t.old)
 }
 
 // fill writes the content. The buffer keeps an error that write ignores.
@@ -213,9 +205,7 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if err != nil {
 		return err
 	}
-	if t.old >= 0 {
-		_ = unix.Close(t.old)
-	}
+	_ = unix.Close(t.old)
 	t.old = old
 	if !st.SameObject(expect) { // it may have grown, see complete
 		return fmt.Errorf("%w: %s", storage.ErrStale, t.name)

@@ -294,3 +294,32 @@ func TestReplaceWaitsForOpens(t *testing.T) {
 	require.NoError(t, <-done)
 	require.Equal(t, "new\nlate\n", readDisk(t, s, "x.jsonl"))
 }
+
+// TestReplaceBesideOpenFile: a program that opened the old file right before the rename, and keeps it open, goes on in
+// the file that has the name. So does one that wrote to the new file meanwhile.
+func TestReplaceBesideOpenFile(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	var stray *os.File
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) (err error) {
+		if stray != nil {
+			return unix.Renameat2(fromDir, from, toDir, to, flags)
+		}
+		stray, err = os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, err)
+		err = unix.Renameat2(fromDir, from, toDir, to, flags)
+		second, openErr := os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		require.NoError(t, openErr)
+		_, openErr = second.WriteString("second\n")
+		require.NoError(t, errors.Join(openErr, second.Close()))
+		return err
+	}
+	token := storagetest.Stat(t, s, "x.jsonl").Token
+	_, err := s.Replace("x.jsonl", storage.Replacement{
+		Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil },
+	})
+	require.ErrorIs(t, err, storage.ErrLocked)
+	_, err = stray.WriteString("late\n")
+	require.NoError(t, errors.Join(err, stray.Close()))
+	require.Equal(t, "one\nsecond\nlate\n", readDisk(t, s, "x.jsonl"))
+	require.Empty(t, storagetest.Leftovers(t, s.Path()))
+}
