@@ -64,7 +64,7 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
 // them. An open tag reaches to the end.
 var markup = [...]*regexp.Regexp{
 	regexp.MustCompile(`(?s)<oai-mem-citation>.*?(</oai-mem-citation>|$)`),
-	regexp.MustCompile(`(?s)<proposed_plan>.*?(</proposed_plan>|$)`),
+	regexp.MustCompile(`(?s)<proposed_plan>.*?(</proposed_plan>\n?|$)`),
 }
 
 // match removes the event with the text of an item, in one of its forms, and returns its index. If
