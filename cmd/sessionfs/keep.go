@@ -27,7 +27,7 @@ func keepCommand() *cobra.Command {
 		Use:   "keep [--to DIR] [--import] [--timer | --no-timer]",
 		Short: "Copy sessions before their agent deletes them",
 		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
-			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), as far as they are new or longer than their copies. " +
+			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), if they are new or longer than their copies. " +
 			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a " +
 			"file that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
 			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the " +

@@ -49,11 +49,10 @@ type SiteSource interface {
 // SiteDir is a directory of pages, one for each session. No link in it is followed, and files appear
 // whole.
 type SiteDir struct {
-	// Done is called when so many of all pages are written. Fail is called with the error of a page.
-	// There is one call at a time.
-	Done func(done, of int)
-	Fail func(error)
-	// Wrote is called with the session of each page, one call at a time.
+	// Done is called when so many of all pages are written, Fail with the error of a page, Wrote with
+	// the session of one. There is one call at a time.
+	Done  func(done, of int)
+	Fail  func(error)
 	Wrote func(*sessioncore.Snapshot)
 
 	Written, Unchanged, Removed, Failed int // pages
@@ -91,7 +90,7 @@ func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
 		dir, err = os.OpenRoot(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be used: %s; choose another directory", path, reasonOf(err))
+		return nil, unusable(path, err)
 	}
 	s := &SiteDir{source: source, dir: dir}
 	if err := s.open(path, masked); err != nil {
@@ -111,7 +110,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 		items, err = s.lock.ReadDir(-1)
 	}
 	switch {
-	case err == nil && (len(items) == 0 || len(items) == 1 && items[0].Name() == SiteFile+".tmp"): // of a killed run
+	case err == nil && (len(items) == 0 || len(items) == 1 && items[0].Name() == temporaryOf(SiteFile)):
 		s.state = siteState{Format: SiteFormat, Masked: masked}
 		err = s.dir.Chmod(".", 0o700)
 	case err == nil && !s.has(SiteFile):
@@ -123,7 +122,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s/%s cannot be used: %s; choose another directory", path, SiteFile, reasonOf(err))
+		return unusable(path+"/"+SiteFile, err)
 	}
 	if s.state.Masked != masked {
 		word := map[bool]string{true: "masked", false: "not masked"}
@@ -133,20 +132,18 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 	return nil
 }
 
-// reasonOf returns the path of an error and its reason, without the call that failed.
-func reasonOf(err error) string {
+// unusable returns the error of a path, with the reason of err alone.
+func unusable(path string, err error) error {
 	if at, ok := err.(*fs.PathError); ok {
-		return at.Path + ": " + at.Err.Error()
+		err = at.Err
 	}
-	return err.Error()
+	return fmt.Errorf("%s cannot be used: %w; choose another directory", path, err)
 }
 
 // Close ends the lock.
 func (s *SiteDir) Close() {
 	_ = s.dir.Close()
-	if s.lock != nil {
-		_ = s.lock.Close()
-	}
+	_ = s.lock.Close() // also nil
 }
 
 // pageName is the form of the names of pages. None of them leads out of the directory.
@@ -223,7 +220,7 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
 		if pages[name] == nil {
-			if err := s.remove(name); err != nil {
+			if err := cmp.Or(s.remove(name), s.remove(temporaryOf(name))); err != nil {
 				return nil, err
 			}
 			s.Removed++
@@ -357,16 +354,18 @@ func (s *SiteDir) save() error {
 
 // remove removes a file in the directory, which need not be there.
 func (s *SiteDir) remove(name string) error {
-	err := s.dir.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	if err := s.dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }
+
+// temporaryOf names an unfinished file, which a killed run leaves.
+func temporaryOf(name string) string { return "." + strings.TrimPrefix(name, ".") + ".tmp" }
 
 // file replaces a file in the directory as a whole.
 func (s *SiteDir) file(name string, write func(io.Writer) error) error {
-	temporary := "." + strings.TrimPrefix(name, ".") + ".tmp"
+	temporary := temporaryOf(name)
 	if err := s.remove(temporary); err != nil {
 		return err
 	}
