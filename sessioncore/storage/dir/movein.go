@@ -124,9 +124,9 @@ const (
 	carryLimit = storage.LockLimit / 2
 	// carryPoll is how often the replaced file is checked.
 	carryPoll = time.Millisecond
-	// carryOpen is the least wait: a program may have found the old file's name and open it only now.
-	// It suffices for an append too, if open files are unknown.
-	carryOpen = 20 * time.Millisecond
+	// carryOpen is the least number of checks: a program may open the old file only now. A busy
+	// machine delays both. It suffices for an append too, if open files are unknown.
+	carryOpen = 20
 )
 
 // carryOver appends to the new file the replaced one's growth beyond offset from. It
@@ -135,11 +135,11 @@ func (t *temporary) carryOver(from int64) {
 	if t.old < 0 {
 		return
 	}
-	for start := time.Now(); ; time.Sleep(carryPoll) {
-		waited := time.Since(start)
+	for start, checks := time.Now(), 0; ; checks++ {
+		time.Sleep(carryPoll)
 		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.remote())
-		last := waited > carryOpen && (state != storage.WritersPresent || waited > carryLimit)
+		last := checks > carryOpen && (state != storage.WritersPresent || time.Since(start) > carryLimit)
 		n, err := t.carry(from, last)
 		if err != nil {
 			const lost = "what another program wrote to a session while it was replaced is lost"

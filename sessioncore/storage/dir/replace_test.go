@@ -276,7 +276,7 @@ func TestReplaceWaitsForOpens(t *testing.T) {
 		require.NoError(t, err)
 		err = unix.Renameat2(fromDir, from, toDir, to, flags)
 		go func() {
-			time.Sleep(carryOpen / 4)
+			time.Sleep(carryOpen / 4 * carryPoll)
 			stray, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", found), os.O_WRONLY|os.O_APPEND, 0)
 			if err == nil {
 				_, err = stray.WriteString("late\n")
