@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
@@ -95,10 +96,11 @@ func touchedCommand() *cobra.Command {
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.
 func touchedBy(file string) (*search.Touched, error) {
 	if _, _, isAbs := names.AbsPath(file); !isAbs {
-		var err error
-		if file, err = filepath.Abs(file); err != nil {
+		dir, err := unix.Getwd() // without links, as agents record it
+		if err != nil {
 			return nil, err
 		}
+		file = filepath.Join(dir, file)
 	}
 	return search.NewTouched(file)
 }
