@@ -192,6 +192,9 @@ func (a *Answer) Set(u Usage, calls []byte) {
 	a.usage, a.calls, a.isSet = u, append(a.calls[:0], calls...), true
 }
 
+// Uncount removes the tokens of a copy.
+func (a *Answer) Uncount() { a.usage, a.calls, a.isSet = Usage{}, a.calls[:0], false }
+
 // Cost sets the session's cost so far, a member of the usage.
 func (a *Answer) Cost(member []byte) { a.cost = append(a.cost[:0], member...) }
 

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
 	"strconv"
 
@@ -229,6 +230,9 @@ func (c *converter) user(r *record, content rawjson.Value, by string) {
 	}
 	if results < len(parts) {
 		c.send()
+	}
+	if a := c.Open(); a != nil && c.Side && bytes.Contains(content, []byte(`"<fork-boilerplate>`)) {
+		a.Uncount() // the fork's copy of its caller's answer
 	}
 	c.say(r, parts, results, by, c.parentOf(r))
 }

@@ -66,6 +66,11 @@ func TestSubagents(t *testing.T) {
 	for _, name := range []string{"-w/s/subagents/agent-a1.jsonl", "-w/s/subagents/agent-b2.jsonl", "-w/agent-lost.jsonl"} {
 		require.Equal(t, `x1 <  message user "look" [1]`, p.Outline(name)[1])
 	}
+	fork := strings.Replace(result("x2", "x1", "c1", "you are it"), `}]}`, `},{"type":"text","text":"<fork-boilerplate>\nFork."}]}`, 1)
+	p.put("-w/s/subagents/agent-c3.jsonl", side(says("x1", "", "M", callBlock("c1"), 1)), side(fork), side(says("x3", "x2", "F", textBlock("on"), 2)))
+	require.Equal(t, []string{`x1 <  message assistant c1:Bash{"command":"ls"} toolUse [1]`, // its caller has the tokens
+		`x2 < x1 message toolResult Bash "you are it" [2]`, `x2.2 < x2 message user "<fork-boilerplate>\nFork." [2]`,
+		`x3 < x2.2 message assistant "on" stop 15+2 [3]`}, p.Outline("-w/s/subagents/agent-c3.jsonl")[1:])
 	_, err := p.Open("-w/agent-b2.jsonl")
 	require.True(t, storage.IsMissing(err))
 	_, err = p.Open("-w/s/subagents")
