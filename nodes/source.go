@@ -230,6 +230,11 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.ownNames.has(f.Name) {
 			continue
 		}
+		if f.Kind == storage.KindDir && isTaken[f.Name+sessioncore.FileEnding] { // beside no session
+			if _, err := d.storage.Stat(path.Join(d.dir, f.Name)); storage.IsMissing(err) {
+				continue
+			}
+		}
 		items = append(items, Item{Name: f.Name, Kind: sourceKind(f.Kind)})
 	}
 	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })

@@ -118,7 +118,7 @@ func snapshotLine(size int) string {
 	return fmt.Sprintf(`{"type":"file-history-snapshot","messageId":"x","snapshot":{"text":%q}}`+"\n", strings.Repeat("x", size))
 }
 
-const most = 64 << 10
+const most int64 = 64<<10 + 3 // a byte order mark is looked for
 
 // TestForeignRead: a list reads 64 KiB of a session of Claude Code, and more only up to the first prompt. Titles in the middle,
 // and of sessions that begin alike the parent, show once a session was opened.

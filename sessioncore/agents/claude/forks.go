@@ -175,17 +175,3 @@ func (p *Projects) first(name, member string) string {
 	})
 	return text
 }
-
-// firstIn returns the uuid of the first record in the head of a file that has one, or "".
-func firstIn(head []byte) string {
-	for line := range bytes.Lines(head) {
-		line, isComplete := bytes.CutSuffix(line, []byte{'\n'})
-		if !isComplete || !rawjson.IsValidObject(line) {
-			break
-		}
-		if uuid, _ := rawjson.Value(line).Member("uuid").Text(); uuid != "" {
-			return uuid
-		}
-	}
-	return ""
-}

@@ -9,6 +9,7 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
@@ -40,18 +41,19 @@ func TestForks(t *testing.T) {
 			if c.undecided {
 				want = ""
 			}
-			for range 2 { // the second time after a listing, which has read the first records
+			for range 2 {
 				require.Equal(t, want, p.about(t, "-w/f.jsonl").Parent)
 				require.Empty(t, p.about(t, "-w/s.jsonl").Parent)
 				require.Empty(t, p.about(t, "-w/other.jsonl").Parent)
 				p = &projects{p.Fresh()}
 				shown := p.Format.(Format).Projects
-				require.NoError(t, shown.List("-w", nil, func(storage.Item) bool { return true }))
-				for _, name := range []string{"-w/f.jsonl", "-w/s.jsonl", "-w/other.jsonl"} {
-					fail := func(storage.Stat) (string, error) { return "", errUnknown }
-					_, err := shown.firsts.Get(shown.Raw, name, fail)
-					require.NoError(t, err, "%s is read again", name)
+				isQuick := func(c storagetest.Call) error {
+					require.NotEqual(t, "Open", c.Op, "the names in a project do not depend on what its sessions say")
+					return nil
 				}
+				shown.Raw = &storagetest.Hooked{Storage: shown.Raw.(storage.Storage), Before: isQuick}
+				require.NoError(t, shown.List("-w", nil, func(storage.Item) bool { return true }))
+				p = &projects{p.Fresh()}
 			}
 		})
 	}

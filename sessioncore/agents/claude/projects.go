@@ -90,10 +90,8 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	case len(parts) == 2 && len(p.agents(in, parts[0], parts[1])) > 0:
 		add(storage.KindDir, subagents)
 	case len(parts) == 1:
-		for session, beside := range in.agents { // only a scan of an old session's file is certain
-			if !inDir[session] && (len(beside) > 0 || p.isOld(path.Join(dir, session+ending))) {
-				add(storage.KindDir, session)
-			}
+		for session := range in.agents { // its State tells, as a list must not read all sessions
+			add(storage.KindDir, session)
 		}
 	}
 	return err
@@ -151,16 +149,13 @@ func (p *Projects) agents(in *project, project, session string) []string {
 
 // isOld reports whether a session's file may have records of subagents, by its client's version.
 func (p *Projects) isOld(file string) bool {
-	isOld, _ := p.ages.Get(p.Raw, file, func(st storage.Stat) (bool, error) {
+	isOld, _ := p.ages.Get(p.Raw, file, func(storage.Stat) (bool, error) {
 		head, err := storage.ReadFile(p.Raw, file, nearSize)
 		if len(head) == 0 || err != nil {
 			return false, errUnknown
 		}
 		_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))
 		version = bytes.TrimLeft(version, `: "`)
-		if first := firstIn(head); isName(first) { // later calls need them for all sessions
-			p.firsts.Put(file, st.Token, first)
-		}
 		if !hasVersion && len(head) < nearSize {
 			err = errUnknown
 		}
