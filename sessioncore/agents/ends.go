@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// HeadSize and tailSize bound a list's reads at both ends of a file. With 4 KiB to detect
-	// Claude Code's subagents, that makes 64 KiB.
+	// HeadSize and tailSize bound a list's reads at both ends of a file. With 4 KiB to find
+	// Claude Code's forks, that makes 64 KiB.
 	HeadSize, tailSize = 28 << 10, 32 << 10
 	// ShortSize is the size of the largest file that a list reads completely.
 	ShortSize = HeadSize + tailSize
