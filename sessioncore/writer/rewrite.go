@@ -46,9 +46,6 @@ func (c *change) replace(write func(io.Writer) error, tail bool) error {
 // c.snap, it copies the growth to more. It returns the file's token.
 func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
 	before := c.snap.Stat()
-	if st, err := c.w.store.Storage().Stat(c.s.Name()); err == nil && !st.SameObject(before.Token) {
-		return storage.Token{}, fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.s.Name())
-	}
 	now, err := c.reacquire()
 	if err != nil {
 		return storage.Token{}, err

@@ -22,6 +22,9 @@ func (t *temporary) moveIn(expect storage.Token) error {
 	if (expect == storage.Token{}) {
 		return t.moveInNew()
 	}
+	if err := t.awaitClose(); err != nil { // before the exchange, so that few are undone
+		return err
+	}
 	// After the exchange the name is that of the replaced file, which may have the only copy of
 	// another program's lines. So sweep must not know the name.
 	aside := t.beside(storage.AsideName(t.base))

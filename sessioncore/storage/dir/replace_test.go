@@ -321,5 +321,12 @@ func TestReplaceBesideOpenFile(t *testing.T) {
 	_, err = stray.WriteString("late\n")
 	require.NoError(t, errors.Join(err, stray.Close()))
 	require.Equal(t, "one\nsecond\nlate\n", readDisk(t, s, "x.jsonl"))
+
+	stray, err = os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer stray.Close()
+	s.sys.renameat2 = func(int, string, int, string, uint) error { return errors.New("it is replaced for a moment") }
+	_, err = storagetest.Replace(s, "x.jsonl", "new\n")
+	require.ErrorIs(t, err, storage.ErrLocked)
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
