@@ -91,7 +91,7 @@ func lineRange(text string, count int) (from, to int, err error) {
 	if to = from; err == nil && both {
 		to, err = strconv.Atoi(last)
 	}
-	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N would be a number of lines, as in git
+	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N is a number of lines in git
 		err = refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
 	} else if from > count {
 		err = refuse(exitUsage, "blame: -L %s: the file has only %d lines", text, count)

@@ -96,7 +96,7 @@ func touchedCommand() *cobra.Command {
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.
 func touchedBy(file string) (*search.Touched, error) {
 	if _, _, isAbs := names.AbsPath(file); !isAbs {
-		dir, err := unix.Getwd() // without links, as agents record it
+		dir, err := unix.Getwd() // without links, as agents do
 		if err != nil {
 			return nil, err
 		}

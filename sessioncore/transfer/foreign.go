@@ -238,26 +238,26 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 	return c, err
 }
 
-// write writes the session: the branch to the entry that was named, else all of it. It returns the
-// name for its file.
+// write writes the session: the branch to the entry that was named, else all of it. It returns its
+// file's name.
 func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base string, err error) {
 	header, _, err := snap.ReadHeader()
 	if err != nil {
 		return "", err
 	}
+	entries := make([]sessioncore.Entry, snap.Len())
+	for i := range entries {
+		entries[i] = sessioncore.Entry(i)
+	}
 	leaf, err := snap.Leaf()
 	if m.found.entry != "" {
-		leaf, err = snap.Find(m.found.entry)
+		if leaf, err = snap.FindBeginning(m.found.entry); err == nil {
+			entries = snap.Path(leaf)
+			m.found.entry, _ = snap.ID(leaf)
+		}
 	}
 	if err != nil {
 		return "", err
-	}
-	entries := snap.Path(leaf)
-	if m.found.entry == "" {
-		entries = make([]sessioncore.Entry, snap.Len())
-		for i := range entries {
-			entries[i] = sessioncore.Entry(i)
-		}
 	}
 	id, _ := header.Member("id").Text()
 	cwd, _ := header.Member("cwd").Text()

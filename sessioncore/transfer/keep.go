@@ -61,7 +61,7 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	if err != nil {
 		return k, err
 	}
-	if KeptIn(kept, agent.Name, from) != to { // the first run for another directory was faster
+	if KeptIn(kept, agent.Name, from) != to { // the run of another directory was faster
 		unlock()
 		return Keep(ctx, from, agent, kept)
 	}
