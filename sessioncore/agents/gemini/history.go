@@ -95,7 +95,7 @@ func (c *converter) replace(list rawjson.Value) {
 }
 
 // compress makes the entry of a compression behind a message. Of the copies behind the summary and
-// the answer to it, the first one tells which message is still sent.
+// the answer to it, the first one tells which message is still sent. Later ones may copy copies.
 func (c *converter) compress(summary agents.Object, old *place, copies []*place) {
 	kept := ""
 	for p, i := old, len(copies)-1; i > 1; i-- {
@@ -103,7 +103,7 @@ func (c *converter) compress(summary agents.Object, old *place, copies []*place)
 		for said := copies[i].said; at != nil && (said == 0 || at.id == "" || at.said != said); at = at.before {
 		}
 		if at != nil {
-			kept, p = at.id, at.before
+			kept, copies[i].id, p = at.id, at.id, at.before
 		}
 	}
 	c.follow(old)
