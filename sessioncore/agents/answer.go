@@ -155,7 +155,7 @@ func (a *Answer) Size() int { return len(a.blocks) + a.ownSize }
 // Call adds a call of a tool. A call without an id gets one that no result can have.
 func (a *Answer) Call(id, name, arguments rawjson.Value) {
 	if !id.IsString() {
-		id = rawjson.AppendQuoted(nil, a.ID+"/"+strconv.Itoa(len(a.blocks)))
+		id = Quoted(a.ID + "/" + strconv.Itoa(len(a.blocks)))
 	}
 	if !name.IsString() {
 		name = rawjson.Value(`"unknown"`)

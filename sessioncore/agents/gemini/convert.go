@@ -180,7 +180,7 @@ func thoughtOf(t rawjson.Value) rawjson.Value {
 	if subject, _ := t.Member("subject").Text(); subject != "" {
 		text = strings.TrimSpace("**" + subject + "** " + text)
 	}
-	return rawjson.AppendQuoted(nil, text)
+	return agents.Quoted(text)
 }
 
 // result makes an entry of the result of a call, once it has one.
@@ -206,7 +206,7 @@ func (c *converter) result(call agents.Object) {
 // failed makes an error the end of the answer before it, or an answer to the last message of the
 // person, which the client may have taken out of the conversation.
 func (c *converter) failed(r agents.Object, id string) {
-	text := rawjson.AppendQuoted(nil, agents.TextIn(r.Member("content")))
+	text := agents.Quoted(agents.TextIn(r.Member("content")))
 	p, at := c.last, c.At()
 	if a := c.Open(); a != nil && a.ID == p.id && !p.failed {
 		a.Error(text)
