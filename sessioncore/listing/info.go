@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -66,11 +65,11 @@ const (
 // NewInfo returns an Info without facts from the file.
 func NewInfo(name string, stat storage.Stat, cwd string) *Info {
 	dir := &sessionDir{name: storage.Dir(name)}
-	return &Info{file: &sessionFile{dir: dir, base: path.Base(name)}, Stat: stat, Size: stat.Size, CWD: cwd}
+	return &Info{file: &sessionFile{dir: dir, name: name}, Stat: stat, Size: stat.Size, CWD: cwd}
 }
 
 // Name returns the file's name in the storage.
-func (i *Info) Name() string { return i.file.name() }
+func (i *Info) Name() string { return i.file.name }
 
 // DirName returns the path of the session's directory below sessions/.
 func (i *Info) DirName() string { return strings.TrimSuffix(i.Name(), sessioncore.FileEnding) }
@@ -100,7 +99,7 @@ func (i *Info) IsSubagent() bool { return i.flags&infoSubagent != 0 }
 func (i *Info) Created() (ms int64, ok bool) { return i.created, i.created != 0 }
 
 // BaseName returns the file's name without its directory and suffix.
-func (i *Info) BaseName() string { return strings.TrimSuffix(i.file.base, sessioncore.FileEnding) }
+func (i *Info) BaseName() string { return strings.TrimSuffix(i.file.base(), sessioncore.FileEnding) }
 
 // modified returns the modification time in nanoseconds since the epoch; in pi, as in its list, the
 // time of the last message.
@@ -119,7 +118,7 @@ func (i *Info) compare(other *Info) int {
 	if c := cmp.Compare(other.modified(), i.modified()); c != 0 {
 		return c
 	}
-	if c := cmp.Compare(other.file.base, i.file.base); c != 0 {
+	if c := cmp.Compare(other.file.base(), i.file.base()); c != 0 {
 		return c
 	}
 	return cmp.Compare(other.Name(), i.Name())
@@ -130,8 +129,7 @@ var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
 // readInfo reads the Info of a file, or nil if the client does not list it.
 func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
-	name := f.name()
-	obj, err := l.store.Storage().Open(name)
+	obj, err := l.store.Storage().Open(f.name)
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}
@@ -160,7 +158,7 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	case l.hasSeveral():
 		info.flags |= infoAgent
 	}
-	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(name), prefix) {
+	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
 		if err := l.readPi(obj, st, info, f.info); err != nil {
 			return nil, st, err
 		}
@@ -227,7 +225,7 @@ func (i *Info) name() string {
 // ForkOf reports whether the session's parentSession names another one, by id or file name.
 func (i *Info) ForkOf(other *Info) bool {
 	key := parentKey(i.Parent)
-	return key != "" && other != i && (key == other.ID || key == other.file.base)
+	return key != "" && other != i && (key == other.ID || key == other.file.base())
 }
 
 // DisplayName returns the display name of a session, also of one that the client does not list, and

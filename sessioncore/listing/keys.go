@@ -87,7 +87,7 @@ func (r row) compare(other row) int {
 	if c != 0 || r.file == other.file {
 		return c
 	}
-	return strings.Compare(r.file.name(), other.file.name())
+	return strings.Compare(r.file.name, other.file.name)
 }
 
 // from returns the rows with keys >= key.

@@ -129,7 +129,7 @@ func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
 		return err
 	}
 	slices.SortFunc(files, func(a, b *sessionFile) int {
-		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(b.base, a.base))
+		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(b.base(), a.base()))
 	})
 	for n := firstBatch; err == nil && len(files) > 0; n *= 2 {
 		batch := files[:min(n, len(files))]

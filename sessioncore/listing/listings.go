@@ -170,7 +170,7 @@ func (l *Listing) childCandidates(ctx context.Context, id, name string) (found [
 	}
 	for _, f := range files {
 		if f.info != nil {
-			found = append(found, f.name())
+			found = append(found, f.name)
 		}
 	}
 	return found, nil

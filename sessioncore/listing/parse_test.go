@@ -109,7 +109,7 @@ func FuzzListPrefix(f *testing.F) {
 // TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
 func TestLineOfJSON(t *testing.T) {
 	info := parseInfo([]byte(`{"type":"session","id":"<\u2028","cwd":"/a&b\ud83c","parentSession":"p\u0001"}` + "\n"))
-	info.file = &sessionFile{dir: &sessionDir{name: "p", shownIn: "sessions"}, base: "x.jsonl"}
+	info.file = &sessionFile{dir: &sessionDir{name: "p", shownIn: "sessions"}, name: "p/x.jsonl"}
 	require.Equal(t, `{"id":"<\u2028","path":"sessions/p/x","cwd":"/a&b`+"\uFFFD"+`","title":null,"created":null,"modified":"1970-01-01T00:00:00.000Z",`+
 		`"messageCount":0,"firstMessage":"(no messages)","parentSession":"p\u0001","size":0}`+"\n", string(info.appendLine(nil)))
 }

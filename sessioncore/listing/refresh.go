@@ -31,7 +31,7 @@ type sessionDir struct {
 // sessionFile is a file with the name of a session file.
 type sessionFile struct {
 	dir      *sessionDir
-	base     string
+	name     string // in the storage
 	readAt   int64
 	info     *Info          // nil if the client does not list it
 	unlisted *storage.Token // then: its state when its prefix was read
@@ -39,13 +39,7 @@ type sessionFile struct {
 	modified int64
 }
 
-// name returns the file's name in the storage.
-func (f *sessionFile) name() string {
-	if f.dir.name == "" {
-		return f.base
-	}
-	return f.dir.name + "/" + f.base
-}
+func (f *sessionFile) base() string { return path.Base(f.name) }
 
 // differs reports whether a file with this token must be read.
 func (f *sessionFile) differs(t storage.Token) bool {
@@ -151,7 +145,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
 	stale := make([]*sessionFile, len(files))
 	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
-		st, err := l.store.Storage().Stat(files[i].name())
+		st, err := l.store.Storage().Stat(files[i].name)
 		if err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token) {
 			stale[i] = files[i]
 		}
@@ -221,7 +215,7 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	var names []string
 	for _, f := range d.files {
 		if all || f.info == nil {
-			which, names = append(which, f), append(names, f.base)
+			which, names = append(which, f), append(names, f.base())
 		}
 	}
 	if len(which) == 0 {
@@ -250,7 +244,7 @@ func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && it
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	known := make(map[string]*sessionFile, len(d.files))
 	for _, f := range d.files {
-		known[f.base] = f
+		known[f.base()] = f
 	}
 	d.dirs, d.files = nil, nil
 	for _, item := range items {
@@ -260,7 +254,7 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 		}
 		f := known[item.Name]
 		if f == nil {
-			f = &sessionFile{dir: d, base: item.Name}
+			f = &sessionFile{dir: d, name: path.Join(d.name, item.Name)}
 		}
 		delete(known, item.Name)
 		d.files = append(d.files, f)
@@ -318,7 +312,7 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	defer storage.RecoverTo(&err)
 	names := make([]string, len(files))
 	for i, f := range files {
-		names[i] = f.name()
+		names[i] = f.name
 	}
 	l.store.Storage().ReadAhead(names)
 }

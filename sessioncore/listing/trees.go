@@ -101,7 +101,7 @@ func (x rows) distinguish() {
 		}
 	}
 	for _, i := range shared {
-		x[i].name = names.WithHash(x[i].name, x[i].file.name())
+		x[i].name = names.WithHash(x[i].name, x[i].file.name)
 	}
 	if len(shared) > 0 {
 		slices.SortFunc(x, row.compare)
@@ -281,8 +281,8 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, 
 	defer l.mu.Unlock()
 	latest := ""
 	for _, f := range l.view(ByCwd).own(keyOfDir(dir)).files() {
-		if f.dir.name != "" && f.base > latest && f.name() != except {
-			latest, scope = f.base, f.dir.name
+		if f.dir.name != "" && f.base() > latest && f.name != except {
+			latest, scope = f.base(), f.dir.name
 		}
 	}
 	return scope, nil

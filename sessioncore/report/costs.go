@@ -3,9 +3,11 @@ package report
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +36,7 @@ const (
 	maxKnown = 32 << 20
 	// costsBatch is how many sessions are read before they are added up.
 	costsBatch = 8
-	// maxKeys bounds the answers that are added up at once: some 150 MiB of keys, the work of a
+	// maxKeys bounds the answers that are added up at once: some 100 MiB of keys, the work of a
 	// large team for years.
 	maxKeys = 8 << 20
 )
@@ -207,12 +209,11 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents
-// count for their callers.
+// addUp is Rows for sessions in order. Those with callers count for these.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
-	seen, covers := map[uint64]struct{}{}, covers{}
+	seen, covers := keySet{}, covers{}
 	isValid := func(info *listing.Info, a account) bool {
 		return a.dependencies == dependenciesOf(a.copies, seen, covers.above(info))
 	}
@@ -227,7 +228,7 @@ func (c *Costs) addUp(
 			}
 		}
 		for _, key := range a.copies {
-			seen[key] = struct{}{}
+			seen[bytesOf(key)] = true
 		}
 		if len(seen) > maxKeys {
 			return fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
@@ -241,25 +242,30 @@ func (c *Costs) addUp(
 // oldestFirst sorts sessions by their beginning: a copy is younger than its original, but a fork may
 // have its time. Sessions without a time come last.
 func oldestFirst(sessions []*listing.Info) []*listing.Info {
-	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
-		began, known := a.Created()
-		other, otherKnown := b.Created()
-		switch {
-		case known != otherKnown && known:
-			return -1
-		case known != otherKnown:
-			return 1
+	began := func(info *listing.Info) int64 {
+		if ms, ok := info.Created(); ok {
+			return ms
 		}
-		byBegin := cmp.Or(cmp.Compare(began, other), cmp.Compare(min(1, len(a.Parent)), min(1, len(b.Parent))))
-		return cmp.Or(byBegin, cmp.Compare(a.Name(), b.Name()))
+		return math.MaxInt64
+	}
+	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
+		return cmp.Or(cmp.Compare(began(a), began(b)), cmp.Compare(min(1, len(a.Parent)), min(1, len(b.Parent))),
+			cmp.Compare(a.Name(), b.Name()))
 	})
 }
 
-// dependenciesOf returns a hash of the copies that were counted in other sessions, and of the covers of the
-// callers.
-func dependenciesOf(copies []uint64, seen map[uint64]struct{}, above []cover) (sum uint64) {
+// keySet has keys of answers. A map of integers, which are aligned, takes twice the memory.
+type keySet map[[8]byte]bool
+
+func bytesOf(key uint64) (b [8]byte) {
+	binary.NativeEndian.PutUint64(b[:], key)
+	return b
+}
+
+// dependenciesOf returns a hash of copies in seen, and of the covers of the callers.
+func dependenciesOf(copies []uint64, seen keySet, above []cover) (sum uint64) {
 	for _, key := range copies {
-		if _, ok := seen[key]; ok {
+		if seen[bytesOf(key)] {
 			sum += key
 		}
 	}
@@ -271,8 +277,8 @@ func dependenciesOf(copies []uint64, seen map[uint64]struct{}, above []cover) (s
 
 // newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
 // the sessions that called it. An entry that stands in the file twice counts once.
-func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []cover) account {
-	a := account{covers: slices.Clip(of.covers)}
+func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account {
+	a := account{copies: make([]uint64, 0, len(of.records)), covers: of.covers}
 	rows := map[rowKey]*Sum{}
 	own := make(map[uint64]bool, len(of.records))
 	for i := range of.records {
@@ -283,7 +289,7 @@ func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []c
 			}
 			own[r.copy] = true
 			a.copies = append(a.copies, r.copy)
-			if _, ok := seen[r.copy]; ok {
+			if seen[bytesOf(r.copy)] {
 				continue
 			}
 		}
@@ -292,7 +298,8 @@ func (c *Costs) newAccount(of *sessionCosts, seen map[uint64]struct{}, above []c
 			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}
-	a.copies, a.dependencies = slices.Clip(a.copies), dependenciesOf(a.copies, seen, above)
+	a.dependencies = dependenciesOf(a.copies, seen, above)
+	a.rows = make([]row, 0, len(rows))
 	for key, of := range rows {
 		key.model = unique.Make(key.model).Value() // sessions have the same few models
 		a.rows = append(a.rows, row{key, *of})
