@@ -112,7 +112,9 @@ func (t *temporary) carryBack() error {
 		return err
 	}
 	defer unix.Close(fd)
-	time.Sleep(carryOpen)
+	for range carryOpen {
+		time.Sleep(carryPoll)
+	}
 	back := temporary{nameAt: t.nameAt, fd: fd, old: t.fd}
 	_, err = back.carry(end, true)
 	return err

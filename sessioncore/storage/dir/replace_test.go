@@ -266,24 +266,34 @@ func TestReplaceCarriesOver(t *testing.T) {
 	require.Empty(t, storagetest.Leftovers(t, s.Path()))
 }
 
-// TestReplaceWaitsForOpens: a program that found the old file right before it lost its name, and opens it only after the
-// rename, loses no line.
-func TestReplaceWaitsForOpens(t *testing.T) {
-	s := openTemp(t, "x.jsonl")
-	done := make(chan error, 1)
-	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
-		found, err := unix.Open(pathOf(s, "x.jsonl"), unix.O_PATH, 0)
-		require.NoError(t, err)
-		err = unix.Renameat2(fromDir, from, toDir, to, flags)
+// findNow finds a file now, and returns a function that opens it and appends to it a quarter of the wait for such programs later.
+func findNow(t *testing.T, file string) (write func(text string) <-chan error) {
+	found, err := unix.Open(file, unix.O_PATH, 0)
+	require.NoError(t, err)
+	return func(text string) <-chan error {
+		done := make(chan error, 1)
 		go func() {
 			time.Sleep(carryOpen / 4 * carryPoll)
 			stray, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", found), os.O_WRONLY|os.O_APPEND, 0)
 			if err == nil {
-				_, err = stray.WriteString("late\n")
+				_, err = stray.WriteString(text)
 				err = errors.Join(err, stray.Close())
 			}
 			done <- errors.Join(err, unix.Close(found))
 		}()
+		return done
+	}
+}
+
+// TestReplaceWaitsForOpens: a program that found the old file right before it lost its name, and opens it only after the
+// rename, loses no line.
+func TestReplaceWaitsForOpens(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	var done <-chan error
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		write := findNow(t, pathOf(s, "x.jsonl"))
+		err := unix.Renameat2(fromDir, from, toDir, to, flags)
+		done = write("late\n")
 		return err
 	}
 	token := storagetest.Stat(t, s, "x.jsonl").Token
@@ -296,13 +306,17 @@ func TestReplaceWaitsForOpens(t *testing.T) {
 }
 
 // TestReplaceBesideOpenFile: a program that opened the old file right before the rename, and keeps it open, goes on in
-// the file that has the name. So does one that wrote to the new file meanwhile.
+// the file that has the name. So do those that wrote to the new file meanwhile, also late.
 func TestReplaceBesideOpenFile(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
 	var stray *os.File
+	var done <-chan error
 	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) (err error) {
 		if stray != nil {
-			return unix.Renameat2(fromDir, from, toDir, to, flags)
+			write := findNow(t, pathOf(s, "x.jsonl"))
+			err = unix.Renameat2(fromDir, from, toDir, to, flags)
+			done = write("third\n")
+			return err
 		}
 		stray, err = os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
 		require.NoError(t, err)
@@ -318,9 +332,10 @@ func TestReplaceBesideOpenFile(t *testing.T) {
 		Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil },
 	})
 	require.ErrorIs(t, err, storage.ErrLocked)
+	require.NoError(t, <-done)
 	_, err = stray.WriteString("late\n")
 	require.NoError(t, errors.Join(err, stray.Close()))
-	require.Equal(t, "one\nsecond\nlate\n", readDisk(t, s, "x.jsonl"))
+	require.Equal(t, "one\nsecond\nthird\nlate\n", readDisk(t, s, "x.jsonl"))
 
 	stray, err = os.OpenFile(pathOf(s, "x.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
