@@ -128,7 +128,16 @@ func (s *Server) Follow(t testing.TB) *Server {
 	if err := s.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();"); err != nil {
 		t.Fatal(err)
 	}
-	return standby
+	// Its processes read that some time later. The one that makes writes wait does so before a checkpoint.
+	const isSync = "DO $$ BEGIN ASSERT (SELECT bool_or(sync_state = 'sync') FROM pg_stat_replication); END $$; CHECKPOINT;"
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		switch err := s.psql(isSync); {
+		case err == nil:
+			return standby
+		case time.Since(start) > patience:
+			t.Fatal(err)
+		}
+	}
 }
 
 // begin makes the database by cmd and serves it. After an error it is closed.
