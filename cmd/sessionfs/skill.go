@@ -34,8 +34,12 @@ func skillCommand() *cobra.Command {
 				return err
 			}
 			var failed error
-			for _, dir := range skillDirs(os.Getenv) {
-				file := filepath.Join(dir, "SKILL.md")
+			dirs := skillDirs(os.Getenv)
+			if len(dirs) == 0 {
+				return refuse(exitFailure, "skill: there is no agent, and HOME is not set")
+			}
+			for _, dir := range dirs {
+				file := filepath.Join(dir, "skills", "sessionfs", "SKILL.md")
 				said, err := "written", error(nil)
 				if install {
 					err = agents.InstallSkill(file, skillText)
@@ -57,14 +61,13 @@ func skillCommand() *cobra.Command {
 	return cmd
 }
 
-// skillDirs returns the directories of the skill: one in that of each agent that is there, else one
-// in ~/.agents.
+// skillDirs returns the directories with skills: that of each agent that is there, else ~/.agents.
 func skillDirs(getenv func(string) string) (dirs []string) {
 	for _, agent := range source.AgentDirs(getenv) {
-		dirs = append(dirs, filepath.Join(agent.Source, "skills", "sessionfs"))
+		dirs = append(dirs, agent.Source)
 	}
 	if home := getenv("HOME"); len(dirs) == 0 && home != "" {
-		dirs = append(dirs, filepath.Join(home, ".agents", "skills", "sessionfs"))
+		dirs = append(dirs, filepath.Join(home, ".agents"))
 	}
 	return dirs
 }
