@@ -78,7 +78,12 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	add := func(kind storage.Kind, names ...string) {
 		for _, name := range names {
 			if more && !inDir[name] {
-				state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
+				state := func() (storage.Stat, error) {
+					if len(parts) == 1 && len(p.agents(in, dir, name)) == 0 { // mostly
+						return storage.Stat{}, fs.ErrNotExist
+					}
+					return p.Stat(path.Join(dir, name))
+				}
 				more, err = f(storage.Item{Name: name, Kind: kind, State: state}), nil
 			}
 		}
@@ -90,7 +95,7 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	case len(parts) == 2 && len(p.agents(in, parts[0], parts[1])) > 0:
 		add(storage.KindDir, subagents)
 	case len(parts) == 1:
-		for session := range in.agents { // its State tells, as a list must not read all sessions
+		for session := range in.agents { // a list must not read them
 			add(storage.KindDir, session)
 		}
 	}
