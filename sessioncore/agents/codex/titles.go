@@ -83,5 +83,6 @@ func (c *converter) promptedBy(content rawjson.Value) {
 
 // hasFacts reports whether a line may have facts for a list.
 func hasFacts(line []byte) bool {
-	return agents.HasAny(line[:min(len(line), 400)], `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
+	line = line[:min(len(line), 400)]
+	return agents.HasAny(line, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
 }
