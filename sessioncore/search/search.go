@@ -294,8 +294,7 @@ type file struct {
 // maxDepth bounds the depth of directories of sessions: subagents' lie below their callers'.
 const maxDepth = 32
 
-// sessionFiles returns all session files of a storage, the latest modified first. It skips
-// unreadable directories, like every listing of all sessions.
+// sessionFiles returns all session files, the latest first. It skips unreadable directories.
 func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
 	var mu sync.Mutex // guards all and outputs
 	outputs := map[string]bool{}
@@ -312,7 +311,7 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 			return err
 		}
 		for _, item := range items {
-			name := path.Join(dir, item.Name)
+			name := strings.TrimPrefix(dir+"/"+item.Name, "/")
 			mu.Lock()
 			if item.Kind == storage.KindFile {
 				all = append(all, file{name, item.Stat, false})
