@@ -223,10 +223,13 @@ func TestBesideOthers(t *testing.T) {
 	}
 	require.Contains(t, w.m.logged(), "errno=\"device or resource busy\"")
 
-	holds := accompany(t, client, w.path("s.jsonl"))
 	w.remount(func(o *daemonOptions) { o.LiveAllow = true })
-	w.takesEveryWrite()
+	holds := accompany(t, client, w.path("s.jsonl"))
+	require.NoError(t, put(w.in("append"), message("beside")+"\n"))
+	require.ErrorIs(t, put(w.in("title"), "the client would go on in the old file\n"), syscall.EBUSY)
+	require.Contains(t, w.read("last-error"), "a program has p/s.jsonl open for writing")
 	holds.end()
+	w.takesEveryWrite()
 	w.remount(func(o *daemonOptions) { o.Redact = true })
 	require.NoFileExists(t, w.in("owner"))
 }
