@@ -141,7 +141,6 @@ func (t *temporary) carryOver(from int64) {
 		return
 	}
 	for start, checks := time.Now(), 0; ; checks++ {
-		time.Sleep(carryPoll)
 		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.remote())
 		last := checks > carryOpen && (state != storage.WritersPresent || time.Since(start) > carryLimit)
@@ -158,6 +157,7 @@ func (t *temporary) carryOver(from int64) {
 			}
 			return
 		}
+		time.Sleep(carryPoll)
 	}
 }
 
