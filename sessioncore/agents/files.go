@@ -2,7 +2,7 @@ package agents
 
 import (
 	"context"
-	"strings"
+	"path"
 	"sync"
 
 	"sessionfs/sessioncore/budget"
@@ -86,8 +86,7 @@ func (f *Files) about(name string, obj storage.Object, size int64) (about About,
 // List implements storage.Files.
 func (f *Files) List(dir string, only []string, call func(storage.Item) bool) error {
 	return f.Files.List(dir, only, func(item storage.Item) bool {
-		name := strings.TrimPrefix(dir+"/"+item.Name, "/")
-		if item.Kind == storage.KindFile && f.format.IsSession(name) {
+		if name := path.Join(dir, item.Name); item.Kind == storage.KindFile && f.format.IsSession(name) {
 			state := item.State
 			item.State = func() (storage.Stat, error) { return f.converted(name, state) }
 		}

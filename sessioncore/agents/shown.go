@@ -51,7 +51,7 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 			others = append(others, item.Name)
 			return true
 		}
-		stopped = s.has(strings.TrimPrefix(dir+"/"+item.Name, "/"), item.Kind) && !f(item)
+		stopped = s.has(path.Join(dir, item.Name), item.Kind) && !f(item)
 		return !stopped
 	})
 	if err != nil || stopped {

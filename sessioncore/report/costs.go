@@ -209,7 +209,8 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp is Rows for sessions in order. Those with callers count for these.
+// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents
+// count for their callers.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {

@@ -311,7 +311,7 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 			return err
 		}
 		for _, item := range items {
-			name := strings.TrimPrefix(dir+"/"+item.Name, "/")
+			name := path.Join(dir, item.Name)
 			mu.Lock()
 			if item.Kind == storage.KindFile {
 				all = append(all, file{name, item.Stat, false})

@@ -48,7 +48,7 @@ func KeptIn(dir, agent, from string) string {
 	}
 }
 
-// Keep copies the session files in an agent's directory, in which its Dirs may be links, to KeptIn:
+// Keep copies the files in the Dirs of an agent's directory from, which may be links, to KeptIn:
 // those that are new or longer than their copy. Nothing is removed: a file that became shorter, or
 // was written anew, is kept beside its copy, as X.1.jsonl. The error is that of the first file that
 // is not kept.

@@ -3,7 +3,7 @@ package copilot
 import (
 	"cmp"
 	"path"
-	"strings"
+	"regexp"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -30,11 +30,13 @@ func New(files storage.Files) *Home {
 	return h
 }
 
-// oldID returns the id of a session of the first clients, by its file's name: session_ID_TIME.
+// oldName matches the name of a document of the first clients.
+var oldName = regexp.MustCompile(`^session_(.+)_[0-9]+$`)
+
+// oldID returns the id of the session in a document, by its name.
 func oldID(name string) string {
-	id, isOld := strings.CutPrefix(name, "session_")
-	if end := strings.LastIndexByte(id, '_'); isOld && end > 0 {
-		return id[:end]
+	if id := oldName.FindStringSubmatch(name); id != nil {
+		return id[1]
 	}
 	return name
 }

@@ -116,20 +116,21 @@ func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now sto
 // expect fails with ErrStale unless the name has a token.
 func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
-	isNew := token == (storage.Token{})
-	switch {
+	switch isNew := token == (storage.Token{}); {
 	case errors.Is(err, fs.ErrNotExist) && isNew:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %s is gone", storage.ErrStale, p.name)
-	case err == nil && isNew:
+	case err != nil:
+		return err
+	case isNew:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, p.name, fs.ErrExist)
-	case err == nil && now.Kind != storage.KindFile:
+	case now.Kind != storage.KindFile:
 		return fmt.Errorf("%w: %s", storage.ErrNotRegular, p.name)
-	case err == nil && now.Token != token:
+	case now.Token != token:
 		return fmt.Errorf("%w: %s", storage.ErrStale, p.name)
 	}
-	return err
+	return nil
 }
 
 // temporary is the new file of a replacement; its nameAt is the replaced name.
