@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"sessionfs/blobfs"
 	"sessionfs/mountopts"
@@ -18,6 +20,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/all" // registers the agents
 	"sessionfs/sessioncore/clients"
+	"sessionfs/sessioncore/forks"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
@@ -156,8 +159,34 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
+	forker, canFork := opened.Format.(agents.Forker)
+	if canFork && !o.Redact && !o.ReadOnly {
+		p.forks = &forks.Home{
+			Agent: p.agent, Format: forker, Files: raw, Journal: p.forkJournal(),
+			Memory: o.memory, Temporary: temporaryDir(), Now: time.Now,
+		}
+	}
 	p.prompts = p.agent.Prompts
 	return nil
+}
+
+// forkJournal returns the writers of the agent's directories for forks. Each is opened once.
+func (p *place) forkJournal() func(dir string) (storage.Journal, error) {
+	var mu sync.Mutex // guards open
+	open := map[string]*dir.Storage{}
+	return func(name string) (storage.Journal, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s := open[name]; s != nil {
+			return s, nil
+		}
+		s, err := p.sub(name)
+		if err != nil {
+			return nil, err
+		}
+		open[name] = s
+		return s, nil
+	}
 }
 
 // withKept returns the agent's directory with the copies of sessionfs keep, and those alone or nil.

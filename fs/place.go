@@ -14,6 +14,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/forks"
 	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/search"
@@ -41,6 +42,7 @@ type place struct {
 	program func(file string) sessioncore.Program
 	keep    int                                 // maximum number of cached snapshots, 0 for the default
 	frozen  error                               // the reason against all changes, nil if there is none
+	forks   *forks.Home                         // makes forks of a foreign form; nil for none
 	writer  writer.Options                      // only those for this kind of SOURCE; without a Journal it is read-only
 	prompts func(storage.Files) history.History // of source; nil if there is none
 	archive *place                              // the archived sessions, nil for none
@@ -131,6 +133,12 @@ func (o *opener) show(p *place) {
 	w.Root, w.Scope = p.root, list.Scope
 	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
 	p.view.Writer = writer.New(p.store, w)
+	switch {
+	case p.forks != nil:
+		p.view.Fork = p.forks.Fork
+	case p.frozen == nil:
+		p.view.Fork = p.view.Writer.Fork
+	}
 	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
 		return search.New(search.Sessions{
 			Files: p.files, Tree: p.shownIn, Agents: p.agents, Memory: o.memory, Limit: search.DefaultLimit,

@@ -47,6 +47,7 @@ type ControlFile struct {
 	// with an unchanged one of them replaces the whole file: lines that it lacks are cleared when
 	// it is closed. nil for files that are not replaced so.
 	shown  func(context.Context) (map[string]string, error)
+	copies bool // lines change no existing session
 	empty  bool // an empty line has a meaning; otherwise it is ignored
 	single bool // each open file accepts one line; if more are written, all are refused
 }
@@ -307,17 +308,30 @@ func lineOf(snap *sessioncore.Snapshot, text string) *document.Document {
 	return document.OfText(snap, line)
 }
 
-// fork creates a session from the path to an entry. Reading the same open file returns the path of
-// its directory.
+// makeFork makes fork. Its lines change no session, so those of other agents accept them too.
+func makeFork(d *SessionDir) Node {
+	f := d.control("fork", (*SessionDir).fork, nil)
+	f.copies = true
+	return f
+}
+
+// fork creates a session from the path to an entry, with a title behind a tab. Reading the same open
+// file returns the path of its directory.
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
-	id, _, err := writer.ParseLabelLine(line + "\t") // so that a space is part of the id
+	if !strings.Contains(line, "\t") {
+		line += "\t" // so that a space is part of the id
+	}
+	id, title, err := writer.ParseLabelLine(line)
 	if err != nil {
+		return "", err
+	}
+	if title, err = writer.ParseTitle(title); err != nil {
 		return "", err
 	}
 	if id, err = d.wholeID(ctx, id); err != nil {
 		return "", err
 	}
-	file, err := d.view.Writer.Fork(ctx, d.session, id)
+	file, err := d.view.Fork(ctx, d.session, id, title)
 	return d.view.Listing.PathOf(file), err
 }
 

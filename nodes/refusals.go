@@ -177,7 +177,8 @@ type kindOfError struct {
 // kindsOfError are the kinds in order of precedence: an error that wraps several is of the first.
 var kindsOfError = []kindOfError{
 	{ErrArchived, syscall.EROFS, noHint},
-	{ErrForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
+	{ErrForeign, syscall.EROFS, "write an entry's id to fork, and the agent goes on from there in a new session; " +
+		"sessionfs import makes an omp session of it"},
 	{errDenied, syscall.EPERM, noHint},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
@@ -367,7 +368,7 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	v := n.Base().view
 	_, isControl := n.(Control)
 	_, isLeaf := n.(*LeafLink)
-	if !isControl && !isLeaf || v.Frozen != nil {
+	if !isControl && !isLeaf || frozen(n) != nil {
 		return Attr{}, Deny(n, name, "setattr")
 	}
 	a, err := n.Stat(ctx)
@@ -383,9 +384,19 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	return a, 0
 }
 
+// frozen returns the reason for which a node accepts no change, or nil.
+func frozen(n Node) error {
+	v := n.Base().view
+	if f, ok := n.(*ControlFile); ok && f.copies && v.Fork != nil {
+		return nil
+	}
+	return v.Frozen
+}
+
 // OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing.
 func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, syscall.Errno) {
-	if _, ok := f.(Control); writes(flag) && (!ok || f.Base().view.Frozen != nil) {
+	_, isControl := f.(Control)
+	if writes(flag) && (!isControl || frozen(f) != nil) {
 		return nil, Deny(f, name, "open")
 	}
 	h, err := f.Open(ctx, flag)

@@ -84,6 +84,9 @@ type View struct {
 	Blobs document.Blobs
 	// Writer writes to the sessions.
 	Writer *writer.Writer
+	// Fork makes a session that ends at an entry of another one, with a title unless that is "", and
+	// returns its name. It is nil where no session can be made.
+	Fork func(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error)
 	// Listing finds sessions.
 	Listing *listing.Listing
 	// Sessions are the sessions that Searcher searches.

@@ -53,7 +53,7 @@ var sessionFiles = fixedNames[*SessionDir]{
 	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
 	{"cwd", storage.KindFile, makeCWD, nil},
 	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
-	{"fork", storage.KindFile, func(d *SessionDir) Node { return d.control("fork", (*SessionDir).fork, nil) }, nil},
+	{"fork", storage.KindFile, makeFork, nil},
 	{"header.json", storage.KindFile, func(d *SessionDir) Node {
 		return d.generated(atOnce((*sessioncore.Snapshot).HeaderDocument))
 	}, nil},

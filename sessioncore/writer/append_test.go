@@ -78,7 +78,7 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 				require.ErrorIs(t, write(w.Writer, w.session), test.want, what)
 			}
 			require.Equal(t, test.want != nil, w.content() == plainFile)
-			if _, err := w.Fork(t.Context(), w.session, "a"); test.opts.ReadOnly {
+			if _, err := w.Fork(t.Context(), w.session, "a", ""); test.opts.ReadOnly {
 				require.ErrorIs(t, err, sessioncore.ErrReadOnly)
 			} else {
 				require.NoError(t, err, "it only reads its session")

@@ -194,7 +194,7 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	}
 	if err := disk.Move(name, to, sessioncore.FileEnding); err != nil {
 		for i := range set {
-			set[i].json = string(old.Member(set[i].key))
+			set[i].JSON = string(old.Member(set[i].Key))
 		}
 		if undo := c.setHeader(set); undo != nil {
 			err = fmt.Errorf("%w (and the header was not put back: %v)", err, undo)
@@ -205,7 +205,7 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 }
 
 // setHeader sets members of the header of the current file. The lock must be held.
-func (c *change) setHeader(set []objectMember) error {
+func (c *change) setHeader(set []rawjson.Field) error {
 	if len(set) == 0 {
 		return nil
 	}
@@ -251,11 +251,11 @@ func (c *change) makePlace(disk mover, to string, killed bool) error {
 const previousFilesKey = "previousSessionFiles"
 
 // cwdMembers returns the members of the header to be changed for a new cwd and the file name to.
-func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []objectMember) {
+func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []rawjson.Field) {
 	if old, isText := header.Member("cwd").Text(); isText && old == cwd && to == c.s.Name() {
 		return nil
 	} else if !isText || old != cwd {
-		set = append(set, objectMember{"cwd", string(rawjson.AppendQuoted(nil, cwd))})
+		set = append(set, rawjson.Field{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, cwd))})
 	}
 	if c.snap.Dialect() != sessioncore.OMP {
 		return set
@@ -272,25 +272,25 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []o
 }
 
 // addPrevious adds a path to the previous ones. ok is false if it is among them.
-func addPrevious(header rawjson.Value, file string) (objectMember, bool) {
+func addPrevious(header rawjson.Value, file string) (rawjson.Field, bool) {
 	var files []string
 	if shapes()["previousFiles"].check(header) == nil {
 		files = texts(header.Member(previousFilesKey))
 	}
-	return objectMember{previousFilesKey, quotedList(append(files, file))}, !slices.Contains(files, file)
+	return rawjson.Field{Key: previousFilesKey, JSON: quotedList(append(files, file))}, !slices.Contains(files, file)
 }
 
 // withoutDirectory removes cwd from the additional directories, and their member if none is left,
 // as the client does at each move.
-func withoutDirectory(header rawjson.Value, cwd string) (objectMember, bool) {
+func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
 	if shapes()["directories"].check(header) != nil {
-		return objectMember{}, false // no such member, or one that keeps the client from opening the session
+		return rawjson.Field{}, false // no such member, or one that keeps the client from opening the session
 	}
 	all := texts(header.Member(directoriesKey))
 	rest := slices.DeleteFunc(slices.Clone(all), func(dir string) bool { return dir == cwd })
-	m := objectMember{key: directoriesKey}
+	m := rawjson.Field{Key: directoriesKey}
 	if len(rest) > 0 {
-		m.json = quotedList(rest)
+		m.JSON = quotedList(rest)
 	}
 	return m, len(rest) == 0 || len(rest) < len(all)
 }

@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 		"label":             {plainFile, "Append", unix.EDQUOT, func(w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
 		"title":             {plainFile, "Replace", unix.EIO, title},
 		"slot":              {slot + plainFile, "Overwrite", unix.EIO, title},
-		"fork":              {plainFile, "Replace", unix.ENOSPC, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a"); return err }},
+		"fork":              {plainFile, "Replace", unix.ENOSPC, func(w *writing) error { _, err := w.Fork(ctx, w.session, "a", ""); return err }},
 		"replaced for ever": {v1, "Replace", storage.ErrStale, mode},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,22 +21,22 @@ import (
 // Unlike that, it leaves no reference to an omitted entry (forkPath), so that the context at the
 // fork's leaf is that at the entry. It also omits operator's leaf entries, whose targets would be
 // missing. The title, its source and additional working directories are copied, as newer clients
-// do. ErrNotFound: no entry has that id.
+// do; a title that is not "" replaces the title. ErrNotFound: no entry has that id.
 //
 // It only reads s: it takes no lock, and a live client does not matter.
-func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
+func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
 	if err := w.writable(s.Name()); err != nil {
 		return "", err
 	}
 	err = whileStale(func(int) error {
-		name, err = w.forkOnce(ctx, s, id)
+		name, err = w.forkOnce(ctx, s, id, title)
 		return err
 	})
 	return name, err
 }
 
 // forkOnce is one attempt at a fork. ErrStale: the file was truncated or overwritten meanwhile.
-func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string) (name string, err error) {
+func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return "", err
@@ -49,6 +49,10 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id string
 	content, err := w.fork(snap, w.pathOf(s.Name()), leaf)
 	if err != nil {
 		return "", err
+	}
+	if title != "" {
+		content.title = title
+		content.titleSource = titleByUser
 	}
 	return w.create(ctx, path.Dir(s.Name()), content)
 }
@@ -142,8 +146,8 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 	}
 	text = append(text, f.header(id, now)...)
 	for _, field := range titleFields(f.title, f.titleSource) {
-		if field.json != "" && !f.dialect.TitleEntry {
-			text = append(text, `,"`+field.key+`":`+field.json...)
+		if field.JSON != "" && !f.dialect.TitleEntry {
+			text = append(text, `,"`+field.Key+`":`+field.JSON...)
 		}
 	}
 	text = append(text, "}\n"...)
@@ -223,7 +227,7 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []objectMember
+	var changed []rawjson.Field
 	before, parent := p.keptEntry(i-1, -1), s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
 	// pi's forks begin with null even where the parent was never written, as before 1.5.
@@ -234,14 +238,14 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 			id, _ := s.ID(before)
 			above = &id
 		}
-		changed = append(changed, objectMember{s.Dialect().ParentKey, string(appendReference(nil, above))})
+		changed = append(changed, rawjson.Field{Key: s.Dialect().ParentKey, JSON: string(appendReference(nil, above))})
 	}
 	if s.Kind(e) == sessioncore.TypeCompaction {
 		changed = p.redirect(changed, text, s.Dialect().KeptKey, 1)
 		changed = p.redirect(changed, text, replayedKey, -1)
 	}
 	if len(changed) > 0 {
-		text = setMembers(text, changed)
+		text = rawjson.SetMembers(text, changed)
 	}
 	return text, nil
 }
@@ -251,7 +255,7 @@ const replayedKey = "providerReplayThroughEntryId"
 
 // redirect appends a change to changed if the member key names an omitted entry: its value becomes
 // the nearest kept entry in the direction of step.
-func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key string, step int) []objectMember {
+func (p *forkPath) redirect(changed []rawjson.Field, text rawjson.Value, key string, step int) []rawjson.Field {
 	id, ok := text.Member(key).Text()
 	if !ok {
 		return changed
@@ -266,7 +270,7 @@ func (p *forkPath) redirect(changed []objectMember, text rawjson.Value, key stri
 	}
 	if e := p.keptEntry(at, step); e != sessioncore.NoEntry {
 		id, _ := p.snap.ID(e)
-		changed = append(changed, objectMember{key, string(rawjson.AppendQuoted(nil, id))})
+		changed = append(changed, rawjson.Field{Key: key, JSON: string(rawjson.AppendQuoted(nil, id))})
 	}
 	return changed
 }

@@ -25,7 +25,7 @@ func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) stri
 
 // forkIn forks the session, of which source is a snapshot. The context at the fork's leaf must be that at the entry.
 func (w *writing) forkIn(source *sessioncore.Snapshot, id string) (name string, err error) {
-	if name, err = w.Fork(w.t.Context(), w.session, id); err != nil {
+	if name, err = w.Fork(w.t.Context(), w.session, id, ""); err != nil {
 		return "", err
 	}
 	fork, err := w.store.Session(name).Acquire(w.t.Context())

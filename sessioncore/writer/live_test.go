@@ -84,7 +84,7 @@ func TestLiveRefusesEveryWrite(t *testing.T) {
 			require.ErrorIs(t, w.SetCWD(ctx, s, t.TempDir()), sessioncore.ErrBusy)
 		}
 		require.Equal(t, before, fileContent(t, a.Sessions, name))
-		_, err := w.Fork(ctx, s, "a")
+		_, err := w.Fork(ctx, s, "a", "")
 		require.NoError(t, err)
 		if name == old {
 			allowed := New(store, Options{Journal: a.Sessions, Clients: known, LiveAllow: true})

@@ -120,7 +120,7 @@ func (m *mixing) work(n int, rnd *rand.Rand) {
 			err = m.w.MoveLeaf(ctx, m.store.Session("scope/plain.jsonl"), new([]string{"a", "b"}[i%2]))
 		case 3:
 			var fork string
-			if fork, err = m.w.Fork(ctx, m.store.Session("scope/slot.jsonl"), "b"); err == nil {
+			if fork, err = m.w.Fork(ctx, m.store.Session("scope/slot.jsonl"), "b", ""); err == nil {
 				m.mu.Lock()
 				m.forks[fork] = "b"
 				m.mu.Unlock()

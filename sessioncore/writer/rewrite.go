@@ -3,7 +3,6 @@ package writer
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -130,61 +129,29 @@ func (c *change) withMigration(edits []fileEdit) []fileEdit {
 
 // headerEdit returns an edit that makes an older header one of version 3 and sets members. Existing
 // members keep their places.
-func (c *change) headerEdit(members ...objectMember) fileEdit {
+func (c *change) headerEdit(members ...rawjson.Field) fileEdit {
 	r := c.snap.HeaderRange()
 	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
 		header, _, err := c.snap.ReadHeader()
 		if err != nil {
 			return nil, err
 		}
-		var set []objectMember
+		var set []rawjson.Field
 		if c.snap.Version() < sessioncore.CurrentVersion {
-			set = append(set, objectMember{"version", "3"})
+			set = append(set, rawjson.Field{Key: "version", JSON: "3"})
 		}
-		return setMembers(header, append(set, members...)), nil
+		return rawjson.SetMembers(header, append(set, members...)), nil
 	}}
 }
 
-// objectMember is a member of an object with its value as JSON, "" to remove it.
-type objectMember struct{ key, json string }
-
 // titleFields returns the header's members for a title and its source, "" if unknown.
-func titleFields(title, source string) []objectMember {
-	fields := []objectMember{{"title", ""}, {"titleSource", ""}}
+func titleFields(title, source string) []rawjson.Field {
+	fields := []rawjson.Field{{Key: "title"}, {Key: "titleSource"}}
 	if title != "" {
-		fields[0].json = string(rawjson.AppendQuoted(nil, title))
+		fields[0].JSON = string(rawjson.AppendQuoted(nil, title))
 		if source != "" {
-			fields[1].json = string(rawjson.AppendQuoted(nil, source))
+			fields[1].JSON = string(rawjson.AppendQuoted(nil, source))
 		}
 	}
 	return fields
-}
-
-// setMembers sets or removes members of an object, of repeated ones the last, or appends them.
-func setMembers(object rawjson.Value, fields []objectMember) []byte {
-	var edits rawjson.Edits
-	var add []byte
-	var removed []string
-	for _, f := range fields {
-		at := -1
-		var old rawjson.Member
-		for m := range object.EachMember {
-			if m.KeyIs(f.key) {
-				at, old = m.End-len(m.Value), m
-			}
-		}
-		switch {
-		case f.json == "":
-			removed = append(removed, f.key)
-		case at >= 0:
-			edits = append(edits, rawjson.Edit{Start: at, End: old.End, Text: f.json})
-		default:
-			add = rawjson.AppendListed(add, string(rawjson.AppendQuoted(nil, f.key))+":"+f.json)
-		}
-	}
-	object = edits.Apply(object)
-	edits = rawjson.Edits(nil).Object(object, 0, string(add), func(m rawjson.Member) bool {
-		return slices.ContainsFunc(removed, m.KeyIs)
-	})
-	return edits.Apply(object)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sessionfs/sessioncore/internal/rawjson"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func reappended(t *testing.T, path string) (entries int) {
 		if kind == sessioncore.TypeCompaction && text.Member("firstKeptEntryId") == nil {
 			continue // one of version 1 that keeps nothing
 		}
-		bare := setMembers(text, []objectMember{{"id", ""}, {"parentId", ""}})
+		bare := rawjson.SetMembers(text, []rawjson.Field{{Key: "id"}, {Key: "parentId"}})
 		_, err = parseDraft(bare, sessioncore.OMP, PersistRules{Blobs: true})
 		require.NoError(t, err, "%s: %.300s", path, text)
 		entries++

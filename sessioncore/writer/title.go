@@ -27,14 +27,23 @@ const (
 // session_info entry. The title is WTF-8 and is cleaned as the client does: no control characters,
 // no runs of blanks. An unchanged title, or the text of the file title, writes nothing.
 func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title string) error {
-	if len(title) > maxTitle {
-		want := fmt.Sprintf("at most %d bytes", maxTitle)
-		return &FieldError{Field: "title", Want: want, Got: fmt.Sprintf("%d", len(title))}
+	cleaned, err := ParseTitle(title)
+	if err != nil {
+		return err
 	}
 	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
 		return err
 	}
-	return w.syncAfter(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleanTitle(title), title) }))
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleaned, title) }))
+}
+
+// ParseTitle returns the title in a line, cleaned as the client does, or ErrInvalid if it is too long.
+func ParseTitle(line string) (string, error) {
+	if len(line) > maxTitle {
+		want := fmt.Sprintf("at most %d bytes", maxTitle)
+		return "", &FieldError{Field: "title", Want: want, Got: fmt.Sprintf("%d", len(line))}
+	}
+	return cleanTitle(line), nil
 }
 
 // setTitle is SetTitle under the lock, for a cleaned title and its original line.

@@ -110,3 +110,37 @@ func AppendListed(list []byte, text string) []byte {
 	}
 	return append(list, text...)
 }
+
+// Field is a member of an object with its value as JSON, "" to remove it.
+type Field struct{ Key, JSON string }
+
+// SetMembers returns an object with members set, removed, or appended. Of repeated ones it sets the
+// last.
+func SetMembers(object Value, fields []Field) []byte {
+	var edits Edits
+	var add []byte
+	var removed []string
+	for _, f := range fields {
+		at := -1
+		var old Member
+		for m := range object.EachMember {
+			if m.KeyIs(f.Key) {
+				at = m.End - len(m.Value)
+				old = m
+			}
+		}
+		switch {
+		case f.JSON == "":
+			removed = append(removed, f.Key)
+		case at >= 0:
+			edits = append(edits, Edit{Start: at, End: old.End, Text: f.JSON})
+		default:
+			add = AppendListed(add, string(AppendQuoted(nil, f.Key))+":"+f.JSON)
+		}
+	}
+	object = edits.Apply(object)
+	edits = Edits(nil).Object(object, 0, string(add), func(m Member) bool {
+		return slices.ContainsFunc(removed, m.KeyIs)
+	})
+	return edits.Apply(object)
+}

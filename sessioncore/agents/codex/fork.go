@@ -1,0 +1,140 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file makes a fork: a new rollout with the lines of another one up to an entry. A rollout is a
+// log, so that lines in it roll back turns and compact in the fork as they did in the original
+// (docs/format.md, Forks of other agents). Codex 0.171.0 and 0.142.3 were driven.
+
+const (
+	// fileTime is the form of the time in a rollout's name, which is local.
+	fileTime = "2006-01-02T15-04-05"
+	// dayDir is the form of the directory of a day.
+	dayDir = "2006/01/02"
+)
+
+// Fork implements agents.Forker. The origin is the rollout that has the entry, which may be another
+// one than that of the session, which goes on from it.
+func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
+	local := request.Time.Local()
+	base := prefix + local.Format(fileTime) + "-" + request.ID + ending
+	place := agents.ForkPlace{Dir: sessionsDir, File: path.Join(local.Format(dayDir), base)}
+	if request.Title != "" {
+		return place, fmt.Errorf("%w: Codex keeps names in a file of its own, which is not written: leave the name out",
+			agents.ErrNoFork)
+	}
+	obj, err := h.openOrigin(request)
+	if err != nil {
+		return place, err
+	}
+	defer obj.Close()
+	return place, h.copyLines(obj, request, out)
+}
+
+// openOrigin opens the rollout that has the last entry of a fork.
+func (h *Home) openOrigin(request *agents.ForkRequest) (storage.Object, error) {
+	file := request.Last().File
+	if file == "" {
+		return h.Open(request.Name)
+	}
+	name, ok := strings.CutPrefix(file, strings.TrimSuffix(h.root, "/")+"/")
+	if !ok {
+		return nil, fmt.Errorf("%w: the entry is in %s, outside this directory of Codex", agents.ErrNoFork, file)
+	}
+	return h.Raw.Open(name)
+}
+
+// copyLines writes the first line with the fork's id, and the other lines as they are up to the last
+// one of the entry.
+func (h *Home) copyLines(obj storage.Object, request *agents.ForkRequest, out io.Writer) error {
+	st, err := obj.Stat()
+	if err != nil {
+		return err
+	}
+	end := slices.Max(request.Last().Lines)
+	written := int64(0) // number of the line written last
+	_, err = jsonl.LoadRecords(context.Background(), obj, jsonl.Position{}, st.Size, jsonl.MaxLine, "", func(u *jsonl.Unit) error {
+		if u.Line > end {
+			return jsonl.ErrStop
+		}
+		if err := checkForkLine(u); err != nil {
+			return err
+		}
+		text := agents.OneLine(u)
+		if written == 0 {
+			if text, err = forkMeta(text, request); err != nil {
+				return err
+			}
+		}
+		written = u.Line
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		_, err := out.Write([]byte("\n"))
+		return err
+	})
+	if errors.Is(err, jsonl.ErrStop) {
+		err = nil
+	}
+	if err == nil && written != end {
+		err = fmt.Errorf("%w: line %d is not there any more", storage.ErrStale, end)
+	}
+	return err
+}
+
+// checkForkLine returns an error for a line that a fork cannot have.
+func checkForkLine(u *jsonl.Unit) error {
+	switch {
+	case u.Kind != jsonl.ObjectUnit || u.Trailing > 0:
+		return fmt.Errorf("%w: line %d is damaged", agents.ErrNoFork, u.Line)
+	case u.Size > agents.MaxForkedRecord:
+		return fmt.Errorf("%w: line %d has %d bytes, at most %d can be copied",
+			agents.ErrNoFork, u.Line, u.Size, agents.MaxForkedRecord)
+	}
+	return nil
+}
+
+// forkMeta returns the first line of a fork: that of its origin with another id, as a rollout that a
+// person began, since the client's picker shows no others.
+func forkMeta(line rawjson.Value, request *agents.ForkRequest) (rawjson.Value, error) {
+	payload := line.Member("payload")
+	old, _ := payload.Member("id").Text()
+	if !line.Member("type").Is("session_meta") || old == "" {
+		return nil, fmt.Errorf("%w: the rollout does not begin with its session_meta", agents.ErrNoFork)
+	}
+	if payload.Member("source").IsObject() {
+		return nil, fmt.Errorf("%w: a subagent's session cannot be resumed", agents.ErrNoFork)
+	}
+	id := string(rawjson.AppendQuoted(nil, request.ID))
+	now := `"` + request.Time.UTC().Format(rawjson.TimestampLayout) + `"`
+	fields := []rawjson.Field{
+		{Key: "id", JSON: id},
+		{Key: "forked_from_id", JSON: string(rawjson.AppendQuoted(nil, old))},
+		{Key: "timestamp", JSON: now},
+		{Key: "source", JSON: `"cli"`},
+		{Key: "originator", JSON: `"codex-tui"`},
+	}
+	if !payload.Member("session_id").Missing() {
+		fields = append(fields, rawjson.Field{Key: "session_id", JSON: id})
+	}
+	changed := rawjson.SetMembers(payload, fields)
+	return rawjson.SetMembers(line, []rawjson.Field{
+		{Key: "timestamp", JSON: now},
+		{Key: "payload", JSON: string(changed)},
+	}), nil
+}
+
+var _ agents.Forker = (*Home)(nil)

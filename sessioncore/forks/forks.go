@@ -1,0 +1,201 @@
+// Package forks makes forks of other agents' sessions: new files in the agent's own form, with which
+// the agent goes on (docs/design.md section 2, fork). It opens no existing file for writing.
+package forks
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+)
+
+// Home is an agent's directory in which forks are made.
+type Home struct {
+	// Agent is the agent, and Format its form.
+	Agent  *agents.Agent
+	Format agents.Forker
+	// Files are the sessions in the agent's form, as in agents.Store.
+	Files storage.Files
+	// Journal returns the writer of one of Agent.Dirs.
+	Journal func(dir string) (storage.Journal, error)
+	// Memory bounds the texts in memory, and Temporary is the directory for longer ones.
+	Memory    *budget.Budget
+	Temporary string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// refusal is a reason for which no fork is made. It wraps sessioncore.ErrInvalid and its cause.
+type refusal struct{ cause error }
+
+func (r *refusal) Error() string   { return r.cause.Error() }
+func (r *refusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.cause} }
+
+// Fork makes a session that ends at the entry id of s, and returns its name in Files. The file
+// appears when it is complete and the conversation in it equals that at the entry. title is the new
+// session's, "" for none.
+//
+// The error wraps sessioncore.ErrNotFound for an unknown entry, sessioncore.ErrInvalid for one at
+// which no fork can end, or an error of the storage.
+func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	entry, err := snap.Find(id)
+	if err != nil {
+		return "", err
+	}
+	request := &agents.ForkRequest{Name: s.Name(), ID: newID(), Title: title, Time: h.Now()}
+	if request.Path, err = pathLines(ctx, snap, entry); err != nil {
+		return "", err
+	}
+	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
+	text := room.New()
+	defer text.Close()
+	place, err := h.write(request, text)
+	if err != nil {
+		return "", err
+	}
+	name = place.Name(h.Agent)
+	if err := h.check(ctx, snap, entry, name, text); err != nil {
+		return "", err
+	}
+	journal, err := h.Journal(place.Dir)
+	if err != nil {
+		return "", err
+	}
+	copyText := func(out io.Writer) error {
+		_, err := io.Copy(out, io.NewSectionReader(text, 0, text.Size()))
+		return err
+	}
+	return name, storage.Replaced(journal.Replace(place.File, storage.Replacement{Write: copyText}))
+}
+
+// inMemory bounds the text of a fork in memory, in bytes. A longer one is in a nameless file until
+// it is checked.
+const inMemory = 1 << 20
+
+// write writes the text of a fork.
+func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPlace, error) {
+	out := bufio.NewWriterSize(text, 64<<10)
+	place, err := h.Format.Fork(request, out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if errors.Is(err, agents.ErrNoFork) {
+		err = &refusal{err}
+	}
+	return place, err
+}
+
+// pathLines returns the lines of the records of the entries on the path to one.
+func pathLines(ctx context.Context, snap *sessioncore.Snapshot, entry sessioncore.Entry) ([]agents.EntryLines, error) {
+	var lines []agents.EntryLines
+	for _, e := range snap.Path(entry) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, err := snap.EntryText(e)
+		if err != nil {
+			return nil, err
+		}
+		origin := text.Member("origin")
+		of := agents.EntryLines{}
+		of.File, _ = origin.Member("path").Text()
+		for line := range origin.Member("lines").EachElement {
+			of.Lines = append(of.Lines, agents.Count(line))
+		}
+		if len(of.Lines) == 0 {
+			of.Lines = []int64{agents.Count(origin.Member("line"))}
+		}
+		lines = append(lines, of)
+	}
+	return lines, nil
+}
+
+// newID returns a random UUID (RFC 9562, version 4), the form that all agents accept.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0F | 0x40
+	b[8] = b[8]&0x3F | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// check converts a fork that has no file yet, and compares its conversation with that of the entry.
+func (h *Home) check(
+	ctx context.Context, snap *sessioncore.Snapshot, entry sessioncore.Entry, name string, text *budget.Text,
+) error {
+	files := agents.NewFiles(&staged{Files: h.Files, name: name, text: text}, h.Format, h.Memory, h.Temporary)
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
+	forked, err := store.Session(name).Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer forked.Release()
+	leaf, err := forked.Leaf()
+	if err != nil {
+		return err
+	}
+	want, err := snap.Context(ctx, entry, nil)
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	got, err := forked.Context(ctx, leaf, nil)
+	if err != nil {
+		return err
+	}
+	defer got.Close()
+	return compareMessages(want, got)
+}
+
+// staged is the files of an agent with a fork that has no file yet.
+type staged struct {
+	storage.Files
+	name string
+	text *budget.Text
+}
+
+// stat returns the state of the fork.
+func (s *staged) stat() storage.Stat {
+	return storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode, Token: storage.Token{Size: s.text.Size()}}
+}
+
+// Stat implements storage.Files.
+func (s *staged) Stat(name string) (storage.Stat, error) {
+	if path.Clean(name) == s.name {
+		return s.stat(), nil
+	}
+	return s.Files.Stat(name)
+}
+
+// Open implements storage.Files.
+func (s *staged) Open(name string) (storage.Object, error) {
+	if path.Clean(name) == s.name {
+		return stagedFile{s}, nil
+	}
+	return s.Files.Open(name)
+}
+
+// stagedFile is the open fork. Its text belongs to the caller of Fork.
+type stagedFile struct{ of *staged }
+
+func (f stagedFile) ReadAt(p []byte, off int64) (int, error) {
+	return io.NewSectionReader(f.of.text, 0, f.of.text.Size()).ReadAt(p, off)
+}
+func (f stagedFile) Close() error                { return nil }
+func (f stagedFile) Stat() (storage.Stat, error) { return f.of.stat(), nil }
