@@ -160,10 +160,13 @@ func (o *opener) openForeign(p *place) error {
 		p.facts = converted.Facts()
 	}
 	forker, canFork := opened.Format.(agents.Forker)
-	if canFork && !o.Redact && !o.ReadOnly {
+	if canFork {
 		p.forks = &forks.Home{
 			Agent: p.agent, Format: forker, Files: raw, Journal: p.forkJournal(),
 			Memory: o.memory, Temporary: temporaryDir(), Now: time.Now,
+		}
+		if o.Redact || o.ReadOnly {
+			p.forks.Closed = sessioncore.ErrReadOnly
 		}
 	}
 	p.prompts = p.agent.Prompts

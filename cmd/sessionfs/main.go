@@ -199,7 +199,7 @@ var commands = map[string]func() *cobra.Command{
 	"pick": pickCommand, "search": searchCommand, "touched": touchedCommand, "stats": statsCommand,
 	"show": showCommand, "log": logCommand, "diff": diffCommand, "sql-trigger": sqlTriggerCommand,
 	"shell-init": shellInitCommand, fzfWord: fzfCommand, "nfs": nfsCommand, "skill": skillCommand,
-	"blame": blameCommand, "keep": keepCommand, "version": versionCommand,
+	"blame": blameCommand, "fork": forkCommand, "resume": resumeSessionCommand, "keep": keepCommand, "version": versionCommand,
 	"status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
 }
 

@@ -40,7 +40,7 @@ type picker struct {
 func pickCommand() *cobra.Command {
 	p := &picker{}
 	cmd := onSource(source.AnyWords, &cobra.Command{
-		Use:        "pick [--resume | --branch] [-s SOURCE] [--here | QUERY...]",
+		Use:        "pick [--resume] [--branch] [-s SOURCE] [--here | QUERY...]",
 		Short:      "Choose a session in the terminal, and go on with it",
 		SuggestFor: []string{"find", "fzf", "choose"},
 		Long: "Choose a session, those modified last first, beside the end of its transcript, by parts of words, as " +
@@ -55,7 +55,7 @@ func pickCommand() *cobra.Command {
 		return p.run(strings.Join(args, " "))
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory")
+	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory; from a branch in a fork")
 	flags.BoolVar(&p.branch, "branch", false, "choose one of its branches too, and print its path, or ID#ENTRY")
 	flags.BoolVar(&p.here, "here", false, "the last session of this directory, or of the nearest one above")
 	flags.BoolVar(&p.mounted, "mounted", false, "only where it is mounted")
@@ -85,8 +85,8 @@ func (p *picker) run(query string) (err error) {
 	}
 	chosen := source.Session{}
 	switch {
-	case p.resume && p.branch, p.here && query != "":
-		return refuse(exitUsage, "pick: --resume or --branch, and --here or QUERY, not both")
+	case p.here && query != "":
+		return refuse(exitUsage, "pick: --here or QUERY, not both")
 	case p.here:
 		chosen.Dir, err = p.lastHere()
 	case query != "" && (!strings.Contains(query, " ") || strings.Contains(query, "/")): // an id has no blanks
@@ -106,7 +106,7 @@ func (p *picker) run(query string) (err error) {
 		return err
 	}
 	if p.resume {
-		return p.goOn(chosen.Dir)
+		return p.goOnFrom(chosen)
 	}
 	return p.print(chosen)
 }

@@ -66,62 +66,125 @@ func (p *picker) agent(session string) mountopts.AgentDir {
 	return p.agents[0]
 }
 
+// resumption is a command line that goes on with a session.
+type resumption struct {
+	agent   string
+	id      string
+	cwd     string   // the working directory of the session
+	command []string // program and arguments
+	program string   // the path of the program, set by startable
+	home    string   // an assignment of the environment for an unusual agent directory, or ""
+}
+
+// String returns the command line for a shell.
+func (r *resumption) String() string {
+	words := []string{"cd", quoteWord(r.cwd), "&&"}
+	if r.home != "" {
+		variable, dir, _ := strings.Cut(r.home, "=")
+		words = append(words, variable+"="+quoteWord(dir))
+	}
+	for _, word := range r.command {
+		words = append(words, quoteWord(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord matches words that a shell takes as they are.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:@%+,-]+$`)
+
+// quoteWord returns a word for a shell.
+func quoteWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return quoted(word)
+}
+
+// resumption returns the command line that goes on with a session.
+func (p *picker) resumption(session string) (*resumption, error) {
+	h, err := p.header(session)
+	if err != nil {
+		return nil, err
+	}
+	of := p.agent(session)
+	command, ok := resumeCommand(of.Name, h.ID)
+	switch {
+	case h.Type != "session":
+		return nil, refuse(exitFailure, "%s: how the agent of %s is started is not known: its id is %s",
+			p.cmd.Name(), names.Visible(session), names.Visible(h.ID))
+	case !ok:
+		return nil, refuse(exitFailure, "%s: %s cannot be started with the id %q: it makes no such id; "+
+			"read the session before you go on with it", p.cmd.Name(), of.Name, h.ID)
+	}
+	r := &resumption{agent: of.Name, id: h.ID, cwd: h.CWD, command: command}
+	usual := func(a mountopts.AgentDir) bool { return a.Name == of.Name && source.IsSame(a.Source, of.Source) }
+	if of.Source != "" && !slices.ContainsFunc(source.AgentDirs(os.Getenv), usual) {
+		r.home = "PI_CODING_AGENT_DIR=" + of.Source
+		if a := agents.Find(of.Name); a != nil {
+			r.home = a.Variable(of.Source)
+		}
+	}
+	return r, nil
+}
+
+// checkCWD refuses to start an agent in a working directory that is not there.
+func (p *picker) checkCWD(r *resumption) error {
+	switch {
+	case strings.ContainsFunc(r.cwd, names.IsControl):
+		return refuse(exitFailure, "%s: the working directory of %s has a control character: %q", p.cmd.Name(), r.id, r.cwd)
+	case !path.IsAbs(r.cwd):
+		return refuse(exitFailure, "%s: the working directory of %s is no absolute path: %q", p.cmd.Name(), r.id, r.cwd)
+	case !source.IsDir(r.cwd):
+		return refuse(exitFailure, "%s: the working directory of %s is not there any more: %s. Write another one to its cwd: "+
+			"echo /DIR | sessionfs write %[2]s/cwd", p.cmd.Name(), r.id, r.cwd)
+	}
+	return nil
+}
+
+// startable returns the command line of a session whose agent can be started here.
+func (p *picker) startable(session string) (*resumption, error) {
+	r, err := p.resumption(session)
+	if err != nil {
+		return nil, err
+	}
+	r.program, err = exec.LookPath(r.command[0])
+	if err != nil {
+		return nil, refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.cmd.Name(), r.agent, r.command[0])
+	}
+	return r, p.checkCWD(r)
+}
+
 // goOn has the agent started with a session, in its working directory, in the place of this
 // process.
 func (p *picker) goOn(session string) error {
-	h, err := p.header(session)
+	r, err := p.startable(session)
 	if err != nil {
 		return err
 	}
-	of := p.agent(session)
-	name, dir := of.Name, of.Source
-	command, ok := resumeCommand(name, h.ID)
-	switch {
-	case h.Type != "session":
-		return refuse(exitFailure, "pick: how the agent of %s is started is not known: its id is %s",
-			names.Visible(session), names.Visible(h.ID))
-	case !ok:
-		return refuse(exitFailure, "pick: %s cannot be started with the id %q: it makes no such id; "+
-			"read the session before you go on with it", name, h.ID)
-	}
-	bin, err := exec.LookPath(command[0])
-	switch {
-	case err != nil:
-		return refuse(exitFailure, "pick: %s cannot be started: %s is not in PATH", name, command[0])
-	case !strings.HasPrefix(session, layout.Sessions+"/"):
-		return refuse(exitFailure, "pick: %s is archived; its agent puts it back", h.ID)
-	case strings.ContainsFunc(h.CWD, names.IsControl):
-		return refuse(exitFailure, "pick: the working directory of %s has a control character: %q", h.ID, h.CWD)
-	case !path.IsAbs(h.CWD):
-		return refuse(exitFailure, "pick: the working directory of %s is no absolute path: %q", h.ID, h.CWD)
-	case !source.IsDir(h.CWD):
-		return refuse(exitFailure, "pick: the working directory of %s is not there any more: %s. "+
-			"Write another one to its cwd: "+
-			"echo /DIR | sessionfs write %[1]s/cwd", h.ID, h.CWD)
+	if !strings.HasPrefix(session, layout.Sessions+"/") {
+		return refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.cmd.Name(), r.id)
 	}
 	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
 		text := names.Visible(strings.TrimSpace(string(owner)))
-		return refuse(exitFailure, "pick: a running agent has %s open: %s", h.ID, text)
+		return refuse(exitFailure, "%s: a running agent has %s open: %s", p.cmd.Name(), r.id, text)
+	}
+	p.then = func() error { return r.exec(p.cmd.Name()) }
+	return nil
+}
+
+// exec replaces this process by the agent.
+func (r *resumption) exec(name string) error {
+	if err := os.Chdir(r.cwd); err != nil {
+		return err
 	}
 	env := os.Environ()
-	usual := func(a mountopts.AgentDir) bool { return a.Name == name && source.IsSame(a.Source, dir) }
-	if dir != "" && !slices.ContainsFunc(source.AgentDirs(os.Getenv), usual) {
-		variable := "PI_CODING_AGENT_DIR=" + dir
-		if a := agents.Find(name); a != nil {
-			variable = a.Variable(dir)
-		}
-		env = append(env, variable)
+	if r.home != "" {
+		env = append(env, r.home)
 	}
-	p.then = func() error {
-		if err := os.Chdir(h.CWD); err != nil {
-			return err
-		}
-		// An ignored signal is ignored by the agent and its programs too; a caught one is not.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-		err := syscall.Exec(bin, command, append(env, "PWD="+h.CWD))
-		return fmt.Errorf("pick: starting %s: %w", bin, err)
-	}
-	return nil
+	// An ignored signal is ignored by the agent and its programs too; a caught one is not.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	err := syscall.Exec(r.program, r.command, append(env, "PWD="+r.cwd))
+	return fmt.Errorf("%s: starting %s: %w", name, r.program, err)
 }
 
 // inMount returns where a path of the tree is in a mount of this user's, "" if it is in none.

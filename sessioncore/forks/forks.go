@@ -30,6 +30,8 @@ type Home struct {
 	// Memory bounds the texts in memory, and Temporary is the directory for longer ones.
 	Memory    *budget.Budget
 	Temporary string
+	// Closed is the reason against all forks (-o ro, -o redact); nil if there is none.
+	Closed error
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -47,6 +49,9 @@ func (r *refusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.ca
 // The error wraps sessioncore.ErrNotFound for an unknown entry, sessioncore.ErrInvalid for one at
 // which no fork can end, or an error of the storage.
 func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
+	if h.Closed != nil {
+		return "", h.Closed
+	}
 	snap, err := s.Acquire(ctx)
 	if err != nil {
 		return "", err

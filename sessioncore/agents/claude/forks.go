@@ -160,9 +160,11 @@ func (p *Projects) first(name, member string) string {
 		}
 		defer obj.Close()
 		_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
-			if u.Kind == jsonl.ObjectUnit {
-				text, _ = rawjson.Value(u.Text).Member(member).Text()
+			record := rawjson.Value(u.Text) // nil for text that is no object
+			if record.Member("forkedFrom").IsObject() { // a fork that names its original is compared with none
+				return jsonl.ErrStop
 			}
+			text, _ = record.Member(member).Text()
 			if text != "" {
 				return jsonl.ErrStop
 			}

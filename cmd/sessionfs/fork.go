@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/sessioncore/names"
+	"sessionfs/source"
+)
+
+// forkCommand is sessionfs fork.
+func forkCommand() *cobra.Command {
+	var title string
+	cmd := onSource(source.Sessions, &cobra.Command{
+		Use:        "fork [--name NAME] [-s SOURCE] SESSION[#ENTRY]",
+		Short:      "Make a new session up to an entry, and print the command that goes on with it",
+		SuggestFor: []string{"restore", "undo", "rewind", "branch"},
+		Long: "Make a new session of the same agent with the conversation up to an entry: any one, also of a lost or " +
+			"rewound branch, or before a compaction. Without #ENTRY it ends where the session stands. The command that " +
+			"goes on with the new session is printed. No existing file is changed. " + sessionArgument,
+		Example: "  sessionfs fork 019d3d9#6ab2fbe0",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		if src.Demo {
+			return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
+		}
+		at, err := src.Named(args[0])
+		if err != nil {
+			return err
+		}
+		p := &picker{cmd: cmd, src: src}
+		forked, err := p.fork(at, title)
+		if err != nil {
+			return err
+		}
+		r, err := p.resumption(forked)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
+		return err
+	})
+	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`; Codex takes none")
+	return cmd
+}
+
+// fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
+// its path in the tree.
+func (p *picker) fork(at source.Session, title string) (string, error) {
+	id, err := p.entryID(at)
+	if err != nil {
+		return "", err
+	}
+	line := labelField(id) + "\t" + labelField(title) + "\n"
+	var answer bytes.Buffer
+	if err := p.src.WriteLines(p.cmd.Context(), path.Join(at.Dir, "fork"), strings.NewReader(line), &answer); err != nil {
+		return "", err
+	}
+	return p.src.Resolve(strings.TrimSpace(answer.String()))
+}
+
+// entryID returns the id of an entry, or of the leaf if none is named.
+func (p *picker) entryID(at source.Session) (string, error) {
+	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	end, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		return "", err
+	}
+	id, ok := snap.ID(end)
+	if !ok {
+		return "", refuse(exitFailure, "%s: %s has no entry yet", p.cmd.Name(), names.Visible(at.Dir))
+	}
+	return id, nil
+}
+
+// labelField returns a text as a field of a line, with the escapes of the file labels.
+func labelField(text string) string { return string(names.TitleLine(text)) }
+
+// resumeSessionCommand is sessionfs resume.
+func resumeSessionCommand() *cobra.Command {
+	p := &picker{}
+	cmd := onSource(source.Sessions, &cobra.Command{
+		Use:   "resume [-s SOURCE] SESSION[#ENTRY]",
+		Short: "Go on with a session in its agent, from any entry",
+		Long: "Start the session's agent with it, in its working directory. With #ENTRY the agent goes on from that " +
+			"entry: where the session stands elsewhere, a new session up to the entry is made first, as sessionfs fork " +
+			"does. " + sessionArgument,
+		Example: "  sessionfs resume 019d3d9#6ab2fbe0",
+		Args:    cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		p.cmd = cmd
+		p.src = src
+		at, err := src.Named(args[0])
+		if err != nil {
+			return err
+		}
+		return p.goOnFrom(at)
+	})
+	cmd.PostRunE = func(*cobra.Command, []string) error { // SOURCE is closed
+		if p.then == nil {
+			return nil
+		}
+		return p.then()
+	}
+	return cmd
+}
+
+// goOnFrom is goOn from an entry: if the session stands elsewhere, from the end of a fork.
+func (p *picker) goOnFrom(at source.Session) error {
+	if at.Entry == "" {
+		return p.goOn(at.Dir)
+	}
+	wanted, err := p.entryID(at)
+	if err != nil {
+		return err
+	}
+	leaf, err := p.entryID(source.Session{Dir: at.Dir})
+	if err != nil {
+		return err
+	}
+	if wanted == leaf {
+		return p.goOn(at.Dir)
+	}
+	if _, err := p.startable(at.Dir); err != nil { // before a session is made in vain
+		return err
+	}
+	forked, err := p.fork(at, "")
+	if err != nil {
+		return err
+	}
+	return p.goOn(forked)
+}
