@@ -1,7 +1,7 @@
 package agents
 
 import (
-	"errors"
+	"fmt"
 	"io"
 	"path"
 	"time"
@@ -12,7 +12,7 @@ import (
 type Forker interface {
 	Format
 	// Fork writes the records of a fork to out, and returns the place of its file. It reads only. The
-	// error wraps ErrNoFork if the agent could not go on from such a file.
+	// error is a ForkError if the agent could not go on from such a file.
 	Fork(request *ForkRequest, out io.Writer) (ForkPlace, error)
 }
 
@@ -50,8 +50,14 @@ type ForkPlace struct {
 // Name returns the file's name in Store.Files.
 func (p ForkPlace) Name(a *Agent) string { return a.NameOf(p.Dir, path.Clean(p.File)) }
 
-// ErrNoFork means that no fork can end at an entry.
-var ErrNoFork = errors.New("a new session cannot end here")
+// ForkError is the reason for which no fork can end at an entry.
+type ForkError struct{ Reason string }
+
+// Error implements error.
+func (e *ForkError) Error() string { return "a new session cannot end here: " + e.Reason }
+
+// NoFork returns a ForkError.
+func NoFork(format string, args ...any) error { return &ForkError{fmt.Sprintf(format, args...)} }
 
 // MaxForkedRecord is the size of the largest record in a fork, in bytes: half of the longest line
 // that is read, so that the changed record stays readable.

@@ -3,7 +3,6 @@ package forks
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 
 	"sessionfs/sessioncore/agents"
@@ -26,8 +25,7 @@ func compareMessages(want, got *document.Document) error {
 		case errB != nil && errB != io.EOF:
 			return errB
 		case x != y || errA != errB:
-			return &refusal{fmt.Errorf("%w: the new session would differ in message %d of the conversation",
-				agents.ErrNoFork, max(1, a.messages))}
+			return &refusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, a.messages))}
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPl
 	if err == nil {
 		err = out.Flush()
 	}
-	if errors.Is(err, agents.ErrNoFork) {
+	if _, ok := errors.AsType[*agents.ForkError](err); ok {
 		err = &refusal{err}
 	}
 	return place, err

@@ -2,6 +2,8 @@ package forks
 
 import (
 	"context"
+	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,11 +20,10 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// places are the paths of a sample's file in a directory of each agent.
-var places = map[string]string{
-	"claude": "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl",
-	"codex":  "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl",
-}
+const (
+	claudeFile = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+	codexFile  = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+)
 
 // home is an agent's directory with a Home for forks.
 type home struct {
@@ -31,7 +32,14 @@ type home struct {
 	store *sessioncore.Store
 }
 
-func newHome(t testing.TB, agent, dir string) *home {
+// newHome returns the home of an agent with a file of it.
+func newHome(t testing.TB, agent, file, text string) *home {
+	dir := t.TempDir()
+	sessiontest.WriteFile(t, filepath.Join(dir, file), text)
+	return openHome(t, agent, dir)
+}
+
+func openHome(t testing.TB, agent, dir string) *home {
 	of := agentstest.Open(t, agent, dir, sessiontest.OpenDir(t, dir))
 	h := &home{Home: of, store: sessioncore.NewStore(of.Files)}
 	t.Cleanup(h.store.Close)
@@ -49,41 +57,245 @@ func newHome(t testing.TB, agent, dir string) *home {
 	return h
 }
 
-// TestEveryEntry forks the samples of each agent at every entry. The fork's leaf is the entry, or one
-// of the same line, its conversation is equal, and no existing file changes.
+// fork makes a fork of a session.
+func (h *home) fork(name, id, title string) (string, error) {
+	return h.forks.Fork(context.Background(), h.store.Session(name), id, title)
+}
+
+// path returns the path of the file of a session.
+func (h *home) path(name string) string {
+	if h.Agent == "codex" {
+		day, base, _ := strings.Cut(name, "/")
+		return filepath.Join(h.Dir, "sessions", strings.ReplaceAll(day, "-", "/"), base)
+	}
+	return filepath.Join(h.Dir, "projects", name)
+}
+
+// entries returns the ids of a session's entries.
+func (h *home) entries(name string) (ids []string) {
+	snap, err := h.store.Session(name).Acquire(context.Background())
+	require.NoError(h.T, err)
+	defer snap.Release()
+	for e := range snap.Len() {
+		id, _ := snap.ID(sessioncore.Entry(e))
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// leaf returns the leaf of a session, "" for none, and the tokens that its entries cost by their ids.
+func (h *home) leaf(name string) (id string, spent map[string]int64) {
+	snap, err := h.store.Session(name).Acquire(context.Background())
+	require.NoError(h.T, err)
+	defer snap.Release()
+	end, err := snap.Leaf()
+	require.NoError(h.T, err)
+	spent = map[string]int64{}
+	for e := range snap.Len() {
+		id, _ := snap.ID(sessioncore.Entry(e))
+		text, err := snap.EntryText(sessioncore.Entry(e))
+		require.NoError(h.T, err)
+		tokens := agents.Count(text.Member("message").Member("usage").Member("totalTokens"))
+		if tokens > 0 {
+			spent[id] = tokens
+		}
+	}
+	if end != sessioncore.NoEntry {
+		id, _ = snap.ID(end)
+	}
+	return id, spent
+}
+
+// files returns the content of all files in a directory, with their times.
+func files(t *testing.T, dir string) map[string]string {
+	found := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(name string, item fs.DirEntry, err error) error {
+		if err != nil || item.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		info, err := item.Info()
+		require.NoError(t, err)
+		found[name] = info.ModTime().String() + info.Mode().String() + string(text)
+		return nil
+	}))
+	return found
+}
+
+// TestEveryEntry forks the samples of each agent at every entry. No existing file changes. The fork
+// names its original, and its answers have ids of the original, so that they count once. A fork's
+// leaf can be forked once more.
 func TestEveryEntry(t *testing.T) {
-	for agent, place := range places {
+	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile} {
 		samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", agent, "*.jsonl"))
 		require.NoError(t, err)
+		whole, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "forks", agent+"*.jsonl"))
+		require.NoError(t, err)
 		require.NotEmpty(t, samples)
-		for _, sample := range samples {
-			t.Run(agent+"/"+filepath.Base(sample), func(t *testing.T) { forkEverywhere(t, agent, place, sample) })
+		require.NotEmpty(t, whole)
+		for _, sample := range append(samples, whole...) {
+			t.Run(filepath.Base(sample), func(t *testing.T) {
+				text, err := os.ReadFile(sample)
+				require.NoError(t, err)
+				h := newHome(t, agent, file, string(text))
+				for _, name := range h.Sessions("") {
+					if !strings.Contains(name, "/subagents/") {
+						h.forkEverywhere(t, name)
+					}
+				}
+			})
 		}
 	}
 }
 
-func forkEverywhere(t *testing.T, agent, place, sample string) {
-	text, err := os.ReadFile(sample)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	sessiontest.WriteFile(t, filepath.Join(dir, place), string(text))
-	h := newHome(t, agent, dir)
-	for _, name := range h.Sessions("") {
-		if strings.Contains(name, "/subagents/") {
+func (h *home) forkEverywhere(t *testing.T, name string) {
+	_, spent := h.leaf(name)
+	isDamaged := strings.Contains(filepath.Base(t.Name()), "pending") // has a line that is none
+	for _, id := range h.entries(name) {
+		before := files(t, h.Dir)
+		forked, err := h.fork(name, id, "")
+		if isDamaged && err != nil {
+			require.ErrorContains(t, err, "is damaged")
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
 			continue
 		}
-		session := h.store.Session(name)
-		snap, err := session.Acquire(context.Background())
-		require.NoError(t, err)
-		for i := range snap.Len() {
-			id, _ := snap.ID(sessioncore.Entry(i))
-			forked, err := h.forks.Fork(context.Background(), session, id, "")
-			if err != nil {
-				t.Errorf("%s %s: %v", id, snap.Kind(sessioncore.Entry(i)), err)
-				continue
-			}
-			_ = forked
+		require.NoError(t, err, id)
+		h.checkFork(t, forked, before, spent)
+		leaf, _ := h.leaf(forked)
+		if leaf != "" { // else it has settings alone
+			again, err := h.fork(forked, leaf, "")
+			require.NoError(t, err, id)
+			require.NoError(t, os.Remove(h.path(again)))
 		}
-		snap.Release()
+		require.NoError(t, os.Remove(h.path(forked)))
 	}
+}
+
+// checkFork checks that a fork is the only new file, and that its answers are of the original.
+func (h *home) checkFork(t *testing.T, forked string, before map[string]string, spent map[string]int64) {
+	after := files(t, h.Dir)
+	info, err := os.Stat(h.path(forked))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	delete(after, h.path(forked))
+	require.Equal(t, before, after)
+	_, copied := h.leaf(forked)
+	for id := range copied {
+		require.Contains(t, spent, id)
+	}
+}
+
+// TestClaudeRecords: the forks of a session have the records of forks that the client resumed, whose
+// next requests were those of the original.
+func TestClaudeRecords(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "claude.jsonl"))
+	require.NoError(t, err)
+	wants, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "claude.want"))
+	require.NoError(t, err)
+	h := newHome(t, "claude", claudeFile, string(text))
+	name := h.Sessions("")[0]
+	got := map[string]bool{}
+	for _, id := range h.entries(name) {
+		forked, err := h.fork(name, id, "A name")
+		require.NoError(t, err)
+		records := h.records(forked)
+		last := records[len(records)-1]
+		require.Equal(t, map[string]any{
+			"type": "custom-title", "customTitle": "A name", "sessionId": strings.TrimSuffix(filepath.Base(forked), ".jsonl"),
+		}, last)
+		got[checkChain(t, records[:len(records)-1])] = true
+	}
+	for want := range strings.Lines(string(wants)) {
+		require.True(t, got[strings.TrimSuffix(want, "\n")], want)
+	}
+}
+
+// records returns the values of the lines in a session's file.
+func (h *home) records(name string) (records []map[string]any) {
+	text, err := os.ReadFile(h.path(name))
+	require.NoError(h.T, err)
+	for line := range strings.Lines(string(text)) {
+		record := map[string]any{}
+		require.NoError(h.T, json.Unmarshal([]byte(line), &record))
+		records = append(records, record)
+	}
+	return records
+}
+
+// checkChain checks that each record hangs on the one before it, and returns the beginnings of their uuids.
+func checkChain(t *testing.T, records []map[string]any) string {
+	var uuids []string
+	var before any
+	for _, r := range records {
+		if r["subtype"] == "compact_boundary" {
+			before = nil
+		}
+		require.Equal(t, before, r["parentUuid"])
+		require.Equal(t, "cli", r["entrypoint"])
+		require.Equal(t, r["uuid"], r["forkedFrom"].(map[string]any)["messageUuid"])
+		before = r["uuid"]
+		uuids = append(uuids, r["uuid"].(string)[:8])
+	}
+	return strings.Join(uuids, " ")
+}
+
+// TestCodexLines: a fork has the lines of the original byte for byte, but for the first one.
+func TestCodexLines(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "codex-paginated.jsonl"))
+	require.NoError(t, err)
+	h := newHome(t, "codex", codexFile, string(text))
+	name := h.Sessions("")[0]
+	ids := h.entries(name)
+	forked, err := h.fork(name, ids[len(ids)-1], "")
+	require.NoError(t, err)
+	got, err := os.ReadFile(h.path(forked))
+	require.NoError(t, err)
+	_, original, _ := strings.Cut(string(text), "\n")
+	_, lines, _ := strings.Cut(string(got), "\n")
+	require.NotEmpty(t, lines)
+	require.True(t, strings.HasPrefix(original, lines))
+	meta := h.records(forked)[0]["payload"].(map[string]any)
+	old := h.records(name)[0]["payload"].(map[string]any)
+	require.Equal(t, old["id"], meta["forked_from_id"])
+	require.Equal(t, strings.TrimSuffix(forked[len(forked)-len("12345678-1234-1234-1234-123456789012.jsonl"):], ".jsonl"), meta["id"])
+	require.Equal(t, "cli", meta["source"])
+	require.Equal(t, old["base_instructions"], meta["base_instructions"])
+	_, err = h.fork(name, ids[0], "A name")
+	require.ErrorContains(t, err, "Codex keeps names in a file of its own")
+}
+
+// TestRefused: what cannot be resumed is refused, and nothing is made.
+func TestRefused(t *testing.T) {
+	record := func(uuid, parent, more string) string {
+		return `{"type":"user","uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","timestamp":"2026-11-28T10:00:00Z",` +
+			`"message":{"role":"user","content":"words of ` + uuid + `"}` + more + "}\n"
+	}
+	long := `,"more":"` + strings.Repeat("x", agents.MaxForkedRecord) + `"`
+	for name, test := range map[string]struct{ text, id, want string }{
+		"unknown": {record("a", "null", ""), "b", "no such entry"},
+		"damaged": {record("a", "null", "") + "{\"torn\n" + record("c", `"b"`, ""), "c", "a line of the file is damaged"},
+		"circle":  {record("a", `"b"`, "") + record("b", `"a"`, ""), "b", "comes after itself"},
+		"long":    {record("a", "null", long) + record("b", `"a"`, ""), "b", "at most 33554432"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "claude", claudeFile, test.text)
+			before := files(t, h.Dir)
+			_, err := h.fork(h.Sessions("")[0], test.id, "")
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, before, files(t, h.Dir))
+		})
+	}
+	h := newHome(t, "claude", claudeFile, record("a", "null", ""))
+	h.forks.Closed = sessioncore.ErrReadOnly
+	_, err := h.fork(h.Sessions("")[0], "a", "")
+	require.ErrorIs(t, err, sessioncore.ErrReadOnly)
+}
+
+// TestSubagent: a subagent's session is not forked.
+func TestSubagent(t *testing.T) {
+	h := newHome(t, "claude", "projects/-w/5a5a5a5a-0000-4000-8000-000000000001/subagents/agent-1.jsonl",
+		`{"type":"user","uuid":"a","parentUuid":null,"isSidechain":true,"sessionId":"s","message":{"role":"user","content":"x"}}`+"\n")
+	_, err := h.fork("-w/5a5a5a5a-0000-4000-8000-000000000001/subagents/agent-1.jsonl", "a", "")
+	require.ErrorContains(t, err, "a subagent's session cannot be resumed")
 }

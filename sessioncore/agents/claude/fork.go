@@ -46,7 +46,7 @@ func (a Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 	project, base := path.Split(request.Name)
 	place := agents.ForkPlace{Dir: projectsDir, File: project + request.ID + ending}
 	if isSubagent(base) {
-		return place, fmt.Errorf("%w: a subagent's session cannot be resumed", agents.ErrNoFork)
+		return place, agents.NoFork("a subagent's session cannot be resumed")
 	}
 	obj, err := a.Projects.Open(request.Name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *forkFile) path(request *agents.ForkRequest) ([]int, error) {
 	end := slices.Max(request.Last().Lines)
 	at, ok := f.byLine[end]
 	if !ok || request.Last().File != "" {
-		return nil, fmt.Errorf("%w: line %d is no record that the client can go on from", agents.ErrNoFork, end)
+		return nil, agents.NoFork("line %d is no record that the client can go on from", end)
 	}
 	chain, err := f.ancestors(at)
 	if err != nil {
@@ -159,16 +159,15 @@ func (f *forkFile) ancestors(at int) ([]int, error) {
 	chain := []int{at}
 	visited := map[int]bool{at: true}
 	for parent := f.records[at].parent; parent != ""; parent = f.records[at].parent {
-		above, ok := f.byUUID[parent]
+		above, ok := f.above(at)
 		if !ok && f.isDamaged {
-			return nil, fmt.Errorf("%w: the record %s before it is not there, and a line of the file is damaged",
-				agents.ErrNoFork, parent)
+			return nil, agents.NoFork("the record %s before it is not there, and a line of the file is damaged", parent)
 		}
 		if !ok {
 			break
 		}
 		if visited[above] {
-			return nil, fmt.Errorf("%w: the record %s comes after itself", agents.ErrNoFork, parent)
+			return nil, agents.NoFork("the record %s comes after itself", parent)
 		}
 		visited[above] = true
 		chain = append(chain, above)
@@ -176,6 +175,17 @@ func (f *forkFile) ancestors(at int) ([]int, error) {
 	}
 	slices.Reverse(chain)
 	return chain, nil
+}
+
+// above returns the record on which one hangs. In a fork, the messages that a compaction kept stand
+// behind its summary, so a boundary that names one of them hangs on the record before it.
+func (f *forkFile) above(at int) (above int, ok bool) {
+	r := &f.records[at]
+	above, ok = f.byUUID[r.parent]
+	if ok && r.isBoundary && above > at {
+		return at - 1, at > 0
+	}
+	return above, ok
 }
 
 // insertInOrder inserts sorted indexes into a chain, each before the first part of the chain that has
@@ -239,8 +249,7 @@ type forkWriter struct {
 // write writes a record. It changes only the members that name the session and the record before it.
 func (w *forkWriter) write(r *forkRecord) error {
 	if r.size > agents.MaxForkedRecord {
-		return fmt.Errorf("%w: line %d has %d bytes, at most %d can be copied",
-			agents.ErrNoFork, r.line, r.size, agents.MaxForkedRecord)
+		return agents.NoFork("line %d has %d bytes, at most %d can be copied", r.line, r.size, agents.MaxForkedRecord)
 	}
 	w.buffer = slices.Grow(w.buffer[:0], int(r.size))[:r.size]
 	if err := storage.ReadFull(w.file.obj, w.buffer, r.off); err != nil {

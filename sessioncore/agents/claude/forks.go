@@ -160,7 +160,7 @@ func (p *Projects) first(name, member string) string {
 		}
 		defer obj.Close()
 		_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
-			record := rawjson.Value(u.Text) // nil for text that is no object
+			record := rawjson.Value(u.Text)             // nil for text that is no object
 			if record.Member("forkedFrom").IsObject() { // a fork that names its original is compared with none
 				return jsonl.ErrStop
 			}

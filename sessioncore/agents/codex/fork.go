@@ -33,8 +33,7 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	base := prefix + local.Format(fileTime) + "-" + request.ID + ending
 	place := agents.ForkPlace{Dir: sessionsDir, File: path.Join(local.Format(dayDir), base)}
 	if request.Title != "" {
-		return place, fmt.Errorf("%w: Codex keeps names in a file of its own, which is not written: leave the name out",
-			agents.ErrNoFork)
+		return place, agents.NoFork("Codex keeps names in a file of its own, which is not written: leave the name out")
 	}
 	obj, err := h.openOrigin(request)
 	if err != nil {
@@ -52,7 +51,7 @@ func (h *Home) openOrigin(request *agents.ForkRequest) (storage.Object, error) {
 	}
 	name, ok := strings.CutPrefix(file, strings.TrimSuffix(h.root, "/")+"/")
 	if !ok {
-		return nil, fmt.Errorf("%w: the entry is in %s, outside this directory of Codex", agents.ErrNoFork, file)
+		return nil, agents.NoFork("the entry is in %s, outside this directory of Codex", file)
 	}
 	return h.Raw.Open(name)
 }
@@ -99,10 +98,9 @@ func (h *Home) copyLines(obj storage.Object, request *agents.ForkRequest, out io
 func checkForkLine(u *jsonl.Unit) error {
 	switch {
 	case u.Kind != jsonl.ObjectUnit || u.Trailing > 0:
-		return fmt.Errorf("%w: line %d is damaged", agents.ErrNoFork, u.Line)
+		return agents.NoFork("line %d is damaged", u.Line)
 	case u.Size > agents.MaxForkedRecord:
-		return fmt.Errorf("%w: line %d has %d bytes, at most %d can be copied",
-			agents.ErrNoFork, u.Line, u.Size, agents.MaxForkedRecord)
+		return agents.NoFork("line %d has %d bytes, at most %d can be copied", u.Line, u.Size, agents.MaxForkedRecord)
 	}
 	return nil
 }
@@ -113,10 +111,10 @@ func forkMeta(line rawjson.Value, request *agents.ForkRequest) (rawjson.Value, e
 	payload := line.Member("payload")
 	old, _ := payload.Member("id").Text()
 	if !line.Member("type").Is("session_meta") || old == "" {
-		return nil, fmt.Errorf("%w: the rollout does not begin with its session_meta", agents.ErrNoFork)
+		return nil, agents.NoFork("the rollout does not begin with its session_meta")
 	}
 	if payload.Member("source").IsObject() {
-		return nil, fmt.Errorf("%w: a subagent's session cannot be resumed", agents.ErrNoFork)
+		return nil, agents.NoFork("a subagent's session cannot be resumed")
 	}
 	id := string(rawjson.AppendQuoted(nil, request.ID))
 	now := `"` + request.Time.UTC().Format(rawjson.TimestampLayout) + `"`
