@@ -25,7 +25,7 @@ func forkCommand() *cobra.Command {
 		Example: "  sessionfs fork 019d3d9#6ab2fbe0",
 		Args:    cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if src.Demo {
+		if src.Demo && src.Mountpoint == "" {
 			return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
 		}
 		at, err := src.Named(args[0])

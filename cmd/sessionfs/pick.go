@@ -55,7 +55,7 @@ func pickCommand() *cobra.Command {
 		return p.run(strings.Join(args, " "))
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory; from a branch in a fork")
+	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory")
 	flags.BoolVar(&p.branch, "branch", false, "choose one of its branches too, and print its path, or ID#ENTRY")
 	flags.BoolVar(&p.here, "here", false, "the last session of this directory, or of the nearest one above")
 	flags.BoolVar(&p.mounted, "mounted", false, "only where it is mounted")

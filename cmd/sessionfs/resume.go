@@ -151,6 +151,9 @@ func (p *picker) startable(session string) (*resumption, error) {
 	if err != nil {
 		return nil, refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.cmd.Name(), r.agent, r.command[0])
 	}
+	if !strings.HasPrefix(session, layout.Sessions+"/") {
+		return nil, refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.cmd.Name(), r.id)
+	}
 	return r, p.checkCWD(r)
 }
 
@@ -160,9 +163,6 @@ func (p *picker) goOn(session string) error {
 	r, err := p.startable(session)
 	if err != nil {
 		return err
-	}
-	if !strings.HasPrefix(session, layout.Sessions+"/") {
-		return refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.cmd.Name(), r.id)
 	}
 	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
 		text := names.Visible(strings.TrimSpace(string(owner)))
