@@ -44,7 +44,7 @@ func forkCommand() *cobra.Command {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
 		return err
 	})
-	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`; Codex takes none")
+	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")
 	return cmd
 }
 
