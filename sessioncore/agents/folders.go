@@ -61,6 +61,9 @@ func (f *Folders) file(session string) string {
 	return path.Join(f.Dir, session) + sessionEnding
 }
 
+// SessionFile returns the file of a session.
+func (f *Folders) SessionFile(session string) string { return f.file(session) }
+
 // subagents returns the shown subagents of a session.
 func (f *Folders) subagents(session string) ([]string, error) {
 	ids, err := f.Inside.Subagents(f.Raw, f.file(session))

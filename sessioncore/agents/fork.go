@@ -1,10 +1,18 @@
 package agents
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"time"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // Forker is a Format whose agent goes on from a new file with the beginning of a session
@@ -45,6 +53,9 @@ type EntryLines struct {
 type ForkPlace struct {
 	Dir  string // one of Agent.Dirs
 	File string // its path below Dir
+	// Beside are small files that the agent expects beside it, by their paths below Dir. They are made
+	// first.
+	Beside map[string]string
 }
 
 // Name returns the file's name in Store.Files.
@@ -62,3 +73,62 @@ func NoFork(format string, args ...any) error { return &ForkError{fmt.Sprintf(fo
 // MaxForkedRecord is the size of the largest record in a fork, in bytes: half of the longest line
 // that is read, so that the changed record stays readable.
 const MaxForkedRecord = 32 << 20
+
+// CopyRecords writes the records of a file up to the last line of a fork, each changed by a function.
+// The error is a ForkError for a damaged line, or one that is too long.
+func CopyRecords(
+	obj storage.Object, request *ForkRequest, out io.Writer, change func(record rawjson.Value) (rawjson.Value, error),
+) error {
+	st, err := obj.Stat()
+	if err != nil {
+		return err
+	}
+	end := slices.Max(request.Last().Lines)
+	last := int64(0) // the line of the record written last
+	copyUnit := func(u *jsonl.Unit) error {
+		if u.Line > end {
+			return jsonl.ErrStop
+		}
+		if err := checkForkLine(u); err != nil {
+			return err
+		}
+		text, err := change(OneLine(u))
+		if err != nil {
+			return err
+		}
+		last = u.Line
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		_, err = out.Write([]byte("\n"))
+		return err
+	}
+	_, err = jsonl.LoadRecords(context.Background(), obj, jsonl.Position{}, st.Size, jsonl.MaxLine, "", copyUnit)
+	if err != nil && !errors.Is(err, jsonl.ErrStop) {
+		return err
+	}
+	if last != end {
+		return fmt.Errorf("%w: line %d is not there any more", storage.ErrStale, end)
+	}
+	return nil
+}
+
+// checkForkLine returns an error for a line that a fork cannot have.
+func checkForkLine(u *jsonl.Unit) error {
+	if u.Kind != jsonl.ObjectUnit || u.Trailing > 0 {
+		return NoFork("line %d is damaged", u.Line)
+	}
+	if u.Size > MaxForkedRecord {
+		return NoFork("line %d has %d bytes, at most %d can be copied", u.Line, u.Size, MaxForkedRecord)
+	}
+	return nil
+}
+
+// NewUUID returns a random UUID (RFC 9562, version 4), a form that all agents accept for ids.
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0F | 0x40
+	b[8] = b[8]&0x3F | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"slices"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
 )
 
-// compareMessages returns an error that names the first message in which two contexts differ. Usages
-// are left out: the client records them behind an answer, where a fork may end.
+// compareMessages returns an error that names the first message in which two contexts differ.
 func compareMessages(want, got *document.Document) error {
 	a := newMessageReader(want)
 	b := newMessageReader(got)
@@ -30,10 +30,10 @@ func compareMessages(want, got *document.Document) error {
 	}
 }
 
-// usageKey begins the member of a message with its usage, behind a comma.
-var usageKey = []byte(`"usage":{`)
+// laterKeys begin the members of a message that the client records behind an answer.
+var laterKeys = [][]byte{[]byte(`"usage":`), []byte(`"stopReason":`), []byte(`"errorMessage":`)}
 
-// messageReader reads the bytes of the list of messages in a context, without their usages. It knows
+// messageReader reads the bytes of the list of messages in a context, without the members of laterKeys. It knows
 // only strings and brackets, as a context may be larger than the memory.
 type messageReader struct {
 	in       *bufio.Reader
@@ -52,15 +52,23 @@ func newMessageReader(context *document.Document) *messageReader {
 
 // next returns the next byte. The error is io.EOF behind the list.
 func (r *messageReader) next() (byte, error) {
-	before := r.depth
-	c, err := r.read()
-	if err == nil && c == ',' && !r.inString {
-		return r.afterUsage(c)
+	for {
+		before := r.depth
+		c, err := r.read()
+		if err != nil {
+			return c, err
+		}
+		if before == listDepth && r.depth < listDepth {
+			return c, io.EOF
+		}
+		if c != ',' || r.inString {
+			return c, nil
+		}
+		isSkipped, err := r.skipLater()
+		if err != nil || !isSkipped {
+			return c, err
+		}
 	}
-	if err == nil && before == listDepth && r.depth < listDepth {
-		err = io.EOF
-	}
-	return c, err
 }
 
 // read reads a byte.
@@ -72,25 +80,28 @@ func (r *messageReader) read() (byte, error) {
 	return c, err
 }
 
-// afterUsage skips a usage behind the comma that was read, and returns the byte behind it; without a
-// usage, the comma.
-func (r *messageReader) afterUsage(comma byte) (byte, error) {
-	begin, _ := r.in.Peek(len(usageKey))
-	if !bytes.Equal(begin, usageKey) {
-		return comma, nil
+// skipLater skips a member of laterKeys, and reports whether there was one.
+func (r *messageReader) skipLater() (isSkipped bool, err error) {
+	isLater := slices.ContainsFunc(laterKeys, func(key []byte) bool {
+		begin, _ := r.in.Peek(len(key))
+		return bytes.Equal(begin, key)
+	})
+	if !isLater {
+		return false, nil
 	}
 	outside := r.depth
-	for range usageKey {
+	for {
+		end, err := r.in.Peek(1)
+		if err != nil {
+			return false, err
+		}
+		if !r.inString && r.depth == outside && (end[0] == ',' || end[0] == '}') {
+			return true, nil
+		}
 		if _, err := r.read(); err != nil {
-			return 0, err
+			return false, err
 		}
 	}
-	for r.depth > outside {
-		if _, err := r.read(); err != nil {
-			return 0, err
-		}
-	}
-	return r.next()
 }
 
 // add follows a byte of the text.

@@ -3,11 +3,11 @@ package forks
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"sessionfs/sessioncore"
@@ -59,8 +59,13 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 	if err != nil {
 		return "", err
 	}
-	request := &agents.ForkRequest{Name: s.Name(), ID: newID(), Title: title, Time: h.Now()}
-	if request.Path, err = pathLines(ctx, snap, entry); err != nil {
+	entry, err = wholeLine(snap, entry)
+	if err != nil {
+		return "", err
+	}
+	request := &agents.ForkRequest{Name: s.Name(), ID: agents.NewUUID(), Title: title, Time: h.Now()}
+	request.Path, err = pathLines(ctx, snap, entry)
+	if err != nil {
 		return "", err
 	}
 	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
@@ -78,11 +83,21 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 	if err != nil {
 		return "", err
 	}
-	copyText := func(out io.Writer) error {
-		_, err := io.Copy(out, io.NewSectionReader(text, 0, text.Size()))
+	for file, content := range place.Beside {
+		if err := create(journal, file, strings.NewReader(content)); err != nil {
+			return "", err
+		}
+	}
+	return name, create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+}
+
+// create makes a file with a content.
+func create(journal storage.Journal, file string, content io.Reader) error {
+	write := func(out io.Writer) error {
+		_, err := io.Copy(out, content)
 		return err
 	}
-	return name, storage.Replaced(journal.Replace(place.File, storage.Replacement{Write: copyText}))
+	return storage.Replaced(journal.Replace(file, storage.Replacement{Write: write}))
 }
 
 // inMemory bounds the text of a fork in memory, in bytes. A longer one is in a nameless file until
@@ -109,31 +124,53 @@ func pathLines(ctx context.Context, snap *sessioncore.Snapshot, entry sessioncor
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		text, err := snap.EntryText(e)
+		of, err := linesOf(snap, e)
 		if err != nil {
 			return nil, err
-		}
-		origin := text.Member("origin")
-		of := agents.EntryLines{}
-		of.File, _ = origin.Member("path").Text()
-		for line := range origin.Member("lines").EachElement {
-			of.Lines = append(of.Lines, agents.Count(line))
-		}
-		if len(of.Lines) == 0 {
-			of.Lines = []int64{agents.Count(origin.Member("line"))}
 		}
 		lines = append(lines, of)
 	}
 	return lines, nil
 }
 
-// newID returns a random UUID (RFC 9562, version 4), the form that all agents accept.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0F | 0x40
-	b[8] = b[8]&0x3F | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+// linesOf returns the lines of the records of an entry.
+func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (agents.EntryLines, error) {
+	text, err := snap.EntryText(e)
+	if err != nil {
+		return agents.EntryLines{}, err
+	}
+	origin := text.Member("origin")
+	of := agents.EntryLines{}
+	of.File, _ = origin.Member("path").Text()
+	for line := range origin.Member("lines").EachElement {
+		of.Lines = append(of.Lines, agents.Count(line))
+	}
+	if len(of.Lines) == 0 {
+		of.Lines = []int64{agents.Count(origin.Member("line"))}
+	}
+	return of, nil
+}
+
+// wholeLine returns the last one of the entries of one line that follow an entry: a line is copied
+// whole.
+func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (sessioncore.Entry, error) {
+	own, err := linesOf(snap, entry)
+	if err != nil {
+		return entry, err
+	}
+	for e := entry + 1; int(e) < snap.Len(); e++ {
+		if snap.Parent(e) != entry {
+			continue
+		}
+		next, err := linesOf(snap, e)
+		if err != nil {
+			return entry, err
+		}
+		if next.File == own.File && slices.Max(next.Lines) == slices.Max(own.Lines) {
+			entry = e
+		}
+	}
+	return entry, nil
 }
 
 // check converts a fork that has no file yet, and compares its conversation with that of the entry.

@@ -3,9 +3,11 @@ package forks
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +23,9 @@ import (
 )
 
 const (
-	claudeFile = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
-	codexFile  = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+	claudeFile  = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+	copilotFile = "session-state/5a5a5a5a-0000-4000-8000-000000000001/events.jsonl"
+	codexFile   = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 )
 
 // home is an agent's directory with a Home for forks.
@@ -64,9 +67,12 @@ func (h *home) fork(name, id, title string) (string, error) {
 
 // path returns the path of the file of a session.
 func (h *home) path(name string) string {
-	if h.Agent == "codex" {
-		day, base, _ := strings.Cut(name, "/")
-		return filepath.Join(h.Dir, "sessions", strings.ReplaceAll(day, "-", "/"), base)
+	dir, base, _ := strings.Cut(name, "/")
+	switch h.Agent {
+	case "codex":
+		return filepath.Join(h.Dir, "sessions", strings.ReplaceAll(dir, "-", "/"), base)
+	case "copilot":
+		return filepath.Join(h.Dir, dir, strings.TrimSuffix(base, ".jsonl"), "events.jsonl")
 	}
 	return filepath.Join(h.Dir, "projects", name)
 }
@@ -127,7 +133,7 @@ func files(t *testing.T, dir string) map[string]string {
 // names its original, and its answers have ids of the original, so that they count once. A fork's
 // leaf can be forked once more.
 func TestEveryEntry(t *testing.T) {
-	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile} {
+	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile, "copilot": copilotFile} {
 		samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", agent, "*.jsonl"))
 		require.NoError(t, err)
 		whole, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "forks", agent+"*.jsonl"))
@@ -140,7 +146,7 @@ func TestEveryEntry(t *testing.T) {
 				require.NoError(t, err)
 				h := newHome(t, agent, file, string(text))
 				for _, name := range h.Sessions("") {
-					if !strings.Contains(name, "/subagents/") {
+					if strings.Count(name, "/") == 1 { // else a subagent's
 						h.forkEverywhere(t, name)
 					}
 				}
@@ -151,7 +157,8 @@ func TestEveryEntry(t *testing.T) {
 
 func (h *home) forkEverywhere(t *testing.T, name string) {
 	_, spent := h.leaf(name)
-	isDamaged := strings.Contains(filepath.Base(t.Name()), "pending") // has a line that is none
+	// These have a line that is none.
+	isDamaged := slices.Contains([]string{"pending.jsonl", "damage.jsonl"}, filepath.Base(t.Name()))
 	for _, id := range h.entries(name) {
 		before := files(t, h.Dir)
 		forked, err := h.fork(name, id, "")
@@ -298,4 +305,41 @@ func TestSubagent(t *testing.T) {
 		`{"type":"user","uuid":"a","parentUuid":null,"isSidechain":true,"sessionId":"s","message":{"role":"user","content":"x"}}`+"\n")
 	_, err := h.fork("-w/5a5a5a5a-0000-4000-8000-000000000001/subagents/agent-1.jsonl", "a", "")
 	require.ErrorContains(t, err, "a subagent's session cannot be resumed")
+}
+
+// changed is a Forker that changes the words of a fork.
+type changed struct {
+	agents.Forker
+	old, new string
+}
+
+func (c changed) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
+	var text strings.Builder
+	place, err := c.Forker.Fork(request, &text)
+	if err == nil {
+		_, err = io.WriteString(out, strings.ReplaceAll(text.String(), c.old, c.new))
+	}
+	return place, err
+}
+
+// TestDifferent: a fork whose conversation differs from the original's does not appear.
+func TestDifferent(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "claude.jsonl"))
+	require.NoError(t, err)
+	h := newHome(t, "claude", claudeFile, string(text))
+	name := h.Sessions("")[0]
+	before := files(t, h.Dir)
+	forker := h.forks.Format
+	for want, words := range map[string][2]string{
+		"differ in message 1 ": {"turn one", "turn two"},
+		"differ in message 4 ": {`"name":"Bash"`, `"name":"bash"`},
+		"differ in message":    {"Answer 4", "Answer 44"},
+	} {
+		h.forks.Format = changed{Forker: forker, old: words[0], new: words[1]}
+		ids := h.entries(name)
+		_, err = h.fork(name, ids[20], "")
+		require.ErrorContains(t, err, want)
+		require.ErrorIs(t, err, sessioncore.ErrInvalid)
+		require.Equal(t, before, files(t, h.Dir))
+	}
 }

@@ -1,16 +1,11 @@
 package codex
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -40,7 +35,14 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	defer obj.Close()
-	return place, h.copyLines(obj, request, out)
+	isFirst := true
+	return place, agents.CopyRecords(obj, request, out, func(record rawjson.Value) (rawjson.Value, error) {
+		if !isFirst {
+			return record, nil
+		}
+		isFirst = false
+		return forkMeta(record, request)
+	})
 }
 
 // openOrigin opens the rollout that has the last entry of a fork.
@@ -54,55 +56,6 @@ func (h *Home) openOrigin(request *agents.ForkRequest) (storage.Object, error) {
 		return nil, agents.NoFork("the entry is in %s, outside this directory of Codex", file)
 	}
 	return h.Raw.Open(name)
-}
-
-// copyLines writes the first line with the fork's id, and the other lines as they are up to the last
-// one of the entry.
-func (h *Home) copyLines(obj storage.Object, request *agents.ForkRequest, out io.Writer) error {
-	st, err := obj.Stat()
-	if err != nil {
-		return err
-	}
-	end := slices.Max(request.Last().Lines)
-	written := int64(0) // number of the line written last
-	_, err = jsonl.LoadRecords(context.Background(), obj, jsonl.Position{}, st.Size, jsonl.MaxLine, "", func(u *jsonl.Unit) error {
-		if u.Line > end {
-			return jsonl.ErrStop
-		}
-		if err := checkForkLine(u); err != nil {
-			return err
-		}
-		text := agents.OneLine(u)
-		if written == 0 {
-			if text, err = forkMeta(text, request); err != nil {
-				return err
-			}
-		}
-		written = u.Line
-		if _, err := out.Write(text); err != nil {
-			return err
-		}
-		_, err := out.Write([]byte("\n"))
-		return err
-	})
-	if errors.Is(err, jsonl.ErrStop) {
-		err = nil
-	}
-	if err == nil && written != end {
-		err = fmt.Errorf("%w: line %d is not there any more", storage.ErrStale, end)
-	}
-	return err
-}
-
-// checkForkLine returns an error for a line that a fork cannot have.
-func checkForkLine(u *jsonl.Unit) error {
-	switch {
-	case u.Kind != jsonl.ObjectUnit || u.Trailing > 0:
-		return agents.NoFork("line %d is damaged", u.Line)
-	case u.Size > agents.MaxForkedRecord:
-		return agents.NoFork("line %d has %d bytes, at most %d can be copied", u.Line, u.Size, agents.MaxForkedRecord)
-	}
-	return nil
 }
 
 // forkMeta returns the first line of a fork: that of its origin with another id, as a rollout that a

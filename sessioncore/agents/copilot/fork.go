@@ -1,0 +1,102 @@
+package copilot
+
+import (
+	"fmt"
+	"io"
+	"path"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file makes a fork: a directory with the events of a session up to an entry, and at the end the
+// note that the client's own /fork writes (docs/format.md, Forks of other agents). GitHub Copilot CLI
+// 1.0.102 was driven.
+
+var _ agents.Forker = (*Home)(nil)
+
+// Fork implements agents.Forker.
+func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
+	place := agents.ForkPlace{Dir: stateDir, File: path.Join(request.ID, eventsName)}
+	session, subagent := h.Split(request.Name)
+	file := h.SessionFile(session)
+	if subagent != "" {
+		return place, agents.NoFork("a subagent's session cannot be resumed")
+	}
+	if path.Base(file) != eventsName && path.Dir(file) != stateDir {
+		return place, agents.NoFork("a session of a client that kept one document for each cannot be resumed")
+	}
+	obj, err := h.Raw.Open(file)
+	if err != nil {
+		return place, err
+	}
+	defer obj.Close()
+	f := &eventFork{request: request}
+	if err := agents.CopyRecords(obj, request, out, f.event); err != nil {
+		return place, err
+	}
+	title := h.title(session)
+	if title == "" {
+		title = session
+	}
+	if request.Title != "" {
+		place.Beside = map[string]string{path.Join(request.ID, workspaceName): f.workspace()}
+	}
+	return place, f.writeNote(out, session, title)
+}
+
+// eventFork makes the events of a fork.
+type eventFork struct {
+	request *agents.ForkRequest
+	isBegun bool
+	cwd     rawjson.Value // JSON of the working directory
+	last    rawjson.Value // JSON of the id of the last event
+}
+
+// now returns the JSON of the fork's time.
+func (f *eventFork) now() string {
+	return `"` + f.request.Time.UTC().Format(rawjson.TimestampLayout) + `"`
+}
+
+// event returns an event for the fork: the first one with the fork's id, others as they are.
+func (f *eventFork) event(event rawjson.Value) (rawjson.Value, error) {
+	f.last = append(f.last[:0], event.Member("id")...)
+	if f.isBegun {
+		return event, nil
+	}
+	f.isBegun = true
+	data := event.Member("data")
+	if !event.Member("type").Is("session.start") || !data.IsObject() {
+		return nil, agents.NoFork("the session does not begin with its session.start")
+	}
+	f.cwd = append(f.cwd, data.Member("context").Member("cwd")...)
+	changed := rawjson.SetMembers(data, []rawjson.Field{
+		{Key: "sessionId", JSON: quoted(f.request.ID)},
+		{Key: "startTime", JSON: f.now()},
+	})
+	return rawjson.SetMembers(event, []rawjson.Field{{Key: "data", JSON: string(changed)}}), nil
+}
+
+// writeNote writes the event that names the original.
+func (f *eventFork) writeNote(out io.Writer, session, title string) error {
+	name := f.request.Title
+	if name == "" {
+		name = title
+	}
+	message := fmt.Sprintf(`Forked from "%s" (%s) as "%s" (%s).`, title, session, name, f.request.ID)
+	_, err := fmt.Fprintf(out, `{"type":"session.info","data":{"infoType":"fork","message":%s},"id":%s,"timestamp":%s,"parentId":%s}`+"\n",
+		quoted(message), quoted(agents.NewUUID()), f.now(), f.last)
+	return err
+}
+
+// workspace returns the file with the fork's name. JSON texts are YAML.
+func (f *eventFork) workspace() string {
+	cwd := f.cwd
+	if cwd.Missing() {
+		cwd = rawjson.Value(`""`)
+	}
+	return fmt.Sprintf("id: %s\ncwd: %s\nclient_name: github/cli\nname: %s\nuser_named: true\nsummary_count: 0\ncreated_at: %s\nupdated_at: %[4]s\n",
+		f.request.ID, cwd, quoted(f.request.Title), f.now())
+}
+
+func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }
