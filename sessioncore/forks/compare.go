@@ -8,12 +8,21 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/storage"
 )
 
 // compareMessages returns an error that names the first message in which two contexts differ.
 func compareMessages(want, got *document.Document) error {
-	a := newMessageReader(want)
-	b := newMessageReader(got)
+	at, isSame, err := firstDifference(want, got)
+	if err != nil || isSame {
+		return err
+	}
+	a, err := readerBefore(want, at)
+	if err != nil {
+		return err
+	}
+	b := *a
+	b.in = bufferedFrom(got, a.off)
 	for {
 		x, errA := a.next()
 		y, errB := b.next()
@@ -30,6 +39,29 @@ func compareMessages(want, got *document.Document) error {
 	}
 }
 
+// chunkSize is the size of a read of a context.
+const chunkSize = 64 << 10
+
+// firstDifference returns the offset of the first chunk in which two contexts differ.
+func firstDifference(want, got *document.Document) (at int64, isSame bool, err error) {
+	size := min(want.Size(), got.Size())
+	x := make([]byte, chunkSize)
+	y := make([]byte, chunkSize)
+	for ; at < size; at += chunkSize {
+		n := min(chunkSize, size-at)
+		if err := storage.ReadFull(want, x[:n], at); err != nil {
+			return at, false, err
+		}
+		if err := storage.ReadFull(got, y[:n], at); err != nil {
+			return at, false, err
+		}
+		if !bytes.Equal(x[:n], y[:n]) {
+			return at, false, nil
+		}
+	}
+	return size, want.Size() == got.Size(), nil
+}
+
 // laterKeys begin the members of a message that the client records behind an answer.
 var laterKeys = [][]byte{[]byte(`"usage":`), []byte(`"stopReason":`), []byte(`"errorMessage":`)}
 
@@ -37,7 +69,8 @@ var laterKeys = [][]byte{[]byte(`"usage":`), []byte(`"stopReason":`), []byte(`"e
 // only strings and brackets, as a context may be larger than the memory.
 type messageReader struct {
 	in       *bufio.Reader
-	depth    int // of brackets
+	off      int64 // of the next byte
+	depth    int   // of brackets
 	inString bool
 	escaped  bool // the next byte of the string is escaped
 	messages int  // number of messages begun
@@ -46,8 +79,27 @@ type messageReader struct {
 // listDepth is the depth of brackets in the list of messages.
 const listDepth = 2
 
-func newMessageReader(context *document.Document) *messageReader {
-	return &messageReader{in: bufio.NewReaderSize(io.NewSectionReader(context, 0, context.Size()), 64<<10)}
+func bufferedFrom(context *document.Document, off int64) *bufio.Reader {
+	return bufio.NewReaderSize(io.NewSectionReader(context, off, context.Size()-off), chunkSize)
+}
+
+// readerBefore returns a reader of a context from the last member of a message that begins before an
+// offset.
+func readerBefore(context *document.Document, at int64) (*messageReader, error) {
+	r := &messageReader{in: bufferedFrom(context, 0)}
+	before := *r
+	for r.off < at {
+		state := *r
+		c, err := r.read()
+		if err != nil {
+			return nil, err
+		}
+		if c == ',' && !r.inString && r.depth == listDepth+1 {
+			before = state
+		}
+	}
+	before.in = bufferedFrom(context, before.off)
+	return &before, nil
 }
 
 // next returns the next byte. The error is io.EOF behind the list.
@@ -75,6 +127,7 @@ func (r *messageReader) next() (byte, error) {
 func (r *messageReader) read() (byte, error) {
 	c, err := r.in.ReadByte()
 	if err == nil {
+		r.off++
 		r.add(c)
 	}
 	return c, err

@@ -117,30 +117,33 @@ type Field struct{ Key, JSON string }
 // SetMembers returns an object with members set, removed, or appended. Of repeated ones it sets the
 // last.
 func SetMembers(object Value, fields []Field) []byte {
-	var edits Edits
-	var add []byte
-	var removed []string
-	for _, f := range fields {
-		at := -1
-		var old Member
-		for m := range object.EachMember {
-			if m.KeyIs(f.Key) {
-				at = m.End - len(m.Value)
-				old = m
+	last := make([]Edit, len(fields)) // of the last member of each field; End is 0 for none
+	for m := range object.EachMember {
+		for i := range fields {
+			if m.KeyIs(fields[i].Key) {
+				last[i] = Edit{Start: m.End - len(m.Value), End: m.End, Text: fields[i].JSON}
 			}
 		}
+	}
+	var edits Edits
+	var add []byte
+	isRemoved := false
+	for i, f := range fields {
 		switch {
 		case f.JSON == "":
-			removed = append(removed, f.Key)
-		case at >= 0:
-			edits = append(edits, Edit{Start: at, End: old.End, Text: f.JSON})
+			isRemoved = isRemoved || last[i].End > 0
+		case last[i].End > 0:
+			edits = append(edits, last[i])
 		default:
 			add = AppendListed(add, string(AppendQuoted(nil, f.Key))+":"+f.JSON)
 		}
 	}
 	object = edits.Apply(object)
-	edits = Edits(nil).Object(object, 0, string(add), func(m Member) bool {
-		return slices.ContainsFunc(removed, m.KeyIs)
-	})
-	return edits.Apply(object)
+	if !isRemoved && len(add) == 0 {
+		return object
+	}
+	drop := func(m Member) bool {
+		return slices.ContainsFunc(fields, func(f Field) bool { return f.JSON == "" && m.KeyIs(f.Key) })
+	}
+	return Edits(nil).Object(object, 0, string(add), drop).Apply(object)
 }
