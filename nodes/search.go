@@ -164,6 +164,7 @@ func (d *HitsDir) result(text func(context.Context, *search.Result, *budget.Hold
 		}
 		c := textContent(text, st)
 		c.at = time.Unix(0, result.Modified)
+		c.private = d.session == nil
 		return c, hold.Resize(int64(cap(text)))
 	}
 	return &ContentFile{node: d.file(), render: render}

@@ -136,7 +136,11 @@ func (d *aboutSessions) stat(ctx context.Context) (storage.Stat, error) {
 // Stat returns directory attributes from the session file, or from the directory of all.
 func (d *aboutSessions) Stat(ctx context.Context) (Attr, error) {
 	st, err := d.stat(ctx)
-	return d.view.dirAttr(st), err
+	a := d.view.dirAttr(st)
+	if d.session == nil {
+		a = a.private()
+	}
+	return a, err
 }
 
 // member returns the session for a search of its parents and children.
