@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -97,6 +99,20 @@ func openSource(t *testing.T, dirMode, fileMode os.FileMode) *nodes.RootDir {
 	return nodes.NewRootDir(view, top, func() []nodes.Name { return names })
 }
 
+// nodeAt returns the node of a path in the mount.
+func nodeAt(t *testing.T, root nodes.Dir, path string) nodes.Node {
+	var node nodes.Node = root
+	for name := range strings.SplitSeq(path, "/") {
+		look, err := nodes.NewLook(t.Context(), node.(nodes.Dir))
+		require.NoError(t, err, path)
+		child, errno := look.Find(t.Context(), nodes.Named(name))
+		look.Close()
+		require.Zero(t, errno, path)
+		node = child.Make()
+	}
+	return node
+}
+
 // TestModes: each name has the mode of what is behind it, but views of all sessions, and typed text, are for the owner
 // alone. What an open file says is what the name says.
 func TestModes(t *testing.T) {
@@ -130,12 +146,7 @@ func TestModes(t *testing.T) {
 
 // TestModeOfKnownSize: the size of prompts that were read is remembered, and so is that they are the owner's.
 func TestModeOfKnownSize(t *testing.T) {
-	var node nodes.Node = openSource(t, 0o755, 0o644)
-	for _, name := range []string{"history", "prompts.jsonl"} {
-		child, err := node.(nodes.Dir).Find(t.Context(), nil, nodes.Named(name))
-		require.NoError(t, err)
-		node = child.Make()
-	}
+	node := nodeAt(t, openSource(t, 0o755, 0o644), "history/prompts.jsonl")
 	for range 2 {
 		a, err := node.Stat(t.Context())
 		require.NoError(t, err)
@@ -152,5 +163,51 @@ func TestClosedRoot(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, a.Mode, "closed: %v", closed)
 		require.EqualValues(t, os.Geteuid(), a.UID)
+	}
+}
+
+// TestSetAttr: what a control file and leaf have already can be set, so that an editor's fchmod and cp -a succeed;
+// anything else is refused, also a bit above those of the mode, and where nothing can be written.
+func TestSetAttr(t *testing.T) {
+	const isRegular, session = uint32(syscall.S_IFREG), "sessions/p/2026_s/"
+	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
+	mode := func(mode uint32) nodes.AttrChange { return nodes.AttrChange{Mode: &mode} }
+	for _, c := range []struct {
+		path   string
+		change nodes.AttrChange
+		want   syscall.Errno
+	}{
+		{session + "append", nodes.AttrChange{}, 0},
+		{session + "append", mode(0o644), 0},
+		{session + "append", mode(isRegular | 0o644), 0},
+		{session + "append", nodes.AttrChange{UID: &uid, GID: &gid}, 0},
+		{session + "append", mode(0o600), syscall.EPERM},
+		{session + "append", mode(0o4644), syscall.EPERM},
+		{session + "append", mode(0o2644), syscall.EPERM},
+		{session + "append", mode(0o1644), syscall.EPERM},
+		{session + "append", nodes.AttrChange{UID: new(uid + 1)}, syscall.EPERM},
+		{session + "append", nodes.AttrChange{GID: new(gid + 1)}, syscall.EPERM},
+		{session + "append", nodes.AttrChange{Mode: new(uint32(0o644)), GID: new(gid + 1)}, syscall.EPERM},
+		{"new-session", mode(0o644), 0},
+		{"new-session", mode(0o4644), syscall.EPERM},
+		{session + "leaf", nodes.AttrChange{UID: &uid}, 0},
+		{session + "leaf", mode(0o777), 0},
+		{session + "leaf", mode(0o1777), syscall.EPERM},
+		{session + "usage.json", mode(0o444), syscall.EPERM},
+		{"README", nodes.AttrChange{}, syscall.EPERM},
+		{"recent", mode(0o700), syscall.EPERM},
+	} {
+		root := openSource(t, 0o755, 0o644)
+		node := nodeAt(t, root, c.path)
+		a, errno := nodes.SetAttr(t.Context(), node, filepath.Base(c.path), c.change)
+		assert.Equal(t, c.want, errno, "%s: %+v", c.path, c.change)
+		if errno == 0 {
+			now, err := node.Stat(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, now, a, c.path)
+		}
+		root.View().Frozen = nodes.ErrArchived
+		_, errno = nodes.SetAttr(t.Context(), node, filepath.Base(c.path), c.change)
+		assert.Equal(t, syscall.EROFS, errno, "archived: %s", c.path)
 	}
 }
