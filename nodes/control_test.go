@@ -363,3 +363,15 @@ func TestAnswersAreBounded(t *testing.T) {
 		require.Zero(t, b.Held())
 	}
 }
+
+// TestFsyncFails: the caller of fsync gets the error, and last-error has it.
+func TestFsyncFails(t *testing.T) {
+	f := newFake(budget.New(budget.Min))
+	for _, err := range []error{nil, syscall.EIO, fmt.Errorf("fsync s: %w", syscall.ENOSPC), sessioncore.ErrReadOnly} {
+		f.makeDurable = func(context.Context) error { return err }
+		require.Equal(t, Errno(err), f.Sync(t.Context()))
+		if err != nil {
+			require.Contains(t, f.lastError(), err.Error())
+		}
+	}
+}

@@ -211,3 +211,38 @@ func TestSetAttr(t *testing.T) {
 		assert.Equal(t, syscall.EROFS, errno, "archived: %s", c.path)
 	}
 }
+
+// TestOpenForWriting: only control files can be opened for writing, and not where nothing may be written.
+func TestOpenForWriting(t *testing.T) {
+	const session = "sessions/p/2026_s/"
+	root := openSource(t, 0o755, 0o644)
+	for path, want := range map[string]syscall.Errno{
+		session + "append": 0, session + "labels": 0, "new-session": 0,
+		session + "usage.json": syscall.EPERM, session + "entries/a.json": syscall.EPERM, "README": syscall.EPERM,
+		"sessions/p/2026_s.jsonl": syscall.EPERM, "index.jsonl": syscall.EPERM,
+	} {
+		file := nodeAt(t, root, path).(nodes.File)
+		for _, flag := range []int{os.O_WRONLY, os.O_RDWR, os.O_TRUNC, os.O_RDONLY} {
+			for frozen, errno := range map[error]syscall.Errno{nil: want, nodes.ErrForeign: syscall.EROFS} {
+				if flag == os.O_RDONLY {
+					errno = 0
+				}
+				root.View().Frozen = frozen
+				h, got := nodes.OpenFile(t.Context(), file, filepath.Base(path), flag)
+				assert.Equal(t, errno, got, "%s, flag %#x, frozen: %v", path, flag, frozen)
+				if got == 0 {
+					h.Close()
+				}
+			}
+		}
+	}
+}
+
+// TestFsyncOfSession: fsync of a session's control file is one of its session, whose error the caller gets.
+func TestFsyncOfSession(t *testing.T) {
+	root := openSource(t, 0o755, 0o644)
+	file := nodeAt(t, root, "sessions/p/2026_s/append").(nodes.Control)
+	require.Zero(t, file.Sync(t.Context()))
+	root.View().Writer = writer.New(root.View().Sessions, writer.Options{ReadOnly: true})
+	require.Equal(t, syscall.EROFS, file.Sync(t.Context()))
+}

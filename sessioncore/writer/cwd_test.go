@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -37,15 +38,16 @@ func TestCWDTakenBack(t *testing.T) {
 	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
 }
 
-// syncs notes the files that a writer makes durable.
+// syncs notes the files that a writer makes durable. Its calls fail with err.
 type syncs struct {
 	*dir.Storage
 	names []string
+	err   error
 }
 
 func (s *syncs) Sync(name string) error {
 	s.names = append(s.names, name)
-	return s.Storage.Sync(name)
+	return cmp.Or(s.err, s.Storage.Sync(name))
 }
 
 // TestCWDCompletes: a move that was killed after the header was written, and the artifacts were moved, is completed by
@@ -59,10 +61,13 @@ func TestCWDCompletes(t *testing.T) {
 		require.Equal(t, []string{cwd, plainName}, []string{dir, except})
 		return "", nil
 	}
-	journal := &syncs{Storage: disk}
+	journal := &syncs{Storage: disk, err: unix.EIO}
 	w.opts.Journal = journal
+	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EIO)
+	require.Equal(t, content, w.content(), "what is not durable stays where it is")
+	journal.err = nil
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
-	require.Equal(t, []string{plainName}, journal.names)
+	require.Equal(t, []string{plainName, plainName}, journal.names)
 	require.Equal(t, content, fileContent(t, disk, clients.AbsoluteScope(cwd)+"/session.jsonl"))
 }
 

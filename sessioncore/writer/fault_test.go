@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,14 +58,42 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSyncFault: the line is written, and the error says that it may not survive a crash.
+// TestSyncFault: what is written is there, and the error says that it may not survive a crash. Without -o sync nobody asks.
 func TestSyncFault(t *testing.T) {
-	op := "Sync"
-	w := startWriting(t, &storagetest.Hooked{Storage: memory.New(), Before: failing(&op, unix.EIO)}, plainFile, Options{Sync: true})
-	ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
-	require.ErrorIs(t, err, unix.EIO)
-	require.Len(t, ids, 1)
-	require.Len(t, w.added(plainFile), 1)
+	slot := string(titleSlot("old", titleByUser, plainNow))
+	for name, test := range map[string]struct {
+		content string
+		always  bool // also without -o sync
+		do      func(ctx context.Context, w *writing) error
+	}{
+		"append": {plainFile, false, func(_ context.Context, w *writing) error {
+			ids, err := w.append(`{"type":"mode_change","mode":"plan"}`)
+			require.Len(t, ids, 1)
+			return err
+		}},
+		"leaf":  {plainFile, false, func(ctx context.Context, w *writing) error { return w.MoveLeaf(ctx, w.session, new("a")) }},
+		"label": {plainFile, false, func(ctx context.Context, w *writing) error { return w.SetLabel(ctx, w.session, "a", "L") }},
+		"title": {slot + plainFile, false, func(ctx context.Context, w *writing) error { return w.SetTitle(ctx, w.session, "T") }},
+		"import": {plainFile, true, func(ctx context.Context, w *writing) error {
+			_, err := w.Import(ctx, plainName, copyOf(plainFile+importMore))
+			return err
+		}},
+	} {
+		for _, sync := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, -o sync=%v", name, sync), func(t *testing.T) {
+				op := "Sync"
+				files := &storagetest.Hooked{Storage: memory.New(), Before: failing(&op, unix.EIO)}
+				w := startWriting(t, files, test.content, Options{Sync: sync})
+				err := test.do(t.Context(), w)
+				if sync || test.always {
+					require.ErrorIs(t, err, unix.EIO)
+				} else {
+					require.NoError(t, err)
+				}
+				require.Greater(t, len(w.content()), len(test.content), "the file has it")
+			})
+		}
+	}
 }
 
 // TestReplacedMeanwhile: a program without the lock replaces the file between our read and our rewrite. The write is

@@ -46,8 +46,15 @@ func TestReplaceIsDurable(t *testing.T) {
 	order = nil
 	require.NoError(t, s.Sync("x.jsonl"))
 	assert.Equal(t, []string{"fsync file", "fsync dir"}, order)
-	s.sys.fsync = func(int) error { return unix.ENOSPC }
-	assert.ErrorIs(t, s.Sync("x.jsonl"), syscall.ENOSPC)
+	for _, failing := range []storage.Kind{storage.KindFile, storage.KindDir} {
+		s.sys.fsync = func(fd int) error {
+			if st, err := fstat(fd); err != nil || st.Kind == failing {
+				return errors.Join(err, unix.ENOSPC)
+			}
+			return nil
+		}
+		assert.ErrorIs(t, s.Sync("x.jsonl"), syscall.ENOSPC, "fsync of %v", failing)
+	}
 }
 
 // TestDirectoryCannotBeSynced: the file is replaced already, and the caller gets the error, unless the file system
