@@ -8,6 +8,7 @@ import (
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -35,5 +36,16 @@ func TestOfSession(t *testing.T) {
 	}
 	for root, want := range map[Program][2]Program{ByUnknown: {ByOMP, ByPi}, ByOMP: {ByOMP, ByOMP}, LikelyByPi: {ByOMP, ByPi}, ByPi: {ByPi, ByPi}} {
 		require.Equal(t, want, [2]Program{ProgramOfSession(root, 0), ProgramOfSession(root, MarkPi)}, root)
+	}
+}
+
+// TestRacyRoot: an agent directory that changed within a tick of the clock of file times is looked at again.
+func TestRacyRoot(t *testing.T) {
+	for racy, want := range map[bool]Program{true: ByPi, false: ByUnknown} {
+		mem := memory.New()
+		root := NewProgramRoot(&storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)})
+		require.Equal(t, ByUnknown, root.Program(""))
+		require.NoError(t, mem.WriteFile(piNames[0], nil))
+		require.Equal(t, want, root.Program(""), "racy: %v", racy)
 	}
 }

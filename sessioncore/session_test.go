@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // testSession is a session whose file a test changes from outside.
@@ -179,5 +180,26 @@ func TestConfirmOnce(t *testing.T) {
 		s.Append(sessiontest.Entry(fmt.Sprint(n), "a"))
 		require.Equal(t, 2+n, missing(), "not what was added")
 		require.Zero(t, missing())
+	}
+}
+
+// TestRacySlot: a title slot that is overwritten within a tick of the clock of file times makes another snapshot, so that
+// what shows the title is made anew.
+func TestRacySlot(t *testing.T) {
+	slot := func(title string) string {
+		return `{"type":"title","v":1,"title":"` + title + `","source":"user","updatedAt":"2026-02-16T10:20:30.000Z","pad":""}` + "\n"
+	}
+	for _, racy := range []bool{true, false} {
+		mem := sessiontest.Memory(t, []byte(slot("one")+sessiontest.Header+sessiontest.Entry("a", "")))
+		store := NewStore(&storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)})
+		t.Cleanup(store.Close)
+		session := store.Session(sessiontest.FileName)
+		before := sessiontest.Snapshot(t, session)
+		require.Same(t, before, sessiontest.Snapshot(t, session))
+		st, err := mem.Stat(sessiontest.FileName)
+		require.NoError(t, err)
+		_, err = mem.Replace(sessiontest.FileName, storage.Replacement{Expect: st.Token, Head: []byte(slot("two"))})
+		require.NoError(t, err)
+		require.Equal(t, racy, before != sessiontest.Snapshot(t, session))
 	}
 }

@@ -276,3 +276,16 @@ func TestCanceled(t *testing.T) {
 	require.ErrorIs(t, <-converts, context.Canceled)
 	require.Less(t, len(agent.seen), 5, "nobody waited for it")
 }
+
+// TestRacyTimes: what was read of a file within a tick of the clock of file times is read again.
+func TestRacyTimes(t *testing.T) {
+	for racy, want := range map[bool]string{true: "two", false: "one"} {
+		mem := memory.New()
+		files := &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)}
+		require.NoError(t, mem.WriteFile("f", []byte("one")))
+		var texts Texts
+		require.Equal(t, "one", string(texts.Text(files, "f")))
+		require.NoError(t, mem.WriteFile("f", []byte("two")))
+		require.Equal(t, want, string(texts.Text(files, "f")), "racy: %v", racy)
+	}
+}

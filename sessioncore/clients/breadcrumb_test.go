@@ -6,10 +6,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -75,4 +78,24 @@ func TestMovedBreadcrumb(t *testing.T) {
 	got, ok := movedBreadcrumb("/old\n"+root+"/p/s.jsonl\n", root, "p/s.jsonl", "q/s.jsonl", "/new")
 	require.True(t, ok)
 	require.Equal(t, "/new\n"+root+"/q/s.jsonl\n", got)
+}
+
+// TestRacyBreadcrumbs: a breadcrumb that was overwritten within a tick of the clock of file times is read again, and a scan
+// for clients of that moment has perhaps not found the one that wrote it.
+func TestRacyBreadcrumbs(t *testing.T) {
+	for racy, want := range map[bool]string{true: "/2.jsonl", false: "/1.jsonl"} {
+		mem := memory.New()
+		crumbs := breadcrumbs{storage: &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)}}
+		for _, file := range []string{"/1.jsonl", "/2.jsonl"} {
+			require.NoError(t, mem.WriteFile("t", []byte("/w\n"+file)))
+			crumbs.readChanged()
+		}
+		require.Equal(t, want, crumbs.list[0].file, "racy: %v", racy)
+	}
+	now := time.Now()
+	for age, want := range map[time.Duration]bool{-time.Hour: false, 0: false, time.Millisecond: false, time.Minute: true} {
+		scan := clientScan{at: now}
+		changed := now.Add(-age).Truncate(time.Millisecond).Add(time.Microsecond)
+		require.Equal(t, want, scan.isCurrent([]breadcrumb{{token: storage.Token{Changed: changed.UnixNano()}}}), "%v", age)
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -228,4 +229,19 @@ func TestLookReadsAhead(t *testing.T) {
 	require.Len(t, newListing(t, files).all(t), n)
 	require.EqualValues(t, n, files.opens.Load())
 	require.Zero(t, files.surprises.Load())
+}
+
+// TestRacyTimes: what changed within a tick of the clock of file times is looked at again, a file as a directory: a token
+// of that moment proves nothing. Later ones do.
+func TestRacyTimes(t *testing.T) {
+	for racy, want := range map[bool][]string{true: {"a2", "b1", "c1"}, false: {"a1"}} {
+		mem := memory.New()
+		l := newListing(t, &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)})
+		require.NoError(t, mem.WriteFile("p/a.jsonl", []byte(headerLine("a1", "/w"))))
+		require.Equal(t, "a1", ids(t, l))
+		require.NoError(t, mem.WriteFile("p/a.jsonl", []byte(headerLine("a2", "/w"))))
+		require.NoError(t, mem.WriteFile("p/b.jsonl", []byte(headerLine("b1", "/w"))))
+		require.NoError(t, mem.WriteFile("q/c.jsonl", []byte(headerLine("c1", "/w"))))
+		require.ElementsMatch(t, want, strings.Fields(ids(t, l)), "racy: %v", racy)
+	}
 }

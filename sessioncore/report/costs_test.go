@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -13,7 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage/storagetest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // slowLines adds up all sessions, with no more thought than that.
@@ -177,4 +183,33 @@ func TestStatsWords(t *testing.T) {
 	require.Equal(t, "A t…", (&Stats{by: []string{bySession}}).cut(0, "A title", 4))
 	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
 	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
+}
+
+// TestRacyTimes: a session that changed within a tick of the clock of file times is counted again, and of one that may change
+// without a sign each answer is read whole, since that has a checksum.
+func TestRacyTimes(t *testing.T) {
+	text := func(tokens int) []byte {
+		usage := fmt.Sprintf(`{"input":%d,"output":1,"totalTokens":%d}`, tokens, tokens+1)
+		return []byte(sessiontest.Header + answer(1, "a", "m", usage))
+	}
+	for _, racy := range []bool{true, false} {
+		mem := memory.New()
+		store := sessioncore.NewStore(&storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)})
+		t.Cleanup(store.Close)
+		costs, list := NewCosts(store, ListPrices), listing.New(store, "/agent/sessions")
+		counted := func(tokens int) string {
+			require.NoError(t, mem.WriteFile("p/s.jsonl", text(tokens)))
+			sessions, err := list.Sessions(t.Context())
+			require.NoError(t, err)
+			hold := budget.New(budget.Default).Hold()
+			lines, err := costs.Lines(t.Context(), sessions.All(), &hold)
+			require.NoError(t, err)
+			return string(lines)
+		}
+		require.Contains(t, counted(10), `"input":10,`)
+		want := map[bool]int{true: 20, false: 10}[racy]
+		require.Contains(t, counted(20), fmt.Sprintf(`"input":%d,`, want), "racy: %v", racy)
+		answers := readAnswers(t.Context(), sessiontest.Snapshot(t, store.Session("p/s.jsonl")), []sessioncore.Entry{0})
+		require.Equal(t, racy, answers[0] == nil)
+	}
 }

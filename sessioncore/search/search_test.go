@@ -17,6 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -334,5 +335,16 @@ func TestMarks(t *testing.T) {
 			text = marks.ReplaceAllString(text, "<$0>")
 		}
 		require.Equal(t, want, text, terms)
+	}
+}
+
+// TestRacyTimes: a file that changed within a tick of the clock of file times is searched again.
+func TestRacyTimes(t *testing.T) {
+	for racy, want := range map[bool][]string{true: {"two"}, false: nil} {
+		mem := sessiontest.Memory(t, []byte(sessiontest.Header+sessiontest.Entry("one", "")))
+		s := New(Sessions{Files: &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)}})
+		require.Empty(t, look(t, s, "two"))
+		require.NoError(t, mem.WriteFile(sessiontest.FileName, []byte(sessiontest.Header+sessiontest.Entry("two", ""))))
+		require.Equal(t, want, look(t, s, "two"), "racy: %v", racy)
 	}
 }

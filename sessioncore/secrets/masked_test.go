@@ -12,6 +12,7 @@ import (
 
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // token is put together at run time, so that no scanner finds it in this file; word is a secret where something says so.
@@ -138,4 +139,13 @@ func TestMaskedTooMany(t *testing.T) {
 		require.LessOrEqual(t, files.places, 10)
 		require.LessOrEqual(t, len(files.masks), 3)
 	}
+}
+
+// TestRacyTimes: a secret that is written into a file within a tick of the clock of file times is masked.
+func TestRacyTimes(t *testing.T) {
+	mem := sessiontest.Memory(t, []byte(strings.Repeat("-", len(token))))
+	files := Mask(&storagetest.Stopped{Storage: mem, At: storagetest.Ticking(true)}, Known())
+	require.Contains(t, read(t, files, sessiontest.FileName), "---")
+	require.NoError(t, mem.WriteFile(sessiontest.FileName, []byte(token)))
+	require.NotContains(t, read(t, files, sessiontest.FileName), token)
 }
