@@ -66,3 +66,25 @@ func TestRelativeQuery(t *testing.T) {
 		require.Equal(t, c.again, s.FilesRead()-before, c.query)
 	}
 }
+
+// TestFirstMoment: after: and before: meet at the first moment of the day, in local time: it is in the day, and the moment
+// before is not.
+func TestFirstMoment(t *testing.T) {
+	defer func(zone *time.Location) { time.Local = zone }(time.Local)
+	for hours, midnight := range map[int]string{0: "2026-03-02T00:00:00", 9: "2026-03-01T15:00:00"} {
+		time.Local = time.FixedZone("local", hours*60*60)
+		first, err := time.Parse("2006-01-02T15:04:05", midnight)
+		require.NoError(t, err)
+		entry := func(id string, at time.Time) string {
+			return `{"type":"message","id":"` + id + `","timestamp":"` + at.Format("2006-01-02T15:04:05.000Z") + `","message":{"role":"user","content":"tide"}}` + "\n"
+		}
+		s := one(t, entry("before", first.Add(-time.Millisecond)), entry("first", first), entry("last", first.Add(24*time.Hour-time.Millisecond)))
+		for query, want := range map[string][]string{
+			"before:2026-03-02": {"before"}, "after:2026-03-02": {"last", "first"}, "before:2026-03-01": nil, "after:2026-03-03": nil,
+			"tide after:2026-03-02 before:2026-03-03": {"last", "first"}, "before:2026-03-03 after:2026-03-01": {"last", "first", "before"},
+			"before:2026-03-02T00:00": {"before"}, "after:2026-03-02T00:00 before:2026-03-02T00:01": {"first"},
+		} {
+			require.Equal(t, want, look(t, s, query), "%s, %d hours from UTC", query, hours)
+		}
+	}
+}

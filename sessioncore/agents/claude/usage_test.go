@@ -61,6 +61,7 @@ func TestAnswersOfOneID(t *testing.T) {
 			request+fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
 				callBlock("c"+uuid), input))
 	}
+	orphan := func(record string) string { return strings.Replace(record, `"parentUuid":null,`, "", 1) }
 	for name, c := range map[string]struct {
 		lines []string
 		want  string // the inputs of the answers, "-" for one without a usage
@@ -79,6 +80,8 @@ func TestAnswersOfOneID(t *testing.T) {
 			says("c", "b", "r3", 4)}, "1 2 4"},
 		"the first names a request": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1), result("d", "c", "cc", "x"),
 			says("e", "d", "", 3)}, "1 3"},
+		"no parents": {[]string{orphan(says("a", "", "", 1)), orphan(result("b", "", "ca", "x")), orphan(says("c", "", "", 1)),
+			orphan(says("d", "", "", 2))}, "1 2"},
 		"two records each": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5),
 			says("e", "d", "r2", 5)}, "1 5"},
 	} {

@@ -1,0 +1,42 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// TestLaterDay: an answer that ends on a later day than it began, in UTC or in local time, says when.
+func TestLaterDay(t *testing.T) {
+	defer func(zone *time.Location) { time.Local = zone }(time.Local)
+	const day = "2026-03-30T"
+	for _, c := range []struct {
+		zone        int // in hours
+		first, last string
+		later       bool
+	}{
+		{0, day + "14:59:00.000Z", day + "15:01:00.000Z", false},
+		{9, day + "14:59:00.000Z", day + "15:01:00.000Z", true}, // midnight in Tokyo
+		{9, day + "14:59:59.999Z", day + "15:00:00.000Z", true},
+		{9, day + "14:59:00.000Z", day + "14:59:59.999Z", false},
+		{9, day + "15:00:00.000Z", day + "15:01:00.000Z", false},
+		{9, day + "23:59:59.999Z", "2026-03-31T00:00:00.000Z", true}, // midnight in UTC
+		{-8, day + "07:59:00.000Z", day + "08:00:00.000Z", true},
+		{0, day + "00:00:00.000Z", day + "23:59:59.999Z", false},
+		{0, "2026-03-31T00:01:00.000Z", day + "23:59:00.000Z", false}, // a clock that was put back
+		{0, "nothing", day + "23:59:00.000Z", false},
+		{0, day + "23:59:00.000Z", "nothing", false},
+	} {
+		time.Local = time.FixedZone("local", c.zone*60*60)
+		var want int64
+		if c.later {
+			at, err := time.Parse(time.RFC3339, c.last)
+			require.NoError(t, err)
+			want = at.UnixMilli()
+		}
+		require.Equal(t, want, laterDay(rawjson.Value(`"`+c.first+`"`), rawjson.Value(`"`+c.last+`"`)), "%+v", c)
+	}
+}
