@@ -78,6 +78,9 @@ func Parse(args []string) (c Command, err error) {
 	c.Helper = IsHelper(args[0])
 	var v flagValues
 	f := flags(&c, &v)
+	if err := CheckValues(f, args[1:]); err != nil {
+		return c, err
+	}
 	if err := f.Parse(args[1:]); err != nil {
 		return c, err
 	}

@@ -39,7 +39,7 @@ func exportCommand() *cobra.Command {
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if site != "" {
-				return cobra.NoArgs(cmd, args)
+				return noArgs(cmd, args)
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},

@@ -63,7 +63,7 @@ func versionCommand() *cobra.Command {
 		Use:               "version",
 		Short:             "Print the version",
 		Example:           "  sessionfs version",
-		Args:              cobra.NoArgs,
+		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "sessionfs", version())

@@ -34,7 +34,7 @@ func keepCommand() *cobra.Command {
 			"default SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for " +
 			"cron.",
 		Example: "  sessionfs keep --timer\n  sessionfs keep --to 'postgres://me@db.example/team' --timer",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if mountopts.IsDatabase(to) {

@@ -251,6 +251,31 @@ func newRoot(s streams, called string) *cobra.Command {
 	return root
 }
 
+// checkValues refuses the command line of a command in which an option would become the value of
+// another one.
+func checkValues(root *cobra.Command, args []string) error {
+	if commands[args[0]] == nil {
+		return nil
+	}
+	command, words, err := root.Find(args)
+	if err != nil || command.DisableFlagParsing {
+		return nil // running it says so
+	}
+	err = mountopts.CheckValues(command.Flags(), words)
+	if err == nil {
+		return nil
+	}
+	return command.FlagErrorFunc()(command, err)
+}
+
+// noArgs refuses arguments of a command that has none.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no argument is expected here, and %q is one", args[0])
+}
+
 // usageError refuses a wrong command line.
 func usageError(c *cobra.Command, err error) error {
 	if err == nil {
@@ -279,7 +304,10 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	ctx, release := untilSignal(context.Background())
 	defer release()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := checkValues(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil { // it was done all the same
 		return exitOK
 	}

@@ -64,7 +64,7 @@ func statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the mounts",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
 			for _, m := range fs.OurMountpoints() {
 				fmt.Fprintln(cmd.OutOrStdout(), m)

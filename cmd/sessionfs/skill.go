@@ -27,7 +27,7 @@ func skillCommand() *cobra.Command {
 			"where there is no agent, and --uninstall removes it there. A file that is not as this program wrote it " +
 			"stays.",
 		Example: "  sessionfs skill --install",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !install && !uninstall {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), skillText)

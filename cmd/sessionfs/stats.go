@@ -29,7 +29,7 @@ func statsCommand() *cobra.Command {
 			"are counted. Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o " +
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}, func(cmd *cobra.Command, src *tree, _ []string) error {
 		if today {
 			since, until = "today", "today"
