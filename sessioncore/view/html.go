@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -34,17 +33,16 @@ func (p *page) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 var schemes = []string{"http", "https", "mailto"}
 
 // anchor returns the opening tag of a link, or "" if it is not kept.
-func anchor(destination []byte) string {
+func anchor(destination []byte) markup {
 	u, err := url.Parse(string(destination))
 	if err != nil || !slices.Contains(schemes, strings.ToLower(u.Scheme)) {
 		return ""
 	}
-	href := html.EscapeString(string(util.URLEscape(destination, false)))
-	return `<a href="` + href + `" rel="noopener noreferrer nofollow">`
+	return `<a href="` + escaped(string(util.URLEscape(destination, false))) + `" rel="noopener noreferrer nofollow">`
 }
 
 // anchored returns HTML as the text of a link, if the link is kept.
-func anchored(destination []byte, text string) string {
+func anchored(destination []byte, text markup) markup {
 	if open := anchor(destination); open != "" {
 		return open + text + "</a>"
 	}
@@ -70,7 +68,7 @@ func (p *page) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bo
 		if l.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(bytes.ToLower(destination), []byte("mailto:")) {
 			destination = append([]byte("mailto:"), destination...)
 		}
-		p.write(anchored(destination, html.EscapeString(string(l.Label(source)))))
+		p.write(anchored(destination, escaped(string(l.Label(source)))))
 	}
 	return ast.WalkContinue, nil
 }
@@ -82,11 +80,11 @@ var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 // image tells its host of the reader.
 func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		destination, alt := n.(*ast.Image).Destination, html.EscapeString(plainText(n, source))
+		destination, alt := n.(*ast.Image).Destination, plainText(n, source)
 		if blob := blobLink.FindSubmatch(destination); blob != nil {
 			p.embed(string(blob[1]), alt)
 		} else {
-			p.write(anchored(destination, cmp.Or(alt, "Image")))
+			p.write(anchored(destination, escaped(cmp.Or(alt, "Image"))))
 		}
 	}
 	return ast.WalkSkipChildren, nil
@@ -114,8 +112,9 @@ const maxImage = 32 << 20
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 
 // embed writes a blob as an image.
-func (p *page) embed(hash, alt string) {
-	note := func(why string) { p.write("<em>", alt, " (", why, ")</em>") }
+func (p *page) embed(hash, text string) {
+	alt := escaped(text)
+	note := func(why markup) { p.write("<em>", alt, " (", why, ")</em>") }
 	blob, err := p.blobs(hash)
 	if err != nil {
 		note("not in the blob store")
@@ -133,7 +132,7 @@ func (p *page) embed(hash, alt string) {
 		note("not a picture that can be shown")
 		return
 	}
-	p.write(`<img alt="`, alt, `" src="data:`, kind, ";base64,")
+	p.write(`<img alt="`, alt, `" src="data:`, escaped(kind), ";base64,")
 	encoder := base64.NewEncoder(base64.StdEncoding, p.out)
 	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
 	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
@@ -146,7 +145,7 @@ func (p *page) embed(hash, alt string) {
 }
 
 // diffClasses are the classes of the lines of a diff by their first characters.
-var diffClasses = map[byte]string{'+': "add", '-': "del", '@': "hunk"}
+var diffClasses = map[byte]markup{'+': "add", '-': "del", '@': "hunk"}
 
 func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
@@ -160,13 +159,12 @@ func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool
 func (p *page) code(isDiff bool, text []byte) {
 	p.write("<pre><code>")
 	for line := range bytes.Lines(text) {
-		begin, end := "", "\n"
-		if class := diffClasses[line[0]]; isDiff && class != "" {
-			begin, end = `<span class="`+class+`">`, "</span>\n"
+		shown := escaped(string(bytes.TrimSuffix(line, []byte("\n"))))
+		class := diffClasses[line[0]]
+		if isDiff && class != "" {
+			shown = `<span class="` + class + `">` + shown + "</span>"
 		}
-		p.write(begin)
-		_, _ = p.out.Write(util.EscapeHTML(bytes.TrimSuffix(line, []byte("\n"))))
-		p.write(end)
+		p.write(shown, "\n")
 	}
 	p.write("</code></pre>\n")
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"html"
 	"io"
 	"maps"
 	"math"
@@ -59,7 +58,7 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
 }
 
 // about returns the number and the cost of the sessions for people.
-func (g *group) about() string { return aboutSessions(len(g.sessions), g.dollars) }
+func (g *group) about() markup { return escaped(aboutSessions(len(g.sessions), g.dollars)) }
 
 func aboutSessions(n int, dollars float64) string {
 	text := fmt.Sprintf("%d sessions", n)
@@ -90,12 +89,12 @@ func Index(w io.Writer, of Site) error {
 	x.write("</header>\n", indexTools(), "<nav aria-label=\"Days\">\n<ul>\n",
 		"<li><a href=\"#/project\">By project</a></li>\n<li><a href=\"#/agent\">By agent</a></li>\n")
 	for _, g := range days {
-		x.write(`<li><a href="#/`, g.name, `">`, g.name, " <b>", g.about(), "</b></a></li>\n")
+		x.write(`<li><a href="#/`, escaped(g.name), `">`, escaped(g.name), " <b>", g.about(), "</b></a></li>\n")
 	}
 	x.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n<h2>By day</h2>\n")
 	for _, g := range days {
 		day, _ := time.Parse(time.DateOnly, g.name)
-		x.write(`<div class="group"><h3 id="/`, g.name, `">`, g.name, ", ", day.Weekday().String(), " <i>",
+		x.write(`<div class="group"><h3 id="/`, escaped(g.name), `">`, escaped(g.name), ", ", escaped(day.Weekday().String()), " <i>",
 			g.about(), "</i></h3>\n")
 		x.rows(g)
 		x.write("</div>\n")
@@ -103,10 +102,10 @@ func Index(w io.Writer, of Site) error {
 	byCost := func(a, b *group) int { return cmp.Compare(b.dollars, a.dollars) }
 	for i, groups := range [][]*group{projects, agents} {
 		slices.SortStableFunc(groups, byCost)
-		kind := [...]string{"project", "agent"}[i]
+		kind := [...]markup{"project", "agent"}[i]
 		x.write(`<h2 id="/`, kind, `">By `, kind, "</h2>\n")
 		for _, g := range groups {
-			x.write(`<details class="group"><summary>`, html.EscapeString(g.name), " <i>",
+			x.write(`<details class="group"><summary>`, escaped(g.name), " <i>",
 				g.about(), "</i></summary>\n")
 			x.rows(g)
 			x.write("</details>\n")
@@ -120,10 +119,10 @@ func Index(w io.Writer, of Site) error {
 func (x htmlWriter) rows(g *group) {
 	x.write("<ul class=\"rows\">\n")
 	for _, l := range g.sessions {
-		x.write(`<li class="row"><a href="`, url.PathEscape(l.File), `">`,
-			html.EscapeString(cmp.Or(l.Title, "Session")), "</a><span>", html.EscapeString(l.Project),
-			"</span><span>", html.EscapeString(l.Agent), "</span><time>",
-			l.Began.Local().Format("2006-01-02 15:04"), "</time><b>", html.EscapeString(l.Cost), "</b></li>\n")
+		x.write(`<li class="row"><a href="`, escaped(url.PathEscape(l.File)), `">`,
+			escaped(cmp.Or(l.Title, "Session")), "</a><span>", escaped(l.Project),
+			"</span><span>", escaped(l.Agent), "</span><time>",
+			escaped(l.Began.Local().Format("2006-01-02 15:04")), "</time><b>", escaped(l.Cost), "</b></li>\n")
 	}
 	x.write("</ul>\n")
 }
@@ -153,18 +152,20 @@ func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
 	if err != nil {
 		return // there are no days
 	}
-	value, what := func(day string) float64 { return dollars[day] }, "Cost"
+	what := markup("Cost")
+	value := func(day string) float64 { return dollars[day] }
 	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
 	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool { return d > 0 }) {
-		value, what = func(day string) float64 { return float64(number[day]) }, "Sessions"
+		what = "Sessions"
+		value = func(day string) float64 { return float64(number[day]) }
 	}
 	most := 0.0
 	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
 		most = max(most, value(day.Format(time.DateOnly)))
 	}
-	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, strconv.Itoa(margin+weeks*cell), " ",
-		strconv.Itoa(margin+7*cell),
-		`" role="img" aria-label="`, what, " of each day in the year to ", last, "\">\n")
+	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, escaped(strconv.Itoa(margin+weeks*cell)), " ",
+		escaped(strconv.Itoa(margin+7*cell)),
+		`" role="img" aria-label="`, what, " of each day in the year to ", escaped(last), "\">\n")
 	for i, name := range []string{"Mon", "Wed", "Fri"} {
 		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
 	}
@@ -180,5 +181,5 @@ func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
 		fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",
 			margin+n/7*cell, margin+n%7*cell, level, name, aboutSessions(number[name], dollars[name]))
 	}
-	x.write("</svg>\n<figcaption>", what, " by day, the year to ", last, "</figcaption></figure>\n")
+	x.write("</svg>\n<figcaption>", what, " by day, the year to ", escaped(last), "</figcaption></figure>\n")
 }

@@ -27,7 +27,7 @@ func TestIndex(t *testing.T) {
 	indexOf := func(of Site) string {
 		var out bytes.Buffer
 		require.NoError(t, Index(&out, of))
-		body := partOf(t, out.String(), indexTools())
+		body := partOf(t, out.String(), string(indexTools()))
 		requireHarmless(t, indexTags.ReplaceAllString(body, ""))
 		return body
 	}

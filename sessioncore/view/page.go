@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"html"
 	"io"
 	"net/url"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
+	goldmarkhtml "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
@@ -117,7 +117,8 @@ func newMarkdown(p *page) goldmark.Markdown {
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(inline...),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))),
 		goldmark.WithExtensions(table, extension.Strikethrough),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(p, firstPriority))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(p, firstPriority)),
+			goldmarkhtml.WithWriter(markdownText{})),
 	)
 }
 
@@ -138,9 +139,9 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	if len(head) > 0 {
 		title = head[0].line[0].text
 	}
-	above := ""
+	var above markup
 	if of.Index != "" {
-		above = `<p><a href="` + of.Index + "\">All sessions</a></p>\n"
+		above = `<p><a href="` + escaped(of.Index) + "\">All sessions</a></p>\n"
 	}
 	p.begin(above, title)
 	for i := range head[min(1, len(head)):] {
@@ -149,14 +150,14 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	length, turns := extent(of, path)
 	p.facts([2]string{"Agent", of.Agent}, [2]string{"Model", of.Model}, [2]string{"Duration", length},
 		[2]string{"Turns", strconv.Itoa(turns)}, [2]string{"Tokens", of.Tokens}, [2]string{"Cost", of.Cost})
-	p.write("</header>\n", pageTools)
+	p.write("</header>\n", markup(pageTools))
 	return nil
 }
 
 // nameOf returns the name of an entry as an attribute id, and as a link to it.
-func (p *page) nameOf(e sessioncore.Entry) (id, href string) {
+func (p *page) nameOf(e sessioncore.Entry) (id, href markup) {
 	name := p.s.Name(e)
-	return html.EscapeString(name), `"#` + url.PathEscape(name) + `"`
+	return escaped(name), `"#` + escaped(url.PathEscape(name)) + `"`
 }
 
 // outline writes the tree as report.Log draws it, each entry a link; of one branch alone its
@@ -175,13 +176,14 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 		case p.alone:
 			l.Graph = "*"
 		}
-		graph := `<span class="g" aria-hidden="true">` + l.Graph + "</span>"
+		graph := `<span class="g" aria-hidden="true">` + escaped(l.Graph) + "</span>"
 		if l.Entry == sessioncore.NoEntry {
 			p.write("<li class=\"join\">", graph, "</li>\n")
 			return nil
 		}
 		_, href := p.nameOf(l.Entry)
-		classes, marks := []string{}, strings.Join(l.Marks, ", ")
+		var classes []string
+		marks := strings.Join(l.Marks, ", ")
 		if l.What == "user" {
 			classes = append(classes, "user")
 		}
@@ -193,13 +195,13 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 		} else if marks != "" {
 			p.marks[l.Entry] = marks
 		}
-		p.write(`<li class="`, strings.Join(classes, " "), `">`, graph, "<a href=",
-			href, ` title="`, html.EscapeString(l.ID),
-			`"><b>`, html.EscapeString(l.What), "</b> ")
+		p.write(`<li class="`, escaped(strings.Join(classes, " ")), `">`, graph, "<a href=",
+			href, ` title="`, escaped(l.ID),
+			`"><b>`, escaped(l.What), "</b> ")
 		if marks != "" {
-			p.write("<i>", html.EscapeString(marks), "</i> ")
+			p.write("<i>", escaped(marks), "</i> ")
 		}
-		p.write(html.EscapeString(l.Said), "</a></li>\n")
+		p.write(escaped(l.Said), "</a></li>\n")
 		return nil
 	})
 	p.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n")
@@ -253,7 +255,7 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 	label := p.s.LabelOf(own)
 	p.write(`<article id="`, id, `" class="`, classesOf(blocks, begins, label), "\">\n")
 	if label != "" {
-		p.write(`<p class="label">`, html.EscapeString(names.FirstWords(label, maxWord)), "</p>\n")
+		p.write(`<p class="label">`, escaped(names.FirstWords(label, maxWord)), "</p>\n")
 	}
 	p.block(blocks.opening(begins))
 	if blocks.flags&joinsTurn != 0 {
@@ -282,8 +284,8 @@ func (p *page) anchor(e sessioncore.Entry) {
 }
 
 // classesOf returns the classes of an entry, by which it is coloured and filtered.
-func classesOf(blocks *entryBlocks, begins bool, label string) string {
-	classes := "entry"
+func classesOf(blocks *entryBlocks, begins bool, label string) markup {
+	classes := markup("entry")
 	has := func(kinds ...kind) bool {
 		return slices.ContainsFunc(blocks.body, func(b block) bool { return slices.Contains(kinds, b.kind) })
 	}
@@ -320,7 +322,7 @@ func (p *page) links(e sessioncore.Entry) {
 			break
 		}
 		_, href := p.nameOf(kid)
-		p.write(" <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(kid), maxWord)), "</a>")
+		p.write(" <a href=", href, ">", escaped(names.FirstWords(p.s.Name(kid), maxWord)), "</a>")
 	}
 	p.write("</p>\n")
 }
@@ -330,7 +332,7 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	at := slices.IndexFunc(outcomes, func(o outcome) bool {
 		return o.call == b.call && b.call != "" && !p.written[o.entry]
 	})
-	class, state := "call", ""
+	class, state := markup("call"), ""
 	switch {
 	case at < 0:
 		state = "no result"
@@ -359,7 +361,7 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 }
 
 // fold writes a line that unfolds blocks. The link in it stands below the line, a button itself.
-func (p *page) fold(class string, line *block, parts []block) {
+func (p *page) fold(class markup, line *block, parts []block) {
 	isName := func(s span) bool { return s.style == nameStyle }
 	p.write(`<details class="`, class, "\">\n<summary>")
 	p.line(&block{kind: line.kind, line: slices.DeleteFunc(slices.Clone(line.line), isName)})
@@ -378,7 +380,7 @@ func (p *page) blocks(list []block) {
 }
 
 // lineTags are the elements of lines.
-var lineTags = [...][2]string{
+var lineTags = [...][2]markup{
 	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {`<p class="at">`, "</p>\n"},
 	noteLine: {`<p class="say">`, "</p>\n"}, callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"},
 	paragraphLine: {"<p>", "</p>\n"},
@@ -405,7 +407,7 @@ func (p *page) block(b *block) {
 }
 
 // spanTags are the elements of spans.
-var spanTags = [...][2]string{
+var spanTags = [...][2]markup{
 	emphasisStyle: {"<em>", "</em>"}, strongStyle: {"<strong>", "</strong>"}, codeStyle: {"<code>", "</code>"},
 	strongCodeStyle: {"<strong><code>", "</code></strong>"}, timeStyle: {"<small>", "</small>"}, imageStyle: {},
 }
@@ -414,20 +416,20 @@ var spanTags = [...][2]string{
 func (p *page) line(b *block) {
 	for i, s := range b.line {
 		if i > 0 {
-			p.write(separators[b.kind])
+			p.write(escaped(separators[b.kind]))
 		}
-		tags, shown := spanTags[s.style], string(util.EscapeHTML([]byte(s.text)))
+		tags := spanTags[s.style]
 		switch {
 		case s.style == imageStyle:
-			p.embed(s.target, html.EscapeString(strings.TrimSpace(s.text)))
+			p.embed(s.target, strings.TrimSpace(s.text))
 			continue
 		case s.style != nameStyle:
 		case isPlainName(s.text):
-			tags = [2]string{`<a href="#` + cmp.Or(s.target, s.text) + `">`, "</a>"}
+			tags = [2]markup{`<a href="#` + escaped(cmp.Or(s.target, s.text)) + `">`, "</a>"}
 		default:
-			tags, shown = spanTags[codeStyle], string(util.EscapeHTML(visibleName(s.text)))
+			tags = spanTags[codeStyle]
 		}
-		p.write(tags[0], shown, tags[1])
+		p.write(tags[0], escaped(s.text), tags[1])
 	}
 }
 
@@ -444,7 +446,7 @@ const maxPiece = 1 << 20
 // end take a parser the square of the time.
 func (p *page) convert(source []byte) {
 	if len(source) > maxPiece || absurd(source) {
-		p.write("<pre>", html.EscapeString(string(source)), "</pre>\n")
+		p.write("<pre>", escaped(string(source)), "</pre>\n")
 		return
 	}
 	doc := p.markdown.Parser().Parse(text.NewReader(source))

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	pageEnd = "</main>\n" + pageShell().end
+	pageEnd = string("</main>\n" + pageShell().end)
 
 	hash    = strings.Repeat("0123abcd", 8)
 	picture = "\x89PNG\x0d\x0a\x1a\x0a" + strings.Repeat("picture", 1000)
@@ -133,7 +133,7 @@ func TestPage(t *testing.T) {
 
 // TestPageHasAnchors: each entry of a tree has one anchor, however many branches there are, and each link leads to one.
 func TestPageHasAnchors(t *testing.T) {
-	lines := treeLines + sessiontest.At(1, "odd <'\\\"&", "", "") + sessiontest.Entry("a b%41", "nothing") + sessiontest.Entry("e1", "e3") +
+	lines := treeLines + sessiontest.At(1, "odd <'\\\"&", "", "") + sessiontest.Entry("a b%41&copy", "nothing") + sessiontest.Entry("e1", "e3") +
 		sessiontest.Entry("/main", "e0")
 	for n := range 200 {
 		lines += sessiontest.Entry(fmt.Sprint("n", n), fmt.Sprint("n", n/2-1))
@@ -141,7 +141,7 @@ func TestPageHasAnchors(t *testing.T) {
 	page := pageOf(t, lines)
 	requireAnchors(t, snapshotOf(t, sessiontest.Header, lines), page)
 	for _, link := range regexp.MustCompile(` href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
-		id, err := url.PathUnescape(link[1])
+		id, err := url.PathUnescape(html.UnescapeString(link[1]))
 		require.NoError(t, err)
 		require.True(t, strings.Contains(page, ` id="`+html.EscapeString(id)+`"`), id)
 	}

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"html"
 	"io"
 	"runtime"
 	"slices"
@@ -87,11 +86,11 @@ func (p *page) branchHeading(tip, from sessioncore.Entry) {
 	p.write("<section>\n<h2 class=\"branch\">Another branch")
 	if from != sessioncore.NoEntry {
 		_, href := p.nameOf(from)
-		p.write(", from <a href=", href, ">", html.EscapeString(names.FirstWords(p.s.Name(from), maxWord)), "</a>")
+		p.write(", from <a href=", href, ">", escaped(names.FirstWords(p.s.Name(from), maxWord)), "</a>")
 	}
 	<-p.outlined
 	if marks := p.marks[tip]; marks != "" {
-		p.write(" <i>", html.EscapeString(marks), "</i>")
+		p.write(" <i>", escaped(marks), "</i>")
 	}
 	p.write("</h2>\n")
 }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +28,9 @@ var (
 )
 
 // indexTools returns those of the first page of a site, which has nothing to filter or to unfold.
-func indexTools() string {
+func indexTools() markup {
 	search, _, _ := strings.Cut(pageTools, "<fieldset>")
-	return strings.ReplaceAll(search, ", also in folded text", "") + "</form>\n"
+	return markup(strings.ReplaceAll(search, ", also in folded text", "") + "</form>\n")
 }
 
 // htmlWriter writes a page.
@@ -40,16 +39,17 @@ type htmlWriter struct {
 }
 
 // write writes HTML.
-func (x htmlWriter) write(parts ...string) {
+func (x htmlWriter) write(parts ...markup) {
 	for _, part := range parts {
-		_, _ = x.out.WriteString(part)
+		_, _ = x.out.WriteString(string(part))
 	}
 }
 
-// begin begins a page, and its header. above is HTML that stands before its title.
-func (x htmlWriter) begin(above, title string) {
-	title = html.EscapeString(title)
-	x.write(strings.Replace(pageShell().begin, "{title}", title, 1), "<header>\n", above, "<h1>", title, "</h1>\n")
+// begin begins a page, and its header. above stands before its title.
+func (x htmlWriter) begin(above markup, title string) {
+	shown := escaped(title)
+	before, after, _ := strings.Cut(string(pageShell().begin), "{title}")
+	x.write(markup(before), shown, markup(after), "<header>\n", above, "<h1>", shown, "</h1>\n")
 }
 
 // facts writes names and values, those without a value left out.
@@ -57,22 +57,22 @@ func (x htmlWriter) facts(list ...[2]string) {
 	x.write("<dl>")
 	for _, fact := range list {
 		if fact[1] != "" {
-			x.write("<div><dt>", fact[0], "</dt><dd>", html.EscapeString(fact[1]), "</dd></div>")
+			x.write("<div><dt>", escaped(fact[0]), "</dt><dd>", escaped(fact[1]), "</dd></div>")
 		}
 	}
 	x.write("</dl>\n")
 }
 
 // shell is the text before and after the content of a page.
-type shell struct{ begin, end string }
+type shell struct{ begin, end markup }
 
 // pageShell returns the shell of each page.
-var pageShell = sync.OnceValue(func() (s shell) {
+var pageShell = sync.OnceValue(func() shell {
 	policy := "default-src 'none'; img-src data:; style-src " + hashOfSource(pageStyle) +
 		"; script-src " + hashOfSource(pageScript) + "; base-uri 'none'; form-action 'none'"
 	text := strings.NewReplacer("{policy}", policy, "{style}", pageStyle, "{script}", pageScript).Replace(pageHTML)
-	s.begin, s.end, _ = strings.Cut(text, "{content}\n")
-	return s
+	begin, end, _ := strings.Cut(text, "{content}\n")
+	return shell{begin: markup(begin), end: markup(end)}
 })
 
 // hashOfSource names a source in a policy.
