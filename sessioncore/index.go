@@ -57,6 +57,7 @@ const (
 	recLeafMove                          // the entry records a move of the leaf
 	recMigrated                          // a migration changes the entry
 	recEndsLine                          // the byte after the text is a newline
+	recRequest                           // the entry is a person's request
 )
 
 // labelRecord is a label entry. The newest one for a target is in effect.
@@ -212,6 +213,9 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	}
 	if mayMark(&rec) && x.marks&MarkOMP == 0 {
 		x.marks |= MarksOf(u.Text)
+	}
+	if isRequest(&rec, u) {
+		rec.flags |= recRequest
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)

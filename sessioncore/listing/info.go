@@ -45,6 +45,7 @@ type Info struct {
 	MessageCount int
 
 	first    string // the first message
+	asked    string // the words of the first request, "" if none was found
 	flags    infoFlags
 	created  int64 // milliseconds since the epoch; 0 if the header's timestamp cannot be read
 	activity int64 // of pi's sessions: the latest time of a message, milliseconds since the epoch, or 0
@@ -60,6 +61,7 @@ const (
 	infoAgent                          // of one of several agents
 	infoPerson                         // of one of several people
 	infoSubagent                       // of a subagent
+	infoProgram                        // the first message is the program's, and no request was found
 )
 
 // NewInfo returns an Info without facts from the file.
@@ -147,6 +149,10 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	if info == nil || err != nil {
 		return nil, st, err
 	}
+	_, isConverted := obj.(sessioncore.Converted)
+	if info.Title == "" && info.asked == "" && !isConverted {
+		info.asked = requestInCut(obj, prefix, size)
+	}
 	info.file, info.Stat, info.Size = f, st, size
 	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as in clients' names
 		info.ID = base[len(base)-len(info.ID):]
@@ -204,17 +210,29 @@ func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 const maxDisplayName = 40
 
 // DisplayName returns the session's name for short lists: the first line of the title, else of the
-// first message, else of the id, else the file's name, without control characters. A longer one is
+// first request, else of the first message, else of the id, else the file's name, without control characters. A longer one is
 // cut at a word, if that keeps more than half.
 func (i *Info) DisplayName() string { return displayText(i.name()) }
+
+// shareFirst keeps one text of the first message and the first request where they are equal, and
+// notes that the first message is no request where there is none.
+func (i *Info) shareFirst(first string) {
+	if i.asked == first {
+		i.asked = first
+	}
+	i.flags &^= infoProgram
+	if first != "" && i.asked == "" {
+		i.flags |= infoProgram
+	}
+}
 
 // name returns the text that DisplayName shortens.
 func (i *Info) name() string {
 	first := i.first
-	if first == noMessages {
+	if first == noMessages || i.flags&infoProgram != 0 {
 		first = ""
 	}
-	for _, text := range [...]string{i.Title, first, i.ID} {
+	for _, text := range [...]string{i.Title, i.asked, first, i.ID} {
 		if displayText(text) != "" {
 			return text
 		}
@@ -236,6 +254,9 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	if err := storage.ReadFull(snap, prefix, 0); err == nil {
 		if parsed := parseInfo(prefix); parsed != nil {
 			parsed.file, info = info.file, parsed
+		}
+		if info.asked == "" {
+			info.asked = requestInCut(snap, prefix, snap.Stat().Size)
 		}
 	}
 	if title, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && title != "" {

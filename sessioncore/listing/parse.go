@@ -3,6 +3,7 @@ package listing
 import (
 	"bytes"
 	"cmp"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/storage"
 )
 
 // The client lists a session by the first 4 KB of its file. Its results for a cut prefix are part
@@ -28,6 +31,7 @@ func parseInfo(prefix []byte) *Info {
 		return nil
 	}
 	p.entries()
+	p.shareFirst(p.first)
 	if p.first == "" {
 		p.first = firstMessageText(content, p.flags&infoSlot != 0)
 	}
@@ -102,14 +106,54 @@ func (p *infoParser) entries() {
 			}
 		case typ.Is("message"):
 			p.MessageCount++
-			if p.first != "" {
-				continue
+			said := v.Member("message")
+			p.note(said)
+			if p.first == "" && said.Member("role").Is("user") {
+				p.first = contentText(said.Member("content"))
 			}
-			if message := v.Member("message"); message.Member("role").Is("user") {
-				p.first = contentText(message.Member("content"))
-			}
+		case typ.Is("custom_message"):
+			p.note(v)
 		}
 	}
+}
+
+// note notes the words of a message, or of an entry like one, if it is the first request.
+func (p *infoParser) note(v rawjson.Value) {
+	if p.asked == "" {
+		p.asked = requestText(v)
+	}
+}
+
+// requestText returns the words of a message, or of an entry like one, if it is a person's request.
+func requestText(v rawjson.Value) string {
+	m := message.Read(v)
+	words, _ := message.Request(&m)
+	return contentText(words)
+}
+
+// cutRequests are in the beginning of a request that may be long, as it has the text of a skill.
+var cutRequests = [][]byte{[]byte(`"skill-prompt"`), []byte(`"collab-prompt"`)}
+
+// requestInCut returns the words of the request that the end of a prefix cuts, or "". Its line is
+// read from the file if it is short enough.
+func requestInCut(file io.ReaderAt, prefix []byte, size int64) string {
+	start := bytes.LastIndexByte(prefix, '\n') + 1
+	isCut := slices.ContainsFunc(cutRequests, func(sign []byte) bool { return bytes.Contains(prefix[start:], sign) })
+	if !isCut {
+		return ""
+	}
+	line := make([]byte, min(maxHeader, size-int64(start)))
+	if err := storage.ReadFull(file, line, int64(start)); err != nil {
+		return ""
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	for _, v := range prefixValues(rawjson.AppendUTF8(nil, line)) {
+		if v.Member("type").Is("custom_message") {
+			asked := requestText(v)
+			return asked[:min(len(asked), prefixSize)]
+		}
+	}
+	return ""
 }
 
 // contentText returns the texts of a message's content, separated by blanks.

@@ -29,15 +29,15 @@ func prefixOf(words string) string {
 		case "slot":
 			line = string(names.TitleSlot(rest, "user", "2026-02-03T08:15:00.250Z"))
 		case "user", "assistant", "tool":
-			line = strings.Replace(message(rest), "user", word, 1)
+			line = strings.Replace(userLine(rest), "user", word, 1)
 		}
 		lines[i] = strings.TrimSuffix(line, "\n")
 	}
 	return strings.Join(lines, "\n")
 }
 
-// message is a line with a user's message.
-func message(content string) string {
+// userLine is a line with a user's message.
+func userLine(content string) string {
 	return `{"type":"message","message":{"role":"user","content":` + content + "}}\n"
 }
 
@@ -119,7 +119,7 @@ func TestLongHeader(t *testing.T) {
 	header := `{"type":"session","version":3,"id":"x","cwd":"/w","previousSessionFiles":["` + strings.Repeat("/long", 2000) + `"],"title":"T"}` + "\n"
 	slot := `{"type":"title","v":1,"title":"S","updatedAt":"2026-02-16T10:20:30.000Z","pad":""}` + "\n"
 	for want, file := range map[string]string{
-		"T": header + message(`"hello"`), "S": slot + header, "": header[:len(header)-2], " ": strings.Repeat("no header ", 2000),
+		"T": header + userLine(`"hello"`), "S": slot + header, "": header[:len(header)-2], " ": strings.Repeat("no header ", 2000),
 	} {
 		l := listOf(t, [2]string{"w/2026-01-01T00-00-00-000Z_x.jsonl", file})
 		if strings.TrimSpace(want) == "" {

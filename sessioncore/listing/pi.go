@@ -50,6 +50,7 @@ func isSystem(line []byte) bool {
 type piParser struct {
 	name     string // of the last session_info
 	first    string
+	asked    string // the words of the first request
 	count    int
 	activity int64 // the latest time of a message, ms since the epoch
 }
@@ -71,17 +72,20 @@ func (p *piParser) entry(v rawjson.Value) {
 		p.name = rawjson.TrimSpace(name)
 	case typ.Is("message"):
 		p.count++
-		message := v.Member("message")
-		role, content := message.Member("role"), message.Member("content")
+		said := v.Member("message")
+		role, content := said.Member("role"), said.Member("content")
 		if content == nil || !role.Is("user") && !role.Is("assistant") {
 			return
 		}
-		at := message.Member("timestamp")
+		at := said.Member("timestamp")
 		if !at.IsNumber() {
 			at = v.Member("timestamp")
 		}
 		if ms, _, ok := sessioncore.Pi.Time(at); ok {
 			p.activity = max(p.activity, ms)
+		}
+		if p.asked == "" {
+			p.asked = requestText(said)
 		}
 		if p.first == "" && role.Is("user") {
 			p.first = contentText(content)
@@ -163,5 +167,7 @@ func (p *piParser) fill(info *Info, exact bool) {
 	info.Title = p.name
 	info.MessageCount = p.count
 	info.first = cmp.Or(p.first, noMessages)
+	info.asked = p.asked
+	info.shareFirst(p.first)
 	info.activity = cmp.Or(p.activity, info.created)
 }

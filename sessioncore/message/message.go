@@ -35,6 +35,7 @@ const (
 
 	CustomType // of an extension
 	Display
+	Attribution
 	Synthetic
 
 	Summary
@@ -65,8 +66,9 @@ var keys = map[string]Key{
 	"command": Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled,
 	"truncated": Truncated,
 	"images":    Images, "excludeFromContext": Excluded,
-	"customType": CustomType, "display": Display, "synthetic": Synthetic,
-	"summary": Summary, "shortSummary": ShortSummary,
+	"customType": CustomType, "display": Display, "attribution": Attribution,
+	"synthetic": Synthetic,
+	"summary":   Summary, "shortSummary": ShortSummary,
 	"text": Text, "thinking": Thinking, "reasoning": Thinking,
 	"data": Data, "imageUrl": URL, "url": URL, "mimeType": MediaType, "mediaType": MediaType, "source": Source,
 	"id": ID, "name": Name, "arguments": Arguments, "input": Arguments, "args": Arguments, "parameters": Arguments,

@@ -70,7 +70,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 			if err != nil {
 				return nil, err
 			}
-			said[path.said], _ = firstSaid(text.Member("message").Member("content"))
+			said[path.said], _ = firstSaid(s.Request(path.said, text))
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
@@ -83,13 +83,13 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 // pathFacts are facts of the path to an entry.
 type pathFacts struct {
 	length int32             // the number of entries in it
-	said   sessioncore.Entry // the user's last message, or NoEntry
+	said   sessioncore.Entry // the person's last request, or NoEntry
 }
 
 // add adds an entry to the end of the path.
 func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
 	p.length++
-	if s.IsMessage(e, sessioncore.RoleUser) {
+	if s.IsRequest(e) {
 		p.said = e
 	}
 }

@@ -126,10 +126,10 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 			state = "archived"
 		}
 		for _, at := range slices.Backward(s.Path(e)) {
-			if s.Kind(at) == sessioncore.TypeMessage && s.Role(at) == sessioncore.RoleUser {
+			if s.IsRequest(at) {
 				text, err := s.EntryText(at)
 				require.NoError(t, err)
-				words, _ = firstSaid(text.Member("message").Member("content"))
+				words, _ = firstSaid(s.Request(at, text))
 				break
 			}
 		}

@@ -203,6 +203,9 @@ func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, i
 	if err != nil || text == nil {
 		return "", false, err
 	}
+	if words, _ := firstSaid(l.s.Request(e, text)); words != "" {
+		return words, false, nil
+	}
 	m := message.Read(text)
 	if v := l.s.Message(e, text); len(v) > 0 {
 		m = message.Read(v)

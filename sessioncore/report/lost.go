@@ -136,20 +136,25 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 	return tips, nil
 }
 
-// saidAlone returns the beginning of the user's last message in a part of a branch, which begins at
+// saidAlone returns the beginning of the person's last request in a part of a branch, which begins at
 // its end, else of the last message. anything is false if nobody says anything there: notes of a
 // client, and an answer that was given up before its first word, have no words.
 func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.Entry,
 ) (said string, anything bool, err error) {
 	for _, e := range part {
-		role := s.Role(e)
-		isWanted := role == sessioncore.RoleUser || !anything && role != sessioncore.RoleSystem
-		if s.Kind(e) != sessioncore.TypeMessage || !isWanted {
+		isRequest := s.IsRequest(e)
+		isMessage := s.Kind(e) == sessioncore.TypeMessage && s.Role(e) != sessioncore.RoleSystem
+		if !isRequest && (anything || !isMessage) {
 			continue
 		}
 		text, err := shortText(ctx, s, s.EntryText, e)
 		if err != nil {
 			return "", false, err
+		}
+		if isRequest {
+			words := s.Request(e, text)
+			said, _ = firstSaid(words)
+			return said, anything || text == nil || len(words) > len(`""`), nil
 		}
 		if text == nil {
 			anything = true
@@ -159,9 +164,6 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		hasText := len(m[message.Content]) > len(`""`)
 		anything = anything || hasText || m[message.Command] != nil || m[message.Code] != nil
 		words, _ := firstSaid(m[message.Content])
-		if role == sessioncore.RoleUser {
-			return words, anything, nil
-		}
 		said = cmp.Or(said, words)
 	}
 	return said, anything, nil

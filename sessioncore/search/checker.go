@@ -39,13 +39,19 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		return Hit{}, false
 	}
 	c.reset()
-	role := c.entry(s, e, text)
+	isOfRole := false
+	if c.q.role == userRole {
+		isOfRole = s.IsRequest(e)
+		c.request(s.Request(e, text))
+	} else {
+		isOfRole = c.hasRole(c.entry(s, e, text))
+	}
 	c.output = nil
-	if !c.isHit() || !c.hasRole(role) {
+	if !isOfRole || !c.isHit() {
 		return Hit{}, false
 	}
 	hit.Line = c.line
-	if s.Kind(e) == sessioncore.TypeMessage && s.Role(e) != sessioncore.RoleUser {
+	if s.Kind(e) == sessioncore.TypeMessage && !s.IsRequest(e) {
 		hit.Prompt = c.prompt.before(s, e)
 	}
 	return hit, true
@@ -204,6 +210,17 @@ var (
 	blockTexts = []message.Key{message.Text, message.Thinking, message.Name, message.ToolName, message.Intent}
 )
 
+// userRole is the value of role: that finds requests of persons, by their own words alone.
+const userRole = "user"
+
+// request checks the words of a person's request. No model said them.
+func (c *checker) request(words rawjson.Value) {
+	c.excluded = c.q.model != nil
+	if !c.excluded {
+		c.content(words, 0)
+	}
+}
+
 // entry checks the visible text and the tools of an entry, and returns its message's role or nil.
 // The functions below return false once the rest does not matter.
 func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
@@ -219,6 +236,7 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
 		m := message.Read(text)
 		c.message(&m)
+		c.content(s.Request(e, text), 0) // the words that called a skill
 	case sessioncore.TypeTitleChange, sessioncore.TypeSessionInfo:
 		_ = c.string(text.Member("title")) && c.string(text.Member("name"))
 	case sessioncore.TypeLabel:

@@ -4,20 +4,20 @@ import (
 	"bytes"
 
 	"sessionfs/sessioncore"
-	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
-// lastPrompt is the last read prompt of the user.
+// lastPrompt is the last read request of a person.
 type lastPrompt struct {
 	entry sessioncore.Entry
 	line  string // the first one
 	read  bool
 }
 
-// before returns the first line of the user's prompt that an entry follows or is, or "".
+// before returns the first line of the person's request that an entry follows or is, or "".
 func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
-		if s.Role(e) != sessioncore.RoleUser {
+		if !s.IsRequest(e) {
 			e = s.Parent(e)
 			continue
 		}
@@ -26,21 +26,10 @@ func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string
 			if err != nil {
 				return ""
 			}
-			*p = lastPrompt{e, lineAt(bytes.TrimSpace(textOf(s.Message(e, text))), 0), true}
+			words, _ := message.FirstText(s.Request(e, text)).Bytes()
+			*p = lastPrompt{e, lineAt(bytes.TrimSpace(words), 0), true}
 		}
 		return p.line
 	}
 	return ""
-}
-
-// textOf returns the first text in the content of a message.
-func textOf(m rawjson.Value) []byte {
-	content := m.Member("content")
-	for block := range content.EachElement {
-		if text, ok := block.Member("text").Bytes(); ok {
-			return text
-		}
-	}
-	text, _ := content.Bytes()
-	return text
 }

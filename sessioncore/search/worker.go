@@ -164,6 +164,9 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		}
 		role, _ := snap.Message(e, text).Member("role").Text()
 		hit.Found, hit.Role = found, rawjson.CamelCase(role)
+		if snap.IsRequest(e) {
+			hit.Role = userRole
+		}
 		hit.Entry, hit.What, hit.Time = snap.Name(e), snap.PathLabel(e), snap.Time(e)
 		if hits = append(hits, hit); len(hits) > w.s.Limit {
 			break // the number beyond the limit does not matter

@@ -170,6 +170,9 @@ func (b *builder) message(v rawjson.Value) {
 	m := message.Read(v)
 	role := m.Role()
 	heading, about := roleHeadings[role], ""
+	if b.skillCall(&m) {
+		return
+	}
 	switch {
 	case role == "assistant":
 		b.assistant(&m)
@@ -210,8 +213,35 @@ func (b *builder) message(v rawjson.Value) {
 	}
 }
 
-// custom adds a message of an extension.
+// skillCall adds a request that has the text of a skill: the words of the person, and a link to the
+// text. It returns false for other messages.
+func (b *builder) skillCall(m *message.Members) bool {
+	skill := message.SkillOf(m)
+	if skill == "" {
+		return false
+	}
+	words, _ := message.Request(m)
+	b.request(words)
+	b.note("With the text of the skill", markdown.Line([]byte(skill), maxWord))
+	b.link("the entry")
+	return true
+}
+
+// request adds the words of a person.
+func (b *builder) request(words rawjson.Value) {
+	b.turn(beginsTurn|fromUser, "user", userHeading, "")
+	b.each(words, b.block)
+}
+
+// custom adds a message of an extension, or a person's words in one.
 func (b *builder) custom(m *message.Members) {
+	if b.skillCall(m) {
+		return
+	}
+	if words, ok := message.Request(m); ok {
+		b.request(words)
+		return
+	}
 	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
 		b.note("Not displayed:", b.word(m[message.CustomType]))
 		b.link("the entry")

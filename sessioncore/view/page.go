@@ -184,7 +184,7 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 		_, href := p.nameOf(l.Entry)
 		var classes []string
 		marks := strings.Join(l.Marks, ", ")
-		if l.What == "user" {
+		if p.s.IsRequest(l.Entry) {
 			classes = append(classes, "user")
 		}
 		if l.Call {

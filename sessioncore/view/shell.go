@@ -93,7 +93,7 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 	}
 	var first, last time.Time
 	for _, e := range entries {
-		if s.IsMessage(e, sessioncore.RoleUser) {
+		if s.IsRequest(e) {
 			prompts++
 		}
 		if at, ok := s.OwnTime(e); ok {

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/markdown"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/storage"
 )
@@ -194,6 +195,8 @@ const (
 	maxTitleLine = 200
 	// maxFirstWords is how many characters of the first prompt serve as a title.
 	maxFirstWords = 80
+	// maxTitleHead is how many bytes of that prompt are decoded.
+	maxTitleHead = 16 * maxFirstWords
 	// maxWordless is how many prompts without words, such as mere images, are skipped to find it.
 	maxWordless = 20
 )
@@ -239,25 +242,25 @@ func begun(at time.Time) []span {
 	return []span{{text: text + " ("}, codeOf(zone), {text: ")"}}
 }
 
-// firstWords returns the beginning of the first text of the user.
+// firstWords returns the beginning of the first words of a person's request.
 func (t *transcript) firstWords() (string, error) {
 	wordless := 0
 	for _, shown := range t.entries {
-		if t.builder.s.Role(shown.entry) != sessioncore.RoleUser {
+		if !t.builder.s.IsRequest(shown.entry) {
 			continue
 		}
 		if wordless++; wordless > maxWordless {
 			break
 		}
-		blocks, err := t.blocksOf(shown.entry)
+		text, err := t.reader.Read(shown.entry)
 		if err != nil {
 			return "", err
 		}
-		for _, b := range blocks.body {
-			if b.kind == proseText {
-				line, _, _ := bytes.Cut(b.text, []byte("\n"))
-				return string(markdown.AppendLine(nil, line, maxFirstWords)), nil
-			}
+		words := message.FirstText(t.builder.s.Request(shown.entry, text))
+		head := excerptOf(words, excerptLimits{whole: maxTitleHead, head: maxTitleHead}).head
+		line, _, _ := bytes.Cut(trimBlankLines(head), []byte("\n"))
+		if len(line) > 0 {
+			return string(markdown.AppendLine(nil, line, maxFirstWords)), nil
 		}
 	}
 	return "", nil
