@@ -129,15 +129,39 @@ func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	if first == 0 {
 		return nil
 	}
-	isFirst := func(e Entry) bool { return c.s.records[e].id == first }
 	isOmitted := func(e Entry) bool {
 		rec := &c.s.records[e]
 		return c.s.dialect == Pi && rec.kind == TypeMessage && rec.role == RoleSystem
 	}
-	if i := slices.IndexFunc(c.path[:at], isFirst); i >= 0 {
-		return slices.DeleteFunc(slices.Clone(c.path[i:at]), isOmitted)
+	var kept []Entry
+	from := slices.IndexFunc(c.path, func(e Entry) bool { return c.s.records[e].id == first })
+	if from >= 0 && from < at {
+		kept = slices.DeleteFunc(slices.Clone(c.path[from:at]), isOmitted)
 	}
-	return nil
+	if compaction.Member("details").Member("kind").Is(rollover) {
+		request := c.lastRequest(at)
+		if request >= 0 && request < from {
+			kept = append([]Entry{c.path[request]}, kept...)
+		}
+	}
+	return kept
+}
+
+// rollover is the kind of omp's compactions that keep the last request of the user, too.
+const rollover = "experimental-context-rollover"
+
+// lastRequest returns the index of the last request of a user before path[at] and behind the last
+// /clear, or -1. To the client, each message of a user is one.
+func (c *contextBuilder) lastRequest(at int) int {
+	for i, e := range slices.Backward(c.path[:at]) {
+		switch {
+		case c.s.Kind(e) == TypeResetBoundary:
+			return -1
+		case c.s.IsRequest(e), c.s.IsMessage(e, RoleUser):
+			return i
+		}
+	}
+	return -1
 }
 
 // separate starts the next message.
