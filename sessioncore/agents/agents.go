@@ -45,6 +45,11 @@ type Agent struct {
 	// list prices do not apply. It may be nil.
 	ByRequest []string
 
+	// Typed returns the person's words in a text of a user's message that begins with <, [ or #, and
+	// whether the agent put anything around them. It is asked about sessions of any agent. Nil: it
+	// puts nothing there.
+	Typed func(text string) (typed string, isWrapped bool)
+
 	// Wrote reports whether a record is the agent's, to import a file from anywhere.
 	Wrote func(record rawjson.Value) bool
 	// Alone returns the converter of a file anywhere in files, for whose record Wrote is true, or
@@ -96,6 +101,9 @@ func Register(a Agent) {
 	registered = append(registered, &a)
 	slices.SortFunc(registered, func(a, b *Agent) int { return cmp.Compare(a.Name, b.Name) })
 	message.Register(a.Tools, a.ByRequest)
+	if a.Typed != nil {
+		message.RegisterTyped(a.Typed)
+	}
 }
 
 // All returns the agents in the order of their names. Callers must not modify the slice.

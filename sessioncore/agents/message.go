@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
 )
 
 // Blocks is the content of a message: JSON objects with commas between them, or one JSON text.
@@ -112,6 +113,14 @@ const notSent = `,"excludeFromContext":true`
 // NotSent adds a message of the program that is shown, and not sent to the model.
 func (b *Builder) NotSent(kind string, content Blocks) {
 	b.put("custom_message", append(b.appendCustom(b.start(), kind, content, true), notSent...))
+}
+
+// Asked adds words of a person outside the conversation, which are not sent to the model. agent is
+// the agent's name.
+func (b *Builder) Asked(agent string, content Blocks) {
+	attribution := rawjson.Member{Key: rawjson.Value(`"attribution"`), Value: rawjson.Value(`"user"`)}
+	body := b.appendCustom(b.start(), agent+message.PromptEnding, content, true, attribution)
+	b.put("custom_message", append(body, notSent...))
 }
 
 // Full adds the content of the entry made last as it was before it was shortened. It is not sent

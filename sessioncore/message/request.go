@@ -169,7 +169,7 @@ func listOf(values []rawjson.Value) rawjson.Value {
 	return append(list, ']')
 }
 
-// typers are pi's function of that kind, and those of agents that RegisterTyped added.
+// typers are pi's function and the registered ones of agents.
 var typers = []func(text string) (typed string, isWrapped bool){typedBehindSkill}
 
 // RegisterTyped adds an agent's function that returns the person's words in a user's text, and

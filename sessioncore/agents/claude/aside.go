@@ -19,6 +19,8 @@ const (
 	output = "claude/output"
 	// recap is the client's summary for a person coming back.
 	recap = "claude/recap"
+	// program is text for the model that the client puts in in the person's name.
+	program = "claude/program"
 )
 
 // sayers are the tags with which the client begins its texts in records of a person.
@@ -30,12 +32,11 @@ var sayers = map[string]string{
 // sayerOf returns the speaker of content in a person's record. isMeta is the record's isMeta.
 func sayerOf(content rawjson.Value, isMeta bool) string {
 	text := content
-	if !bytes.Contains(content, []byte(`"<`)) {
-		content = nil // no text of it begins with a tag
-	}
-	for block := range content.EachElement {
-		text = block.Member("text")
-		break
+	if content.IsArray() && bytes.Contains(content, []byte(`"<`)) { // a text of it begins with a tag
+		for block := range content.EachElement {
+			text = block.Member("text")
+			break
+		}
 	}
 	if tag, ok := bytes.CutPrefix(text, []byte(`"<`)); ok {
 		tag, _, _ = bytes.Cut(tag[:min(len(tag), 64)], []byte(">"))
@@ -43,8 +44,11 @@ func sayerOf(content rawjson.Value, isMeta bool) string {
 			return by
 		}
 	}
-	if isMeta {
+	switch {
+	case isMeta:
 		return meta
+	case isPutInWhole(content):
+		return program
 	}
 	return person
 }
@@ -53,6 +57,10 @@ func sayerOf(content rawjson.Value, isMeta bool) string {
 func (c *converter) aside(r *record) bool {
 	if r.typ.Is("attachment") {
 		return c.mention(r)
+	}
+	if args := unknownArgs(r.Object); args != nil {
+		c.add(r, func() { c.Asked("claude", args) })
+		return true
 	}
 	content, by := r.Member("content"), recap
 	switch subtype := r.Member("subtype"); {

@@ -18,6 +18,16 @@ type boundary struct {
 	line         int64
 }
 
+// isBoundary reports whether a record begins a compaction.
+func isBoundary(r *record) bool {
+	return r.typ.Is("system") && r.Member("subtype").Is("compact_boundary")
+}
+
+// isSummary reports whether a record is the summary of a compaction.
+func isSummary(r *record) bool {
+	return r.typ.Is("user") && r.Member("isCompactSummary").IsTrue()
+}
+
 func newBoundary(c *converter, r *record) *boundary {
 	b := &boundary{uuid: r.id(), on: c.end, time: slices.Clone(r.time()), line: r.line}
 	before, ok := r.Member("logicalParentUuid").Text()
@@ -33,10 +43,14 @@ func newBoundary(c *converter, r *record) *boundary {
 	segment := about.Member("preservedSegment")
 	b.kept, _ = segment.Member("headUuid").Text()
 	b.end, _ = segment.Member("tailUuid").Text()
+	c.behind[b.kept] = true
+	c.behind[b.end] = true
 	for v := range about.Member("preservedMessages").Member("uuids").EachElement {
 		b.end, _ = v.Text()
 		b.kept = cmp.Or(b.kept, b.end)
+		c.behind[b.end] = true
 	}
+	c.compacted[r.uuid] = true
 	c.at(r, &place{id: b.on.id, up: b.on}, before)
 	return b
 }
@@ -68,6 +82,7 @@ func (c *converter) compaction(r *record) {
 			c.places[uuid] = at
 		}
 	}
+	c.compacted[r.uuid] = true
 	c.at(r, at, b.uuid)
 	c.note(b.time, b.on.id, at)
 }

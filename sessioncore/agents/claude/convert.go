@@ -28,16 +28,21 @@ type converter struct {
 	cost    []byte          // the session's cost recorded while no answer was open
 	closed  map[string]bool // the keys of answers
 	bound   *boundary       // the compaction whose summary follows
-	queue   queue
-	moves   whereabouts
+	// compacted has the records of compactions.
+	compacted map[string]bool
+	queue     queue
+	moves     whereabouts
+
+	isAnswering bool // the next message may be the client's answer to a slash command
 
 	projects *Projects   // has the files of parents; may be nil
 	fork     forkContext // of a subagent
 
 	leaf   leaf
-	end    *place // of the entry made last
-	newest string // the end of the branch with the latest time
-	latest int64  // that time, in milliseconds since the epoch
+	behind map[string]bool // the records behind the last boundary, and those that it keeps; nil without one
+	end    *place          // of the entry made last
+	newest string          // the end of the branch with the latest time
+	latest int64           // that time, in milliseconds since the epoch
 
 	ofBlock agents.Object // memory for the members of a block
 	blocks  agents.Blocks // memory for a result's content
@@ -76,7 +81,8 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 		*c = converter{
 			Builder: b, learned: known, projects: projects, places: map[string]*place{},
 			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, closed: map[string]bool{},
-			ofBlock: make(agents.Object, 0, 16), side: newChains(), end: &place{},
+			compacted: map[string]bool{},
+			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &place{},
 			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 		}
 		b.InnerKey, b.Path, b.Pending, b.Unique = "message", path, c.pending, true
@@ -109,30 +115,46 @@ func (c *converter) record(of *agents.Record) {
 	}
 	c.begin(r)
 	c.setParent(r)
+	said, isVoice := voiceTalk(r.Object)
 	switch {
-	case isUser && r.Member("isCompactSummary").IsTrue():
+	case isSummary(r):
 		c.compaction(r)
 	case isUser:
-		content, isMeta := r.message.Member("content"), r.Member("isMeta").IsTrue()
-		if !isMeta {
-			c.dequeue(content, true)
-		}
-		c.user(r, content, sayerOf(content, isMeta))
+		c.message(r)
 	case isQueuedCommand(r):
 		content, isMeta := queuedCommand(r)
 		c.dequeue(content, false)
 		c.user(r, content, sayerOf(content, isMeta))
+	case isVoice:
+		c.dequeue(said.content, !said.isQueued)
+		c.user(r, said.content, sayerOf(said.content, said.isMeta))
 	case isAnswer:
 		c.assistant(r)
-	case r.typ.Is("system") && r.Member("subtype").Is("compact_boundary"):
+	case isBoundary(r):
 		c.send()
-		c.leaf, c.answer.id = leaf{}, "" // copies of the answer's records may follow
+		c.leaf = leaf{}
+		c.answer.id = "" // copies of the answer's records may follow
+		c.behind = map[string]bool{}
 		c.bound = newBoundary(c, r)
 	default:
 		if c.control(r); !c.aside(r) {
 			c.pass(r)
 		}
 	}
+}
+
+// message makes the entries of a record in the person's name.
+func (c *converter) message(r *record) {
+	content, isMeta := r.message.Member("content"), r.Member("isMeta").IsTrue()
+	if !isMeta {
+		c.dequeue(content, true)
+	}
+	by := sayerOf(content, isMeta)
+	if text, _ := content.Text(); by == person && c.isAnswering && isUnknownCommand(text) {
+		by = output
+	}
+	c.isAnswering = by == meta && isCaveat(content)
+	c.user(r, content, by)
 }
 
 // begin begins the session with facts of the first record of the conversation.
@@ -254,9 +276,12 @@ func (c *converter) say(r *record, parts []part, results int, by string, at *pla
 
 // text adds an entry of a speaker's words.
 func (c *converter) text(content agents.Blocks, by string) {
-	if by == person {
+	switch by {
+	case person:
 		c.User(content)
-	} else {
+	case program:
+		c.Context(content)
+	default:
 		c.Custom(by, content, by != meta)
 	}
 }

@@ -65,6 +65,9 @@ func TestConvert(t *testing.T) { kit.Pages(t) }
 
 func TestSamples(t *testing.T) { kit.Samples(t) }
 
+// TestRequests: the words of a person are told from the client's, wherever they stand.
+func TestRequests(t *testing.T) { kit.Requests(t) }
+
 // TestRealFiles: each text of somebody's own files is in as many entries as records have it.
 func TestRealFiles(t *testing.T) {
 	kit.Own(t, "SESSIONFS_CLAUDE_FILES", func(r map[string]any) any {

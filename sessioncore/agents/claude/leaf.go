@@ -19,10 +19,11 @@ func (c *converter) current() string {
 func (c *converter) recordedLeaf() string {
 	l := &c.leaf
 	p := c.places[l.id]
+	isBefore := c.behind != nil && p != nil && !c.behind[l.id] // a boundary, so the client does not read it
 	switch {
 	case l.cleared:
 		return ""
-	case l.id == "" || p == nil && l.pinned:
+	case l.id == "" || p == nil && l.pinned || isBefore:
 		return cmp.Or(c.newest, c.Last())
 	case p == nil || !l.pinned && c.descendsFrom(p):
 		return c.Last()

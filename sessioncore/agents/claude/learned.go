@@ -33,7 +33,11 @@ func (c *converter) isOutdated(r *record) bool {
 	if known && r.line < counts {
 		return true
 	}
-	if _, isPlaced := c.places[r.uuid]; isPlaced || known {
+	_, isPlaced := c.places[r.uuid]
+	if c.compacted[r.uuid] && (isBoundary(r) || isSummary(r)) {
+		return true // a compaction that comes again cuts nothing
+	}
+	if isPlaced || known {
 		c.learned.moved = learn(c, c.learned.counts, r.uuid, r.line) || c.learned.moved
 	}
 	return false
@@ -112,6 +116,9 @@ func (c *converter) at(r *record, p *place, other string) {
 		return
 	}
 	c.places[r.uuid] = p
+	if c.behind != nil {
+		c.behind[r.uuid] = true
+	}
 	if c.missed[r.uuid] && other != r.uuid {
 		learn(c, c.learned.late, r.uuid, other)
 	}

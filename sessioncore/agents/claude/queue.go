@@ -144,8 +144,13 @@ func (c *converter) attach(r *record) {
 // queuedCommand returns the prompt of an attachment, and whether it is the client's.
 func queuedCommand(r *record) (content rawjson.Value, isMeta bool) {
 	attachment := agents.Read(r.Member("attachment"))
-	mode := attachment.Member("commandMode")
-	return attachment.Member("prompt"), !mode.Missing() && !mode.Is("prompt") || attachment.Member("isMeta").IsTrue()
+	return attachment.Member("prompt"), isClientsCommand(attachment)
+}
+
+// isClientsCommand reports whether the client itself queued a command.
+func isClientsCommand(command agents.Object) bool {
+	mode := command.Member("commandMode")
+	return !mode.Missing() && !mode.Is("prompt") || command.Member("isMeta").IsTrue()
 }
 
 // isQueuedCommand reports whether a record is an attachment with a prompt.

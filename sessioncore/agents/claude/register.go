@@ -28,6 +28,7 @@ func init() {
 		Open:    open,
 		NameOf:  func(_, below string) string { return below },
 		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
+		Typed:   typed,
 		Wrote: func(v rawjson.Value) bool {
 			typ := v.Member("type")
 			return typ.IsString() && v.Member("sessionId").IsString() ||

@@ -18,8 +18,10 @@ type titles struct {
 	waiting                    string // a command; the next record decides whether it is a prompt
 	local                      string // the first local command, for a session with nothing else
 	read, before               int    // bytes of records; of messages not by the person
-	pastList                   bool   // a list does not find messages from here on
-	done                       bool   // the first prompt was found
+	// isAnswering says that the next message may be the client\'s answer to a slash command.
+	isAnswering bool
+	pastList    bool // a list does not find messages from here on
+	done        bool // the first prompt was found
 }
 
 // maxBefore bounds the bytes before the first message for a list to find it in its 4 KiB.
@@ -36,14 +38,22 @@ func (t *titles) add(r agents.Object) {
 	t.named(r)
 	t.pastList = t.pastList || t.read > agents.HeadSize
 	typ := r.Member("type")
+	said, isVoice := voiceTalk(r)
+	args := unknownArgs(r)
 	switch {
 	case t.done || r.Member("isSidechain").IsTrue():
 	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
 		t.goOn(r)
 	case typ.Is("user") && (r.Member("isMeta").IsTrue() || r.Member("isCompactSummary").IsTrue()):
+		t.isAnswering = isCaveat(r.Member("message").Member("content"))
 		t.goOn(r) // the expansion of a command that is a prompt
+	case isVoice && !said.isMeta:
+		t.say(said.content)
+	case args != nil:
+		t.settle(agents.ChatText(rawjson.Value(args)))
 	case typ.Is("user"):
 		t.say(r.Member("message").Member("content"))
+		t.isAnswering = false
 	}
 }
 
@@ -106,7 +116,7 @@ func (t *titles) text(text string) {
 		}
 	case isShell:
 		t.settle("! " + typed)
-	case isPutIn(text):
+	case isPutIn(text), t.isAnswering && isUnknownCommand(text):
 		t.pastList = true
 	case t.pastList:
 		t.settle(text)
@@ -124,7 +134,7 @@ func tagged(text, name string) (inside string, ok bool) {
 
 // isPutIn reports whether a text in the person's name is the client's.
 func isPutIn(text string) bool {
-	if strings.HasPrefix(text, "[Request interrupted by user") {
+	if strings.HasPrefix(text, interrupted) {
 		return true
 	}
 	isEnd := func(c rune) bool { return c == '>' || c == ' ' || c == '\n' || c == '\t' || c == '\r' }
