@@ -34,7 +34,12 @@ func serveNFS(t *testing.T, source string, port int) *nfsMount {
 	if port == 0 {
 		t.Setenv("XDG_STATE_HOME", t.TempDir())
 	}
-	server, err := fs.OpenNFS(mountopts.Options{Source: source}, port, slog.New(slog.DiscardHandler))
+	return serveNFSWith(t, mountopts.Options{Source: source}, port, slog.DiscardHandler)
+}
+
+// serveNFSWith is serveNFS with the options of a mount, a log, and the key that is there.
+func serveNFSWith(t *testing.T, o mountopts.Options, port int, log slog.Handler) *nfsMount {
+	server, err := fs.OpenNFS(o, port, slog.New(log))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -202,6 +207,66 @@ func TestNFSWrites(t *testing.T) {
 	key, err := os.Stat(filepath.Join(os.Getenv("XDG_STATE_HOME"), "sessionfs/nfs.key"))
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, key.Mode())
+}
+
+// TestNFSReadOnly: where a mount is read-only, each procedure that changes something answers NFS3ERR_ROFS in each directory, with
+// the reason, and changes nothing.
+func TestNFSReadOnly(t *testing.T) {
+	const dir, readOnly = "sessions/p/s", nfstest.Status(30)
+	for reason, o := range map[string]mountopts.Options{"mount without -o ro": {ReadOnly: true}, "mount without -o redact": {Redact: true}} {
+		t.Run(reason, func(t *testing.T) {
+			a := newAgent(t)
+			a.write("s", header("s"), strings.Join(writtenEntries, ""))
+			before := a.raw("s")
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			o.Source = a.dir
+			m := serveNFSWith(t, o, 0, slog.DiscardHandler)
+			session := m.at(dir)
+			leaf := m.leaf(session)
+			refused := func(lastError string, err error, what ...any) {
+				t.Helper()
+				require.Equal(t, readOnly, err, what...)
+				require.Contains(t, m.read(lastError), reason, what...)
+				require.Contains(t, m.read(lastError), "read-only", what...)
+			}
+			for path, lastError := range map[string]string{dir: dir + "/last-error", dir + "/entries": dir + "/last-error",
+				"": "last-error", "search": "last-error", "sessions/p": "last-error"} {
+				in := m.root
+				if path != "" {
+					in = m.at(path)
+				}
+				for _, name := range []string{"leaf", "title", "other"} {
+					refused(lastError, m.Remove(in, name), path, name)
+					refused(lastError, m.Symlink(in, name, "entries/e1.json"), path, name)
+					refused(lastError, m.Rename(in, name, "leaf"), path, name)
+					for _, procedure := range []uint32{8, 9, 11, 13} {
+						_, err := m.Call(procedure, in, name)
+						refused(lastError, err, path, name, procedure)
+					}
+					_, err := m.Call(15, m.at(dir+"/append"), in, name)
+					refused(lastError, err, path, name)
+				}
+				_, err := m.Call(2, in, [8]uint32{0: 1})
+				refused(lastError, err, path)
+			}
+			require.Equal(t, leaf, m.leaf(session), "it was not hidden")
+			for path, lastError := range map[string]string{"new-session": "last-error", dir + "/append": dir + "/last-error",
+				dir + "/title": dir + "/last-error", dir + "/labels": dir + "/last-error", dir + "/fork": dir + "/last-error",
+				dir + "/header.json": dir + "/last-error", dir + "/leaf": dir + "/last-error"} {
+				h := m.at(path)
+				for _, text := range []string{"", "x\n", "e1 x\n"} {
+					for _, off := range []uint64{0, 1000} {
+						_, err := m.Write(h, off, []byte(text))
+						refused(lastError, err, path, text, off)
+					}
+				}
+				refused(lastError, m.Truncate(h, 0), path)
+				_, err := m.Call(2, h, [2]uint32{1, 0o777}, [5]uint32{})
+				refused(lastError, err, path)
+			}
+			require.Equal(t, before, a.raw("s"))
+		})
+	}
 }
 
 func (m *nfsMount) leaf(session []byte) string {

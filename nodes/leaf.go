@@ -90,7 +90,7 @@ func (d *SessionDir) hideLeaf() bool {
 // Symlink moves the leaf if name is leaf. Any other name becomes a pending link.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.Errno {
 	switch {
-	case d.view.Frozen != nil:
+	case d.view.unchangeable() != nil:
 		return DenyName(d, name, "symlink")
 	case name == leafName:
 		return d.branch(ctx, target, true)
@@ -104,7 +104,7 @@ func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.E
 // replaces the link makes the new one a moment later. It removes a pending link.
 func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 	switch {
-	case d.view.Frozen != nil:
+	case d.view.unchangeable() != nil:
 		return DenyName(d, name, "unlink")
 	case d.removePending(name):
 		return 0
@@ -119,7 +119,7 @@ func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 // Rename moves the leaf if a pending link is renamed to leaf. It refuses all else.
 func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno {
 	target, waiting := d.pendingTarget(name)
-	if d.view.Frozen != nil || !waiting || newName != leafName {
+	if d.view.unchangeable() != nil || !waiting || newName != leafName {
 		return DenyName(d, name, "rename")
 	}
 	if flags&^renameNoReplace != 0 {

@@ -158,6 +158,7 @@ func oneLine(text string) string {
 var (
 	ErrArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
 	ErrForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
+	errMasked   = fmt.Errorf("%w: secrets are masked", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
 
@@ -179,6 +180,7 @@ var kindsOfError = []kindOfError{
 	{ErrArchived, syscall.EROFS, noHint},
 	{ErrForeign, syscall.EROFS, "write an entry's id to fork, and the agent goes on from there in a new session; " +
 		"sessionfs import makes an omp session of it"},
+	{errMasked, syscall.EROFS, "mount without -o redact to write"},
 	{errDenied, syscall.EPERM, noHint},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
 	{storage.ErrLocked, syscall.EBUSY, "try again when the other writer is done"},
@@ -326,12 +328,12 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	v, session, inSession := d.view, d.sessionName(), d.session != nil
-	subject, why, hint := at, cmp.Or(v.Frozen, errDenied), ""
+	subject, why, hint := at, cmp.Or(v.unchangeable(), errDenied), ""
 	if inSession && why != errDenied {
 		subject = path.Base(at)
 	}
 	switch {
-	case why == ErrForeign: // its kind has a hint
+	case why == ErrForeign, why == errMasked, why == sessioncore.ErrReadOnly: // their kinds have hints
 	case why == ErrArchived && inSession:
 		hint = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to "+
 			"sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one",
@@ -357,6 +359,9 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	return v.noteRefusal(session, subject, subject, reason, log)
 }
 
+// IsUnchangeable reports whether nothing of the node's view accepts a change. Deny has the reason.
+func IsUnchangeable(n Node) bool { return unchangeable(n) != nil }
+
 // AttrChange is a request to set attributes; nil leaves one unchanged.
 type AttrChange struct{ Mode, UID, GID *uint32 }
 
@@ -368,7 +373,7 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	v := n.Base().view
 	_, isControl := n.(Control)
 	_, isLeaf := n.(*LeafLink)
-	if !isControl && !isLeaf || frozen(n) != nil {
+	if !isControl && !isLeaf || unchangeable(n) != nil {
 		return Attr{}, Deny(n, name, "setattr")
 	}
 	a, err := n.Stat(ctx)
@@ -384,16 +389,32 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	return a, 0
 }
 
-// frozen returns the reason for which a node accepts no change, or nil.
-func frozen(n Node) error {
-	v := n.Base().view
-	if f, ok := n.(*ControlFile); ok && f.copies && v.Fork != nil {
-		return nil
-	}
-	return v.Frozen
+// isCopying reports whether a node is a control file that only makes new sessions.
+func isCopying(n Node) bool {
+	f, isControl := n.(*ControlFile)
+	return isControl && f.copies && f.view().Fork != nil
 }
 
-// OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing.
+// frozen returns the reason for which a node accepts no lines, or nil.
+func frozen(n Node) error {
+	if isCopying(n) {
+		return nil
+	}
+	return n.Base().view.Frozen
+}
+
+// unchangeable returns the reason for which a node accepts no change, those of a read-only mount
+// included; nil if there is none.
+func unchangeable(n Node) error {
+	v := n.Base().view
+	if isCopying(n) && !v.ReadOnly && !v.Redacted {
+		return nil
+	}
+	return v.unchangeable()
+}
+
+// OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing. Where
+// the mount is read-only that is too, and each of its lines is refused.
 func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, syscall.Errno) {
 	_, isControl := f.(Control)
 	if writes(flag) && (!isControl || frozen(f) != nil) {

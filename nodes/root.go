@@ -121,6 +121,20 @@ type View struct {
 // Archived reports whether v shows the archived sessions.
 func (v *View) Archived() bool { return errors.Is(v.Frozen, ErrArchived) }
 
+// unchangeable returns the reason against all changes, those of a read-only mount included; nil if
+// there is none.
+func (v *View) unchangeable() error {
+	switch {
+	case v.Frozen != nil:
+		return v.Frozen
+	case v.Redacted:
+		return errMasked
+	case v.ReadOnly:
+		return sessioncore.ErrReadOnly
+	}
+	return nil
+}
+
 // rootView returns the View of the mount's root.
 func (v *View) rootView() *View { return cmp.Or(v.Root, v) }
 

@@ -153,7 +153,7 @@ func (r *request) write() {
 	o, off := r.object(), int64(r.in.u64())
 	r.in.u64() // how many bytes, and how durable they must be
 	data := r.in.opaque(maxWrite)
-	if o.lines == nil {
+	if o.lines == nil || nodes.IsUnchangeable(o.node) {
 		r.check(nodes.Deny(o.node, o.name, "write"))
 	}
 	r.require(off >= 0, syscall.EINVAL)
