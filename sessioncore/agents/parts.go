@@ -6,17 +6,25 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// EachPart calls f for the parts of content in Google's form: a text, an object, or a list of both.
+// EachPart calls f for the parts of content in Google's form: a text, an object, or one list of both.
+// A list in that list is no part. The client writes none, and each level would be read once more.
 func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
+	if !content.IsArray() {
+		onePart(content, f)
+		return
+	}
+	for part := range content.EachElement {
+		onePart(part, f)
+	}
+}
+
+// onePart calls f for a text or an object.
+func onePart(v rawjson.Value, f func(part rawjson.Value)) {
 	switch {
-	case content.IsArray():
-		for part := range content.EachElement {
-			EachPart(part, f)
-		}
-	case content.IsString():
-		f(append(append(rawjson.Value(`{"text":`), content...), '}'))
-	case content.IsObject():
-		f(content)
+	case v.IsString():
+		f(append(append(rawjson.Value(`{"text":`), v...), '}'))
+	case v.IsObject():
+		f(v)
 	}
 }
 

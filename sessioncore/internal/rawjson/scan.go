@@ -171,9 +171,10 @@ func (c *containers) inObject() bool { return c.near&1 == 1 }
 // fails nor overflows a stack (docs/format.md, Loading).
 func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 	open := containers{deep: s.deep[:0]}
-	i, st := s.skipNested(b, i, &open)
+	end, st := s.skipNested(b, i, &open)
 	s.deep = open.deep[:0]
-	return i, st
+	noteWork(end - i)
+	return end, st
 }
 
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
@@ -282,6 +283,7 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 	for {
 		key := i
 		valueAt, st := s.skipKey(text, i)
+		noteWork(valueAt - key)
 		if st != OK {
 			return valueAt, st
 		}

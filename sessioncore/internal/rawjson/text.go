@@ -156,6 +156,7 @@ func IsSurrogate(b []byte) bool {
 // Persisting): it escapes only the quote, the backslash, control characters and lone surrogates.
 func AppendQuoted(dst []byte, text string) []byte {
 	const hexDigits = "0123456789abcdef"
+	noteWork(len(text))
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(text); i++ {

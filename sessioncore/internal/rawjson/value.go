@@ -47,6 +47,7 @@ func (v Value) Bytes() (text []byte, ok bool) {
 	if !v.IsString() {
 		return nil, false
 	}
+	noteWork(len(v))
 	body := v[1 : len(v)-1]
 	for _, c := range body {
 		if c == '\\' || c >= 0x80 {
@@ -111,6 +112,7 @@ func (s *Scanner) eachMember(v Value, i int, f func(Member) bool) int {
 		m := Member{start: i}
 		keyEnd, _ := s.SkipString(v, i+1)
 		m.Key = v[i:keyEnd]
+		noteWork(len(m.Key))
 		i = SkipSpace(v, keyEnd)
 		i = SkipSpace(v, i+1) // after the colon
 		m.End, _ = s.SkipValue(v, i)

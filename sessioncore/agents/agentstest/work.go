@@ -1,0 +1,33 @@
+package agentstest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// ConvertWork returns the work of the conversion of a file, and of the pieces of its tail at the end.
+func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string) sessiontest.Work {
+	return sessiontest.WorkOf(func() {
+		var out []byte
+		for c := newConverter(); c != nil; c = c.Restart() {
+			out = out[:0]
+			emit := func(u *jsonl.Unit) error {
+				if u.Kind == jsonl.ObjectUnit {
+					out = c.AddUnit(out[:0], u)
+				}
+				return nil
+			}
+			r := strings.NewReader(file)
+			_, err := jsonl.LoadRecords(context.Background(), r, jsonl.Position{}, r.Size(), jsonl.MaxLine, c.InnerKey, emit)
+			require.NoError(t, err)
+			out = c.Tail(out)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package sessiontest
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// Work is the work of a function, counted and not timed.
+type Work struct {
+	Scanned   int64 // bytes that scans of JSON passed over, each time that they did
+	Allocated int64 // bytes of memory, which bound copies
+}
+
+// WorkOf returns the work of a function, with that of all goroutines.
+func WorkOf(do func()) Work {
+	var before, after runtime.MemStats
+	scanned := rawjson.CountWork()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return Work{Scanned: scanned(), Allocated: int64(after.TotalAlloc - before.TotalAlloc)}
+}
+
+// Sum returns the work as one number.
+func (w Work) Sum() int64 { return w.Scanned + w.Allocated }
+
+// maxGrowth is the growth of linear work between n and 4n, with some tolerance for steps of memory.
+const maxGrowth = 4.4
+
+// Linear fails where the work of a function for 4n things is more than linear in that for n.
+func Linear(t testing.TB, n int, work func(n int) int64) {
+	t.Helper()
+	once, more := work(n), work(4*n)
+	require.NotZero(t, once)
+	require.LessOrEqual(t, float64(more)/float64(once), maxGrowth, "%d: %d, %d: %d", n, once, 4*n, more)
+}
