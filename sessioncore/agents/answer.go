@@ -95,6 +95,7 @@ func (b *Builder) Replace(key string) bool {
 	end := a.End()
 	for i := range a.results {
 		delete(b.ids, a.results[i].ID)
+		b.numbers.release(a.from.id, a.results[i].ID)
 	}
 	if b.at == end {
 		b.at = a.ID

@@ -64,6 +64,7 @@ type Builder struct {
 	open    *Answer
 	spare   *Answer // memory for the next one
 	ids     map[string]struct{}
+	numbers numbers
 	tools   map[string][]byte // their names, by call
 	model   setting
 	level   setting
@@ -132,7 +133,7 @@ type setting struct {
 // and once more for each further reading of the file.
 func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Record)) *Builder {
 	b := &Builder{About: about, provider: provider, begin: begin, cwd: about.Moved}
-	b.ids, b.tools = map[string]struct{}{}, map[string][]byte{}
+	b.ids, b.numbers, b.tools = map[string]struct{}{}, numbers{}, map[string][]byte{}
 	b.record = begin(b)
 	return b
 }
@@ -350,13 +351,23 @@ func (b *Builder) origin() *Origin {
 
 // nextID returns the unused id of the record's next entry.
 func (b *Builder) nextID() string {
-	for from := b.origin(); ; {
-		id := from.id
-		if from.part++; from.part > 1 {
-			id += "." + strconv.Itoa(from.part)
-		}
-		if b.claim(id) {
-			return id
+	from := b.origin()
+	if b.Unique {
+		from.part++
+		return numbered(from.id, from.part)
+	}
+	id := ""
+	id, from.part = b.unused(from.id, from.part)
+	return id
+}
+
+// unused returns the unused id with the first number behind another, and that number.
+func (b *Builder) unused(id string, after int) (string, int) {
+	for {
+		after = b.numbers.next(id, after)
+		entry := numbered(id, after)
+		if b.claim(entry) {
+			return entry, after
 		}
 	}
 }
@@ -420,8 +431,9 @@ func (b *Builder) settings() {
 
 // set adds the entry of a setting.
 func (b *Builder) set(s *setting, e Entry) {
-	for s.changed = false; !b.claim(e.ID); {
-		e.ID += ".2"
+	s.changed = false
+	if !b.Unique {
+		e.ID, _ = b.unused(e.ID, 0)
 	}
 	e.Time, e.Lines = s.at.time, []int64{s.at.line}
 	path := b.Path

@@ -116,7 +116,11 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		out = out[:0]
 		return err
 	}
+	shared, isShared := obj.(*partObject)
 	at, err := c.load(ctx, obj, to.Size, func(u *jsonl.Unit) error {
+		if isShared {
+			u.Line = shared.lineOf(u.Line)
+		}
 		if hasHeader() && len(problems) > 0 {
 			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
 		}

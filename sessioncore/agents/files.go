@@ -234,8 +234,17 @@ func (f *Files) Open(name string) (storage.Object, error) {
 	return &object{files: f, name: name, file: raw}, nil
 }
 
+// part returns the object with the records of a session alone; obj is the file that has them.
+func (f *Files) part(name string, obj storage.Object) storage.Object {
+	if s, ok := f.format.(Sharer); ok {
+		return s.Part(name, obj)
+	}
+	return obj
+}
+
 // join returns the object with all records of a session; obj is its own file.
 func (f *Files) join(name string, obj storage.Object) storage.Object {
+	obj = f.part(name, obj)
 	if j, ok := f.format.(Joiner); ok {
 		return j.Join(name, obj)
 	}

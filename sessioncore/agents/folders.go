@@ -2,7 +2,6 @@ package agents
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -64,10 +63,14 @@ func (f *Folders) file(session string) string {
 // SessionFile returns the file of a session.
 func (f *Folders) SessionFile(session string) string { return f.file(session) }
 
-// subagents returns the shown subagents of a session.
-func (f *Folders) subagents(session string) ([]string, error) {
-	ids, err := f.Inside.Subagents(f.Raw, f.file(session))
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !IsSubagent(id) }), err
+// Part implements Sharer.
+func (f *Folders) Part(name string, obj storage.Object) storage.Object {
+	dir, _, _ := strings.Cut(name, "/")
+	session, subagent := f.Split(name)
+	if dir != f.Dir || subagent == "" || f.Raw == nil {
+		return obj
+	}
+	return f.Inside.Part(f.file(session), subagent, obj)
 }
 
 // real returns the file or directory of a shown name.
@@ -84,14 +87,23 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 	case dir == f.Dir && isFile && subagent == "":
 		return f.file(session), storage.KindFile, nil
 	case dir == f.Dir && (isFile || subagent == ""):
-		ids, err := f.subagents(session)
-		switch {
-		case err != nil:
-		case !isFile && len(ids) > 0:
-			return f.file(session), storage.KindDir, nil
-		case isFile && slices.Contains(ids, subagent):
-			return f.file(session), storage.KindFile, nil
+		return f.realInside(name, f.file(session), subagent, isFile)
+	}
+	return "", 0, missing(name)
+}
+
+// realInside is real for the session of a subagent in a file, or for the directory of all of these.
+func (f *Folders) realInside(name, file, subagent string, isFile bool) (string, storage.Kind, error) {
+	if isFile {
+		has, err := f.Inside.Has(f.Raw, file, subagent)
+		if err == nil && has {
+			return file, storage.KindFile, nil
 		}
+		return "", 0, missing(name)
+	}
+	ids, err := f.Inside.Subagents(f.Raw, file)
+	if err == nil && len(ids) > 0 {
+		return file, storage.KindDir, nil
 	}
 	return "", 0, missing(name)
 }
@@ -101,7 +113,7 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 func (f *Folders) names(dir string) (items []storage.Item, err error) {
 	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
 	if session, _ := f.Split(dir); session != "" {
-		ids, err := f.subagents(session)
+		ids, err := f.Inside.Subagents(f.Raw, f.file(session))
 		for _, id := range ids {
 			add(storage.KindFile, id+sessionEnding)
 		}

@@ -1,8 +1,8 @@
 package agents
 
 import (
-	"bytes"
-	"slices"
+	"container/list"
+	"context"
 	"sync"
 
 	"sessionfs/sessioncore/internal/jsonl"
@@ -10,40 +10,58 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Inside finds the conversations of subagents in the files of sessions. It caches the result for a
-// file, and reads only its growth. It is safe for concurrent use.
+// Inside finds the conversations of subagents in the files of sessions, and shares out the records
+// of a file in one pass. It caches the result for a file, and reads only its growth. It is safe for
+// concurrent use.
 type Inside struct {
 	// May reports whether lines may have records of subagents. Most files have none, so it must be
 	// as fast as reading.
 	May func(lines []byte) bool
-	// Of returns a function for the records of one file, in their order, to a record's subagent or
-	// "".
-	Of func() func(record rawjson.Value) string
+	// InnerKey is the key of the member for Record.Inner.
+	InnerKey string
+	// Share returns a function for the records of one file, in their order, that gives each one to
+	// the subagents that need it. The record is valid until it returns.
+	Share func() func(r *Record, at Place, give Give)
 
-	mu    sync.Mutex // guards files
-	files map[string]*insideFile
+	mu     sync.Mutex // guards the fields below
+	files  map[string]*insideFile
+	kept   list.List // of *insideFile: those with places, the one used last at the end
+	places int       // their number
 }
 
-// maxInside bounds the subagents of a file: a hostile one may name another in each record.
-const maxInside = 1000
+// Give gives the record at a place to a subagent, behind the records that it has. A subagent begins
+// with the first record that it is given.
+type Give func(subagent string, at Place)
 
-// insideFile is the result for a file.
+const (
+	// maxInside bounds the subagents of a file: a hostile one may name another in each record.
+	maxInside = 1000
+	// maxPlaces bounds the places of records that are kept for files but the one used last.
+	maxPlaces = 1 << 16
+)
+
+// insideFile is the result for a file. Its places can be dropped; then the next pass begins anew.
 type insideFile struct {
-	mu    sync.Mutex // guards the fields below; held while the file is read
-	token storage.Token
-	read  int64 // end of the last complete line
-	of    func(rawjson.Value) string
-	ids   []string
+	kept   *list.Element // in Inside.kept; Inside.mu guards it and places
+	places int
+
+	mu      sync.Mutex // guards the fields below; held while the file is read
+	token   storage.Token
+	ids     []string
+	hasID   map[string]bool
+	free    int64 // end of the text that has no records of subagents, as May says
+	isSome  bool  // the text behind it may have them
+	isKept  bool  // what follows is of token
+	at      jsonl.Position
+	share   func(r *Record, at Place, give Give)
+	parts   map[string]*part
+	members [2]Object // memory for those of a record
 }
 
-// Subagents returns the ids of the subagents with records in a file, in its order, not to be
-// modified.
-func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) {
-	st, err := files.Stat(name)
-	if err != nil {
-		return nil, err
-	}
+// file returns the result for a file, which may be empty.
+func (in *Inside) file(name string) *insideFile {
 	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.files == nil {
 		in.files = map[string]*insideFile{}
 	}
@@ -52,61 +70,218 @@ func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) 
 		f = &insideFile{}
 		in.files[name] = f
 	}
-	in.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.token == st.Token {
-		return f.ids, nil
-	}
-	obj, err := files.Open(name)
+	return f
+}
+
+// Subagents returns the ids of the subagents with records in a file, in its order, not to be
+// modified.
+func (in *Inside) Subagents(files storage.Files, name string) ([]string, error) {
+	f, err := in.current(files, name)
 	if err != nil {
 		return nil, err
 	}
-	defer obj.Close()
-	if st, err = obj.Stat(); err == nil {
-		err = in.update(f, obj, st)
-	}
-	return f.ids, err
+	defer f.mu.Unlock()
+	return f.ids, nil
 }
 
-// update reads the growth of a file.
-func (in *Inside) update(f *insideFile, obj storage.Object, st storage.Stat) error {
-	if !f.token.SameObject(st.Token) || st.Size < f.read {
-		f.read, f.of, f.ids = 0, in.Of(), nil
+// Has reports whether a subagent has records in a file.
+func (in *Inside) Has(files storage.Files, name, subagent string) (bool, error) {
+	f, err := in.current(files, name)
+	if err != nil {
+		return false, err
 	}
+	defer f.mu.Unlock()
+	return f.hasID[subagent], nil
+}
+
+// current returns the result for the present state of a file. The caller must unlock its mu.
+func (in *Inside) current(files storage.Files, name string) (*insideFile, error) {
+	st, err := files.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	f := in.file(name)
+	f.mu.Lock()
+	if f.token == st.Token {
+		return f, nil
+	}
+	obj, err := files.Open(name)
+	if err == nil {
+		defer obj.Close()
+		_, err = in.update(f, obj)
+	}
+	if err != nil {
+		f.mu.Unlock()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Part returns the object with the records of a subagent, which closes that of the file.
+func (in *Inside) Part(name, subagent string, file storage.Object) storage.Object {
+	return &partObject{Object: file, in: in, name: name, subagent: subagent}
+}
+
+// part returns the records of a subagent in the present state of a file, and that.
+func (in *Inside) part(name, subagent string, obj storage.Object) (part, storage.Stat, error) {
+	f := in.file(name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st, err := in.update(f, obj)
+	if err != nil || f.parts[subagent] == nil {
+		return part{}, st, err
+	}
+	return *f.parts[subagent], st, nil
+}
+
+// update reads the growth of a file. Callers must hold f.mu.
+func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error) {
+	st, err := obj.Stat()
+	if err != nil {
+		return st, err
+	}
+	defer in.trim(f)
+	if f.isKept && f.token == st.Token {
+		return st, nil
+	}
+	if !f.token.SameObject(st.Token) || st.Size < f.free {
+		f.free, f.isSome = 0, false
+		f.drop()
+	}
+	known := f.token
 	f.token = storage.Token{}
-	var text []byte
-	for end := f.read; end < st.Size; {
-		n := int(min(st.Size-end, jsonl.ChunkSize))
-		text = slices.Grow(text, n)[:len(text)+n]
-		added := text[len(text)-n:]
-		if err := storage.ReadFull(obj, added, end); err != nil {
+	if !f.isSome {
+		if err := in.look(f, obj, st.Size); err != nil {
+			return st, err
+		}
+	}
+	if f.isSome {
+		err = in.pass(f, obj, known, st)
+	}
+	if err == nil {
+		f.token, f.isKept = st.Token, true
+	}
+	return st, err
+}
+
+// look looks for lines that may have records of subagents behind those known to have none.
+func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
+	buffer := make([]byte, min(size-f.free, jsonl.ChunkSize))
+	for at := f.free; at < size && !f.isSome; {
+		text := buffer[:min(size-at, int64(len(buffer)))]
+		if err := storage.ReadFull(obj, text, at); err != nil {
 			return err
 		}
-		end += int64(n)
-		complete := bytes.LastIndexByte(added, '\n') + 1
-		if complete == 0 && end < st.Size {
-			continue
+		f.isSome = in.May(text)
+		if at+int64(len(text)) == size { // an incomplete word may stand at the end
+			f.free = max(f.free, size-reach)
+			break
 		}
-		if complete > 0 {
-			complete += len(text) - n
-		}
-		in.find(f, text)
-		text = text[:copy(text, text[complete:])]
-		f.read = end - int64(len(text))
+		at += int64(max(len(text)-reach, 1))
+		f.free = at
 	}
-	f.token = st.Token
 	return nil
 }
 
-// find adds the subagents in lines. The last line may be incomplete; then it is read once more.
-func (in *Inside) find(f *insideFile, lines []byte) {
-	if !in.May(lines) {
+// reach is longer than a word for which May looks, with blanks in it.
+const reach = 256
+
+// pass shares out the records of a file, or of its growth.
+func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, st storage.Stat) error {
+	isSame := f.share != nil && known.SameObject(st.Token) && st.Size >= f.at.Off && !f.at.Guessed
+	if isSame && f.at.MidLine && st.Size > f.at.Off {
+		var next [1]byte
+		if err := storage.ReadFull(obj, next[:], f.at.Off); err != nil {
+			return err
+		}
+		isSame = next[0] == '\n'
+		f.at = jsonl.Position{Off: f.at.Off + 1, Lines: f.at.Lines + 1}
+	}
+	if !isSame {
+		f.drop()
+		f.ids, f.hasID = nil, map[string]bool{}
+		f.share, f.parts = in.Share(), map[string]*part{}
+	}
+	for _, p := range f.parts {
+		p.fixed = len(p.spans)
+	}
+	at, err := jsonl.LoadRecords(context.Background(), obj, f.at, st.Size, maxLine, in.InnerKey, func(u *jsonl.Unit) error {
+		if u.Kind == jsonl.SkippedUnit && u.Reason == jsonl.ReasonTooLong {
+			u.Text = shortened(obj, u)
+		}
+		if rawjson.Value(u.Text).IsObject() {
+			f.share(f.record(u, in.InnerKey), placeOf(u), f.give)
+		}
+		return nil
+	})
+	if err != nil {
+		f.drop()
+		return err
+	}
+	f.at = at
+	return nil
+}
+
+// record returns the record of a unit.
+func (f *insideFile) record(u *jsonl.Unit, innerKey string) *Record {
+	if len(u.Members) > 0 {
+		return &Record{u.Members, u.Text, u.Inner, u.Line}
+	}
+	f.members[0] = f.members[0].Read(u.Text)
+	f.members[1] = f.members[1].Read(f.members[0].Member(innerKey))
+	return &Record{f.members[0], u.Text, f.members[1], u.Line}
+}
+
+// give gives the record at a place to a subagent.
+func (f *insideFile) give(subagent string, at Place) {
+	p := f.parts[subagent]
+	if p == nil {
+		if len(f.ids) == maxInside {
+			return
+		}
+		p = &part{}
+		f.parts[subagent] = p
+		f.ids = append(f.ids, subagent)
+		f.hasID[subagent] = true
+	}
+	p.add(at)
+}
+
+// drop drops the places. The next pass begins anew.
+func (f *insideFile) drop() {
+	f.isKept, f.share, f.parts, f.at = false, nil, nil, jsonl.Position{}
+	f.members = [2]Object{}
+}
+
+// trim drops the places of the files used least recently beyond maxPlaces, but not those of f. Callers
+// must hold f.mu.
+func (in *Inside) trim(f *insideFile) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.forget(f)
+	for _, p := range f.parts {
+		f.places += len(p.spans)
+	}
+	if f.places == 0 {
 		return
 	}
-	eachObject(lines, in.May, func(v rawjson.Value) {
-		if id := f.of(v); id != "" && len(f.ids) < maxInside && !slices.Contains(f.ids, id) {
-			f.ids = append(f.ids, id)
+	in.places += f.places
+	for in.places > maxPlaces && in.kept.Len() > 0 {
+		oldest := in.kept.Front().Value.(*insideFile)
+		in.forget(oldest)
+		if oldest.mu.TryLock() { // else its next update counts it once more
+			oldest.drop()
+			oldest.mu.Unlock()
 		}
-	})
+	}
+	f.kept = in.kept.PushBack(f)
+}
+
+// forget removes a file from those with places. Callers must hold in.mu.
+func (in *Inside) forget(f *insideFile) {
+	if f.kept != nil {
+		in.kept.Remove(f.kept)
+		in.places -= f.places
+	}
+	f.kept, f.places = nil, 0
 }

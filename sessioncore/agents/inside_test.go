@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
@@ -17,10 +16,12 @@ import (
 func newInside() *Inside {
 	return &Inside{
 		May: func(lines []byte) bool { return bytes.Contains(lines, []byte(`"of"`)) },
-		Of: func() func(rawjson.Value) string {
-			return func(v rawjson.Value) string {
-				id, _ := v.Member("of").Text()
-				return id
+		Share: func() func(*Record, Place, Give) {
+			return func(r *Record, at Place, give Give) {
+				id, _ := r.Member("of").Text()
+				if id != "" {
+					give(id, at)
+				}
 			}
 		},
 	}

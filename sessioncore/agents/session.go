@@ -31,7 +31,9 @@ func (o *object) Raw() (file storage.Object, beside string) {
 	if format, ok := o.files.format.(interface{ Beside(name string) string }); ok {
 		beside = format.Beside(o.name)
 	}
-	if _, isJoined := o.files.format.(Joiner); !isJoined {
+	_, isJoined := o.files.format.(Joiner)
+	_, isShared := o.files.format.(Sharer)
+	if !isJoined && !isShared {
 		return o.file, beside
 	}
 	if raw, _ := o.prepare(); raw != nil {
@@ -155,18 +157,23 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 	if err != nil {
 		return nil, st, 0, err
 	}
-	h, err := newHead(o.file, raw.Size)
+	file := o.files.part(o.name, o.file)
+	own, err := file.Stat()
+	if err != nil {
+		return nil, st, 0, err
+	}
+	h, err := newHead(file, own.Size)
 	if err != nil {
 		return nil, st, 0, err
 	}
 	var about About
 	if _, last := o.files.find(o.name); last.raw == raw.Token {
 		about, about.Title, about.Before = last.about, last.title, ""
-	} else if about, err = o.files.format.About(o.name, h, raw.Size, true); err != nil {
+	} else if about, err = o.files.format.About(o.name, h, own.Size, true); err != nil {
 		return nil, st, 0, err
 	}
 	about.Listed = true
-	text, err = h.convert(o.files.format, about, raw.Size)
+	text, err = h.convert(o.files.format, about, own.Size)
 	return text, st, raw.Size, err
 }
 

@@ -85,7 +85,7 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 		raw, title := c.Raw()
 		st, err := raw.Stat()
 		isInOutputs := false
-		if err == nil && (f.hasOutputs || st.Token != f.Token) {
+		if err == nil && (f.hasOutputs || ownToken(raw, st) != f.Token) {
 			isInOutputs, err = w.inOutputs(ctx, f.name, needle)
 		}
 		switch {
@@ -108,6 +108,16 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 		lines = everywhere
 	}
 	return st.Token, lines, err
+}
+
+// ownToken returns the state of a session's own file, by that of an object that others may join, or
+// that has a part of it.
+func ownToken(obj storage.Object, st storage.Stat) storage.Token {
+	joined, ok := obj.(interface{ Joined() int64 })
+	if ok {
+		st.Size -= joined.Joined()
+	}
+	return st.Token
 }
 
 // converted is a session made of another file with the same JSON strings, which is searched first,

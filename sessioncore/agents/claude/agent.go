@@ -111,6 +111,16 @@ func (Format) FactsAbout(name string) agents.About {
 	return about
 }
 
+// Part implements agents.Sharer.
+func (a Format) Part(name string, obj storage.Object) storage.Object {
+	about := a.FactsAbout(name)
+	parts := strings.Split(name, "/")
+	if a.Projects == nil || about.Chain == "" || len(parts) < 2 {
+		return obj
+	}
+	return a.Projects.inside.Part(path.Join(parts[0], parts[1]+ending), about.Chain, obj)
+}
+
 // namesParent reports whether a line may have more for About than a record of the conversation.
 // Most lines begin with the parent of such a record, which has no title and no directory.
 func namesParent(line []byte) bool {

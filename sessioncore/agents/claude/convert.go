@@ -11,6 +11,9 @@ import (
 
 var provider = agents.Provider{API: "anthropic-messages", Name: "anthropic", Model: "unknown"}
 
+// innerKey is the member with the content of a record.
+const innerKey = "message"
+
 // converter makes entries of the records of one file (docs/format.md, Claude Code). The tree is that
 // of the records, without the empty ones.
 type converter struct {
@@ -85,7 +88,7 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &place{},
 			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 		}
-		b.InnerKey, b.Path, b.Pending, b.Unique = "message", path, c.pending, true
+		b.InnerKey, b.Path, b.Pending, b.Unique = innerKey, path, c.pending, true
 		b.Move("")
 		return c.record
 	})

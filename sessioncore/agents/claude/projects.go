@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -50,7 +49,7 @@ const (
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	p := &Projects{inside: agents.Inside{May: mayHaveChains, Of: ofChains}, forks: map[string]comparison{}}
+	p := &Projects{inside: agents.Inside{May: mayHaveChains, InnerKey: innerKey, Share: newSharing}, forks: map[string]comparison{}}
 	p.firsts.OfBeginning, p.ages.OfBeginning = true, true
 	p.Raw, p.Real = files, p.real
 	return p
@@ -180,21 +179,20 @@ func mayHaveChains(lines []byte) bool {
 	return false
 }
 
-// ofChains returns a function of the records of a file to the first record of a subagent's
-// conversation, or "".
-func ofChains() func(rawjson.Value) string {
+// newSharing returns a function that gives the records of a file to the subagents in whose
+// conversations they are. These are named by their first records.
+func newSharing() func(*agents.Record, agents.Place, agents.Give) {
 	side := newChains()
-	return func(v rawjson.Value) string {
-		r := agents.Read(v)
+	return func(r *agents.Record, at agents.Place, give agents.Give) {
+		if !r.Member("isSidechain").IsTrue() {
+			return
+		}
 		uuid, _ := r.Member("uuid").Text()
 		parent, _ := r.Member("parentUuid").Text()
-		if !r.Member("isSidechain").IsTrue() {
-			return ""
+		first := side.add(uuid, parent)
+		if isName(first) {
+			give(first, at)
 		}
-		if first := side.add(uuid, parent); isName(first) {
-			return first
-		}
-		return ""
 	}
 }
 

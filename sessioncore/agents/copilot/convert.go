@@ -9,8 +9,14 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
+// innerKey is the member with the content of an event.
+const innerKey = "data"
+
 // maxImages is how many bytes of images are kept until a message names them.
 const maxImages = 32 << 20
+
+// maxUses is how often an image of one event is shown. A client names it once, or where it resumes.
+const maxUses = 16
 
 var provider = agents.Provider{API: "github-copilot", Name: "github-copilot", Model: "unknown"}
 
@@ -28,6 +34,7 @@ type converter struct {
 	answered   bool          // the last message
 	thoughts   []rawjson.Value
 	images     map[string]rawjson.Value // by asset
+	uses       map[string]int           // how often messages named an asset
 	kept       int                      // bytes of images
 	commands   map[string]string
 	paths      map[string]rawjson.Value // the files that a shell's command may name, by call
@@ -36,9 +43,9 @@ type converter struct {
 func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
-		b.InnerKey, b.List = "data", "chatMessages"
+		b.InnerKey, b.List = innerKey, "chatMessages"
 		*c = converter{
-			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, commands: map[string]string{},
+			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, uses: map[string]int{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},
 		}
 		b.Named(b.About.Title)
@@ -110,6 +117,7 @@ func (c *converter) asset(id string, data rawjson.Value) {
 		c.kept = len(data)
 	}
 	c.images[id] = slices.Clone(data)
+	c.uses[id] = 0
 }
 
 // addImage adds the image that an attachment or a part of a result is, or names. It returns false
@@ -117,6 +125,11 @@ func (c *converter) asset(id string, data rawjson.Value) {
 func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 	id, _ := v.Member("assetId").Text()
 	if asset, ok := c.images[id]; ok {
+		c.uses[id]++
+		if c.uses[id] > maxUses {
+			to.Text(agents.Quoted("[image " + id + "]"))
+			return true
+		}
 		v = agents.Read(asset)
 	}
 	mimeType, _ := v.Member("mimeType").Text()

@@ -6,7 +6,6 @@ import (
 	"regexp"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -25,7 +24,7 @@ type Home struct{ agents.Folders }
 // New returns the sessions in a directory of the client; nil is for a file that lies elsewhere.
 func New(files storage.Files) *Home {
 	h := &Home{agents.Folders{Dir: stateDir, File: eventsName, Old: oldDir, ID: oldID}}
-	h.Inside.May, h.Inside.Of, h.Raw = mayBeOfAgents, ofEvents, files
+	h.Inside.May, h.Inside.InnerKey, h.Inside.Share, h.Raw = mayBeOfAgents, innerKey, newSharing, files
 	h.Init()
 	return h
 }
@@ -65,15 +64,6 @@ func (c callers) of(event, data agents.Object) string {
 		agent = c[call]
 	}
 	return agent
-}
-
-// ofEvents returns a function of the events of a file.
-func ofEvents() func(rawjson.Value) string {
-	c := callers{}
-	return func(v rawjson.Value) string {
-		event := agents.Read(v)
-		return c.of(event, agents.Read(event.Member("data")))
-	}
 }
 
 // mayBeOfAgents reports whether events in lines may be those of subagents.

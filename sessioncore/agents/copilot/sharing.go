@@ -1,0 +1,110 @@
+package copilot
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// sharing shares out the events of a file to subagents. Each gets its own events, the first one of
+// the file, the images that its messages name, and the event that tells which subagent its call began.
+type sharing struct {
+	callers callers
+	began   map[string]agents.Place // the events that tell that, by call
+	assets  map[string]agents.Place // the last event with an image, by asset
+	given   map[gift]agents.Place   // the last one of these that a subagent has
+	start   *agents.Place           // the first event of the file
+	started map[string]bool         // the subagents that have it
+	uses    map[string]int          // how often subagents named an asset
+}
+
+// gift is an earlier event that a subagent needs: an image, or the begin of a call.
+type gift struct {
+	agent, name string
+	isImage     bool
+}
+
+// maxStart bounds the first event, of which each subagent has a copy. It has some hundred bytes.
+const maxStart = 4 << 10
+
+// newSharing returns a function for the events of a file.
+func newSharing() func(*agents.Record, agents.Place, agents.Give) {
+	s := &sharing{
+		callers: callers{}, began: map[string]agents.Place{}, assets: map[string]agents.Place{},
+		given: map[gift]agents.Place{}, uses: map[string]int{}, started: map[string]bool{},
+	}
+	return s.event
+}
+
+// event shares out an event.
+func (s *sharing) event(r *agents.Record, at agents.Place, give agents.Give) {
+	agent, call := s.agentOf(r, at)
+	switch {
+	case r.Member("type").Is("session.start"):
+		if s.start == nil && len(r.Value) <= maxStart {
+			s.start = &at
+		}
+		return
+	case r.Member("type").Is("session.binary_asset"):
+		asset, _ := r.Inner.Member("assetId").Text()
+		s.assets[asset] = at
+		s.uses[asset] = 0
+		return
+	case !agents.IsSubagent(agent):
+		return
+	}
+	if !s.started[agent] && s.start != nil {
+		give(agent, *s.start)
+	}
+	s.started[agent] = true
+	if bytes.Contains(r.Value, []byte(`"assetId"`)) {
+		s.images(agent, r.Inner, give)
+	}
+	began, ok := s.began[call]
+	if ok && s.callers[call] != agent && r.Member("type").Is("tool.execution_complete") {
+		s.again(gift{agent: agent, name: call}, began, give)
+	}
+	give(agent, at)
+}
+
+// agentOf returns the subagent that has an event, and the call in it. It notes the first event that
+// tells which subagent a call began.
+func (s *sharing) agentOf(r *agents.Record, at agents.Place) (agent, call string) {
+	call, _ = r.Inner.Member("toolCallId").Text()
+	parent, _ := r.Inner.Member("parentToolCallId").Text()
+	if r.Member("type").Is("subagent.started") {
+		parent = call
+	}
+	before := s.callers[parent]
+	agent = s.callers.of(r.Object, r.Inner)
+	if s.callers[parent] != before {
+		s.began[parent] = at
+	}
+	return agent, call
+}
+
+// again gives a subagent an earlier event, unless it has that.
+func (s *sharing) again(what gift, at agents.Place, give agents.Give) {
+	if s.given[what] != at {
+		s.given[what] = at
+		give(what.agent, at)
+	}
+}
+
+// images gives a subagent the images that one of its events names.
+func (s *sharing) images(agent string, data agents.Object, give agents.Give) {
+	result := data.Member("result")
+	for _, list := range [...]rawjson.Value{
+		data.Member("attachments"), result.Member("binaryResultsForLlm"), result.Member("contents"),
+	} {
+		for part := range list.EachElement {
+			asset, _ := part.Member("assetId").Text()
+			at, ok := s.assets[asset]
+			if ok && s.uses[asset] < maxUses {
+				s.uses[asset]++
+				s.again(gift{agent: agent, name: asset, isImage: true}, at, give)
+			}
+		}
+	}
+}

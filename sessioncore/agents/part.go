@@ -1,0 +1,149 @@
+package agents
+
+import (
+	"bytes"
+	"io"
+	"sort"
+	"sync"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/storage"
+)
+
+// Place is where a record is in a file.
+type Place struct {
+	off, end int64 // its bytes, and the newline behind it
+	line     int64 // the number of its first line
+	lines    int64 // the number of its lines
+	isCut    bool  // no newline follows it
+}
+
+// placeOf returns the place of a value.
+func placeOf(u *jsonl.Unit) Place {
+	at := Place{off: u.Off, end: u.Off + u.Size, line: u.Line, lines: 1}
+	if u.Loose {
+		at.lines += int64(bytes.Count(u.Text, []byte{'\n'}))
+	}
+	if u.EndsLine {
+		at.end++
+	} else {
+		at.isCut = u.Kind != jsonl.SkippedUnit // a line that is skipped has its newline
+	}
+	return at
+}
+
+// part has the records of a subagent in a file, in the order in which it needs them. Spans are
+// appended, and those before fixed do not change.
+type part struct {
+	spans []span
+	fixed int
+	size  int64 // of all records
+	lines int64 // of all records
+}
+
+// span is a run of records that follow each other in the file.
+type span struct {
+	Place
+	at     int64 // its offset in the part
+	before int64 // lines of the part before it
+}
+
+// newlineSize is the size of the newline that a part has behind a record without one.
+const newlineSize = 1
+
+// add adds a record.
+func (p *part) add(at Place) {
+	size := at.end - at.off
+	if at.isCut {
+		size += newlineSize
+	}
+	last := len(p.spans) - 1
+	if last >= p.fixed && !p.spans[last].isCut && p.spans[last].end == at.off {
+		p.spans[last].end, p.spans[last].isCut = at.end, at.isCut
+	} else {
+		p.spans = append(p.spans, span{Place: at, at: p.size, before: p.lines})
+	}
+	p.size += size
+	p.lines += at.lines
+}
+
+// lineOf returns the number in the file of a line of the part, from 1.
+func (p *part) lineOf(line int64) int64 {
+	n := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].before >= line })
+	if n == 0 {
+		return line
+	}
+	s := &p.spans[n-1]
+	return s.line + line - s.before - 1
+}
+
+// readSome reads from one span.
+func (p *part) readSome(file io.ReaderAt, text []byte, off int64) (int, error) {
+	if off >= p.size {
+		return 0, io.EOF
+	}
+	n := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].at > off })
+	s := &p.spans[n-1]
+	from := s.off + off - s.at
+	if from == s.end {
+		text[0] = '\n'
+		return newlineSize, nil
+	}
+	text = text[:min(int64(len(text)), s.end-from)]
+	return len(text), storage.ReadFull(file, text, from)
+}
+
+// partObject is the open file of a session as that of one of its subagents.
+type partObject struct {
+	storage.Object // the file
+	in             *Inside
+	name, subagent string
+
+	mu    sync.Mutex // guards the fields below
+	now   part
+	extra int64 // the size of the part without that of the file
+}
+
+// Stat implements storage.Object. It shares out the growth of the file.
+func (o *partObject) Stat() (storage.Stat, error) {
+	now, st, err := o.in.part(o.name, o.subagent, o.Object)
+	if err != nil {
+		return st, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.now, o.extra = now, now.size-st.Size
+	st.Size = now.size
+	return st, nil
+}
+
+// Joined returns the size of the part without that of the file.
+func (o *partObject) Joined() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.extra
+}
+
+// current returns the part at the last Stat.
+func (o *partObject) current() part {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now
+}
+
+// lineOf returns the number in the file of a line of the part.
+func (o *partObject) lineOf(line int64) int64 {
+	now := o.current()
+	return now.lineOf(line)
+}
+
+// ReadAt implements storage.Object.
+func (o *partObject) ReadAt(text []byte, off int64) (n int, err error) {
+	now := o.current()
+	for n < len(text) && err == nil {
+		var more int
+		more, err = now.readSome(o.Object, text[n:], off+int64(n))
+		n += more
+	}
+	return n, err
+}
