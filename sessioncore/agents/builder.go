@@ -133,7 +133,9 @@ type setting struct {
 // and once more for each further reading of the file.
 func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Record)) *Builder {
 	b := &Builder{About: about, provider: provider, begin: begin, cwd: about.Moved}
-	b.ids, b.numbers, b.tools = map[string]struct{}{}, numbers{}, map[string][]byte{}
+	b.ids = map[string]struct{}{}
+	b.numbers = numbers{}
+	b.tools = map[string][]byte{}
 	b.record = begin(b)
 	return b
 }

@@ -25,7 +25,7 @@ type Joiner interface {
 	Join(name string, obj storage.Object) storage.Object
 }
 
-// Sharer is a Format whose files may have the records of several sessions.
+// Sharer is a Format with files that may have the records of several sessions.
 type Sharer interface {
 	// Part returns the object with the records that a session needs of a file: Inside.Part, or obj.
 	Part(name string, obj storage.Object) storage.Object

@@ -51,11 +51,11 @@ type insideFile struct {
 	hasID   map[string]bool
 	free    int64 // end of the text that has no records of subagents, as May says
 	isSome  bool  // the text behind it may have them
-	isKept  bool  // what follows is of token
+	isKept  bool  // the fields below are valid for token
 	at      jsonl.Position
 	share   func(r *Record, at Place, give Give)
 	parts   map[string]*part
-	members [2]Object // memory for those of a record
+	members [2]Object // memory for a record's members
 }
 
 // file returns the result for a file, which may be empty.
@@ -117,7 +117,7 @@ func (in *Inside) current(files storage.Files, name string) (*insideFile, error)
 	return f, nil
 }
 
-// Part returns the object with the records of a subagent, which closes that of the file.
+// Part returns the object with the records of a subagent. It closes the file.
 func (in *Inside) Part(name, subagent string, file storage.Object) storage.Object {
 	return &partObject{Object: file, in: in, name: name, subagent: subagent}
 }
@@ -145,7 +145,10 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 		return st, nil
 	}
 	if !f.token.SameObject(st.Token) || st.Size < f.free {
-		f.free, f.isSome = 0, false
+		f.free = 0
+		f.isSome = false
+		f.ids = nil
+		f.hasID = nil
 		f.drop()
 	}
 	known := f.token
@@ -159,7 +162,8 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 		err = in.pass(f, obj, known, st)
 	}
 	if err == nil {
-		f.token, f.isKept = st.Token, true
+		f.token = st.Token
+		f.isKept = true
 	}
 	return st, err
 }
@@ -183,7 +187,7 @@ func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
 	return nil
 }
 
-// reach is longer than a word for which May looks, with blanks in it.
+// reach is longer than any word that May finds, with blanks in it.
 const reach = 256
 
 // pass shares out the records of a file, or of its growth.
@@ -199,8 +203,10 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 	}
 	if !isSame {
 		f.drop()
-		f.ids, f.hasID = nil, map[string]bool{}
-		f.share, f.parts = in.Share(), map[string]*part{}
+		f.ids = nil
+		f.hasID = map[string]bool{}
+		f.share = in.Share()
+		f.parts = map[string]*part{}
 	}
 	for _, p := range f.parts {
 		p.fixed = len(p.spans)
@@ -225,11 +231,11 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 // record returns the record of a unit.
 func (f *insideFile) record(u *jsonl.Unit, innerKey string) *Record {
 	if len(u.Members) > 0 {
-		return &Record{u.Members, u.Text, u.Inner, u.Line}
+		return &Record{Object: u.Members, Value: u.Text, Inner: u.Inner, Line: u.Line}
 	}
 	f.members[0] = f.members[0].Read(u.Text)
 	f.members[1] = f.members[1].Read(f.members[0].Member(innerKey))
-	return &Record{f.members[0], u.Text, f.members[1], u.Line}
+	return &Record{Object: f.members[0], Value: u.Text, Inner: f.members[1], Line: u.Line}
 }
 
 // give gives the record at a place to a subagent.
@@ -249,12 +255,15 @@ func (f *insideFile) give(subagent string, at Place) {
 
 // drop drops the places. The next pass begins anew.
 func (f *insideFile) drop() {
-	f.isKept, f.share, f.parts, f.at = false, nil, nil, jsonl.Position{}
+	f.isKept = false
+	f.share = nil
+	f.parts = nil
+	f.at = jsonl.Position{}
 	f.members = [2]Object{}
 }
 
-// trim drops the places of the files used least recently beyond maxPlaces, but not those of f. Callers
-// must hold f.mu.
+// trim drops places beyond maxPlaces: of the files used least recently, and never of f. Callers must
+// hold f.mu.
 func (in *Inside) trim(f *insideFile) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -283,5 +292,6 @@ func (in *Inside) forget(f *insideFile) {
 		in.kept.Remove(f.kept)
 		in.places -= f.places
 	}
-	f.kept, f.places = nil, 0
+	f.kept = nil
+	f.places = 0
 }

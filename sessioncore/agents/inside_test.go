@@ -65,6 +65,70 @@ func TestInside(t *testing.T) {
 	require.Len(t, ids, maxInside)
 	sessiontest.WriteFile(t, file, `{"of":"z"}`)
 	is("z")
+	sessiontest.WriteFile(t, file, `{}`)
+	is("")
 	_, err = in.Subagents(files, "none.jsonl")
 	require.True(t, storage.IsMissing(err))
+}
+
+// TestPart: the records of a subagent are read as a file of their own, with their lines in the whole one,
+// as that grows, and also after the places of others took the memory.
+func TestPart(t *testing.T) {
+	home := t.TempDir()
+	files, in := sessiontest.OpenDir(t, home), newInside()
+	sessiontest.WriteFile(t, home+"/s.jsonl", "")
+	open := func(of string) *partObject {
+		obj, err := files.Open("s.jsonl")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = obj.Close() })
+		return in.Part("s.jsonl", of, obj).(*partObject)
+	}
+	is := func(obj *partObject, want string, lines ...int64) {
+		t.Helper()
+		st, err := obj.Stat()
+		require.NoError(t, err)
+		text := make([]byte, st.Size)
+		_, err = obj.ReadAt(text, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+		for i, line := range lines {
+			require.Equal(t, line, obj.lineOf(int64(i+1)))
+		}
+		raw, err := obj.Object.Stat()
+		require.NoError(t, err)
+		require.Equal(t, raw.Size, st.Size-obj.Joined())
+		for at := range text { // in pieces
+			n, err := obj.ReadAt(text[at:min(at+7, len(text))], int64(at))
+			require.NoError(t, err)
+			require.Equal(t, want[at:at+n], string(text[at:at+n]))
+		}
+	}
+	const a1, a2, a3, b1, b2 = `{"of":"a","n":1}`, `{"of":"a","n":2}`, `{"of":"a",` + "\n" + `"n":3}`, `{"of":"b","n":1}`, `{"of":"b","n":2}`
+	live, other := open("a"), open("b")
+	is(live, "")
+	grow := func(add string) { sessiontest.AppendTo(t, home+"/s.jsonl", add) }
+	grow("{}\n" + a1 + "\n" + a2 + "\n")
+	is(live, a1+"\n"+a2+"\n", 2, 3)
+	is(other, "")
+	grow(b1 + " more\n\n" + a3 + "\n" + a1[:3])
+	is(live, a1+"\n"+a2+"\n"+a3+"\n", 2, 3, 6, 7)
+	is(other, b1+"\n", 4)
+	grow(a1[3:])
+	is(live, a1+"\n"+a2+"\n"+a3+"\n"+a1+"\n", 2, 3, 6, 7, 8)
+	grow("\n" + b2)
+	is(other, b1+"\n"+b2+"\n", 4, 9)
+	grow("x\n" + a2 + "\n") // it was no value after all
+	is(other, b1+"\n"+b2+"\n", 4, 9)
+	is(live, a1+"\n"+a2+"\n"+a3+"\n"+a1+"\n"+a2+"\n", 2, 3, 6, 7, 8, 10)
+	is(open("a"), a1+"\n"+a2+"\n"+a3+"\n"+a1+"\n"+a2+"\n", 2, 3, 6, 7, 8, 10)
+
+	sessiontest.WriteFile(t, home+"/many.jsonl", strings.Repeat(a1+"\n"+b1+"\n", maxPlaces))
+	_, err := in.Subagents(files, "many.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, 1, in.kept.Len())
+	grow(b1 + "\n")
+	is(other, b1+"\n"+b2+"\n"+b1+"\n", 4, 9, 11)
+	ids, err := in.Subagents(files, "many.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, ids)
 }

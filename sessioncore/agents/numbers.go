@@ -7,7 +7,7 @@ import (
 )
 
 // numbers has the numbers of entries by the id of their record, for ids of more than one entry. So
-// the next number costs no look at those before it, of which a file of equal ids has many.
+// the next number costs no look at the earlier ones, also in a file of equal ids.
 type numbers map[string]*numbersOf
 
 // numbersOf has the numbers of one id.

@@ -32,8 +32,8 @@ func placeOf(u *jsonl.Unit) Place {
 	return at
 }
 
-// part has the records of a subagent in a file, in the order in which it needs them. Spans are
-// appended, and those before fixed do not change.
+// part has the records of a subagent in a file, in the order of its conversation. Spans are appended;
+// the first fixed ones do not change.
 type part struct {
 	spans []span
 	fixed int
@@ -59,7 +59,8 @@ func (p *part) add(at Place) {
 	}
 	last := len(p.spans) - 1
 	if last >= p.fixed && !p.spans[last].isCut && p.spans[last].end == at.off {
-		p.spans[last].end, p.spans[last].isCut = at.end, at.isCut
+		p.spans[last].end = at.end
+		p.spans[last].isCut = at.isCut
 	} else {
 		p.spans = append(p.spans, span{Place: at, at: p.size, before: p.lines})
 	}
@@ -93,7 +94,7 @@ func (p *part) readSome(file io.ReaderAt, text []byte, off int64) (int, error) {
 	return len(text), storage.ReadFull(file, text, from)
 }
 
-// partObject is the open file of a session as that of one of its subagents.
+// partObject is the open file of a session, with the records of one subagent.
 type partObject struct {
 	storage.Object // the file
 	in             *Inside
@@ -101,7 +102,7 @@ type partObject struct {
 
 	mu    sync.Mutex // guards the fields below
 	now   part
-	extra int64 // the size of the part without that of the file
+	extra int64 // size of the part minus the size of the file
 }
 
 // Stat implements storage.Object. It shares out the growth of the file.
@@ -112,12 +113,13 @@ func (o *partObject) Stat() (storage.Stat, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.now, o.extra = now, now.size-st.Size
+	o.now = now
+	o.extra = now.size - st.Size
 	st.Size = now.size
 	return st, nil
 }
 
-// Joined returns the size of the part without that of the file.
+// Joined returns the size of the part minus the size of the file.
 func (o *partObject) Joined() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -167,9 +167,15 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 		return nil, st, 0, err
 	}
 	var about About
-	if _, last := o.files.find(o.name); last.raw == raw.Token {
-		about, about.Title, about.Before = last.about, last.title, ""
-	} else if about, err = o.files.format.About(o.name, h, own.Size, true); err != nil {
+	_, last := o.files.find(o.name)
+	if last.raw == raw.Token {
+		about = last.about
+		about.Title = last.title
+		about.Before = ""
+	} else {
+		about, err = o.files.format.About(o.name, h, own.Size, true)
+	}
+	if err != nil {
 		return nil, st, 0, err
 	}
 	about.Listed = true

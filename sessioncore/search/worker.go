@@ -110,8 +110,8 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 	return st.Token, lines, err
 }
 
-// ownToken returns the state of a session's own file, by that of an object that others may join, or
-// that has a part of it.
+// ownToken returns the state of a session's own file, by the state of an object with more or fewer
+// records.
 func ownToken(obj storage.Object, st storage.Stat) storage.Token {
 	joined, ok := obj.(interface{ Joined() int64 })
 	if ok {

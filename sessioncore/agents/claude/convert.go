@@ -88,7 +88,10 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &place{},
 			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 		}
-		b.InnerKey, b.Path, b.Pending, b.Unique = innerKey, path, c.pending, true
+		b.InnerKey = innerKey
+		b.Path = path
+		b.Pending = c.pending
+		b.Unique = true
 		b.Move("")
 		return c.record
 	})

@@ -179,8 +179,8 @@ func mayHaveChains(lines []byte) bool {
 	return false
 }
 
-// newSharing returns a function that gives the records of a file to the subagents in whose
-// conversations they are. These are named by their first records.
+// newSharing returns a function that gives each record of a file to the subagent of its conversation.
+// The id of a subagent is the uuid of its first record.
 func newSharing() func(*agents.Record, agents.Place, agents.Give) {
 	side := newChains()
 	return func(r *agents.Record, at agents.Place, give agents.Give) {

@@ -43,7 +43,8 @@ type converter struct {
 func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
-		b.InnerKey, b.List = innerKey, "chatMessages"
+		b.InnerKey = innerKey
+		b.List = "chatMessages"
 		*c = converter{
 			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, uses: map[string]int{}, commands: map[string]string{},
 			paths: map[string]rawjson.Value{},

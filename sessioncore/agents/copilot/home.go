@@ -24,7 +24,10 @@ type Home struct{ agents.Folders }
 // New returns the sessions in a directory of the client; nil is for a file that lies elsewhere.
 func New(files storage.Files) *Home {
 	h := &Home{agents.Folders{Dir: stateDir, File: eventsName, Old: oldDir, ID: oldID}}
-	h.Inside.May, h.Inside.InnerKey, h.Inside.Share, h.Raw = mayBeOfAgents, innerKey, newSharing, files
+	h.Raw = files
+	h.Inside.May = mayBeOfAgents
+	h.Inside.InnerKey = innerKey
+	h.Inside.Share = newSharing
 	h.Init()
 	return h
 }

@@ -25,7 +25,7 @@ type gift struct {
 	isImage     bool
 }
 
-// maxStart bounds the first event, of which each subagent has a copy. It has some hundred bytes.
+// maxStart bounds the first event, as each subagent gets it. It has some hundred bytes.
 const maxStart = 4 << 10
 
 // newSharing returns a function for the events of a file.
