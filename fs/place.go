@@ -2,9 +2,11 @@ package fs
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"sessionfs/blobfs"
@@ -151,9 +153,36 @@ func (o *opener) show(p *place) {
 		}
 		p.view.Archive, p.view.Family = a.view, listing.Listings{list, a.view.Listing}
 	}
+	if p.frozen != nodes.ErrArchived {
+		list.OnStrangers(p.isStranger, func(names []string) { p.view.LeaveOutFiles(p.leftOut(names)) })
+	}
 	if p.ready != nil {
 		p.ready()
 	}
+}
+
+// isStranger reports whether no known agent wrote a file with the name of a session, by its first
+// records.
+func (p *place) isStranger(name string) bool {
+	for _, part := range p.parts {
+		if below, isOfPart := strings.CutPrefix(name, part.name+"/"); isOfPart {
+			return part.isStranger(below)
+		}
+	}
+	text, whole, err := agents.ReadBeginning(p.listed(), name)
+	return err == nil && !agents.IsUnderstood(text, whole)
+}
+
+// leftOut says that files which no known agent wrote are left out, "" for none.
+func (p *place) leftOut(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	first := path.Join(p.shownIn, names[0])
+	if len(names) == 1 {
+		return "1 file that no known agent wrote is left out: " + first
+	}
+	return fmt.Sprintf("%d files that no known agent wrote are left out; the first is %s", len(names), first)
 }
 
 // newStore returns a store of a place's sessions, which evicts idle snapshots when memory is full.

@@ -11,6 +11,7 @@ var (
 	ErrUsage      = errors.New("usage")                     // the command line is wrong
 	ErrOption     = errors.New("-o")                        // the file of an option is missing or invalid
 	ErrSource     = errors.New("SOURCE cannot be used")     // missing, no directory, unreadable
+	ErrUnread     = errors.New("SOURCE is not understood")  // no agent wrote its records
 	ErrMountpoint = errors.New("MOUNTPOINT")                // missing, no directory, not empty, mounted already, in SOURCE
 	ErrFuse       = errors.New("FUSE")                      // FUSE refused the mount
 	ErrMount      = errors.New("the mount failed")          // for another reason

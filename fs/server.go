@@ -39,7 +39,8 @@ type Server struct {
 }
 
 // Mount mounts o.Source at o.Mountpoint and returns once the mount is ready. It opens the
-// directories of SOURCE and reads nothing, so its time does not depend on the number of sessions.
+// directories of SOURCE and reads the beginning of one session, which tells the agent, so its time
+// does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t, err := openTree(o, log)
 	if err != nil && !errors.Is(err, ErrSource) && !errors.Is(err, ErrOption) {

@@ -49,6 +49,9 @@ func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 	return all.All(), nil
 }
 
+// LeftOut says that the last list left out files which no known agent wrote, "" for none.
+func (u *Unmounted) LeftOut() string { return u.tree.leftOut(u.tree.view.Listing.Strangers()) }
+
 // Snapshot returns the session of a directory in the mount, without links. Callers must release it.
 func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snapshot, error) {
 	snap, _, _, err := u.acquire(ctx, dir)

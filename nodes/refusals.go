@@ -134,10 +134,27 @@ func (v *View) Lost(err error) {
 
 // LeaveOut records in the root's last-error the reason for which an agent is left out.
 func (v *View) LeaveOut(why string) {
+	v.noteLeftOut(layout.Sessions, why)
+	v.Log.Warn("an agent is left out", "why", why)
+}
+
+// strangers is the name in the root's last-error of files that no known agent wrote.
+const strangers = "strangers"
+
+// LeaveOutFiles records in the root's last-error that a list leaves files out, until it is called
+// with "".
+func (v *View) LeaveOutFiles(why string) {
+	if why == "" {
+		v.clearLookup(strangers)
+		return
+	}
+	v.noteLeftOut(strangers, why)
+}
+
+func (v *View) noteLeftOut(subject, why string) {
 	now := time.Now()
 	text := now.UTC().Format(refusedTime) + " " + oneLine(why) + "\n"
-	v.refusalsOf(outside).note(outside, refusal{layout.Sessions, func() string { return text }, now})
-	v.Log.Warn("an agent is left out", "why", why)
+	v.refusalsOf(outside).note(outside, refusal{subject, func() string { return text }, now})
 }
 
 // Back removes the record of Lost.

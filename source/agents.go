@@ -68,7 +68,7 @@ func isThere(c mountopts.AgentDir) bool {
 	case agent == nil && c.Name != "pi" && fs.IsPi(c.Source):
 		return false
 	default:
-		return IsDir(c.Source) && agents.Of(c.Source) == agent
+		return IsDir(c.Source) && (agents.Of(c.Source) == agent || Unread(c.Source) > 0)
 	}
 }
 
@@ -89,7 +89,8 @@ func setUsual(o *mountopts.Options, getenv func(string) string) {
 		o.Source = cmp.Or(o.Source, told)
 	case o.Source == "":
 		if dirs := AgentDirs(getenv); len(dirs) > 0 {
-			usual = dirs[0]
+			isRead := func(a mountopts.AgentDir) bool { return Unread(a.Source) == 0 }
+			usual = dirs[max(0, slices.IndexFunc(dirs, isRead))]
 		}
 		o.Source, o.State = usual.Source, usual.State
 	case IsSame(o.Source, usual.Source):

@@ -137,6 +137,10 @@ var (
 // warning if dir may become an agent directory, and an error if it cannot. Both name the directory
 // that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
+	if n := Unread(dir); n > 0 {
+		return "", fs.Refuse(fs.ErrUnread, "SOURCE %s is not read: no agent that is known wrote %s in it%s",
+			dir, countOf(n, "session file"), unreadTitle(dir))
+	}
 	if agents.Of(dir) != nil {
 		return "", nil
 	}
@@ -163,9 +167,35 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 	if len(items) > 0 && !hasAny(dir, genericMarks) {
 		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: "+
 			"mkdir AGENT; ln -s "+dir+" AGENT/sessions")
-		return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s", dir, hint)
+		return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s%s",
+			dir, unreadTitle(dir), hint)
 	}
 	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
+}
+
+// Unread counts the session files in a directory if no known agent wrote them, and returns 0 for an
+// agent directory. A directory with databases of omp's client is its own.
+func Unread(dir string) int {
+	if hasAny(dir, clientMarks) {
+		return 0
+	}
+	return agents.Unread(dir)
+}
+
+// unreadTitle returns the end of a sentence that names the agent of a directory that is not read.
+func unreadTitle(dir string) string {
+	if title := agents.TitleOfUnread(dir); title != "" {
+		return "; by its name the directory is that of " + title + ", which is not read yet"
+	}
+	return ""
+}
+
+// countOf returns a number of things for people.
+func countOf(n int, thing string) string {
+	if n == 1 {
+		return "the 1 " + thing
+	}
+	return fmt.Sprintf("the %d %ss", n, thing)
 }
 
 // meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir,

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/source"
@@ -27,7 +29,11 @@ func checkCommand() *cobra.Command {
 			args = []string{"sessions"}
 		}
 		out, unseen := bufio.NewWriter(cmd.OutOrStdout()), false
-		c := &reports.Checker{Tree: src, Found: func(found *reports.Checked) {
+		depth := 2 // sessions/PROJECT/
+		if len(src.Agents) > 0 {
+			depth = 3 // sessions/AGENT/PROJECT/
+		}
+		c := &reports.Checker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.Checked) {
 			if asJSON {
 				_ = names.WriteJSON(out, found)
 			} else {
@@ -57,18 +63,14 @@ func checkCommand() *cobra.Command {
 				return err
 			}
 		}
-		if asJSON {
-			_ = names.WriteJSON(out, map[string]int{"sessions": c.Sessions, "broken": c.Broken})
-		} else {
-			fmt.Fprintf(out, "%d sessions, %d with problems\n", c.Sessions, c.Broken)
-		}
+		sayChecked(out, c, asJSON)
 		if err := out.Flush(); err != nil {
 			return err
 		}
 		switch {
 		case unseen:
 			return ended(exitNotDone)
-		case c.Broken > 0:
+		case c.Broken > 0, c.Strangers > 0:
 			return ended(exitNothing)
 		}
 		return nil
@@ -76,4 +78,21 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// sayChecked prints how many sessions there were.
+func sayChecked(out io.Writer, c *reports.Checker, asJSON bool) {
+	if asJSON {
+		sums := map[string]int{"sessions": c.Sessions, "broken": c.Broken}
+		if c.Strangers > 0 {
+			sums["strangers"] = c.Strangers
+		}
+		_ = names.WriteJSON(out, sums)
+		return
+	}
+	fmt.Fprintf(out, "%d sessions, %d with problems", c.Sessions, c.Broken)
+	if c.Strangers > 0 {
+		fmt.Fprintf(out, ", not understood: %d", c.Strangers)
+	}
+	fmt.Fprintln(out)
 }

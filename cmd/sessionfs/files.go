@@ -33,7 +33,10 @@ func lsCommand() *cobra.Command {
 		Short:      "List directories of what a mount would show",
 		SuggestFor: []string{"list", "dir"},
 		Example:    "  sessionfs ls -l recent",
-	}, func(cmd *cobra.Command, src *tree, args []string) error { return f.run(cmd, src, args) })
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		defer src.sayLeftOut(cmd)
+		return f.run(cmd, src, args)
+	})
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
 	flags.BoolVarP(&f.all, "all", "a", false, "names that begin with a dot too")

@@ -337,7 +337,7 @@ func endsWithTwo(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
 		r, refused := errors.AsType[*fs.Refusal](err)
-		if err == nil || refused && r.Text == "" || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
+		if err == nil || refused && r.Text == "" || errors.Is(err, fs.ErrUnread) || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

@@ -92,6 +92,13 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 // or pack its files.
 var ofOneAgent = []string{"bundle", "tar", "write"}
 
+// sayLeftOut says on stderr which files a list left out.
+func (src *tree) sayLeftOut(cmd *cobra.Command) {
+	if left := src.LeftOut(); left != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", names.Visible(left))
+	}
+}
+
 // sayError prints an error and goes on.
 func sayError(cmd *cobra.Command, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: "+cmd.Name()+": "+reasonOf(err))

@@ -67,6 +67,7 @@ func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 	}
 	err = s.Write(cmd.Context(), sessions, key)
 	showProgress(cmd.ErrOrStderr(), "")
+	src.sayLeftOut(cmd)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ func statsCommand() *cobra.Command {
 		err = withProgress(cmd, func(ctx context.Context) error {
 			return src.Costs(ctx, count, func(r reports.Row, agent string) { s.Add(&r, agent) })
 		})
+		src.sayLeftOut(cmd)
 		out := cmd.OutOrStdout()
 		switch {
 		case err != nil:

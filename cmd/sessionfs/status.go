@@ -25,7 +25,7 @@ func statusCommand() *cobra.Command {
 		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time " +
 			"since the mount, open files and directories, sessions whose index is kept, memory, files that the " +
 			"process has open, temporary files. A mount that refuses what needs more memory is full; one that does " +
-			"not answer within five seconds hangs.\n\n" +
+			"not answer within five seconds hangs. Agents of this user that are not read are named.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
 		SuggestFor:        []string{"list", "mounts", "ps"},
@@ -41,6 +41,9 @@ func statusCommand() *cobra.Command {
 				err = names.WriteJSON(cmd.OutOrStdout(), all)
 			} else {
 				err = printStatus(cmd.OutOrStdout(), all, time.Now())
+			}
+			if err == nil && !asJSON && len(args) == 0 {
+				_, err = io.WriteString(cmd.OutOrStdout(), notRead())
 			}
 			for _, s := range all {
 				if s.State != fs.StateOK && err == nil {

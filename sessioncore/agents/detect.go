@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// Of returns the agent of a directory by the names in it, or nil. A directory with sessions of omp
-// is omp's, whatever else it has, as those can be written.
+// Of returns the agent of a directory by the names in it and by a record, or nil. A directory with
+// sessions of omp is omp's, whatever else it has, as those can be written.
 func Of(dir string) *Agent {
-	if HasScopes(dir) {
-		return nil
-	}
-	return first(func(a *Agent) bool { return a.Detect(dir) })
+	owner, _ := ownerOf(dir)
+	return owner
 }
 
 // HasScopes reports whether an agent directory has sessions of omp or pi, by its names of projects.

@@ -30,13 +30,17 @@ type Listing struct {
 	// shownIn is the storage's directory in the mount.
 	shownIn string
 
+	isStranger  func(name string) bool // see OnStrangers
+	onStrangers func(names []string)   // see OnStrangers
+
 	// mu guards the fields below; held while the storage is read, before Session.mu.
 	mu sync.Mutex
 	// dirs has the directories of sessions by name; "" is the storage's root.
-	dirs     map[string]*sessionDir
-	newest   storage.Stat // of the root, with the latest times of all directories
-	sessions *Sessions    // nil if outdated
-	views    [views]rows  // nil if outdated
+	dirs      map[string]*sessionDir
+	newest    storage.Stat // of the root, with the latest times of all directories
+	sessions  *Sessions    // nil if outdated
+	views     [views]rows  // nil if outdated
+	strangers []string     // see Strangers
 }
 
 // New returns a Listing of the store's sessions. root is the path of the storage in breadcrumbs and
@@ -157,6 +161,7 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 	files, err := l.scan(ctx, true)
 	if err == nil {
 		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.modified < since }))
+		l.reportStrangers()
 	}
 	for f := range l.listedFiles {
 		if f.info.Stat.Modified >= since {

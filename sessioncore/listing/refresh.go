@@ -33,21 +33,32 @@ type sessionFile struct {
 	dir      *sessionDir
 	name     string // in the storage
 	readAt   int64
-	info     *Info          // nil if the client does not list it
-	unlisted *storage.Token // then: its state when its prefix was read
+	info     *Info     // nil if the client does not list it
+	unlisted *unlisted // then
 	// modified is its time in the last scan; only for files to read.
 	modified int64
+}
+
+// unlisted is a file with the name of a session that the client does not list.
+type unlisted struct {
+	token      storage.Token // when its prefix was read
+	isStranger bool
 }
 
 func (f *sessionFile) base() string { return path.Base(f.name) }
 
 // differs reports whether a file with this token must be read.
 func (f *sessionFile) differs(t storage.Token) bool {
-	before := f.unlisted
-	if f.info != nil {
-		before = &f.info.Stat.Token
+	var before storage.Token
+	switch {
+	case f.info != nil:
+		before = f.info.Stat.Token
+	case f.unlisted != nil:
+		before = f.unlisted.token
+	default:
+		return true
 	}
-	return before == nil || *before != t || t.Racy(f.readAt)
+	return before != t || t.Racy(f.readAt)
 }
 
 // lock locks l, and refreshes it by the names in the directories unless known is set.
@@ -69,7 +80,10 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	return l.readPrefixes(ctx, stale)
+	if err = l.readPrefixes(ctx, stale); err == nil {
+		l.reportStrangers()
+	}
+	return err
 }
 
 // scan is refresh without reading the files that it returns.
@@ -278,9 +292,10 @@ const (
 
 // readResult is the result of reading a prefix.
 type readResult struct {
-	token storage.Token
-	at    int64
-	info  *Info
+	token      storage.Token
+	at         int64
+	info       *Info
+	isStranger bool
 }
 
 // readPrefixes reads the prefixes of files, several at a time. It skips unreadable files until the
@@ -326,14 +341,15 @@ func (l *Listing) readPrefix(f *sessionFile) readResult {
 	if err != nil {
 		return readResult{at: at}
 	}
-	return readResult{st.Token, at, info}
+	isStranger := info == nil && st.Size > 0 && l.isStranger != nil && l.isStranger(f.name)
+	return readResult{token: st.Token, at: at, info: info, isStranger: isStranger}
 }
 
 // setInfo stores the result for a file. If nothing changed, the sorted list and the keys stay.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
 	if f.readAt, f.unlisted = r.at, nil; r.info == nil {
-		f.unlisted = &r.token
+		f.unlisted = &unlisted{token: r.token, isStranger: r.isStranger}
 	}
 	switch {
 	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:

@@ -20,7 +20,14 @@ type Checker struct {
 	Found func(*Checked)    // called with each session, and with each file that should be one
 	Fail  func(error) error // called with the error of a path; an error of its own ends Below
 
+	// IsUnderstood reports whether some agent wrote the beginning of a file, or nobody did; nil if
+	// that does not matter.
+	IsUnderstood func(beginning []byte, whole bool) bool
+	// Depth is the number of directories above a session that is not among artifacts.
+	Depth int
+
 	Sessions, Broken int // how many there were
+	Strangers        int // files in the place of a session that no known agent wrote
 }
 
 // Checked is a session file, and the kinds of problems in it. It encodes as a line of check --json.
@@ -88,9 +95,22 @@ func (c *Checker) failed(err error) error {
 
 // file reports a file that is named like a session and is none, unless it holds something else.
 func (c *Checker) file(name string) error {
-	other, err := c.isOther(name)
-	if err != nil || other {
+	text, err := c.beginning(name)
+	if err != nil {
 		return c.failed(err)
+	}
+	isOther := isOther(text)
+	isStranger := isOther && strings.Count(name, "/") <= c.Depth &&
+		c.IsUnderstood != nil && !c.IsUnderstood(text, len(text) < maxOther)
+	switch {
+	case isStranger:
+		c.Strangers++
+		c.Found(&Checked{name, []*Defect{{
+			Kind: notUnderstood, Why: "its records are of no agent that is known", Count: 1, Remedy: Remedies[notUnderstood],
+		}}})
+		return nil
+	case isOther:
+		return nil
 	}
 	c.report(name, []*Defect{{
 		Kind: noSession, Why: "it is empty, or does not begin with the header of one", Count: 1,
@@ -101,19 +121,20 @@ func (c *Checker) file(name string) error {
 // maxOther is how much is read of a file that is no session.
 const maxOther = 64 << 10
 
+// beginning returns the beginning of a file.
+func (c *Checker) beginning(name string) ([]byte, error) {
+	f, err := c.Tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxOther))
+}
+
 // isOther reports whether a file without a header begins with whole objects, none of which is an
 // entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
 // Nothing of them is missing.
-func (c *Checker) isOther(name string) (bool, error) {
-	f, err := c.Tree.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxOther))
-	if err != nil {
-		return false, err
-	}
+func isOther(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		var object struct {
 			ParentID json.RawMessage `json:"parentId"`
@@ -121,12 +142,12 @@ func (c *Checker) isOther(name string) (bool, error) {
 		}
 		switch err := json.Unmarshal(line, &object); {
 		case len(text) == maxOther && line[len(line)-1] != '\n':
-			return line[0] == '{', nil
+			return line[0] == '{'
 		case err != nil, object.ParentID != nil, object.Operator != nil:
-			return false, nil
+			return false
 		}
 	}
-	return len(text) > 0, nil
+	return len(text) > 0
 }
 
 // session looks at a session.
@@ -204,13 +225,16 @@ func (c *Checked) WriteText(out io.Writer) {
 
 // The kinds of problems that problems.jsonl does not have.
 const (
-	noSession = "not a session"
-	noEntries = "empty"
+	noSession     = "not a session"
+	noEntries     = "empty"
+	notUnderstood = "not understood"
 )
 
 // Remedies are the advice for each kind of problem, as sentences.
 var Remedies = map[string]string{
 	noSession: "Clients do not show it either. Restore it from a backup, or move it away.",
+	notUnderstood: "It is not shown. If it is of an agent, name that agent's directory, or wait for a version of " +
+		"sessionfs that reads it.",
 	noEntries: "Nothing is broken. If nobody goes on with it, remove the file.",
 	"skipped": "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, " +
 		"and rewrites keep it.",

@@ -109,7 +109,7 @@ func (c *converter) record(of *agents.Record) {
 		c.SetTitle(c.titles.title())
 	}
 	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
-	if !c.isMine(r, isUser) || c.isOutdated(r) {
+	if isOfOther(r.message.Member("parts"), r.Member("systemPayload")) || !c.isMine(r, isUser) || c.isOutdated(r) {
 		return
 	}
 	c.retract(r, isUser || isAnswer)

@@ -29,12 +29,8 @@ func init() {
 		NameOf:  func(_, below string) string { return below },
 		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
 		Typed:   typed,
-		Wrote: func(v rawjson.Value) bool {
-			typ := v.Member("type")
-			return typ.IsString() && v.Member("sessionId").IsString() ||
-				(typ.Is("user") || typ.Is("assistant")) && v.Member("message").Member("role").IsString()
-		},
-		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
+		Wrote:   wrote,
+		Alone:   func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
 		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},
@@ -51,6 +47,22 @@ func detect(dir string) bool {
 	return agents.HasDir(projects, "-*") || agents.HasDir(projects, "[A-Za-z]--*") ||
 		agents.HasDir(projects) && (filepath.Base(dir) == ".claude" || hasPrompts == nil)
 }
+
+// wrote reports whether a record is of Claude Code. Titles and snapshots of old clients name no
+// session.
+func wrote(v rawjson.Value) bool {
+	typ := v.Member("type")
+	message := v.Member("message")
+	isOther := isOfOther(message.Member("parts"), v.Member("systemPayload"))
+	isTurn := (typ.Is("user") || typ.Is("assistant")) && message.Member("role").IsString()
+	isTitle := typ.Is("summary") && v.Member("leafUuid").IsString()
+	isSnapshot := typ.Is("file-history-snapshot") && v.Member("messageId").IsString()
+	return !isOther && (typ.IsString() && v.Member("sessionId").IsString() || isTurn || isTitle || isSnapshot)
+}
+
+// isOfOther reports whether a record is of Qwen Code, by the parts of its message or its payload.
+// Qwen Code has the same envelope around messages of Gemini CLI.
+func isOfOther(parts, payload rawjson.Value) bool { return parts.IsArray() || payload.IsObject() }
 
 // open returns the sessions below a directory of Claude Code.
 func open(source agents.Source) (agents.Store, error) {

@@ -32,9 +32,7 @@ func init() {
 			"web_search":       {ByProvider: true},
 			"image_generation": {ByProvider: true},
 		},
-		Wrote: func(v rawjson.Value) bool { // it begins each file of Codex
-			return v.Member("type").Is("session_meta") && v.Member("payload").IsObject()
-		},
+		Wrote:  wrote,
 		Alone:  alone,
 		Resume: []string{"codex", "resume", "--"},
 		IsID:   agents.IsUUID,
@@ -47,6 +45,14 @@ func detect(dir string) bool {
 	return agents.HasDir(sessions, levels[:2]...) ||
 		agents.HasDir(sessions) && filepath.Base(dir) == ".codex" ||
 		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
+}
+
+// wrote reports whether a record is of Codex: a record in an envelope, or the header of a rollout of
+// mid-2025 (bare.go).
+func wrote(v rawjson.Value) bool {
+	isBare := v.Member("type") == nil && v.Member("id").IsString() && v.Member("timestamp").IsString() &&
+		v.Member("instructions") != nil
+	return isBare || v.Member("type").IsString() && v.Member("payload").IsObject()
 }
 
 // open returns the rollouts below a directory of Codex.

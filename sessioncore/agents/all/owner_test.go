@@ -1,0 +1,156 @@
+package all
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+)
+
+// records are the first lines of files, by their kind.
+var records = map[string]string{
+	"claude":   `{"type":"user","uuid":"u1","sessionId":"s","message":{"role":"user","content":"Ducks"}}`,
+	"summary":  `{"type":"summary","summary":"Ducks","leafUuid":"u1"}`,
+	"snapshot": `{"type":"file-history-snapshot","messageId":"u1","snapshot":{}}`,
+	"qwen":     `{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Ducks"}]}}`,
+	"system":   `{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"system","subtype":"ui_telemetry","systemPayload":{}}`,
+	"kimi":     `{"type":"metadata","protocol_version":"1.5","created_at":1795885836994}`,
+	"goose":    `{"working_dir":"/w","description":"Ducks","message_count":2}`,
+	"codex":    `{"type":"session_meta","payload":{"id":"s","cwd":"/w"}}`,
+	"long":     `{"type":"session_meta","payload":{"id":"s","base_instructions":"` + strings.Repeat("duck ", 2000) + `"}}`,
+	"bare":     `{"id":"s","timestamp":"2025-06-03T09:00:00.000Z","instructions":null,"git":{}}`,
+	"item":     `{"timestamp":"2025-06-03T09:00:00.000Z","type":"response_item","payload":{"type":"message"}}`,
+	"gemini":   `{"sessionId":"s","projectHash":"h","kind":"main"}`,
+	"document": "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"h\",\n  \"messages\": [" + strings.Repeat("\n  {},", 2000) + "\n  {}]\n}",
+	"copilot":  `{"type":"session.start","data":{},"id":"e","parentId":null}`,
+	"omp":      `{"type":"session","version":3,"id":"s","cwd":"/w"}`,
+	"slot":     `{"type":"title","v":1,"title":"Ducks","updatedAt":"","pad":""}`,
+	"entry":    `{"type":"message","id":"e","parentId":null,"message":{"role":"user"}}`,
+	"operator": `{"type":"session_header","id":"s"}`,
+	"damaged":  "\x00\x00{\"type\":\nducks\n",
+	"torn":     `{"uuid":"u1","sessionId":"s","message":{"role":"user","content":"` + strings.Repeat("duck ", 2000) + `"},"type":"user"}`,
+	"empty":    "",
+	"members":  "{}\n",
+}
+
+// TestOwner: one record tells whose a directory is; without any its names do. Files that no agent wrote are counted.
+func TestOwner(t *testing.T) {
+	for _, c := range []struct {
+		files  string // path=kind, separated by blanks
+		want   string // the agent, "" for omp
+		unread int
+	}{
+		{"projects/-w/s.jsonl=claude", "claude", 0},
+		{"projects/-w/s.jsonl=summary", "claude", 0},
+		{"projects/-w/s.jsonl=snapshot", "claude", 0},
+		{"projects/-w/s.jsonl=torn", "claude", 0},
+		{"projects/-w/s.jsonl=empty", "claude", 0},
+		{"projects/-w/s/subagents/agent-a.jsonl=claude", "claude", 0},
+		{"projects/-w/chats/s.jsonl=qwen projects/-w/chats/t.jsonl=system", "", 2},
+		{"projects/-w/chats/s.jsonl=system tmp/h/chats/x=empty", "", 1},
+		{"projects/-w/chats/s.jsonl=qwen tmp/h/chats/session-s.json=document", "gemini", 0},
+		{"projects/-w/s.jsonl=qwen projects/-x/t.jsonl=claude", "claude", 0},
+		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=kimi", "", 1},
+		{"sessions/20250101_1.jsonl=goose", "", 1},
+		{"sessions/20250101_1.jsonl=empty", "", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl=codex", "codex", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl=long", "codex", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl=bare", "codex", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl=item", "codex", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl.zst=damaged", "codex", 0},
+		{"sessions/2026/05/12/rollout-s.jsonl=kimi", "", 1},
+		{"tmp/garden/chats/session-s.jsonl=gemini", "gemini", 0},
+		{"tmp/garden/chats/session-s.json=document tmp/garden/other.jsonl=kimi", "gemini", 0},
+		{"tmp/garden/chats/session-s.json=members", "gemini", 0},
+		{"tmp/garden/chats/session-s.json=goose", "", 1},
+		{"session-state/s/events.jsonl=copilot", "copilot", 0},
+		{"session-state/s/files/ducks.jsonl=goose session-state/t/events.jsonl=copilot", "copilot", 0},
+		{"sessions/-w/s.jsonl=omp projects/-w/s.jsonl=claude", "", 0},
+		{"sessions/-w/s.jsonl=kimi projects/-w/s.jsonl=claude", "claude", 0},
+		{"sessions/-w/s.jsonl=slot", "", 0},
+		{"sessions/-w/s.jsonl=entry", "", 0},
+		{"sessions/s.jsonl=operator", "", 0},
+		{"sessions/-w/1.jsonl=damaged", "", 0},
+		{"sessions/-w/1.jsonl=damaged sessions/-w/2.jsonl=omp", "", 0},
+		{"sessions/-w/1.jsonl=goose sessions/-w/2.jsonl=omp", "", 0},
+		{"sessions/-w/1.jsonl=damaged sessions/-w/2.jsonl=kimi", "", 2},
+	} {
+		dir := t.TempDir()
+		for file := range strings.FieldsSeq(c.files) {
+			name, kind, _ := strings.Cut(file, "=")
+			text, ok := records[kind]
+			require.True(t, ok, kind)
+			at := filepath.Join(dir, name)
+			require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
+			require.NoError(t, os.WriteFile(at, []byte(text), 0o600))
+		}
+		name := ""
+		if agent := agents.Of(dir); agent != nil {
+			name = agent.Name
+		}
+		require.Equal(t, c.want, name, c.files)
+		require.Equal(t, c.unread, agents.Unread(dir), c.files)
+	}
+}
+
+// TestOwnerIsBounded: files of others are sampled up to a limit, links and pipes are not opened, and a file that was replaced is
+// read again.
+func TestOwnerIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	project := filepath.Join(dir, "projects/-w")
+	require.NoError(t, os.MkdirAll(project, 0o700))
+	write := func(name, kind string) {
+		require.NoError(t, os.WriteFile(filepath.Join(project, name), []byte(records[kind]), 0o600))
+	}
+	for i := range 40 {
+		write(fmt.Sprintf("%02d.jsonl", i), "qwen")
+	}
+	write("99.jsonl", "claude")
+	require.Nil(t, agents.Of(dir), "the 41st file")
+	write("00.jsonl", "claude")
+	require.NotNil(t, agents.Of(dir), "the first one")
+
+	require.NoError(t, os.RemoveAll(project))
+	require.NoError(t, os.Mkdir(project, 0o700))
+	elsewhere := filepath.Join(dir, "elsewhere.jsonl")
+	require.NoError(t, os.WriteFile(elsewhere, []byte(records["qwen"]), 0o600))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(project, "1.jsonl")))
+	require.NotNil(t, agents.Of(dir), "a link is no record")
+	require.Zero(t, agents.Unread(dir))
+}
+
+// TestUnderstood: a beginning is understood if an agent wrote one of its records, or if it has none.
+func TestUnderstood(t *testing.T) {
+	for kind, text := range records {
+		others := kind == "qwen" || kind == "system" || kind == "kimi" || kind == "goose"
+		whole := len(text) < 4096
+		require.Equal(t, !others, agents.IsUnderstood([]byte(text[:min(len(text), 4096)]), whole), kind)
+	}
+	require.False(t, agents.IsUnderstood([]byte(`{"type":"user","message":{"parts":[{"text":"ducks`), false), "a record that is cut tells by its type")
+	require.True(t, agents.IsUnderstood([]byte(`{"message":{"parts":[{"text":"ducks`), false), "or not at all")
+}
+
+// TestUnreadHomes: directories of agents that are not read are named, unless an agent reads them.
+func TestUnreadHomes(t *testing.T) {
+	home := t.TempDir()
+	getenv := func(name string) string {
+		return map[string]string{"HOME": home, "QWEN_HOME": filepath.Join(home, "q"), "XDG_DATA_HOME": filepath.Join(home, "d")}[name]
+	}
+	require.Empty(t, agents.UnreadHomes(getenv))
+	for _, dir := range []string{".qwen", "q", ".kimi-code", "d/opencode", ".local/share/goose", ".cursor", ".claude/projects"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
+	}
+	var found []string
+	for _, h := range agents.UnreadHomes(getenv) {
+		below, _ := filepath.Rel(home, h.Dir)
+		found = append(found, h.Title+" "+below)
+	}
+	require.Equal(t, []string{"OpenCode d/opencode", "Qwen Code q", "Kimi Code .kimi-code", "Cursor .cursor", "Goose .local/share/goose"}, found)
+	require.Equal(t, "Kimi Code", agents.TitleOfUnread("/x/.kimi-code"))
+	require.Empty(t, agents.TitleOfUnread("/x/.claude"))
+}

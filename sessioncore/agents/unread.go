@@ -1,0 +1,47 @@
+package agents
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// unreadAgents are known agents without a converter, by their usual directories as in Agent.Homes.
+var unreadAgents = []Agent{
+	{Title: "OpenCode", Homes: []string{"$XDG_DATA_HOME/opencode", "~/.local/share/opencode"}},
+	{Title: "Kilo Code", Homes: []string{"$XDG_DATA_HOME/kilo", "~/.local/share/kilo"}},
+	{Title: "MiMo Code", Homes: []string{"$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"}},
+	{Title: "Qwen Code", Homes: []string{"$QWEN_HOME", "~/.qwen"}},
+	{Title: "Kimi Code", Homes: []string{"$KIMI_CODE_HOME", "~/.kimi-code"}},
+	{Title: "Kimi CLI", Homes: []string{"~/.kimi"}},
+	{Title: "Cursor", Homes: []string{"~/.cursor"}},
+	{Title: "Goose", Homes: []string{"$XDG_DATA_HOME/goose", "~/.local/share/goose"}},
+	{Title: "Amp", Homes: []string{"$XDG_DATA_HOME/amp", "~/.local/share/amp"}},
+	{Title: "Droid", Homes: []string{"~/.factory"}},
+}
+
+// UnreadHome is the directory of an agent that is not read.
+type UnreadHome struct{ Title, Dir string }
+
+// UnreadHomes returns the agents of this user that are not read, by their directories.
+func UnreadHomes(getenv func(string) string) (found []UnreadHome) {
+	for _, a := range unreadAgents {
+		dir := a.Home(getenv)
+		isRead := func(read *Agent) bool { return read.Title == a.Title || read.Home(getenv) == dir }
+		if filepath.IsAbs(dir) && HasDir(dir) && !slices.ContainsFunc(registered, isRead) {
+			found = append(found, UnreadHome{a.Title, dir})
+		}
+	}
+	return found
+}
+
+// TitleOfUnread returns the title of an agent that is not read and has a directory of dir's name,
+// or "".
+func TitleOfUnread(dir string) string {
+	for _, a := range unreadAgents {
+		isRead := func(read *Agent) bool { return read.Title == a.Title }
+		if filepath.Base(a.InHome()) == filepath.Base(dir) && !slices.ContainsFunc(registered, isRead) {
+			return a.Title
+		}
+	}
+	return ""
+}
